@@ -1,0 +1,46 @@
+/**
+ * Measures the built product. Figures are for reading: a slow machine is not a failure, so the exit code says only
+ * whether the measuring itself worked.
+ *
+ *   npm run bench -- startup [--rounds 30] [--json] [--own-environment]
+ *
+ * Commands run in an environment of a few fixed variables. With --own-environment they get this shell's instead, without
+ * the vault's: some variables, such as NODE_EXTRA_CA_CERTS, make a bare Node slower and every ratio smaller.
+ */
+import { parseArgs } from 'node:util';
+import { startup } from './bench-startup.js';
+
+/** Each takes `{ rounds, ownEnvironment }` and gives `{ title, rows }`; a row is flat, its members are the columns. */
+const CASES = { startup };
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string', default: '30' },
+    json: { type: 'boolean', default: false },
+    'own-environment': { type: 'boolean', default: false },
+  },
+});
+const rounds = Number(values.rounds);
+const unknown = positionals.filter((name) => !Object.hasOwn(CASES, name));
+if (unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1) {
+  process.stderr.write(`bench: give --rounds from 1, and of the cases: ${Object.keys(CASES).join(', ')}\n`);
+  process.exit(2);
+}
+
+function table(rows) {
+  const columns = Object.keys(rows[0]);
+  const lines = [columns, ...rows.map((row) => columns.map((column) => String(row[column] ?? '')))];
+  const widths = columns.map((_, index) => Math.max(...lines.map((line) => line[index].length)));
+  return lines
+    .map((line) =>
+      line.map((cell, index) => (index === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[index]))).join('  '),
+    )
+    .join('\n');
+}
+
+for (const name of positionals.length > 0 ? positionals : Object.keys(CASES)) {
+  const { title, rows } = await CASES[name]({ rounds, ownEnvironment: values['own-environment'] });
+  if (values.json) for (const row of rows) process.stdout.write(`${JSON.stringify({ bench: name, ...row })}\n`);
+  else process.stdout.write(`${title}\n\n${table(rows)}\n\n`);
+}

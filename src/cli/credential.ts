@@ -1,0 +1,60 @@
+import { existsSync } from 'node:fs';
+import { Fault } from '../core/fault.ts';
+import type { OpenVaultOptions } from '../vault.ts';
+import { type Environment, FILE_FLAGS, type GlobalFlags } from './global-flags.ts';
+import { canPrompt, promptSecret } from './prompt.ts';
+import { readSecretFile } from './secret-file.ts';
+import { createTextReader } from './text-reader.ts';
+
+export const KEY_BYTES = 32;
+
+/** What opens a vault's file. */
+export type Credential = OpenVaultOptions['credential'];
+
+/** Which of the two a person named: what was typed beats the environment. */
+export interface NamedCredential {
+  readonly keyFile?: string;
+  readonly passphraseFile?: string;
+}
+
+/** Throws the fault `usage` when a key file and a passphrase are named at one level. */
+export function namedCredential(flags: GlobalFlags, env: Environment): NamedCredential {
+  const typed = oneOf(flags.keyFile, flags.passphraseFile, '--key-file and --passphrase-file');
+  if (typed !== undefined) return typed;
+  const { keyFile, passphraseFile } = FILE_FLAGS;
+  return oneOf(env[keyFile.env], env[passphraseFile.env], `${keyFile.env} and ${passphraseFile.env}`) ?? {};
+}
+
+/** The key file that stands beside a vault when no other is named. */
+export function keyFileBeside(file: string): string {
+  return `${file}.key`;
+}
+
+/** What opens the file: what is named, else the key file beside it, else a passphrase that is asked for on a terminal. */
+export async function readCredential(file: string, flags: GlobalFlags, env: Environment): Promise<Credential> {
+  const named = namedCredential(flags, env);
+  if (named.keyFile !== undefined) return readKeyFile(named.keyFile);
+  if (named.passphraseFile !== undefined) return readPassphraseFile(named.passphraseFile);
+  if (existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
+  if (!existsSync(file)) throw new Fault('file_missing', `there is no file ${file}`);
+  if (!canPrompt()) throw new Fault('credential_missing', `nothing is named that opens ${file}`);
+  return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${file}`) };
+}
+
+export async function readKeyFile(path: string): Promise<Credential> {
+  const bytes = await readSecretFile('--key-file', path);
+  if (bytes.length === KEY_BYTES) return { kind: 'key_file', key: new Uint8Array(bytes) };
+  throw new Fault('wrong_credential', `${path} is not a key file: it does not hold ${KEY_BYTES} bytes`);
+}
+
+export async function readPassphraseFile(path: string): Promise<Credential> {
+  const read = createTextReader(() => process.stdin);
+  const text = await read('--passphrase-file', path === '-' ? path : `@${path}`);
+  return { kind: 'passphrase', passphrase: text.replace(/\r?\n$/, '') };
+}
+
+function oneOf(key: string | undefined, passphrase: string | undefined, both: string): NamedCredential | undefined {
+  if (key && passphrase) throw new Fault('usage', `${both} cannot be given together`);
+  if (key) return { keyFile: key };
+  return passphrase ? { passphraseFile: passphrase } : undefined;
+}

@@ -1,0 +1,97 @@
+import type { Call } from '../../contract/call.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
+import { Fault } from '../../core/fault.ts';
+import type { ReadText } from '../text-reader.ts';
+import { flagToJson, splitPair } from './flag-to-json.ts';
+import { type MemberFlag, memberFlags } from './member-flags.ts';
+
+/** What stood on the command line of an operation, nothing of it interpreted yet. */
+export interface CommandInput {
+  readonly arguments: readonly string[];
+  /** By flag name; every occurrence, in order. A boolean flag without a value is `'true'`. */
+  readonly members: Readonly<Record<string, readonly string[]>>;
+  /** `--body`: `@file` or `-`. */
+  readonly body?: string | undefined;
+}
+
+/**
+ * The call that a command line means, without its API key. The body is JSON text put together from the texts that were
+ * given, so that no value is changed on the way. Throws the fault `usage`.
+ */
+export async function assembleCall(id: OperationId, input: CommandInput, read: ReadText): Promise<Call> {
+  const row: Operation = OPERATIONS[id];
+  const given = memberFlags(row).filter((flag) => input.members[flag.name] !== undefined);
+  const params = pathParams(row, input.arguments);
+  const query = given
+    .filter((flag) => flag.part === 'query')
+    .flatMap((flag) => queryEntries(flag, input.members[flag.name] ?? []));
+  if (row.body === undefined) return { operation: id, params, query };
+  const bodyFlags = given.filter((flag) => flag.part === 'body');
+  const bodyText =
+    input.body === undefined
+      ? await bodyOfFlags(row, bodyFlags, input, read)
+      : await wholeBody(input.body, bodyFlags, read);
+  return { operation: id, params, query, bodyText, mediaType: row.mediaType ?? 'application/json' };
+}
+
+function pathParams(row: Operation, values: readonly string[]): Readonly<Record<string, string>> {
+  const params = Object.fromEntries((row.cli.arguments ?? []).map((name, at) => [name, values[at] ?? '']));
+  for (const [name, value] of Object.entries(params)) {
+    if (value === '') throw new Fault('usage', `<${name}> is empty`);
+  }
+  const path = row.path.replace(/\{(\w+)\}/g, (_whole, name: string) => params[name] ?? '');
+  const namesake = Object.values(OPERATIONS).find((other) => other.method === row.method && other.path === path);
+  if (namesake === undefined || namesake.path === row.path) return params;
+  // Over HTTP the same path would be the other operation.
+  throw new Fault('usage', 'this word is a path of the API, not an id', {
+    hint: `\`vault ${namesake.cli.command.join(' ')}\``,
+  });
+}
+
+function queryEntries(flag: MemberFlag, typed: readonly string[]): readonly (readonly [string, string])[] {
+  if (flag.kind !== 'pairs') return typed.map((value) => [flag.member, value] as const);
+  return typed.map((pair) => {
+    const [name, value] = splitPair(flag.name, pair);
+    return [`${flag.member}.${name}`, value] as const;
+  });
+}
+
+async function wholeBody(typed: string, bodyFlags: readonly MemberFlag[], read: ReadText): Promise<string> {
+  const other = bodyFlags[0];
+  if (other !== undefined)
+    throw new Fault('usage', `--body is the whole body: it cannot be given with --${other.name}`);
+  if (typed !== '-' && !typed.startsWith('@')) throw new Fault('usage', '--body is @file, or - for standard input');
+  return read('--body', typed);
+}
+
+async function bodyOfFlags(
+  row: Operation,
+  bodyFlags: readonly MemberFlag[],
+  input: CommandInput,
+  read: ReadText,
+): Promise<string> {
+  const missing = missingMembers(row, bodyFlags);
+  if (missing.length > 0 || bodyFlags.length === 0) {
+    const message = missing.length > 0 ? `${missing.join(' and ')} must be given` : 'there is nothing to send';
+    throw new Fault('usage', message, { hint: 'or the whole body with --body @file; --help lists all flags' });
+  }
+  const texts = new Map<string, string>();
+  for (const flag of bodyFlags) {
+    if (texts.has(flag.member)) throw new Fault('usage', `only one of ${alternatives(row, flag.member)} can be given`);
+    texts.set(flag.member, await flagToJson(flag, input.members[flag.name] ?? [], read));
+  }
+  return `{${[...texts].map(([member, text]) => `${JSON.stringify(member)}:${text}`).join(',')}}`;
+}
+
+function missingMembers(row: Operation, given: readonly MemberFlag[]): readonly string[] {
+  const missing = (row.body?.required ?? []).filter((member) => !given.some((flag) => flag.member === member));
+  return missing.map((member) => alternatives(row, member));
+}
+
+/** The flags that set one member: `--data or --text`. */
+function alternatives(row: Operation, member: string): string {
+  return memberFlags(row)
+    .filter((flag) => flag.part === 'body' && flag.member === member)
+    .map((flag) => `--${flag.name}`)
+    .join(' or ');
+}

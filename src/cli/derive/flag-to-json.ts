@@ -1,0 +1,78 @@
+import type { Json } from '../../contract/json.ts';
+import { Fault } from '../../core/fault.ts';
+import { JsonNumber } from '../../core/json/json-number.ts';
+import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import type { ReadText } from '../text-reader.ts';
+import type { FlagKind, MemberFlag } from './member-flags.ts';
+
+type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Promise<string>;
+
+/** What one occurrence of a flag means, as JSON text. Values are checked, never rewritten: numbers keep their lexeme. */
+const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs'>, ToJson>> = {
+  literal: (_flag, typed) => JSON.stringify(typed),
+  text: async (flag, typed, read) => JSON.stringify(withoutLineEnd(await read(`--${flag.name}`, typed), typed)),
+  boolean: (flag, typed) => {
+    if (typed === 'true' || typed === 'false') return typed;
+    throw new Fault('usage', `--${flag.name} is true or false`, {
+      hint: `with another argument behind it, write --${flag.name}=true`,
+    });
+  },
+  number: (flag, typed) => {
+    const value = checked(flag, typed);
+    if (typeof value === 'number' || value instanceof JsonNumber) return typed.trim();
+    throw new Fault('usage', `--${flag.name} is a number`);
+  },
+  json: async (flag, typed, read) => {
+    if (flag.expression && typed.startsWith('{{')) return JSON.stringify(typed);
+    const text = await read(`--${flag.name}`, typed);
+    checked(flag, text);
+    return text.trim();
+  },
+};
+
+/** The JSON text of the member that `flag` sets, made of every occurrence of the flag. */
+export async function flagToJson(flag: MemberFlag, typed: readonly string[], read: ReadText): Promise<string> {
+  if (flag.kind === 'pairs') return pairsToJson(flag, typed);
+  const convert = CONVERSIONS[flag.kind];
+  if (!flag.repeatable) return convert(flag, typed.at(-1) ?? '', read);
+  const items: string[] = [];
+  for (const one of typed) items.push(await convert(flag, one, read));
+  return `[${items.join(',')}]`;
+}
+
+/** `k=v` apart at the first `=`: a value may hold more of them, a name none. */
+export function splitPair(flagName: string, typed: string): readonly [name: string, value: string] {
+  const at = typed.indexOf('=');
+  if (at > 0) return [typed.slice(0, at), typed.slice(at + 1)];
+  throw new Fault('usage', `--${flagName} is name=value`);
+}
+
+function pairsToJson(flag: MemberFlag, typed: readonly string[]): string {
+  const pairs = new Map<string, string>();
+  for (const one of typed) {
+    const [name, value] = splitPair(flag.name, one);
+    if (pairs.has(name)) throw new Fault('usage', `--${flag.name} names the same member twice`);
+    pairs.set(name, value);
+  }
+  return `{${[...pairs].map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
+}
+
+/** The message tells where it is wrong, never what stands there: it may be a secret. */
+function checked(flag: MemberFlag, text: string): Json {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    const hint = flag.member === 'data' ? 'a plain string goes through --text' : undefined;
+    const message = `--${flag.name} is not JSON: ${error.reason.replace(/\.$/, '')} at character ${error.position + 1}`;
+    throw new Fault('usage', message, hint === undefined ? {} : { hint });
+  }
+}
+
+/** `echo` and editors end a line that was not meant to have an end; a text of several lines (a PEM key) needs its own. */
+function withoutLineEnd(text: string, typed: string): string {
+  if (typed === text) return text;
+  const line = text.replace(/\r?\n$/, '');
+  return line.includes('\n') ? text : line;
+}

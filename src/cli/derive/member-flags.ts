@@ -1,0 +1,87 @@
+import type { Operation } from '../../contract/operations.ts';
+import type { Schema } from '../../contract/schema.ts';
+import { describeMember } from './describe-member.ts';
+
+/**
+ * How the words after a flag become a value:
+ * `literal` the string as it stands · `number` and `boolean` their JSON · `json` JSON, `@file` or `-` · `text` the same
+ * three ways, but a plain string · `pairs` `k=v`, each a member of an object of strings.
+ */
+export type FlagKind = 'literal' | 'number' | 'boolean' | 'json' | 'text' | 'pairs';
+
+/** One flag of an operation's subcommand, derived from one property of the row's schemas. */
+export interface MemberFlag {
+  /** Kebab-case, without the dashes. */
+  readonly name: string;
+  /** The member of the body or of the query that the flag sets. */
+  readonly member: string;
+  readonly part: 'query' | 'body';
+  readonly kind: FlagKind;
+  /** May be given several times; the values make one array, or one object of pairs. */
+  readonly repeatable: boolean;
+  /** Text that begins with `{{` is an expression and sent as a string: it can never be JSON. */
+  readonly expression: boolean;
+  readonly help: string;
+}
+
+/** Members that hold any JSON and are often plain text: the flag that takes it as such. */
+const TEXT_ALTERNATIVES: Readonly<Record<string, string>> = { data: 'text' };
+
+/** The flags of an operation, query members first, each part in the order of its schema. */
+export function memberFlags(operation: Operation): readonly MemberFlag[] {
+  return (['query', 'body'] as const).flatMap((part) => {
+    const schema = operation[part];
+    return Object.entries(schema?.properties ?? {}).flatMap(([member, property]) => {
+      const required = schema?.required?.includes(member) ?? false;
+      return flagsOfMember(part, member, property, required, operation.cli.flags?.[member]);
+    });
+  });
+}
+
+function flagsOfMember(
+  part: 'query' | 'body',
+  member: string,
+  schema: Schema,
+  required: boolean,
+  rename: string | undefined,
+): readonly MemberFlag[] {
+  const repeatable = schema.type === 'array';
+  const kind = kindOf(repeatable ? (schema.items ?? {}) : schema);
+  const flag: MemberFlag = {
+    name: rename ?? kebabCase(member),
+    member,
+    part,
+    kind,
+    repeatable: repeatable || kind === 'pairs',
+    expression: kind === 'json' && (schema.examples ?? []).some(isExpression),
+    help: describeMember(schema, kind, required),
+  };
+  const alternative = kind === 'json' ? TEXT_ALTERNATIVES[member] : undefined;
+  if (alternative === undefined) return [flag];
+  const help = `\`${member}\` as a plain string: text, @file, or - for standard input. One line loses its line end.`;
+  return [flag, { ...flag, name: alternative, kind: 'text', expression: false, help }];
+}
+
+function kindOf(schema: Schema): FlagKind {
+  if (schema.enum !== undefined || schema.type === 'string') return 'literal';
+  if (schema.type === 'integer' || schema.type === 'number') return 'number';
+  if (schema.type === 'boolean') return 'boolean';
+  return isStringMap(schema) ? 'pairs' : 'json';
+}
+
+/** An object whose every possible member is a string. */
+function isStringMap(schema: Schema): boolean {
+  if (schema.type !== 'object') return false;
+  const others = schema.additionalProperties;
+  if (others === true || others === undefined) return false;
+  const values = [...Object.values(schema.properties ?? {}), ...(others === false ? [] : [others])];
+  return values.length > 0 && values.every((value) => kindOf(value) === 'literal');
+}
+
+function isExpression(example: unknown): boolean {
+  return typeof example === 'string' && example.startsWith('{{');
+}
+
+function kebabCase(member: string): string {
+  return member.replaceAll('_', '-');
+}

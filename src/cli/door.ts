@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs';
+import type { Client } from '../contract/call.ts';
+import { Fault } from '../core/fault.ts';
+import { DAEMON_FLAGS, type Environment, FILE_FLAGS, flagValue, type GlobalFlags } from './global-flags.ts';
+
+/** Where calls go: to a daemon, or straight to the file. */
+export type Door =
+  | { readonly kind: 'remote'; readonly url: string }
+  | { readonly kind: 'direct'; readonly file: string };
+
+export const DEFAULT_FILE = './vault.db';
+
+/**
+ * Chooses the door: what was typed beats the environment, and two doors at one level are a mistake. Neither: the file
+ * `./vault.db`, if it exists. Throws the fault `usage`.
+ */
+export function chooseDoor(flags: GlobalFlags, env: Environment, exists: (path: string) => boolean = existsSync): Door {
+  const typed = doorOf(flags.url, flags.file, '--url and --file');
+  const door = typed ?? doorOf(env['VAULT_URL'], env['VAULT_FILE'], 'VAULT_URL and VAULT_FILE');
+  if (door !== undefined) return door;
+  if (exists(DEFAULT_FILE)) return { kind: 'direct', file: DEFAULT_FILE };
+  throw new Fault('usage', 'there is no vault to ask', {
+    hint: 'set --url (VAULT_URL) or --file (VAULT_FILE), or make ./vault.db with `vault init`',
+  });
+}
+
+/** The file that a command without an endpoint works on; it never goes through a daemon. */
+export function chooseFile(flags: GlobalFlags, env: Environment): string {
+  if (flags.url !== undefined) {
+    throw new Fault('usage', 'this command works on the file, not through a daemon', {
+      hint: 'set --file (VAULT_FILE)',
+    });
+  }
+  return flagValue(flags.file, env, FILE_FLAGS.file) ?? DEFAULT_FILE;
+}
+
+export async function openDoor(door: Door, flags: GlobalFlags, env: Environment): Promise<Client> {
+  if (door.kind === 'remote') {
+    const { remoteClient } = await import('../client/remote.ts');
+    const headerPrefix = flagValue(flags.headerPrefix, env, DAEMON_FLAGS.headerPrefix);
+    return remoteClient({ url: door.url, ...(headerPrefix !== undefined && { headerPrefix }) });
+  }
+  const { readCredential } = await import('./credential.ts');
+  const credential = await readCredential(door.file, flags, env);
+  const [{ openVault }, { directClient }] = await Promise.all([import('../vault.ts'), import('../client/direct.ts')]);
+  return directClient(await openVault({ file: door.file, credential }));
+}
+
+function doorOf(url: string | undefined, file: string | undefined, both: string): Door | undefined {
+  if (url && file) throw new Fault('usage', `${both} are two doors: give one`);
+  if (url) return { kind: 'remote', url };
+  return file ? { kind: 'direct', file } : undefined;
+}

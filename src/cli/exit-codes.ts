@@ -1,0 +1,51 @@
+import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
+
+/** What the process answers with. */
+export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 70 | 130;
+
+/** How a subcommand hands over its exit code. */
+export type Finish = (exitCode: ExitCode) => void;
+
+/** The exit codes and what they mean. */
+export const EXIT_CODES = {
+  0: 'done',
+  1: 'unexpected: a bug, or no space left',
+  2: 'usage',
+  3: 'not found',
+  4: 'not authenticated',
+  5: 'not permitted',
+  6: 'conflict',
+  7: 'invalid data',
+  8: 'cannot reach the daemon, not ready, busy or rate limited',
+  9: 'integrity failure: a damaged or altered file',
+  10: 'wrong passphrase or key file',
+  70: 'the daemon stopped because of a bug',
+  130: 'interrupted',
+} as const satisfies Record<ExitCode, string>;
+
+const BY_STATUS: Readonly<Record<number, ExitCode>> = {
+  400: 7,
+  401: 4,
+  403: 5,
+  404: 3,
+  408: 8,
+  409: 6,
+  413: 7,
+  414: 7,
+  415: 7,
+  421: 8,
+  429: 8,
+  431: 7,
+  503: 8,
+};
+
+/** Problems whose exit code is not that of their status. */
+const BY_CODE: Readonly<Partial<Record<ProblemCode, ExitCode>>> = { integrity_failure: 9 };
+
+/** The exit code of a reply: 0 for a success, 1 for a status that the contract does not have. */
+export function exitCodeOf(status: number, problemType: string): ExitCode {
+  if (status < 400) return 0;
+  const code = problemType.slice(PROBLEM_TYPE_PREFIX.length);
+  const own = Object.hasOwn(BY_CODE, code) ? BY_CODE[code as ProblemCode] : undefined;
+  return own ?? BY_STATUS[status] ?? 1;
+}

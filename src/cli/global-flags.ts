@@ -1,0 +1,112 @@
+import type { Command } from 'commander';
+
+interface FlagRow {
+  /** As commander reads it. */
+  readonly flag: string;
+  /** Stands in for the flag where it is not given. */
+  readonly env: string;
+  readonly help: string;
+}
+
+/** The flags that open a vault's file. */
+export const FILE_FLAGS = {
+  file: { flag: '--file <path>', env: 'VAULT_FILE', help: 'the encrypted file (default: ./vault.db)' },
+  keyFile: {
+    flag: '--key-file <path>',
+    env: 'VAULT_KEY_FILE',
+    help: 'the key that opens the file (default: FILE.key)',
+  },
+  passphraseFile: {
+    flag: '--passphrase-file <path>',
+    env: 'VAULT_PASSPHRASE_FILE',
+    help: 'the passphrase that opens the file; - for standard input',
+  },
+} as const satisfies Record<string, FlagRow>;
+
+/** The flags that reach a daemon. */
+export const DAEMON_FLAGS = {
+  url: { flag: '--url <url>', env: 'VAULT_URL', help: 'a daemon: http://, https:// or unix:/path.sock' },
+  headerPrefix: {
+    flag: '--header-prefix <prefix>',
+    env: 'VAULT_HEADER_PREFIX',
+    help: 'of the header names (default: SVC)',
+  },
+} as const satisfies Record<string, FlagRow>;
+
+/** Who asks. The key itself is never a flag: a command line is seen by everybody on the machine. */
+export const KEY_FLAGS = {
+  apiKeyFile: {
+    flag: '--api-key-file <path>',
+    env: 'VAULT_API_KEY_FILE',
+    help: 'a file with the API key, which may also stand in VAULT_API_KEY',
+  },
+} as const satisfies Record<string, FlagRow>;
+
+/** How a result is shown. */
+export const OUTPUT_FLAGS = {
+  output: {
+    flag: '-o, --output <format>',
+    env: 'VAULT_OUTPUT',
+    help: 'table, json, yaml, csv or ndjson (default: table on a terminal, else json)',
+  },
+  field: { flag: '--field <path>', env: 'VAULT_FIELD', help: 'one member, raw: id, data.number, data[0].id' },
+  quiet: { flag: '-q, --quiet', env: 'VAULT_QUIET', help: 'ids only' },
+  color: { flag: '--no-color', env: 'NO_COLOR', help: 'no colours' },
+} as const satisfies Record<string, FlagRow>;
+
+/** Answers to questions. */
+export const CONFIRM_FLAGS = {
+  yes: { flag: '-y, --yes', env: 'VAULT_YES', help: 'do it without asking' },
+} as const satisfies Record<string, FlagRow>;
+
+/** The flags of every operation, by their attribute; all but these are derived from the row. */
+export const GLOBAL_FLAGS = {
+  ...DAEMON_FLAGS,
+  ...FILE_FLAGS,
+  ...KEY_FLAGS,
+  ...OUTPUT_FLAGS,
+  ...CONFIRM_FLAGS,
+} as const satisfies Record<string, FlagRow>;
+
+/** What was typed. A flag that was not given is absent: what the environment says is looked up where it is used. */
+export interface GlobalFlags {
+  readonly url?: string;
+  readonly headerPrefix?: string;
+  readonly file?: string;
+  readonly keyFile?: string;
+  readonly passphraseFile?: string;
+  readonly apiKeyFile?: string;
+  readonly output?: string;
+  readonly field?: string;
+  readonly quiet?: boolean;
+  /** False when `--no-color` was given. */
+  readonly color?: boolean;
+  readonly yes?: boolean;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Adds flags of the tables above, and names their environment variables in the help. */
+export function addFlags(command: Command, rows: Readonly<Record<string, FlagRow>>): void {
+  for (const row of Object.values(rows)) command.option(row.flag, `${row.help} (env: ${row.env})`);
+}
+
+/** What was typed before the noun and behind the verb; the later word wins. */
+export function typedFlags<T extends object = GlobalFlags>(command: Command): T & GlobalFlags {
+  let root: Command = command;
+  while (root.parent !== null) root = root.parent;
+  const before = root.opts<GlobalFlags>();
+  const behind = command.opts<T & GlobalFlags>();
+  return { ...before, ...behind, color: before.color !== false && behind.color !== false };
+}
+
+/** A switch that the environment may turn on. */
+export function isSwitchedOn(typed: boolean | undefined, env: Environment, row: FlagRow): boolean {
+  const word = env[row.env];
+  return typed ?? (word !== undefined && word !== '' && word !== '0' && word !== 'false');
+}
+
+/** The value that was typed, else that of the environment; an empty variable is one that is not set. */
+export function flagValue(typed: string | undefined, env: Environment, row: FlagRow): string | undefined {
+  return typed ?? (env[row.env] || undefined);
+}

@@ -1,0 +1,109 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { Limits } from '../../contract/limits.ts';
+import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
+import { Fault } from '../../core/fault.ts';
+import { Problem } from '../../core/problem.ts';
+import type { Vault } from '../../vault.ts';
+import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../credential.ts';
+import { writeNewSecretFile } from '../secret-file.ts';
+import { provideKeyFile } from './provide-key-file.ts';
+
+/** What somebody who only wants to try needs to know. */
+export interface DevKeys {
+  readonly tenant_id: string;
+  /** All management permissions. */
+  readonly management_key: string;
+  /** All token permissions, through a rule on `/` with `reveal`. */
+  readonly private_key: string;
+}
+
+export interface DevVault {
+  readonly vault: Vault;
+  readonly keys: DevKeys;
+}
+
+/** A vault that is gone when the process exits; its key was never on a disk. */
+export async function temporaryDevVault(limits: Limits): Promise<DevVault> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'vault-dev-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const key = new Uint8Array(randomBytes(KEY_BYTES));
+  return makeDevVault(path.join(folder, 'vault.db'), { kind: 'key_file', key }, limits, async () => undefined);
+}
+
+/** A vault that is made on first use and kept, with its key and its two API keys in files beside it. */
+export async function keptDevVault(file: string, limits: Limits): Promise<DevVault> {
+  const keysFile = `${file}.dev.json`;
+  if (existsSync(file)) {
+    const keys = await readKeys(file, keysFile);
+    const { openVault } = await import('../../vault.ts');
+    return { vault: await openVault({ file, credential: await readKeyFile(keyFileBeside(file)), limits }), keys };
+  }
+  const { credential, undo } = await provideKeyFile(keyFileBeside(file));
+  try {
+    await rm(keysFile, { force: true });
+    return await makeDevVault(file, credential, limits, (keys) =>
+      writeNewSecretFile(keysFile, `${JSON.stringify(keys)}\n`),
+    );
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+}
+
+/** The vault, its application and what `keep` does, or nothing of it. */
+async function makeDevVault(
+  file: string,
+  credential: Credential,
+  limits: Limits,
+  keep: (keys: DevKeys) => Promise<void>,
+): Promise<DevVault> {
+  const { createVault } = await import('../../vault.ts');
+  const { vault, tenant, application } = await createVault({ file, credential, tenantName: 'dev', limits });
+  try {
+    const management_key = application.key ?? '';
+    const private_key = await createPrivateKey(vault, management_key);
+    const keys = { tenant_id: tenant.id, management_key, private_key };
+    await keep(keys);
+    return { vault, keys };
+  } catch (error) {
+    await vault.close();
+    for (const suffix of ['', '-wal', '-shm']) await rm(file + suffix, { force: true });
+    throw error;
+  }
+}
+
+/** Through the API, as anybody would make it. */
+async function createPrivateKey(vault: Vault, apiKey: string): Promise<string> {
+  const permissions = (Object.keys(PERMISSIONS) as Permission[]).filter((name) => name.startsWith('token:'));
+  const rule = { description: 'everything', priority: 1, container: '/', transform: 'reveal', permissions };
+  const reply = await vault.dispatch({
+    operation: 'createApplication',
+    apiKey,
+    mediaType: 'application/json',
+    params: {},
+    query: [],
+    bodyText: JSON.stringify({ name: 'private', type: 'private', rules: [rule] }),
+  });
+  const body: unknown = JSON.parse(reply.bodyText ?? 'null');
+  if (typeof body === 'object' && body !== null && 'key' in body && typeof body.key === 'string') return body.key;
+  throw new Problem('internal_error');
+}
+
+async function readKeys(file: string, keysFile: string): Promise<DevKeys> {
+  const text = await readFile(keysFile, 'utf8').catch(() => undefined);
+  const keys: unknown = text === undefined ? undefined : JSON.parse(text);
+  if (isDevKeys(keys)) return keys;
+  throw new Fault('usage', `${file} was not made by \`vault serve --dev\``, {
+    hint: 'serve it without --dev, or name another file',
+  });
+}
+
+function isDevKeys(value: unknown): value is DevKeys {
+  if (typeof value !== 'object' || value === null) return false;
+  const members: Readonly<Record<string, unknown>> = { ...value };
+  return ['tenant_id', 'management_key', 'private_key'].every((name) => typeof members[name] === 'string');
+}

@@ -1,0 +1,70 @@
+import { lstat } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { Fault } from '../../core/fault.ts';
+import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import { keyFileBeside, namedCredential, readPassphraseFile } from '../credential.ts';
+import { chooseFile } from '../door.ts';
+import type { Finish } from '../exit-codes.ts';
+import { addFlags, type Environment, FILE_FLAGS, type GlobalFlags, OUTPUT_FLAGS, typedFlags } from '../global-flags.ts';
+import { createPrinter } from '../output/print-result.ts';
+import { canPrompt, promptSecret } from '../prompt.ts';
+import { LOCAL_VIEWS } from './local-view.ts';
+import { type NewCredential, provideKeyFile } from './provide-key-file.ts';
+import { checkTenantName } from './tenant-name.ts';
+
+interface InitFlags {
+  readonly tenant?: string;
+  readonly weakPassphrase?: boolean;
+}
+
+/** `vault init`: the file, its key, its first tenant and that tenant's management application, or nothing of it. */
+export function defineInit(command: Command, finish: Finish): void {
+  command.option('--tenant <name>', 'the name of the first tenant (default: default)');
+  command.option('--weak-passphrase', 'allow a passphrase of less than 12 characters');
+  addFlags(command, { ...FILE_FLAGS, ...OUTPUT_FLAGS });
+  command.addHelpText(
+    'after',
+    '\nA key file that does not exist is made: 32 random bytes, mode 0600. Keep a copy of it.',
+  );
+  command.action(async () => {
+    const flags = typedFlags<InitFlags>(command);
+    const printer = createPrinter(flags, process.env, LOCAL_VIEWS.init);
+    await printer.print(await init(flags, process.env));
+    finish(0);
+  });
+}
+
+async function init(flags: GlobalFlags & InitFlags, env: Environment): Promise<string> {
+  const file = chooseFile(flags, env);
+  const tenantName = checkTenantName('--tenant', flags.tenant ?? 'default');
+  if (await lstat(file).catch(() => undefined)) throw new Fault('file_exists', `${file} exists`);
+  const { credential, undo } = await newCredential(file, flags, env);
+  try {
+    const { createVault } = await import('../../vault.ts');
+    const weakPassphrase = flags.weakPassphrase === true;
+    const { vault, tenant, application } = await createVault({ file, credential, tenantName, weakPassphrase });
+    await vault.close();
+    return stringifyJson({ file, tenant: tenant as Printable, application: application as Printable });
+  } catch (error) {
+    await undo();
+    throw error;
+  }
+}
+
+/** What is named; else on a terminal a passphrase that is asked for; else, or when that is left empty, a key file. */
+async function newCredential(file: string, flags: GlobalFlags, env: Environment): Promise<NewCredential> {
+  const named = namedCredential(flags, env);
+  if (named.keyFile !== undefined) return provideKeyFile(named.keyFile);
+  if (named.passphraseFile !== undefined) {
+    return { credential: await readPassphraseFile(named.passphraseFile), undo: async () => undefined };
+  }
+  const passphrase = canPrompt() ? await newPassphrase(keyFileBeside(file)) : '';
+  if (passphrase === '') return provideKeyFile(keyFileBeside(file));
+  return { credential: { kind: 'passphrase', passphrase }, undo: async () => undefined };
+}
+
+async function newPassphrase(keyFile: string): Promise<string> {
+  const first = await promptSecret(`Passphrase (leave it empty for the key file ${keyFile})`);
+  if (first === '' || (await promptSecret('The same again')) === first) return first;
+  throw new Fault('usage', 'the two passphrases differ');
+}

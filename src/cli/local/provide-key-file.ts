@@ -1,0 +1,24 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { type Credential, KEY_BYTES, readKeyFile } from '../credential.ts';
+import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
+
+/** What a vault is to be made with. */
+export interface NewCredential {
+  readonly credential: Credential;
+  /** Removes the key file, if it was made for this vault. */
+  readonly undo: () => Promise<void>;
+}
+
+/** The key file at `path`; one that does not exist is made: 32 random bytes, mode 0600. */
+export async function provideKeyFile(path: string): Promise<NewCredential> {
+  if (existsSync(path)) return { credential: await readKeyFile(path), undo: async () => undefined };
+  const key = randomBytes(KEY_BYTES);
+  try {
+    await writeNewSecretFile(path, key);
+  } catch (error) {
+    throw cannotMake('--key-file', path, error);
+  }
+  return { credential: { kind: 'key_file', key: new Uint8Array(key) }, undo: () => rm(path, { force: true }) };
+}

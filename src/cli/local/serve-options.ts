@@ -1,0 +1,99 @@
+import { DEFAULT_LIMITS, type Limits } from '../../contract/limits.ts';
+import { Fault } from '../../core/fault.ts';
+import { DAEMON_FLAGS, type Environment, flagValue, type GlobalFlags, isSwitchedOn } from '../global-flags.ts';
+import { parseByteSize } from './byte-size.ts';
+
+/** The flags of `vault serve`, besides those that open the file. */
+export const SERVE_FLAGS = {
+  dev: { flag: '--dev', env: 'VAULT_DEV', help: 'a ready vault with its API keys; temporary unless --file is given' },
+  host: { flag: '--host <address>', env: 'VAULT_HOST', help: 'the address to listen on (default: 127.0.0.1)' },
+  port: { flag: '--port <number>', env: 'VAULT_PORT', help: 'the port to listen on, 0 for a free one (default: 8484)' },
+  socket: { flag: '--socket <path>', env: 'VAULT_SOCKET', help: 'a Unix socket to listen on, instead of a port' },
+  headerPrefix: DAEMON_FLAGS.headerPrefix,
+  readyFile: { flag: '--ready-file <path>', env: 'VAULT_READY_FILE', help: 'written when requests are accepted' },
+  log: { flag: '--log [bool]', env: 'VAULT_LOG', help: 'a line a request on stderr (default: true, with --dev false)' },
+  insecureHttp: {
+    flag: '--insecure-http',
+    env: 'VAULT_INSECURE_HTTP',
+    help: 'allow an address that other machines reach, in clear text',
+  },
+  maxBody: { flag: '--max-body <size>', env: 'VAULT_MAX_BODY', help: 'of a request (default: 1MiB)' },
+  maxUrl: { flag: '--max-url <size>', env: 'VAULT_MAX_URL', help: 'of a request (default: 8KiB)' },
+  maxHeaders: { flag: '--max-headers <size>', env: 'VAULT_MAX_HEADERS', help: 'of a request (default: 16KiB)' },
+  maxDepth: { flag: '--max-depth <number>', env: 'VAULT_MAX_DEPTH', help: 'of the JSON of a body (default: 64)' },
+  maxResponse: { flag: '--max-response <size>', env: 'VAULT_MAX_RESPONSE', help: 'of a response (default: 16MiB)' },
+} as const;
+
+export interface ServeFlags {
+  readonly dev?: boolean;
+  readonly host?: string;
+  readonly port?: string;
+  readonly socket?: string;
+  readonly readyFile?: string;
+  /** True when the flag stands without a value. */
+  readonly log?: string | boolean;
+  readonly insecureHttp?: boolean;
+  readonly maxBody?: string;
+  readonly maxUrl?: string;
+  readonly maxHeaders?: string;
+  readonly maxDepth?: string;
+  readonly maxResponse?: string;
+}
+
+/** What `vault serve` is to do, checked. */
+export interface ServeOptions {
+  readonly dev: boolean;
+  readonly host: string;
+  readonly port: number;
+  readonly socket: string | undefined;
+  readonly headerPrefix: string;
+  readonly readyFile: string | undefined;
+  readonly log: boolean;
+  readonly allowInsecureHost: boolean;
+  readonly limits: Limits;
+}
+
+/** Throws the fault `usage`. */
+export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment): ServeOptions {
+  const dev = isSwitchedOn(flags.dev, env, SERVE_FLAGS.dev);
+  return {
+    dev,
+    host: flagValue(flags.host, env, SERVE_FLAGS.host) ?? '127.0.0.1',
+    port: parsePort(flagValue(flags.port, env, SERVE_FLAGS.port) ?? '8484'),
+    socket: flagValue(flags.socket, env, SERVE_FLAGS.socket),
+    headerPrefix: flagValue(flags.headerPrefix, env, SERVE_FLAGS.headerPrefix) ?? 'SVC',
+    readyFile: flagValue(flags.readyFile, env, SERVE_FLAGS.readyFile),
+    log: parseLog(flags.log === undefined ? env[SERVE_FLAGS.log.env] : String(flags.log)) ?? !dev,
+    allowInsecureHost: isSwitchedOn(flags.insecureHttp, env, SERVE_FLAGS.insecureHttp),
+    limits: limitsOf(flags, env),
+  };
+}
+
+function limitsOf(flags: ServeFlags, env: Environment): Limits {
+  const size = (
+    typed: string | undefined,
+    row: { readonly flag: string; readonly env: string; readonly help: string },
+  ) => {
+    const text = flagValue(typed, env, row);
+    return text === undefined ? undefined : parseByteSize(row.flag.split(' ')[0] ?? '', text);
+  };
+  return {
+    body: size(flags.maxBody, SERVE_FLAGS.maxBody) ?? DEFAULT_LIMITS.body,
+    url: size(flags.maxUrl, SERVE_FLAGS.maxUrl) ?? DEFAULT_LIMITS.url,
+    headers: size(flags.maxHeaders, SERVE_FLAGS.maxHeaders) ?? DEFAULT_LIMITS.headers,
+    depth: size(flags.maxDepth, SERVE_FLAGS.maxDepth) ?? DEFAULT_LIMITS.depth,
+    response: size(flags.maxResponse, SERVE_FLAGS.maxResponse) ?? DEFAULT_LIMITS.response,
+  };
+}
+
+function parsePort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (port <= 65_535) return port;
+  throw new Fault('usage', '--port is a number from 0 to 65535');
+}
+
+function parseLog(text: string | undefined): boolean | undefined {
+  if (text === undefined || text === '') return undefined;
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new Fault('usage', '--log is true or false');
+}

@@ -1,0 +1,11 @@
+interface NounRow {
+  readonly summary: string;
+  readonly alias?: string;
+}
+
+/** The first words of subcommands that have two, in the order of the help. */
+export const NOUNS = {
+  tokens: { summary: 'Create, list, get, change and delete tokens' },
+  apps: { summary: 'Manage applications, their API keys and access rules', alias: 'applications' },
+  tenant: { summary: 'The tenant of the calling key, and the tenants of the file' },
+} as const satisfies Record<string, NounRow>;

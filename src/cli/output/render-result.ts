@@ -1,0 +1,70 @@
+import { Fault } from '../../core/fault.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { stringifyJson } from '../../core/json/stringify.ts';
+import type { Format } from './format.ts';
+import { itemsOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
+import { checkField, parsePath, type Step, selectField } from './select-field.ts';
+
+/** What is to be shown of a result: one member, the ids, or all in a format. */
+export interface Showing {
+  readonly format: Format;
+  readonly field: readonly Step[] | undefined;
+  readonly quiet: boolean;
+}
+
+type Render = (bodyText: string, view: ResultView, options: RenderOptions) => Rendered | Promise<Rendered>;
+
+const RENDERERS: Readonly<Record<Format, Render>> = {
+  /** Exactly the response body of the API. */
+  json: (bodyText) => ({ text: `${bodyText}\n` }),
+  ndjson: (bodyText, view) => {
+    const items = itemsOf(readBody(bodyText), view);
+    return { text: items.map((item) => `${stringifyJson(item)}\n`).join('') };
+  },
+  table: async (bodyText, view, options) => (await import('./table.ts')).renderTable(readBody(bodyText), view, options),
+  yaml: async (bodyText) => (await import('./yaml.ts')).renderYaml(readBody(bodyText)),
+  csv: async (bodyText, view) => (await import('./csv.ts')).renderCsv(readBody(bodyText), view),
+};
+
+/** Decides what is shown and refuses, before anything is sent, what no result can give. Throws the fault `usage`. */
+export function chooseShowing(format: Format, field: string | undefined, quiet: boolean, view: ResultView): Showing {
+  if (field !== undefined && quiet) throw new Fault('usage', 'only one of --field and --quiet can be given');
+  const steps = field === undefined ? undefined : parsePath(field);
+  if (steps !== undefined) checkField(view.schema, steps);
+  const item = view.list ? view.schema?.properties?.['data']?.items : view.schema;
+  if (quiet && item !== undefined && !Object.hasOwn(item.properties ?? {}, 'id')) {
+    throw new Fault('usage', '--quiet: the result has no id');
+  }
+  return { format, field: steps, quiet };
+}
+
+export async function renderResult(
+  bodyText: string,
+  view: ResultView,
+  showing: Showing,
+  options: RenderOptions,
+): Promise<Rendered> {
+  if (showing.field !== undefined) return renderField(bodyText, showing.field);
+  if (showing.quiet) return renderIds(bodyText, view);
+  return RENDERERS[showing.format](bodyText, view, options);
+}
+
+function renderField(bodyText: string, steps: readonly Step[]): Rendered {
+  const value = selectField(readBody(bodyText), steps);
+  if (value === undefined) throw new Fault('usage', `--field: this result has no ${printPath(steps)}`);
+  return { text: `${typeof value === 'string' ? value : stringifyJson(value)}\n` };
+}
+
+function renderIds(bodyText: string, view: ResultView): Rendered {
+  const ids = itemsOf(readBody(bodyText), view).map((item) => selectField(item, ['id']));
+  return { text: ids.map((id) => (typeof id === 'string' ? `${id}\n` : '')).join('') };
+}
+
+/** A stored value may be as deep as the vault allows, and the reply puts it two or three levels deeper. */
+function readBody(bodyText: string): ReturnType<typeof parseJson> {
+  return parseJson(bodyText, { maxDepth: 1024 });
+}
+
+function printPath(steps: readonly Step[]): string {
+  return steps.map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${step}`)).join('');
+}

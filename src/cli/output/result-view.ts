@@ -1,0 +1,55 @@
+import type { Json, JsonObject } from '../../contract/json.ts';
+import type { Schema } from '../../contract/schema.ts';
+import { JsonNumber } from '../../core/json/json-number.ts';
+import { stringifyJson } from '../../core/json/stringify.ts';
+import { parsePath, selectField } from './select-field.ts';
+
+/** What a result is made of, for every format but `json`. */
+export interface ResultView {
+  readonly schema: Schema | undefined;
+  /** The result is `{ data: [items] }`; columns are members of an item. */
+  readonly list: boolean;
+  /** Paths of the members that a table shows, in order. */
+  readonly columns: readonly string[];
+  /** A table of one thing shows its other members below the columns. */
+  readonly rest: boolean;
+}
+
+/** A rendered result: for stdout, and a word about it for stderr. */
+export interface Rendered {
+  readonly text: string;
+  readonly note?: string;
+}
+
+export interface RenderOptions {
+  readonly colour: boolean;
+  /** Columns of the terminal; absent when the output is none. */
+  readonly width?: number | undefined;
+}
+
+/** The things that a result is about: the items of a list, or the one thing itself. */
+export function itemsOf(body: Json, view: ResultView): readonly Json[] {
+  if (!view.list) return [body];
+  const items = selectField(body, ['data']);
+  return Array.isArray(items) ? items : [];
+}
+
+/** One member of one thing, by the path of its column. */
+export function cellValue(item: Json, column: string): Json | undefined {
+  return selectField(item, parsePath(column));
+}
+
+/** A value as one piece of text: a string is itself, a list of strings is separated by commas, the rest is JSON. */
+export function cellText(value: Json | undefined): string {
+  if (value === undefined) return '';
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value.join(', ');
+  return stringifyJson(value);
+}
+
+/** The members of a JSON object, or undefined for every other value. */
+export function asObject(value: Json): JsonObject | undefined {
+  const isObject =
+    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber);
+  return isObject ? (value as JsonObject) : undefined;
+}

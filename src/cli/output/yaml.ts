@@ -1,0 +1,36 @@
+import type { ScalarTag } from 'yaml';
+import type { Json } from '../../contract/json.ts';
+import { JsonNumber } from '../../core/json/json-number.ts';
+import { memberNames } from '../../core/json/member-names.ts';
+import { asObject, type Rendered } from './result-view.ts';
+
+/** Prints a number that a double would change by its lexeme, as the plain scalar that YAML reads it from. */
+const LEXEME: ScalarTag = {
+  tag: 'tag:yaml.org,2002:float',
+  default: true,
+  identify: (value) => value instanceof JsonNumber,
+  resolve: (text) => new JsonNumber(text),
+  stringify: ({ value }) => (value instanceof JsonNumber ? value.lexeme : String(value)),
+};
+
+/** YAML 1.2 with every value as it was: member order, number lexemes, strings that look like something else in quotes. */
+export async function renderYaml(body: Json): Promise<Rendered> {
+  const { stringify } = await import('yaml');
+  const text = stringify(withOrder(body), {
+    customTags: (tags) => [LEXEME, ...tags],
+    lineWidth: 0,
+    aliasDuplicateObjects: false,
+  });
+  return { text };
+}
+
+type Ordered = null | boolean | number | string | JsonNumber | readonly Ordered[] | ReadonlyMap<string, Ordered>;
+
+/** Maps, because an object's integer-like members would come first. */
+function withOrder(value: Json): Ordered {
+  if (Array.isArray(value)) return value.map(withOrder);
+  const object = asObject(value);
+  if (object === undefined)
+    return value as Exclude<Json, readonly Json[] | { readonly [name: string]: Json }> as Ordered;
+  return new Map(memberNames(object).map((name) => [name, withOrder(object[name] ?? null)]));
+}

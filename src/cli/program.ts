@@ -1,0 +1,102 @@
+import { Command, type CommanderError } from 'commander';
+import { OPERATIONS, type OperationId } from '../contract/operations.ts';
+import { Fault } from '../core/fault.ts';
+import { defineOperation } from './derive/operation-command.ts';
+import type { Finish } from './exit-codes.ts';
+import { addFlags, GLOBAL_FLAGS } from './global-flags.ts';
+import { LOCAL_COMMANDS } from './local-commands.ts';
+import { NOUNS } from './nouns.ts';
+import { writeOut } from './output/write-out.ts';
+import { VERSION } from './version.ts';
+
+/** A subcommand before it is called: its words, and how it gets its flags. */
+interface Entry {
+  readonly words: readonly [string] | readonly [string, string];
+  readonly summary: string;
+  readonly define: (command: Command, finish: Finish) => void | Promise<void>;
+}
+
+/**
+ * The command line. A noun makes its verbs, and a verb its flags, only when it is called: a start pays for one
+ * subcommand, not for all.
+ */
+export function createProgram(finish: Finish): Command {
+  const root = new Command('vault')
+    .description('A token vault in one file: tokenize cards, bank accounts and any JSON; redact, mask or reveal them.')
+    .exitOverride()
+    .configureOutput({ writeOut: writeHelp, outputError: () => undefined, writeErr: () => undefined })
+    .enablePositionalOptions()
+    .helpCommand(false)
+    .helpOption('-h, --help', 'show help')
+    .version(`vault ${VERSION}`, '--version', 'show the version');
+  addFlags(root, GLOBAL_FLAGS);
+  const entries = allEntries();
+  for (const [noun, row] of Object.entries(NOUNS)) {
+    const verbs = entries.filter((entry) => entry.words.length === 2 && entry.words[0] === noun);
+    addNoun(root, noun, row, verbs, finish);
+  }
+  addEntries(
+    root,
+    entries.filter((entry) => entry.words.length === 1),
+    finish,
+  );
+  root.addHelpText('after', '\n`vault <command> --help` tells more; `vault help <command>` does the same.');
+  return root;
+}
+
+function writeHelp(text: string): void {
+  writeOut(text).catch(() => process.exit(1));
+}
+
+/** `vault help tokens create` is `vault tokens create --help`. */
+export function withoutHelpWord(argv: readonly string[]): readonly string[] {
+  return argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+}
+
+function allEntries(): readonly Entry[] {
+  const operations = (Object.keys(OPERATIONS) as OperationId[]).map((id): Entry => {
+    const { cli, summary } = OPERATIONS[id];
+    return { words: cli.command, summary, define: (command, finish) => defineOperation(command, id, finish) };
+  });
+  const local = LOCAL_COMMANDS.map((row): Entry => {
+    return {
+      words: row.command,
+      summary: row.summary,
+      define: async (command, finish) => (await row.load())(command, finish),
+    };
+  });
+  return [...operations, ...local];
+}
+
+function addNoun(
+  root: Command,
+  noun: string,
+  row: { readonly summary: string; readonly alias?: string },
+  verbs: readonly Entry[],
+  finish: Finish,
+): void {
+  const command = root.command(noun).description(row.summary).enablePositionalOptions();
+  command.exitOverride((error) => refuseBareNoun(error, noun, verbs));
+  if (row.alias !== undefined) command.alias(row.alias);
+  // The noun itself takes no flags, so its verbs can be made as late as this.
+  root.hook('preSubcommand', (_root, called) => {
+    if (called === command) addEntries(command, verbs, finish);
+  });
+}
+
+function addEntries(parent: Command, entries: readonly Entry[], finish: Finish): void {
+  const defines = new Map<Command, Entry['define']>();
+  for (const entry of entries) {
+    const command = parent.command(entry.words.at(-1) ?? '').description(entry.summary);
+    command.exitOverride();
+    defines.set(command, entry.define);
+  }
+  parent.hook('preSubcommand', (_parent, called) => defines.get(called)?.(called, finish));
+}
+
+/** Commander shows the help of a noun without a verb as an error; one line of fact and a hint are enough. */
+function refuseBareNoun(error: CommanderError, noun: string, verbs: readonly Entry[]): void {
+  if (error.code !== 'commander.help') throw error;
+  const words = verbs.map((verb) => verb.words.at(-1)).join(', ');
+  throw new Fault('usage', `\`vault ${noun}\` needs one more word: ${words}`, { hint: `vault ${noun} --help` });
+}

@@ -1,0 +1,86 @@
+import type { Reply } from '../contract/call.ts';
+import { FAULTS } from '../contract/faults.ts';
+import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
+import { Fault } from '../core/fault.ts';
+import { type MemberErrors, Problem } from '../core/problem.ts';
+import { type ExitCode, exitCodeOf } from './exit-codes.ts';
+import type { Environment } from './global-flags.ts';
+import { stripControlCharacters } from './output/control-characters.ts';
+
+/** What can be done about a problem, where its own text does not say it. */
+const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
+  unauthenticated:
+    'VAULT_API_KEY or --api-key-file must hold a key of this vault; `vault tenant issue-key` makes a new one',
+  vault_busy: 'try again',
+  too_many_requests: 'try again later',
+  no_space: 'make room on the disk and try again',
+};
+
+/** The part of a problem's body that a person is told. */
+interface ToldProblem {
+  readonly status: number;
+  readonly type: string;
+  readonly detail: string;
+  readonly errors?: MemberErrors | undefined;
+}
+
+/** One line of fact on stderr, and where there is something to do a line `hint:`. */
+export function tell(fact: string, hint?: string): void {
+  process.stderr.write(`vault: ${stripControlCharacters(fact)}\n`);
+  if (hint !== undefined) process.stderr.write(`hint: ${stripControlCharacters(hint)}\n`);
+}
+
+/** Tells what a reply that is a problem says. */
+export function reportProblem(reply: Reply): ExitCode {
+  return tellProblem({ ...(JSON.parse(reply.bodyText ?? '{}') as ToldProblem), status: reply.status });
+}
+
+/** Tells what went wrong. Of an error that nobody foresaw, nothing but that it happened: its message may hold a value. */
+export function reportFailure(error: unknown, env: Environment): ExitCode {
+  if (error instanceof Problem) {
+    return tellProblem({ ...error, type: `${PROBLEM_TYPE_PREFIX}${error.code}` });
+  }
+  if (error instanceof Fault) {
+    tell(error.message, error.hint);
+    if (env['VAULT_DEBUG'] === '1' && error.cause instanceof Error) process.stderr.write(`${error.cause.stack}\n`);
+    return FAULTS[error.code].exit;
+  }
+  if (isCommanderError(error)) return reportUsage(error);
+  // Ctrl-C in a prompt.
+  if (error instanceof Error && error.name === 'ExitPromptError') return 130;
+  tell('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'VAULT_DEBUG=1 shows where');
+  if (env['VAULT_DEBUG'] === '1' && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  return 1;
+}
+
+function tellProblem(problem: ToldProblem): ExitCode {
+  tell(problem.detail);
+  for (const [path, messages] of Object.entries(problem.errors ?? {})) {
+    for (const message of messages) tell(`  ${path}: ${message}`);
+  }
+  const code = problem.type.slice(PROBLEM_TYPE_PREFIX.length);
+  const hint = Object.hasOwn(HINTS, code) ? HINTS[code as ProblemCode] : undefined;
+  if (hint !== undefined) process.stderr.write(`hint: ${hint}\n`);
+  return exitCodeOf(problem.status, problem.type);
+}
+
+interface UsageError {
+  readonly code: string;
+  readonly exitCode: number;
+  readonly message: string;
+}
+
+/** By its shape: loading commander again, only to ask for its class, would cost every failure. */
+function isCommanderError(error: unknown): error is UsageError {
+  return (
+    error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('commander.')
+  );
+}
+
+/** Commander's message is `error: …`, its suggestion a second line; what follows `=` in a word may be a secret. */
+function reportUsage(error: UsageError): ExitCode {
+  if (error.exitCode === 0) return 0;
+  const [fact = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
+  tell(fact.replace(/'(--?[^=']*)=.*'/, "'$1'"), suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?'));
+  return 2;
+}

@@ -1,0 +1,52 @@
+import { Fault } from '../core/fault.ts';
+
+/** Resolves what was typed after a flag to text: itself, the file after `@`, or standard input for `-`. */
+export type ReadText = (flag: string, typed: string) => Promise<string>;
+
+/** Standard input, as the reader needs it. */
+export type InputStream = AsyncIterable<Uint8Array | string>;
+
+/** Standard input can be read once: a second flag that asks for it is a mistake. */
+export function createTextReader(stdin: () => InputStream): ReadText {
+  let readBy: string | undefined;
+  return async (flag, typed) => {
+    if (typed === '-') {
+      if (readBy !== undefined) throw new Fault('usage', `${readBy} and ${flag} cannot both read standard input`);
+      readBy = flag;
+      return decode(flag, await collect(stdin()));
+    }
+    return typed.startsWith('@') ? decode(flag, await readNamed(flag, typed.slice(1))) : typed;
+  };
+}
+
+/** The name is not repeated in the message: a secret that begins with `@` would be. */
+async function readNamed(flag: string, path: string): Promise<Uint8Array> {
+  const { readFile } = await import('node:fs/promises');
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw new Fault('usage', `${flag}: the file after @ cannot be read (${errorCode(error)})`, {
+      hint: `a text that itself begins with @ goes through standard input: ${flag} -`,
+      cause: error,
+    });
+  }
+}
+
+async function collect(stream: InputStream): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of stream) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+  return Buffer.concat(chunks);
+}
+
+/** JSON text may not begin with a byte order mark (RFC 8259 §8.1), and editors write one: the decoder takes it off. */
+function decode(flag: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch (error) {
+    throw new Fault('usage', `${flag}: the text is not UTF-8`, { cause: error });
+  }
+}
+
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';
+}

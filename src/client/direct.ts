@@ -1,0 +1,10 @@
+import type { Client } from '../contract/call.ts';
+import type { Vault } from '../vault.ts';
+
+/** Calls on an opened vault: the daemon without the socket. Closing the client closes the vault. */
+export function directClient(vault: Vault): Client {
+  return {
+    call: (call) => vault.dispatch(call),
+    close: () => vault.close(),
+  };
+}

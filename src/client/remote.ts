@@ -1,0 +1,100 @@
+import type { Call, Client, Reply } from '../contract/call.ts';
+import { OPERATIONS, type Operation } from '../contract/operations.ts';
+import { Fault } from '../core/fault.ts';
+import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport } from './http-transport.ts';
+
+export interface RemoteOptions {
+  /** `http://…`, `https://…` or `unix:/path.sock`. */
+  readonly url: string;
+  /** What the header names begin with; `SVC` unless the daemon was told otherwise. */
+  readonly headerPrefix?: string;
+  /** For one call; 30 seconds. */
+  readonly timeoutMs?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/** What can stand in a header. A key that cannot is sent as none: the answer to both is the same 401. */
+const SENDABLE = /^[\x21-\x7e]+$/;
+
+/** A daemon over HTTP as a client: a call becomes the request that its row describes, the response a reply. */
+export function remoteClient(options: RemoteOptions): Client {
+  const prefix = (options.headerPrefix ?? 'SVC').toLowerCase();
+  if (!/^[a-z0-9-]+$/.test(prefix)) throw new Fault('usage', '--header-prefix is letters, digits and dashes');
+  const transport: HttpTransport = httpTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  return {
+    async call(call) {
+      return replyOf(await transport.send(requestOf(call, prefix)), prefix, options.url);
+    },
+    close: () => transport.close(),
+  };
+}
+
+function requestOf(call: Call, prefix: string): HttpRequest {
+  const row: Operation = OPERATIONS[call.operation];
+  const path = row.path.replace(/\{(\w+)\}/g, (_whole, name: string) => encodeSegment(call.params[name] ?? ''));
+  const query = call.query.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&');
+  const headers: Record<string, string> = { accept: 'application/json, application/problem+json' };
+  if (call.apiKey !== undefined && SENDABLE.test(call.apiKey)) headers[`${prefix}-api-key`] = call.apiKey;
+  if (call.traceId !== undefined && SENDABLE.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
+  if (call.mediaType !== undefined) headers['content-type'] = call.mediaType;
+  if (call.bodyText !== undefined) headers['content-length'] = String(Buffer.byteLength(call.bodyText));
+  return { method: row.method, path: query === '' ? path : `${path}?${query}`, headers, bodyText: call.bodyText };
+}
+
+/** Dots are encoded too: `..` is an id that the vault refuses, not the folder above. */
+function encodeSegment(value: string): string {
+  return /^\.{1,2}$/.test(value) ? value.replaceAll('.', '%2E') : encode(value);
+}
+
+function encode(text: string): string {
+  try {
+    return encodeURIComponent(text);
+  } catch (error) {
+    throw new Fault('usage', 'an argument is not valid Unicode', { cause: error });
+  }
+}
+
+function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
+  const { status } = response;
+  const traceId = header(response, `${prefix}-trace-id`) ?? '';
+  if (status === 204) return { status, traceId };
+  const mediaType = header(response, 'content-type')?.split(';')[0]?.trim().toLowerCase();
+  const expected = status >= 400 ? 'application/problem+json' : 'application/json';
+  const isReply = mediaType === expected && (status >= 400 || status === 200 || status === 201);
+  const bodyText = isReply ? decode(response.body) : undefined;
+  if (bodyText === undefined || (status >= 400 && !isProblem(bodyText))) {
+    throw new Fault('unreachable', `the server at ${url} is not a vault (status ${status})`);
+  }
+  const retryAfter = Number(header(response, 'retry-after') ?? Number.NaN);
+  return { status, bodyText, traceId, ...(Number.isFinite(retryAfter) && { retryAfter }) };
+}
+
+function header(response: HttpResponse, name: string): string | undefined {
+  const value = response.headers[name];
+  return typeof value === 'string' ? value : value?.[0];
+}
+
+function decode(body: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+  } catch {
+    return undefined;
+  }
+}
+
+function isProblem(bodyText: string): boolean {
+  try {
+    const body: unknown = JSON.parse(bodyText);
+    return (
+      typeof body === 'object' &&
+      body !== null &&
+      'type' in body &&
+      typeof body.type === 'string' &&
+      'detail' in body &&
+      typeof body.detail === 'string'
+    );
+  } catch {
+    return false;
+  }
+}

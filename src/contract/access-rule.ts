@@ -1,0 +1,62 @@
+import { PERMISSIONS, type Permission, TRANSFORMS, type Transform } from './permissions.ts';
+import type { Infer } from './schema.ts';
+import { CONTAINER, PLAIN_TEXT } from './text.ts';
+
+export const PERMISSION_NAME = {
+  enum: Object.keys(PERMISSIONS) as Permission[],
+  description: 'A permission, `<resource>:<action>`.',
+} as const;
+
+/** One condition of an expiring application's rule (§2.5). */
+export const CONDITION = {
+  type: 'object',
+  required: ['attribute', 'operator', 'value'],
+  additionalProperties: false,
+  properties: {
+    attribute: { enum: ['id', 'container'], description: 'The attribute of the token that is compared.' },
+    operator: { enum: ['starts_with', 'equals'], description: 'How it is compared.' },
+    value: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 400,
+      pattern: PLAIN_TEXT,
+      description: 'What it is compared with.',
+    },
+  },
+} as const;
+
+/** One access rule (§2.5): `container` for public and private applications, `conditions` for expiring ones. */
+export const ACCESS_RULE = {
+  type: 'object',
+  required: ['description', 'priority', 'transform', 'permissions'],
+  additionalProperties: false,
+  properties: {
+    description: { type: 'string', maxLength: 1000, pattern: PLAIN_TEXT, description: 'What the rule is for.' },
+    priority: {
+      type: 'integer',
+      minimum: 1,
+      maximum: 2_147_483_647,
+      description: 'From 1, unique in the application; a higher number has lower precedence.',
+    },
+    container: { ...CONTAINER, description: 'The rule governs tokens in this container and below it.' },
+    conditions: {
+      type: 'array',
+      items: CONDITION,
+      minItems: 1,
+      maxItems: 10,
+      description: 'All must hold. For expiring applications only, instead of `container`.',
+    },
+    transform: { enum: Object.keys(TRANSFORMS) as Transform[], description: 'How the rule shows `data`.' },
+    permissions: {
+      type: 'array',
+      items: PERMISSION_NAME,
+      minItems: 1,
+      maxItems: 50,
+      uniqueItems: true,
+      description: 'The permissions that the rule grants.',
+    },
+  },
+} as const;
+
+export type AccessRule = Infer<typeof ACCESS_RULE>;
+export type Condition = Infer<typeof CONDITION>;

@@ -1,0 +1,89 @@
+import { ACCESS_RULE, PERMISSION_NAME } from './access-rule.ts';
+import { PAGE_QUERY, PAGINATION } from './page.ts';
+import { APPLICATION_TYPES, type ApplicationType } from './permissions.ts';
+import type { Infer } from './schema.ts';
+import { API_KEY, ENTITY_ID, NAME, TIME } from './text.ts';
+
+const TYPE = {
+  enum: Object.keys(APPLICATION_TYPES) as ApplicationType[],
+  description: 'What the application is for; it decides which permissions it may hold.',
+} as const;
+
+const PERMISSION_LIST = {
+  type: 'array',
+  items: PERMISSION_NAME,
+  maxItems: 50,
+  uniqueItems: true,
+  description: 'Permissions on every token, with the mask transform; or management permissions.',
+} as const;
+
+const RULES = {
+  type: 'array',
+  items: ACCESS_RULE,
+  maxItems: 50,
+  description: 'Access rules, tried in ascending priority.',
+} as const;
+
+const CAN_CREATE_EXPIRING = {
+  type: 'boolean',
+  description: 'A private application may create expiring ones within its own reach.',
+} as const;
+
+/** The Application (§2.4). `key` stands only in the replies of create and regenerate. */
+export const APPLICATION = {
+  type: 'object',
+  required: ['id', 'tenant_id', 'name', 'type', 'permissions', 'rules'],
+  additionalProperties: false,
+  properties: {
+    id: ENTITY_ID,
+    tenant_id: ENTITY_ID,
+    name: NAME,
+    key: { type: 'string', pattern: API_KEY, description: 'The API key. Shown once.' },
+    type: TYPE,
+    permissions: PERMISSION_LIST,
+    rules: RULES,
+    created_by: ENTITY_ID,
+    created_at: TIME,
+    modified_by: ENTITY_ID,
+    modified_at: TIME,
+    expires_at: TIME,
+    can_create_expiring_applications: CAN_CREATE_EXPIRING,
+  },
+} as const;
+
+export const APPLICATION_PAGE = {
+  type: 'object',
+  required: ['pagination', 'data'],
+  additionalProperties: false,
+  properties: { pagination: PAGINATION, data: { type: 'array', items: APPLICATION } },
+} as const;
+
+export const CREATE_APPLICATION = {
+  type: 'object',
+  required: ['name', 'type'],
+  additionalProperties: false,
+  properties: {
+    name: { ...NAME, description: 'What people call the application.' },
+    type: TYPE,
+    permissions: PERMISSION_LIST,
+    rules: RULES,
+    expires_at: {
+      type: 'string',
+      maxLength: 64,
+      description: 'For expiring applications: ISO 8601, at most one day ahead. Default: one minute ahead.',
+    },
+    can_create_expiring_applications: CAN_CREATE_EXPIRING,
+  },
+} as const;
+
+export const LIST_APPLICATIONS_QUERY = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    id: { type: 'array', items: ENTITY_ID, maxItems: 100, description: 'Only applications with these ids.' },
+    ...PAGE_QUERY,
+  },
+} as const;
+
+export type Application = Infer<typeof APPLICATION>;
+export type CreateApplication = Infer<typeof CREATE_APPLICATION>;

@@ -1,0 +1,35 @@
+import type { OperationId } from './operations.ts';
+
+/**
+ * One request, before anything is checked. The seam where everything meets: the daemon makes it of an HTTP request, the
+ * CLI of its flags. Bodies travel as text through both doors, so neither can change a value on the way.
+ */
+export interface Call {
+  readonly operation: OperationId;
+  readonly apiKey?: string | undefined;
+  /** The Content-Type as sent, with its parameters. */
+  readonly mediaType?: string | undefined;
+  readonly params: Readonly<Record<string, string>>;
+  /** In the order sent; a repeated name is a repeated entry. */
+  readonly query: readonly (readonly [name: string, value: string])[];
+  readonly bodyText?: string | undefined;
+  /** Set instead of `bodyText` when the transport could not make text of the body. */
+  readonly bodyFault?: 'too_large' | 'not_utf8' | undefined;
+  /** Returned as the problem body's `instance`; one is made when it is absent. */
+  readonly traceId?: string | undefined;
+}
+
+/** One answer. A problem is a reply too. `bodyText` is absent exactly when the status is 204. */
+export interface Reply {
+  readonly status: number;
+  readonly bodyText?: string;
+  readonly traceId: string;
+  /** Seconds; set with 429 and 503. */
+  readonly retryAfter?: number;
+}
+
+/** Where calls go: an opened vault, or a daemon over HTTP. The same call gives the same reply through both. */
+export interface Client {
+  call(call: Call): Promise<Reply>;
+  close(): Promise<void>;
+}

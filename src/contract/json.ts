@@ -1,0 +1,16 @@
+/**
+ * A JSON value as this project carries it: everything `JSON.parse` would give, and in addition what it loses.
+ * Objects have a null prototype, so `__proto__` and `constructor` are plain members.
+ */
+export type Json = null | boolean | number | string | JsonNumber | JsonArray | JsonObject;
+
+export type JsonArray = readonly Json[];
+
+export interface JsonObject {
+  readonly [name: string]: Json;
+}
+
+/** A number whose text a double does not give back: `1.10`, `1e2`, `9007199254740993`. */
+export interface JsonNumber {
+  readonly lexeme: string;
+}

@@ -1,0 +1,21 @@
+/** The limits that flags of `vault serve` change (decisions §9). The others stand in the schemas. */
+export interface Limits {
+  /** Bytes of a request's body. */
+  readonly body: number;
+  /** Bytes of a request's path and query. */
+  readonly url: number;
+  /** Bytes of a request's header section. */
+  readonly headers: number;
+  /** How deep arrays and objects may nest in a body. */
+  readonly depth: number;
+  /** Bytes of a response's body. */
+  readonly response: number;
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  body: 1024 * 1024,
+  url: 8 * 1024,
+  headers: 16 * 1024,
+  depth: 64,
+  response: 16 * 1024 * 1024,
+};

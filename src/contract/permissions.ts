@@ -1,0 +1,41 @@
+/** The Application types (§2.5) and what each is for. */
+export const APPLICATION_TYPES = {
+  private: 'Tokenize, retrieve and decrypt in backend services where the key can be kept secret.',
+  public: 'Tokenize directly from a mobile or browser application.',
+  management: 'Manage the token infrastructure, e.g. create Applications.',
+  expiring: 'Reveal sensitive data through elements in a mobile or browser application.',
+} as const;
+
+export type ApplicationType = keyof typeof APPLICATION_TYPES;
+
+interface PermissionRow {
+  readonly types: readonly ApplicationType[];
+  readonly allows: string;
+}
+
+/** The permission catalogue (§5.5): which Application types may hold each permission, and what it allows. */
+export const PERMISSIONS = {
+  'token:create': { types: ['public', 'private'], allows: 'Create tokens' },
+  'token:read': { types: ['private', 'expiring'], allows: 'Get and list tokens' },
+  'token:update': { types: ['public', 'private'], allows: 'Update tokens' },
+  'token:delete': { types: ['private'], allows: 'Delete tokens' },
+  'application:create': { types: ['management'], allows: 'Create applications' },
+  'application:read': { types: ['management'], allows: 'Get and list applications' },
+  'application:update': { types: ['management'], allows: 'Update applications and regenerate their keys' },
+  'application:delete': { types: ['management'], allows: 'Delete applications' },
+  'tenant:read': { types: ['management'], allows: 'Get the tenant' },
+  'tenant:update': { types: ['management'], allows: "Update the tenant's name and settings" },
+  'tenant:delete': { types: ['management'], allows: 'Delete the tenant with all that it holds' },
+  'report:read': { types: ['management'], allows: 'Get the usage report' },
+} as const satisfies Record<string, PermissionRow>;
+
+export type Permission = keyof typeof PERMISSIONS;
+
+/** How an access rule shows `data` (§2.5), weakest first: a later transform shows more than an earlier one. */
+export const TRANSFORMS = {
+  redact: 'data is removed.',
+  mask: 'The masked value is returned if a mask is defined; otherwise data is removed.',
+  reveal: 'The plaintext is returned.',
+} as const;
+
+export type Transform = keyof typeof TRANSFORMS;

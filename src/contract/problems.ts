@@ -1,0 +1,94 @@
+interface ProblemRow {
+  readonly status: number;
+  readonly title: string;
+  /** The text of `detail` when the thrower has nothing more precise to say. Fixed: never an exception's message. */
+  readonly detail: string;
+}
+
+/** Every way a call can fail (RFC 9457, decisions §1). The code is the last part of the body's `type`. */
+export const PROBLEMS = {
+  invalid_request: { status: 400, title: 'Bad Request', detail: 'The request failed validation.' },
+  malformed_json: { status: 400, title: 'Bad Request', detail: 'The body is not valid JSON.' },
+  malformed_http: { status: 400, title: 'Bad Request', detail: 'The request is not valid HTTP.' },
+  result_too_large: {
+    status: 400,
+    title: 'Bad Request',
+    detail: 'The result is larger than the limit of a response; ask for a smaller page.',
+  },
+  unauthenticated: {
+    status: 401,
+    title: 'Unauthorized',
+    detail: 'The API key is missing, malformed, unknown or no longer valid.',
+  },
+  permission_missing: {
+    status: 403,
+    title: 'Forbidden',
+    detail: 'The application does not hold the permission that the operation needs.',
+  },
+  no_governing_rule: {
+    status: 403,
+    title: 'Forbidden',
+    detail: 'No permission or access rule of the application reaches this token.',
+  },
+  origin_refused: {
+    status: 403,
+    title: 'Forbidden',
+    detail: 'A management or private key must not be used from a browser.',
+  },
+  token_not_found: { status: 404, title: 'Not Found', detail: 'There is no token with this id.' },
+  application_not_found: { status: 404, title: 'Not Found', detail: 'There is no application with this id.' },
+  route_not_found: { status: 404, title: 'Not Found', detail: 'There is no such path.' },
+  method_not_allowed: { status: 405, title: 'Method Not Allowed', detail: 'The path does not answer this method.' },
+  request_timeout: { status: 408, title: 'Request Timeout', detail: 'The request did not arrive in time.' },
+  token_id_taken: { status: 409, title: 'Conflict', detail: 'A token with this id exists, or existed, in the tenant.' },
+  write_conflict: { status: 409, title: 'Conflict', detail: 'Other writers kept changing the same record; try again.' },
+  body_too_large: { status: 413, title: 'Content Too Large', detail: 'The body is larger than the limit.' },
+  url_too_long: { status: 414, title: 'URI Too Long', detail: 'The URL is longer than the limit.' },
+  unsupported_media_type: {
+    status: 415,
+    title: 'Unsupported Media Type',
+    detail: 'The operation does not take a body of this content type.',
+  },
+  wrong_host: { status: 421, title: 'Misdirected Request', detail: 'This server does not answer for this host.' },
+  too_many_requests: { status: 429, title: 'Too Many Requests', detail: 'Too many requests; slow down.' },
+  headers_too_large: {
+    status: 431,
+    title: 'Request Header Fields Too Large',
+    detail: 'The headers are larger than the limit.',
+  },
+  internal_error: { status: 500, title: 'Internal Server Error', detail: 'The operation could not be completed.' },
+  integrity_failure: {
+    status: 500,
+    title: 'Internal Server Error',
+    detail: 'A stored record is damaged or was altered outside the vault. Run `vault doctor`.',
+  },
+  vault_busy: { status: 503, title: 'Service Unavailable', detail: 'The vault is busy; try again.' },
+  vault_locked: { status: 503, title: 'Service Unavailable', detail: 'The vault is locked.' },
+  vault_stopping: { status: 503, title: 'Service Unavailable', detail: 'The vault is stopping.' },
+  vault_moved: { status: 503, title: 'Service Unavailable', detail: "The vault's file was moved or replaced." },
+  no_space: { status: 507, title: 'Insufficient Storage', detail: 'There is no space left for the vault.' },
+} as const satisfies Record<string, ProblemRow>;
+
+export type ProblemCode = keyof typeof PROBLEMS;
+
+/** What stands before a problem's code in `type`. */
+export const PROBLEM_TYPE_PREFIX = 'urn:token-vault:problem:';
+
+/** The body of every error response (RFC 9457 §3.1); a 400 that names members adds `errors` by dotted path. */
+export const PROBLEM_BODY = {
+  type: 'object',
+  required: ['type', 'title', 'status', 'detail', 'instance'],
+  additionalProperties: false,
+  properties: {
+    type: { type: 'string', pattern: '^urn:token-vault:problem:[a-z_]+$' },
+    title: { type: 'string' },
+    status: { type: 'integer', minimum: 400, maximum: 599 },
+    detail: { type: 'string' },
+    instance: { type: 'string', description: 'The trace id of the request.' },
+    errors: {
+      type: 'object',
+      additionalProperties: { type: 'array', items: { type: 'string' } },
+      description: 'What is wrong, by the dotted path of the member.',
+    },
+  },
+} as const;

@@ -1,0 +1,58 @@
+import type { Json } from './json.ts';
+
+/**
+ * The part of JSON Schema 2020-12 that the contract uses. A schema is data; `Infer` gives its TypeScript type,
+ * the build compiles its validator, OpenAPI prints it and the CLI makes a flag of each property.
+ */
+export interface Schema {
+  readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
+  readonly description?: string;
+  readonly const?: string | number | boolean;
+  readonly enum?: readonly string[];
+  readonly pattern?: string;
+  readonly format?: 'uuid' | 'date-time';
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly default?: string | number | boolean | readonly string[];
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly uniqueItems?: boolean;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly propertyNames?: Schema;
+  readonly additionalProperties?: boolean | Schema;
+  readonly maxProperties?: number;
+  readonly examples?: readonly unknown[];
+}
+
+type RequiredKeys<S> = S extends { readonly required: readonly (infer K)[] } ? K : never;
+
+type InferProperties<P, Required> = {
+  readonly [K in keyof P as K extends Required ? K : never]: Infer<P[K]>;
+} & {
+  readonly [K in keyof P as K extends Required ? never : K]?: Infer<P[K]>;
+};
+
+type Flatten<T> = { [K in keyof T]: T[K] };
+
+/** The TypeScript type of the values that a schema accepts. A schema that says nothing accepts any JSON. */
+export type Infer<S> = S extends { readonly const: infer C }
+  ? C
+  : S extends { readonly enum: readonly (infer E)[] }
+    ? E
+    : S extends { readonly type: 'string' }
+      ? string
+      : S extends { readonly type: 'integer' | 'number' }
+        ? number
+        : S extends { readonly type: 'boolean' }
+          ? boolean
+          : S extends { readonly type: 'array'; readonly items: infer I }
+            ? readonly Infer<I>[]
+            : S extends { readonly type: 'object'; readonly properties: infer P }
+              ? Flatten<InferProperties<P, RequiredKeys<S>>>
+              : S extends { readonly type: 'object'; readonly additionalProperties: infer V }
+                ? Readonly<Record<string, Infer<V>>>
+                : Json;

@@ -1,0 +1,25 @@
+/** Patterns shared by the schemas. Each is anchored and has no nested quantifier. */
+export const UUID = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$';
+
+/** No C0 control characters, no DEL and no lone surrogates: what every id, name, container and metadata text keeps to. */
+export const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$';
+
+/** `key_` + 26 characters of base 58 (152 bits of randomness, and a 32-bit checksum in the last 6). For secret scanners. */
+export const API_KEY = '^key_[1-9A-HJ-NP-Za-km-z]{32}$';
+
+/** `/`, or segments of letters, digits, `-` and `_` between slashes (decisions §5). Lower-cased on the way in. */
+export const CONTAINER = {
+  type: 'string',
+  maxLength: 255,
+  pattern: '^(?!.*//)/([A-Za-z0-9_/-]*/)?$',
+  examples: ['/pci/high/'],
+} as const;
+
+/** `name` of an application or a tenant (§8). */
+export const NAME = { type: 'string', minLength: 1, maxLength: 200, pattern: PLAIN_TEXT } as const;
+
+/** An id that the vault assigns. */
+export const ENTITY_ID = { type: 'string', pattern: UUID } as const;
+
+/** ISO 8601 in responses: milliseconds, UTC written `+00:00` (decisions §1). */
+export const TIME = { type: 'string', format: 'date-time', examples: ['2026-03-01T09:30:00.000+00:00'] } as const;

@@ -1,0 +1,136 @@
+import { PAGE_QUERY, PAGINATION } from './page.ts';
+import type { Infer } from './schema.ts';
+import { CONTAINER, ENTITY_ID, PLAIN_TEXT, TIME } from './text.ts';
+import { TOKEN_TYPE_NAMES } from './token-types.ts';
+
+const TYPE = { enum: TOKEN_TYPE_NAMES, description: 'What `data` is; it decides validation and defaults.' } as const;
+
+/** Any JSON. `data` is the sensitive value itself. */
+const DATA = { description: 'The sensitive value: any JSON that the type allows.' } as const;
+
+const MASK = {
+  description: 'How `data` looks when it is masked: any JSON, its strings expressions at every depth.',
+  examples: ['{{ data | reveal_last: 4 }}'],
+} as const;
+
+const EXPRESSION = { type: 'string', minLength: 1, maxLength: 1024 } as const;
+
+const CONTAINERS = {
+  type: 'array',
+  items: CONTAINER,
+  minItems: 1,
+  maxItems: 20,
+  description: 'The containers that the token is in, e.g. /pci/high/.',
+} as const;
+
+const METADATA = {
+  type: 'object',
+  propertyNames: { type: 'string', minLength: 1, maxLength: 128, pattern: PLAIN_TEXT },
+  additionalProperties: { type: 'string', maxLength: 1024, pattern: PLAIN_TEXT },
+  maxProperties: 50,
+  description: 'Names and values that are not sensitive.',
+} as const;
+
+const SEARCH_INDEXES = {
+  type: 'array',
+  items: EXPRESSION,
+  maxItems: 10,
+  description: 'Expressions whose values the token can be searched by.',
+} as const;
+
+const FINGERPRINT_EXPRESSION = {
+  ...EXPRESSION,
+  description: 'The value that is fingerprinted. Default: {{ data | stringify }}.',
+} as const;
+
+const EXPIRES_AT = {
+  type: 'string',
+  maxLength: 64,
+  description: 'When the token ends: ISO 8601, M/D/YYYY, or M/D/YYYY h:mm:ss AM|PM ±hh:mm.',
+} as const;
+
+const DEDUPLICATE_TOKEN = {
+  type: 'boolean',
+  description: "Answer with the token that has the same fingerprint, if there is one. Default: the tenant's setting.",
+} as const;
+
+/** The Token (§2.1). Members that are unset, or that the caller may not see, are left out. */
+export const TOKEN = {
+  type: 'object',
+  required: ['id', 'tenant_id', 'type'],
+  additionalProperties: false,
+  properties: {
+    id: { type: 'string', minLength: 3, maxLength: 400 },
+    type: TYPE,
+    tenant_id: ENTITY_ID,
+    data: DATA,
+    mask: MASK,
+    fingerprint: { type: 'string', description: 'Equal for tokens of one tenant and type with equal content.' },
+    fingerprint_expression: FINGERPRINT_EXPRESSION,
+    containers: CONTAINERS,
+    metadata: METADATA,
+    search_indexes: SEARCH_INDEXES,
+    created_by: ENTITY_ID,
+    created_at: TIME,
+    modified_by: ENTITY_ID,
+    modified_at: TIME,
+    expires_at: TIME,
+  },
+} as const;
+
+export const TOKEN_PAGE = {
+  type: 'object',
+  required: ['pagination', 'data'],
+  additionalProperties: false,
+  properties: { pagination: PAGINATION, data: { type: 'array', items: TOKEN } },
+} as const;
+
+export const CREATE_TOKEN = {
+  type: 'object',
+  required: ['type', 'data'],
+  additionalProperties: false,
+  properties: {
+    id: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 1024,
+      description: 'The id of the token, or an expression that makes one. Default: a UUID.',
+    },
+    type: TYPE,
+    data: DATA,
+    mask: { ...MASK, description: `${MASK.description} Default: the type's.` },
+    containers: { ...CONTAINERS, description: `${CONTAINERS.description} Default: the type's.` },
+    metadata: METADATA,
+    search_indexes: SEARCH_INDEXES,
+    fingerprint_expression: FINGERPRINT_EXPRESSION,
+    deduplicate_token: DEDUPLICATE_TOKEN,
+    expires_at: EXPIRES_AT,
+  },
+} as const;
+
+export const LIST_TOKENS_QUERY = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    id: { type: 'array', items: { type: 'string', maxLength: 400 }, maxItems: 100, description: 'Only these ids.' },
+    type: { type: 'array', items: TYPE, maxItems: 100, description: 'Only tokens of these types.' },
+    metadata: {
+      type: 'object',
+      additionalProperties: { type: 'string', maxLength: 1024 },
+      maxProperties: 50,
+      description: 'Only tokens whose metadata has this value, compared without regard to case.',
+    },
+    ...PAGE_QUERY,
+  },
+} as const;
+
+export const TOKEN_PARAMS = {
+  type: 'object',
+  required: ['id'],
+  additionalProperties: false,
+  properties: { id: { type: 'string', minLength: 1, maxLength: 1024, description: 'The id of the token.' } },
+} as const;
+
+export type Token = Infer<typeof TOKEN>;
+export type CreateToken = Infer<typeof CREATE_TOKEN>;
+export type ListTokensQuery = Infer<typeof LIST_TOKENS_QUERY>;

@@ -1,0 +1,69 @@
+import type { AccessRule } from '../../contract/access-rule.ts';
+import { type ApplicationType, PERMISSIONS, type Permission } from '../../contract/permissions.ts';
+import { type MemberErrors, Problem } from '../problem.ts';
+
+/** The part of an application that create and update share. */
+export interface ApplicationDefinition {
+  readonly type: ApplicationType;
+  readonly permissions: readonly Permission[];
+  readonly rules: readonly AccessRule[];
+  readonly can_create_expiring_applications?: boolean | undefined;
+}
+
+/** Throws `invalid_request` naming every member that an application of its type may not have (§2.4, §2.5, decisions §6). */
+export function checkApplication(application: ApplicationDefinition): void {
+  const errors = Object.fromEntries([
+    ...checkPermissions(application.type, application.permissions, 'permissions'),
+    ...application.rules.flatMap((rule, index) => checkRule(application.type, rule, `rules.${index}`)),
+    ...checkPriorities(application.rules),
+    ...checkWhole(application),
+  ]) satisfies MemberErrors;
+  if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
+}
+
+type Finding = readonly [path: string, messages: readonly string[]];
+
+function checkWhole({ type, permissions, rules, can_create_expiring_applications }: ApplicationDefinition): Finding[] {
+  const findings: Finding[] = [];
+  if (permissions.length === 0 && rules.length === 0) {
+    findings.push(['permissions', ['must not be empty when rules are empty too']]);
+  }
+  if (type === 'management' && rules.length > 0) {
+    findings.push(['rules', ['must be empty: a management application takes plain permissions']]);
+  }
+  if (type !== 'private' && can_create_expiring_applications !== undefined) {
+    findings.push(['can_create_expiring_applications', ['is for private applications only']]);
+  }
+  return findings;
+}
+
+function checkPermissions(type: ApplicationType, permissions: readonly Permission[], path: string): Finding[] {
+  return permissions.flatMap((permission, index): Finding[] => {
+    const types: readonly ApplicationType[] = PERMISSIONS[permission].types;
+    if (types.includes(type)) return [];
+    return [[`${path}.${index}`, [`is not for ${type} applications, only for ${types.join(' and ')} ones`]]];
+  });
+}
+
+function checkRule(type: ApplicationType, rule: AccessRule, path: string): Finding[] {
+  const findings = checkPermissions(type, rule.permissions, `${path}.permissions`);
+  if (type === 'expiring') {
+    if (rule.container !== undefined) {
+      findings.push([`${path}.container`, ['is not for expiring applications: use conditions']]);
+    }
+    if (rule.conditions === undefined) findings.push([`${path}.conditions`, ['is required for expiring applications']]);
+  } else {
+    if (rule.conditions !== undefined) {
+      findings.push([`${path}.conditions`, ['is for expiring applications only: use container']]);
+    }
+    if (rule.container === undefined) findings.push([`${path}.container`, [`is required for ${type} applications`]]);
+  }
+  return findings;
+}
+
+function checkPriorities(rules: readonly AccessRule[]): Finding[] {
+  return rules.flatMap((rule, index): Finding[] => {
+    const first = rules.findIndex((other) => other.priority === rule.priority);
+    return first === index ? [] : [[`rules.${index}.priority`, [`is already the priority of rules.${first}`]]];
+  });
+}

@@ -1,0 +1,46 @@
+import type { AccessRule, Condition } from '../../contract/access-rule.ts';
+import type { Permission, Transform } from '../../contract/permissions.ts';
+import { isAtOrBelow } from '../tokens/containers.ts';
+import { type Grants, showsMore } from './grants.ts';
+
+/** What rules look at. */
+export interface TokenFacts {
+  readonly id: string;
+  readonly containers: readonly string[];
+}
+
+/**
+ * How the token is shown to a caller that wants `permission` on it, or undefined when it may not have it (decisions §6):
+ * the first rule in ascending priority that matches the token and grants the permission governs; without one, the plain
+ * permission, whose transform is mask.
+ */
+export function governingTransform(grants: Grants, permission: Permission, token: TokenFacts): Transform | undefined {
+  const rule = grants.rules.find((each) => each.permissions.includes(permission) && matches(each, token));
+  const own = rule?.transform ?? (grants.plain.has(permission) ? 'mask' : undefined);
+  if (own === undefined || !grants.within) return own;
+  const outer = governingTransform(grants.within, permission, token);
+  return outer !== undefined && showsMore(own, outer) ? outer : outer && own;
+}
+
+/** Writing needs the permission in every container that the token is in (decisions §6). */
+export function reachesEveryContainer(grants: Grants, permission: Permission, token: TokenFacts): boolean {
+  return token.containers.every(
+    (container) => governingTransform(grants, permission, { id: token.id, containers: [container] }) !== undefined,
+  );
+}
+
+function matches(rule: AccessRule, token: TokenFacts): boolean {
+  const { container, conditions } = rule;
+  if (container !== undefined) return token.containers.some((each) => isAtOrBelow(each, container));
+  return conditions?.every((condition) => satisfies(condition, token)) ?? false;
+}
+
+const OPERATORS = {
+  equals: (attribute, value) => attribute === value,
+  starts_with: (attribute, value) => attribute.startsWith(value),
+} as const satisfies Record<Condition['operator'], (attribute: string, value: string) => boolean>;
+
+function satisfies({ attribute, operator, value }: Condition, token: TokenFacts): boolean {
+  const compare = OPERATORS[operator];
+  return attribute === 'id' ? compare(token.id, value) : token.containers.some((each) => compare(each, value));
+}

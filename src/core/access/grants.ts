@@ -1,0 +1,34 @@
+import type { AccessRule } from '../../contract/access-rule.ts';
+import type { Permission, Transform } from '../../contract/permissions.ts';
+
+/** What an application may do: its plain permissions, and its rules in ascending priority. */
+export interface Grants {
+  readonly plain: ReadonlySet<Permission>;
+  readonly rules: readonly AccessRule[];
+  /** The grants of the private application that made this expiring one: it never reaches further (decisions §6). */
+  readonly within?: Grants | undefined;
+}
+
+export function createGrants(
+  application: { readonly permissions: readonly Permission[]; readonly rules: readonly AccessRule[] },
+  within?: Grants,
+): Grants {
+  return {
+    plain: new Set(application.permissions),
+    rules: application.rules.toSorted((a, b) => a.priority - b.priority),
+    within,
+  };
+}
+
+/** Step 2 of the one path: held plainly or by any rule, whichever token it will be about. */
+export function holds(grants: Grants, permission: Permission): boolean {
+  const own = grants.plain.has(permission) || grants.rules.some((rule) => rule.permissions.includes(permission));
+  return own && (!grants.within || holds(grants.within, permission));
+}
+
+const STRENGTH = { redact: 0, mask: 1, reveal: 2 } as const satisfies Record<Transform, number>;
+
+/** Whether `a` shows more than `b`. */
+export function showsMore(a: Transform, b: Transform): boolean {
+  return STRENGTH[a] > STRENGTH[b];
+}

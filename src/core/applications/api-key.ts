@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto';
+import { API_KEY } from '../../contract/text.ts';
+import { BASE58_ALPHABET } from '../base58.ts';
+import type { Random } from '../ports.ts';
+
+const PREFIX = 'key_';
+const SECRET_CHARACTERS = 26;
+const CHECKSUM_CHARACTERS = 6;
+const FORMAT = new RegExp(API_KEY);
+
+const BASE = BASE58_ALPHABET.length;
+/** The largest multiple of 58 in a byte: what is at or above it is thrown away, or some characters would be likelier. */
+const UNBIASED = 256 - (256 % BASE);
+
+/** The first 32 bits of SHA-256 over the secret's characters, in base 58 with leading `1`s. */
+function checksum(secret: string): string {
+  let value = createHash('sha256').update(secret, 'ascii').digest().readUInt32BE(0);
+  let text = '';
+  for (let index = 0; index < CHECKSUM_CHARACTERS; index++) {
+    text = BASE58_ALPHABET.charAt(value % BASE) + text;
+    value = Math.floor(value / BASE);
+  }
+  return text;
+}
+
+/** A new API key (decisions §6): `key_`, 26 characters of base 58 (152 bits of randomness), 6 of checksum. */
+export function generateApiKey(random: Random): string {
+  let secret = '';
+  while (secret.length < SECRET_CHARACTERS) {
+    for (const byte of random.bytes(SECRET_CHARACTERS)) {
+      if (byte < UNBIASED && secret.length < SECRET_CHARACTERS) secret += BASE58_ALPHABET.charAt(byte % BASE);
+    }
+  }
+  return PREFIX + secret + checksum(secret);
+}
+
+/** Whether a text can be an API key at all. A mistyped or made-up one is told without asking the store. */
+export function isApiKey(text: string): boolean {
+  if (!FORMAT.test(text)) return false;
+  const secret = text.slice(PREFIX.length, PREFIX.length + SECRET_CHARACTERS);
+  return text.slice(PREFIX.length + SECRET_CHARACTERS) === checksum(secret);
+}

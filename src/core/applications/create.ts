@@ -1,0 +1,70 @@
+import type { CreateApplication } from '../../contract/application.ts';
+import { checkApplication } from '../access/check-application.ts';
+import { holds } from '../access/grants.ts';
+import { normalizeRules } from '../access/normalize-rules.ts';
+import { checkWithinReach } from '../access/within-reach.ts';
+import type { Caller } from '../caller.ts';
+import type { Handler } from '../handler.ts';
+import type { Instant } from '../ports.ts';
+import { invalid, Problem } from '../problem.ts';
+import { parseApplicationExpiry } from '../tokens/expires-at.ts';
+import type { World } from '../world.ts';
+import { generateApiKey } from './api-key.ts';
+import { sealApplication, showApplication } from './opened-application.ts';
+
+const DEFAULT_LIFE_MS = 60_000;
+
+/** Create Application (§4.2). The key is in this reply and nowhere else: only its keyed hash is kept. */
+export const createApplication: Handler<'createApplication'> = async ({ body }, caller, world) => {
+  const { name, type, permissions = [], can_create_expiring_applications } = body;
+  const rules = normalizeRules(body.rules ?? []);
+  checkApplication({ type, permissions, rules, can_create_expiring_applications });
+  const now = world.clock.now();
+  const expires_at = expiryOf(body, now);
+  const parent_id = await parentOf({ ...body, permissions, rules }, caller, world);
+
+  const key = generateApiKey(world.random);
+  const application = sealApplication(
+    caller.tenant.keyring,
+    {
+      id: world.random.id(),
+      tenant_id: caller.tenant.record.id,
+      type,
+      key_hash: world.keyring.apiKeyHash(key),
+      parent_id,
+      created_by: caller.application.record.id,
+      created_at: now,
+      expires_at,
+      revision: 1,
+    },
+    { name, permissions, rules, can_create_expiring_applications },
+  );
+  await world.store.insertApplication(application.record);
+  return showApplication(application, key);
+};
+
+/** §4.2: only for expiring applications, at most one day ahead; a minute ahead when nothing is said. */
+function expiryOf({ type, expires_at }: CreateApplication, now: Instant): Instant | undefined {
+  if (type !== 'expiring') {
+    if (expires_at !== undefined) throw invalid('expires_at', 'is for expiring applications only');
+    return undefined;
+  }
+  return expires_at === undefined ? now + DEFAULT_LIFE_MS : parseApplicationExpiry(expires_at, now);
+}
+
+/**
+ * Who creates without `application:create` is a private application with `can_create_expiring_applications`: it makes
+ * expiring ones only, within its own reach, and they end with it (decisions §6).
+ */
+async function parentOf(
+  wanted: CreateApplication & Required<Pick<CreateApplication, 'permissions' | 'rules'>>,
+  caller: Caller,
+  world: World,
+): Promise<string | undefined> {
+  if (holds(caller.grants, 'application:create')) return undefined;
+  if (wanted.type !== 'expiring') {
+    throw new Problem('permission_missing', { detail: 'This application may create expiring applications only.' });
+  }
+  await checkWithinReach(wanted, caller, world);
+  return caller.application.record.id;
+}

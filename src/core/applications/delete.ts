@@ -1,0 +1,12 @@
+import { untilSwapped } from '../compare-and-swap.ts';
+import type { Handler } from '../handler.ts';
+import { findApplication } from './get.ts';
+
+/** Delete Application (§4.2): its tokens stay, the expiring applications that it created go with it (decisions §6). */
+export const deleteApplication: Handler<'deleteApplication'> = async ({ params }, caller, world) => {
+  await untilSwapped(async () => {
+    const { record } = await findApplication(params.id, caller, world);
+    return (await world.store.deleteApplication(record.tenant_id, record.id, record.revision)) || undefined;
+  });
+  return undefined;
+};

@@ -1,0 +1,68 @@
+import type { AccessRule } from '../../contract/access-rule.ts';
+import type { Application } from '../../contract/application.ts';
+import type { Permission } from '../../contract/permissions.ts';
+import { parseJson } from '../json/parse.ts';
+import { stringifyJson } from '../json/stringify.ts';
+import type { ApplicationRecord, SealContext, TenantKeyring } from '../ports.ts';
+import { formatInstant } from '../time.ts';
+
+/** What an application keeps sealed. */
+export interface ApplicationDetails {
+  readonly name: string;
+  readonly permissions: readonly Permission[];
+  readonly rules: readonly AccessRule[];
+  readonly can_create_expiring_applications?: boolean | undefined;
+}
+
+/** An application with its sealed part opened. */
+export interface OpenedApplication {
+  readonly record: ApplicationRecord;
+  readonly details: ApplicationDetails;
+}
+
+type ClearColumns = Omit<ApplicationRecord, 'details'>;
+
+export function sealApplication(
+  keyring: TenantKeyring,
+  clear: ClearColumns,
+  details: ApplicationDetails,
+): OpenedApplication {
+  const sealed = keyring.seal(contextOf(clear.id, clear), stringifyJson({ ...details }));
+  return { record: { ...clear, details: sealed }, details };
+}
+
+/** `id` is the one that was asked for. Throws `integrity_failure`. */
+export function openApplication(keyring: TenantKeyring, id: string, record: ApplicationRecord): OpenedApplication {
+  // Sealed by sealApplication: opening proves that the text is its own.
+  const details = parseJson(keyring.open(contextOf(id, record), record.details)) as unknown;
+  return { record, details: details as ApplicationDetails };
+}
+
+/** The Application (§2.4) as replies show it: without its key, unless it was made just now. */
+export function showApplication({ record, details }: OpenedApplication, key?: string): Application {
+  return {
+    id: record.id,
+    tenant_id: record.tenant_id,
+    name: details.name,
+    ...(key !== undefined && { key }),
+    type: record.type,
+    permissions: details.permissions,
+    rules: details.rules,
+    ...(record.created_by !== undefined && { created_by: record.created_by }),
+    created_at: formatInstant(record.created_at),
+    ...(record.modified_by !== undefined && { modified_by: record.modified_by }),
+    ...(record.modified_at !== undefined && { modified_at: formatInstant(record.modified_at) }),
+    ...(record.expires_at !== undefined && { expires_at: formatInstant(record.expires_at) }),
+    ...(details.can_create_expiring_applications !== undefined && {
+      can_create_expiring_applications: details.can_create_expiring_applications,
+    }),
+  };
+}
+
+function contextOf(id: string, record: ClearColumns): SealContext {
+  const { revision, type, parent_id, created_at, created_by, modified_at, modified_by, expires_at } = record;
+  // The hash is bound too: nobody without the key can put one application's key on another.
+  const key = Buffer.from(record.key_hash).toString('base64url');
+  const clear = [type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key];
+  return { table: 'application', id, column: 'details', revision, clear };
+}

@@ -1,0 +1,68 @@
+import type { Call, Reply } from '../contract/call.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
+import { holds } from './access/grants.ts';
+import { createAuthenticator } from './authenticate.ts';
+import type { Caller } from './caller.ts';
+import type { Handler } from './handler.ts';
+import { HANDLERS } from './handlers.ts';
+import { stringifyJson } from './json/stringify.ts';
+import { Problem } from './problem.ts';
+import { problemReply } from './problem-reply.ts';
+import { checkMediaType } from './request/media-type.ts';
+import { parseBody } from './request/parse-body.ts';
+import { validate } from './request/validate.ts';
+import type { World } from './world.ts';
+
+/**
+ * The one path, Call → Reply, that every operation takes through both doors. The order of its steps is the order in which a
+ * caller learns what is wrong (decisions §1): nobody is told anything about a body or a token before who asks is known.
+ */
+export function createDispatch(world: World): (call: Call) => Promise<Reply> {
+  const authenticate = createAuthenticator(world);
+
+  return async (call) => {
+    const traceId = call.traceId ?? world.random.id();
+    try {
+      const row: Operation = OPERATIONS[call.operation];
+      const caller = await authenticate(call.apiKey);
+      authorize(caller, row);
+      checkMediaType(row, call.mediaType, call.bodyText !== undefined && call.bodyText !== '');
+      const body = parseBody(row, call, world.limits);
+      const result = await handle(call.operation, row, call, body, caller);
+      return reply(row, result, traceId);
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status >= 500) world.reportError(error, traceId);
+      return problemReply(error instanceof Problem ? error : new Problem('internal_error'), traceId);
+    }
+  };
+
+  function handle<Id extends OperationId>(
+    id: Id,
+    row: Operation,
+    call: Call,
+    body: ReturnType<typeof parseBody>,
+    caller: Caller,
+  ) {
+    const handler: Handler<Id> = HANDLERS[id];
+    return handler(validate(id, row, call, body), caller, world);
+  }
+
+  function reply(row: Operation, result: Parameters<typeof stringifyJson>[0] | undefined, traceId: string): Reply {
+    if (result === undefined) return { status: row.status, traceId };
+    const bodyText = stringifyJson(result);
+    if (bodyText.length * 3 > world.limits.response && Buffer.byteLength(bodyText) > world.limits.response) {
+      throw new Problem('result_too_large', {
+        errors: { size: ['must be smaller: these items do not fit a response'] },
+      });
+    }
+    return { status: row.status, bodyText, traceId };
+  }
+}
+
+function authorize({ grants, application }: Caller, row: Operation): void {
+  if (holds(grants, row.permission)) return;
+  if (row.orFlag && application.details[row.orFlag]) return;
+  throw new Problem('permission_missing', {
+    detail: `The application does not hold the permission ${row.permission}.`,
+  });
+}

@@ -1,0 +1,19 @@
+/**
+ * Why an expression (decisions §4) was refused or could not be evaluated. `reason` is a fixed text that names filters and
+ * parameters and never quotes the expression or the data, so all of it may be shown to the caller.
+ */
+export class ExpressionError extends Error {
+  readonly reason: string;
+  /** Offset in the expression's text, in UTF-16 code units, from 0. */
+  readonly position: number;
+  /** Where in a mask the expression stands: `card.numbers.0`; empty for a mask, or any expression, that is one string. */
+  readonly path: string;
+
+  constructor(reason: string, position: number, path = '') {
+    super(`${reason} (character ${position})`);
+    this.name = 'ExpressionError';
+    this.reason = reason;
+    this.position = position;
+    this.path = path;
+  }
+}

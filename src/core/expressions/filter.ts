@@ -1,0 +1,62 @@
+import type { Json } from '../../contract/json.ts';
+import type { Random } from '../ports.ts';
+import { FilterFailure } from './filter-failure.ts';
+import { INPUTS, type InputKind, type InputOf } from './inputs.ts';
+import type { WorkBudget } from './limits.ts';
+import type { ArgumentOf, ParameterKind } from './parameters.ts';
+import type { QueryJson } from './query-json.ts';
+
+/** What a filter may use beside its input and its arguments. */
+export interface FilterTools extends WorkBudget {
+  /** Present only where random results are allowed: in `id`. */
+  readonly random?: Random | undefined;
+  /** Present only once a template that names the `json` filter was loaded. */
+  readonly queryJson?: QueryJson | undefined;
+}
+
+/** A parameter without a `fallback` is required. */
+export interface Parameter<K extends ParameterKind = ParameterKind> {
+  readonly kind: K;
+  readonly fallback?: string | number;
+}
+
+type Parameters = Readonly<Record<string, Parameter>>;
+type ArgumentsOf<P extends Parameters> = { readonly [N in keyof P]: ArgumentOf<P[N]['kind']> };
+
+/** The arguments of one call by parameter name, each read as its parameter's kind. */
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/**
+ * One row of the filter table (decisions §4). `run` takes any input and throws `FilterFailure` for one that it cannot
+ * take: a filter never passes on what it was asked to hide. Parameters are positional, in the order of `parameters`.
+ */
+export interface Filter {
+  readonly parameters: Parameters;
+  /** Gives another result each time: allowed in `id` only. */
+  readonly random: boolean;
+  run(input: Json, args: Arguments, tools: FilterTools): Json;
+}
+
+interface FilterRow<I extends InputKind, P extends Parameters> {
+  readonly input: I;
+  readonly parameters?: P;
+  readonly random?: boolean;
+  readonly apply: (input: InputOf<I>, args: ArgumentsOf<P>, tools: FilterTools) => Json;
+}
+
+export function defineFilter<I extends InputKind, const P extends Parameters = Record<never, Parameter>>(
+  row: FilterRow<I, P>,
+): Filter {
+  const { expects, takesNull, read } = INPUTS[row.input];
+  return {
+    parameters: row.parameters ?? {},
+    random: row.random ?? false,
+    run(input, args, tools) {
+      if (input === null && !takesNull) return null;
+      const value = read(input);
+      if (value === undefined) throw new FilterFailure(`needs ${expects}`);
+      // The table that read the input, and the one that read the arguments, are the ones that the row's types are made of.
+      return row.apply(value as InputOf<I>, args as ArgumentsOf<P>, tools);
+    },
+  };
+}

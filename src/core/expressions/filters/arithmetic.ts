@@ -1,0 +1,71 @@
+import type { Json } from '../../../contract/json.ts';
+import { type Decimal, fromDouble, toJsonNumber } from '../decimal.ts';
+import { defineFilter, type Filter } from '../filter.ts';
+import { FilterFailure } from '../filter-failure.ts';
+
+function withOperand(calculate: (left: Decimal, right: Decimal) => number): Filter {
+  return defineFilter({
+    input: 'number',
+    parameters: { operand: { kind: 'number' } },
+    apply: (left, { operand }) => fromDouble(calculate(left, operand)),
+  });
+}
+
+/** An integer is what it is: rounding must not send its digits through a double. */
+function rounding(round: (value: number) => number): Filter {
+  return defineFilter({
+    input: 'number',
+    apply: (number) => (number.integer ? exact(number) : fromDouble(round(number.value))),
+  });
+}
+
+function exact(number: Decimal): Json {
+  return toJsonNumber(number.text) ?? number.value;
+}
+
+function assertDivisor(divisor: Decimal): void {
+  if (divisor.value === 0) throw new FilterFailure('cannot divide by zero');
+}
+
+/** `value` × 10^`places`, by its decimal text: 1.005 × 100 is 100.5 and not a little less. */
+function shift(value: number, places: number): number {
+  const [mantissa, exponent = '0'] = String(value).split('e');
+  return Number(`${mantissa}e${Number(exponent) + places}`);
+}
+
+/** Halves go away from zero. */
+function roundTo(value: number, places: number): number {
+  const scaled = shift(Math.abs(value), places);
+  // Beyond, a double has no fraction that could be rounded.
+  if (scaled > Number.MAX_SAFE_INTEGER) return value;
+  return Math.sign(value) * shift(Math.round(scaled), -places);
+}
+
+/** Liquid's arithmetic, in doubles. */
+export const ARITHMETIC_FILTERS = {
+  plus: withOperand((left, right) => left.value + right.value),
+  minus: withOperand((left, right) => left.value - right.value),
+  times: withOperand((left, right) => left.value * right.value),
+  /** Two integers give an integer, rounded down; `7.0` is none. */
+  divided_by: withOperand((left, right) => {
+    assertDivisor(right);
+    const quotient = left.value / right.value;
+    return left.integer && right.integer ? Math.floor(quotient) : quotient;
+  }),
+  /** Has the sign of the divisor. */
+  modulo: withOperand((left, right) => {
+    assertDivisor(right);
+    return ((left.value % right.value) + right.value) % right.value;
+  }),
+  round: defineFilter({
+    input: 'number',
+    parameters: { places: { kind: 'decimal_places', fallback: 0 } },
+    apply: (number, { places }) => (number.integer ? exact(number) : fromDouble(roundTo(number.value, places))),
+  }),
+  ceil: rounding(Math.ceil),
+  floor: rounding(Math.floor),
+  abs: defineFilter({
+    input: 'number',
+    apply: (number) => toJsonNumber(number.text.replace(/^[+-]/, '')) ?? Math.abs(number.value),
+  }),
+};

@@ -1,0 +1,34 @@
+import { defineFilter } from '../filter.ts';
+
+/** Filters that hide. Positions and lengths count characters (code points): no surrogate pair is ever split. */
+export const MASK_FILTERS = {
+  /** `-` stays where it is, as in `XXX-XX-6789`. */
+  reveal_last: defineFilter({
+    input: 'text',
+    parameters: { length: { kind: 'count' }, mask_char: { kind: 'character', fallback: 'X' } },
+    apply: (text, { length, mask_char }) => {
+      const characters = [...text];
+      const hidden = characters.length - length;
+      return characters.map((character, at) => (at < hidden && character !== '-' ? mask_char : character)).join('');
+    },
+  }),
+  /** Masks everything when nothing would be masked: a short value must not be shown whole. */
+  reveal: defineFilter({
+    input: 'text',
+    parameters: {
+      first: { kind: 'count', fallback: 0 },
+      last: { kind: 'count', fallback: 0 },
+      mask_char: { kind: 'character', fallback: 'X' },
+      preserve_chars: { kind: 'text', fallback: '' },
+    },
+    apply: (text, { first, last, mask_char, preserve_chars }) => {
+      const characters = [...text];
+      const preserved = new Set(preserve_chars);
+      const end = characters.length - last;
+      const hides = (character: string, at: number) => at >= first && at < end && !preserved.has(character);
+      const all = !characters.some(hides);
+      return characters.map((character, at) => (all || hides(character, at) ? mask_char : character)).join('');
+    },
+  }),
+  last4: defineFilter({ input: 'text', apply: (text) => [...text].slice(-4).join('') }),
+};

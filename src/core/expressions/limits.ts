@@ -1,0 +1,55 @@
+import type { Json } from '../../contract/json.ts';
+import { JsonNumber } from '../json/json-number.ts';
+import { stringifyJson } from '../json/stringify.ts';
+import { FilterFailure } from './filter-failure.ts';
+
+/** Bytes of UTF-8 in one expression (decisions §4). */
+export const MAX_SOURCE = 1024;
+
+/** Bytes of UTF-8 that an expression, each filter in it, and all expressions of a mask together may give (decisions §4). */
+export const MAX_OUTPUT = 64 * 1024;
+
+/** Characters, items and nodes that one evaluation, or all expressions of a mask together, may look at: well under a second. */
+const MAX_WORK = 4 * 1024 * 1024;
+
+function byteLength(text: string): number {
+  return Buffer.byteLength(text, 'utf8');
+}
+
+/** A code unit is at most three bytes of UTF-8, so that short texts need no counting. */
+export function isLonger(text: string, bytes: number): boolean {
+  return text.length > bytes || (text.length * 3 > bytes && byteLength(text) > bytes);
+}
+
+/** Bytes of a value as output: none of null, a text's own, of anything else those of its JSON. */
+export function outputSize(value: Json): number {
+  if (value === null) return 0;
+  return byteLength(typeof value === 'string' ? value : stringifyJson(value));
+}
+
+export function exceedsOutput(value: Json): boolean {
+  if (typeof value === 'string') return isLonger(value, MAX_OUTPUT);
+  if (typeof value !== 'object' || value === null) return false;
+  return isLonger(value instanceof JsonNumber ? value.lexeme : stringifyJson(value), MAX_OUTPUT);
+}
+
+/** Refuses what would become too long before it is built: where lengths multiply, afterwards is too late. */
+export function assertOutput(length: number): void {
+  if (length > MAX_OUTPUT) throw new FilterFailure('gives more than 64 KiB');
+}
+
+/** What keeps a few hundred characters of expression from occupying the process for minutes. */
+export interface WorkBudget {
+  /** Throws `FilterFailure` when the budget is used up. */
+  spend(units: number): void;
+}
+
+export function createWorkBudget(): WorkBudget {
+  let left = MAX_WORK;
+  return {
+    spend(units) {
+      left -= units;
+      if (left < 0) throw new FilterFailure('takes too much work');
+    },
+  };
+}

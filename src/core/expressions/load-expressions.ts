@@ -1,0 +1,101 @@
+import type { Json } from '../../contract/json.ts';
+import { isJsonArray, isJsonObject } from '../json/kind.ts';
+import type { Random } from '../ports.ts';
+import { evaluateMask } from './evaluate-mask.ts';
+import { evaluateTemplate } from './evaluate-template.ts';
+import { ExpressionError } from './expression-error.ts';
+import type { FilterTools } from './filter.ts';
+import { FilterFailure } from './filter-failure.ts';
+import { createWorkBudget, MAX_OUTPUT, outputSize } from './limits.ts';
+import { type Liquid, parseTemplate } from './parse-template.ts';
+import { loadQueryJson, type QueryJson } from './query-json.ts';
+import type { Scope, Template } from './template.ts';
+
+/**
+ * Evaluates expressions (decisions §4). All failures are `ExpressionError`: syntax, filters and arguments are checked
+ * before anything is evaluated, and nothing is ever passed on unmasked because a filter failed.
+ */
+export interface Expressions {
+  /**
+   * A source that is exactly one `{{ … }}` gives the value with its own type, any other a string. Random filters fail
+   * unless `random` is given, which only `id` does.
+   */
+  evaluate(source: string, scope: Scope, options?: { readonly random?: Random | undefined }): Promise<Json>;
+  /** The masked form of `scope.data`; undefined when the mask renders to nothing. The error's `path` leads to the string that failed. */
+  evaluateMask(mask: Json, scope: Scope): Promise<Json | undefined>;
+}
+
+/** Each at most 1 KiB of text. */
+const CACHED_TEMPLATES = 1000;
+
+/** What parsing costs, in units of work. */
+const PARSING = 256;
+
+let loading: Promise<Expressions> | undefined;
+
+/** The only door to liquidjs, which is loaded at the first knock. */
+export function loadExpressions(): Promise<Expressions> {
+  loading ??= import('liquidjs').then(createExpressions);
+  return loading;
+}
+
+function createExpressions(liquid: Liquid): Expressions {
+  const templates = createTemplateCache((source) => parseTemplate(liquid, source));
+  let queryJson: Promise<QueryJson> | undefined;
+
+  async function toolsFor(mask: Json, random: Random | undefined): Promise<FilterTools> {
+    if (mentionsJsonFilter(mask)) queryJson ??= loadQueryJson();
+    return { ...createWorkBudget(), random, queryJson: await queryJson };
+  }
+
+  return {
+    async evaluate(source, scope, options = {}) {
+      const tools = await toolsFor(source, options.random);
+      return evaluateTemplate(templates(source), scope, tools);
+    },
+    async evaluateMask(mask, scope) {
+      const tools = await toolsFor(mask, undefined);
+      let size = 0;
+      return evaluateMask(mask, (source) => {
+        spendParsing(tools);
+        const value = evaluateTemplate(templates(source), scope, tools);
+        size += outputSize(value);
+        if (size > MAX_OUTPUT) throw new ExpressionError('the expressions of a mask give at most 64 KiB together', 0);
+        return value;
+      });
+    },
+  };
+}
+
+function spendParsing(tools: FilterTools): void {
+  try {
+    tools.spend(PARSING);
+  } catch (error) {
+    if (error instanceof FilterFailure) throw new ExpressionError('the mask has too many expressions', 0);
+    throw error;
+  }
+}
+
+/** Asked before parsing, so that everything after it is synchronous; a false yes only loads what is not needed. */
+function mentionsJsonFilter(mask: Json): boolean {
+  if (typeof mask === 'string') return /\|\s*json/.test(mask);
+  if (isJsonArray(mask)) return mask.some(mentionsJsonFilter);
+  return isJsonObject(mask) && Object.values(mask).some(mentionsJsonFilter);
+}
+
+/** Forgets the template that was used longest ago. */
+function createTemplateCache(parse: (source: string) => Template): (source: string) => Template {
+  const templates = new Map<string, Template>();
+  return (source) => {
+    const template = templates.get(source) ?? parse(source);
+    templates.delete(source);
+    templates.set(source, template);
+    if (templates.size > CACHED_TEMPLATES) {
+      for (const oldest of templates.keys()) {
+        templates.delete(oldest);
+        break;
+      }
+    }
+    return template;
+  };
+}

@@ -1,0 +1,60 @@
+import type { Json } from '../../contract/json.ts';
+import { type Decimal, toDecimal } from './decimal.ts';
+import { ExpressionError } from './expression-error.ts';
+import { MAX_OUTPUT } from './limits.ts';
+import { textOf } from './print-value.ts';
+
+/** Only numbers count here, no text that means one: `reveal_last: '4'` is a wrong argument. */
+function integerIn(value: Json, least: number, most: number): number | undefined {
+  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most ? value : undefined;
+}
+
+function character(value: Json): string | undefined {
+  const text = textOf(value);
+  return text !== undefined && text.length <= 2 && [...text].length === 1 ? text : undefined;
+}
+
+function pattern(value: Json): string | undefined {
+  const text = textOf(value);
+  return text !== undefined && text.length >= 1 && text.length <= 1024 ? text : undefined;
+}
+
+/** What an argument may be. `read` answers undefined for what it is not. */
+const PARAMETERS = {
+  count: { expects: 'a whole number from 0 to 65536', read: (value: Json) => integerIn(value, 0, MAX_OUTPUT) },
+  position: {
+    expects: 'a whole number',
+    read: (value: Json) => integerIn(value, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
+  },
+  word_count: { expects: 'a whole number from 1 to 65536', read: (value: Json) => integerIn(value, 1, MAX_OUTPUT) },
+  decimal_places: { expects: 'a whole number from 0 to 15', read: (value: Json) => integerIn(value, 0, 15) },
+  number: {
+    expects: 'a number',
+    read: (value: Json): Decimal | undefined => (typeof value === 'string' ? undefined : toDecimal(value)),
+  },
+  text: { expects: 'text', read: textOf },
+  pattern: { expects: 'text of 1 to 1024 characters', read: pattern },
+  character: { expects: 'one character', read: character },
+  json_path: {
+    expects: 'a JSONPath of 1 to 1024 characters',
+    read: (value: Json) => (typeof value === 'string' ? pattern(value) : undefined),
+  },
+  value: { expects: 'a value', read: (value: Json): Json | undefined => value },
+} as const;
+
+export type ParameterKind = keyof typeof PARAMETERS;
+export type ArgumentOf<K extends ParameterKind> = Exclude<ReturnType<(typeof PARAMETERS)[K]['read']>, undefined>;
+
+/** Throws `ExpressionError` when the value is not what the parameter takes. */
+export function readArgument(
+  filter: string,
+  parameter: string,
+  kind: ParameterKind,
+  value: Json,
+  position: number,
+): unknown {
+  const argument = PARAMETERS[kind].read(value);
+  if (argument === undefined)
+    throw new ExpressionError(`${parameter} of ${filter} must be ${PARAMETERS[kind].expects}`, position);
+  return argument;
+}

@@ -1,0 +1,16 @@
+import type { Json } from '../../contract/json.ts';
+import { JsonNumber } from '../json/json-number.ts';
+import { stringifyJson } from '../json/stringify.ts';
+
+/** A value inside a text: numbers by their lexeme, null as nothing, arrays and objects as compact JSON. */
+export function printValue(value: Json): string {
+  if (typeof value === 'string') return value;
+  return value === null ? '' : stringifyJson(value);
+}
+
+/** The text of a text or a number; undefined for everything else. */
+export function textOf(value: Json): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return String(value);
+  return value instanceof JsonNumber ? value.lexeme : undefined;
+}

@@ -1,0 +1,87 @@
+import type { JSONPathNode, JSONValue } from 'json-p3';
+import type { Json } from '../../contract/json.ts';
+import { JsonNumber } from '../json/json-number.ts';
+import { isJsonArray, isJsonObject } from '../json/kind.ts';
+import { FilterFailure } from './filter-failure.ts';
+import type { WorkBudget } from './limits.ts';
+
+/** The one value that a JSONPath (RFC 9535) finds. Throws `FilterFailure` when it finds none or several, or is no JSONPath. */
+export type QueryJson = (path: string, value: Json, work: WorkBudget) => Json;
+
+/** Deeper than any JSON that is accepted. */
+const MAX_DEPTH = 200;
+
+/** What one read costs beside its depth, in units of work: the library makes a node of most, with the whole path in it. */
+const READING = 8;
+
+/** Without `match` and `search`: their patterns can take seconds on a short text. */
+export async function loadQueryJson(): Promise<QueryJson> {
+  const { FunctionExpressionType, JSONPathEnvironment, JSONPathError, Nothing } = await import('json-p3');
+  const environment = new JSONPathEnvironment({ maxRecursionDepth: MAX_DEPTH });
+  environment.functionRegister.delete('match');
+  environment.functionRegister.delete('search');
+  // RFC 9535 §2.4.4 counts characters; the library counts UTF-16 code units.
+  environment.functionRegister.set('length', {
+    argTypes: [FunctionExpressionType.ValueType],
+    returnType: FunctionExpressionType.ValueType,
+    call: (value: unknown) => {
+      if (typeof value === 'string') return [...value].length;
+      if (Array.isArray(value)) return value.length;
+      return typeof value === 'object' && value !== null ? Object.keys(value).length : Nothing;
+    },
+  });
+
+  return (path, value, work) => {
+    let found: JSONPathNode | undefined;
+    try {
+      const query = environment.compile(path);
+      for (const node of query.lazyQuery(walked(value, work))) {
+        if (found !== undefined) throw new FilterFailure('finds more than one value');
+        found = node;
+      }
+    } catch (error) {
+      if (error instanceof JSONPathError)
+        throw new FilterFailure('needs a valid JSONPath, without match() and search()');
+      throw error;
+    }
+    if (found === undefined) throw new FilterFailure('finds no value');
+    return original(value, found.location);
+  };
+}
+
+/**
+ * The value as a copy, made as it is read, whose every read is counted: a short path such as
+ * `$..*[?count($..*) > 1]` visits the square of its input.
+ */
+function walked(value: Json, work: WorkBudget): JSONValue {
+  const copies = new WeakSet<object>();
+  function copy(original: unknown, depth: number): unknown {
+    if (original instanceof JsonNumber) return Number(original.lexeme);
+    if (typeof original !== 'object' || original === null) return original;
+    const members: object = Array.isArray(original) ? [...original] : Object.assign(Object.create(null), original);
+    work.spend(Object.keys(members).length);
+    const counted = new Proxy(members, { get: (target, key) => read(target, key, depth + 1) });
+    copies.add(counted);
+    return counted;
+  }
+  function read(members: object, key: PropertyKey, depth: number): unknown {
+    work.spend(READING + depth);
+    const member: unknown = Reflect.get(members, key);
+    if (typeof member !== 'object' || member === null || copies.has(member)) return member;
+    const copied = copy(member, depth);
+    Reflect.set(members, key, copied);
+    return copied;
+  }
+  // Made of JSON, with numbers in place of lexemes, behind proxies that change nothing.
+  return copy(value, 0) as JSONValue;
+}
+
+/** The found value as it was, with its lexemes and its order of members. */
+function original(value: Json, location: readonly (string | number)[]): Json {
+  let at: Json | undefined = value;
+  for (const key of location) {
+    if (isJsonArray(at)) at = at[Number(key)];
+    else if (isJsonObject(at)) at = at[key];
+  }
+  return at ?? null;
+}

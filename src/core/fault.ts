@@ -1,0 +1,15 @@
+import { FAULTS, type FaultCode } from '../contract/faults.ts';
+
+/** A failure outside any call: of a file, a key, a flag or a socket. Its message is for the person at this machine. */
+export class Fault extends Error {
+  readonly code: FaultCode;
+  readonly hint: string | undefined;
+
+  constructor(code: FaultCode, message: string, options: { readonly hint?: string; readonly cause?: unknown } = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'Fault';
+    this.code = code;
+    const row: { readonly exit: number; readonly hint?: string } = FAULTS[code];
+    this.hint = options.hint ?? row.hint;
+  }
+}

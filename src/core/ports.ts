@@ -1,0 +1,278 @@
+import type { ApplicationType } from '../contract/permissions.ts';
+import type { TokenType } from '../contract/token-types.ts';
+
+/** Milliseconds since 1970-01-01T00:00:00Z. */
+export type Instant = number;
+
+export interface Clock {
+  /** Never smaller than an earlier answer of the same clock. */
+  now(): Instant;
+}
+
+export interface Random {
+  /** `length` bytes from the system's cryptographic source. */
+  bytes(length: number): Uint8Array;
+  /** A version 7 UUID (RFC 9562 §5.7): later calls sort after earlier ones. */
+  timeOrderedId(): string;
+  /** A version 4 UUID (RFC 9562 §5.4). */
+  id(): string;
+}
+
+/**
+ * What a sealed value is bound to. Opening it with any other context fails, so a value that was moved to another row,
+ * copied into another column, put back from an earlier revision or whose clear columns were edited never opens.
+ */
+export interface SealContext {
+  readonly table: 'tenant' | 'application' | 'token';
+  /** The id that was asked for, never the one that was found. */
+  readonly id: string;
+  readonly column: string;
+  readonly revision: number;
+  /** The row's clear columns, in an order fixed per table. */
+  readonly clear: readonly (string | number | undefined)[];
+}
+
+/** What a blind index is over; each purpose has a key of its own in each tenant. */
+export type IndexPurpose = 'fingerprint' | 'metadata' | 'search' | 'container_prefix' | 'container';
+
+/** One of the ways to the master key, wrapped under its own key-encryption key. `bytes` are the keyring's affair. */
+export interface SlotRecord {
+  readonly slot: number;
+  readonly bytes: Uint8Array;
+}
+
+/** What a vault's file says before it is unlocked. The keyring makes it, checks its `mac` and reads the slots; the store keeps it. */
+export interface VaultHeader {
+  readonly vault_id: string;
+  readonly format: number;
+  readonly created_at: Instant;
+  /** Of the master key: one more with each new one. */
+  readonly generation: number;
+  readonly slots: readonly SlotRecord[];
+  /** Over everything above, under a key derived from the master key. */
+  readonly mac: Uint8Array;
+}
+
+/** A tenant's key under the master key. `key_id` is unique in the tenant and never used again. */
+export interface WrappedKey {
+  readonly key_id: number;
+  readonly purpose: 'data' | 'index';
+  readonly wrapped: Uint8Array;
+  readonly created_at: Instant;
+}
+
+/** The keys of an unlocked vault. */
+export interface Keyring {
+  /** 32 bytes: keyed BLAKE2b. API keys are stored, and looked up, only in this form. */
+  apiKeyHash(apiKey: string): Uint8Array;
+  /** One data key and one index key, new and wrapped. */
+  createTenantKeys(tenantId: string, now: Instant): readonly WrappedKey[];
+  /** Throws the problem `integrity_failure` when a key does not unwrap. */
+  openTenant(tenantId: string, keys: readonly WrappedKey[]): TenantKeyring;
+  /** Wipes the key bytes; nothing opens afterwards. */
+  close(): void;
+}
+
+/** One tenant's unwrapped keys. */
+export interface TenantKeyring {
+  seal(context: SealContext, plaintext: string): Uint8Array;
+  /** Throws the problem `integrity_failure` when the bytes, or anything in the context, are not what was sealed. */
+  open(context: SealContext, sealed: Uint8Array): string;
+  /** 16 bytes, equal for equal values of this tenant and purpose and unrelated otherwise. */
+  blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
+  /** What clients see as `fingerprint` (§2.1): base 58 of HMAC-SHA-256 over type and value. */
+  fingerprint(type: string, value: string): string;
+}
+
+export interface TenantRecord {
+  readonly id: string;
+  readonly owner_id: string;
+  readonly created_by?: string | undefined;
+  readonly created_at: Instant;
+  readonly modified_by?: string | undefined;
+  readonly modified_at?: Instant | undefined;
+  /** From 1, one more with each change. */
+  readonly revision: number;
+  /** Sealed: `{ name, settings }`. */
+  readonly details: Uint8Array;
+}
+
+export interface ApplicationRecord {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly type: ApplicationType;
+  readonly key_hash: Uint8Array;
+  /** The private application that created this expiring one: it ends with it (decisions §6). */
+  readonly parent_id?: string | undefined;
+  readonly created_by?: string | undefined;
+  readonly created_at: Instant;
+  readonly modified_by?: string | undefined;
+  readonly modified_at?: Instant | undefined;
+  readonly expires_at?: Instant | undefined;
+  readonly revision: number;
+  /** Sealed: `{ name, permissions, rules, can_create_expiring_applications? }`. */
+  readonly details: Uint8Array;
+}
+
+export interface TokenRecord {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly type: TokenType;
+  readonly created_by: string;
+  readonly created_at: Instant;
+  readonly modified_by?: string | undefined;
+  readonly modified_at?: Instant | undefined;
+  readonly expires_at?: Instant | undefined;
+  readonly revision: number;
+  /** The last calendar month (UTC) in which it counted as active: year × 12 + month from 0. Bookkeeping, not sealed. */
+  readonly active_month: number;
+  /** Sealed: the text of `data`. */
+  readonly data: Uint8Array;
+  /** Sealed: the text of the masked form. Absent when there is none: the token is then redacted for whoever may see only the mask. */
+  readonly masked?: Uint8Array | undefined;
+  /** Sealed: what every read shows: `{ containers, metadata?, fingerprint, expires_at? }`. */
+  readonly details: Uint8Array;
+  /** Sealed: what only writers see: `{ mask?, search_indexes?, fingerprint_expression? }`. */
+  readonly definition: Uint8Array;
+}
+
+/** The blind indexes that a token is found by. Never derived from a record: the store cannot open one. */
+export interface TokenIndexes {
+  readonly fingerprint: Uint8Array;
+  /** All other purposes together, without repetition: the purposes' keys keep them apart. */
+  readonly others: readonly Uint8Array[];
+}
+
+/** One thing that must hold of a token for it to be found. */
+export type TokenCondition =
+  | { readonly id_in: readonly string[] }
+  | { readonly id_prefix: string }
+  | { readonly type_in: readonly TokenType[] }
+  /** The token has at least one of these blind indexes. */
+  | { readonly index_in: readonly Uint8Array[] };
+
+export interface TokenFilter {
+  readonly tenant_id: string;
+  /** All must hold: what the query asks for. */
+  readonly all: readonly TokenCondition[];
+  /** At least one of the lists must hold completely: what the caller may read. Absent: every token; empty: none. */
+  readonly visible?: readonly (readonly TokenCondition[])[] | undefined;
+}
+
+export interface PageRequest {
+  /** How many to pass over. */
+  readonly offset: number;
+  readonly limit: number;
+}
+
+export interface PageOf<T> {
+  readonly records: readonly T[];
+  /** How many there are on all pages. */
+  readonly total: number;
+}
+
+/** What stays of a deleted token, for audit (§3). Its id is never given again. */
+export interface Tombstone {
+  readonly tenant_id: string;
+  readonly id: string;
+  readonly type: TokenType;
+  readonly created_by: string;
+  readonly created_at: Instant;
+  readonly deleted_by?: string | undefined;
+  readonly deleted_at: Instant;
+}
+
+/** What authentication needs, read in one go. */
+export interface Authority {
+  readonly application: ApplicationRecord;
+  readonly tenant: TenantRecord;
+  readonly keys: readonly WrappedKey[];
+}
+
+/** What the usage report (§2.8) is made of; expired tokens are not counted. */
+export interface TenantUsage {
+  readonly types: readonly {
+    readonly type: TokenType;
+    readonly count: number;
+    readonly last_created_at?: Instant | undefined;
+  }[];
+  /** Tokens counted as active in the month that was asked for, deleted ones included. */
+  readonly active: number;
+}
+
+export type InsertTokenOutcome =
+  | { readonly outcome: 'inserted' }
+  /** A live token has the same fingerprint; this is the oldest. Only when `deduplicate` was asked for. */
+  | { readonly outcome: 'duplicate'; readonly token: TokenRecord }
+  /** A token with this id exists, or existed. */
+  | { readonly outcome: 'id_taken' };
+
+/**
+ * Where records are kept. Each method is atomic and, if it writes, durable when it resolves. There is no transaction, no
+ * caller, no permission and no plaintext here. Updates carry the revision that they read (compare-and-swap), so that two
+ * processes on one store are safe without a lock held across an `await`. `now` decides what has expired: to every reader
+ * an expired record does not exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`.
+ */
+export interface Store {
+  /** Changes whenever a tenant, an application or a key may have changed, in this process or another. */
+  authorityVersion(): Promise<string>;
+  findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined>;
+
+  /** Throws `vault_busy` when the store cannot answer; used by `/readyz`. */
+  ping(): Promise<void>;
+
+  insertTenant(tenant: TenantRecord, keys: readonly WrappedKey[], application: ApplicationRecord): Promise<void>;
+  findTenant(id: string): Promise<{ readonly tenant: TenantRecord; readonly keys: readonly WrappedKey[] } | undefined>;
+  /** Oldest first. */
+  listTenants(): Promise<readonly { readonly tenant: TenantRecord; readonly keys: readonly WrappedKey[] }[]>;
+
+  /** False when the tenant is gone or no longer at `expectedRevision`. */
+  replaceTenant(tenant: TenantRecord, expectedRevision: number): Promise<boolean>;
+  /** Removes its keys, applications, tokens, indexes, tombstones and counters, and what the file keeps of them. */
+  deleteTenant(id: string): Promise<boolean>;
+  usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage>;
+
+  insertApplication(application: ApplicationRecord): Promise<void>;
+  findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined>;
+  /** Newest first: `created_at` descending, then `id` ascending. */
+  findApplications(
+    filter: { readonly tenant_id: string; readonly ids?: readonly string[] | undefined },
+    page: PageRequest,
+    now: Instant,
+  ): Promise<PageOf<ApplicationRecord>>;
+  /** False when the application is gone or no longer at `expectedRevision`. */
+  replaceApplication(application: ApplicationRecord, expectedRevision: number): Promise<boolean>;
+  /** Removes the expiring applications that it created, too. */
+  deleteApplication(tenantId: string, id: string, expectedRevision: number): Promise<boolean>;
+
+  insertToken(
+    token: TokenRecord,
+    indexes: TokenIndexes,
+    options: { readonly deduplicate: boolean; readonly now: Instant },
+  ): Promise<InsertTokenOutcome>;
+  findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined>;
+  /** Newest first: `created_at` descending, then `id` ascending. */
+  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<TokenRecord>>;
+  /** The oldest live token with this fingerprint index, other than `exceptId`. */
+  findDuplicate(
+    tenantId: string,
+    fingerprint: Uint8Array,
+    exceptId: string,
+    now: Instant,
+  ): Promise<TokenRecord | undefined>;
+  /** Puts the record and its indexes in place of the old. False when the token is gone, expired or no longer at `expectedRevision`. */
+  replaceToken(token: TokenRecord, indexes: TokenIndexes, expectedRevision: number, now: Instant): Promise<boolean>;
+  /** Overwrites the sealed values, leaves the tombstone. False when the token is gone or no longer at `expectedRevision`. */
+  deleteToken(tombstone: Tombstone, expectedRevision: number): Promise<boolean>;
+
+  /** Counts the tokens as active in `month`, each once a month. Tokens that are gone are passed over. */
+  markActive(tenantId: string, ids: readonly string[], month: number): Promise<void>;
+  /**
+   * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`: tokens leave a tombstone
+   * without `deleted_by`. Resolves to how many it removed.
+   */
+  removeExpired(now: Instant, limit: number): Promise<number>;
+
+  /** Writes what is under way, and lets go of the file. */
+  close(): Promise<void>;
+}

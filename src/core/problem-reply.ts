@@ -1,0 +1,17 @@
+import type { Reply } from '../contract/call.ts';
+import { PROBLEM_TYPE_PREFIX, PROBLEMS } from '../contract/problems.ts';
+import type { Problem } from './problem.ts';
+
+/** The reply that tells a caller of a problem: an RFC 9457 body whose `instance` is the trace id (decisions §1). */
+export function problemReply(problem: Problem, traceId: string): Reply {
+  const body = {
+    type: PROBLEM_TYPE_PREFIX + problem.code,
+    title: PROBLEMS[problem.code].title,
+    status: problem.status,
+    detail: problem.detail,
+    instance: traceId,
+    ...(problem.errors && { errors: problem.errors }),
+  };
+  const reply = { status: problem.status, bodyText: JSON.stringify(body), traceId };
+  return problem.retryAfter === undefined ? reply : { ...reply, retryAfter: problem.retryAfter };
+}

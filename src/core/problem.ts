@@ -1,0 +1,39 @@
+import { PROBLEMS, type ProblemCode } from '../contract/problems.ts';
+
+/** What is wrong with a request, by the dotted path of the member (`rules.0.container`). */
+export type MemberErrors = Readonly<Record<string, readonly string[]>>;
+
+export interface ProblemOptions {
+  /** Replaces the registry's text. Sent to the caller: never built from an exception's message or from a value. */
+  readonly detail?: string;
+  readonly errors?: MemberErrors;
+  /** Stays on this machine's stderr. */
+  readonly cause?: unknown;
+  /** Seconds. */
+  readonly retryAfter?: number;
+}
+
+/** A failure that the caller is told of. Everything else that is thrown becomes `internal_error`. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly status: number;
+  readonly detail: string;
+  readonly errors: MemberErrors | undefined;
+  readonly retryAfter: number | undefined;
+
+  constructor(code: ProblemCode, options: ProblemOptions = {}) {
+    const detail = options.detail ?? PROBLEMS[code].detail;
+    super(`${code}: ${detail}`, { cause: options.cause });
+    this.name = 'Problem';
+    this.code = code;
+    this.status = PROBLEMS[code].status;
+    this.detail = detail;
+    this.errors = options.errors;
+    this.retryAfter = options.retryAfter;
+  }
+}
+
+/** The `invalid_request` problem for one member. */
+export function invalid(path: string, message: string): Problem {
+  return new Problem('invalid_request', { errors: { [path]: [message] } });
+}

@@ -1,0 +1,70 @@
+import type { Schema } from '../../contract/schema.ts';
+import { nearestName } from '../nearest-name.ts';
+import type { MemberErrors } from '../problem.ts';
+import type { ValidationError } from '../validators.generated.js';
+
+type Params = Readonly<Record<string, unknown>>;
+
+/** What each schema keyword asks for, in words. Fixed texts: they never quote what was sent. */
+const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
+  required: () => 'is required',
+  type: (params) => `must be ${withArticle(String(params['type']))}`,
+  enum: (params) => `must be one of ${(params['allowedValues'] as readonly string[]).join(', ')}`,
+  pattern: () => 'has characters or a form that is not allowed here',
+  format: (params) => `must be a ${params['format']}`,
+  minLength: (params) => `must have at least ${params['limit']} characters`,
+  maxLength: (params) => `must have at most ${params['limit']} characters`,
+  minimum: (params) => `must be at least ${params['limit']}`,
+  maximum: (params) => `must be at most ${params['limit']}`,
+  minItems: (params) => `must have at least ${params['limit']} items`,
+  maxItems: (params) => `must have at most ${params['limit']} items`,
+  uniqueItems: () => 'must not repeat an item',
+  maxProperties: (params) => `must have at most ${params['limit']} members`,
+  propertyNames: () => 'has a member whose name is empty, too long, or has control characters',
+};
+
+/** Turns what a validator found into `errors` by dotted path (decisions §1). */
+export function memberErrors(schema: Schema, found: readonly ValidationError[]): MemberErrors {
+  const errors: Record<string, string[]> = Object.create(null);
+  for (const error of found) {
+    const path = error.instancePath.split('/').slice(1).map(unescapePointer);
+    const at = schemaAt(schema, path);
+    const message = messageOf(error, at);
+    // A bad member name is reported once, by `propertyNames` itself, not by each keyword of the name's schema.
+    if (message === undefined || error.schemaPath.includes('/propertyNames/')) continue;
+    if (error.keyword === 'required') path.push(String(error.params['missingProperty']));
+    if (error.keyword === 'additionalProperties') path.push(String(error.params['additionalProperty']));
+    const name = path.join('.') || 'body';
+    const messages = errors[name] ?? [];
+    errors[name] = messages.includes(message) ? messages : [...messages, message];
+  }
+  return errors;
+}
+
+function messageOf(error: ValidationError, at: Schema | undefined): string | undefined {
+  if (error.keyword === 'additionalProperties') {
+    const near = nearestName(String(error.params['additionalProperty']), Object.keys(at?.properties ?? {}));
+    return `is not a known member${near ? `; did you mean ${near}?` : ''}`;
+  }
+  const message = MESSAGES[error.keyword]?.(error.params);
+  const example = at?.examples?.[0];
+  return error.keyword === 'pattern' && example !== undefined ? `${message}; an example: ${example}` : message;
+}
+
+function schemaAt(schema: Schema, path: readonly string[]): Schema | undefined {
+  let at: Schema | undefined = schema;
+  for (const name of path) {
+    const properties: Schema['properties'] = at?.properties;
+    at = at?.items ?? (properties && Object.hasOwn(properties, name) ? properties[name] : undefined);
+  }
+  return at;
+}
+
+/** RFC 6901 §4. */
+function unescapePointer(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
+function withArticle(type: string): string {
+  return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
+}

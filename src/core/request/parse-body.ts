@@ -1,0 +1,32 @@
+import type { Call } from '../../contract/call.ts';
+import type { Json } from '../../contract/json.ts';
+import type { Limits } from '../../contract/limits.ts';
+import type { Operation } from '../../contract/operations.ts';
+import { JsonSyntaxError } from '../json/json-syntax-error.ts';
+import { parseJson } from '../json/parse.ts';
+import { Problem } from '../problem.ts';
+
+/** Step 4 of the one path: size, then text, then lossless JSON. Undefined for an operation without a body. */
+export function parseBody(row: Operation, call: Call, limits: Limits): Json | undefined {
+  const text = call.bodyText ?? '';
+  if (call.bodyFault === 'too_large' || isLarger(text, limits.body)) throw new Problem('body_too_large');
+  if (call.bodyFault === 'not_utf8') throw new Problem('malformed_json', { detail: 'The body is not valid UTF-8.' });
+  if (!row.body) {
+    if (text === '') return undefined;
+    throw new Problem('malformed_json', { detail: 'The operation takes no body.' });
+  }
+  if (text === '') throw new Problem('malformed_json', { detail: 'The body is empty.' });
+  try {
+    return parseJson(text, { maxDepth: limits.depth });
+  } catch (error) {
+    if (!(error instanceof JsonSyntaxError)) throw error;
+    throw new Problem('malformed_json', {
+      detail: `The body is not valid JSON: ${error.reason} at character ${error.position + 1}.`,
+    });
+  }
+}
+
+/** A character is one to three bytes of UTF-8, so most bodies are judged by their length alone. */
+function isLarger(text: string, bytes: number): boolean {
+  return text.length > bytes || (text.length * 3 > bytes && Buffer.byteLength(text) > bytes);
+}

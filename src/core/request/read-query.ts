@@ -1,0 +1,53 @@
+import type { Json } from '../../contract/json.ts';
+import type { Schema } from '../../contract/schema.ts';
+import { nearestName } from '../nearest-name.ts';
+import { invalid } from '../problem.ts';
+
+const INTEGER = /^-?\d{1,15}$/;
+
+/**
+ * Makes the query parameters the object that the row's query schema describes: an array collects what is repeated, an
+ * object `m` takes `m.<key>` (everything after the first dot is the key; a repeated key keeps its first value, §4.1), an
+ * integer is read. Text that is no integer stays text and fails validation by name.
+ */
+export function readQuery(schema: Schema | undefined, pairs: readonly (readonly [string, string])[]): Json {
+  const properties = schema?.properties ?? {};
+  const query: Record<string, Json> = Object.create(null);
+  for (const [sent, value] of pairs) {
+    const dot = sent.indexOf('.');
+    const name = dot > 0 && typeOf(properties, sent.slice(0, dot)) === 'object' ? sent.slice(0, dot) : sent;
+    switch (typeOf(properties, name)) {
+      case undefined:
+        throw invalid(sent, unknownParameter(sent, Object.keys(properties)));
+      case 'object': {
+        if (dot <= 0 || dot === sent.length - 1) throw invalid(sent, `write it as ${name}.<key>=<value>`);
+        query[name] ??= Object.create(null);
+        const map = query[name] as Record<string, Json>;
+        map[sent.slice(dot + 1)] ??= value;
+        break;
+      }
+      case 'array': {
+        query[name] ??= [];
+        (query[name] as Json[]).push(value);
+        break;
+      }
+      case 'integer':
+        if (name in query) throw invalid(name, 'must be given once');
+        query[name] = INTEGER.test(value) ? Number(value) : value;
+        break;
+      default:
+        if (name in query) throw invalid(name, 'must be given once');
+        query[name] = value;
+    }
+  }
+  return query;
+}
+
+function typeOf(properties: Readonly<Record<string, Schema>>, name: string): Schema['type'] | undefined {
+  return Object.hasOwn(properties, name) ? properties[name]?.type : undefined;
+}
+
+function unknownParameter(name: string, known: readonly string[]): string {
+  const near = nearestName(name, known);
+  return `is not a known query parameter${near ? `; did you mean ${near}?` : ''}`;
+}

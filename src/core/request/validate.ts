@@ -1,0 +1,42 @@
+import type { Call } from '../../contract/call.ts';
+import type { Json } from '../../contract/json.ts';
+import type { BodyOf, Operation, OperationId, ParamsOf, QueryOf } from '../../contract/operations.ts';
+import type { Schema } from '../../contract/schema.ts';
+import { type MemberErrors, Problem } from '../problem.ts';
+import { VALIDATORS, type Validator } from '../validators.generated.js';
+import { dropNulls } from './drop-nulls.ts';
+import { memberErrors } from './member-errors.ts';
+import { readQuery } from './read-query.ts';
+
+/** What a handler is given: every part is what the row's schema says. */
+export interface Request<Id extends OperationId> {
+  readonly params: ParamsOf<Id>;
+  readonly query: QueryOf<Id>;
+  readonly body: BodyOf<Id>;
+}
+
+/** Step 5 of the one path: the three parts against the row's schemas; all that is wrong is reported at once. */
+export function validate<Id extends OperationId>(
+  id: Id,
+  row: Operation,
+  call: Call,
+  body: Json | undefined,
+): Request<Id> {
+  const validators = VALIDATORS[id];
+  const params: Json = Object.assign(Object.create(null), call.params);
+  const query = readQuery(row.query, call.query);
+  const sentBody = row.body && body !== undefined ? dropNulls(row.body, body) : undefined;
+  const errors: MemberErrors = {
+    ...check(validators.params, row.params, params),
+    ...check(validators.query, row.query, query),
+    ...check(validators.body, row.body, sentBody),
+  };
+  if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
+  // The validators were compiled from the schemas that these types are inferred from.
+  return { params, query, body: sentBody } as Request<Id>;
+}
+
+function check(validator: Validator | undefined, schema: Schema | undefined, value: unknown): MemberErrors {
+  if (!validator || !schema || validator(value)) return {};
+  return memberErrors(schema, validator.errors ?? []);
+}

@@ -1,0 +1,52 @@
+import type { Tenant, TenantSettings } from '../../contract/tenant.ts';
+import { parseJson } from '../json/parse.ts';
+import { stringifyJson } from '../json/stringify.ts';
+import type { SealContext, TenantKeyring, TenantRecord } from '../ports.ts';
+import { formatInstant } from '../time.ts';
+
+/** What a tenant keeps sealed. */
+export interface TenantDetails {
+  readonly name: string;
+  readonly settings: TenantSettings;
+}
+
+/** A tenant with its sealed part opened, and its keys. */
+export interface OpenedTenant {
+  readonly record: TenantRecord;
+  readonly details: TenantDetails;
+  readonly keyring: TenantKeyring;
+}
+
+type ClearColumns = Omit<TenantRecord, 'details'>;
+
+export function sealTenant(keyring: TenantKeyring, clear: ClearColumns, details: TenantDetails): OpenedTenant {
+  const sealed = keyring.seal(contextOf(clear.id, clear), stringifyJson({ ...details }));
+  return { record: { ...clear, details: sealed }, details, keyring };
+}
+
+/** `id` is the one that was asked for. Throws `integrity_failure`. */
+export function openTenant(keyring: TenantKeyring, id: string, record: TenantRecord): OpenedTenant {
+  // Sealed by sealTenant: opening proves that the text is its own.
+  const details = parseJson(keyring.open(contextOf(id, record), record.details)) as unknown;
+  return { record, details: details as TenantDetails, keyring };
+}
+
+/** The Tenant (§2.7) as replies show it. */
+export function showTenant({ record, details }: OpenedTenant): Tenant {
+  return {
+    id: record.id,
+    owner_id: record.owner_id,
+    name: details.name,
+    settings: details.settings,
+    ...(record.created_by !== undefined && { created_by: record.created_by }),
+    created_at: formatInstant(record.created_at),
+    ...(record.modified_by !== undefined && { modified_by: record.modified_by }),
+    ...(record.modified_at !== undefined && { modified_at: formatInstant(record.modified_at) }),
+  };
+}
+
+function contextOf(id: string, record: ClearColumns): SealContext {
+  const { revision, owner_id, created_at, created_by, modified_at, modified_by } = record;
+  const clear = [owner_id, created_at, created_by, modified_at, modified_by];
+  return { table: 'tenant', id, column: 'details', revision, clear };
+}

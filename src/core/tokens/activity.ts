@@ -1,0 +1,54 @@
+import type { Instant, Store, TokenRecord } from '../ports.ts';
+
+/** A calendar month (UTC) as a number: year × 12 + month from 0. */
+export function monthOf(instant: Instant): number {
+  const date = new Date(instant);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+}
+
+/** Which tokens were used this month (§2.8). No read waits for it: what is noted is written a little later. */
+export interface Activity {
+  /** Notes that a caller was shown these tokens. */
+  note(records: readonly TokenRecord[], now: Instant): void;
+  /** Writes what was noted. */
+  flush(): Promise<void>;
+}
+
+const DELAY_MS = 250;
+
+/** Bookkeeping that fails is tried again with the next flush; it never fails a read. */
+export function createActivity(store: Store): Activity {
+  let pending = new Map<string, { tenantId: string; month: number; ids: Set<string> }>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  function note(records: readonly TokenRecord[], now: Instant): void {
+    const month = monthOf(now);
+    for (const { tenant_id, id, active_month } of records) {
+      if (active_month >= month) continue;
+      const name = `${month}/${tenant_id}`;
+      const group = pending.get(name) ?? { tenantId: tenant_id, month, ids: new Set() };
+      pending.set(name, group);
+      group.ids.add(id);
+    }
+    if (pending.size > 0 && !timer) timer = setTimeout(() => void flush(), DELAY_MS).unref();
+  }
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    const groups = [...pending.values()];
+    pending = new Map();
+    for (const { tenantId, month, ids } of groups) {
+      try {
+        await store.markActive(tenantId, [...ids], month);
+      } catch {
+        const name = `${month}/${tenantId}`;
+        const group = pending.get(name);
+        if (group) for (const id of ids) group.ids.add(id);
+        else pending.set(name, { tenantId, month, ids });
+      }
+    }
+  }
+
+  return { note, flush };
+}

@@ -1,0 +1,131 @@
+import type { CreateToken, Token } from '../../contract/token.ts';
+import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
+import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
+import type { Caller } from '../caller.ts';
+import { loadExpressions } from '../expressions/load-expressions.ts';
+import type { Handler, Shown } from '../handler.ts';
+import { stringifyJson } from '../json/stringify.ts';
+import type { TokenRecord } from '../ports.ts';
+import { invalid, Problem } from '../problem.ts';
+import { validateData } from '../token-types/validate-data.ts';
+import type { World } from '../world.ts';
+import { monthOf } from './activity.ts';
+import { normalizeContainers } from './containers.ts';
+import { DEFAULT_FINGERPRINT, derive, naming } from './derive.ts';
+import { parseExpiresAt } from './expires-at.ts';
+import { tokenIndexes } from './indexes.ts';
+import { openDefinition, openDetails, sealToken, type TokenDefinition } from './opened-token.ts';
+import { shownData, showToken } from './show-token.ts';
+import { checkTokenId } from './token-id.ts';
+
+/** A random alias that is taken is made anew this often; then a UUID is assigned (decisions §5). */
+const MOST_ALIASES = 10;
+
+/** Create Token (§4.1). */
+export const createToken: Handler<'createToken'> = async ({ body }, caller, world) => {
+  const { tenant, grants, application } = caller;
+  const { keyring } = tenant;
+  checkData(body);
+  const now = world.clock.now();
+  const expiry = body.expires_at === undefined ? undefined : parseExpiresAt(body.expires_at, now);
+  const definition = definitionOf(body);
+  const containers = normalizeContainers(body.containers ?? [TOKEN_TYPES[body.type].container]);
+  const { metadata } = body;
+  const derived = await derive(keyring, { type: body.type, data: body.data, metadata, definition });
+  const details = { containers, metadata, fingerprint: derived.fingerprint, expires_at: expiry?.text };
+  const contents = { data: stringifyJson(body.data), masked: derived.masked, details, definition };
+  const indexes = tokenIndexes(keyring, { ...derived, containers, metadata });
+  const options = { deduplicate: deduplicates(body, caller), now };
+
+  for await (const id of idsOf(body, world)) {
+    if (!reachesEveryContainer(grants, 'token:create', { id, containers })) throw new Problem('no_governing_rule');
+    const record = sealToken(
+      keyring,
+      {
+        id,
+        tenant_id: tenant.record.id,
+        type: body.type,
+        created_by: application.record.id,
+        created_at: now,
+        expires_at: expiry?.instant,
+        revision: 1,
+        active_month: monthOf(now),
+      },
+      contents,
+    );
+    const result = await world.store.insertToken(record, indexes, options);
+    if (result.outcome === 'inserted') return showCreated(caller, record);
+    if (result.outcome === 'duplicate') return showDuplicate(caller, result.token);
+  }
+  throw new Problem('token_id_taken');
+};
+
+function checkData({ type, data }: CreateToken): void {
+  const errors = validateData(type, data);
+  if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
+}
+
+/** What the request says, and the type's defaults for what it leaves out (decisions §3). */
+function definitionOf({ type, mask, search_indexes, fingerprint_expression }: CreateToken): TokenDefinition {
+  const defaults: TokenTypeRow = TOKEN_TYPES[type];
+  return {
+    mask: mask === undefined ? defaults.mask : mask,
+    search_indexes: search_indexes ?? defaults.search_indexes,
+    fingerprint_expression: fingerprint_expression ?? DEFAULT_FINGERPRINT,
+  };
+}
+
+/** Decisions §7: the request's own word, else the tenant's setting. */
+function deduplicates({ deduplicate_token }: CreateToken, { tenant }: Caller): boolean {
+  return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
+}
+
+/** The ids to try, in order: one that was given, or one that was assigned, or aliases until one is free (decisions §5). */
+async function* idsOf({ id, data }: CreateToken, world: World): AsyncGenerator<string> {
+  if (id === undefined) {
+    yield world.random.timeOrderedId();
+    return;
+  }
+  if (!id.includes('{{')) {
+    yield checkedId(id);
+    return;
+  }
+  const expressions = await loadExpressions();
+  const tried = new Set<string>();
+  for (let tries = 0; tries < MOST_ALIASES; tries++) {
+    const value = await naming('id', () => expressions.evaluate(id, { data }, { random: world.random }));
+    const alias = checkedId(typeof value === 'string' ? value : stringifyJson(value));
+    if (tried.has(alias)) continue;
+    tried.add(alias);
+    yield alias;
+  }
+  // The same result each time: there is nothing random in it, and it is taken.
+  if (tried.size > 1) yield world.random.timeOrderedId();
+}
+
+function checkedId(id: string): string {
+  const message = checkTokenId(id);
+  if (message) throw invalid('id', message);
+  return id;
+}
+
+/** §4.1: `data` in its masked form, whatever the transform; decisions §6: never more than the transform shows. */
+function showCreated({ tenant, grants }: Caller, record: TokenRecord): Shown<Token> {
+  const { keyring } = tenant;
+  const details = openDetails(keyring, record.id, record);
+  const transform = governingTransform(grants, 'token:create', { id: record.id, containers: details.containers });
+  const data = transform && shownData(keyring, record.id, record, transform === 'redact' ? 'redact' : 'mask');
+  return showToken(record, details, data, openDefinition(keyring, record.id, record));
+}
+
+/** Decisions §7: the oldest matching token; a caller that cannot read it is told only which it is. */
+function showDuplicate({ tenant, grants }: Caller, record: TokenRecord): Shown<Token> {
+  const { keyring } = tenant;
+  const { id, type, tenant_id } = record;
+  const details = openDetails(keyring, id, record);
+  const { containers, fingerprint } = details;
+  const transform = governingTransform(grants, 'token:read', { id, containers });
+  if (!transform) return { id, type, tenant_id, fingerprint, containers };
+  const data = shownData(keyring, id, record, transform === 'redact' ? 'redact' : 'mask');
+  return showToken(record, details, data, openDefinition(keyring, id, record));
+}

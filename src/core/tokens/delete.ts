@@ -1,0 +1,26 @@
+import { reachesEveryContainer } from '../access/governing-transform.ts';
+import { untilSwapped } from '../compare-and-swap.ts';
+import type { Handler } from '../handler.ts';
+import { Problem } from '../problem.ts';
+import { openDetails } from './opened-token.ts';
+
+/** Delete Token (§4.1, §3): the data goes for good, a tombstone stays for audit. */
+export const deleteToken: Handler<'deleteToken'> = async (
+  { params: { id } },
+  { application, tenant, grants },
+  world,
+) => {
+  const tenant_id = tenant.record.id;
+  await untilSwapped(async () => {
+    const now = world.clock.now();
+    const record = await world.store.findToken(tenant_id, id, now);
+    if (!record) throw new Problem('token_not_found');
+    const { containers } = openDetails(tenant.keyring, id, record);
+    if (!reachesEveryContainer(grants, 'token:delete', { id, containers })) throw new Problem('no_governing_rule');
+    const { type, created_by, created_at } = record;
+    const deleted_by = application.record.id;
+    const tombstone = { tenant_id, id, type, created_by, created_at, deleted_by, deleted_at: now };
+    return (await world.store.deleteToken(tombstone, record.revision)) || undefined;
+  });
+  return undefined;
+};

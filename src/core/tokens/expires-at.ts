@@ -1,0 +1,120 @@
+import type { Instant } from '../ports.ts';
+import { invalid } from '../problem.ts';
+
+/** When something ends. */
+export interface Expiry {
+  readonly instant: Instant;
+  /** What responses show: ISO 8601 with milliseconds, in the offset that it was sent with. */
+  readonly text: string;
+}
+
+const DATE = '(?<year>\\d{4})-(?<month>\\d{2})-(?<day>\\d{2})';
+const TIME = 'T(?<hour>\\d{2}):(?<minute>\\d{2})(?::(?<second>\\d{2})(?:\\.(?<fraction>\\d{1,9}))?)?';
+const OFFSET = '(?<offset>Z|[+-]\\d{2}(?::?\\d{2})?)';
+const US_DATE = '(?<month>\\d{1,2})/(?<day>\\d{1,2})/(?<year>\\d{4})';
+const US_TIME = '(?<hour>\\d{1,2}):(?<minute>\\d{2}):(?<second>\\d{2}) (?<half>[AaPp])[Mm]';
+const US_OFFSET = '(?<offset>[+-]\\d{2}:\\d{2})';
+
+const ISO_DATE_TIME = new RegExp(`^${DATE}${TIME}${OFFSET}?$`);
+
+/** Every format that `expires_at` of a token is taken in (§2.6, decisions §8). A time without an offset is UTC. */
+const TOKEN_FORMATS = [
+  ISO_DATE_TIME,
+  new RegExp(`^${DATE}$`),
+  new RegExp(`^${US_DATE} ${US_TIME}(?: ${US_OFFSET})?$`),
+  new RegExp(`^${US_DATE}$`),
+];
+
+/** The widest offset that is in use anywhere is +14:00. */
+const WIDEST_OFFSET = 14 * 60;
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+
+/** The groups of a format that matched. */
+type Fields = Readonly<
+  Partial<Record<'year' | 'month' | 'day' | 'hour' | 'minute' | 'second' | 'fraction' | 'half' | 'offset', string>>
+>;
+
+/** Reads `expires_at` of a token. Throws `invalid_request` for another format, an impossible date or time, and the past. */
+export function parseExpiresAt(text: string, now: Instant): Expiry {
+  const expiry = read(
+    text,
+    TOKEN_FORMATS,
+    'must be an ISO 8601 date or date-time, M/D/YYYY, or M/D/YYYY h:mm:ss AM|PM ±hh:mm',
+  );
+  if (expiry.instant <= now) throw invalid('expires_at', 'must be in the future');
+  return expiry;
+}
+
+/** Reads `expires_at` of an expiring application (§4.2): a date-time of ISO 8601, within one day. */
+export function parseApplicationExpiry(text: string, now: Instant): Instant {
+  const { instant } = read(text, [ISO_DATE_TIME], 'must be an ISO 8601 date-time');
+  if (instant <= now) throw invalid('expires_at', 'must be in the future');
+  if (instant - now > DAY) throw invalid('expires_at', 'must be at most one day ahead');
+  return instant;
+}
+
+function read(text: string, formats: readonly RegExp[], message: string): Expiry {
+  for (const format of formats) {
+    const fields = format.exec(text)?.groups;
+    if (fields !== undefined) return expiryOf(fields);
+  }
+  throw invalid('expires_at', message);
+}
+
+function expiryOf(fields: Fields): Expiry {
+  const offset = offsetMinutes(fields.offset);
+  const local = Date.UTC(
+    number(fields.year),
+    number(fields.month) - 1,
+    number(fields.day),
+    hourOfDay(fields),
+    number(fields.minute),
+    number(fields.second),
+    // digits behind the millisecond are cut, not rounded: no token lives longer than was asked for
+    number((fields.fraction ?? '').padEnd(3, '0').slice(0, 3)),
+  );
+  const shown = new Date(local).toISOString().slice(0, -1);
+  // Date.UTC carries what is out of range (February 30, second 60) into the next unit: then the two differ
+  if (!shown.startsWith(writtenMinute(fields))) {
+    throw invalid('expires_at', 'names a date or time that does not exist');
+  }
+  return { instant: local - offset * MINUTE, text: shown + offsetText(offset) };
+}
+
+function number(digits: string | undefined): number {
+  return Number(digits ?? 0);
+}
+
+/** 12 AM is midnight and 12 PM is noon; there is neither 0 AM nor 13 PM. */
+function hourOfDay(fields: Fields): number {
+  const hour = number(fields.hour);
+  const half = fields.half?.toUpperCase();
+  if (half === undefined) return hour;
+  if (hour < 1 || hour > 12) throw invalid('expires_at', 'must have an hour from 1 to 12 before AM or PM');
+  return (hour % 12) + (half === 'P' ? 12 : 0);
+}
+
+function writtenMinute(fields: Fields): string {
+  const [month, day, hour, minute] = [fields.month, fields.day, hourOfDay(fields), fields.minute].map((field) =>
+    String(field ?? '').padStart(2, '0'),
+  );
+  return `${fields.year}-${month}-${day}T${hour}:${minute}`;
+}
+
+function offsetMinutes(offset = 'Z'): number {
+  if (offset === 'Z') return 0;
+  const digits = offset.slice(1).replace(':', '').padEnd(4, '0');
+  const minutes = number(digits.slice(2));
+  const size = number(digits.slice(0, 2)) * 60 + minutes;
+  if (minutes > 59 || size > WIDEST_OFFSET) {
+    throw invalid('expires_at', 'must have an offset from -14:00 to +14:00');
+  }
+  return offset.startsWith('-') ? -size : size;
+}
+
+function offsetText(offset: number): string {
+  const size = Math.abs(offset);
+  const [hours, minutes] = [Math.trunc(size / 60), size % 60].map((part) => String(part).padStart(2, '0'));
+  return `${offset < 0 ? '-' : '+'}${hours}:${minutes}`;
+}

@@ -1,0 +1,18 @@
+import { governingTransform } from '../access/governing-transform.ts';
+import type { Handler } from '../handler.ts';
+import { Problem } from '../problem.ts';
+import { openDetails } from './opened-token.ts';
+import { shownData, showToken } from './show-token.ts';
+
+/** Get a Token (§4.1). */
+export const getToken: Handler<'getToken'> = async ({ params: { id } }, { tenant, grants }, world) => {
+  const now = world.clock.now();
+  const record = await world.store.findToken(tenant.record.id, id, now);
+  if (!record) throw new Problem('token_not_found');
+  const details = openDetails(tenant.keyring, id, record);
+  const transform = governingTransform(grants, 'token:read', { id, containers: details.containers });
+  if (!transform) throw new Problem('no_governing_rule');
+  const shown = showToken(record, details, shownData(tenant.keyring, id, record, transform));
+  world.activity.note([record], now);
+  return shown;
+};

@@ -1,0 +1,26 @@
+import type { Json, JsonObject } from '../../contract/json.ts';
+import { isJsonObject } from '../json/kind.ts';
+import { memberNames, objectOfMembers } from '../json/member-names.ts';
+
+/**
+ * The target with a JSON merge patch applied (RFC 7396 §2). Neither is changed. Members that stay keep their place, new
+ * ones are appended. Only own members count, so `__proto__` and `constructor` are names like any other.
+ */
+export function applyMergePatch(target: Json | undefined, patch: Json): Json {
+  if (!isJsonObject(patch)) return patch;
+  const members = isJsonObject(target) ? membersOf(target) : new Map<string, Json>();
+  for (const [name, value] of membersOf(patch)) {
+    if (value === null) members.delete(name);
+    else members.set(name, applyMergePatch(members.get(name), value));
+  }
+  return objectOfMembers(members);
+}
+
+function membersOf(object: JsonObject): Map<string, Json> {
+  const members = new Map<string, Json>();
+  for (const name of memberNames(object)) {
+    const value = object[name];
+    if (value !== undefined) members.set(name, value);
+  }
+  return members;
+}

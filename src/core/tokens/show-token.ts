@@ -1,0 +1,51 @@
+import type { Transform } from '../../contract/permissions.ts';
+import type { Token } from '../../contract/token.ts';
+import type { Shown } from '../handler.ts';
+import { JsonText } from '../json/json-text.ts';
+import type { TenantKeyring, TokenRecord } from '../ports.ts';
+import { formatInstant } from '../time.ts';
+import { openText, type TokenDefinition, type TokenDetails } from './opened-token.ts';
+
+/** Which sealed value a transform shows. A masked read never opens the plaintext, a redacted one opens neither. */
+const SHOWN_COLUMN = { redact: undefined, mask: 'masked', reveal: 'data' } as const satisfies Record<
+  Transform,
+  'masked' | 'data' | undefined
+>;
+
+/** Step 7 of the one path: the `data` that a transform shows, or undefined when it shows none. */
+export function shownData(
+  keyring: TenantKeyring,
+  id: string,
+  record: TokenRecord,
+  transform: Transform,
+): JsonText | undefined {
+  const column = SHOWN_COLUMN[transform];
+  const text = column && openText(keyring, id, record, column);
+  return text === undefined ? undefined : new JsonText(text);
+}
+
+/** The Token (§2.1) as replies show it; `definition` only in the replies of create and update (§2.1). */
+export function showToken(
+  record: TokenRecord,
+  details: TokenDetails,
+  data: JsonText | undefined,
+  definition?: TokenDefinition,
+): Shown<Token> {
+  return {
+    id: record.id,
+    type: record.type,
+    tenant_id: record.tenant_id,
+    ...(data !== undefined && { data }),
+    ...(definition?.mask !== undefined && { mask: definition.mask }),
+    fingerprint: details.fingerprint,
+    ...(definition && { fingerprint_expression: definition.fingerprint_expression }),
+    containers: details.containers,
+    ...(details.metadata && { metadata: details.metadata }),
+    ...(definition?.search_indexes && { search_indexes: definition.search_indexes }),
+    created_by: record.created_by,
+    created_at: formatInstant(record.created_at),
+    ...(record.modified_by !== undefined && { modified_by: record.modified_by }),
+    ...(record.modified_at !== undefined && { modified_at: formatInstant(record.modified_at) }),
+    ...(details.expires_at !== undefined && { expires_at: details.expires_at }),
+  };
+}

@@ -1,0 +1,46 @@
+import { OPERATIONS, type Operation } from '../contract/operations.ts';
+
+/** Paths that the daemon answers itself: they need no key and are no part of the API. */
+export const PROBES = { livez: '/livez', readyz: '/readyz' } as const;
+
+const ORDER = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+
+/** GET answers HEAD too. */
+export const READ_METHODS: readonly string[] = ['GET', 'HEAD'];
+
+interface KnownPath {
+  readonly segments: readonly string[];
+  readonly methods: readonly string[];
+}
+
+const ROWS: readonly Operation[] = Object.values(OPERATIONS);
+
+const KNOWN_PATHS: readonly KnownPath[] = [
+  ...Object.values(PROBES).map((path) => ({ segments: path.split('/'), methods: READ_METHODS })),
+  ...ROWS.map(({ path, method }) => ({
+    segments: path.split('/'),
+    methods: method === 'GET' ? READ_METHODS : [method],
+  })),
+];
+
+/** Every method that some path answers, as `Allow` lists them. */
+export const ALL_METHODS = list(KNOWN_PATHS);
+
+/** The `Allow` of a path (RFC 9110 §10.2.1), which may carry a query; undefined when there is no such path. */
+export function allowedMethods(url: string): string | undefined {
+  const query = url.indexOf('?');
+  const path = query === -1 ? url : url.slice(0, query);
+  const segments = (path.endsWith('/') ? path.slice(0, -1) : path).split('/');
+  const known = KNOWN_PATHS.filter((row) => matches(row.segments, segments));
+  return known.length === 0 ? undefined : list(known);
+}
+
+function matches(pattern: readonly string[], segments: readonly string[]): boolean {
+  if (pattern.length !== segments.length) return false;
+  return pattern.every((part, i) => (part.startsWith('{') ? segments[i] !== '' : part === segments[i]));
+}
+
+function list(paths: readonly KnownPath[]): string {
+  const allowed = new Set(paths.flatMap(({ methods }) => methods));
+  return ORDER.filter((method) => allowed.has(method)).join(', ');
+}

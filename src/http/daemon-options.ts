@@ -1,0 +1,44 @@
+import type { Limits } from '../contract/limits.ts';
+import { Fault } from '../core/fault.ts';
+import { isLoopback } from './own-hosts.ts';
+import type { Timeouts } from './timeouts.ts';
+
+const HEADER_PREFIX = /^[A-Za-z][A-Za-z0-9-]{0,63}$/;
+
+/** How a daemon is to be reached. */
+export interface DaemonOptions {
+  /** Not looked at when `socket` is given. */
+  readonly host: string;
+  /** 0: a free one. */
+  readonly port: number;
+  /** Path of a Unix socket, or name of a Windows pipe. */
+  readonly socket?: string | undefined;
+  /** `SVC` makes `SVC-API-KEY` and `SVC-TRACE-ID` (decisions §1). */
+  readonly headerPrefix: string;
+  readonly limits: Limits;
+  /** Rejects, best with a 503 problem, while the vault cannot answer. */
+  readonly ready: () => Promise<void>;
+  /** One line a request on stderr. */
+  readonly log: boolean;
+  readonly version: string;
+  /** Names that `Host` may have besides the loopback ones. */
+  readonly hostNames?: readonly string[] | undefined;
+  /** Another address than loopback, in clear text. */
+  readonly allowInsecureHost?: boolean | undefined;
+  /** PEM texts. */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly timeouts?: Partial<Timeouts> | undefined;
+}
+
+/** Throws the fault `usage` for what would expose the vault or could not work. */
+export function checkDaemonOptions(options: DaemonOptions): void {
+  if (!HEADER_PREFIX.test(options.headerPrefix)) {
+    throw new Fault('usage', 'the header prefix must be letters, digits and `-`, beginning with a letter');
+  }
+  const exposed = options.socket === undefined && !isLoopback(options.host);
+  if (exposed && options.tls === undefined && options.allowInsecureHost !== true) {
+    throw new Fault('usage', `${options.host} is not a loopback address, and API keys would travel in clear text`, {
+      hint: 'give --tls-cert and --tls-key, or say --insecure-http',
+    });
+  }
+}

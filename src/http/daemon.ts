@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Client, Reply } from '../contract/call.ts';
+import type { ProblemCode } from '../contract/problems.ts';
+import { Problem } from '../core/problem.ts';
+import { problemReply } from '../core/problem-reply.ts';
+import { PROBES } from './allowed-methods.ts';
+import { checkDaemonOptions, type DaemonOptions } from './daemon-options.ts';
+import { type AnswerOptions, createEndpoints } from './endpoints.ts';
+import { listenOnPort, listenOnSocket } from './listen.ts';
+import { createHostCheck, urlHost } from './own-hosts.ts';
+import { createRawRefusal } from './raw-refusal.ts';
+import { logRequest } from './request-log.ts';
+import { createRouter } from './routes.ts';
+import { createScreen } from './screen-request.ts';
+import { createServer } from './server.ts';
+import { createStop } from './stop-server.ts';
+import { DEFAULT_TIMEOUTS } from './timeouts.ts';
+import { traceIdOf } from './trace-id.ts';
+import { writeReply } from './write-reply.ts';
+
+export type { DaemonOptions };
+
+/** A daemon that accepts requests. */
+export interface Daemon {
+  /** `http://127.0.0.1:8484`, or `unix:/path.sock`. */
+  readonly url: string;
+  readonly port?: number;
+  /** Stops accepting, lets requests under way finish, and resolves within 10 s. The client stays open. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Serves a client over HTTP: the skin of the daemon. It makes calls of requests and responses of replies, and decides
+ * nothing that a vault on the same machine would not decide without it. Throws the faults `address_in_use` and `usage`.
+ */
+export async function startDaemon(client: Client, options: DaemonOptions): Promise<Daemon> {
+  checkDaemonOptions(options);
+  const { limits, headerPrefix, tls, hostNames = [] } = options;
+  const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  const traceHeader = `${headerPrefix}-TRACE-ID`;
+  const keyHeader = `${headerPrefix}-API-KEY`.toLowerCase();
+  const lowerTraceHeader = traceHeader.toLowerCase();
+  const traceOf = (request: IncomingMessage) => traceIdOf(request, lowerTraceHeader);
+  const newest = new WeakMap<Duplex, ServerResponse>();
+  const starts = new WeakMap<IncomingMessage, number>();
+  let stopping = false;
+  let isOwnHost: (host: string) => boolean = () => false;
+
+  const server = await createServer({ limits, timeouts, tls });
+  const stopServer = createStop(server, timeouts.stop);
+  const screen = createScreen({ limits, keyHeader, isOwnHost: (host) => isOwnHost(host) });
+
+  function answer(response: ServerResponse, reply: Reply, { route, allow }: AnswerOptions = {}): void {
+    const { linger } = timeouts;
+    writeReply(response, reply, { traceHeader, allow, close: stopping, bodyLimit: limits.body, linger });
+    if (!options.log) return;
+    logRequest(reply, { method: response.req.method, route, start: starts.get(response.req) });
+  }
+
+  function refusalOf(request: IncomingMessage): ProblemCode | undefined {
+    return screen(request) ?? (stopping && request.url !== PROBES.livez ? 'vault_stopping' : undefined);
+  }
+
+  const refusal = createRawRefusal({
+    traceHeader,
+    urlLimit: limits.url,
+    linger: timeouts.linger,
+    current: (socket) => newest.get(socket),
+    onRefused: (reply) => {
+      if (options.log) logRequest(reply, {});
+    },
+  });
+  const router = await createRouter(createEndpoints(client, { options, keyHeader, traceIdOf: traceOf, answer }), {
+    server,
+    maxParamLength: limits.url,
+    onClientError: refusal.clientError,
+  });
+
+  function receive(request: IncomingMessage, response: ServerResponse): void {
+    newest.set(request.socket, response);
+    if (options.log) starts.set(request, performance.now());
+    const code = refusalOf(request);
+    if (code === undefined) router.route(request, response);
+    else answer(response, problemReply(new Problem(code), traceOf(request)));
+  }
+  // An unknown expectation is ignored like any unknown header; 100-continue is answered by whoever wants the body.
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, receive);
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));
+
+  const port = options.socket === undefined ? await listenOnPort(server, options.host, options.port) : undefined;
+  if (options.socket !== undefined) await listenOnSocket(server, options.socket);
+  const secure = tls !== undefined;
+  isOwnHost = createHostCheck({ host: options.host, port, secure, hostNames });
+
+  let stopped: Promise<void> | undefined;
+  function stop(): Promise<void> {
+    stopping = true;
+    stopped ??= stopServer().then(() => router.close());
+    return stopped;
+  }
+  if (port === undefined) return { url: `unix:${options.socket}`, stop };
+  return { url: `${secure ? 'https' : 'http'}://${urlHost(options.host)}:${port}`, port, stop };
+}

@@ -1,0 +1,112 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Client, Reply } from '../contract/call.ts';
+import type { OperationId } from '../contract/operations.ts';
+import { Problem } from '../core/problem.ts';
+import { problemReply } from '../core/problem-reply.ts';
+import { allowedMethods, PROBES } from './allowed-methods.ts';
+import type { DaemonOptions } from './daemon-options.ts';
+import { createFailureLimit } from './failure-limit.ts';
+import { parseQuery } from './parse-query.ts';
+import { readBody } from './read-body.ts';
+import { logFailure } from './request-log.ts';
+import type { Endpoints } from './routes.ts';
+
+/** Failed authentications a second, after which a peer is told to wait (hardening.md, "Guessing"). */
+const FAILURES_A_SECOND = 20;
+
+/** What the endpoints need of the daemon around them. */
+export interface EndpointContext {
+  readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'version'>;
+  /** In lower case. */
+  readonly keyHeader: string;
+  readonly traceIdOf: (request: IncomingMessage) => string;
+  readonly answer: (response: ServerResponse, reply: Reply, more?: AnswerOptions) => void;
+}
+
+export interface AnswerOptions {
+  /** For the log. */
+  readonly route?: string;
+  readonly allow?: string | undefined;
+}
+
+/** Request → Call → Reply: everything between a route and the client. */
+export function createEndpoints(client: Client, context: EndpointContext): Endpoints {
+  const { options, keyHeader, traceIdOf, answer } = context;
+  const failures = createFailureLimit(FAILURES_A_SECOND);
+  const live = JSON.stringify({ status: 'live', version: options.version });
+  const ready = JSON.stringify({ status: 'ready' });
+
+  async function call(
+    operation: OperationId,
+    request: IncomingMessage,
+    response: ServerResponse,
+    params: Readonly<Record<string, string>>,
+  ): Promise<Reply | undefined> {
+    const traceId = traceIdOf(request);
+    const peer = request.socket.remoteAddress ?? '';
+    try {
+      if (failures.exceeded(peer)) throw new Problem('too_many_requests');
+      const query = parseQuery(request.url ?? '');
+      const body = await readBody(request, response, options.limits.body);
+      if (body === 'aborted') return undefined;
+      const { bodyText, bodyFault } = body;
+      const apiKey = single(request.headers[keyHeader]);
+      const mediaType = mediaTypeOf(request);
+      const reply = await client.call({ operation, apiKey, mediaType, params, query, bodyText, bodyFault, traceId });
+      if (reply.status === 401) failures.failed(peer);
+      return reply;
+    } catch (error) {
+      if (error instanceof Problem) return problemReply(error, traceId);
+      logFailure(error, traceId);
+      return problemReply(new Problem('internal_error'), traceId);
+    }
+  }
+
+  return {
+    operation(id, route, request, response, params) {
+      void call(id, request, response, params).then((reply) => {
+        if (reply !== undefined) answer(response, reply, { route });
+      });
+    },
+    probe(name, request, response) {
+      const traceId = traceIdOf(request);
+      const route = PROBES[name];
+      if (name === 'livez') {
+        answer(response, { status: 200, bodyText: live, traceId }, { route });
+        return;
+      }
+      options.ready().then(
+        () => answer(response, { status: 200, bodyText: ready, traceId }, { route }),
+        (error: unknown) => answer(response, problemReply(notReady(error), traceId), { route }),
+      );
+    },
+    notFound(request, response) {
+      const allow = allowedMethods(request.url ?? '');
+      const problem = new Problem(allow === undefined ? 'route_not_found' : 'method_not_allowed');
+      answer(response, problemReply(problem, traceIdOf(request)), { allow });
+    },
+    badPath(request, response) {
+      const problem = new Problem('invalid_request', { detail: 'The path is not validly percent-encoded.' });
+      answer(response, problemReply(problem, traceIdOf(request)));
+    },
+  };
+}
+
+/** Not ready is always a 503, whatever the reason: it is the answer of `/readyz`, not of the operation behind it. */
+function notReady(error: unknown): Problem {
+  return error instanceof Problem && error.status === 503 ? error : new Problem('vault_busy');
+}
+
+function single(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' ? header : undefined;
+}
+
+/**
+ * The Content-Type, unless a Content-Encoding lies over it: the codings are not undone, and bytes under one are not of the
+ * type that they would be without it. So the dispatcher answers 415, in its place after 401 and 403.
+ */
+function mediaTypeOf(request: IncomingMessage): string | undefined {
+  const coding = request.headers['content-encoding'];
+  if (coding === undefined || coding.trim().toLowerCase() === 'identity') return request.headers['content-type'];
+  return 'application/octet-stream';
+}

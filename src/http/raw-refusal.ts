@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto';
+import { METHODS, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Reply } from '../contract/call.ts';
+import type { ProblemCode } from '../contract/problems.ts';
+import { Problem } from '../core/problem.ts';
+import { problemReply } from '../core/problem-reply.ts';
+import { ALL_METHODS, allowedMethods } from './allowed-methods.ts';
+import { replyHeaders } from './reply-headers.ts';
+
+const CODES: ReadonlyMap<string, ProblemCode> = new Map([
+  ['HPE_HEADER_OVERFLOW', 'headers_too_large'],
+  ['ERR_HTTP_REQUEST_TIMEOUT', 'request_timeout'],
+]);
+
+/** A request line that is one, whatever its method. */
+const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}) (\/[\x21\x22\x24-\x7e]*) HTTP\/1\.[01]\r\n/;
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
+
+/** What Node tells of a connection whose bytes it could not, or would not, make a request of. */
+export interface ConnectionError extends Error {
+  readonly code?: string;
+  readonly rawPacket?: unknown;
+}
+
+export interface RefusalOptions {
+  readonly traceHeader: string;
+  readonly urlLimit: number;
+  /** Milliseconds. */
+  readonly linger: number;
+  /** The response to the newest request on the connection. */
+  readonly current: (socket: Duplex) => ServerResponse | undefined;
+  readonly onRefused: (reply: Reply) => void;
+}
+
+/** Answers, in writing on the socket itself, what never became a request; then closes the connection. */
+export interface RawRefusal {
+  clientError(error: ConnectionError, socket: Duplex): void;
+  /** CONNECT asks for a tunnel, and Node makes no response object for it. */
+  connect(socket: Duplex): void;
+}
+
+export function createRawRefusal(options: RefusalOptions): RawRefusal {
+  // Node reports the same broken connection again for every packet that still arrives on it.
+  const refused = new WeakSet<Duplex>();
+
+  function refuse(socket: Duplex, code: ProblemCode, allow?: string): void {
+    const reply = problemReply(new Problem(code), randomUUID());
+    options.onRefused(reply);
+    const fields = replyHeaders(reply, { traceHeader: options.traceHeader, allow, close: true });
+    const lines = [`HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status]}`, `Date: ${new Date().toUTCString()}`];
+    for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`);
+    const timer = setTimeout(() => socket.destroy(), code === 'request_timeout' ? 0 : options.linger);
+    socket.once('close', () => clearTimeout(timer));
+    socket.once('end', () => socket.destroy());
+    socket.end(`${lines.join('\r\n')}\r\n\r\n${reply.bodyText}`);
+  }
+
+  return {
+    clientError(error, socket) {
+      if (refused.has(socket)) return;
+      refused.add(socket);
+      const [code, allow] = diagnose(error, options.urlLimit);
+      const current = options.current(socket);
+      if (error.code === 'ECONNRESET' || !socket.writable || isSilent(socket)) socket.destroy();
+      else if (current === undefined || current.writableFinished) refuse(socket, code, allow);
+      else if (current.req.complete) {
+        // Pipelining: the faulty bytes come after a request that is still being answered, and must not answer it.
+        current.once('finish', () => (socket.writable ? refuse(socket, code, allow) : socket.destroy()));
+      } else if (current.headersSent || current.socket === null) socket.destroy();
+      else refuse(socket, code, allow);
+    },
+    connect(socket) {
+      socket.on('error', () => undefined);
+      refuse(socket, 'method_not_allowed', ALL_METHODS);
+    },
+  };
+}
+
+/** A connection that never sent a byte (a browser's spare one) asked nothing: it gets no answer. */
+function isSilent(socket: Duplex): boolean {
+  return 'bytesRead' in socket && socket.bytesRead === 0;
+}
+
+function diagnose(error: ConnectionError, urlLimit: number): readonly [code: ProblemCode, allow?: string] {
+  const code = CODES.get(error.code ?? '') ?? 'malformed_http';
+  if (!Buffer.isBuffer(error.rawPacket)) return [code];
+  const packet = error.rawPacket.toString('latin1', 0, urlLimit + 128);
+  if (error.code === 'HPE_HEADER_OVERFLOW') {
+    // Node counts the request line among the headers; a first line that alone is over the limit is the URL's doing.
+    return /^[A-Z]{3,12} \/[^\r\n]*$/.test(packet) ? ['url_too_long'] : [code];
+  }
+  if (error.code !== 'HPE_INVALID_METHOD') return [code];
+  const [, method, target] = REQUEST_LINE.exec(packet) ?? [];
+  if (method === undefined || target === undefined || KNOWN_METHODS.has(method)) return [code];
+  const allow = allowedMethods(target);
+  return allow === undefined ? ['route_not_found'] : ['method_not_allowed', allow];
+}

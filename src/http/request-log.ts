@@ -1,0 +1,33 @@
+import type { Reply } from '../contract/call.ts';
+
+/** What is known of a request when it is answered. */
+export interface Answered {
+  /** Absent when the request was not HTTP enough to have one. */
+  readonly method?: string | undefined;
+  /** The pattern of the table, never the path: paths carry token ids. */
+  readonly route?: string | undefined;
+  /** `performance.now()` when the request's headers were read. */
+  readonly start?: number | undefined;
+}
+
+/** One line of JSON a request to stderr, of these members and no others (hardening.md, "Logs"). */
+export function logRequest(reply: Reply, { method, route, start }: Answered): void {
+  const line = {
+    time: new Date().toISOString(),
+    level: reply.status >= 500 ? 'error' : 'info',
+    trace_id: reply.traceId,
+    method,
+    route,
+    status: reply.status,
+    ms: start === undefined ? undefined : Math.round((performance.now() - start) * 1000) / 1000,
+  };
+  process.stderr.write(`${JSON.stringify(line)}\n`);
+}
+
+/** A failure that no problem describes: its kind, never its message, which may quote what was sent. */
+export function logFailure(error: unknown, traceId: string): void {
+  const kind = error instanceof Error ? error.name : typeof error;
+  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  const line = { time: new Date().toISOString(), level: 'error', trace_id: traceId, error: kind, code };
+  process.stderr.write(`${JSON.stringify(line)}\n`);
+}

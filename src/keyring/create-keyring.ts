@@ -1,0 +1,33 @@
+import { randomFillSync, randomUUID } from 'node:crypto';
+import type { Instant, Keyring, VaultHeader } from '../core/ports.ts';
+import type { Credential } from './credential.ts';
+import { FORMAT, headerMac } from './header-mac.ts';
+import { openKeyring } from './keyring.ts';
+import { checkNewCredential } from './new-credential.ts';
+import { wrapMasterKey } from './slot.ts';
+import { loadSodium } from './sodium.ts';
+import { KEY_BYTES } from './sub-keys.ts';
+
+export interface CreateKeyringOptions {
+  readonly now: Instant;
+  /** Takes a passphrase of fewer than 12 characters. */
+  readonly allowWeak?: boolean | undefined;
+}
+
+/** A new vault's keys: a random master key, wrapped for the credential in slot 0. Throws `weak_passphrase`, `usage`. */
+export async function createKeyring(
+  credential: Credential,
+  { now, allowWeak = false }: CreateKeyringOptions,
+): Promise<{ readonly keyring: Keyring; readonly header: VaultHeader }> {
+  checkNewCredential(credential, allowWeak);
+  const sodium = await loadSodium();
+  const vault = { vault_id: randomUUID(), format: FORMAT, created_at: now, generation: 1 };
+  const master = randomFillSync(new Uint8Array(KEY_BYTES));
+  try {
+    const slots = [await wrapMasterKey(sodium, vault, 0, credential, master, now)];
+    const header = { ...vault, slots, mac: headerMac(sodium, { ...vault, slots }, master) };
+    return { keyring: openKeyring(sodium, header, master), header };
+  } finally {
+    master.fill(0);
+  }
+}

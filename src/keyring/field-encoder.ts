@@ -1,0 +1,119 @@
+const TAG = { absent: 0, ascii: 1, utf16: 2, number: 3, bytes: 4, list: 5 } as const;
+
+const INITIAL_CAPACITY = 256;
+
+/** A value that can stand in a context. */
+export type Field = string | number | Uint8Array | undefined;
+
+/**
+ * Writes values one after the other so that different sequences never give the same bytes: what contexts, MACs and
+ * keyed hashes are taken over. Each field says its type and, where it varies, its length; integers are big endian.
+ *
+ *     00                          absent
+ *     01 ‖ length u32 ‖ bytes     text whose code units are all below 0x80, one byte each
+ *     02 ‖ length u32 ‖ bytes     any other text, UTF-16LE: lone surrogates stay apart from each other and from U+FFFD
+ *     03 ‖ IEEE 754 double        number
+ *     04 ‖ length u32 ‖ bytes     bytes
+ *     05 ‖ count u32              a list: so many fields follow
+ *
+ * An encoder that was given a prefix starts with it and goes back to it with `reset`.
+ */
+export class FieldEncoder {
+  readonly #start: number;
+  #bytes: Buffer;
+  #view: DataView;
+  #length: number;
+
+  constructor(prefix: Uint8Array = new Uint8Array(0)) {
+    // Not from Buffer's shared pool: `#view` spans the whole of it.
+    this.#bytes = Buffer.alloc(prefix.length + INITIAL_CAPACITY);
+    this.#view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.length);
+    this.#bytes.set(prefix);
+    this.#start = prefix.length;
+    this.#length = prefix.length;
+  }
+
+  field(value: Field): void {
+    if (typeof value === 'string') this.text(value);
+    else if (typeof value === 'number') this.number(value);
+    else if (value === undefined) this.#tag(TAG.absent, 0);
+    else this.bytes(value);
+  }
+
+  text(value: string): void {
+    const count = value.length;
+    this.#reserve(5 + 2 * count);
+    const at = this.#length + 5;
+    let index = 0;
+    // Contexts are short and nearly always ASCII: a loop costs less than a call into Buffer.
+    for (; index < count; index++) {
+      const unit = value.charCodeAt(index);
+      if (unit > 0x7f) break;
+      this.#bytes[at + index] = unit;
+    }
+    if (index === count) {
+      this.#tagged(TAG.ascii, count);
+      this.#length += count;
+    } else {
+      this.#bytes.write(value, at, 'utf16le');
+      this.#tagged(TAG.utf16, 2 * count);
+      this.#length += 2 * count;
+    }
+  }
+
+  number(value: number): void {
+    this.#tag(TAG.number, 8);
+    this.#view.setFloat64(this.#length, value);
+    this.#length += 8;
+  }
+
+  bytes(value: Uint8Array): void {
+    this.#reserve(5 + value.length);
+    this.#tagged(TAG.bytes, value.length);
+    this.#bytes.set(value, this.#length);
+    this.#length += value.length;
+  }
+
+  list(values: readonly Field[]): void {
+    this.#reserve(5);
+    this.#tagged(TAG.list, values.length);
+    for (const value of values) this.field(value);
+  }
+
+  /** What was written so far: a view, good until the next write or reset. */
+  written(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length);
+  }
+
+  reset(): void {
+    this.#length = this.#start;
+  }
+
+  #tag(tag: number, more: number): void {
+    this.#reserve(1 + more);
+    this.#bytes[this.#length++] = tag;
+  }
+
+  #tagged(tag: number, size: number): void {
+    this.#bytes[this.#length] = tag;
+    this.#view.setUint32(this.#length + 1, size);
+    this.#length += 5;
+  }
+
+  #reserve(more: number): void {
+    if (this.#length + more <= this.#bytes.length) return;
+    const grown = Buffer.alloc(2 * (this.#length + more));
+    grown.set(this.#bytes);
+    // What is written may be the very value that a keyed hash is to hide.
+    this.#bytes.fill(0);
+    this.#bytes = grown;
+    this.#view = new DataView(grown.buffer, grown.byteOffset, grown.length);
+  }
+}
+
+/** The encoding of one sequence. The caller owns the bytes, and wipes them when they are secret. */
+export function encodeFields(...fields: readonly Field[]): Uint8Array {
+  const encoder = new FieldEncoder();
+  for (const field of fields) encoder.field(field);
+  return encoder.written();
+}

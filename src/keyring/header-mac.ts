@@ -1,0 +1,54 @@
+import { timingSafeEqual } from 'node:crypto';
+import { Fault } from '../core/fault.ts';
+import type { VaultHeader } from '../core/ports.ts';
+import { FieldEncoder } from './field-encoder.ts';
+import type { Sodium } from './sodium.ts';
+import { deriveFromMaster } from './sub-keys.ts';
+
+/** The format of headers, slots, envelopes and contexts that this version writes. */
+export const FORMAT = 1;
+
+export const MAX_SLOTS = 8;
+
+const MAC_BYTES = 32;
+
+/** What of a header everything under its master key is bound to. */
+export type VaultIdentity = Pick<VaultHeader, 'vault_id' | 'format' | 'generation'>;
+
+/** Keyed BLAKE2b-256 over every field but `mac`. */
+export function headerMac(sodium: Sodium, header: Omit<VaultHeader, 'mac'>, master: Uint8Array): Uint8Array {
+  const encoder = new FieldEncoder();
+  encoder.text('token-vault header');
+  encoder.number(header.format);
+  encoder.text(header.vault_id);
+  encoder.number(header.created_at);
+  encoder.number(header.generation);
+  const slots = [...header.slots].sort((a, b) => a.slot - b.slot);
+  encoder.list(slots.flatMap(({ slot, bytes }) => [slot, bytes]));
+  const key = deriveFromMaster(sodium, master, 'header_mac');
+  const mac = sodium.crypto_generichash(MAC_BYTES, encoder.written(), key);
+  key.fill(0);
+  return mac;
+}
+
+/** Throws the fault `damaged` when the header is not the one that was made with this master key. */
+export function verifyHeader(sodium: Sodium, header: VaultHeader, master: Uint8Array): void {
+  const expected = headerMac(sodium, header, master);
+  if (header.mac.length !== expected.length || !timingSafeEqual(header.mac, expected)) {
+    throw new Fault('damaged', 'the header of the vault is damaged or was altered');
+  }
+}
+
+/** Throws `newer_format` or `damaged` when the header cannot be one of this version's, before anything is done with it. */
+export function checkHeaderShape(header: VaultHeader): void {
+  if (Number.isInteger(header.format) && header.format > FORMAT) {
+    throw new Fault('newer_format', `the vault has format ${header.format}; this version knows ${FORMAT}`);
+  }
+  const numbers = new Set(header.slots.map(({ slot }) => slot));
+  const sound =
+    header.format === FORMAT &&
+    header.slots.length > 0 &&
+    numbers.size === header.slots.length &&
+    [...numbers].every((slot) => Number.isInteger(slot) && slot >= 0 && slot < MAX_SLOTS);
+  if (!sound) throw new Fault('damaged', 'the header of the vault is damaged or was altered');
+}

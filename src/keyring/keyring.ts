@@ -1,0 +1,69 @@
+import type { Keyring } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
+import { encodeFields } from './field-encoder.ts';
+import type { VaultIdentity } from './header-mac.ts';
+import type { Sodium } from './sodium.ts';
+import { deriveFromMaster } from './sub-keys.ts';
+import { createTenantKey } from './tenant-key.ts';
+import { type Lock, tenantKeyring } from './tenant-keyring.ts';
+import { openTenantKeys, tenantKeyBytes } from './tenant-keys.ts';
+
+const API_KEY_HASH_BYTES = 32;
+
+function wipe(keys: readonly Uint8Array[]): void {
+  for (const key of keys) key.fill(0);
+}
+
+/** The keys under a master key. The caller wipes the master key: what is needed of it is derived here. */
+export function openKeyring(sodium: Sodium, vault: VaultIdentity, master: Uint8Array): Keyring {
+  const identity = { vault_id: vault.vault_id, format: vault.format, generation: vault.generation };
+  const apiKeyHashKey = deriveFromMaster(sodium, master, 'api_key_hash');
+  const wrappingKey = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
+  const lock: Lock = { locked: false };
+
+  // Every opened tenant's keys are wiped when the vault is locked, or when nothing reaches them any more. The registry
+  // watches the object that the tenant's functions share, not their keyring, from which a caller may have taken them.
+  const opened = new Set<readonly Uint8Array[]>();
+  const forgotten = new FinalizationRegistry<readonly Uint8Array[]>((bytes) => {
+    wipe(bytes);
+    opened.delete(bytes);
+  });
+
+  function requireUnlocked(): void {
+    if (lock.locked) throw new Problem('vault_locked');
+  }
+
+  return {
+    apiKeyHash(apiKey) {
+      requireUnlocked();
+      const message = encodeFields(apiKey);
+      const hash = sodium.crypto_generichash(API_KEY_HASH_BYTES, message, apiKeyHashKey);
+      message.fill(0);
+      return hash;
+    },
+
+    createTenantKeys(tenantId, now) {
+      requireUnlocked();
+      return [
+        createTenantKey(sodium, wrappingKey, identity, tenantId, { key_id: 1, purpose: 'data', created_at: now }),
+        createTenantKey(sodium, wrappingKey, identity, tenantId, { key_id: 2, purpose: 'index', created_at: now }),
+      ];
+    },
+
+    openTenant(tenantId, wrapped) {
+      requireUnlocked();
+      const keys = openTenantKeys(sodium, wrappingKey, identity, tenantId, wrapped);
+      const bytes = tenantKeyBytes(keys);
+      opened.add(bytes);
+      forgotten.register(keys, bytes);
+      return tenantKeyring(sodium, identity, tenantId, keys, lock);
+    },
+
+    close() {
+      lock.locked = true;
+      wipe([apiKeyHashKey, wrappingKey]);
+      for (const bytes of opened) wipe(bytes);
+      opened.clear();
+    },
+  };
+}

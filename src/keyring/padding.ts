@@ -1,0 +1,45 @@
+const STEP = 64;
+const STEPS_END = 1024;
+
+/** The marker ends the text and says how it was encoded. Zeros follow. */
+const MARKER = { utf8: 0x80, utf16: 0x81 } as const;
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/**
+ * How many bytes are sealed for `length` bytes of text and marker: steps of 64 up to 1 KiB, then Padmé (Nikitin et al.,
+ * "Reducing Metadata Leakage from Encrypted Files", PETS 2019, §4.4), which adds at most 12 % and leaks O(log log) bits.
+ */
+export function paddedLength(length: number): number {
+  if (length <= STEPS_END) return Math.ceil(length / STEP) * STEP;
+  const exponent = Math.floor(Math.log2(length));
+  const kept = Math.floor(Math.log2(exponent)) + 1;
+  const step = 2 ** (exponent - kept);
+  return Math.ceil(length / step) * step;
+}
+
+/**
+ * The bytes that are sealed for a text: `text ‖ 0x80 ‖ zeros` with the text in UTF-8. Text with lone surrogates, which
+ * UTF-8 would lose, is in UTF-16LE and its marker is 0x81. The caller wipes the bytes.
+ */
+export function padText(text: string): Uint8Array {
+  const wellFormed = !LONE_SURROGATE.test(text);
+  const encoding = wellFormed ? 'utf8' : 'utf16le';
+  const length = Buffer.byteLength(text, encoding);
+  const padded = Buffer.allocUnsafe(paddedLength(length + 1));
+  padded.write(text, 0, encoding);
+  padded[length] = wellFormed ? MARKER.utf8 : MARKER.utf16;
+  padded.fill(0, length + 1);
+  return padded;
+}
+
+/** The text that `padText` made these bytes of; undefined for any bytes that it never makes. */
+export function unpadText(padded: Uint8Array): string | undefined {
+  let length = padded.length - 1;
+  while (length >= 0 && padded[length] === 0) length--;
+  if (length < 0 || paddedLength(length + 1) !== padded.length) return undefined;
+  const bytes = Buffer.from(padded.buffer, padded.byteOffset, length);
+  if (padded[length] === MARKER.utf8) return bytes.toString('utf8');
+  if (padded[length] === MARKER.utf16 && length % 2 === 0) return bytes.toString('utf16le');
+  return undefined;
+}

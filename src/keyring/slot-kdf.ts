@@ -1,0 +1,61 @@
+import type { Credential } from './credential.ts';
+import { encodeFields } from './field-encoder.ts';
+import { passphraseBytes } from './passphrase.ts';
+import type { Sodium } from './sodium.ts';
+import { KEY_BYTES } from './sub-keys.ts';
+
+export const SALT_BYTES = 16;
+
+/** The cost of Argon2id 1.3 (RFC 9106) with one lane. */
+export interface PassphraseCost {
+  readonly passes: number;
+  readonly memory_kib: number;
+}
+
+export const PASSPHRASE_COST: PassphraseCost = { passes: 3, memory_kib: 64 * 1024 };
+
+/**
+ * What a slot may ask for. A file is not trusted before it is unlocked: below the bounds a guess is too cheap, above them
+ * opening the file would take this machine's memory or hours.
+ */
+export const COST_BOUNDS = {
+  passes: { min: 2, max: 16 },
+  memory_kib: { min: 19 * 1024, max: 1024 * 1024 },
+} as const satisfies Record<keyof PassphraseCost, { readonly min: number; readonly max: number }>;
+
+/** The two halves of the derivation: the commitment may be stored, the KEK may not. */
+export interface SlotKeys {
+  readonly commitment: Uint8Array;
+  readonly kek: Uint8Array;
+}
+
+async function argon2id(passphrase: Uint8Array, salt: Uint8Array, cost: PassphraseCost): Promise<Uint8Array> {
+  const { default: sumo } = await import('libsodium-wrappers-sumo');
+  await sumo.ready;
+  const algorithm = sumo.crypto_pwhash_ALG_ARGON2ID13;
+  return sumo.crypto_pwhash(2 * KEY_BYTES, passphrase, salt, cost.passes, cost.memory_kib * 1024, algorithm);
+}
+
+/**
+ * A slot's KEK and its commitment: 64 bytes of keyed BLAKE2b over the salt for a key file, of Argon2id for a passphrase.
+ * `cost` is checked by whoever read it, and does not matter for a key file. The caller wipes the KEK.
+ */
+export async function deriveSlotKeys(
+  sodium: Sodium,
+  credential: Credential,
+  salt: Uint8Array,
+  cost: PassphraseCost,
+): Promise<SlotKeys> {
+  let derived: Uint8Array;
+  if (credential.kind === 'key_file') {
+    const message = encodeFields('token-vault key file', salt);
+    derived = sodium.crypto_generichash(2 * KEY_BYTES, message, credential.key);
+  } else {
+    const passphrase = passphraseBytes(credential.passphrase);
+    derived = await argon2id(passphrase, salt, cost);
+    passphrase.fill(0);
+  }
+  const keys = { commitment: derived.slice(0, KEY_BYTES), kek: derived.slice(KEY_BYTES) };
+  derived.fill(0);
+  return keys;
+}

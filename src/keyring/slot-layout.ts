@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { Fault } from '../core/fault.ts';
+import type { Instant } from '../core/ports.ts';
+import type { CredentialKind } from './credential.ts';
+import { ENVELOPE_OVERHEAD } from './envelope.ts';
+import { COST_BOUNDS, type PassphraseCost, SALT_BYTES } from './slot-kdf.ts';
+import { KEY_BYTES } from './sub-keys.ts';
+
+const LAYOUT = 0x01;
+const KIND_BYTE = { key_file: 0x01, passphrase: 0x02 } as const satisfies Record<CredentialKind, number>;
+const KINDS = Object.keys(KIND_BYTE) as CredentialKind[];
+
+const SALT_AT = 18;
+const COMMITMENT_AT = SALT_AT + SALT_BYTES;
+const ENVELOPE_AT = COMMITMENT_AT + KEY_BYTES;
+const CHECKSUM_AT = ENVELOPE_AT + KEY_BYTES + ENVELOPE_OVERHEAD;
+const CHECKSUM_BYTES = 8;
+const SLOT_BYTES = CHECKSUM_AT + CHECKSUM_BYTES;
+
+const NO_COST: PassphraseCost = { passes: 0, memory_kib: 0 };
+
+/**
+ * A slot's bytes, 151 of them, integers big endian:
+ *
+ *     offset  0       1     2           6               10              18       34             66           143
+ *             layout  kind  passes u32  memory KiB u32  created_at u64  salt 16  commitment 32  envelope 77  checksum 8
+ *
+ * `layout` is 0x01, `kind` 0x01 (key file; passes and memory are 0) or 0x02 (passphrase). The bytes up to the envelope
+ * are the slot's clear part; the envelope, its key id the generation, holds the master key. The checksum, the first
+ * bytes of SHA-256 over all before it, guards against nobody: it tells a slot damaged by accident from a wrong credential.
+ */
+export interface Slot {
+  readonly kind: CredentialKind;
+  readonly cost: PassphraseCost;
+  readonly created_at: Instant;
+  readonly salt: Uint8Array;
+  readonly commitment: Uint8Array;
+  readonly envelope: Uint8Array;
+}
+
+function checksum(bytes: Uint8Array): Uint8Array {
+  return createHash('sha256').update(bytes.subarray(0, CHECKSUM_AT)).digest().subarray(0, CHECKSUM_BYTES);
+}
+
+/** The clear part, to which the envelope is bound. */
+export function encodeSlotClear(slot: Omit<Slot, 'envelope'>): Uint8Array {
+  const bytes = new Uint8Array(ENVELOPE_AT);
+  const view = new DataView(bytes.buffer);
+  bytes[0] = LAYOUT;
+  bytes[1] = KIND_BYTE[slot.kind];
+  view.setUint32(2, slot.cost.passes);
+  view.setUint32(6, slot.cost.memory_kib);
+  view.setBigUint64(10, BigInt(slot.created_at));
+  bytes.set(slot.salt, SALT_AT);
+  bytes.set(slot.commitment, COMMITMENT_AT);
+  return bytes;
+}
+
+export function encodeSlot(slot: Slot): Uint8Array {
+  const bytes = new Uint8Array(SLOT_BYTES);
+  bytes.set(encodeSlotClear(slot));
+  bytes.set(slot.envelope, ENVELOPE_AT);
+  bytes.set(checksum(bytes), CHECKSUM_AT);
+  return bytes;
+}
+
+function within(cost: PassphraseCost): boolean {
+  return (Object.keys(COST_BOUNDS) as (keyof PassphraseCost)[]).every(
+    (name) => cost[name] >= COST_BOUNDS[name].min && cost[name] <= COST_BOUNDS[name].max,
+  );
+}
+
+/** Throws the fault `damaged` for bytes that no version 1 slot has, and for a cost out of bounds. */
+export function decodeSlot(number: number, bytes: Uint8Array): Slot {
+  const intact = bytes.length === SLOT_BYTES && Buffer.compare(checksum(bytes), bytes.subarray(CHECKSUM_AT)) === 0;
+  const kind = KINDS.find((name) => KIND_BYTE[name] === bytes[1]);
+  if (!intact || bytes[0] !== LAYOUT || kind === undefined) {
+    throw new Fault('damaged', `key slot ${number} is damaged`);
+  }
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  const cost = { passes: view.getUint32(2), memory_kib: view.getUint32(6) };
+  const sound =
+    kind === 'passphrase' ? within(cost) : cost.passes === NO_COST.passes && cost.memory_kib === NO_COST.memory_kib;
+  if (!sound) throw new Fault('damaged', `key slot ${number} asks for a key derivation out of bounds`);
+  return {
+    kind,
+    cost,
+    created_at: Number(view.getBigUint64(10)),
+    salt: bytes.slice(SALT_AT, COMMITMENT_AT),
+    commitment: bytes.slice(COMMITMENT_AT, ENVELOPE_AT),
+    envelope: bytes.slice(ENVELOPE_AT, CHECKSUM_AT),
+  };
+}
+
+/** The cost that a new slot of this kind is written with. */
+export function newSlotCost(kind: CredentialKind, passphraseCost: PassphraseCost): PassphraseCost {
+  return kind === 'passphrase' ? passphraseCost : NO_COST;
+}

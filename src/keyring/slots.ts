@@ -1,0 +1,63 @@
+import { Fault } from '../core/fault.ts';
+import type { Instant, VaultHeader } from '../core/ports.ts';
+import type { CreateKeyringOptions } from './create-keyring.ts';
+import type { Credential, CredentialKind } from './credential.ts';
+import { headerMac, MAX_SLOTS, verifyHeader } from './header-mac.ts';
+import { checkNewCredential } from './new-credential.ts';
+import { wrapMasterKey } from './slot.ts';
+import { decodeSlot } from './slot-layout.ts';
+import { loadSodium } from './sodium.ts';
+
+/** One slot, for people. */
+export interface SlotSummary {
+  readonly slot: number;
+  readonly kind: CredentialKind;
+  readonly created_at: Instant;
+}
+
+/** Needs no key: what it says is only as good as the file until the vault is unlocked. In order of number. */
+export function listSlots(header: VaultHeader): readonly SlotSummary[] {
+  return header.slots
+    .map(({ slot, bytes }) => {
+      const { kind, created_at } = decodeSlot(slot, bytes);
+      return { slot, kind, created_at };
+    })
+    .sort((a, b) => a.slot - b.slot);
+}
+
+async function withSlots(header: VaultHeader, master: Uint8Array, slots: VaultHeader['slots']): Promise<VaultHeader> {
+  return { ...header, slots, mac: headerMac(await loadSodium(), { ...header, slots }, master) };
+}
+
+/** The header in which one more credential opens the vault. `master` is from `unlockMasterKey`. No record is touched. */
+export async function addSlot(
+  header: VaultHeader,
+  master: Uint8Array,
+  credential: Credential,
+  { now, allowWeak = false }: CreateKeyringOptions,
+): Promise<VaultHeader> {
+  checkNewCredential(credential, allowWeak);
+  const sodium = await loadSodium();
+  verifyHeader(sodium, header, master);
+  const taken = new Set(header.slots.map(({ slot }) => slot));
+  const number = Array.from({ length: MAX_SLOTS }, (_, index) => index).find((index) => !taken.has(index));
+  if (number === undefined) {
+    throw new Fault('usage', `all ${MAX_SLOTS} key slots are taken`, { hint: 'remove one first' });
+  }
+  const added = await wrapMasterKey(sodium, header, number, credential, master, now);
+  return withSlots(header, master, [...header.slots, added]);
+}
+
+/**
+ * The header in which a slot's credential no longer opens the vault. It still opens older copies of the file: only a new
+ * master key helps against those. The last slot cannot be removed.
+ */
+export async function removeSlot(header: VaultHeader, master: Uint8Array, number: number): Promise<VaultHeader> {
+  verifyHeader(await loadSodium(), header, master);
+  const left = header.slots.filter(({ slot }) => slot !== number);
+  if (left.length === header.slots.length) throw new Fault('usage', `there is no key slot ${number}`);
+  if (left.length === 0) {
+    throw new Fault('usage', 'the last key slot cannot be removed', { hint: 'add another key first' });
+  }
+  return withSlots(header, master, left);
+}

@@ -1,0 +1,24 @@
+import type sodium from 'libsodium-wrappers';
+
+/** The part of libsodium that the keyring uses. Everything here is synchronous once loaded. */
+export type Sodium = Pick<
+  typeof sodium,
+  | 'crypto_aead_xchacha20poly1305_ietf_decrypt'
+  | 'crypto_aead_xchacha20poly1305_ietf_encrypt'
+  | 'crypto_generichash'
+  | 'crypto_kdf_derive_from_key'
+>;
+
+let loading: Promise<Sodium> | undefined;
+
+async function load(): Promise<Sodium> {
+  const { default: loaded } = await import('libsodium-wrappers');
+  await loaded.ready;
+  return loaded;
+}
+
+/** Loads libsodium on the first call of the process, and never twice. */
+export function loadSodium(): Promise<Sodium> {
+  loading ??= load();
+  return loading;
+}

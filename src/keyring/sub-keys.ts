@@ -1,0 +1,48 @@
+import type { IndexPurpose } from '../core/ports.ts';
+import type { Sodium } from './sodium.ts';
+
+/** Bytes of every key of the hierarchy. */
+export const KEY_BYTES = 32;
+
+/**
+ * What is derived from the vault's master key with `crypto_kdf_derive_from_key`: one id each, never used again for
+ * anything else. `audit_chain` is spoken for by the audit's keyed hash chain.
+ */
+export const MASTER_SUB_KEYS = {
+  header_mac: 1,
+  api_key_hash: 2,
+  audit_chain: 3,
+  tenant_key_wrapping: 4,
+} as const;
+
+/** What is derived from a tenant's index key: one blind-index key a purpose, and the key of the fingerprint that clients see. */
+export const INDEX_SUB_KEYS = {
+  fingerprint: 1,
+  metadata: 2,
+  search: 3,
+  container_prefix: 4,
+  container: 5,
+  client_fingerprint: 6,
+} as const satisfies Record<IndexPurpose | 'client_fingerprint', number>;
+
+/** The `ctx` of the derivation, 8 bytes: keeps the two tables apart. */
+const CONTEXT = { master: 'vaultmst', index: 'vaultidx' } as const;
+
+export function deriveFromMaster(sodium: Sodium, master: Uint8Array, name: keyof typeof MASTER_SUB_KEYS): Uint8Array {
+  return sodium.crypto_kdf_derive_from_key(KEY_BYTES, MASTER_SUB_KEYS[name], CONTEXT.master, master);
+}
+
+export type IndexKeys = Readonly<Record<keyof typeof INDEX_SUB_KEYS, Uint8Array>>;
+
+export function deriveIndexKeys(sodium: Sodium, indexKey: Uint8Array): IndexKeys {
+  const derive = (name: keyof typeof INDEX_SUB_KEYS) =>
+    sodium.crypto_kdf_derive_from_key(KEY_BYTES, INDEX_SUB_KEYS[name], CONTEXT.index, indexKey);
+  return {
+    fingerprint: derive('fingerprint'),
+    metadata: derive('metadata'),
+    search: derive('search'),
+    container_prefix: derive('container_prefix'),
+    container: derive('container'),
+    client_fingerprint: derive('client_fingerprint'),
+  };
+}

@@ -1,0 +1,92 @@
+import { createHmac } from 'node:crypto';
+import { base58 } from '../core/base58.ts';
+import type { SealContext, TenantKeyring } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
+import { envelopeKeyId, openEnvelope, SUITE, sealEnvelope } from './envelope.ts';
+import { encodeFields, FieldEncoder } from './field-encoder.ts';
+import type { VaultIdentity } from './header-mac.ts';
+import { padText, unpadText } from './padding.ts';
+import type { Sodium } from './sodium.ts';
+import type { IndexKeys } from './sub-keys.ts';
+import type { TenantKeys } from './tenant-keys.ts';
+
+const BLIND_INDEX_BYTES = 16;
+
+/** One for all tenants of a keyring; once locked, locked for good. */
+export interface Lock {
+  locked: boolean;
+}
+
+/**
+ * Writes the context of a sealed value. Which vault and tenant it is never changes, so that part is encoded once; the
+ * rest is written over the last call's. The answer is good until the next call.
+ */
+function contextWriter(vault: VaultIdentity, tenantId: string): (context: SealContext, keyId: number) => Uint8Array {
+  const encoder = new FieldEncoder(encodeFields('token-vault value', SUITE, vault.format, vault.vault_id, tenantId));
+  return (context, keyId) => {
+    encoder.reset();
+    encoder.number(keyId);
+    encoder.text(context.table);
+    encoder.text(context.id);
+    encoder.text(context.column);
+    encoder.number(context.revision);
+    encoder.list(context.clear);
+    return encoder.written();
+  };
+}
+
+/** Seals and opens for one tenant. Throws `vault_locked` once the lock says so. */
+export function tenantKeyring(
+  sodium: Sodium,
+  vault: VaultIdentity,
+  tenantId: string,
+  keys: TenantKeys,
+  lock: Readonly<Lock>,
+): TenantKeyring {
+  const writeContext = contextWriter(vault, tenantId);
+
+  function dataKey(keyId: number): Uint8Array {
+    if (lock.locked) throw new Problem('vault_locked');
+    const key = keys.data.get(keyId);
+    if (key === undefined) throw new Problem('integrity_failure');
+    return key;
+  }
+
+  function indexKey(name: keyof IndexKeys): Uint8Array {
+    if (lock.locked) throw new Problem('vault_locked');
+    return keys.index[name];
+  }
+
+  return {
+    seal(context, plaintext) {
+      const key = dataKey(keys.sealing);
+      const padded = padText(plaintext);
+      const envelope = sealEnvelope(sodium, key, keys.sealing, writeContext(context, keys.sealing), padded);
+      padded.fill(0);
+      return envelope;
+    },
+
+    open(context, sealed) {
+      const keyId = envelopeKeyId(sealed);
+      const padded = openEnvelope(sodium, dataKey(keyId), writeContext(context, keyId), sealed);
+      const plaintext = unpadText(padded);
+      padded.fill(0);
+      if (plaintext === undefined) throw new Problem('integrity_failure');
+      return plaintext;
+    },
+
+    blindIndex(purpose, value) {
+      const message = encodeFields(value);
+      const index = sodium.crypto_generichash(BLIND_INDEX_BYTES, message, indexKey(purpose));
+      message.fill(0);
+      return index;
+    },
+
+    fingerprint(type, value) {
+      const message = encodeFields(type, value);
+      const fingerprint = base58(createHmac('sha256', indexKey('client_fingerprint')).update(message).digest());
+      message.fill(0);
+      return fingerprint;
+    },
+  };
+}

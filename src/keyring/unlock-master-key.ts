@@ -1,0 +1,49 @@
+import { Fault } from '../core/fault.ts';
+import type { VaultHeader } from '../core/ports.ts';
+import type { Credential, CredentialKind } from './credential.ts';
+import { checkHeaderShape, verifyHeader } from './header-mac.ts';
+import { unwrapMasterKey } from './slot.ts';
+import { decodeSlot } from './slot-layout.ts';
+import { loadSodium } from './sodium.ts';
+import { KEY_BYTES } from './sub-keys.ts';
+
+const WRONG = {
+  key_file: 'the key file does not open this vault',
+  passphrase: 'the passphrase does not open this vault',
+} as const satisfies Record<CredentialKind, string>;
+
+const NO_SLOT = {
+  key_file: { message: 'no key file opens this vault', hint: 'it is opened by a passphrase' },
+  passphrase: { message: 'no passphrase opens this vault', hint: 'it is opened by a key file' },
+} as const satisfies Record<CredentialKind, { readonly message: string; readonly hint: string }>;
+
+/**
+ * The master key of a vault, 32 bytes; the caller wipes them. What changes the slots needs it (slots.ts), everything
+ * else unlocks a keyring. Throws the faults `wrong_credential`, `damaged`, `newer_format`. Every slot is checked before
+ * any derivation runs, and only slots of the credential's kind are tried.
+ */
+export async function unlockMasterKey(header: VaultHeader, credential: Credential): Promise<Uint8Array> {
+  checkHeaderShape(header);
+  const slots = header.slots.map(({ slot, bytes }) => ({ number: slot, slot: decodeSlot(slot, bytes) }));
+  const candidates = slots.filter(({ slot }) => slot.kind === credential.kind);
+  if (candidates.length === 0) {
+    const { message, hint } = NO_SLOT[credential.kind];
+    throw new Fault('wrong_credential', message, { hint });
+  }
+  if (credential.kind === 'key_file' && credential.key.length !== KEY_BYTES) {
+    throw new Fault('wrong_credential', `a key file has exactly ${KEY_BYTES} bytes`);
+  }
+  const sodium = await loadSodium();
+  for (const { number, slot } of candidates) {
+    const master = await unwrapMasterKey(sodium, header, number, slot, credential);
+    if (master === undefined) continue;
+    try {
+      verifyHeader(sodium, header, master);
+    } catch (fault) {
+      master.fill(0);
+      throw fault;
+    }
+    return master;
+  }
+  throw new Fault('wrong_credential', WRONG[credential.kind]);
+}

@@ -1,0 +1,304 @@
+import { TOKEN_TYPE_NAMES } from '../../contract/token-types.ts';
+import type {
+  ApplicationRecord,
+  Authority,
+  InsertTokenOutcome,
+  Instant,
+  PageOf,
+  PageRequest,
+  Store,
+  TenantRecord,
+  TenantUsage,
+  TokenFilter,
+  TokenIndexes,
+  TokenRecord,
+  Tombstone,
+  WrappedKey,
+} from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
+import { bytesKey, matchesToken } from './matches-token.ts';
+import {
+  type HeldToken,
+  isLive,
+  type MemoryTenant,
+  memoryTenant,
+  newestFirst,
+  oldestFirst,
+  pageOf,
+} from './memory-tenant.ts';
+
+type TenantWithKeys = Pick<Authority, 'tenant' | 'keys'>;
+
+/** A store that ends with the process: for tests of the core, and the plainest reading of what the port promises. */
+export function createMemoryStore(): Store {
+  return new MemoryStore();
+}
+
+class MemoryStore implements Store {
+  readonly #tenants = new Map<string, MemoryTenant>();
+  #authorityChanges = 0;
+  #closed = false;
+
+  async authorityVersion(): Promise<string> {
+    this.#assertOpen();
+    return String(this.#authorityChanges);
+  }
+
+  async findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined> {
+    this.#assertOpen();
+    const wanted = bytesKey(keyHash);
+    for (const { record, keys, applications } of this.#tenants.values()) {
+      for (const application of applications.values()) {
+        if (bytesKey(application.key_hash) === wanted && isLive(application, now)) {
+          return { application, tenant: record, keys };
+        }
+      }
+    }
+    return undefined;
+  }
+
+  async ping(): Promise<void> {
+    this.#assertOpen();
+  }
+
+  async insertTenant(tenant: TenantRecord, keys: readonly WrappedKey[], application: ApplicationRecord): Promise<void> {
+    this.#assertOpen();
+    if (this.#tenants.has(tenant.id)) throw new Error('the id of the tenant is taken');
+    const held = memoryTenant(tenant, keys);
+    this.#addApplication(held, application);
+    this.#tenants.set(tenant.id, held);
+  }
+
+  async findTenant(id: string): Promise<TenantWithKeys | undefined> {
+    this.#assertOpen();
+    const held = this.#tenants.get(id);
+    return held && { tenant: held.record, keys: held.keys };
+  }
+
+  async listTenants(): Promise<readonly TenantWithKeys[]> {
+    this.#assertOpen();
+    const all = [...this.#tenants.values()].sort((a, b) => oldestFirst(a.record, b.record));
+    return all.map(({ record, keys }) => ({ tenant: record, keys }));
+  }
+
+  async replaceTenant(tenant: TenantRecord, expectedRevision: number): Promise<boolean> {
+    this.#assertOpen();
+    const held = this.#tenants.get(tenant.id);
+    if (held?.record.revision !== expectedRevision) return false;
+    const { owner_id, created_by, created_at } = held.record;
+    held.record = { ...tenant, owner_id, created_by, created_at };
+    this.#authorityChanges += 1;
+    return true;
+  }
+
+  async deleteTenant(id: string): Promise<boolean> {
+    this.#assertOpen();
+    this.#authorityChanges += 1;
+    return this.#tenants.delete(id);
+  }
+
+  async usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage> {
+    this.#assertOpen();
+    const held = this.#tenants.get(tenantId);
+    if (held === undefined) return { types: [], active: 0 };
+    const live = [...held.tokens.values()].filter(({ record }) => isLive(record, now));
+    const types = TOKEN_TYPE_NAMES.filter((type) => held.lastCreated.has(type)).map((type) => ({
+      type,
+      count: live.filter(({ record }) => record.type === type).length,
+      last_created_at: held.lastCreated.get(type),
+    }));
+    return { types, active: held.active.get(month) ?? 0 };
+  }
+
+  async insertApplication(application: ApplicationRecord): Promise<void> {
+    this.#addApplication(this.#need(application.tenant_id), application);
+  }
+
+  async findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined> {
+    this.#assertOpen();
+    const found = this.#tenants.get(tenantId)?.applications.get(id);
+    return found !== undefined && isLive(found, now) ? found : undefined;
+  }
+
+  async findApplications(
+    filter: { readonly tenant_id: string; readonly ids?: readonly string[] | undefined },
+    page: PageRequest,
+    now: Instant,
+  ): Promise<PageOf<ApplicationRecord>> {
+    this.#assertOpen();
+    const { tenant_id, ids } = filter;
+    const found = [...(this.#tenants.get(tenant_id)?.applications.values() ?? [])]
+      .filter((application) => isLive(application, now) && (ids === undefined || ids.includes(application.id)))
+      .sort(newestFirst);
+    return pageOf(found, page);
+  }
+
+  async replaceApplication(application: ApplicationRecord, expectedRevision: number): Promise<boolean> {
+    this.#assertOpen();
+    const applications = this.#tenants.get(application.tenant_id)?.applications;
+    const stored = applications?.get(application.id);
+    if (applications === undefined || stored?.revision !== expectedRevision) return false;
+    const { type, parent_id, created_by, created_at } = stored;
+    applications.set(application.id, { ...application, type, parent_id, created_by, created_at });
+    this.#authorityChanges += 1;
+    return true;
+  }
+
+  async deleteApplication(tenantId: string, id: string, expectedRevision: number): Promise<boolean> {
+    this.#assertOpen();
+    const held = this.#tenants.get(tenantId);
+    if (held === undefined || held.applications.get(id)?.revision !== expectedRevision) return false;
+    this.#removeApplication(held, id);
+    return true;
+  }
+
+  async insertToken(
+    token: TokenRecord,
+    indexes: TokenIndexes,
+    options: { readonly deduplicate: boolean; readonly now: Instant },
+  ): Promise<InsertTokenOutcome> {
+    const held = this.#need(token.tenant_id);
+    // A duplicate is looked for first: with one, nothing is stored and the id does not matter.
+    const duplicate = options.deduplicate ? oldestWith(held, indexes.fingerprint, undefined, options.now) : undefined;
+    if (duplicate !== undefined) return { outcome: 'duplicate', token: duplicate };
+    if (held.tokens.has(token.id) || held.tombstones.has(token.id)) return { outcome: 'id_taken' };
+    held.tokens.set(token.id, { record: token, blinds: blindsOf(indexes) });
+    held.lastCreated.set(token.type, Math.max(token.created_at, held.lastCreated.get(token.type) ?? token.created_at));
+    held.active.set(token.active_month, (held.active.get(token.active_month) ?? 0) + 1);
+    return { outcome: 'inserted' };
+  }
+
+  async findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined> {
+    this.#assertOpen();
+    const record = this.#tenants.get(tenantId)?.tokens.get(id)?.record;
+    return record !== undefined && isLive(record, now) ? record : undefined;
+  }
+
+  async findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<TokenRecord>> {
+    this.#assertOpen();
+    const found = [...(this.#tenants.get(filter.tenant_id)?.tokens.values() ?? [])]
+      .filter((token) => isLive(token.record, now) && matchesToken(token, filter))
+      .map((token) => token.record)
+      .sort(newestFirst);
+    return pageOf(found, page);
+  }
+
+  async findDuplicate(
+    tenantId: string,
+    fingerprint: Uint8Array,
+    exceptId: string,
+    now: Instant,
+  ): Promise<TokenRecord | undefined> {
+    this.#assertOpen();
+    const held = this.#tenants.get(tenantId);
+    return held && oldestWith(held, fingerprint, exceptId, now);
+  }
+
+  async replaceToken(
+    token: TokenRecord,
+    indexes: TokenIndexes,
+    expectedRevision: number,
+    now: Instant,
+  ): Promise<boolean> {
+    this.#assertOpen();
+    const tokens = this.#tenants.get(token.tenant_id)?.tokens;
+    const stored = tokens?.get(token.id)?.record;
+    if (tokens === undefined || stored?.revision !== expectedRevision || !isLive(stored, now)) return false;
+    // These never change, and the month is `markActive`'s: the caller may have read the record before it was counted.
+    const { type, created_by, created_at, active_month } = stored;
+    tokens.set(token.id, {
+      record: { ...token, type, created_by, created_at, active_month },
+      blinds: blindsOf(indexes),
+    });
+    return true;
+  }
+
+  async deleteToken(tombstone: Tombstone, expectedRevision: number): Promise<boolean> {
+    this.#assertOpen();
+    const held = this.#tenants.get(tombstone.tenant_id);
+    if (held === undefined || held.tokens.get(tombstone.id)?.record.revision !== expectedRevision) return false;
+    held.tokens.delete(tombstone.id);
+    held.tombstones.set(tombstone.id, tombstone);
+    return true;
+  }
+
+  async markActive(tenantId: string, ids: readonly string[], month: number): Promise<void> {
+    this.#assertOpen();
+    const held = this.#tenants.get(tenantId);
+    for (const id of ids) {
+      const token = held?.tokens.get(id);
+      if (held === undefined || token === undefined || token.record.active_month >= month) continue;
+      held.tokens.set(id, { ...token, record: { ...token.record, active_month: month } });
+      held.active.set(month, (held.active.get(month) ?? 0) + 1);
+    }
+  }
+
+  async removeExpired(now: Instant, limit: number): Promise<number> {
+    this.#assertOpen();
+    let removed = 0;
+    for (const held of this.#tenants.values()) {
+      for (const { record } of [...held.tokens.values()]) {
+        if (removed === limit) return removed;
+        if (isLive(record, now)) continue;
+        const { tenant_id, id, type, created_by, created_at } = record;
+        held.tokens.delete(id);
+        held.tombstones.set(id, { tenant_id, id, type, created_by, created_at, deleted_at: now });
+        removed += 1;
+      }
+      for (const application of [...held.applications.values()]) {
+        if (removed === limit) return removed;
+        if (isLive(application, now)) continue;
+        this.#removeApplication(held, application.id);
+        removed += 1;
+      }
+    }
+    return removed;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+  }
+
+  #assertOpen(): void {
+    if (this.#closed) throw new Problem('vault_stopping', { retryAfter: 1 });
+  }
+
+  /** The tenant of a write. One that is gone leaves nobody who could be the caller (decisions §8). */
+  #need(id: string): MemoryTenant {
+    this.#assertOpen();
+    const held = this.#tenants.get(id);
+    if (held === undefined) throw new Problem('unauthenticated');
+    return held;
+  }
+
+  #addApplication(held: MemoryTenant, application: ApplicationRecord): void {
+    const { id, parent_id } = application;
+    if (parent_id !== undefined && !held.applications.has(parent_id)) throw new Problem('unauthenticated');
+    if (held.applications.has(id)) throw new Error('the id of the application is taken');
+    held.applications.set(id, application);
+    this.#authorityChanges += 1;
+  }
+
+  #removeApplication(held: MemoryTenant, id: string): void {
+    held.applications.delete(id);
+    for (const child of [...held.applications.values()]) if (child.parent_id === id) held.applications.delete(child.id);
+    this.#authorityChanges += 1;
+  }
+}
+
+function blindsOf(indexes: TokenIndexes): ReadonlySet<string> {
+  return new Set([indexes.fingerprint, ...indexes.others].map(bytesKey));
+}
+
+function oldestWith(
+  held: MemoryTenant,
+  blind: Uint8Array,
+  exceptId: string | undefined,
+  now: Instant,
+): TokenRecord | undefined {
+  const wanted = bytesKey(blind);
+  return [...held.tokens.values()]
+    .filter((token: HeldToken) => token.blinds.has(wanted) && token.record.id !== exceptId && isLive(token.record, now))
+    .map((token) => token.record)
+    .sort(oldestFirst)[0];
+}

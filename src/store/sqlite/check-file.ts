@@ -1,0 +1,48 @@
+import { accessSync, type BigIntStats, constants, lstatSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { Fault } from '../../core/fault.ts';
+
+/** What SQLite keeps beside the file while it is open, or after a crash. */
+export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
+
+const GROUP_AND_OTHERS = 0o077n;
+
+/**
+ * Checks that `path` may be opened as a vault: a regular file of this user's, closed to others, in a folder that can be
+ * written. Throws `file_missing`, `file_unsafe`, `not_a_vault` (an empty file), `file_unwritable`.
+ */
+export function checkFile(path: string): BigIntStats {
+  const found = look(path);
+  if (found === undefined) throw new Fault('file_missing', `there is no vault at ${path}`);
+  assertSafe(path, found);
+  for (const companion of COMPANIONS) {
+    const beside = look(path + companion);
+    if (beside !== undefined) assertSafe(path + companion, beside);
+  }
+  if (found.size === 0n) throw new Fault('not_a_vault', `${path} is empty`);
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+    accessSync(dirname(path), constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw new Fault('file_unwritable', `${path} or its folder cannot be written`, { cause });
+  }
+  return found;
+}
+
+function look(path: string): BigIntStats | undefined {
+  try {
+    return lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch (cause) {
+    throw new Fault('file_unwritable', `${path} cannot be reached`, { cause });
+  }
+}
+
+function assertSafe(path: string, found: BigIntStats): void {
+  if (found.isSymbolicLink()) throw new Fault('file_unsafe', `${path} is a symbolic link`);
+  if (!found.isFile()) throw new Fault('file_unsafe', `${path} is not a regular file`);
+  // Windows keeps owners and rights elsewhere: what it shows here says nothing.
+  const user = process.getuid?.();
+  if (user === undefined) return;
+  if (found.uid !== BigInt(user)) throw new Fault('file_unsafe', `${path} belongs to another user`);
+  if ((found.mode & GROUP_AND_OTHERS) !== 0n) throw new Fault('file_unsafe', `${path} is open to other users`);
+}

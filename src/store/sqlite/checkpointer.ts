@@ -1,0 +1,64 @@
+import { sqliteCode } from './sqlite-error.ts';
+
+/** How long after the last write the log is emptied, in milliseconds: soon when old sealed values stand in it. */
+const QUIET_MS = { removed: 200, added: 2000 } as const;
+
+/** Under constant writing the log is emptied this long after the first write that asked for it. */
+const LONGEST_WAIT_MS = 5000;
+
+/**
+ * Empties the write-ahead log some time after writes. `secure_delete` cleans the file, but the log keeps the old pages
+ * until it is truncated; doing that at every delete would cost three syncs each.
+ */
+export class Checkpointer {
+  readonly #truncate: () => boolean;
+  #timer: NodeJS.Timeout | undefined;
+  #askedAt = 0;
+  #writtenAt = 0;
+  #quiet: number = QUIET_MS.added;
+
+  /** `truncate` empties the log and answers false, or throws, when another connection is in the way. */
+  constructor(truncate: () => boolean) {
+    this.#truncate = truncate;
+  }
+
+  afterWrite(kind: 'removed' | 'added'): void {
+    this.#writtenAt = performance.now();
+    if (this.#timer !== undefined && QUIET_MS[kind] >= this.#quiet) return;
+    if (this.#timer === undefined) this.#askedAt = this.#writtenAt;
+    this.#quiet = QUIET_MS[kind];
+    this.#wait(this.#quiet);
+  }
+
+  /** Empties the log now if nothing is in the way; otherwise it stays scheduled. */
+  attempt(): boolean {
+    let done = false;
+    try {
+      done = this.#truncate();
+    } catch (error) {
+      // A full disk or a lock: the log stays, which loses nothing, and is tried again.
+      if (sqliteCode(error) === undefined) throw error;
+    }
+    if (done) this.stop();
+    else this.#wait(this.#quiet);
+    return done;
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #wait(ms: number): void {
+    clearTimeout(this.#timer);
+    // Not a reason to keep the process alive: close() empties the log as well.
+    this.#timer = setTimeout(() => this.#elapsed(), ms).unref();
+  }
+
+  #elapsed(): void {
+    const now = performance.now();
+    const quietFor = now - this.#writtenAt;
+    if (quietFor < this.#quiet && now - this.#askedAt < LONGEST_WAIT_MS) this.#wait(this.#quiet - quietFor);
+    else this.attempt();
+  }
+}

@@ -1,0 +1,35 @@
+import { Fault } from '../../core/fault.ts';
+import type { Connection, Driver } from './driver.ts';
+
+/** How long SQLite itself may wait for a lock: its waiting stops the event loop. */
+const BUSY_TIMEOUT_MS = 5;
+
+/** What every connection is set to, and what reading the setting back must answer. */
+const PRAGMAS = [
+  ['journal_mode', 'WAL', 'wal'],
+  // better-sqlite3 runs a log at NORMAL unless told otherwise, which loses acknowledged writes when the power fails.
+  ['synchronous', 'FULL', 2],
+  ['secure_delete', 'ON', 1],
+  ['temp_store', 'MEMORY', 2],
+  ['trusted_schema', 'OFF', 0],
+  ['cell_size_check', 'ON', 1],
+  ['foreign_keys', 'ON', 1],
+  ['mmap_size', '0', 0],
+] as const;
+
+/** A connection to an existing file. Nothing is read from it yet. `path` is absolute. */
+export function connect(Database: Driver, path: string): Connection {
+  return new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+}
+
+/** Sets the pragmas and asserts each: a setting that silently did not hold would weaken the file without a trace. */
+export function setPragmas(connection: Connection): void {
+  for (const [name, value, answer] of PRAGMAS) {
+    connection.pragma(`${name} = ${value}`);
+    if (connection.pragma(name, { simple: true }) !== answer) {
+      throw new Fault('file_unwritable', `the file does not take the setting ${name} = ${value}`, {
+        hint: 'keep the vault on a local disk',
+      });
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import type { Instant, PageOf, PageRequest, TokenFilter, TokenRecord } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
+import type { Connection } from './driver.ts';
+import type { TenantRows } from './tenant-rows.ts';
+import { type Fragment, toQuery, type Value } from './token-conditions.ts';
+import { planTokens } from './token-plan.ts';
+import type { TokenRows } from './token-rows.ts';
+
+/** How many different statements are kept prepared. */
+const CACHED = 64;
+
+/** Finds one page of tokens. Synchronous; to be called on one snapshot, so that page and total agree. */
+export function findTokens(connection: Connection, tenants: TenantRows, tokens: TokenRows) {
+  const cache = new Map<string, ReturnType<typeof prepare>>();
+
+  function prepare(sql: string) {
+    return connection.prepare<Value[], number>(sql).pluck();
+  }
+
+  function cached(sql: string) {
+    const statement = cache.get(sql) ?? prepare(sql);
+    cache.delete(sql);
+    cache.set(sql, statement);
+    if (cache.size > CACHED) for (const oldest of [...cache.keys()].slice(0, cache.size - CACHED)) cache.delete(oldest);
+    return statement;
+  }
+
+  const count = (fragment: Fragment) => cached(fragment.sql).get(...fragment.params) ?? 0;
+
+  return (filter: TokenFilter, page: PageRequest, now: Instant): PageOf<TokenRecord> => {
+    const tenant = tenants.find(filter.tenant_id);
+    const query = toQuery(filter);
+    if (tenant === undefined || query === undefined) return { records: [], total: 0 };
+    const plan = planTokens(tenant, query, now, count);
+    const total = count(plan.total);
+    // Asking for no more than there are lets a walk stop at the last one.
+    const limit = Math.min(page.limit, total - page.offset);
+    if (limit <= 0) return { records: [], total };
+    const numbers = cached(`${plan.list.sql} LIMIT ? OFFSET ?`).all(...plan.list.params, limit, page.offset);
+    const records = numbers.map((number) => {
+      const stored = tokens.get(filter.tenant_id, tenant, number);
+      // An entry of an index without its row: the file was altered.
+      if (stored === undefined) throw new Problem('integrity_failure');
+      return stored.record;
+    });
+    return { records, total };
+  };
+}

@@ -1,0 +1,96 @@
+import { type BigIntStats, lstatSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { FaultCode } from '../../contract/faults.ts';
+import { Fault } from '../../core/fault.ts';
+import type { VaultHeader } from '../../core/ports.ts';
+import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
+import { checkFile } from './check-file.ts';
+import { connect, setPragmas } from './connect.ts';
+import { type Connection, loadDriver } from './driver.ts';
+import { readHeader } from './header-table.ts';
+import { PathWatch } from './path-watch.ts';
+import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts';
+import { Session } from './session.ts';
+import { sqliteCode } from './sqlite-error.ts';
+import { SqliteStore } from './sqlite-store.ts';
+
+export interface OpenedVaultFile {
+  readonly header: VaultHeader;
+  readonly store: SqliteStore;
+}
+
+/**
+ * Opens the vault at `path`, still locked. Throws the faults `file_missing`, `file_unsafe`, `file_unwritable`,
+ * `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`, `no_space`, `binding_missing`. `busyDeadlineMs` is how long
+ * this and later calls wait for another process's lock, in milliseconds.
+ */
+export async function openVaultFile(path: string, busyDeadlineMs: number = BUSY_DEADLINE_MS): Promise<OpenedVaultFile> {
+  const file = resolve(path);
+  if (file !== file.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
+  const checked = checkFile(file);
+  const Database = await loadDriver();
+  let connection: Connection | undefined;
+  try {
+    const opened = connect(Database, file);
+    connection = opened;
+    const header = await retryBusy(() => readVault(opened, file), busyDeadlineMs);
+    assertSameFile(file, checked);
+    const session = new Session(opened, new PathWatch(file, checked), busyDeadlineMs);
+    return { header, store: new SqliteStore(session) };
+  } catch (error) {
+    connection?.close();
+    throw toFault(file, error);
+  }
+}
+
+/** Identifies the file before anything is set on it: setting the journal mode writes, and the file may be anybody's. */
+function readVault(connection: Connection, file: string): VaultHeader {
+  if (connection.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
+    throw new Fault('not_a_vault', `${file} is not a vault`);
+  }
+  const version = connection.pragma('user_version', { simple: true });
+  if (typeof version !== 'number' || version < FORMAT) throw new Fault('damaged', `${file} has no valid format number`);
+  if (version > FORMAT) throw new Fault('newer_format', `${file} has format ${version}; this vault reads ${FORMAT}`);
+  setPragmas(connection);
+  assertSchema(connection, file);
+  const header = readHeader(connection);
+  if (header === undefined) throw new Fault('damaged', `${file} has no header`);
+  return header;
+}
+
+function assertSchema(connection: Connection, file: string): void {
+  const found = connection
+    .prepare<[], string>("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence'")
+    .pluck()
+    .all();
+  const expected: ReadonlySet<string> = new Set(SCHEMA);
+  if (found.length !== SCHEMA.length || found.some((sql) => !expected.has(sql))) {
+    throw new Fault('damaged', `the tables of ${file} are not those of a vault`);
+  }
+}
+
+/** Between the check and the opening somebody could have put another file, or a link to one, under the name. */
+function assertSameFile(file: string, checked: BigIntStats): void {
+  const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  if (now === undefined || now.dev !== checked.dev || now.ino !== checked.ino) {
+    throw new Fault('file_unsafe', `${file} was replaced while it was opened`);
+  }
+}
+
+const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
+  SQLITE_NOTADB: ['not_a_vault', 'is not a vault'],
+  SQLITE_CORRUPT: ['damaged', 'is damaged'],
+  SQLITE_IOERR: ['damaged', 'cannot be read whole'],
+  SQLITE_ERROR: ['damaged', 'is damaged'],
+  SQLITE_BUSY: ['locked_by_other', 'is locked by another process'],
+  SQLITE_CANTOPEN: ['file_unwritable', 'cannot be opened for writing'],
+  SQLITE_READONLY: ['file_unwritable', 'cannot be written'],
+  SQLITE_PERM: ['file_unwritable', 'cannot be opened for writing'],
+  SQLITE_FULL: ['no_space', 'has no space left beside it'],
+};
+
+function toFault(file: string, error: unknown): unknown {
+  const primary = sqliteCode(error)?.split('_', 2).join('_') ?? '';
+  const row = Object.hasOwn(FAULT_BY_CODE, primary) ? FAULT_BY_CODE[primary] : undefined;
+  return row === undefined ? error : new Fault(row[0], `${file} ${row[1]}`, { cause: error });
+}

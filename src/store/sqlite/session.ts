@@ -1,0 +1,166 @@
+import { Problem } from '../../core/problem.ts';
+import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
+import { Checkpointer } from './checkpointer.ts';
+import type { Connection } from './driver.ts';
+import { GroupCommit } from './group-commit.ts';
+import { once } from './once.ts';
+import type { PathWatch } from './path-watch.ts';
+import { toProblem } from './sqlite-error.ts';
+
+/** What a write leaves behind: nothing, or old sealed values in the log that must not stay there. */
+export type Residue = 'added' | 'removed';
+
+/**
+ * One connection and the rules for using it: reads are one snapshot, writes go through the group commit, locks of other
+ * processes are waited for without stopping the event loop, errors of SQLite become problems, and nothing runs after
+ * `close`. Callbacks are synchronous, so a read never sees a write that is not committed.
+ */
+export class Session {
+  readonly connection: Connection;
+  readonly #watch: PathWatch;
+  readonly #busyDeadlineMs: number;
+  readonly #group: GroupCommit;
+  readonly #checkpointer: Checkpointer;
+  readonly #statements: {
+    readonly begin: () => void;
+    readonly commit: () => void;
+    readonly rollback: () => void;
+    readonly beginRead: () => void;
+  };
+  #closing: Promise<void> | undefined;
+  /** Raised by this connection's own changes to tenants, applications and keys: `data_version` shows only those of others. */
+  #authorityChanges = 0;
+  readonly #dataVersion;
+
+  /** `busyDeadlineMs` is how long a call waits for another process's lock, in milliseconds. */
+  constructor(connection: Connection, watch: PathWatch, busyDeadlineMs: number = BUSY_DEADLINE_MS) {
+    this.connection = connection;
+    this.#busyDeadlineMs = busyDeadlineMs;
+    this.#watch = watch;
+    const command = (sql: string) => {
+      const statement = once(() => connection.prepare<[]>(sql));
+      return () => void statement().run();
+    };
+    this.#statements = {
+      begin: command('BEGIN IMMEDIATE'),
+      commit: command('COMMIT'),
+      rollback: command('ROLLBACK'),
+      beginRead: command('BEGIN'),
+    };
+    this.#dataVersion = once(() => connection.prepare<[], number>('PRAGMA data_version').pluck());
+    const transactions = {
+      begin: () => {
+        watch.check();
+        this.#statements.begin();
+      },
+      commit: this.#statements.commit,
+      rollback: () => this.#rollback(),
+    };
+    this.#group = new GroupCommit(transactions, { deadlineMs: busyDeadlineMs });
+    this.#checkpointer = new Checkpointer(() => this.#truncateLog());
+  }
+
+  /** Runs `query`, which is one statement, or several that need not agree. */
+  async read<T>(query: () => T): Promise<T> {
+    if (this.#closing !== undefined) throw new Problem('vault_stopping', { retryAfter: 1 });
+    try {
+      this.#watch.checkNowAndThen();
+      return query();
+    } catch (error) {
+      return await this.#readAgain(query, error);
+    }
+  }
+
+  /** Runs `query` on one snapshot. */
+  readSnapshot<T>(query: () => T): Promise<T> {
+    return this.read(() => {
+      this.#statements.beginRead();
+      try {
+        return query();
+      } finally {
+        this.#rollback();
+      }
+    });
+  }
+
+  /** Runs `change` in a transaction that it may share with others. Resolves when that is on disk. */
+  async write<T>(residue: Residue, change: () => T): Promise<T> {
+    try {
+      const result = await this.#group.run(change);
+      if (this.#closing === undefined) this.#checkpointer.afterWrite(residue);
+      return result;
+    } catch (error) {
+      throw toProblem(error);
+    }
+  }
+
+  /** To be called in every `change` that touches a tenant, an application or a key. */
+  touchAuthority(): void {
+    this.#authorityChanges += 1;
+  }
+
+  authorityVersion(): Promise<string> {
+    return this.read(() => `${this.#dataVersion().get()}:${this.#authorityChanges}`);
+  }
+
+  /** Throws `vault_moved` when the path no longer leads to the open file. */
+  ping(): Promise<void> {
+    return this.read(() => {
+      this.#watch.check();
+      this.#dataVersion().get();
+    });
+  }
+
+  /** Empties the write-ahead log. False when other connections kept it in use until the deadline: it stays scheduled. */
+  async emptyLog(): Promise<boolean> {
+    try {
+      await retryBusy(() => {
+        if (this.#closing === undefined && !this.#checkpointer.attempt()) throw new LogInUse();
+      }, this.#busyDeadlineMs);
+      return true;
+    } catch (error) {
+      if (error instanceof LogInUse) return false;
+      throw toProblem(error);
+    }
+  }
+
+  /** Finishes the writes that were taken, empties the log, lets go of the file. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#group.close();
+    this.#checkpointer.attempt();
+    this.#checkpointer.stop();
+    this.connection.close();
+  }
+
+  async #readAgain<T>(query: () => T, error: unknown): Promise<T> {
+    const problem = toProblem(error);
+    if (!(problem instanceof Problem) || problem.code !== 'vault_busy') throw problem;
+    try {
+      return await retryBusy(() => {
+        if (this.#closing !== undefined) throw new Problem('vault_stopping', { retryAfter: 1 });
+        return query();
+      }, this.#busyDeadlineMs);
+    } catch (again) {
+      throw toProblem(again);
+    }
+  }
+
+  #rollback(): void {
+    if (this.connection.inTransaction) this.#statements.rollback();
+  }
+
+  #truncateLog(): boolean {
+    const busy = this.connection.pragma('wal_checkpoint(TRUNCATE)', { simple: true });
+    return busy === 0;
+  }
+}
+
+/** Another connection still reads from the log. Has SQLite's code so that it is waited for like any other lock. */
+class LogInUse extends Error {
+  readonly code = 'SQLITE_BUSY';
+}

@@ -1,0 +1,46 @@
+import type { ProblemCode } from '../../contract/problems.ts';
+import { Problem } from '../../core/problem.ts';
+
+/** The extended result code of an error that SQLite reported (`SQLITE_IOERR_WRITE`), if it is one. */
+export function sqliteCode(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined;
+  return error.code.startsWith('SQLITE_') ? error.code : undefined;
+}
+
+/** Another connection holds a lock that this one needs: try again later. */
+export function isBusy(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code !== undefined && (code === 'SQLITE_BUSY' || code.startsWith('SQLITE_BUSY_'));
+}
+
+/**
+ * What callers are told for a result code, or for its first two words. A quota or a full shared-memory file shows as a
+ * failed write, not as SQLITE_FULL.
+ */
+const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode>> = {
+  SQLITE_FULL: 'no_space',
+  SQLITE_IOERR_WRITE: 'no_space',
+  SQLITE_IOERR_SHMSIZE: 'no_space',
+  SQLITE_CORRUPT: 'integrity_failure',
+  SQLITE_NOTADB: 'integrity_failure',
+  SQLITE_IOERR_SHORT_READ: 'integrity_failure',
+  SQLITE_IOERR_CORRUPTFS: 'integrity_failure',
+  SQLITE_IOERR_DATA: 'integrity_failure',
+  SQLITE_READONLY_DBMOVED: 'vault_moved',
+  SQLITE_CANTOPEN: 'vault_moved',
+};
+
+/** The problem that stands for an error of SQLite; any other error stays what it is. */
+export function toProblem(error: unknown): unknown {
+  if (isBusy(error)) return vaultBusy(error);
+  const code = sqliteCode(error);
+  if (code === undefined) return error;
+  const primary = code.split('_', 2).join('_');
+  const problem = Object.hasOwn(PROBLEM_BY_CODE, code) ? PROBLEM_BY_CODE[code] : PROBLEM_BY_CODE[primary];
+  if (problem === 'no_space' || problem === 'vault_moved') return new Problem(problem, { cause: error, retryAfter: 1 });
+  return problem === undefined ? error : new Problem(problem, { cause: error });
+}
+
+export function vaultBusy(cause: unknown): Problem {
+  return new Problem('vault_busy', { cause, retryAfter: 1 });
+}

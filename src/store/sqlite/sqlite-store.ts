@@ -1,0 +1,205 @@
+import type {
+  ApplicationRecord,
+  Authority,
+  InsertTokenOutcome,
+  Instant,
+  PageOf,
+  PageRequest,
+  Store,
+  TenantRecord,
+  TenantUsage,
+  TokenFilter,
+  TokenIndexes,
+  TokenRecord,
+  Tombstone,
+  VaultHeader,
+  WrappedKey,
+} from '../../core/ports.ts';
+import { applicationRows } from './application-rows.ts';
+import { findTokens } from './find-tokens.ts';
+import { writeHeader } from './header-table.ts';
+import type { Residue, Session } from './session.ts';
+import { type TenantWithKeys, tenantRows } from './tenant-rows.ts';
+import { tokenChanges } from './token-changes.ts';
+import { tokenCounts } from './token-counts.ts';
+import { tokenIndex } from './token-index.ts';
+import { isExpired, tokenRows } from './token-rows.ts';
+
+/** How many expired records one transaction removes. */
+const SWEEP_BATCH = 100;
+
+/**
+ * The store in one SQLite file. Each method is one read or one transaction of its session; what they do stands in the
+ * modules of the tables. Other processes may have the same file open: what they commit is seen by the next call.
+ */
+export class SqliteStore implements Store {
+  readonly #session: Session;
+  readonly #tenants;
+  readonly #applications;
+  readonly #tokens;
+  readonly #counts;
+  readonly #changes;
+  readonly #find;
+
+  constructor(session: Session) {
+    const { connection } = session;
+    this.#session = session;
+    this.#tenants = tenantRows(connection);
+    this.#applications = applicationRows(connection, this.#tenants);
+    this.#tokens = tokenRows(connection);
+    this.#counts = tokenCounts(connection, this.#tenants);
+    this.#changes = tokenChanges(connection, {
+      tenants: this.#tenants,
+      tokens: this.#tokens,
+      index: tokenIndex(connection),
+      counts: this.#counts,
+    });
+    this.#find = findTokens(connection, this.#tenants, this.#tokens);
+  }
+
+  authorityVersion(): Promise<string> {
+    return this.#session.authorityVersion();
+  }
+
+  findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined> {
+    return this.#session.readSnapshot(() => {
+      const found = this.#applications.findByKeyHash(keyHash, now);
+      const owner = found && this.#tenants.findWithKeysByNumber(found.tenant);
+      return found && owner && { application: found.record, ...owner };
+    });
+  }
+
+  ping(): Promise<void> {
+    return this.#session.ping();
+  }
+
+  insertTenant(tenant: TenantRecord, keys: readonly WrappedKey[], application: ApplicationRecord): Promise<void> {
+    return this.#changeAuthority('added', () => {
+      this.#tenants.insert(tenant, keys);
+      this.#applications.insert(application);
+    });
+  }
+
+  findTenant(id: string): Promise<TenantWithKeys | undefined> {
+    return this.#session.readSnapshot(() => this.#tenants.findWithKeys(id));
+  }
+
+  listTenants(): Promise<readonly TenantWithKeys[]> {
+    return this.#session.readSnapshot(() => this.#tenants.list());
+  }
+
+  replaceTenant(tenant: TenantRecord, expectedRevision: number): Promise<boolean> {
+    return this.#changeAuthority('removed', () => this.#tenants.replace(tenant, expectedRevision));
+  }
+
+  /** The write-ahead log is emptied before this resolves, unless another process keeps reading it for seconds. */
+  async deleteTenant(id: string): Promise<boolean> {
+    const deleted = await this.#changeAuthority('removed', () => this.#tenants.remove(id));
+    if (deleted) await this.#session.emptyLog();
+    return deleted;
+  }
+
+  usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage> {
+    return this.#session.readSnapshot(() => this.#counts.usage(tenantId, month, now));
+  }
+
+  insertApplication(application: ApplicationRecord): Promise<void> {
+    return this.#changeAuthority('added', () => this.#applications.insert(application));
+  }
+
+  findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined> {
+    return this.#session.read(() => this.#applications.find(tenantId, id, now));
+  }
+
+  findApplications(
+    filter: { readonly tenant_id: string; readonly ids?: readonly string[] | undefined },
+    page: PageRequest,
+    now: Instant,
+  ): Promise<PageOf<ApplicationRecord>> {
+    return this.#session.readSnapshot(() => this.#applications.page(filter, page, now));
+  }
+
+  replaceApplication(application: ApplicationRecord, expectedRevision: number): Promise<boolean> {
+    return this.#changeAuthority('removed', () => this.#applications.replace(application, expectedRevision));
+  }
+
+  deleteApplication(tenantId: string, id: string, expectedRevision: number): Promise<boolean> {
+    return this.#changeAuthority('removed', () => this.#applications.remove(tenantId, id, expectedRevision));
+  }
+
+  insertToken(
+    token: TokenRecord,
+    indexes: TokenIndexes,
+    options: { readonly deduplicate: boolean; readonly now: Instant },
+  ): Promise<InsertTokenOutcome> {
+    return this.#session.write('added', () => this.#changes.insert(token, indexes, options));
+  }
+
+  findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined> {
+    return this.#session.read(() => {
+      const tenant = this.#tenants.find(tenantId);
+      const record = tenant === undefined ? undefined : this.#tokens.find(tenantId, tenant, id)?.record;
+      return record === undefined || isExpired(record, now) ? undefined : record;
+    });
+  }
+
+  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<TokenRecord>> {
+    return this.#session.readSnapshot(() => this.#find(filter, page, now));
+  }
+
+  findDuplicate(
+    tenantId: string,
+    fingerprint: Uint8Array,
+    exceptId: string,
+    now: Instant,
+  ): Promise<TokenRecord | undefined> {
+    return this.#session.readSnapshot(() => this.#changes.findDuplicate(tenantId, fingerprint, exceptId, now));
+  }
+
+  replaceToken(token: TokenRecord, indexes: TokenIndexes, expectedRevision: number, now: Instant): Promise<boolean> {
+    return this.#session.write('removed', () => this.#changes.replace(token, indexes, expectedRevision, now));
+  }
+
+  deleteToken(tombstone: Tombstone, expectedRevision: number): Promise<boolean> {
+    return this.#session.write('removed', () => this.#changes.delete(tombstone, expectedRevision));
+  }
+
+  markActive(tenantId: string, ids: readonly string[], month: number): Promise<void> {
+    return this.#session.write('added', () => this.#counts.markActive(tenantId, ids, month));
+  }
+
+  async removeExpired(now: Instant, limit: number): Promise<number> {
+    let removed = 0;
+    while (removed < limit) {
+      const batch = Math.min(SWEEP_BATCH, limit - removed);
+      const count = await this.#session.write('removed', () => this.#sweep(now, batch));
+      removed += count;
+      if (count < batch) break;
+    }
+    return removed;
+  }
+
+  /** Puts new slots, or a new master key's, in place of the old; the old ones leave the file at once. */
+  async replaceHeader(header: VaultHeader): Promise<void> {
+    await this.#changeAuthority('removed', () => writeHeader(this.#session.connection, header));
+    await this.#session.emptyLog();
+  }
+
+  close(): Promise<void> {
+    return this.#session.close();
+  }
+
+  #sweep(now: Instant, limit: number): number {
+    const tokens = this.#changes.removeExpired(now, limit);
+    const applications = this.#applications.removeExpired(now, limit - tokens);
+    if (applications > 0) this.#session.touchAuthority();
+    return tokens + applications;
+  }
+
+  #changeAuthority<T>(residue: Residue, change: () => T): Promise<T> {
+    return this.#session.write(residue, () => {
+      this.#session.touchAuthority();
+      return change();
+    });
+  }
+}

@@ -1,0 +1,68 @@
+import type { TokenIndexes } from '../../core/ports.ts';
+import type { Connection } from './driver.ts';
+import { once } from './once.ts';
+import { BLIND_LENGTH } from './schema.ts';
+
+/** The table `token_index`: one entry for each blind index of a token. */
+export type TokenIndex = ReturnType<typeof tokenIndex>;
+
+interface Entry {
+  readonly tenant: number;
+  readonly token: number;
+  readonly created_at: number;
+}
+
+export function tokenIndex(connection: Connection) {
+  const insert = once(() =>
+    connection.prepare<[number, Buffer, number, number]>(
+      'INSERT INTO token_index (tenant, blind, created_at, token) VALUES (?, ?, ?, ?)',
+    ),
+  );
+  const remove = once(() =>
+    connection.prepare<[number, Buffer, number, number]>(
+      'DELETE FROM token_index WHERE tenant = ? AND blind = ? AND created_at = ? AND token = ?',
+    ),
+  );
+
+  return {
+    /** Goes from the entries in `before` to those in `after`, touching only the differences. */
+    replace(entry: Entry, before: Buffer, after: Buffer): void {
+      const kept = new Set(split(after).map(bytesKey));
+      const had = new Set(split(before).map(bytesKey));
+      for (const blind of split(before)) {
+        if (!kept.has(bytesKey(blind))) remove().run(entry.tenant, blind, entry.created_at, entry.token);
+      }
+      for (const blind of split(after)) {
+        if (!had.has(bytesKey(blind))) insert().run(entry.tenant, blind, entry.created_at, entry.token);
+      }
+    },
+
+    insert(entry: Entry, blinds: Buffer): void {
+      for (const blind of split(blinds)) insert().run(entry.tenant, blind, entry.created_at, entry.token);
+    },
+
+    remove(entry: Entry, blinds: Buffer): void {
+      for (const blind of split(blinds)) remove().run(entry.tenant, blind, entry.created_at, entry.token);
+    },
+  };
+}
+
+/** What `token.blinds` holds: the fingerprint's index, then the others, each once. */
+export function joinBlinds(indexes: TokenIndexes): Buffer {
+  const distinct = new Map<string, Uint8Array>();
+  for (const blind of [indexes.fingerprint, ...indexes.others]) {
+    if (blind.length !== BLIND_LENGTH) throw new RangeError(`a blind index has ${BLIND_LENGTH} bytes`);
+    distinct.set(bytesKey(Buffer.from(blind.buffer, blind.byteOffset, blind.length)), blind);
+  }
+  return Buffer.concat([...distinct.values()]);
+}
+
+function split(blinds: Buffer): readonly Buffer[] {
+  const parts: Buffer[] = [];
+  for (let at = 0; at < blinds.length; at += BLIND_LENGTH) parts.push(blinds.subarray(at, at + BLIND_LENGTH));
+  return parts;
+}
+
+function bytesKey(blind: Buffer): string {
+  return blind.toString('latin1');
+}

@@ -1,0 +1,236 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { type BuildOptions, build, type Metafile } from 'esbuild';
+import { describe, expect, it } from 'vitest';
+import { BUNDLE, ENTRY_POINTS, LIBRARY } from '../scripts/build-bundle.js';
+import { ROOT } from '../scripts/build-output.js';
+import { packageName } from './architecture/imports.ts';
+import {
+  filesAreNamedForWhatTheyHold,
+  filesAreShort,
+  HEAVY,
+  heavyPackagesAreLazy,
+  importsPointDown,
+  noBarrels,
+  noDefaultExports,
+  noEvasions,
+  packagesStayInTheirPlace,
+  type Rule,
+  type Sources,
+} from './architecture/rules.ts';
+
+function readSources(...folders: readonly string[]): Sources {
+  const files = folders.flatMap((folder) =>
+    readdirSync(path.join(ROOT, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.includes('.generated.'))
+      .map((entry) => path.relative(ROOT, path.join(entry.parentPath, entry.name)).split(path.sep).join('/')),
+  );
+  // The rules' own texts name what they forbid.
+  const judged = files.filter((file) => !file.startsWith('test/architecture'));
+  return new Map(judged.map((file) => [file, readFileSync(path.join(ROOT, file), 'utf8')]));
+}
+
+const sources = readSources('src', 'test');
+
+interface Case {
+  readonly rule: Rule;
+  readonly says: string;
+  /** Files that break the rule, each on its own. */
+  readonly broken: readonly (readonly [file: string, text: string])[];
+  /** Files that look like it and keep it. */
+  readonly kept: readonly (readonly [file: string, text: string])[];
+}
+
+const CASES: readonly Case[] = [
+  {
+    says: 'an import points down the layers only',
+    rule: importsPointDown,
+    broken: [
+      ['src/contract/token.ts', "import { Problem } from '../core/problem.ts';"],
+      ['src/contract/token.ts', "import { createHash } from 'node:crypto';"],
+      ['src/contract/token.ts', "import type { Static } from 'typebox';"],
+      ['src/core/dispatch.ts', "import { openFile } from '../store/sqlite/open-vault-file.ts';"],
+      ['src/core/dispatch.ts', "import type { Vault } from '../vault.ts';"],
+      ['src/core/dispatch.ts', "import { request } from 'node:http';"],
+      ['src/core/dispatch.ts', "const { readFile } = await import('node:fs/promises');"],
+      ['src/core/dispatch.ts', "import 'node:net';"],
+      ['src/keyring/keyring.ts', "import { systemClock } from '../core/ports.ts';"],
+      ['src/keyring/keyring.ts', "import type { Handler } from '../core/handler.ts';"],
+      ['src/keyring/keyring.ts', "import { connect } from '../store/sqlite/connect.ts';"],
+      ['src/store/sqlite/session.ts', "import { parseJson } from '../../core/json/parse.ts';"],
+      ['src/store/sqlite/session.ts', "import { memoryStore } from '../memory/memory-store.ts';"],
+      ['src/store/memory/memory-store.ts', "import { readFileSync } from 'node:fs';"],
+      ['src/http/routes.ts', "import { openVault } from '../vault.ts';"],
+      ['src/http/routes.ts', "import { createDispatch } from '../core/dispatch.ts';"],
+      ['src/http/routes.ts', "import { main } from '../cli/main.ts';"],
+      ['src/client/remote.ts', "import { startDaemon } from '../http/daemon.ts';"],
+      ['src/cli/main.ts', "import { connect } from '../store/sqlite/connect.ts';"],
+      ['src/cli/main.ts', "const x = await import('../keyring/unlock-keyring.ts');"],
+      ['src/vault.ts', "import { startDaemon } from './http/daemon.ts';"],
+      ['src/system-clock.ts', "import { openVault } from './vault.ts';"],
+    ],
+    kept: [
+      ['src/contract/token.ts', "import { TIME } from './text.ts';"],
+      ['src/keyring/keyring.ts', "import type { Keyring } from '../core/ports.ts';"],
+      ['src/keyring/keyring.ts', "import { type Keyring, type Random } from '../core/ports.ts';"],
+      ['src/store/sqlite/session.ts', "import {\n  type Store,\n  type PageOf,\n} from '../../core/ports.ts';"],
+      ['src/cli/main.ts', "const { startDaemon } = await import('../http/daemon.ts');"],
+      ['src/core/dispatch.ts', '// import nothing from elsewhere\n'],
+    ],
+  },
+  {
+    says: 'a package is imported only where it belongs',
+    rule: packagesStayInTheirPlace,
+    broken: [
+      ['src/core/dispatch.ts', "const { default: sodium } = await import('libsodium-wrappers');"],
+      ['src/vault.ts', "import type Database from 'better-sqlite3';"],
+      ['src/store/memory/memory-store.ts', "const x = await import('better-sqlite3');"],
+      ['src/http/routes.ts', "import { Command } from 'commander';"],
+      ['src/cli/main.ts', "const { DateTime } = await import('luxon');"],
+      ['src/core/json/parse.ts', "import _ from 'lodash';"],
+    ],
+    kept: [
+      ['src/keyring/sodium.ts', "const { default: sodium } = await import('libsodium-wrappers');"],
+      ['src/cli/output/csv.ts', "const { stringify } = await import('csv-stringify/sync');"],
+    ],
+  },
+  {
+    says: 'a heavy package is reached only by await import()',
+    rule: heavyPackagesAreLazy,
+    broken: [
+      ['src/http/routes.ts', "import { fastify } from 'fastify';"],
+      ['src/http/routes.ts', "import fastify, {\n  type FastifyInstance,\n} from 'fastify';"],
+      ['src/cli/output/csv.ts', "import { stringify } from 'csv-stringify/sync';"],
+      ['src/cli/ask.ts', "import * as prompts from '@inquirer/prompts';"],
+    ],
+    kept: [
+      ['src/http/routes.ts', "import type { FastifyInstance } from 'fastify';"],
+      ['src/http/routes.ts', "  const { fastify } = await import('fastify');"],
+    ],
+  },
+  {
+    says: 'a file ends before line 400, tables of the contract apart',
+    rule: filesAreShort,
+    broken: [['src/core/dispatch.ts', 'x;\n'.repeat(401)]],
+    kept: [
+      ['src/core/dispatch.ts', 'x;\n'.repeat(400)],
+      ['src/contract/operations.ts', 'x;\n'.repeat(500)],
+    ],
+  },
+  {
+    says: 'a file is named in kebab-case for what it holds',
+    rule: filesAreNamedForWhatTheyHold,
+    broken: [
+      ['src/core/utils.ts', ''],
+      ['src/http/http-helpers.ts', ''],
+      ['src/vault-manager.ts', ''],
+      ['src/client/index.ts', ''],
+      ['src/core/tokenService.ts', ''],
+    ],
+    kept: [
+      ['src/core/json/json-number.ts', ''],
+      ['src/store/sqlite/token-index.ts', ''],
+      ['test/unit/base58.test.ts', ''],
+    ],
+  },
+  {
+    says: 'there is no default export',
+    rule: noDefaultExports,
+    broken: [
+      ['src/core/dispatch.ts', 'export default function dispatch() {}'],
+      ['src/core/dispatch.ts', 'function a() {}\nexport { a as default };'],
+    ],
+    kept: [['src/core/dispatch.ts', 'export const fallback = 1; // the default']],
+  },
+  {
+    says: 'no file re-exports another',
+    rule: noBarrels,
+    broken: [
+      ['src/client/all.ts', "export * from './remote.ts';"],
+      ['src/client/all.ts', "export { remoteClient } from './remote.ts';"],
+      ['src/client/all.ts', "export type {\n  Client,\n} from './client.ts';"],
+    ],
+    kept: [['src/client/remote.ts', "import { a } from './a.ts';\nexport const b = a;"]],
+  },
+  {
+    says: 'the compiler and the linter are not silenced',
+    rule: noEvasions,
+    broken: [
+      ['src/core/a.ts', 'export function f(x: any) {}'],
+      ['src/core/a.ts', 'const x = y as any;'],
+      ['src/core/a.ts', 'const x: Record<string, any> = {};'],
+      ['src/core/a.ts', 'let x: string | any;'],
+      ['src/core/a.ts', 'const x = y as unknown as Token;'],
+      ['src/core/a.ts', '// @ts-ignore\n'],
+      ['test/unit/a.test.ts', '// @ts-expect-error\n'],
+      ['src/core/a.ts', '// biome-ignore lint/a: b\n'],
+    ],
+    kept: [
+      ['src/core/a.ts', "// as any reader sees\nconst x = 'see: any';\nawait Promise.any([]);"],
+      ['src/core/a.ts', 'export const x = { any: 1 };'],
+    ],
+  },
+];
+
+function withTitle([file, text]: readonly [file: string, text: string]) {
+  return { file, text, title: `${file}: ${text.split('\n').slice(0, 2).join(' ')}` };
+}
+
+describe.each(CASES)('$says', ({ rule, broken, kept }) => {
+  it('holds', () => {
+    expect(rule(sources)).toEqual([]);
+  });
+
+  it.each(broken.map(withTitle))('is broken by $title', ({ file, text }) => {
+    expect(rule(new Map([[file, text]]))).toHaveLength(1);
+  });
+
+  it.each(kept.map(withTitle))('is kept by $title', ({ file, text }) => {
+    expect(rule(new Map([[file, text]]))).toEqual([]);
+  });
+});
+
+/** The packages among what is loaded before the entry point's first `await import()`. */
+function eagerPackages(metafile: Metafile, entryPoint: string): ReadonlySet<string> {
+  const start = Object.entries(metafile.outputs).find(([, output]) => output.entryPoint === entryPoint)?.[0];
+  if (start === undefined) throw new Error(`${entryPoint} is not an entry point`);
+  const reached = new Set([start]);
+  for (const file of reached) {
+    for (const { path: next, kind, external } of metafile.outputs[file]?.imports ?? []) {
+      if (kind === 'import-statement' && !external) reached.add(next);
+      if (kind === 'import-statement' && external) reached.add(`node_modules/${next}`);
+    }
+  }
+  const inputs = [...reached].flatMap((file) => [file, ...Object.keys(metafile.outputs[file]?.inputs ?? {})]);
+  return new Set(inputs.flatMap((file) => file.split('node_modules/').slice(1)).map(packageName));
+}
+
+describe('what starts with the command line', () => {
+  const bundle = async (input: Pick<BuildOptions, 'entryPoints' | 'stdin'>): Promise<Metafile> => {
+    const { metafile } = await build({ ...BUNDLE, ...input, outdir: path.join(ROOT, 'dist') });
+    if (metafile === undefined) throw new Error('the bundle is made without a metafile');
+    return metafile;
+  };
+  const start = (contents: string) => bundle({ stdin: { contents, resolveDir: ROOT, sourcefile: 'start.js' } });
+
+  it('holds no heavy package', async () => {
+    const metafile = await bundle({ entryPoints: ENTRY_POINTS.map((name) => `src/${name}`) });
+    for (const name of ENTRY_POINTS) {
+      const eager = eagerPackages(metafile, `src/${name}`);
+      expect([...eager].filter((found) => HEAVY.some((heavy) => heavy === found))).toEqual([]);
+    }
+  });
+
+  it('would be found to hold one', async () => {
+    const lazy = await start("export const load = () => import('luxon');");
+    expect(eagerPackages(lazy, 'start.js')).toEqual(new Set());
+    const eager = await start(
+      "import { DateTime } from 'luxon'; import Database from 'better-sqlite3'; export { DateTime, Database };",
+    );
+    expect(eagerPackages(eager, 'start.js')).toEqual(new Set(['luxon', 'better-sqlite3']));
+  });
+
+  it('is only the entry points that exist', () => {
+    expect([...ENTRY_POINTS, ...LIBRARY].filter((name) => !sources.has(`src/${name}`))).toEqual([]);
+  });
+});

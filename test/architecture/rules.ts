@@ -1,0 +1,206 @@
+import path from 'node:path';
+import { type Import, importsOf, packageName } from './imports.ts';
+
+/** The text of each source file by its path below the checkout, `/` between the parts. */
+export type Sources = ReadonlyMap<string, string>;
+
+/** Looks at the sources and says what is wrong: one line each, beginning with the file. */
+export type Rule = (sources: Sources) => readonly string[];
+
+interface Layer {
+  readonly name: string;
+  readonly folder: string;
+  /** Folders and files that its files may import beside their own folder. */
+  readonly may: readonly string[];
+  /** As types only. */
+  readonly mayAsTypes?: readonly string[];
+  /** Node's own modules and packages that its files must not import. Absent: any. */
+  readonly refuses?: RegExp;
+}
+
+/** What an adapter gets of the core: its ports, its two errors, and the pure forms that both sides must write alike. */
+const PORTS = ['src/contract/', 'src/core/problem.ts', 'src/core/fault.ts'];
+const WORLD = /^node:(?!crypto$|buffer$)/;
+
+/** design.md: `cli, http → client → vault.ts → keyring, store → core → contract`. The first folder that fits is a file's layer. */
+export const LAYERS: readonly Layer[] = [
+  { name: 'contract', folder: 'src/contract/', may: [], refuses: /./ },
+  { name: 'core', folder: 'src/core/', may: ['src/contract/'], refuses: WORLD },
+  {
+    name: 'keyring',
+    folder: 'src/keyring/',
+    may: [...PORTS, 'src/core/base58.ts'],
+    mayAsTypes: ['src/core/ports.ts'],
+  },
+  { name: 'sqlite store', folder: 'src/store/sqlite/', may: PORTS, mayAsTypes: ['src/core/ports.ts'] },
+  { name: 'memory store', folder: 'src/store/memory/', may: PORTS, mayAsTypes: ['src/core/ports.ts'], refuses: WORLD },
+  {
+    name: 'http',
+    folder: 'src/http/',
+    may: [...PORTS, 'src/core/problem-reply.ts'],
+    mayAsTypes: ['src/core/ports.ts', 'src/client/'],
+  },
+  {
+    name: 'client',
+    folder: 'src/client/',
+    may: ['src/contract/', 'src/core/'],
+    mayAsTypes: ['src/vault.ts', 'src/keyring/credential.ts'],
+  },
+  {
+    name: 'cli',
+    folder: 'src/cli/',
+    may: [
+      'src/contract/',
+      'src/core/',
+      'src/client/',
+      'src/http/',
+      'src/vault.ts',
+      'src/report-error.ts',
+      'package.json',
+    ],
+    mayAsTypes: ['src/keyring/credential.ts'],
+  },
+  {
+    name: 'composition root',
+    folder: 'src/vault.ts',
+    may: ['src/contract/', 'src/core/', 'src/keyring/', 'src/store/', 'src/system-', 'src/report-error.ts'],
+  },
+  { name: 'system', folder: 'src/', may: PORTS, mayAsTypes: ['src/core/ports.ts'] },
+];
+
+/** Where a package may be imported at all. One that is not listed here may not be imported. */
+export const PACKAGES: Readonly<Record<string, string>> = {
+  'better-sqlite3': 'src/store/sqlite/',
+  'libsodium-wrappers': 'src/keyring/',
+  'libsodium-wrappers-sumo': 'src/keyring/',
+  liquidjs: 'src/core/expressions/',
+  'json-p3': 'src/core/expressions/',
+  luxon: 'src/core/',
+  fastify: 'src/http/',
+  undici: 'src/client/',
+  commander: 'src/cli/',
+  '@inquirer/prompts': 'src/cli/',
+  chalk: 'src/cli/',
+  'cli-table3': 'src/cli/',
+  yaml: 'src/cli/',
+  'csv-stringify': 'src/cli/',
+  'env-paths': 'src/cli/',
+  uuidv7: 'src/system-random.ts',
+};
+
+/** Too slow to load for a command that may not need them: only `await import()`, or a type. */
+export const HEAVY = [
+  'better-sqlite3',
+  'libsodium-wrappers',
+  'libsodium-wrappers-sumo',
+  'libsodium',
+  'libsodium-sumo',
+  'liquidjs',
+  'json-p3',
+  'luxon',
+  'fastify',
+  'undici',
+  '@inquirer/prompts',
+  'chalk',
+  'cli-table3',
+  'yaml',
+  'csv-stringify',
+] as const;
+
+const MAX_LINES = 400;
+const BANNED_WORDS = new Set(['util', 'utils', 'helper', 'helpers', 'common', 'manager', 'service', 'misc']);
+
+function eachImport(sources: Sources, check: (found: Import) => string | undefined): readonly string[] {
+  return [...sources].flatMap(([file, text]) =>
+    importsOf(file, text).flatMap((found) => {
+      const complaint = check(found);
+      return complaint === undefined ? [] : [`${file}: ${complaint}`];
+    }),
+  );
+}
+
+function eachFile(sources: Sources, check: (file: string, text: string) => string | undefined): readonly string[] {
+  return [...sources].flatMap(([file, text]) => {
+    const complaint = check(file, text);
+    return complaint === undefined ? [] : [`${file}: ${complaint}`];
+  });
+}
+
+const inSources = (file: string): boolean => file.startsWith('src/');
+const layerOf = (file: string): Layer | undefined => LAYERS.find(({ folder }) => file.startsWith(folder));
+const startsWithAny = (target: string, starts: readonly string[] = []): boolean =>
+  starts.some((start) => target.startsWith(start));
+
+export const importsPointDown: Rule = (sources) =>
+  eachImport(sources, ({ from, target, relative, typeOnly }) => {
+    const layer = layerOf(from);
+    if (layer === undefined) return undefined;
+    if (!relative) return layer.refuses?.test(target) ? `the ${layer.name} must not import ${target}` : undefined;
+    if (layer.folder !== 'src/' && target.startsWith(layer.folder)) return undefined;
+    if (startsWithAny(target, layer.may) || (typeOnly && startsWithAny(target, layer.mayAsTypes))) return undefined;
+    return `the ${layer.name} must not import ${target}`;
+  });
+
+export const packagesStayInTheirPlace: Rule = (sources) =>
+  eachImport(sources, ({ from, target, relative }) => {
+    if (!inSources(from) || relative || target.startsWith('node:')) return undefined;
+    const name = packageName(target);
+    if (!Object.hasOwn(PACKAGES, name)) return `${name} is not a package that src/ uses`;
+    return from.startsWith(PACKAGES[name] ?? '') ? undefined : `only ${PACKAGES[name]} may import ${name}`;
+  });
+
+export const heavyPackagesAreLazy: Rule = (sources) =>
+  eachImport(sources, ({ from, target, relative, typeOnly, dynamic }) => {
+    const lazy = typeOnly || dynamic || relative || !inSources(from);
+    return lazy || !HEAVY.some((name) => name === packageName(target)) ? undefined : `${target} only by await import()`;
+  });
+
+export const filesAreShort: Rule = (sources) =>
+  eachFile(sources, (file, text) => {
+    const lines = text.split('\n').length - 1;
+    const isTable = file.startsWith('src/contract/');
+    return inSources(file) && lines > MAX_LINES && !isTable ? `${lines} lines; ${MAX_LINES} is the end` : undefined;
+  });
+
+export const filesAreNamedForWhatTheyHold: Rule = (sources) =>
+  eachFile(sources, (file) => {
+    const name = path.posix.basename(file).split('.')[0] ?? '';
+    const banned = name.split('-').find((word) => BANNED_WORDS.has(word));
+    if (name === 'index') return 'a folder has no index; its files are imported by name';
+    if (banned !== undefined) return `"${banned}" says nothing of what is in it`;
+    return /^[a-z0-9]+(-[a-z0-9]+)*$/.test(name) ? undefined : 'not in kebab-case';
+  });
+
+export const noDefaultExports: Rule = (sources) =>
+  eachFile(sources, (file, text) =>
+    inSources(file) && /^export\s+default\b|^export\s*\{[^}]*\bas\s+default\b/m.test(text)
+      ? 'default export'
+      : undefined,
+  );
+
+export const noBarrels: Rule = (sources) =>
+  eachFile(sources, (file, text) =>
+    inSources(file) && /^export\s+(?:type\s+)?(?:\*|\{[^}]*\}\s*from\b)/m.test(text)
+      ? 're-exports another file'
+      : undefined,
+  );
+
+/** Without comments and the insides of strings: enough to look for words of the language. */
+function codeOf(text: string): string {
+  return text
+    .replace(/\/\*[\s\S]*?\*\//g, '')
+    .replace(/'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, "''")
+    .replace(/(^|\s)\/\/.*$/gm, '');
+}
+
+const EVASIONS: readonly (readonly [RegExp, string])[] = [
+  [/(?:[:<|&,(]|\bas|\bsatisfies)\s*any\b(?!\s*[:(])|\bany\[\]/, 'any'],
+  [/\bas\s+unknown\s+as\b/, 'as unknown as'],
+];
+const DIRECTIVES = /@ts-(?:ignore|expect-error|nocheck)|biome-ignore/;
+
+export const noEvasions: Rule = (sources) =>
+  eachFile(sources, (_file, text) => {
+    const code = codeOf(text);
+    return EVASIONS.find(([pattern]) => pattern.test(code))?.[1] ?? text.match(DIRECTIVES)?.[0];
+  });

@@ -1,0 +1,31 @@
+import { expect } from 'vitest';
+import type { Call, Client, Reply } from '../src/contract/call.ts';
+import { OPERATIONS, type Operation } from '../src/contract/operations.ts';
+import { parseJson } from '../src/core/json/parse.ts';
+import { PROBLEM_VALIDATOR, RESULT_VALIDATORS } from '../src/core/result-validators.generated.js';
+
+/** Holds every reply to its row: the status, and the body against the result schema or the problem schema. */
+export function checkReply(call: Call, reply: Reply): Reply {
+  const row: Operation = OPERATIONS[call.operation];
+  if (reply.status >= 400) {
+    const body = parseJson(reply.bodyText ?? '');
+    expect(PROBLEM_VALIDATOR(body), JSON.stringify(PROBLEM_VALIDATOR.errors)).toBe(true);
+    expect(body).toMatchObject({ status: reply.status, instance: reply.traceId });
+    return reply;
+  }
+  expect(reply.status).toBe(row.status);
+  const validator = RESULT_VALIDATORS[call.operation];
+  expect(reply.bodyText === undefined).toBe(validator === undefined);
+  if (validator) {
+    expect(validator(parseJson(reply.bodyText ?? '')), JSON.stringify(validator.errors)).toBe(true);
+  }
+  return reply;
+}
+
+/** A client whose every reply is held to its row. */
+export function checkedClient(client: Client): Client {
+  return {
+    call: async (call) => checkReply(call, await client.call(call)),
+    close: () => client.close(),
+  };
+}

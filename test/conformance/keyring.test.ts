@@ -1,0 +1,5 @@
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { unlockKeyring } from '../../src/keyring/unlock-keyring.ts';
+import { describeKeyring } from './keyring.ts';
+
+describeKeyring('libsodium', { create: createKeyring, unlock: unlockKeyring });

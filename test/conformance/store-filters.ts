@@ -1,0 +1,146 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { TokenType } from '../../src/contract/token-types.ts';
+import type { Store, TokenCondition, TokenFilter } from '../../src/core/ports.ts';
+import { addTenant, addToken, blind, everything, FIRST_PAGE, idsOf, NOW } from './store-fixtures.ts';
+
+interface Made {
+  readonly id: string;
+  readonly type: TokenType;
+  readonly created_at: number;
+  readonly expires_at: number | undefined;
+  readonly blinds: readonly string[];
+}
+
+type Named = Exclude<TokenCondition, { readonly index_in: unknown }> | { readonly blinds: readonly string[] };
+
+const TYPES = ['token', 'card', 'bank'] as const;
+const BLINDS = ['p', 'q', 'r', 's'] as const;
+
+const id = fc.string({
+  unit: fc.constantFrom('a', 'b', 'A', 'é', '-', '%', '_', '*', '\ufffd', '\ue000', '\ud7ff', '😀', '\u{10ffff}'),
+  minLength: 1,
+  maxLength: 4,
+});
+const blinds = fc.subarray([...BLINDS]);
+const made = fc.record<Made>({
+  id,
+  type: fc.constantFrom(...TYPES),
+  created_at: fc.integer({ min: NOW - 3, max: NOW }),
+  expires_at: fc.option(fc.integer({ min: NOW, max: NOW + 2 }), { nil: undefined }),
+  blinds,
+});
+const named: fc.Arbitrary<Named> = fc.oneof(
+  fc.record({ id_in: fc.array(id, { maxLength: 6 }) }),
+  fc.record({ id_prefix: fc.oneof(id, fc.constant(''), fc.constant('\ud83d')) }),
+  fc.record({ type_in: fc.subarray([...TYPES]) }),
+  fc.record({ blinds }),
+);
+const conditions = fc.array(named, { maxLength: 3 });
+const visible = fc.option(fc.array(conditions, { maxLength: 4 }), { nil: undefined });
+
+function holds(token: Made, condition: Named): boolean {
+  if ('id_in' in condition) return condition.id_in.includes(token.id);
+  if ('type_in' in condition) return condition.type_in.includes(token.type);
+  if ('blinds' in condition) return condition.blinds.some((name) => token.blinds.includes(name));
+  // By whole characters, not by halves of surrogate pairs.
+  const prefix = [...condition.id_prefix];
+  return prefix.every((character, index) => [...token.id][index] === character);
+}
+
+function toCondition(condition: Named): TokenCondition {
+  return 'blinds' in condition ? { index_in: condition.blinds.map(blind) } : condition;
+}
+
+function compareCodePoints(a: string, b: string): number {
+  const [left, right] = [a, b].map((text) => [...text].map((character) => character.codePointAt(0) ?? 0));
+  for (const [index, point] of (left ?? []).entries()) {
+    const other = right?.[index];
+    if (other === undefined) return 1;
+    if (point !== other) return point - other;
+  }
+  return (left?.length ?? 0) - (right?.length ?? 0);
+}
+
+export function storeFilters(store: () => Store): void {
+  describe('findTokens', () => {
+    it('finds what a plain filter finds, in the same order, with the same total, whatever is asked', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.uniqueArray(made, { selector: (token) => token.id, maxLength: 25 }),
+          fc.array(fc.tuple(conditions, visible, fc.nat(8), fc.integer({ min: 1, max: 30 })), {
+            minLength: 6,
+            maxLength: 6,
+          }),
+          fc.integer({ min: NOW - 1, max: NOW + 2 }),
+          async (tokens, queries, now) => {
+            const { id: tenant } = await addTenant(store());
+            await Promise.all(tokens.map(({ blinds: names, ...parts }) => addToken(store(), tenant, parts, names)));
+            for (const [all, seen, offset, limit] of queries) {
+              const expected = tokens
+                .filter(({ expires_at }) => expires_at === undefined || expires_at > now)
+                .filter((token) => all.every((condition) => holds(token, condition)))
+                .filter((token) => seen === undefined || seen.some((list) => list.every((each) => holds(token, each))))
+                .sort((a, b) => b.created_at - a.created_at || compareCodePoints(a.id, b.id))
+                .map((token) => token.id);
+              const filter: TokenFilter = {
+                tenant_id: tenant,
+                all: all.map(toCondition),
+                visible: seen?.map((list) => list.map(toCondition)),
+              };
+              const page = await store().findTokens(filter, { offset, limit }, now);
+              expect({ ids: page.records.map((record) => record.id), total: page.total }).toEqual({
+                ids: expected.slice(offset, offset + limit),
+                total: expected.length,
+              });
+            }
+          },
+        ),
+        { numRuns: 60 },
+      );
+    });
+
+    it('answers a page past the end with the total', async () => {
+      const { id: tenant } = await addTenant(store());
+      for (let n = 0; n < 3; n += 1) await addToken(store(), tenant, {}, ['x']);
+      for (const all of [[], [{ index_in: [blind('x')] }], [{ id_prefix: '0' }]]) {
+        const filter = { tenant_id: tenant, all };
+        expect(await store().findTokens(filter, { offset: 3, limit: 2 }, NOW)).toEqual({ records: [], total: 3 });
+        expect(await store().findTokens(filter, { offset: 900, limit: 2 }, NOW)).toEqual({ records: [], total: 3 });
+        expect((await store().findTokens(filter, { offset: 2, limit: 2 }, NOW)).records).toHaveLength(1);
+      }
+    });
+
+    it('gives whole records', async () => {
+      const { id: tenant } = await addTenant(store());
+      const token = await addToken(store(), tenant, { type: 'card', expires_at: NOW + 9 }, ['x']);
+      const { records } = await store().findTokens(everything(tenant), FIRST_PAGE, NOW);
+      expect(records).toEqual([token]);
+    });
+
+    it('finds by fingerprint as by any other blind index', async () => {
+      const { id: tenant } = await addTenant(store());
+      const token = await addToken(store(), tenant);
+      const filter = { tenant_id: tenant, all: [{ index_in: [blind(`fingerprint ${token.id}`)] }] };
+      expect(await idsOf(store(), filter)).toEqual([token.id]);
+    });
+
+    it('finds by a hundred ids and by more alternatives than an application may have rules', async () => {
+      const { id: tenant } = await addTenant(store());
+      const tokens = await Promise.all(
+        Array.from({ length: 120 }, (_, n) => addToken(store(), tenant, { created_at: NOW - n }, [`tag ${n}`])),
+      );
+      const ids = tokens.map((token) => token.id);
+      const byId = { tenant_id: tenant, all: [{ id_in: ids.slice(0, 100) }] };
+      expect(await idsOf(store(), byId)).toEqual(ids.slice(0, 100));
+      const visible = tokens
+        .slice(20, 80)
+        .map((token, n) => [
+          { index_in: [blind(`tag ${n + 20}`)] },
+          { id_prefix: token.id },
+          { type_in: ['token'] as TokenType[] },
+        ]);
+      expect(await idsOf(store(), { tenant_id: tenant, all: [], visible })).toEqual(ids.slice(20, 80));
+    });
+  });
+}

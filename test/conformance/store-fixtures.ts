@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import type {
+  ApplicationRecord,
+  Instant,
+  Store,
+  TenantRecord,
+  TokenFilter,
+  TokenIndexes,
+  TokenRecord,
+  Tombstone,
+  WrappedKey,
+} from '../../src/core/ports.ts';
+
+/** A store under test, and what ends it. `reopen` is there when what was written outlives the store. */
+export interface OpenedStore {
+  readonly store: Store;
+  readonly reopen?: () => Promise<Store>;
+  readonly dispose: () => Promise<void>;
+}
+
+export type OpenStore = () => Promise<OpenedStore>;
+
+export const NOW: Instant = Date.UTC(2026, 2, 1, 9, 30);
+export const MONTH = 2026 * 12 + 2;
+export const FIRST_PAGE = { offset: 0, limit: 100 };
+
+let counter = 0;
+
+/** A UUID that no other call gives; later ones sort after earlier ones. */
+export function nextId(): string {
+  counter += 1;
+  return `00000000-0000-7000-8000-${counter.toString(16).padStart(12, '0')}`;
+}
+
+/** Bytes that stand for something sealed. */
+export function sealed(text: string, length = 40): Uint8Array {
+  const bytes = new Uint8Array(length);
+  for (let at = 0; at < length; at += 32) {
+    bytes.set(
+      createHash('sha256')
+        .update(`${text}:${at}`)
+        .digest()
+        .subarray(0, length - at),
+      at,
+    );
+  }
+  return bytes;
+}
+
+/** 16 bytes that stand for the blind index of `text`. */
+export function blind(text: string): Uint8Array {
+  return sealed(`blind ${text}`, 16);
+}
+
+export function tenantRecord(parts: Partial<TenantRecord> = {}): TenantRecord {
+  const id = parts.id ?? nextId();
+  return { id, owner_id: nextId(), created_at: NOW, revision: 1, details: sealed(id), ...parts };
+}
+
+export function tenantKeys(tenantId: string): readonly WrappedKey[] {
+  return [
+    { key_id: 1, purpose: 'data', wrapped: sealed(`data key ${tenantId}`), created_at: NOW },
+    { key_id: 2, purpose: 'index', wrapped: sealed(`index key ${tenantId}`), created_at: NOW },
+  ];
+}
+
+export function applicationRecord(tenantId: string, parts: Partial<ApplicationRecord> = {}): ApplicationRecord {
+  const id = parts.id ?? nextId();
+  return {
+    id,
+    tenant_id: tenantId,
+    type: 'private',
+    key_hash: sealed(`key ${id}`, 32),
+    created_at: NOW,
+    revision: 1,
+    details: sealed(id),
+    ...parts,
+  };
+}
+
+export function tokenRecord(tenantId: string, parts: Partial<TokenRecord> = {}): TokenRecord {
+  const id = parts.id ?? nextId();
+  return {
+    id,
+    tenant_id: tenantId,
+    type: 'token',
+    created_by: '00000000-0000-7000-8000-aaaaaaaaaaaa',
+    created_at: NOW,
+    revision: 1,
+    active_month: MONTH,
+    data: sealed(`data ${id}`),
+    masked: sealed(`masked ${id}`),
+    details: sealed(`details ${id}`),
+    definition: sealed(`definition ${id}`),
+    ...parts,
+  };
+}
+
+export function indexes(fingerprint: string, ...others: readonly string[]): TokenIndexes {
+  return { fingerprint: blind(`fingerprint ${fingerprint}`), others: others.map(blind) };
+}
+
+export function tombstoneOf(token: TokenRecord, parts: Partial<Tombstone> = {}): Tombstone {
+  const { tenant_id, id, type, created_by, created_at } = token;
+  return { tenant_id, id, type, created_by, created_at, deleted_by: created_by, deleted_at: NOW, ...parts };
+}
+
+/** A tenant of its own for a test, with its first management application. */
+export async function addTenant(store: Store, parts: Partial<TenantRecord> = {}) {
+  const tenant = tenantRecord(parts);
+  const keys = tenantKeys(tenant.id);
+  const application = applicationRecord(tenant.id, { type: 'management' });
+  await store.insertTenant(tenant, keys, application);
+  return { id: tenant.id, tenant, keys, application };
+}
+
+export async function addToken(
+  store: Store,
+  tenantId: string,
+  parts: Partial<TokenRecord> = {},
+  others: readonly string[] = [],
+): Promise<TokenRecord> {
+  const token = tokenRecord(tenantId, parts);
+  const { outcome } = await store.insertToken(token, indexes(token.id, ...others), { deduplicate: false, now: NOW });
+  if (outcome !== 'inserted') throw new Error(`the fixture was not inserted: ${outcome}`);
+  return token;
+}
+
+export async function idsOf(store: Store, filter: TokenFilter, now: Instant = NOW): Promise<readonly string[]> {
+  return (await store.findTokens(filter, FIRST_PAGE, now)).records.map((record) => record.id);
+}
+
+export function everything(tenantId: string): TokenFilter {
+  return { tenant_id: tenantId, all: [] };
+}

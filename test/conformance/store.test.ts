@@ -1,0 +1,30 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { createVaultFile } from '../../src/store/sqlite/create-vault-file.ts';
+import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
+import { storeConformance } from './store.ts';
+import { NOW, sealed } from './store-fixtures.ts';
+
+const HEADER = { vault_id: 'v', format: 1, created_at: NOW, generation: 1, slots: [], mac: sealed('mac', 32) };
+
+storeConformance('memory', async () => {
+  const store = createMemoryStore();
+  return { store, dispose: () => store.close() };
+});
+
+storeConformance('sqlite', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'vault-store-'));
+  const file = join(folder, 'vault.db');
+  await createVaultFile(file, HEADER);
+  const { store } = await openVaultFile(file);
+  return {
+    store,
+    reopen: async () => (await openVaultFile(file)).store,
+    dispose: async () => {
+      await store.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+});

@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Store } from '../../src/core/ports.ts';
+import { storeApplications } from './store-applications.ts';
+import { storeFilters } from './store-filters.ts';
+import { addTenant, addToken, everything, idsOf, NOW, type OpenStore } from './store-fixtures.ts';
+import { storeTenants } from './store-tenants.ts';
+import { storeTokens } from './store-tokens.ts';
+
+// Bytes are equal when they are the same bytes: a database may give them as a Buffer.
+expect.addEqualityTesters([
+  (a, b) => (a instanceof Uint8Array && b instanceof Uint8Array ? Buffer.compare(a, b) === 0 : undefined),
+]);
+
+/** What every store must do, whatever it is made of: run once for each. */
+export function storeConformance(name: string, open: OpenStore): void {
+  describe(`store conformance: ${name}`, () => {
+    let opened: Awaited<ReturnType<OpenStore>>;
+    beforeAll(async () => {
+      opened = await open();
+    });
+    afterAll(() => opened.dispose());
+    const store = () => opened.store;
+
+    storeTenants(store);
+    storeApplications(store);
+    storeTokens(store);
+    storeFilters(store);
+    storeEnd(open);
+  });
+}
+
+function storeEnd(open: OpenStore): void {
+  describe('the end', () => {
+    const used = (store: Store) => [
+      () => store.authorityVersion(),
+      () => store.ping(),
+      () => store.listTenants(),
+      () => store.findTokens(everything('x'), { offset: 0, limit: 1 }, NOW),
+      () => store.markActive('x', [], 1),
+      () => store.deleteTenant('x'),
+    ];
+
+    it('answers what was asked before close, and refuses what is asked after it', async () => {
+      const { store, reopen, dispose } = await open();
+      const { id } = await addTenant(store);
+      const inserted = addToken(store, id, { id: 'last one' });
+      await store.close();
+      await expect(inserted).resolves.toMatchObject({ id: 'last one' });
+      for (const call of used(store)) await expect(call()).rejects.toMatchObject({ code: 'vault_stopping' });
+      await expect(store.close()).resolves.toBeUndefined();
+      if (reopen !== undefined) {
+        const again = await reopen();
+        expect(await idsOf(again, everything(id))).toEqual(['last one']);
+        await again.close();
+      }
+      await dispose();
+    });
+  });
+}

@@ -1,0 +1,369 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { PERMISSIONS } from '../../src/contract/permissions.ts';
+import { PROBLEM_BODY } from '../../src/contract/problems.ts';
+import { PROBLEM_VALIDATOR, RESULT_VALIDATORS } from '../../src/core/result-validators.generated.js';
+import { VALIDATORS, type Validator } from '../../src/core/validators.generated.js';
+
+const ID = '0190c2a5-6a2e-7b0e-8f5e-0c1f1b7d2a11';
+const TIME = '2026-03-01T09:30:00.000+00:00';
+const KEY = `key_${'2'.repeat(32)}`;
+const RULE = { description: 'd', priority: 1, container: '/a/', transform: 'mask', permissions: ['token:read'] };
+const PAGINATION = { total_items: 0, page_number: 1, page_size: 20, total_pages: 0 };
+const TOKEN = { id: 'abc', tenant_id: ID, type: 'card' };
+const APPLICATION = { id: ID, tenant_id: ID, name: 'n', type: 'private', permissions: [], rules: [] };
+const TENANT = { id: ID, owner_id: ID, name: 'n', settings: { deduplicate_tokens: 'true' } };
+
+/** As the lossless parser gives a number: an instance of a class. */
+class Lexeme {
+  readonly lexeme: string;
+  constructor(lexeme: string) {
+    this.lexeme = lexeme;
+  }
+}
+
+interface Samples {
+  readonly good: readonly unknown[];
+  /** Each with the keyword that refuses it. */
+  readonly bad: readonly (readonly [value: unknown, keyword: string])[];
+}
+
+type Part = 'params' | 'query' | 'body' | 'result';
+type PartsOf<Id extends OperationId> = Part & keyof (typeof OPERATIONS)[Id];
+
+const ENTITY_PARAMS: Samples = {
+  good: [{ id: ID }, { id: ID.toUpperCase() }],
+  bad: [
+    [{}, 'required'],
+    [{ id: 'x' }, 'pattern'],
+    [{ id: `${ID}\n` }, 'pattern'],
+    [{ id: ID, extra: '1' }, 'additionalProperties'],
+    [null, 'type'],
+  ],
+};
+
+const TOKEN_PARAMS: Samples = {
+  good: [{ id: 'x' }, { id: '😀'.repeat(1024) }],
+  bad: [
+    [{}, 'required'],
+    [{ id: '' }, 'minLength'],
+    [{ id: 'x'.repeat(1025) }, 'maxLength'],
+  ],
+};
+
+const PAGE_BAD: Samples['bad'] = [
+  [{ page: 0 }, 'minimum'],
+  [{ page: 1.5 }, 'type'],
+  [{ page: new Lexeme('1.0') }, 'type'],
+  [{ size: 101 }, 'maximum'],
+  [{ size: '20' }, 'type'],
+  [{ unknown: '1' }, 'additionalProperties'],
+];
+
+const APPLICATION_RESULT: Samples = {
+  good: [
+    APPLICATION,
+    { ...APPLICATION, key: KEY, rules: [RULE], created_at: TIME },
+    { ...APPLICATION, type: 'expiring', expires_at: TIME, created_by: ID },
+  ],
+  bad: [
+    [{ ...APPLICATION, key: 'key_0' }, 'pattern'],
+    [{ ...APPLICATION, created_at: '2026-03-01' }, 'format'],
+    [{ ...APPLICATION, key_hash: '' }, 'additionalProperties'],
+    [{ ...APPLICATION, created_by: null }, 'type'],
+  ],
+};
+
+const TOKEN_RESULT: Samples = {
+  good: [TOKEN, { ...TOKEN, data: null, mask: [1], containers: ['/pci/high/'], metadata: { a: '' }, expires_at: TIME }],
+  bad: [
+    [{ ...TOKEN, created_at: '2026-13-01T09:30:00.000+00:00' }, 'format'],
+    [{ ...TOKEN, type: 'nothing' }, 'enum'],
+    [{ id: 'abc', type: 'card' }, 'required'],
+    [{ ...TOKEN, deduplicate_token: true }, 'additionalProperties'],
+  ],
+};
+
+/** A row that is added to the table must be added here, part by part, or this does not compile. */
+const SAMPLES: { readonly [Id in OperationId]: { readonly [P in PartsOf<Id>]: Samples } } = {
+  createToken: {
+    body: {
+      good: [
+        { type: 'token', data: null },
+        { type: 'token', data: { a: [new Lexeme('1.10')] }, mask: { b: '{{ data }}' } },
+        { type: 'card', data: new Lexeme('9007199254740993'), containers: ['/'], deduplicate_token: false },
+        { type: 'token', data: 1, metadata: JSON.parse('{"__proto__":"x","constructor":"y"}') },
+        { type: 'token', data: JSON.parse('{"__proto__":{"a":1}}') },
+        { type: 'token', data: 1, metadata: { '😀': '\u{10ffff}' } },
+      ],
+      bad: [
+        [{ data: 1 }, 'required'],
+        [{ type: 'token' }, 'required'],
+        [{ type: 'nothing', data: 1 }, 'enum'],
+        [{ type: ['token'], data: 1 }, 'enum'],
+        [{ type: 'token', data: 1, id: '' }, 'minLength'],
+        [{ type: 'token', data: 1, id: 1 }, 'type'],
+        [{ type: 'token', data: 1, containers: [] }, 'minItems'],
+        [{ type: 'token', data: 1, containers: Array(21).fill('/a/') }, 'maxItems'],
+        [{ type: 'token', data: 1, containers: ['/a//b/'] }, 'pattern'],
+        [{ type: 'token', data: 1, containers: ['/a'] }, 'pattern'],
+        [{ type: 'token', data: 1, containers: { 0: '/a/', length: 1 } }, 'type'],
+        [{ type: 'token', data: 1, metadata: { a: 1 } }, 'type'],
+        [{ type: 'token', data: 1, metadata: { '': 'a' } }, 'minLength'],
+        [{ type: 'token', data: 1, metadata: { a: '\u0000' } }, 'pattern'],
+        [{ type: 'token', data: 1, metadata: { a: '\ud800' } }, 'pattern'],
+        [{ type: 'token', data: 1, metadata: new Lexeme('1.10') }, 'type'],
+        [{ type: 'token', data: 1, metadata: JSON.parse('{"__proto__":1}') }, 'type'],
+        [{ type: 'token', data: 1, deduplicate_token: 'true' }, 'type'],
+        [{ type: 'token', data: 1, search_indexes: Array(11).fill('x') }, 'maxItems'],
+        [{ type: 'token', data: 1, tenant_id: ID }, 'additionalProperties'],
+        [JSON.parse('{"type":"token","data":1,"__proto__":{}}'), 'additionalProperties'],
+        [JSON.parse('{"type":"token","data":1,"constructor":1}'), 'additionalProperties'],
+        [JSON.parse('{"__proto__":{"type":"token","data":1}}'), 'required'],
+        [new Lexeme('1.10'), 'type'],
+        [[], 'type'],
+        ['{}', 'type'],
+      ],
+    },
+    result: TOKEN_RESULT,
+  },
+  listTokens: {
+    query: {
+      good: [
+        {},
+        { id: ['a', 'b'], type: ['card'], page: 1, size: 100 },
+        { metadata: JSON.parse('{"__proto__":"a","toString":"b"}') },
+      ],
+      bad: [...PAGE_BAD, [{ id: 'a' }, 'type'], [{ type: ['nothing'] }, 'enum'], [{ metadata: { a: 1 } }, 'type']],
+    },
+    result: {
+      good: [
+        { pagination: PAGINATION, data: [] },
+        { pagination: PAGINATION, data: [TOKEN] },
+      ],
+      bad: [
+        [{ pagination: { ...PAGINATION, page_number: 0 }, data: [] }, 'minimum'],
+        [{ pagination: PAGINATION, data: [{}] }, 'required'],
+        [{ data: [] }, 'required'],
+      ],
+    },
+  },
+  getToken: { params: TOKEN_PARAMS, result: TOKEN_RESULT },
+  deleteToken: { params: TOKEN_PARAMS },
+  createApplication: {
+    body: {
+      good: [
+        { name: 'n', type: 'management' },
+        {
+          name: 'n',
+          type: 'private',
+          permissions: ['token:read'],
+          rules: [RULE],
+          can_create_expiring_applications: true,
+        },
+        { name: 'n', type: 'public', permissions: [] },
+        {
+          name: '😀'.repeat(200),
+          type: 'expiring',
+          expires_at: TIME,
+          rules: [
+            {
+              description: '',
+              priority: 2_147_483_647,
+              conditions: [{ attribute: 'id', operator: 'equals', value: 'x' }],
+              transform: 'reveal',
+              permissions: Object.keys(PERMISSIONS),
+            },
+          ],
+        },
+      ],
+      bad: [
+        [{ type: 'private' }, 'required'],
+        [{ name: '', type: 'private' }, 'minLength'],
+        [{ name: 'x'.repeat(201), type: 'private' }, 'maxLength'],
+        [{ name: 'a\u0007', type: 'private' }, 'pattern'],
+        [{ name: 'n', type: 'other' }, 'enum'],
+        [{ name: 'n', type: 'private', permissions: ['token:read', 'token:read'] }, 'uniqueItems'],
+        [{ name: 'n', type: 'private', permissions: ['token:fly'] }, 'enum'],
+        [{ name: 'n', type: 'private', permissions: [{}, {}] }, 'enum'],
+        [{ name: 'n', type: 'private', permissions: 'token:read' }, 'type'],
+        [{ name: 'n', type: 'private', rules: [{ ...RULE, priority: 0 }] }, 'minimum'],
+        [{ name: 'n', type: 'private', rules: [{ ...RULE, permissions: [] }] }, 'minItems'],
+        [{ name: 'n', type: 'private', rules: [{ ...RULE, transform: 'show' }] }, 'enum'],
+        [{ name: 'n', type: 'private', rules: [{ ...RULE, conditions: [] }] }, 'minItems'],
+        [{ name: 'n', type: 'private', rules: [new Lexeme('1.10')] }, 'type'],
+        [{ name: 'n', type: 'private', key: KEY }, 'additionalProperties'],
+      ],
+    },
+    result: APPLICATION_RESULT,
+  },
+  listApplications: {
+    query: { good: [{}, { id: [ID], size: 1 }], bad: [...PAGE_BAD, [{ id: ['x'] }, 'pattern']] },
+    result: {
+      good: [{ pagination: PAGINATION, data: [APPLICATION] }],
+      bad: [[{ pagination: PAGINATION, data: {} }, 'type']],
+    },
+  },
+  getApplicationByKey: { result: APPLICATION_RESULT },
+  getApplication: { params: ENTITY_PARAMS, result: APPLICATION_RESULT },
+  regenerateApplicationKey: { params: ENTITY_PARAMS, result: APPLICATION_RESULT },
+  deleteApplication: { params: ENTITY_PARAMS },
+  getTenant: {
+    result: {
+      good: [TENANT, { ...TENANT, settings: {}, modified_at: TIME, modified_by: ID }],
+      bad: [
+        [{ ...TENANT, settings: { deduplicate_tokens: true } }, 'enum'],
+        [{ ...TENANT, settings: { other: 'x' } }, 'additionalProperties'],
+        [{ ...TENANT, name: '' }, 'minLength'],
+      ],
+    },
+  },
+};
+
+/** As the parser gives objects: without a prototype, so that `__proto__` is a member like any other. */
+function bare(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(bare);
+  if (typeof value !== 'object' || value === null || value instanceof Lexeme) return value;
+  const copy = Object.create(null);
+  for (const [name, member] of Object.entries(value)) copy[name] = bare(member);
+  return copy;
+}
+
+function validatorOf(id: OperationId, part: Part): Validator {
+  const validator = part === 'result' ? RESULT_VALIDATORS[id] : VALIDATORS[id][part];
+  if (validator === undefined) throw new Error(`${id} has no validator for its ${part}`);
+  return validator;
+}
+
+const keywordsOf = (validator: Validator): readonly string[] => (validator.errors ?? []).map(({ keyword }) => keyword);
+
+const PARTS = Object.entries<{ readonly [P in Part]?: Samples }>(SAMPLES).flatMap(([id, parts]) =>
+  Object.entries(parts).map(([part, samples]) => ({ id: id as OperationId, part: part as Part, samples })),
+);
+
+describe.each(PARTS)('$part of $id', ({ id, part, samples }) => {
+  const validator = validatorOf(id, part);
+
+  it.each(samples.good)('accepts %j', (value) => {
+    expect(validator(bare(value)), JSON.stringify(validator.errors)).toBe(true);
+    expect(validator.errors).toBeNull();
+    expect(validator(value)).toBe(true);
+  });
+
+  it.each(samples.bad)('refuses %j by %s', (value, keyword) => {
+    expect(validator(bare(value))).toBe(false);
+    expect(keywordsOf(validator)).toContain(keyword);
+    expect(validator(value)).toBe(false);
+  });
+
+  it('leaves the value as it is', () => {
+    for (const value of samples.good) {
+      const given = bare(value);
+      validator(given);
+      expect(given).toStrictEqual(bare(value));
+    }
+  });
+});
+
+describe('the generated tables', () => {
+  it('have a validator for each schema of the contract, and no other', () => {
+    const rows: readonly [string, Operation][] = Object.entries<Operation>(OPERATIONS);
+    const expected = rows.map(([id, row]) => [
+      id,
+      ['params', 'query', 'body'].filter((part) => Object.hasOwn(row, part)),
+    ]);
+    expect(Object.entries(VALIDATORS).map(([id, parts]) => [id, Object.keys(parts)])).toEqual(expected);
+    expect(Object.keys(RESULT_VALIDATORS)).toEqual(rows.filter(([, row]) => row.result).map(([id]) => id));
+  });
+
+  it('have no member that an outside string finds by accident', () => {
+    expect(Reflect.get(VALIDATORS, 'constructor')).toBeUndefined();
+    expect(Reflect.get(VALIDATORS.createToken, 'constructor')).toBeUndefined();
+    expect(Reflect.get(RESULT_VALIDATORS, 'toString')).toBeUndefined();
+  });
+});
+
+describe('errors', () => {
+  const create = validatorOf('createToken', 'body');
+
+  it('name the member, and quote no value', () => {
+    expect(create(bare({ type: 'token', data: 1, metadata: { 'a/b~c': 4242424242424242 } }))).toBe(false);
+    expect(create.errors).toEqual([
+      {
+        instancePath: '/metadata/a~1b~0c',
+        keyword: 'type',
+        params: { type: 'string' },
+        schemaPath: expect.any(String),
+      },
+    ]);
+    expect(JSON.stringify(create.errors)).not.toContain('4242');
+  });
+
+  it('are all found at once, and of all rows of an array', () => {
+    expect(create(bare({ id: 1, containers: ['/a/', 'b', '/c'] }))).toBe(false);
+    expect(create.errors?.map(({ instancePath }) => instancePath).sort()).toEqual([
+      '',
+      '',
+      '/containers/1',
+      '/containers/2',
+      '/id',
+    ]);
+  });
+
+  it('are a hundred at most, found in time that grows with the body only', () => {
+    const application = validatorOf('createApplication', 'body');
+    const many = Array.from({ length: 500_000 }, (_, index) => index);
+    const started = performance.now();
+    expect(application(bare({ name: 'n', type: 'private', permissions: many }))).toBe(false);
+    expect(application.errors).toHaveLength(100);
+    expect(create({ type: 'token', data: 1, ...Object.fromEntries(many.map((index) => [`x${index}`, 1])) })).toBe(
+      false,
+    );
+    expect(create.errors).toHaveLength(100);
+    // Comparing each with each takes minutes.
+    expect(performance.now() - started).toBeLessThan(10_000);
+  });
+});
+
+describe('any JSON at all', () => {
+  const nested = fc.jsonValue().map(bare);
+
+  it.each(PARTS)('is answered, never thrown at, by $part of $id', ({ id, part, samples }) => {
+    const validator = validatorOf(id, part);
+    const names = [...new Set(samples.good.flatMap((value) => Object.keys(Object(value)))), '__proto__', 'constructor'];
+    const objects = fc.dictionary(fc.constantFrom(...names), nested, { noNullPrototype: false }).map(bare);
+    fc.assert(
+      fc.property(fc.oneof(nested, objects), (value) => {
+        const accepted = validator(value);
+        expect(accepted).toBe(validator.errors === null);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('the problem body', () => {
+  const PROBLEM = { type: 'urn:token-vault:problem:x_y', title: 't', status: 400, detail: 'd', instance: 'i' };
+
+  it.each([PROBLEM, { ...PROBLEM, errors: { 'rules.0.container': ['m'] } }])('accepts %j', (value) => {
+    expect(PROBLEM_VALIDATOR(bare(value))).toBe(true);
+  });
+
+  it.each([
+    [{ ...PROBLEM, status: 200 }, 'minimum'],
+    [{ ...PROBLEM, type: 'about:blank' }, 'pattern'],
+    [{ ...PROBLEM, stack: '' }, 'additionalProperties'],
+    [{ ...PROBLEM, errors: { a: 'm' } }, 'type'],
+    [{ title: 't' }, 'required'],
+  ] as const)('refuses %j by %s', (value, keyword) => {
+    expect(PROBLEM_VALIDATOR(bare(value))).toBe(false);
+    expect(keywordsOf(PROBLEM_VALIDATOR)).toContain(keyword);
+  });
+
+  it.each(PROBLEM_BODY.required)('needs %s', (name) => {
+    const { [name]: _left, ...others } = PROBLEM;
+    expect(PROBLEM_VALIDATOR(bare(others))).toBe(false);
+    expect(PROBLEM_VALIDATOR.errors?.map(({ params }) => params)).toEqual([{ missingProperty: name }]);
+  });
+});

@@ -1,0 +1,71 @@
+import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { PERMISSIONS } from '../../src/contract/permissions.ts';
+import { PROBLEMS } from '../../src/contract/problems.ts';
+import { TOKEN_TYPES, type TokenTypeRow } from '../../src/contract/token-types.ts';
+import { FILTERS } from '../../src/core/expressions/filters.ts';
+
+type Row = readonly string[];
+
+function table(head: Row, rows: readonly Row[]): string {
+  const line = (cells: Row) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+const code = (text: string) => `\`${text}\``;
+const codes = (texts: readonly string[]) => texts.map(code).join(', ');
+
+/** The README's tables, made from the registries that the product runs on: by the name in their markers. */
+export const REFERENCE_TABLES: Readonly<Record<string, () => string>> = {
+  operations: () =>
+    table(
+      ['operation', 'request', 'permission', 'success', 'command'],
+      Object.values(OPERATIONS).map((row: Operation) => [
+        row.summary,
+        code(`${row.method} ${row.path}`),
+        code(row.permission),
+        String(row.status),
+        code(['vault', ...row.cli.command, ...(row.cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ')),
+      ]),
+    ),
+  permissions: () =>
+    table(
+      ['permission', 'application types', 'allows'],
+      Object.entries(PERMISSIONS).map(([name, row]) => [code(name), row.types.join(', '), row.allows]),
+    ),
+  problems: () =>
+    table(
+      ['status', 'code', 'meaning'],
+      Object.entries(PROBLEMS)
+        .sort(([, a], [, b]) => a.status - b.status)
+        .map(([name, row]) => [String(row.status), code(name), row.detail]),
+    ),
+  'exit-codes': () =>
+    table(
+      ['exit code', 'meaning'],
+      Object.entries(EXIT_CODES).map(([exit, meaning]) => [exit, meaning]),
+    ),
+  'token-types': () =>
+    table(
+      ['type', '`data` is', 'container', 'mask', 'search indexes'],
+      Object.entries(TOKEN_TYPES).map(([name, row]: [string, TokenTypeRow]) => [
+        code(name),
+        row.summary,
+        code(row.container),
+        row.mask === undefined ? 'none' : code(typeof row.mask === 'string' ? row.mask : JSON.stringify(row.mask)),
+        row.search_indexes ? codes(row.search_indexes) : 'none',
+      ]),
+    ),
+  filters: () => codes(Object.keys(FILTERS)),
+};
+
+const MARKED = /<!-- table: ([a-z-]+) -->\n.*?<!-- end -->/gs;
+
+/** The text with every marked table written anew. */
+export function withReferenceTables(text: string): string {
+  return text.replace(MARKED, (_marked, name: string) => {
+    const make = REFERENCE_TABLES[name];
+    if (!make) throw new Error(`no such table: ${name}`);
+    return `<!-- table: ${name} -->\n${make()}\n<!-- end -->`;
+  });
+}

@@ -1,0 +1,261 @@
+import fc from 'fast-check';
+import { describe, expect, test, vi } from 'vitest';
+import { Problem } from '../../src/core/problem.ts';
+import { startDaemon } from '../../src/http/daemon.ts';
+import { daemonOptions, echoClient, flawsOfProblem, KEY, raw, sleep } from './http-fixture.ts';
+import { AUTH, faultCode, pool, start } from './http-harness.ts';
+
+describe('a call', () => {
+  test('is what the request said', async () => {
+    const { client, daemon } = await start();
+    const reply = await pool(daemon).request({
+      method: 'POST',
+      path: '/tokens/?b=1&a=x+y%20z&b=%C3%A9&c&=d&&metadata.a%3Db=%26',
+      headers: {
+        ...AUTH,
+        'content-type': 'application/json; charset=utf-8',
+        'svc-trace-id': 'trace 1',
+        'x-unknown': '?',
+      },
+      body: '{"data":1.10}',
+    });
+    expect(reply.statusCode).toBe(200);
+    expect(client.calls).toEqual([
+      {
+        operation: 'createToken',
+        apiKey: KEY,
+        mediaType: 'application/json; charset=utf-8',
+        params: {},
+        query: [
+          ['b', '1'],
+          ['a', 'x y z'],
+          ['b', 'é'],
+          ['c', ''],
+          ['', 'd'],
+          ['metadata.a=b', '&'],
+        ],
+        bodyText: '{"data":1.10}',
+        bodyFault: undefined,
+        traceId: 'trace 1',
+      },
+    ]);
+    await reply.body.dump();
+  });
+
+  test('has any id as its parameter that can be encoded', async () => {
+    const { client, daemon } = await start({ limits: { ...daemonOptions().limits, url: 4000, headers: 8000 } });
+    const connection = pool(daemon, { connections: 1 });
+    const id = fc.oneof(
+      fc.string({ minLength: 1, maxLength: 60 }),
+      fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),
+    );
+    const separators = fc.constantFrom('%', '%25', '%2F', '/', '?', '#', ';', '+', '.', '..', '%252F', '\0');
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.oneof(id, separators), { minLength: 1, maxLength: 4 }), async (parts) => {
+        const text = parts.join('');
+        fc.pre(!/\p{Surrogate}/u.test(text));
+        const { statusCode, body } = await connection.request({
+          method: 'GET',
+          path: `/tokens/${encodeURIComponent(text)}`,
+          headers: AUTH,
+        });
+        await body.dump();
+        expect(statusCode).toBe(200);
+        expect(client.calls.at(-1)?.params).toEqual({ id: text });
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('of GET may bring a body, and of POST none', async () => {
+    const { client, port, get } = await start();
+    await raw(port, `${get('/tokens', `SVC-API-KEY: ${KEY}\r\nContent-Length: 2\r\n`)}{}`);
+    await raw(port, get('/applications').replace('GET', 'POST'));
+    await raw(port, `${get('/applications', `SVC-API-KEY: ${KEY}\r\nTransfer-Encoding: chunked\r\n`)}0\r\n\r\n`);
+    expect(client.calls.map(({ bodyText }) => bodyText)).toEqual(['{}', undefined, undefined]);
+  });
+
+  test('keeps a header family of another name', async () => {
+    const { client, port, get } = await start({ headerPrefix: 'Acme' });
+    const [response] = (await raw(port, get('/tokens', `ACME-API-KEY: ${KEY}\r\nacme-trace-id: 7\r\n`))).responses;
+    expect(response?.headers.get('acme-trace-id')).toBe('7');
+    expect(client.calls[0]).toMatchObject({ apiKey: KEY, traceId: '7' });
+  });
+});
+
+describe('a response', () => {
+  test('carries the headers of every response, and no others', async () => {
+    const { port, get } = await start();
+    const [response] = (await raw(port, get('/tokens'))).responses;
+    expect([...(response?.headers.keys() ?? [])].sort()).toEqual([
+      'cache-control',
+      'connection',
+      'content-length',
+      'content-type',
+      'date',
+      'keep-alive',
+      'svc-trace-id',
+      'x-content-type-options',
+    ]);
+    expect(response?.headers.get('content-type')).toBe('application/json');
+    expect(response?.headers.get('keep-alive')).toBe('timeout=65');
+  });
+
+  test('of a deletion has neither body nor content type', async () => {
+    const { port, get } = await start();
+    const [response] = (await raw(port, get('/tokens/a').replace('GET', 'DELETE'))).responses;
+    expect(response?.status).toBe(204);
+    expect(response?.headers.has('content-type')).toBe(false);
+    expect(response?.headers.has('content-length')).toBe(false);
+    expect(response?.headers.get('svc-trace-id')).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  test.each([
+    ['taken', 'a'.repeat(200), true],
+    ['too long', 'a'.repeat(201), false],
+    ['empty', '', false],
+    ['not printable', 'a\x80', false],
+    ['with a tab', 'a\tb', false],
+  ])('has a trace id: %s', async (_name, sent, taken) => {
+    const { port, get } = await start();
+    const headers = `SVC-TRACE-ID: ${sent}\r\n`;
+    const traces = [];
+    for (const path of ['/nowhere', '/tokens', '/livez']) {
+      const [response] = (await raw(port, get(path, headers))).responses;
+      if (path !== '/livez')
+        expect(flawsOfProblem(response, path === '/tokens' ? 'unauthenticated' : 'route_not_found')).toEqual([]);
+      traces.push(response?.headers.get('svc-trace-id') ?? '');
+    }
+    expect(traces.every((trace) => (trace === sent) === taken)).toBe(true);
+    expect(new Set(traces).size).toBe(taken ? 1 : 3);
+  });
+
+  test('to a client that fails is a constant 500, and stderr gets its kind only', async () => {
+    const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const { port, get } = await start();
+    const [response] = (await raw(port, get('/tokens', 'SVC-API-KEY: crash\r\n'))).responses;
+    expect(flawsOfProblem(response, 'internal_error')).toEqual([]);
+    expect(stderr.mock.calls).toHaveLength(1);
+    expect(JSON.parse(String(stderr.mock.calls[0]?.[0]))).toMatchObject({ level: 'error', error: 'TypeError' });
+    expect(String(stderr.mock.calls[0]?.[0])).not.toContain('secret');
+  });
+
+  test('reaches a client that sends far too much', async () => {
+    const { daemon } = await start({ timeouts: { linger: 300 } });
+    const body = Buffer.alloc(8 * 1024 * 1024, 'x');
+    for (let i = 0; i < 10; i += 1) {
+      const { statusCode, body: answer } = await pool(daemon).request({
+        method: 'POST',
+        path: '/tokens',
+        headers: AUTH,
+        body,
+      });
+      await answer.dump();
+      expect(statusCode).toBe(413);
+    }
+  });
+});
+
+describe('probes', () => {
+  test('need no key', async () => {
+    const { client, port, get } = await start();
+    const bodies = [];
+    for (const path of ['/livez', '/readyz', '/readyz/?verbose'])
+      bodies.push((await raw(port, get(path, ''))).responses[0]?.body);
+    expect(bodies).toEqual(['{"status":"live","version":"0.0.0"}', '{"status":"ready"}', '{"status":"ready"}']);
+    expect(client.calls).toEqual([]);
+  });
+
+  test('tell that the vault is not ready', async () => {
+    const failures = [
+      new Problem('vault_moved', { retryAfter: 7 }),
+      new Problem('integrity_failure'),
+      new Error('a secret'),
+    ];
+    const { port, get } = await start({ ready: () => Promise.reject(failures.shift()) });
+    const responses = [];
+    for (let i = 0; i < 3; i += 1) responses.push((await raw(port, get('/readyz', ''))).responses[0]);
+    expect(flawsOfProblem(responses[0], 'vault_moved')).toEqual([]);
+    expect(responses[0]?.headers.get('retry-after')).toBe('7');
+    expect(flawsOfProblem(responses[1], 'vault_busy')).toEqual([]);
+    expect(flawsOfProblem(responses[2], 'vault_busy')).toEqual([]);
+    expect((await raw(port, get('/livez', ''))).responses[0]?.status).toBe(200);
+  });
+});
+
+describe('hosts', () => {
+  test.each([
+    ['127.0.0.1', 200],
+    ['localhost', 200],
+    ['LocalHost', 200],
+    ['[::1]', 200],
+    ['vault.test', 200],
+    ['vault.test.', 421],
+    ['localhost.evil.test', 421],
+    ['127.0.0.1@evil.test', 421],
+    ['', 421],
+  ])('%s → %i', async (host, status) => {
+    const { port, get } = await start({ hostNames: ['Vault.test'] });
+    const asked = get('/livez', '').replace(`localhost:${port}`, `${host}:${port}`);
+    expect((await raw(port, asked)).responses[0]?.status).toBe(status);
+  });
+
+  test('an address that is not loopback needs a word for it', async () => {
+    expect(await startDaemon(echoClient(), daemonOptions({ host: '0.0.0.0' })).catch(faultCode)).toBe('usage');
+    const { port, get } = await start({ host: '0.0.0.0', allowInsecureHost: true });
+    expect((await raw(port, get('/livez', ''))).responses[0]?.status).toBe(200);
+    const foreign = get('/livez', '').replace('localhost', '0.0.0.0');
+    expect((await raw(port, foreign)).responses[0]?.status).toBe(421);
+  });
+});
+
+test('20 failed authentications a second, then 429 for the peer, and after a second it may again', async () => {
+  const { client, port, get } = await start();
+  const wrong = get('/tokens', 'SVC-API-KEY: wrong\r\n');
+  const { responses } = await raw(port, Array(25).fill(wrong), { expect: 25, pause: 1 });
+  expect(responses.map(({ status }) => status)).toEqual([...Array(20).fill(401), ...Array(5).fill(429)]);
+  expect(flawsOfProblem(responses[24], 'too_many_requests')).toEqual([]);
+  expect(client.calls).toHaveLength(20);
+  expect((await raw(port, get('/tokens'))).responses[0]?.status).toBe(429);
+  expect((await raw(port, get('/livez'))).responses[0]?.status).toBe(200);
+  await sleep(1_050);
+  expect((await raw(port, get('/tokens'))).responses[0]?.status).toBe(200);
+});
+
+test('the log has one line a request, of allowed members only', async () => {
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const { port, get } = await start({ log: true });
+  const trace = `SVC-API-KEY: ${KEY}\r\nSVC-TRACE-ID: t1\r\n`;
+  await raw(port, get('/tokens/a-secret-id?type=a-secret-type', trace));
+  await raw(port, get('/a-secret-path', trace));
+  await raw(port, 'A SECRET LINE\r\n\r\n');
+  await raw(port, get('/readyz', trace));
+  const lines = stderr.mock.calls.map(([text]) => String(text));
+  expect(lines.every((line) => line.endsWith('}\n'))).toBe(true);
+  expect(lines.join('')).not.toMatch(/secret|good/i);
+  const entries = lines.map((line) => JSON.parse(line));
+  expect(entries.map(({ status, method, route }) => [status, method, route])).toEqual([
+    [200, 'GET', '/tokens/{id}'],
+    [404, 'GET', undefined],
+    [400, undefined, undefined],
+    [200, 'GET', '/readyz'],
+  ]);
+  expect(Object.keys(entries[0])).toEqual(['time', 'level', 'trace_id', 'method', 'route', 'status', 'ms']);
+  expect(entries[0].trace_id).toBe('t1');
+});
+
+test('one connection is used for many requests', async () => {
+  const { client, daemon } = await start();
+  const connection = pool(daemon, { connections: 1 });
+  let connects = 0;
+  connection.on('connect', () => {
+    connects += 1;
+  });
+  for (let i = 0; i < 100; i += 1) {
+    const path = i % 3 === 0 ? '/nowhere' : '/tokens';
+    const { body } = await connection.request({ method: 'GET', path, headers: AUTH });
+    await body.dump();
+  }
+  expect(connects).toBe(1);
+  expect(client.calls).toHaveLength(66);
+});

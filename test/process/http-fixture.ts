@@ -1,0 +1,192 @@
+import { connect, type Socket } from 'node:net';
+import type { Call, Client, Reply } from '../../src/contract/call.ts';
+import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
+import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
+import { Problem } from '../../src/core/problem.ts';
+import { problemReply } from '../../src/core/problem-reply.ts';
+import type { DaemonOptions } from '../../src/http/daemon.ts';
+
+export const KEY = 'good';
+
+/** A client that answers with the call itself: what the transport made of the request is what the test sees. */
+export interface EchoClient extends Client {
+  readonly calls: Call[];
+  /** While set, calls wait for it before they answer. */
+  gate: Promise<void> | undefined;
+}
+
+export function echoClient(): EchoClient {
+  const client: EchoClient = {
+    calls: [],
+    gate: undefined,
+    async call(call) {
+      client.calls.push(call);
+      await client.gate;
+      return answerTo(call);
+    },
+    close: async () => undefined,
+  };
+  return client;
+}
+
+/** The dispatcher's order: 401, then 415, then 413 and 400. */
+function answerTo(call: Call): Reply {
+  const traceId = call.traceId ?? '';
+  if (call.apiKey === 'crash') throw new TypeError('a secret in a message');
+  if (call.apiKey !== KEY) return problemReply(new Problem('unauthenticated'), traceId);
+  if (call.mediaType === 'application/octet-stream')
+    return problemReply(new Problem('unsupported_media_type'), traceId);
+  if (call.bodyFault === 'too_large') return problemReply(new Problem('body_too_large'), traceId);
+  if (call.bodyFault === 'not_utf8') return problemReply(new Problem('malformed_json'), traceId);
+  if (call.operation.startsWith('delete')) return { status: 204, traceId };
+  return { status: 200, bodyText: JSON.stringify(call), traceId };
+}
+
+export function daemonOptions(changes: Partial<DaemonOptions> = {}): DaemonOptions {
+  return {
+    host: '127.0.0.1',
+    port: 0,
+    headerPrefix: 'SVC',
+    limits: { ...DEFAULT_LIMITS, body: 1000, url: 500, headers: 2000 },
+    ready: async () => undefined,
+    log: false,
+    version: '0.0.0',
+    ...changes,
+  };
+}
+
+export interface RawResponse {
+  readonly status: number;
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: string;
+}
+
+export interface RawOutcome {
+  readonly responses: readonly RawResponse[];
+  /** The daemon closed the connection. */
+  readonly closed: boolean;
+  readonly ms: number;
+}
+
+export interface RawOptions {
+  /** Close the sending side after the last bytes. */
+  readonly halfClose?: boolean;
+  /** Destroy the connection this long after the last bytes, in milliseconds, without waiting for anything. */
+  readonly abortAfter?: number;
+  /** How many final responses to wait for; default 1. */
+  readonly expect?: number;
+  /** Keep reading until the daemon closes. */
+  readonly untilClosed?: boolean;
+  /** The responses have no body although they announce one. */
+  readonly head?: boolean;
+  readonly pause?: number;
+}
+
+/** Writes bytes, one piece after the other, and reads what comes back: no client library between the test and the wire. */
+export async function raw(
+  target: number | string,
+  pieces: string | Buffer | readonly (string | Buffer)[],
+  options: RawOptions = {},
+): Promise<RawOutcome> {
+  const start = performance.now();
+  const socket = typeof target === 'number' ? connect({ port: target, host: '127.0.0.1' }) : connect({ path: target });
+  let received = '';
+  let closed = false;
+  const done = new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, 5_000);
+    function check(): void {
+      if (!closed && (options.untilClosed || finals(received, options.head).length < (options.expect ?? 1))) return;
+      clearTimeout(timer);
+      resolve();
+    }
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1');
+      check();
+    });
+    // A reset is a way of closing, too.
+    socket.on('error', () => undefined);
+    socket.on('end', () => {
+      closed = true;
+      check();
+    });
+    socket.on('close', () => {
+      closed = true;
+      check();
+    });
+  });
+  await send(socket, pieces, options.pause ?? 15);
+  if (options.halfClose) socket.end();
+  if (options.abortAfter !== undefined) {
+    await sleep(options.abortAfter);
+    socket.resetAndDestroy();
+  }
+  await done;
+  const outcome = { responses: finals(received, options.head), closed, ms: performance.now() - start };
+  socket.destroy();
+  return outcome;
+}
+
+async function send(
+  socket: Socket,
+  pieces: string | Buffer | readonly (string | Buffer)[],
+  pause: number,
+): Promise<void> {
+  const list = typeof pieces === 'string' || Buffer.isBuffer(pieces) ? [pieces] : pieces;
+  for (const [i, piece] of list.entries()) {
+    if (i > 0) await sleep(pause);
+    if (socket.destroyed) return;
+    socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece);
+  }
+}
+
+/** The final responses in a byte stream; a 100 Continue is passed over. */
+function finals(text: string, head = false): RawResponse[] {
+  const found: RawResponse[] = [];
+  let rest = text;
+  for (;;) {
+    const end = rest.indexOf('\r\n\r\n');
+    if (end === -1) return found;
+    const [line = '', ...fields] = rest.slice(0, end).split('\r\n');
+    const match = /^HTTP\/1\.1 (\d{3}) /.exec(line);
+    if (match === null) throw new Error(`not a status line: ${line}`);
+    const headers = new Map<string, string>();
+    for (const field of fields) {
+      const colon = field.indexOf(':');
+      const name = field.slice(0, colon).toLowerCase();
+      if (headers.has(name)) throw new Error(`header twice: ${name}`);
+      headers.set(name, field.slice(colon + 1).trim());
+    }
+    rest = rest.slice(end + 4);
+    const status = Number(match[1]);
+    if (status === 100) continue;
+    const length = head || status === 204 ? 0 : Number(headers.get('content-length'));
+    if (rest.length < length) return found;
+    found.push({ status, headers, body: rest.slice(0, length) });
+    rest = rest.slice(length);
+  }
+}
+
+/** What is not right about an error response; empty when everything is. */
+export function flawsOfProblem(response: RawResponse | undefined, code: ProblemCode): readonly string[] {
+  if (response === undefined) return ['no response'];
+  const { title, status } = PROBLEMS[code];
+  const flaws: string[] = [];
+  const expected = { type: PROBLEM_TYPE_PREFIX + code, title, status };
+  if (response.status !== status) flaws.push(`status ${response.status}`);
+  if (response.headers.get('content-type') !== 'application/problem+json') flaws.push('content-type');
+  if (Number(response.headers.get('content-length')) !== response.body.length) flaws.push('content-length');
+  if (response.headers.get('cache-control') !== 'no-store') flaws.push('cache-control');
+  if (response.headers.get('x-content-type-options') !== 'nosniff') flaws.push('x-content-type-options');
+  if ((status === 429 || status === 503) !== response.headers.has('retry-after')) flaws.push('retry-after');
+  const body: unknown = JSON.parse(response.body);
+  if (typeof body !== 'object' || body === null) return [...flaws, 'body'];
+  const members = new Map(Object.entries(body));
+  for (const [name, value] of Object.entries(expected)) if (members.get(name) !== value) flaws.push(`member ${name}`);
+  if (typeof members.get('detail') !== 'string') flaws.push('member detail');
+  if (members.get('instance') !== response.headers.get('svc-trace-id')) flaws.push('member instance');
+  return flaws;
+}
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

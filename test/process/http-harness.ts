@@ -1,0 +1,33 @@
+import { Pool } from 'undici';
+import { afterEach, vi } from 'vitest';
+import { Fault } from '../../src/core/fault.ts';
+import { type Daemon, type DaemonOptions, startDaemon } from '../../src/http/daemon.ts';
+import { daemonOptions, echoClient, KEY } from './http-fixture.ts';
+
+/** What is taken down after each test, last first. */
+export const undo: (() => unknown)[] = [];
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const step of undo.splice(0).reverse()) await step();
+});
+
+export async function start(changes: Partial<DaemonOptions> = {}) {
+  const client = echoClient();
+  const daemon = await startDaemon(client, daemonOptions(changes));
+  undo.push(() => daemon.stop());
+  const port = daemon.port ?? 0;
+  const get = (path: string, headers = `SVC-API-KEY: ${KEY}\r\n`) =>
+    `GET ${path} HTTP/1.1\r\nHost: localhost:${port}\r\n${headers}\r\n`;
+  return { client, daemon, port, get };
+}
+
+export function pool(daemon: Daemon, options: Pool.Options = {}): Pool {
+  const made = new Pool(daemon.url, options);
+  undo.push(() => made.close());
+  return made;
+}
+
+export const faultCode = (error: unknown) => (error instanceof Fault ? error.code : error);
+
+export const AUTH = { 'svc-api-key': KEY };

@@ -1,0 +1,158 @@
+import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Agent } from 'undici';
+import { describe, expect, test } from 'vitest';
+import { startDaemon } from '../../src/http/daemon.ts';
+import { CERT, CERT_KEY } from './http-certificate.ts';
+import { daemonOptions, type EchoClient, echoClient, flawsOfProblem, raw, sleep } from './http-fixture.ts';
+import { AUTH, faultCode, pool, start, undo } from './http-harness.ts';
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-http-'));
+  undo.push(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Makes calls wait until the returned function is called. */
+function shut(client: EchoClient): () => void {
+  let open: () => void = () => undefined;
+  client.gate = new Promise((resolve) => {
+    open = resolve;
+  });
+  return open;
+}
+
+describe('stop', () => {
+  test('lets requests under way finish, refuses others, closes what is idle', async () => {
+    const { client, daemon, port, get } = await start();
+    const open = shut(client);
+    const busy = raw(port, get('/tokens/busy'), { untilClosed: true });
+    // Two requests on one connection: the second arrives while the daemon is stopping.
+    const late = raw(port, [get('/tokens/early'), get('/tokens/late')], { expect: 2, pause: 200, untilClosed: true });
+    const idle = raw(port, [], { untilClosed: true });
+    const kept = raw(port, get('/livez'), { untilClosed: true });
+    await sleep(100);
+    expect(client.calls.flatMap(({ params }) => Object.values(params))).toEqual(['busy', 'early']);
+    const begin = performance.now();
+    const stopped = daemon.stop();
+    expect(daemon.stop()).toBe(stopped);
+    expect((await idle).closed).toBe(true);
+    expect((await kept).closed).toBe(true);
+    expect(performance.now() - begin).toBeLessThan(150);
+    await expect(raw(port, get('/livez')).then(({ responses }) => responses)).resolves.toEqual([]);
+    await sleep(200);
+    open();
+    const [first] = (await busy).responses;
+    expect(first?.status).toBe(200);
+    expect(first?.headers.get('connection')).toBe('close');
+    const answers = (await late).responses;
+    expect(answers[0]?.status).toBe(200);
+    await stopped;
+    expect(performance.now() - begin).toBeLessThan(2_000);
+    expect(client.calls.flatMap(({ params }) => Object.values(params))).toEqual(['busy', 'early']);
+  });
+
+  test('refuses what arrives on an open connection, and is still alive', async () => {
+    const { daemon, port, get } = await start();
+    const head = 'POST /tokens HTTP/1.1\r\n';
+    const rest = (path: string) => get(path, '').slice(get(path, '').indexOf('\r\n') + 2);
+    const partial = [head, rest('/tokens')];
+    const refused = raw(port, partial, { pause: 200, untilClosed: true });
+    const alive = raw(port, ['GET /livez HTTP/1.1\r\n', rest('/livez')], { pause: 200, untilClosed: true });
+    const unready = raw(port, ['GET /readyz HTTP/1.1\r\n', rest('/readyz')], { pause: 200, untilClosed: true });
+    await sleep(50);
+    const stopped = daemon.stop();
+    expect(flawsOfProblem((await refused).responses[0], 'vault_stopping')).toEqual([]);
+    expect(flawsOfProblem((await unready).responses[0], 'vault_stopping')).toEqual([]);
+    expect((await alive).responses.map(({ status }) => status)).toEqual([200]);
+    await stopped;
+  });
+
+  test('cuts what does not finish in time', async () => {
+    const { client, daemon, port, get } = await start({ timeouts: { stop: 200 } });
+    client.gate = new Promise(() => undefined);
+    const busy = raw(port, get('/tokens/busy'), { untilClosed: true });
+    await sleep(50);
+    const begin = performance.now();
+    await daemon.stop();
+    expect(performance.now() - begin).toBeLessThan(1_000);
+    expect((await busy).responses).toEqual([]);
+  });
+});
+
+describe('a Unix socket', () => {
+  test('is private, answers, and is removed', async () => {
+    const path = join(temporaryFolder(), 'v.sock');
+    const umask = process.umask();
+    const { client, daemon } = await start({ socket: path });
+    expect(process.umask()).toBe(umask);
+    expect(daemon.url).toBe(`unix:${path}`);
+    expect(daemon.port).toBeUndefined();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const agent = new Agent({ connect: { socketPath: path } });
+    undo.push(() => agent.close());
+    const { statusCode, body } = await agent.request({
+      origin: 'http://localhost',
+      method: 'GET',
+      path: '/tokens',
+      headers: AUTH,
+    });
+    await body.dump();
+    expect(statusCode).toBe(200);
+    expect(client.calls).toHaveLength(1);
+    const foreign = await raw(path, 'GET /tokens HTTP/1.1\r\nHost: evil.test:80\r\n\r\n');
+    expect(flawsOfProblem(foreign.responses[0], 'wrong_host')).toEqual([]);
+    await agent.close();
+    undo.pop();
+    await daemon.stop();
+    expect(existsSync(path)).toBe(false);
+  });
+
+  test('of a dead daemon is taken over; a live one, or a file, is not', async () => {
+    const path = join(temporaryFolder(), 'v.sock');
+    await leaveSocket(path);
+    expect(existsSync(path)).toBe(true);
+    const { client } = await start({ socket: path });
+    expect(await startDaemon(client, daemonOptions({ socket: path })).catch(faultCode)).toBe('address_in_use');
+    expect((await raw(path, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')).responses[0]?.status).toBe(200);
+    const file = join(temporaryFolder(), 'notes.txt');
+    writeFileSync(file, 'mine');
+    expect(await startDaemon(client, daemonOptions({ socket: file })).catch(faultCode)).toBe('address_in_use');
+    expect(existsSync(file)).toBe(true);
+  });
+});
+
+/** A socket's file without a process that listens on it: the file is kept out of the way while its server closes. */
+async function leaveSocket(path: string): Promise<void> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  renameSync(path, `${path}.kept`);
+  await new Promise((resolve) => server.close(resolve));
+  renameSync(`${path}.kept`, path);
+  chmodSync(path, 0o600);
+}
+
+test('a port in use is a fault', async () => {
+  const { client, port } = await start();
+  const error = await startDaemon(client, daemonOptions({ port })).catch((thrown: unknown) => thrown);
+  expect(faultCode(error)).toBe('address_in_use');
+  expect(error instanceof Error && error.message).toBe(`port ${port} on 127.0.0.1 is in use`);
+});
+
+test('a header prefix that cannot stand in a header is a fault', async () => {
+  expect(await startDaemon(echoClient(), daemonOptions({ headerPrefix: 'A:B' })).catch(faultCode)).toBe('usage');
+});
+
+test('TLS', async () => {
+  const { daemon } = await start({ tls: { cert: CERT, key: CERT_KEY } });
+  expect(daemon.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+  const { statusCode, body } = await pool(daemon, { connect: { ca: CERT } }).request({
+    method: 'GET',
+    path: '/tokens',
+    headers: AUTH,
+  });
+  await body.dump();
+  expect(statusCode).toBe(200);
+});

@@ -1,0 +1,36 @@
+const PATTERNS = {
+  key: /key_[1-9A-HJ-NP-Za-km-z]{32}/g,
+  uuid: /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g,
+  fingerprint: /\b[1-9A-HJ-NP-Za-km-z]{42,44}\b/g,
+} as const;
+
+const TIME = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})/g;
+const HOUR_MS = 3_600_000;
+
+/** Replaces in the output of one run what differs from run to run. It remembers what it has seen. */
+export function createNormaliser(folder: string): {
+  normalise(text: string, variables: ReadonlyMap<string, string>): string;
+} {
+  const numbers = new Map<string, string>();
+  const counts: Record<string, number> = {};
+  const numbered = (kind: string, value: string): string => {
+    if (!numbers.has(value)) {
+      counts[kind] = (counts[kind] ?? 0) + 1;
+      numbers.set(value, `<${kind}:${counts[kind]}>`);
+    }
+    return numbers.get(value) ?? '';
+  };
+  return {
+    normalise(text, variables) {
+      let normal = text.replaceAll(folder, '<folder>');
+      for (const [name, value] of variables) {
+        // A short value could stand anywhere.
+        if (value.length >= 16) normal = normal.replaceAll(value, `<${name}>`);
+      }
+      for (const [kind, pattern] of Object.entries(PATTERNS)) {
+        normal = normal.replace(pattern, (value) => numbered(kind, value));
+      }
+      return normal.replace(TIME, (time) => (Math.abs(Date.parse(time) - Date.now()) < HOUR_MS ? '<time>' : time));
+    },
+  };
+}

@@ -1,0 +1,122 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { createNormaliser } from './normalise.ts';
+import type { Script, StepOutput } from './script.ts';
+import { splitWords } from './split-words.ts';
+
+export type DoorName = 'direct' | 'daemon';
+
+const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+
+/** What a process ended with. */
+export interface Ran {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number;
+}
+
+/** The caller's environment without what would change a vault's behaviour. */
+export function cleanEnvironment(own: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:VAULT_|NO_COLOR$|NODE_OPTIONS$)/.test(name));
+  return { ...Object.fromEntries(inherited), ...own };
+}
+
+/** Runs `vault` in a folder with these variables and this standard input, to its end. */
+export async function runVault(
+  words: readonly string[],
+  options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>>; readonly stdin?: string },
+): Promise<Ran> {
+  const { stdout, stderr, exitCode } = await execa(process.execPath, [VAULT, ...words], {
+    cwd: options.cwd,
+    env: cleanEnvironment(options.env),
+    extendEnv: false,
+    input: options.stdin ?? '',
+    reject: false,
+    stripFinalNewline: false,
+  });
+  return { stdout, stderr, exitCode: exitCode ?? -1 };
+}
+
+/** A daemon in a process of its own, on a free port, that has said that it is ready. */
+export async function startServe(
+  cwd: string,
+  words: readonly string[],
+): Promise<{ readonly ready: Readonly<Record<string, unknown>>; stop(): Promise<number> }> {
+  const readyFile = path.join(cwd, 'ready.json');
+  const child = spawn(process.execPath, [VAULT, 'serve', '--port', '0', '--ready-file', readyFile, ...words], {
+    cwd,
+    env: cleanEnvironment(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const ended = new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? -1)));
+  while (!existsSync(readyFile)) {
+    if (child.exitCode !== null) throw new Error(`vault serve ended with ${child.exitCode}: ${stderr}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return {
+    ready: JSON.parse(readFileSync(readyFile, 'utf8')),
+    stop() {
+      child.kill('SIGTERM');
+      return ended;
+    },
+  };
+}
+
+/** Runs a script on a fresh vault and answers what each step printed, made the same for every run. */
+export async function runScript(script: Script, door: DoorName): Promise<readonly StepOutput[]> {
+  const cwd = mkdtempSync(path.join(tmpdir(), 'vault-script-'));
+  for (const [name, content] of script.files) writeFileSync(path.join(cwd, name), content);
+  const made = await runVault(['init', '--file', 'vault.db', '--tenant', 'script'], { cwd });
+  if (made.exitCode !== 0) throw new Error(`vault init ended with ${made.exitCode}: ${made.stderr}`);
+  const { tenant, application } = JSON.parse(made.stdout);
+  const daemon = door === 'daemon' ? await startServe(cwd, ['--file', 'vault.db', '--log', 'false']) : undefined;
+  const env: Record<string, string> = { VAULT_API_KEY: application.key };
+  if (daemon === undefined) env['VAULT_FILE'] = 'vault.db';
+  else env['VAULT_URL'] = String(daemon.ready['url']);
+  try {
+    return await runSteps(
+      script,
+      cwd,
+      env,
+      new Map([
+        ['TENANT', tenant.id],
+        ['MANAGEMENT_KEY', application.key],
+      ]),
+    );
+  } finally {
+    await daemon?.stop();
+    rmSync(cwd, { recursive: true, force: true });
+  }
+}
+
+async function runSteps(
+  script: Script,
+  cwd: string,
+  env: Record<string, string>,
+  variables: Map<string, string>,
+): Promise<readonly StepOutput[]> {
+  const outputs: StepOutput[] = [];
+  const { normalise } = createNormaliser(cwd);
+  for (const step of script.steps) {
+    const line = splitWords(step.command, variables);
+    if (line.words[0] !== 'vault') throw new Error(`only vault can be run: ${step.command}`);
+    const stdin = step.stdin.map((one) => `${one}\n`).join('');
+    const ran = await runVault(line.words.slice(1), { cwd, env: { ...env, ...line.env }, stdin });
+    if (step.capture !== undefined) {
+      if (ran.exitCode !== 0) throw new Error(`${step.command} ended with ${ran.exitCode}: ${ran.stderr}`);
+      variables.set(step.capture, ran.stdout.trimEnd());
+      if (step.capture.startsWith('VAULT_')) env[step.capture] = ran.stdout.trimEnd();
+    }
+    const lines = (text: string) => (text === '' ? [] : normalise(text, variables).replace(/\n$/, '').split('\n'));
+    outputs.push({ stdout: lines(ran.stdout), stderr: lines(ran.stderr), exitCode: ran.exitCode });
+  }
+  return outputs;
+}

@@ -1,0 +1,28 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { runScript } from './run-script.ts';
+import { parseScript, type Script, withOutputs } from './script.ts';
+
+const FOLDER = new URL('.', import.meta.url);
+const SCRIPTS: readonly (readonly [name: string, script: Script])[] = readdirSync(FOLDER)
+  .filter((name) => name.endsWith('.txt'))
+  .map((name) => [name, parseScript(readFileSync(new URL(name, FOLDER), 'utf8'))]);
+
+describe.each(SCRIPTS)('%s', (name, script) => {
+  it('prints the same through both doors, and what the transcript says', { timeout: 120_000 }, async () => {
+    const [direct, daemon] = await Promise.all([runScript(script, 'direct'), runScript(script, 'daemon')]);
+    expect(daemon).toEqual(direct);
+    if (process.env['UPDATE_SCRIPTS'] === '1') writeFileSync(new URL(name, FOLDER), withOutputs(script, direct));
+    else expect(withOutputs(script, direct)).toBe(readFileSync(new URL(name, FOLDER), 'utf8'));
+  });
+});
+
+describe('the scripts', () => {
+  const commands = SCRIPTS.flatMap(([, script]) => script.steps.map((step) => step.command));
+
+  it.each(Object.entries<Operation>(OPERATIONS))('run the operation %s', (_id, row) => {
+    const words = `vault ${row.cli.command.join(' ')}`;
+    expect(commands.some((command) => `${command} `.includes(`${words} `))).toBe(true);
+  });
+});

@@ -1,0 +1,99 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { API_KEY } from '../../src/contract/text.ts';
+import { generateApiKey, isApiKey } from '../../src/core/applications/api-key.ts';
+import { BASE58_ALPHABET, base58 } from '../../src/core/base58.ts';
+import type { Random } from '../../src/core/ports.ts';
+
+interface Vectors {
+  readonly cases: readonly { readonly random: string; readonly key: string }[];
+  readonly malformed: readonly string[];
+}
+
+const { cases, malformed } = JSON.parse(
+  readFileSync(new URL('../vectors/api-key.json', import.meta.url), 'utf8'),
+) as Vectors;
+
+function randomFrom(bytes: (length: number) => Uint8Array): Random {
+  return { bytes, id: () => '', timeOrderedId: () => '' };
+}
+
+/** Gives the bytes out in order, each once. */
+function stream(hex: string): Random {
+  const source = Buffer.from(hex, 'hex');
+  let at = 0;
+  return randomFrom((length) => {
+    at += length;
+    return source.subarray(at - length, at);
+  });
+}
+
+const system = randomFrom((length) => randomBytes(length));
+
+describe('API keys', () => {
+  test.each(cases)('are made of random bytes: $key', ({ random, key }) => {
+    expect(generateApiKey(stream(random))).toBe(key);
+    expect(isApiKey(key)).toBe(true);
+  });
+
+  test.each(malformed)('are not %j', (text) => {
+    expect(isApiKey(text)).toBe(false);
+  });
+
+  test('match the published pattern, pass their check and do not repeat', () => {
+    const keys = Array.from({ length: 500 }, () => generateApiKey(system));
+    for (const key of keys) {
+      expect(key).toMatch(new RegExp(API_KEY));
+      expect(isApiKey(key)).toBe(true);
+    }
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  test('with one character changed are none', () => {
+    const key = generateApiKey(system);
+    for (let at = 4; at < key.length; at++) {
+      for (const character of BASE58_ALPHABET) {
+        const changed = key.slice(0, at) + character + key.slice(at + 1);
+        expect(isApiKey(changed)).toBe(changed === key);
+      }
+    }
+  });
+
+  test('have every character equally often', () => {
+    // Each byte once: 58 characters, four bytes for each, and 24 bytes thrown away.
+    const all = Uint8Array.from({ length: 256 }, (_, byte) => byte);
+    let at = 0;
+    const source = randomFrom((length) => {
+      const bytes = Uint8Array.from({ length }, (_, index) => all[(at + index) % 256] ?? 0);
+      at += length;
+      return bytes;
+    });
+    const counts = new Map<string, number>();
+    // 11,600 keys have 301,600 characters, 5,200 of each.
+    for (let key = 0; key < 58 * 200; key++) {
+      for (const character of generateApiKey(source).slice(4, 30)) {
+        counts.set(character, (counts.get(character) ?? 0) + 1);
+      }
+    }
+    const mean = 26 * 200;
+    expect(counts.size).toBe(58);
+    for (const count of counts.values()) expect(Math.abs(count - mean)).toBeLessThan(mean * 0.02);
+  });
+});
+
+describe('base 58', () => {
+  // The test vectors of draft-msporny-base58-03, section 5.
+  test.each([
+    [Buffer.from('Hello World!'), '2NEpo7TZRRrLZSi2U'],
+    [
+      Buffer.from('The quick brown fox jumps over the lazy dog.'),
+      'USm3fpXnKG5EUBx2ndxBDMPVciP5hGey2Jh4NDv6gmeo1LkMeiKrLJUUBk6Z',
+    ],
+    [Buffer.from('0000287fb4cd', 'hex'), '11233QC4'],
+    [Buffer.alloc(0), ''],
+    [Buffer.alloc(3), '111'],
+  ])('%j', (bytes, text) => {
+    expect(base58(bytes)).toBe(text);
+  });
+});

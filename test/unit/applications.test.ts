@@ -1,0 +1,144 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+
+let world: MemoryVault;
+
+beforeEach(async () => {
+  world = await openMemoryVault();
+});
+
+const rule = (over: object) => ({
+  description: 'r',
+  priority: 1,
+  container: '/',
+  transform: 'mask',
+  permissions: ['token:read'],
+  ...over,
+});
+const create = (body: object) => world.call(world.management, 'createApplication', { body });
+
+describe('an application is held to its type (decisions §6)', () => {
+  const condition = { attribute: 'id', operator: 'equals', value: 'x' };
+  const cases: readonly (readonly [string, object, string])[] = [
+    ['neither permissions nor rules', { type: 'private' }, 'permissions'],
+    ['a management permission', { type: 'private', permissions: ['tenant:read'] }, 'permissions.0'],
+    ['token:read for public', { type: 'public', permissions: ['token:create', 'token:read'] }, 'permissions.1'],
+    [
+      'token:delete in a public rule',
+      { type: 'public', rules: [rule({ permissions: ['token:delete'] })] },
+      'rules.0.permissions.0',
+    ],
+    ['rules for management', { type: 'management', rules: [rule({})] }, 'rules'],
+    ['a rule without a container', { type: 'private', rules: [rule({ container: undefined })] }, 'rules.0.container'],
+    ['conditions for private', { type: 'private', rules: [rule({ conditions: [condition] })] }, 'rules.0.conditions'],
+    ['a container for expiring', { type: 'expiring', rules: [rule({ conditions: [condition] })] }, 'rules.0.container'],
+    ['no conditions for expiring', { type: 'expiring', rules: [rule({ container: undefined })] }, 'rules.0.conditions'],
+    ['one priority twice', { type: 'private', rules: [rule({}), rule({})] }, 'rules.1.priority'],
+    ['priority 0', { type: 'private', rules: [rule({ priority: 0 })] }, 'rules.0.priority'],
+    ['an unknown transform', { type: 'private', rules: [rule({ transform: 'show' })] }, 'rules.0.transform'],
+    ['an unknown permission', { type: 'private', permissions: ['token:reed'] }, 'permissions.0'],
+    [
+      'the flag on public',
+      { type: 'public', permissions: ['token:create'], can_create_expiring_applications: true },
+      'can_create_expiring_applications',
+    ],
+    [
+      'an end for private',
+      { type: 'private', permissions: ['token:read'], expires_at: '2026-03-01T10:00:00Z' },
+      'expires_at',
+    ],
+    [
+      'an end two days ahead',
+      { type: 'expiring', permissions: ['token:read'], expires_at: '2026-03-03T10:00:00Z' },
+      'expires_at',
+    ],
+    [
+      'an end in the past',
+      { type: 'expiring', permissions: ['token:read'], expires_at: '2026-03-01T09:00:00Z' },
+      'expires_at',
+    ],
+    ['a name of 201 characters', { type: 'private', permissions: ['token:read'], name: 'x'.repeat(201) }, 'name'],
+    ['an empty name', { type: 'private', permissions: ['token:read'], name: '' }, 'name'],
+    ['a key of its own', { type: 'private', permissions: ['token:read'], key: 'key_x' }, 'key'],
+  ];
+
+  it.each(cases)('%s', async (_what, over, path) => {
+    const answer = await create({ name: 'app', ...over });
+    expect(answer.status).toBe(400);
+    expect(Object.keys(answer.at('errors') as object)).toContain(path);
+  });
+
+  it('a name of 200 characters is fine, whatever plane they are from', async () => {
+    expect((await create({ name: '🃏'.repeat(200), type: 'private', permissions: ['token:read'] })).status).toBe(201);
+  });
+});
+
+describe('keys', () => {
+  it('a key is shown by create and regenerate, and by nothing else', async () => {
+    const made = await create({ name: 'a', type: 'private', permissions: ['token:read'] });
+    const id = String(made.at('id'));
+    expect(made.at('key')).toMatch(/^key_[1-9A-HJ-NP-Za-km-z]{32}$/);
+    for (const operation of ['getApplication', 'listApplications', 'getApplicationByKey'] as const) {
+      const parts = operation === 'getApplication' ? { id } : {};
+      const answer = await world.call(world.management, operation, parts);
+      expect([answer.status, answer.text.includes('"key"')]).toEqual([200, false]);
+    }
+    const renewed = await world.call(world.management, 'regenerateApplicationKey', { id });
+    expect(renewed.at('key')).not.toBe(made.at('key'));
+    const old = String(made.at('key'));
+    expect((await world.call(old, 'listTokens')).status).toBe(401);
+    expect((await world.call(String(renewed.at('key')), 'listTokens')).status).toBe(200);
+  });
+
+  it('an application can renew and delete itself', async () => {
+    const id = String((await world.call(world.management, 'getApplicationByKey')).at('id'));
+    const key = String((await world.call(world.management, 'regenerateApplicationKey', { id })).at('key'));
+    expect((await world.call(world.management, 'getTenant')).status).toBe(401);
+    expect((await world.call(key, 'deleteApplication', { id })).status).toBe(204);
+    expect((await world.call(key, 'getTenant')).status).toBe(401);
+  });
+
+  it('needs application:read to be looked up by key', async () => {
+    const key = await world.application({ name: 'a', type: 'private', permissions: ['token:read'] });
+    expect((await world.call(key, 'getApplicationByKey')).status).toBe(403);
+  });
+});
+
+describe('expiring applications', () => {
+  it('live a minute unless told otherwise, and end at the instant', async () => {
+    const made = await create({ name: 'e', type: 'expiring', permissions: ['token:read'] });
+    expect(made.at('expires_at')).toBe('2026-03-01T09:31:00.000+00:00');
+    const key = String(made.at('key'));
+    world.clock.advance(59_999);
+    expect((await world.call(key, 'listTokens')).status).toBe(200);
+    world.clock.advance(1);
+    expect((await world.call(key, 'listTokens')).status).toBe(401);
+    expect((await world.call(world.management, 'getApplication', { id: String(made.at('id')) })).status).toBe(404);
+  });
+});
+
+describe('list and get', () => {
+  it('pages newest first and filters by id', async () => {
+    const ids: unknown[] = [];
+    for (const name of ['a', 'b', 'c']) {
+      world.clock.advance(1);
+      ids.unshift((await create({ name, type: 'private', permissions: ['token:read'] })).at('id'));
+    }
+    const page = await world.call(world.management, 'listApplications', { query: 'size=2' });
+    expect([page.at('data.0.id'), page.at('data.1.id')]).toEqual(ids.slice(0, 2));
+    expect(page.at('pagination')).toEqual({ total_items: 4, page_number: 1, page_size: 2, total_pages: 2 });
+    const some = await world.call(world.management, 'listApplications', {
+      query: `id=${String(ids[0]).toUpperCase()}`,
+    });
+    expect(some.at('data.0.name')).toBe('c');
+    expect((await world.call(world.management, 'listApplications', { query: 'id=x' })).status).toBe(400);
+    expect((await world.call(world.management, 'getApplication', { id: 'not-a-uuid' })).status).toBe(400);
+  });
+
+  it("the first management application was created by the tenant's owner", async () => {
+    const tenant = await world.call(world.management, 'getTenant');
+    const own = await world.call(world.management, 'getApplicationByKey');
+    expect(own.at('created_by')).toBe(tenant.at('owner_id'));
+    expect(tenant.at('name')).toBe('test');
+  });
+});

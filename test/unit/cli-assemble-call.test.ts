@@ -1,0 +1,195 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { assembleCall } from '../../src/cli/derive/assemble-call.ts';
+import { createTextReader } from '../../src/cli/text-reader.ts';
+import type { OperationId } from '../../src/contract/operations.ts';
+import { Fault } from '../../src/core/fault.ts';
+
+let folder = '';
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'vault-cli-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+function reader(stdin = '') {
+  return createTextReader(async function* () {
+    yield stdin;
+  });
+}
+
+function file(name: string, content: string | Uint8Array): string {
+  writeFileSync(path.join(folder, name), content);
+  return `@${path.join(folder, name)}`;
+}
+
+async function bodyOf(
+  members: Readonly<Record<string, readonly string[]>>,
+  stdin?: string,
+): Promise<string | undefined> {
+  const required = { type: ['token'], ...(members['text'] === undefined && { data: ['1'] }) };
+  const call = await assembleCall(
+    'createToken',
+    { arguments: [], members: { ...required, ...members } },
+    reader(stdin),
+  );
+  return call.bodyText;
+}
+
+async function refusal(
+  members: Readonly<Record<string, readonly string[]>>,
+  rest: { readonly id?: OperationId; readonly body?: string; readonly arguments?: readonly string[] } = {},
+): Promise<Fault> {
+  const input = { arguments: rest.arguments ?? [], members, body: rest.body };
+  const error: unknown = await assembleCall(rest.id ?? 'createToken', input, reader('1')).catch(
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof Fault && error.code === 'usage') return error;
+  throw new Error('it was not refused');
+}
+
+describe('a body made of flags', () => {
+  it('is sent with the media type of the row, members in the order of the schema', async () => {
+    const members = { data: ['{"a":1}'], type: ['token'], id: ['my-id'] };
+    expect(await assembleCall('createToken', { arguments: [], members }, reader())).toEqual({
+      operation: 'createToken',
+      params: {},
+      query: [],
+      mediaType: 'application/json',
+      bodyText: '{"id":"my-id","type":"token","data":{"a":1}}',
+    });
+  });
+
+  it('leaves every JSON value as it was written', async () => {
+    const written = '{"b":1.10,"a":9007199254740993,"10":1e2,"__proto__":[],"2":"\\ud800"}';
+    expect(await bodyOf({ data: [`\n ${written} `] })).toBe(`{"type":"token","data":${written}}`);
+  });
+
+  it('carries any JSON value through --data unchanged', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.json(), async (json) => {
+        expect(await bodyOf({ data: [json] })).toBe(`{"type":"token","data":${json.trim()}}`);
+      }),
+    );
+  });
+
+  it('carries any string through --text that is not one of the other two ways', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
+        fc.pre(text !== '-' && !text.startsWith('@'));
+        expect(JSON.parse((await bodyOf({ text: [text] })) ?? '')).toEqual({ type: 'token', data: text });
+      }),
+    );
+  });
+
+  it.each([
+    ['one line loses its end', 'secret\n', 'secret'],
+    ['and a Windows end', 'secret\r\n', 'secret'],
+    ['several lines keep theirs', 'two\nlines\n', 'two\nlines\n'],
+    ['nothing is lost of an unfinished line', 'secret', 'secret'],
+    ['a byte order mark goes', '\ufeffsecret', 'secret'],
+  ])('reads --text from a file and from standard input: %s', async (_what, content, data) => {
+    expect(JSON.parse((await bodyOf({ text: [file('text', content)] })) ?? '')).toMatchObject({ data });
+    expect(JSON.parse((await bodyOf({ text: ['-'] }, content)) ?? '')).toMatchObject({ data });
+  });
+
+  it('keeps the line end of a text that was typed', async () => {
+    expect(await bodyOf({ text: ['a\n'] })).toBe('{"type":"token","data":"a\\n"}');
+  });
+
+  it('makes arrays, maps and booleans of their flags', async () => {
+    const members = { container: ['/a/', '/b/'], metadata: ['k=v', 'e=', 'x=a=b'], 'deduplicate-token': ['true'] };
+    expect(await bodyOf(members)).toBe(
+      '{"type":"token","data":1,"containers":["/a/","/b/"],"metadata":{"k":"v","e":"","x":"a=b"},"deduplicate_token":true}',
+    );
+  });
+
+  it('makes an array of the JSON of repeated flags', async () => {
+    const members = { name: ['n'], type: ['public'], rule: ['{"priority":1}', '{"priority":2.0}'] };
+    const call = await assembleCall('createApplication', { arguments: [], members }, reader());
+    expect(call.bodyText).toBe('{"name":"n","type":"public","rules":[{"priority":1},{"priority":2.0}]}');
+  });
+
+  it('takes an expression as a mask without quotes, and JSON with them', async () => {
+    expect(await bodyOf({ mask: ['{{ data | reveal_last: 4 }}'] })).toContain('"mask":"{{ data | reveal_last: 4 }}"');
+    expect(await bodyOf({ mask: ['{"a":"{{ data.a }}"}'] })).toContain('"mask":{"a":"{{ data.a }}"}');
+  });
+
+  it.each([
+    ['what is not JSON', { type: ['token'], data: ['{"pan":4242,}'] }, /^--data is not JSON: .* at character 13$/],
+    ['half an expression as data', { type: ['token'], data: ['{{ 4242 }}'] }, /^--data is not JSON/],
+    ['a boolean that is none', { type: ['token'], data: ['1'], 'deduplicate-token': ['4242'] }, /^--deduplicate-token/],
+    ['a pair without a name', { type: ['token'], data: ['1'], metadata: ['=4242'] }, /^--metadata is name=value$/],
+    ['the same name twice', { type: ['token'], data: ['1'], metadata: ['a=4242', 'a=2'] }, /^--metadata/],
+    [
+      'a file that is not there',
+      { type: ['token'], text: ['@4242'] },
+      /^--text: the file after @ cannot be read \(ENOENT\)$/,
+    ],
+    ['standard input twice', { type: ['token'], data: ['-'], mask: ['-'] }, /^--data and --mask/],
+    ['data twice', { type: ['token'], data: ['1'], text: ['4242'] }, /^only one of --data or --text/],
+    ['a missing member', { type: ['token'] }, /^--data or --text must be given$/],
+    ['two missing members', {}, /^--type and --data or --text must be given$/],
+  ])('refuses %s, naming the flag and quoting no value', async (_what, members, message) => {
+    const { message: told, hint = '' } = await refusal(members);
+    expect(told).toMatch(message);
+    expect(`${told} ${hint}`).not.toContain('4242');
+  });
+
+  it('refuses text that is not UTF-8', async () => {
+    const { message } = await refusal({ type: ['token'], text: [file('latin', new Uint8Array([0xe9]))] });
+    expect(message).toBe('--text: the text is not UTF-8');
+  });
+
+  it('points to --text when plain text was given as JSON', async () => {
+    expect((await refusal({ type: ['token'], data: ['hello'] })).hint).toContain('--text');
+  });
+});
+
+describe('--body', () => {
+  it('is sent as it is, broken or not', async () => {
+    const input = { arguments: [], members: {}, body: '-' };
+    expect((await assembleCall('createToken', input, reader('{"a":1.0 ,'))).bodyText).toBe('{"a":1.0 ,');
+    const fromFile = { arguments: [], members: {}, body: file('body.json', '{}\n') };
+    expect((await assembleCall('createToken', fromFile, reader())).bodyText).toBe('{}\n');
+  });
+
+  it('excludes the flags of members', async () => {
+    expect((await refusal({ type: ['card'] }, { body: '-' })).message).toContain('--type');
+  });
+
+  it('is never taken literally: a secret would be on the command line', async () => {
+    expect((await refusal({}, { body: '{"data":4242}' })).message).toBe('--body is @file, or - for standard input');
+  });
+});
+
+describe('the path and the query', () => {
+  it('come from arguments and flags, in the order of the schema', async () => {
+    const members = { id: ['a', 'b'], metadata: ['k=v', 'k.l=w'], size: ['5'] };
+    expect(await assembleCall('listTokens', { arguments: [], members }, reader())).toEqual({
+      operation: 'listTokens',
+      params: {},
+      query: [
+        ['id', 'a'],
+        ['id', 'b'],
+        ['metadata.k', 'v'],
+        ['metadata.k.l', 'w'],
+        ['size', '5'],
+      ],
+    });
+    const get = await assembleCall('getToken', { arguments: ['a/b'], members: {} }, reader());
+    expect(get).toEqual({ operation: 'getToken', params: { id: 'a/b' }, query: [] });
+  });
+
+  it('refuse an empty id: over HTTP it would be the list', async () => {
+    expect((await refusal({}, { id: 'getToken', arguments: [''] })).message).toBe('<id> is empty');
+  });
+
+  it('refuse an id that would be another operation over HTTP', async () => {
+    expect((await refusal({}, { id: 'getApplication', arguments: ['key'] })).hint).toContain('vault apps whoami');
+    const call = await assembleCall('getToken', { arguments: ['key'], members: {} }, reader());
+    expect(call.params).toEqual({ id: 'key' });
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { namedCredential } from '../../src/cli/credential.ts';
+import { chooseDoor, chooseFile } from '../../src/cli/door.ts';
+import { Fault } from '../../src/core/fault.ts';
+
+const URL = 'http://127.0.0.1:1';
+const remote = { kind: 'remote', url: URL };
+const direct = { kind: 'direct', file: 'a.db' };
+const here = { kind: 'direct', file: './vault.db' };
+
+describe('chooseDoor', () => {
+  it.each([
+    ['--url', { url: URL }, {}, false, remote],
+    ['--file', { file: 'a.db' }, {}, false, direct],
+    ['VAULT_URL', {}, { VAULT_URL: URL }, true, remote],
+    ['VAULT_FILE', {}, { VAULT_FILE: 'a.db' }, true, direct],
+    ['--url before VAULT_FILE', { url: URL }, { VAULT_FILE: 'a.db' }, true, remote],
+    ['--file before VAULT_URL', { file: 'a.db' }, { VAULT_URL: URL }, true, direct],
+    ['a flag before two variables', { file: 'a.db' }, { VAULT_URL: URL, VAULT_FILE: 'b.db' }, true, direct],
+    ['an empty variable is none', {}, { VAULT_URL: '', VAULT_FILE: 'a.db' }, false, direct],
+    ['./vault.db, when it is there', {}, {}, true, here],
+  ])('%s', (_what, flags, env, exists, door) => {
+    expect(chooseDoor(flags, env, () => exists)).toEqual(door);
+  });
+
+  it.each([
+    ['both flags', { url: URL, file: 'a.db' }, {}, '--url and --file'],
+    ['both variables', {}, { VAULT_URL: URL, VAULT_FILE: 'a.db' }, 'VAULT_URL and VAULT_FILE'],
+    ['nothing', {}, {}, 'there is no vault to ask'],
+  ])('refuses %s', (_what, flags, env, message) => {
+    const choose = () => chooseDoor(flags, env, () => false);
+    expect(choose).toThrow(Fault);
+    expect(choose).toThrow(message);
+  });
+});
+
+describe('chooseFile', () => {
+  it('never goes through a daemon', () => {
+    expect(chooseFile({}, { VAULT_URL: URL })).toBe('./vault.db');
+    expect(chooseFile({}, { VAULT_URL: URL, VAULT_FILE: 'a.db' })).toBe('a.db');
+    expect(() => chooseFile({ url: URL }, {})).toThrow('works on the file');
+  });
+});
+
+describe('namedCredential', () => {
+  it.each([
+    ['a flag beats the environment', { keyFile: 'k' }, { VAULT_PASSPHRASE_FILE: 'p' }, { keyFile: 'k' }],
+    ['the environment', {}, { VAULT_PASSPHRASE_FILE: 'p' }, { passphraseFile: 'p' }],
+    ['nothing', {}, {}, {}],
+  ])('%s', (_what, flags, env, named) => {
+    expect(namedCredential(flags, env)).toEqual(named);
+  });
+
+  it('refuses two at one level', () => {
+    expect(() => namedCredential({ keyFile: 'k', passphraseFile: 'p' }, {})).toThrow(
+      '--key-file and --passphrase-file',
+    );
+    expect(() => namedCredential({}, { VAULT_KEY_FILE: 'k', VAULT_PASSPHRASE_FILE: 'p' })).toThrow('VAULT_KEY_FILE');
+  });
+});

@@ -1,0 +1,262 @@
+import { execFileSync, spawn } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cleanEnvironment, runVault, startServe } from '../scripts/run-script.ts';
+
+const BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+const posix = process.platform !== 'win32';
+
+let cwd = '';
+beforeEach(() => {
+  cwd = mkdtempSync(path.join(tmpdir(), 'vault-local-'));
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const inside = (name: string) => path.join(cwd, name);
+const mode = (name: string) => statSync(inside(name)).mode & 0o777;
+const vault = (words: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = '') =>
+  runVault(words, { cwd, env, stdin });
+
+describe('vault init', () => {
+  it('makes the file, its key and a tenant whose key works', async () => {
+    const made = await vault(['init', '--tenant', 'acme']);
+    expect(made).toMatchObject({ exitCode: 0, stderr: '' });
+    const { file, tenant, application } = JSON.parse(made.stdout);
+    expect(file).toBe('./vault.db');
+    expect(tenant.name).toBe('acme');
+    expect(application).toMatchObject({ type: 'management', tenant_id: tenant.id });
+    expect(readFileSync(inside('vault.db.key'))).toHaveLength(32);
+    if (posix) expect([mode('vault.db'), mode('vault.db.key')]).toEqual([0o600, 0o600]);
+    expect(await vault(['tenant', 'get', '--field', 'name'], { VAULT_API_KEY: application.key })).toMatchObject({
+      stdout: 'acme\n',
+    });
+  });
+
+  it('never touches an existing file', async () => {
+    writeFileSync(inside('vault.db'), 'mine');
+    expect(await vault(['init'])).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('exists') });
+    expect(readFileSync(inside('vault.db'), 'utf8')).toBe('mine');
+    expect(readdirSync(cwd)).toEqual(['vault.db']);
+  });
+
+  it('leaves nothing behind when it fails', async () => {
+    mkdirSync(inside('keys'));
+    const failed = await vault(['init', '--file', 'no/such/folder/v.db', '--key-file', 'keys/k']);
+    expect(failed).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(readdirSync(inside('keys'))).toEqual([]);
+  });
+
+  it('takes a passphrase, and refuses a short one or the wrong one', async () => {
+    writeFileSync(inside('short'), 'short\n');
+    writeFileSync(inside('pass'), 'correct horse battery\n');
+    writeFileSync(inside('wrong'), 'incorrect horse battery\n');
+    expect(await vault(['init', '--passphrase-file', 'short'])).toMatchObject({ exitCode: 2 });
+    expect(await vault(['init', '--passphrase-file', 'pass'])).toMatchObject({ exitCode: 0 });
+    expect(existsSync(inside('vault.db.key'))).toBe(false);
+    const list = ['tenant', 'list', '--field', 'data[0].name'];
+    expect(await vault([...list, '--passphrase-file', 'pass'])).toMatchObject({ exitCode: 0, stdout: 'default\n' });
+    expect(await vault(list, { VAULT_PASSPHRASE_FILE: 'wrong' })).toMatchObject({ exitCode: 10 });
+    expect(await vault([...list, '--passphrase-file', '-'], {}, 'correct horse battery')).toMatchObject({
+      exitCode: 0,
+    });
+    const unnamed = await vault(list);
+    expect(unnamed).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--passphrase-file') });
+  });
+
+  it.each([
+    ['a bad field', ['--field', 'application.kye']],
+    ['an empty name', ['--tenant', '']],
+    ['two credentials', ['--key-file', 'a', '--passphrase-file', 'b']],
+  ])('refuses %s before anything is made', async (_what, words) => {
+    expect(await vault(['init', ...words])).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it('refuses a key file of the wrong size', async () => {
+    writeFileSync(inside('k'), 'too short');
+    expect(await vault(['init', '--key-file', 'k'])).toMatchObject({ exitCode: 10 });
+  });
+});
+
+describe('vault serve', () => {
+  it('serves, says where, and ends in order', async () => {
+    await vault(['init']);
+    const daemon = await startServe(cwd, ['--log', 'false']);
+    expect(daemon.ready).toEqual({
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      pid: expect.any(Number),
+      version: expect.any(String),
+    });
+    if (posix) expect(mode('ready.json')).toBe(0o600);
+    expect(await vault(['wait', '--timeout', '5s', '--url', String(daemon.ready['url'])])).toMatchObject({
+      exitCode: 0,
+      stderr: '',
+    });
+    expect(await daemon.stop()).toBe(0);
+    expect(existsSync(inside('ready.json'))).toBe(false);
+  });
+
+  it.skipIf(!posix)('listens on a socket, with another header prefix', async () => {
+    const made = JSON.parse((await vault(['init'])).stdout);
+    const daemon = await startServe(cwd, ['--socket', inside('s'), '--header-prefix', 'ABC']);
+    const env = { VAULT_URL: `unix:${inside('s')}`, VAULT_HEADER_PREFIX: 'ABC', VAULT_API_KEY: made.application.key };
+    expect(daemon.ready['url']).toBe(env.VAULT_URL);
+    expect(await vault(['tenant', 'get', '-q'], env)).toMatchObject({ stdout: `${made.tenant.id}\n` });
+    expect(await vault(['tenant', 'get', '-q'], { ...env, VAULT_HEADER_PREFIX: 'SVC' })).toMatchObject({ exitCode: 4 });
+    expect(await daemon.stop()).toBe(0);
+  });
+
+  it('takes its limits from flags', async () => {
+    const daemon = await startServe(cwd, ['--dev', '--max-body', '1KiB']);
+    const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: String(daemon.ready['private_key']) };
+    const create = ['tokens', 'create', '--type', 'token', '--text', '-', '-q'];
+    expect(await vault(create, env, 'x'.repeat(900))).toMatchObject({ exitCode: 0 });
+    expect(await vault(create, env, 'x'.repeat(1100))).toMatchObject({ exitCode: 7 });
+    await daemon.stop();
+  });
+
+  it('refuses what it cannot serve', async () => {
+    expect(await vault(['serve'])).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('vault init') });
+    await vault(['init']);
+    expect(await vault(['serve', '--host', '0.0.0.0', '--port', '0'])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('--insecure-http'),
+    });
+    const daemon = await startServe(cwd, ['--log', 'false']);
+    const port = new URL(String(daemon.ready['url'])).port;
+    expect(await vault(['serve', '--port', port])).toMatchObject({
+      exitCode: 8,
+      stderr: expect.stringContaining('--port'),
+    });
+    await daemon.stop();
+  });
+});
+
+describe('vault serve --dev', () => {
+  it('prints keys that work and a curl line that works, and is gone at the end', async () => {
+    const child = spawn(process.execPath, [BIN, 'serve', '--dev', '--port', '0'], {
+      cwd,
+      env: cleanEnvironment({ TMPDIR: cwd, TEMP: cwd, TMP: cwd }),
+    });
+    let stdout = '';
+    const ended = new Promise((resolve) => child.on('close', resolve));
+    await new Promise<void>((resolve) => {
+      child.stdout.setEncoding('utf8').on('data', (text: string) => {
+        stdout += text;
+        if (/^curl .*\n$/m.test(stdout)) resolve();
+      });
+      child.on('close', () => resolve());
+    });
+    const rows = Object.fromEntries(stdout.split('\n').map((line) => line.split(/ +/, 2)));
+    const env = (key: string) => ({ VAULT_URL: rows.url, VAULT_API_KEY: rows[key] });
+    expect(await vault(['tenant', 'get', '-q'], env('management_key'))).toMatchObject({
+      stdout: `${rows.tenant_id}\n`,
+    });
+    expect(
+      await vault(['tokens', 'create', '--type', 'token', '--text', 'x', '--field', 'created_at'], env('private_key')),
+    ).toMatchObject({ exitCode: 0 });
+    if (posix) {
+      const answer = execFileSync('sh', ['-c', /^curl .*$/m.exec(stdout)?.[0] ?? 'false'], { encoding: 'utf8' });
+      expect(JSON.parse(answer)).toMatchObject({ type: 'card', data: { number: 'XXXXXXXXXXXX4242' } });
+    }
+    expect(readdirSync(cwd)).toHaveLength(1);
+    child.kill('SIGTERM');
+    expect(await ended).toBe(posix ? 0 : null);
+    if (posix) expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  it('keeps a named file, and prints the same keys the next time', async () => {
+    const words = ['--dev', '--file', 'dev.db'];
+    const first = await startServe(cwd, words);
+    const keys = ({ tenant_id, management_key, private_key }: Readonly<Record<string, unknown>>) => ({
+      tenant_id,
+      management_key,
+      private_key,
+    });
+    const env = { VAULT_URL: String(first.ready['url']), VAULT_API_KEY: String(first.ready['private_key']) };
+    await vault(['tokens', 'create', '--type', 'token', '--id', 'kept', '--text', 'x'], env);
+    await first.stop();
+    expect(readdirSync(cwd).sort()).toEqual(['dev.db', 'dev.db.dev.json', 'dev.db.key']);
+    if (posix) expect([mode('dev.db.key'), mode('dev.db.dev.json')]).toEqual([0o600, 0o600]);
+    const second = await startServe(cwd, words);
+    expect(keys(second.ready)).toEqual(keys(first.ready));
+    await second.stop();
+    const direct = { VAULT_FILE: 'dev.db', VAULT_API_KEY: String(first.ready['private_key']) };
+    expect(await vault(['tokens', 'get', 'kept', '--field', 'data'], direct)).toMatchObject({ stdout: 'x\n' });
+  });
+
+  it('does not put keys into a vault that it did not make', async () => {
+    await vault(['init']);
+    expect(await vault(['serve', '--dev', '--file', 'vault.db', '--port', '0'])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('was not made by'),
+    });
+  });
+});
+
+describe('manners', () => {
+  it('vault wait gives up with 8', async () => {
+    expect(await vault(['wait', '--timeout', '200ms', '--url', 'http://127.0.0.1:1'])).toMatchObject({
+      exitCode: 8,
+      stderr: 'vault: http://127.0.0.1:1 was not ready within 200ms: nobody answers\n',
+    });
+  });
+
+  it.skipIf(!posix)('an interrupted command ends with 130, and says nothing', async () => {
+    const child = start(['wait', '--timeout', '30s', '--url', 'http://127.0.0.1:1']);
+    await sleep(1000);
+    child.kill('SIGINT');
+    expect(await endOf(child)).toEqual({ exitCode: 130, stderr: '' });
+  });
+
+  it.each([[['--help']], [['init', '--file', 'x.db']]])('a reader that went away ends %j quietly', async (words) => {
+    const child = start(words);
+    child.stdout.destroy();
+    expect(await endOf(child)).toEqual({ exitCode: 0, stderr: '' });
+  });
+
+  it.skipIf(!posix)('a second signal ends the daemon at once, though a request hangs', async () => {
+    const daemon = await startServe(cwd, ['--dev']);
+    const { hostname, port, host } = new URL(String(daemon.ready['url']));
+    const socket = connect(Number(port), hostname);
+    socket.on('error', () => undefined);
+    socket.write(`POST /tokens HTTP/1.1\r\nhost: ${host}\r\ncontent-length: 10\r\n\r\n{`);
+    await sleep(200);
+    const ended = daemon.stop();
+    await sleep(200);
+    expect(existsSync(inside('ready.json'))).toBe(true);
+    await daemon.stop();
+    expect(await ended).toBe(128 + 15);
+    expect(existsSync(inside('ready.json'))).toBe(false);
+    socket.destroy();
+  });
+});
+
+function start(words: readonly string[]) {
+  return spawn(process.execPath, [BIN, ...words], { cwd, env: cleanEnvironment(), stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+async function endOf(
+  child: ReturnType<typeof start>,
+): Promise<{ readonly exitCode: number | null; readonly stderr: string }> {
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const exitCode = await new Promise<number | null>((resolve) => child.on('close', resolve));
+  return { exitCode, stderr };
+}

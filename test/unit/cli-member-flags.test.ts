@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import { memberFlags } from '../../src/cli/derive/member-flags.ts';
+import { GLOBAL_FLAGS } from '../../src/cli/global-flags.ts';
+import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import type { Schema } from '../../src/contract/schema.ts';
+
+const ROWS = Object.entries<Operation>(OPERATIONS);
+const OWN_WORDS = ['body', 'key-out', 'help'];
+
+/** The longest and shortest flags of the global table, without dashes. */
+const GLOBAL_WORDS = Object.values(GLOBAL_FLAGS).flatMap((row) =>
+  [...row.flag.matchAll(/--([a-z-]+)/g)].map((match) => match[1]?.replace(/^no-/, '')),
+);
+
+function rowOf(properties: Readonly<Record<string, Schema>>): Operation {
+  return { ...OPERATIONS.createToken, body: { type: 'object', properties } };
+}
+
+describe('memberFlags', () => {
+  it.each(ROWS)('%s: every member of the query and the body has a flag, and no two share one', (_id, row) => {
+    const flags = memberFlags(row);
+    const members = [row.query, row.body].flatMap((schema) => Object.keys(schema?.properties ?? {}));
+    expect(new Set(flags.map((flag) => flag.member))).toEqual(new Set(members));
+    expect(new Set(flags.map((flag) => flag.name)).size).toBe(flags.length);
+  });
+
+  it.each(ROWS)('%s: no flag is one of those that every operation has', (_id, row) => {
+    for (const flag of memberFlags(row)) {
+      expect([...GLOBAL_WORDS, ...OWN_WORDS]).not.toContain(flag.name);
+      expect(flag.name).toMatch(/^(?!no-)[a-z]+(-[a-z]+)*$/);
+    }
+  });
+
+  it.each(ROWS)('%s: a renamed flag names a member that exists', (_id, row) => {
+    const members = [row.query, row.body].flatMap((schema) => Object.keys(schema?.properties ?? {}));
+    for (const member of Object.keys(row.cli.flags ?? {})) expect(members).toContain(member);
+  });
+
+  it.each([
+    ['a string', { type: 'string' }, 'literal', false],
+    ['one of several words', { enum: ['a', 'b'] }, 'literal', false],
+    ['an integer', { type: 'integer' }, 'number', false],
+    ['a boolean', { type: 'boolean' }, 'boolean', false],
+    ['anything', {}, 'json', false],
+    ['a list of strings', { type: 'array', items: { type: 'string' } }, 'literal', true],
+    ['a list of objects', { type: 'array', items: { type: 'object' } }, 'json', true],
+    ['a map of strings', { type: 'object', additionalProperties: { type: 'string' } }, 'pairs', true],
+    [
+      'an object of strings',
+      { type: 'object', additionalProperties: false, properties: { a: { enum: ['x'] } } },
+      'pairs',
+      true,
+    ],
+    [
+      'an object of numbers',
+      { type: 'object', additionalProperties: false, properties: { a: { type: 'integer' } } },
+      'json',
+      false,
+    ],
+    ['an open object', { type: 'object', properties: { a: { type: 'string' } } }, 'json', false],
+  ] as const)('%s is given as %s', (_what, schema, kind, repeatable) => {
+    expect(memberFlags(rowOf({ some_member: schema }))).toMatchObject([
+      { name: 'some-member', member: 'some_member', part: 'body', kind, repeatable },
+    ]);
+  });
+
+  it('gives data a plain text alternative, in the body and nowhere else', () => {
+    expect(memberFlags(OPERATIONS.createToken).filter((flag) => flag.member === 'data')).toMatchObject([
+      { name: 'data', kind: 'json' },
+      { name: 'text', kind: 'text' },
+    ]);
+  });
+
+  it('takes a bare expression where the schema has one as its example, and only there', () => {
+    const taking = memberFlags(OPERATIONS.createToken).filter((flag) => flag.expression);
+    expect(taking.map((flag) => flag.name)).toEqual(['mask']);
+  });
+
+  it('tells limits, choices and defaults in the help', () => {
+    const help = (schema: Schema) => memberFlags(rowOf({ m: schema }))[0]?.help;
+    expect(help({ type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'Items.' })).toBe(
+      'Items. (1 to 100; default: 20)',
+    );
+    expect(help({ type: 'array', items: { enum: ['a', 'b'] }, maxItems: 3, description: 'Which.' })).toBe(
+      'Which. Repeatable. (one of a, b; at most 3 values)',
+    );
+    expect(help({ type: 'string' })).toBe('');
+  });
+});

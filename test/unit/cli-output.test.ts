@@ -1,0 +1,212 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parse as parseYaml } from 'yaml';
+import { wantsColour } from '../../src/cli/output/colour.ts';
+import { escapeInJson, stripControlCharacters, stripFromLines } from '../../src/cli/output/control-characters.ts';
+import { displayWidth, fitWidths } from '../../src/cli/output/display-width.ts';
+import { chooseFormat, FORMATS } from '../../src/cli/output/format.ts';
+import { chooseShowing, renderResult } from '../../src/cli/output/render-result.ts';
+import { checkField, parsePath, selectField } from '../../src/cli/output/select-field.ts';
+import { viewOf } from '../../src/cli/run-operation.ts';
+import { OPERATIONS } from '../../src/contract/operations.ts';
+import { parseJson } from '../../src/core/json/parse.ts';
+
+const TOKEN =
+  '{"id":"tok-1","type":"token","data":{"b":1.10,"a":9007199254740993,"10":1e2,"s":"yes"},"containers":["/a/","/b/"],"metadata":{"f":"=1+1"},"created_by":"x"}';
+const PAGE = `{"pagination":{"total_items":3,"page_number":1,"page_size":2,"total_pages":2},"data":[${TOKEN},{"id":"tok-2","type":"token"}]}`;
+const one = viewOf(OPERATIONS.getToken);
+const list = viewOf(OPERATIONS.listTokens);
+const plain = { colour: false };
+
+async function render(
+  format: (typeof FORMATS)[number],
+  body: string,
+  view = one,
+  options: { colour: boolean; width?: number } = plain,
+) {
+  return renderResult(body, view, { format, field: undefined, quiet: false }, options);
+}
+
+describe('formats', () => {
+  it('json is the body itself', async () => {
+    expect(await render('json', '{ "a" : 1.10 }')).toEqual({ text: '{ "a" : 1.10 }\n' });
+  });
+
+  it('ndjson is one line an item', async () => {
+    const { text } = await render('ndjson', PAGE, list);
+    expect(text).toBe(`${TOKEN}\n{"id":"tok-2","type":"token"}\n`);
+    expect((await render('ndjson', TOKEN)).text).toBe(`${TOKEN}\n`);
+  });
+
+  it('yaml keeps the order of members, the lexemes of numbers and the kind of strings', async () => {
+    const { text } = await render('yaml', TOKEN);
+    expect(text).toContain('data:\n  b: 1.10\n  a: 9007199254740993\n  "10": 1e2\n  s: yes\n');
+    expect(parseYaml(text)).toMatchObject({ id: 'tok-1', data: { s: 'yes' }, containers: ['/a/', '/b/'] });
+  });
+
+  it('yaml reads back as any JSON that went in', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.jsonValue({ maxDepth: 3 }), async (value) => {
+        fc.pre(!JSON.stringify(value).includes('__proto__'));
+        const { text } = await render('yaml', JSON.stringify(value));
+        expect(JSON.stringify(parseYaml(text))).toBe(JSON.stringify(value));
+      }),
+    );
+  });
+
+  it('csv has the columns of the row, and nothing in it is a formula', async () => {
+    const { text } = await render(
+      'csv',
+      '{"id":"=1+1","type":"token","data":"a,\\"b\\"\\nc","containers":["/a/","/b/"]}',
+    );
+    expect(text).toBe(
+      'id,type,data,containers,metadata,created_at,expires_at\n\'=1+1,token,"a,""b""\nc","/a/, /b/",,,\n',
+    );
+  });
+
+  it('csv has a line an item', async () => {
+    expect((await render('csv', PAGE, list)).text.split('\n')).toHaveLength(4);
+  });
+
+  it('a table of one thing has its columns first, then its other members, and no row for what is absent', async () => {
+    const { text } = await render('table', TOKEN);
+    const names = text
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.split(' ')[0]);
+    expect(names).toEqual(['id', 'type', 'data', 'containers', 'metadata', 'created_by']);
+    expect(text).toContain('containers  /a/, /b/\n');
+  });
+
+  it('a table of a list has a head, one line an item, and a word about the page', async () => {
+    const { text, note } = await render('table', PAGE, list);
+    const lines = text.trimEnd().split('\n');
+    expect(lines[0]).toMatch(/^ID +TYPE +DATA +CONTAINERS +METADATA$/);
+    expect(lines).toHaveLength(3);
+    expect(note).toBe('page 1 of 2, 3 items');
+  });
+
+  it('a table never sends a control character to the terminal, and no colour unless it is asked to', async () => {
+    const evil = '{"id":"tok-1","data":"a\\u001b]0;x\\u0007b\\u009bc\\nforged\\u202e"}';
+    const { text } = await render('table', evil);
+    expect(text).toContain('data  a]0;xbc forged\n');
+    expect((await render('table', TOKEN, one, { colour: true })).text).toContain('\u001b[1mid');
+  });
+
+  it.each([40, 60, 80, 200])('a table is no wider than a terminal of %i columns', async (width) => {
+    const long = PAGE.replace('"yes"', JSON.stringify('日本'.repeat(100)));
+    const { text } = await render('table', long, list, { colour: false, width });
+    const widths = text.split('\n').map(displayWidth);
+    expect(Math.max(...widths)).toBeLessThanOrEqual(Math.max(width, 7 * 8 + 6 * 2));
+  });
+
+  it('is a table for people and json for programs, unless somebody says otherwise', () => {
+    expect(chooseFormat(undefined, true)).toBe('table');
+    expect(chooseFormat(undefined, false)).toBe('json');
+    for (const format of FORMATS) expect(chooseFormat(format, true)).toBe(format);
+    expect(() => chooseFormat('xml', true)).toThrow('table, json, yaml, csv, ndjson');
+  });
+});
+
+describe('--quiet and --field', () => {
+  it('prints ids only', async () => {
+    const showing = chooseShowing('json', undefined, true, list);
+    expect((await renderResult(PAGE, list, showing, plain)).text).toBe('tok-1\ntok-2\n');
+    expect((await renderResult(TOKEN, one, showing, plain)).text).toBe('tok-1\n');
+  });
+
+  it.each([
+    ['id', 'tok-1'],
+    ['data.b', '1.10'],
+    ['data', '{"b":1.10,"a":9007199254740993,"10":1e2,"s":"yes"}'],
+    ['data["10"]', '1e2'],
+    ['containers[1]', '/b/'],
+    ['metadata.f', '=1+1'],
+  ])('prints %s raw', async (field, printed) => {
+    const showing = chooseShowing('table', field, false, one);
+    expect((await renderResult(TOKEN, one, showing, plain)).text).toBe(`${printed}\n`);
+  });
+
+  it('tells of a member that this result lacks', async () => {
+    const showing = chooseShowing('json', 'data.c[0]', false, one);
+    await expect(renderResult(TOKEN, one, showing, plain)).rejects.toThrow('--field: this result has no data.c[0]');
+  });
+
+  it('refuses before the call what no result can have', () => {
+    expect(() => chooseShowing('json', 'kye', false, viewOf(OPERATIONS.createApplication))).toThrow('no member kye');
+    expect(() => chooseShowing('json', 'id', false, list)).toThrow('no member id');
+    expect(() => chooseShowing('json', 'id', true, one)).toThrow('only one of');
+    expect(() => chooseShowing('json', 'id', false, viewOf(OPERATIONS.deleteToken))).toThrow('no result');
+    expect(() => checkField(OPERATIONS.getToken.result, parsePath('data.anything[3]["x.y"]'))).not.toThrow();
+    expect(() => checkField(OPERATIONS.getToken.result, parsePath('containers.first'))).toThrow('no member first');
+    expect(() => checkField(OPERATIONS.getToken.result, parsePath('constructor'))).toThrow('no member constructor');
+  });
+
+  it.each(['', '.', '.a', 'a..b', 'a[', 'a[x]', 'a]', 'a."b"'])('refuses the path %j', (path) => {
+    expect(() => parsePath(path)).toThrow('--field is a path');
+  });
+
+  it('finds own members only', () => {
+    expect(selectField(parseJson('{"a":"text"}'), ['a', 'length'])).toBeUndefined();
+    expect(selectField(parseJson('[1]'), ['length'])).toBeUndefined();
+    expect(selectField(parseJson('{"n":1.10}'), ['n', 'lexeme'])).toBeUndefined();
+  });
+});
+
+describe('control characters', () => {
+  const nasty = fc.string({
+    unit: fc.constantFrom('\u001b', '\u0000', '\u009b', '\u007f', '\r', '\n', '\t', '\u202e', 'a', '"'),
+  });
+
+  it('are stripped from a line', () => {
+    fc.assert(fc.property(nasty, (text) => !/[\p{Cc}\u202e]/u.test(stripControlCharacters(text))));
+    fc.assert(fc.property(nasty, (text) => !/[\p{Cc}\u202e]/u.test(stripFromLines(text).replace(/[\t\n]/g, ''))));
+  });
+
+  it('are escaped in JSON, and the value stays', () => {
+    fc.assert(
+      fc.property(nasty, (text) => {
+        const escaped = escapeInJson(JSON.stringify(text));
+        return JSON.parse(escaped) === text && !/[\p{Cc}\u202e]/u.test(escaped);
+      }),
+    );
+  });
+});
+
+describe('widths', () => {
+  it('counts wide and combining characters', () => {
+    expect(displayWidth('aé')).toBe(2);
+    expect(displayWidth('e\u0301')).toBe(1);
+    expect(displayWidth('日本')).toBe(4);
+  });
+
+  it('gives from the widest, never below the least', () => {
+    expect(fitWidths([36, 5, 60], 60, 8)).toEqual([27, 5, 28]);
+    expect(fitWidths([10, 10], 30, 8)).toEqual([10, 10]);
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 500 }), { maxLength: 8 }),
+        fc.integer({ min: 0, max: 300 }),
+        (natural, available) => {
+          const widths = fitWidths(natural, available, 8);
+          const sum = widths.reduce((total, width) => total + width, 0);
+          const least = natural.reduce((total, width) => total + Math.min(width, 8), 0);
+          return sum <= Math.max(available, least) && widths.every((width, at) => width <= (natural[at] ?? 0));
+        },
+      ),
+    );
+  });
+});
+
+describe('wantsColour', () => {
+  it.each([
+    [true, undefined, {}, true],
+    [false, undefined, {}, false],
+    [true, false, {}, false],
+    [true, true, { NO_COLOR: '1' }, false],
+    [true, true, { NO_COLOR: '' }, true],
+    [true, true, { TERM: 'dumb' }, false],
+  ])('terminal %s, flag %s, %j: %s', (terminal, typed, env, wanted) => {
+    expect(wantsColour(terminal, typed, env)).toBe(wanted);
+  });
+});

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { EXIT_CODES, exitCodeOf } from '../../src/cli/exit-codes.ts';
+import { reportFailure, reportProblem } from '../../src/cli/report-failure.ts';
+import { FAULTS, type FaultCode } from '../../src/contract/faults.ts';
+import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { Problem } from '../../src/core/problem.ts';
+
+let told = '';
+beforeEach(() => {
+  told = '';
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
+    told += String(text);
+    return true;
+  });
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+/** cli.md, "Exit codes"; what it does not name follows the nearest that it does. */
+const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
+  invalid_request: 7,
+  malformed_json: 7,
+  malformed_http: 7,
+  unauthenticated: 4,
+  permission_missing: 5,
+  no_governing_rule: 5,
+  origin_refused: 5,
+  token_not_found: 3,
+  application_not_found: 3,
+  route_not_found: 3,
+  method_not_allowed: 1,
+  request_timeout: 8,
+  token_id_taken: 6,
+  write_conflict: 6,
+  body_too_large: 7,
+  url_too_long: 7,
+  unsupported_media_type: 7,
+  wrong_host: 8,
+  too_many_requests: 8,
+  headers_too_large: 7,
+  internal_error: 1,
+  integrity_failure: 9,
+  result_too_large: 7,
+  vault_busy: 8,
+  vault_locked: 8,
+  vault_stopping: 8,
+  vault_moved: 8,
+  no_space: 1,
+};
+
+describe('exit codes', () => {
+  it.each(Object.keys(PROBLEMS) as ProblemCode[])('%s', (code) => {
+    const { status, title, detail } = PROBLEMS[code];
+    const type = `${PROBLEM_TYPE_PREFIX}${code}`;
+    const bodyText = JSON.stringify({ type, title, status, detail, instance: 'trace' });
+    expect(reportProblem({ status, bodyText, traceId: 'trace' })).toBe(EXIT_OF_PROBLEM[code]);
+    expect(told.startsWith(`vault: ${detail}\n`)).toBe(true);
+    expect(reportFailure(new Problem(code), {})).toBe(EXIT_OF_PROBLEM[code]);
+  });
+
+  it.each(Object.keys(FAULTS) as FaultCode[])('%s', (code) => {
+    expect(reportFailure(new Fault(code, 'the fact'), {})).toBe(FAULTS[code].exit);
+    const row: { readonly exit: number; readonly hint?: string } = FAULTS[code];
+    expect(told).toBe(`vault: the fact\n${row.hint === undefined ? '' : `hint: ${row.hint}\n`}`);
+    expect(EXIT_CODES).toHaveProperty(String(FAULTS[code].exit));
+  });
+
+  it('success is 0 and a foreign status 1', () => {
+    expect(exitCodeOf(201, '')).toBe(0);
+    expect(exitCodeOf(418, '')).toBe(1);
+    expect(exitCodeOf(400, `${PROBLEM_TYPE_PREFIX}constructor`)).toBe(7);
+  });
+});
+
+describe('what is told', () => {
+  it('names the members of a 400, a line each', () => {
+    const errors = { 'data.number': ['must be a card number', 'is required'], type: ['is unknown'] };
+    reportFailure(new Problem('invalid_request', { errors }), {});
+    expect(told).toBe(
+      'vault: The request failed validation.\nvault:   data.number: must be a card number\nvault:   data.number: is required\nvault:   type: is unknown\n',
+    );
+  });
+
+  it('sends no control character of a problem to the terminal', () => {
+    const body = { type: 'urn:x', title: '', status: 400, detail: 'a\u001b[2Jb', errors: { 'x\ny': ['c\u009b'] } };
+    reportProblem({ status: 400, bodyText: JSON.stringify(body), traceId: '' });
+    expect(told).toBe('vault: a[2Jb\nvault:   x y: c\n');
+  });
+
+  it('says nothing of an error that nobody foresaw, unless it is asked to', () => {
+    expect(reportFailure(new TypeError('4242424242424242'), {})).toBe(1);
+    expect(told).toBe('vault: unexpected error\nhint: VAULT_DEBUG=1 shows where\n');
+    reportFailure(new TypeError('the message'), { VAULT_DEBUG: '1' });
+    expect(told).toContain('TypeError: the message\n    at ');
+  });
+
+  it('is quiet when a prompt was interrupted', () => {
+    const error = new Error('User force closed the prompt');
+    error.name = 'ExitPromptError';
+    expect(reportFailure(error, {})).toBe(130);
+    expect(told).toBe('');
+  });
+});

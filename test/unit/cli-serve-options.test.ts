@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { devBanner } from '../../src/cli/local/dev-banner.ts';
+import { parseDuration } from '../../src/cli/local/duration.ts';
+import { serveOptions } from '../../src/cli/local/serve-options.ts';
+import { createSweeper } from '../../src/cli/local/sweeper.ts';
+import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
+
+describe('serveOptions', () => {
+  it('has the defaults of the contract', () => {
+    expect(serveOptions({}, {})).toEqual({
+      dev: false,
+      host: '127.0.0.1',
+      port: 8484,
+      socket: undefined,
+      headerPrefix: 'SVC',
+      readyFile: undefined,
+      log: true,
+      allowInsecureHost: false,
+      limits: DEFAULT_LIMITS,
+    });
+  });
+
+  it('takes flags before variables', () => {
+    const env = { VAULT_PORT: '1', VAULT_HOST: 'h', VAULT_MAX_BODY: '64KiB', VAULT_DEV: '1' };
+    expect(serveOptions({ port: '0', log: true }, env)).toMatchObject({ port: 0, host: 'h', dev: true, log: true });
+    expect(serveOptions({}, env)).toMatchObject({ port: 1, log: false, limits: { ...DEFAULT_LIMITS, body: 65_536 } });
+  });
+
+  it.each([
+    [{ port: '65536' }, '--port'],
+    [{ port: 'x' }, '--port'],
+    [{ log: 'maybe' }, '--log'],
+    [{ maxBody: '0' }, '--max-body'],
+    [{ maxResponse: '1GB' }, '--max-response'],
+  ])('refuses %j', (flags, flag) => {
+    expect(() => serveOptions(flags, {})).toThrow(flag);
+  });
+});
+
+describe('parseDuration', () => {
+  it.each([
+    ['500ms', 500],
+    ['30s', 30_000],
+    ['2m', 120_000],
+    ['1.5s', 1500],
+    ['1h', 3_600_000],
+    ['3', 3000],
+    ['0s', 0],
+  ])('%s', (text, milliseconds) => {
+    expect(parseDuration('--timeout', text)).toBe(milliseconds);
+  });
+
+  it.each(['', '-1s', 's', '1d', '1 s', '1e3'])('refuses %j', (text) => {
+    expect(() => parseDuration('--timeout', text)).toThrow('--timeout');
+  });
+});
+
+describe('devBanner', () => {
+  const keys = { tenant_id: 't', management_key: 'key_m', private_key: 'key_p' };
+
+  it('has a line for a shell, for a port and for a socket', () => {
+    expect(devBanner('http://127.0.0.1:1', keys, 'ABC')).toMatch(
+      /^url +http:\/\/127.0.0.1:1\ntenant_id +t\nmanagement_key +key_m\nprivate_key +key_p\n[\s\S]*\ncurl -s http:\/\/127.0.0.1:1\/tokens -H 'ABC-API-KEY: key_p' /,
+    );
+    expect(devBanner('unix:/a.sock', keys, 'SVC')).toContain(
+      "curl -s --unix-socket '/a.sock' http://localhost/tokens ",
+    );
+  });
+});
+
+describe('the sweeper', () => {
+  const MINUTE = 60_000;
+
+  it('sweeps every turn, pauses for an hour when the clock jumps ahead, and not when it goes back', async () => {
+    let wall = 0;
+    let running = 0;
+    let swept = 0;
+    const told: string[] = [];
+    const turn = createSweeper({
+      wallTime: () => wall,
+      runningTime: () => running,
+      sweep: async () => swept++,
+      tell: (fact) => told.push(fact),
+    });
+    const pass = async (wallStep: number) => {
+      wall += wallStep;
+      running += MINUTE;
+      await turn();
+    };
+    await pass(MINUTE);
+    expect(swept).toBe(1);
+    await pass(-24 * 60 * MINUTE);
+    expect(swept).toBe(2);
+    await pass(62 * MINUTE);
+    expect({ swept, told: told.length }).toEqual({ swept: 2, told: 1 });
+    for (let i = 0; i < 59; i++) await pass(MINUTE);
+    expect(swept).toBe(2);
+    await pass(MINUTE);
+    expect(swept).toBe(3);
+  });
+
+  it('goes on after a failure, and says no more than that', async () => {
+    const told: string[] = [];
+    const turn = createSweeper({
+      wallTime: () => 0,
+      runningTime: () => 0,
+      sweep: () => Promise.reject(new Error('4242')),
+      tell: (fact) => told.push(fact),
+    });
+    await turn();
+    await turn();
+    expect(told).toHaveLength(2);
+    expect(told.join()).not.toContain('4242');
+  });
+});

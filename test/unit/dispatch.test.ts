@@ -1,0 +1,195 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+
+const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
+const ALL_TOKENS = ['token:create', 'token:read', 'token:delete'];
+
+let world: MemoryVault;
+let key: string;
+
+beforeEach(async () => {
+  world = await openMemoryVault();
+  key = await world.application({ name: 'app', type: 'private', permissions: ALL_TOKENS });
+});
+
+describe('the order in which a caller learns what is wrong (decisions §1)', () => {
+  const everythingWrong = { bodyText: '{ broken', mediaType: 'text/plain' };
+
+  it('401 comes first, and is one and the same for every cause', async () => {
+    const body = { name: 'x', type: 'public', permissions: ['token:create'] };
+    const made = await world.call(world.management, 'createApplication', { body });
+    const regenerated = String(made.at('key'));
+    const id = String(made.at('id'));
+    await world.call(world.management, 'regenerateApplicationKey', { id });
+    const unknown = `${key.slice(0, -8)}${key.slice(-8) === '11111111' ? '22222222' : '11111111'}`;
+    const causes = [undefined, '', 'nonsense', unknown, regenerated, key.toLowerCase()];
+    const answers = await Promise.all(causes.map((cause) => world.call(cause, 'createToken', everythingWrong)));
+    expect(answers.map(({ status }) => status)).toEqual(causes.map(() => 401));
+    const bodies = answers.map(({ text }) => text.replace(/"instance":"[^"]*"/, ''));
+    expect(new Set(bodies).size).toBe(1);
+  });
+
+  it('403 for a permission held nowhere comes before 415', async () => {
+    const answer = await world.call(world.management, 'createToken', everythingWrong);
+    expect(answer.status).toBe(403);
+    expect(answer.at('detail')).toContain('token:create');
+  });
+
+  it('415 comes before 413 and 400', async () => {
+    expect((await world.call(key, 'createToken', everythingWrong)).status).toBe(415);
+    const huge = JSON.stringify('x'.repeat(2 ** 20));
+    expect((await world.call(key, 'createToken', { bodyText: huge, mediaType: 'text/plain' })).status).toBe(415);
+    expect((await world.call(key, 'createToken', { bodyText: huge })).status).toBe(413);
+  });
+
+  it('400 comes before 403 for a container out of reach, which comes before 409', async () => {
+    const rule = { description: '', priority: 1, container: '/pci/', transform: 'mask', permissions: ['token:create'] };
+    const pci = await world.application({ name: 'pci', type: 'private', rules: [rule] });
+    const token = { type: 'token', data: 'x', id: 'taken-id' };
+    await world.call(key, 'createToken', { body: token });
+    expect((await world.call(pci, 'createToken', { body: { ...token, nonsense: 1 } })).status).toBe(400);
+    expect((await world.call(pci, 'createToken', { body: token })).status).toBe(403);
+    expect((await world.call(pci, 'createToken', { body: { ...token, containers: ['/pci/'] } })).status).toBe(409);
+  });
+
+  it('404 comes before 403 for a token that no rule reaches', async () => {
+    const rule = { description: '', priority: 1, container: '/pci/', transform: 'mask', permissions: ['token:read'] };
+    const pci = await world.application({ name: 'pci', type: 'private', rules: [rule] });
+    const made = await world.call(key, 'createToken', { body: { type: 'token', data: 'x' } });
+    expect((await world.call(pci, 'getToken', { id: String(made.at('id')) })).status).toBe(403);
+    expect((await world.call(pci, 'getToken', { id: 'nothing-here' })).status).toBe(404);
+  });
+});
+
+describe('bad input names the member', () => {
+  const cases: readonly (readonly [what: string, body: unknown, path: string, says: RegExp])[] = [
+    ['an unknown member', { type: 'token', data: 1, metdata: {} }, 'metdata', /did you mean metadata\?/],
+    ['a foreign member', { type: 'token', data: 1, tenant_id: 'x' }, 'tenant_id', /not a known member/],
+    ['a wrong type', { type: 'token', data: 1, containers: '/a/' }, 'containers', /must be an array/],
+    ['a missing member', { type: 'token' }, 'data', /is required/],
+    ['a null for a required member', { type: 'token', data: null }, 'data', /any JSON but null/],
+    ['a bad Luhn', { type: 'card', data: { ...CARD, number: '4242424242424241' } }, 'data.number', /Luhn/i],
+    ['a bad month', { type: 'card', data: { ...CARD, expiration_month: 13 } }, 'data.expiration_month', /12/],
+    ['a strange member of a card', { type: 'card', data: { ...CARD, pin: '1' } }, 'data.pin', /./],
+    [
+      'a bad ABA',
+      { type: 'bank', data: { routing_number: '021000022', account_number: '1' } },
+      'data.routing_number',
+      /ABA|checksum/i,
+    ],
+    ['an unknown token type', { type: 'credit', data: 1 }, 'type', /must be one of token, card/],
+    ['a bad container', { type: 'token', data: 1, containers: ['/a//b/'] }, 'containers.0', /example: \/pci\/high\//],
+    ['a container without its slash', { type: 'token', data: 1, containers: ['/a'] }, 'containers.0', /example/],
+    ['metadata that is no text', { type: 'token', data: 1, metadata: { a: 1 } }, 'metadata.a', /must be a string/],
+    ['control characters', { type: 'token', data: 1, metadata: { a: 'x\u0000' } }, 'metadata.a', /not allowed/],
+    ['an id of two characters', { type: 'token', data: 1, id: 'ab' }, 'id', /3 to 400/],
+    ['an id with a slash', { type: 'token', data: 1, id: 'a/bc' }, 'id', /none of/],
+    ['an unknown filter', { type: 'token', data: 1, mask: '{{ data | reveel }}' }, 'mask', /character/],
+    ['a tag', { type: 'token', data: 1, mask: '{% if data %}{% endif %}' }, 'mask', /character/],
+    [
+      'an empty search index',
+      { type: 'token', data: { a: 1 }, search_indexes: ['{{ data.b }}'] },
+      'search_indexes.0',
+      /nothing/,
+    ],
+    ['a past time', { type: 'token', data: 1, expires_at: '1/1/2020' }, 'expires_at', /./],
+  ];
+
+  it.each(cases)('%s', async (_what, body, path, says) => {
+    const answer = await world.call(key, 'createToken', { body });
+    expect(answer.status).toBe(400);
+    expect(String(answer.at(`errors[${path}]`))).toMatch(says);
+  });
+
+  it('reports all that is wrong at once', async () => {
+    const body = { type: 'nope', data: 1, containers: 3, metadata: [] };
+    const answer = await world.call(key, 'createToken', { body });
+    expect(Object.keys(answer.at('errors') as object).sort()).toEqual(['containers', 'metadata', 'type']);
+  });
+
+  it.each([
+    ['cut short', '{"type":"token"'],
+    ['a duplicate member', '{"type":"token","data":1,"data":2}'],
+    ['nothing', ''],
+    ['too deep', `{"type":"token","data":${'['.repeat(65)}${']'.repeat(65)}}`],
+    ['a comment', '{"type":"token","data":1/**/}'],
+  ])('malformed JSON: %s', async (_what, bodyText) => {
+    const answer = await world.call(key, 'createToken', { bodyText });
+    expect(answer.status).toBe(400);
+    expect(answer.at('type')).toBe('urn:token-vault:problem:malformed_json');
+  });
+
+  it('says 400 for a body that is not UTF-8 and 413 for one that the transport cut off', async () => {
+    const call = {
+      operation: 'createToken',
+      apiKey: key,
+      mediaType: 'application/json',
+      params: {},
+      query: [],
+    } as const;
+    expect((await world.client.call({ ...call, bodyFault: 'not_utf8' })).status).toBe(400);
+    expect((await world.client.call({ ...call, bodyFault: 'too_large' })).status).toBe(413);
+  });
+
+  it.each([
+    ['size=0', 'size', /at least 1/],
+    ['size=101', 'size', /at most 100/],
+    ['page=0', 'page', /at least 1/],
+    ['page=x', 'page', /integer/],
+    ['page=1&page=2', 'page', /once/],
+    ['sise=1', 'sise', /did you mean size\?/],
+    ['type=nope', 'type.0', /must be one of/],
+    ['metadata.=x', 'metadata.', /metadata\.<key>=<value>/],
+  ])('query %s', async (query, path, says) => {
+    const answer = await world.call(key, 'listTokens', { query });
+    expect(answer.status).toBe(400);
+    expect(String(answer.at(`errors[${path}]`))).toMatch(says);
+  });
+
+  it('takes an explicit null for an optional member as absent', async () => {
+    const body = { type: 'card', data: CARD, metadata: null, containers: null, mask: null, id: null };
+    const answer = await world.call(key, 'createToken', { body });
+    expect(answer.status).toBe(201);
+    expect(answer.at('containers')).toEqual(['/pci/high/']);
+    expect(answer.at('metadata')).toBeUndefined();
+  });
+
+  it('a body on an operation that takes none is refused', async () => {
+    expect((await world.call(key, 'deleteToken', { id: 'abc', bodyText: '{}' })).status).toBe(400);
+    expect((await world.call(key, 'deleteToken', { id: 'abc', mediaType: 'text/plain', bodyText: 'x' })).status).toBe(
+      415,
+    );
+  });
+});
+
+describe('what is thrown inside stays inside', () => {
+  it('an unknown error is a constant 500', async () => {
+    const broken = await openMemoryVault();
+    await broken.vault.close();
+    const answer = await broken.call(broken.management, 'getTenant');
+    expect(answer.status).toBeGreaterThanOrEqual(500);
+    expect(answer.text).not.toMatch(/at |Error|stack/);
+  });
+});
+
+describe('tenants are apart', () => {
+  it("a foreign tenant's id is 404 and absent from lists", async () => {
+    const made = await world.call(key, 'createToken', { body: { type: 'token', data: 'x', id: 'shared-id' } });
+    expect(made.status).toBe(201);
+    const { application } = await world.vault.createTenant('other');
+    const foreign = await world.call(application.key, 'createApplication', {
+      body: { name: 'f', type: 'private', permissions: ALL_TOKENS },
+    });
+    const foreignKey = String(foreign.at('key'));
+    expect((await world.call(foreignKey, 'getToken', { id: 'shared-id' })).status).toBe(404);
+    expect((await world.call(foreignKey, 'deleteToken', { id: 'shared-id' })).status).toBe(404);
+    expect((await world.call(foreignKey, 'listTokens', { query: 'id=shared-id' })).at('pagination.total_items')).toBe(
+      0,
+    );
+    const again = await world.call(foreignKey, 'createToken', { body: { type: 'token', data: 'x', id: 'shared-id' } });
+    expect(again.status).toBe(201);
+    expect(again.at('fingerprint')).not.toBe(made.at('fingerprint'));
+    const apps = await world.call(application.key, 'listApplications');
+    expect(apps.at('pagination.total_items')).toBe(2);
+  });
+});

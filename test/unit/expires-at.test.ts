@@ -1,0 +1,110 @@
+import fc from 'fast-check';
+import { DateTime } from 'luxon';
+import { describe, expect, test } from 'vitest';
+import { Problem } from '../../src/core/problem.ts';
+import { formatInstant } from '../../src/core/time.ts';
+import { parseApplicationExpiry, parseExpiresAt } from '../../src/core/tokens/expires-at.ts';
+import { readVectors } from '../vectors/read-vectors.ts';
+
+interface Refused {
+  readonly text: string;
+  readonly because: string;
+}
+
+const vectors = readVectors<{
+  now: string;
+  accepted: { text: string; instant: string; shown: string }[];
+  refused: Refused[];
+  applications: { accepted: { text: string; instant: string }[]; refused: Refused[] };
+}>('expires-at');
+
+const NOW = Date.parse(vectors.now);
+
+const MESSAGES: Readonly<Record<string, RegExp>> = {
+  format: /^must be an ISO 8601 date/,
+  impossible: /^names a date or time that does not exist$/,
+  hour: /^must have an hour from 1 to 12 before AM or PM$/,
+  offset: /^must have an offset from -14:00 to \+14:00$/,
+  past: /^must be in the future$/,
+  far: /^must be at most one day ahead$/,
+};
+
+function refusal(parse: () => unknown): string | undefined {
+  try {
+    parse();
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    expect(error.code).toBe('invalid_request');
+    const { expires_at: messages } = error.errors ?? {};
+    return messages?.[0];
+  }
+  throw new Error('was accepted');
+}
+
+describe('parseExpiresAt', () => {
+  test.each(vectors.accepted)('accepts $text', ({ text, instant, shown }) => {
+    expect(parseExpiresAt(text, NOW)).toEqual({ instant: Date.parse(instant), text: shown });
+    expect(Date.parse(shown)).toBe(Date.parse(instant));
+  });
+
+  test.each(vectors.refused)('refuses $text ($because)', ({ text, because }) => {
+    expect(refusal(() => parseExpiresAt(text, NOW))).toMatch(MESSAGES[because] ?? because);
+  });
+
+  test('takes what it shows, and shows it again', () => {
+    for (const { shown } of vectors.accepted) expect(parseExpiresAt(shown, NOW).text).toBe(shown);
+  });
+
+  test('agrees with luxon on every date, possible or not, in both notations', () => {
+    const two = (value: number) => String(value).padStart(2, '0');
+    const field = (max: number) =>
+      fc.oneof({ weight: 9, arbitrary: fc.nat(max) }, { arbitrary: fc.nat(99), weight: 1 });
+    fc.assert(
+      fc.property(
+        fc.record({
+          year: fc.integer({ min: 1000, max: 9999 }),
+          month: field(13),
+          day: field(32),
+          hour: field(24),
+          minute: field(60),
+          second: field(60),
+          offset: fc.integer({ min: -14 * 60, max: 14 * 60 }),
+        }),
+        ({ year, month, day, hour, minute, second, offset }) => {
+          const size = Math.abs(offset);
+          const zone = `${offset < 0 ? '-' : '+'}${two(Math.trunc(size / 60))}:${two(size % 60)}`;
+          const iso = `${year}-${two(month)}-${two(day)}T${two(hour)}:${two(minute)}:${two(second)}${zone}`;
+          const half = hour < 12 ? 'AM' : 'PM';
+          const us = `${month}/${day}/${year} ${hour % 12 || 12}:${two(minute)}:${two(second)} ${half} ${zone}`;
+          const expected = DateTime.fromObject({ year, month, day, hour, minute, second }, { zone: `UTC${zone}` });
+          for (const text of hour < 24 ? [iso, us] : [iso]) {
+            if (!expected.isValid || hour > 23) {
+              expect(refusal(() => parseExpiresAt(text, -Infinity))).toMatch(/does not exist/);
+            } else {
+              expect(parseExpiresAt(text, -Infinity)).toEqual({
+                instant: expected.toMillis(),
+                text: expected.toFormat("yyyy-MM-dd'T'HH:mm:ss.SSSZZ"),
+              });
+            }
+          }
+        },
+      ),
+      { numRuns: 1000 },
+    );
+  });
+});
+
+describe('parseApplicationExpiry', () => {
+  test.each(vectors.applications.accepted)('accepts $text', ({ text, instant }) => {
+    expect(parseApplicationExpiry(text, NOW)).toBe(Date.parse(instant));
+  });
+
+  test.each(vectors.applications.refused)('refuses $text ($because)', ({ text, because }) => {
+    expect(refusal(() => parseApplicationExpiry(text, NOW))).toMatch(MESSAGES[because] ?? because);
+  });
+});
+
+test('formatInstant writes milliseconds and +00:00', () => {
+  expect(formatInstant(NOW)).toBe('2026-03-01T09:30:00.000+00:00');
+  expect(formatInstant(NOW + 7)).toBe('2026-03-01T09:30:00.007+00:00');
+});

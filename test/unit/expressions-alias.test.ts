@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Json } from '../../src/contract/json.ts';
+import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
+import { loadExpressions } from '../../src/core/expressions/load-expressions.ts';
+import { createRandomIndex } from '../../src/core/expressions/random-index.ts';
+import type { Random } from '../../src/core/ports.ts';
+
+const expressions = await loadExpressions();
+
+function source(bytes: (length: number) => Uint8Array): Random {
+  return {
+    bytes,
+    id: () => '00000000-0000-4000-8000-000000000000',
+    timeOrderedId: () => '00000000-0000-7000-8000-000000000000',
+  };
+}
+
+const random = source((length) => randomBytes(length));
+
+async function alias(expression: string, data: Json, from = random): Promise<string> {
+  return String(await expressions.evaluate(expression, { data }, { random: from }));
+}
+
+/** The definition, digit by digit from the right (ISO/IEC 7812-1 annex B). */
+function passesLuhn(number: string): boolean {
+  let sum = 0;
+  for (const [at, digit] of [...number].reverse().entries()) {
+    const weighted = Number(digit) * (at % 2 === 0 ? 1 : 2);
+    sum += weighted > 9 ? weighted - 9 : weighted;
+  }
+  return sum % 10 === 0;
+}
+
+const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 13, maxLength: 19 });
+
+describe('alias_card', () => {
+  test('is Luhn-valid, of the same length, another one, and keeps the ends', async () => {
+    await fc.assert(
+      fc.asyncProperty(digits, fc.nat(6), fc.nat(4), async (number, first, last) => {
+        const card = await alias(`{{ data | alias_card: ${first}, ${last} }}`, number);
+        expect(card).toMatch(/^\d+$/);
+        expect(card).toHaveLength(number.length);
+        expect(card).not.toBe(number);
+        expect(passesLuhn(card)).toBe(true);
+        expect(card.slice(0, first)).toBe(number.slice(0, first));
+        expect(card.slice(card.length - last)).toBe(number.slice(number.length - last));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  test('keeps the last four unless told otherwise, and takes a number', async () => {
+    expect(await alias('{{ data | alias_card }}', '4242424242424242')).toMatch(/^\d{12}4242$/);
+    expect(await alias('{{ data | alias_card: 6 }}', 4242424242424242)).toMatch(/^424242\d{6}4242$/);
+  });
+
+  test('two open digits have nine other numbers, all of which come up', async () => {
+    const seen = new Set<string>();
+    for (let i = 0; i < 500; i++) seen.add(await alias('{{ data | alias_card: 10, 4 }}', '4242424242424242'));
+    expect(seen.size).toBe(9);
+    expect(seen).not.toContain('4242424242424242');
+  });
+
+  test('one open digit of a valid number, and none of any, is impossible', async () => {
+    for (const [ends, reason] of [
+      ['11, 4', 'alias_card finds no other card number with these ends'],
+      ['12, 4', 'alias_card has nothing to replace'],
+      ['16', 'alias_card has nothing to replace'],
+      ['65536, 65536', 'alias_card has nothing to replace'],
+    ]) {
+      await expect(alias(`{{ data | alias_card: ${ends} }}`, '4242424242424242')).rejects.toMatchObject({ reason });
+    }
+    // One open digit of a number that fails the check: the digit that makes it pass.
+    expect(await alias('{{ data | alias_card: 11, 4 }}', '4242424242404242')).toBe('4242424242424242');
+  });
+
+  test('only a card number has an alias, and a source that repeats itself ends', async () => {
+    for (const data of ['4242-4242-4242-4242', '424242424242', '42424242424242424242', 'abc', '', true, [1]]) {
+      await expect(alias('{{ data | alias_card }}', data)).rejects.toBeInstanceOf(ExpressionError);
+    }
+    const zeros = source((length) => new Uint8Array(length));
+    await expect(alias('{{ data | alias_card: 0, 4 }}', '1111111111110000', zeros)).rejects.toMatchObject({
+      reason: 'alias_card finds no other card number with these ends',
+    });
+  });
+});
+
+describe('alias_preserve_format', () => {
+  test('a digit becomes a digit, a letter a letter of its case, the rest stays', async () => {
+    const result = await alias('{{ data | alias_preserve_format }}', 'Ab-12 éÉ٣/😀');
+    expect(result).toMatch(/^[A-Z][a-z]-\d\d [a-z][A-Z]\d\/😀$/);
+  });
+
+  test('keeps the ends', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.stringMatching(/^[a-z0-9]{6,12}$/), fc.nat(2), fc.nat(3), async (text, first, last) => {
+        const result = await alias(`{{ data | alias_preserve_format: ${first}, ${last} }}`, text);
+        const shape = (value: string) => value.replace(/[a-z]/g, 'a').replace(/\d/g, '0');
+        expect(shape(result)).toBe(shape(text));
+        expect(result.slice(0, first)).toBe(text.slice(0, first));
+        expect(result.slice(result.length - last)).toBe(text.slice(text.length - last));
+      }),
+    );
+  });
+
+  test('a value of which nothing would change is refused', async () => {
+    for (const [ends, data] of [
+      ['', '--'],
+      ['', ''],
+      [': 2, 2', 'abcd'],
+      [': 9', 'abcd'],
+      [': 1, 1', 'a-b'],
+    ]) {
+      await expect(alias(`{{ data | alias_preserve_format${ends} }}`, data ?? '')).rejects.toMatchObject({
+        reason: 'alias_preserve_format has nothing to replace',
+      });
+    }
+  });
+});
+
+describe('alias_preserve_length', () => {
+  test('every character becomes a letter or a digit', async () => {
+    expect(await alias('{{ data | alias_preserve_length }}', 'a-😀 é')).toMatch(/^[A-Za-z0-9]{5}$/);
+    expect(await alias('{{ data | alias_preserve_length: 1, 2 }}', '<-😀 é>')).toMatch(/^<[A-Za-z0-9]{3}é>$/u);
+    await expect(alias('{{ data | alias_preserve_length: 2, 1 }}', 'abc')).rejects.toBeInstanceOf(ExpressionError);
+  });
+
+  test('null stays null, anything but text and numbers is refused', async () => {
+    expect(await expressions.evaluate('{{ data.x | alias_preserve_length }}', { data: {} }, { random })).toBeNull();
+    await expect(alias('{{ data | alias_preserve_length }}', true)).rejects.toBeInstanceOf(ExpressionError);
+  });
+});
+
+describe('createRandomIndex', () => {
+  test('throws away the bytes that would make some results likelier', () => {
+    const all = Uint8Array.from({ length: 256 }, (_, at) => at);
+    let at = 0;
+    const index = createRandomIndex(
+      source((length) => {
+        at += length;
+        return all.slice(at - length, at);
+      }),
+    );
+    const counts = new Map<number, number>();
+    for (let i = 0; i < 248; i++) {
+      const value = index(62);
+      counts.set(value, (counts.get(value) ?? 0) + 1);
+    }
+    expect(counts.size).toBe(62);
+    expect(new Set(counts.values())).toEqual(new Set([4]));
+  });
+});

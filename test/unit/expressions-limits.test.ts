@@ -1,0 +1,113 @@
+import { describe, expect, test } from 'vitest';
+import type { Json } from '../../src/contract/json.ts';
+import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
+import { loadExpressions } from '../../src/core/expressions/load-expressions.ts';
+
+const expressions = await loadExpressions();
+const KIB = 1024;
+
+function evaluate(source: string, data: Json): Promise<Json> {
+  return expressions.evaluate(source, { data });
+}
+
+/** Rejects with an `ExpressionError`, and within a time that nobody notices. */
+async function refusedQuickly(result: Promise<unknown>, reason: RegExp): Promise<void> {
+  const started = performance.now();
+  const error: unknown = await result.catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(ExpressionError);
+  expect(error instanceof ExpressionError ? error.reason : '').toMatch(reason);
+  expect(performance.now() - started).toBeLessThan(2000);
+}
+
+describe('1 KiB an expression', () => {
+  test('counts bytes', async () => {
+    const filler = 'a'.repeat(KIB - '{{ data }}'.length);
+    expect(await evaluate(`{{ data }}${filler}`, 'x')).toBe(`x${filler}`);
+    await refusedQuickly(evaluate(`{{ data }}${filler}a`, 'x'), /1 KiB/);
+    await refusedQuickly(evaluate(`{{ data }}${'é'.repeat(filler.length / 2 + 1)}`, 'x'), /1 KiB/);
+    await refusedQuickly(expressions.evaluateMask({ a: `{{ data }}${filler}a` }, { data: 'x' }), /1 KiB/);
+  });
+
+  test('a constant of a mask is no expression', async () => {
+    const text = 'a'.repeat(2 * KIB);
+    expect(await expressions.evaluateMask(text, { data: 'x' })).toBe(text);
+  });
+});
+
+describe('64 KiB of output', () => {
+  const most = 'x'.repeat(64 * KIB);
+
+  test('counts bytes, of values passed on too', async () => {
+    expect(await evaluate('{{ data }}', most)).toBe(most);
+    await refusedQuickly(evaluate('{{ data }}', `${most}x`), /64 KiB/);
+    await refusedQuickly(evaluate('{{ data }}', 'é'.repeat(32 * KIB + 1)), /64 KiB/);
+    await refusedQuickly(evaluate('{{ data }}', [most]), /64 KiB/);
+    await refusedQuickly(evaluate('{{ data }}!', most), /64 KiB/);
+    await refusedQuickly(evaluate('{{ data }}{{ data }}', most), /64 KiB/);
+  });
+
+  test('is checked after every filter', async () => {
+    await refusedQuickly(evaluate("{{ data | append: 'x' | last4 }}", most), /append gives more than 64 KiB/);
+    expect(await evaluate('{{ data | last4 }}', `${most}abcd`)).toBe('abcd');
+  });
+
+  test('is checked before a text is built that would be too long', async () => {
+    const data = { many: 'a'.repeat(60 * KIB), long: 'b'.repeat(900 * KIB) };
+    await refusedQuickly(evaluate("{{ data.many | replace: 'a', data.long }}", data), /64 KiB/);
+    await refusedQuickly(evaluate("{{ data.many | split: '' | join: data.long }}", data), /64 KiB/);
+    await refusedQuickly(evaluate("{{ data | pad_left: 65536, '\u{1f600}' }}", 'x'), /64 KiB/);
+  });
+
+  test('holds for all expressions of a mask together', async () => {
+    const mask = Array.from({ length: 3 }, () => '{{ data }}');
+    expect(await expressions.evaluateMask(mask, { data: 'x'.repeat(21 * KIB) })).toHaveLength(3);
+    await refusedQuickly(expressions.evaluateMask(mask, { data: 'x'.repeat(22 * KIB) }), /64 KiB together/);
+  });
+});
+
+describe('work', () => {
+  test('a chain of filters over a long text ends', async () => {
+    const chain = ' | upcase | downcase'.repeat(45);
+    await refusedQuickly(evaluate(`{{ data${chain} }}`, 'x'.repeat(60 * KIB)), /takes too much work/);
+  });
+
+  test('a search that compares everywhere ends', async () => {
+    const data = { text: 'a'.repeat(1000 * KIB), search: `${'a'.repeat(1000)}b` };
+    await refusedQuickly(evaluate('{{ data.text | remove: data.search }}', data), /takes too much work/);
+    await refusedQuickly(evaluate('{{ data.text | split: data.search }}', data), /takes too much work/);
+  });
+
+  test('a JSONPath that visits the square or the cube of its input ends', async () => {
+    const data = Array.from({ length: 2000 }, (_, at) => [at]);
+    for (const path of ['$..*[?count($..*) > 9999999]', '$[?count($..*..*..*) > 9999999]', '$[?@ == $[?@ == 1]]']) {
+      await refusedQuickly(evaluate(`{{ data | json: '${path}' }}`, data), /takes too much work|valid JSONPath/);
+    }
+    let nested: Json = 1;
+    for (let depth = 0; depth < 60; depth++) nested = { a: nested };
+    await refusedQuickly(evaluate(`{{ data | json: '$${'..*'.repeat(12)}.zz' }}`, nested), /takes too much work/);
+  });
+
+  test('a mask of very many expressions ends', async () => {
+    const mask = Array.from({ length: 70_000 }, (_, at) => `{{data.m${at}}}`);
+    await refusedQuickly(expressions.evaluateMask(mask, { data: {} }), /too many expressions/);
+  });
+
+  test.each([
+    ['brackets', `{{ data${'['.repeat(1000)} }}`],
+    ['ranges', `{{ ${'('.repeat(1000)} }}`],
+    ['paths', `{{ ${'data['.repeat(200)} }}`],
+    ['openings', '{{'.repeat(500)],
+    ['pipes', `{{ data ${'|'.repeat(1000)} }}`],
+    ['quotes', `{{ ${"'".repeat(999)} }}`],
+    ['JSONPath parentheses', `{{ data | json: '$[?${'('.repeat(900)}' }}`],
+    ['JSONPath negations', `{{ data | json: '$[?${'!'.repeat(900)}@.a]' }}`],
+  ])('nested %s are refused', async (_name, source) => {
+    await refusedQuickly(evaluate(source, {}), /./);
+  });
+
+  test('more expressions than are cached all keep their meaning', async () => {
+    for (const round of [1, 2]) {
+      for (let at = 0; at < 1500; at++) expect(await evaluate(`{{ ${at} }}`, round)).toBe(at);
+    }
+  });
+});

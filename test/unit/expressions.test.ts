@@ -1,0 +1,181 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Json } from '../../src/contract/json.ts';
+import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
+import { FILTERS } from '../../src/core/expressions/filters.ts';
+import { loadExpressions } from '../../src/core/expressions/load-expressions.ts';
+import { JsonNumber } from '../../src/core/json/json-number.ts';
+import { parseJson } from '../../src/core/json/parse.ts';
+import { stringifyJson } from '../../src/core/json/stringify.ts';
+
+const expressions = await loadExpressions();
+
+async function failure(result: Promise<unknown>): Promise<ExpressionError> {
+  const error: unknown = await result.then(
+    () => new Error('was evaluated'),
+    (thrown: unknown) => thrown,
+  );
+  if (error instanceof ExpressionError) return error;
+  throw error;
+}
+
+function evaluate(source: string, data: Json): Promise<Json> {
+  return expressions.evaluate(source, { data });
+}
+
+/** Liquid's quoted text: a quote and a backslash are escaped, everything else stands for itself. */
+function quoted(text: string): string {
+  return `'${text.replace(/[\\']/g, '\\$&')}'`;
+}
+
+const anyText = fc.string({ unit: 'binary', maxLength: 40 });
+
+describe('values', () => {
+  test('what is passed on is the value itself, its number lexemes and order of members included', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.json({ maxDepth: 4 }), async (text) => {
+        const data = parseJson(text);
+        expect(await evaluate('{{ data }}', data)).toBe(data);
+      }),
+    );
+    expect(await evaluate('{{ data.n }}', parseJson('{"n":1.10}'))).toEqual(new JsonNumber('1.10'));
+  });
+
+  test('only own members are reached, of objects with a prototype too', async () => {
+    const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', 'length'];
+    for (const name of names) {
+      for (const data of [{ a: 1 }, ['a'], 'a', 5, true, new JsonNumber('1.0'), parseJson('{}')]) {
+        expect(await evaluate(`{{ data.${name} }}`, data)).toBeNull();
+        expect(await evaluate(`{{ data['${name}'] }}`, data)).toBeNull();
+        expect(await expressions.evaluate(`{{ metadata.${name} }}`, { data, metadata: {} })).toBeNull();
+      }
+    }
+  });
+
+  test('quoted text says any text', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyText, async (text) => {
+        expect(await evaluate(`{{ ${quoted(text)} }}`, null)).toBe(text);
+      }),
+    );
+  });
+
+  test('nothing in the data is an expression', async () => {
+    expect(await evaluate('{{ data }}!', '{{ data }}{% raw %}')).toBe('{{ data }}{% raw %}!');
+    expect(await evaluate("{{ data | replace: 'a', '{{ data }}' }}", 'a')).toBe('{{ data }}');
+  });
+});
+
+describe('masking', () => {
+  test('reveal_last hides all but the last characters', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyText, fc.nat(50), async (text, length) => {
+        const masked = [...String(await evaluate(`{{ data | reveal_last: ${length}, '\u2022' }}`, text))];
+        const characters = [...text];
+        expect(masked).toHaveLength(characters.length);
+        for (const [at, character] of characters.entries()) {
+          const hidden = at < characters.length - length && character !== '-';
+          expect(masked[at]).toBe(hidden ? '\u2022' : character);
+        }
+      }),
+    );
+  });
+
+  test('reveal always hides something', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }),
+        fc.nat(12),
+        fc.nat(12),
+        fc.string({ maxLength: 5 }),
+        async (text, first, last, preserved) => {
+          const source = `{{ data | reveal: ${first}, ${last}, '\uE000', ${quoted(preserved)} }}`;
+          const masked = [...String(await evaluate(source, text))];
+          expect(masked).toHaveLength([...text].length);
+          expect(masked).toContain('\uE000');
+        },
+      ),
+    );
+  });
+
+  test('a masking filter never passes on what it cannot mask', async () => {
+    for (const filter of ['reveal_last: 4', 'reveal: 1, 1', 'last4', 'pad_left: 2, "0"']) {
+      for (const text of ['true', '{"a":"4242"}', '["4242"]']) {
+        const error = await failure(evaluate(`{{ data | ${filter} }}`, parseJson(text)));
+        expect(error.reason).toContain('needs text or a number');
+      }
+    }
+  });
+
+  test('an error quotes neither the data nor the expression', async () => {
+    const secret = 'S3cretValue';
+    const sources = Object.entries(FILTERS).flatMap(([name, { parameters }]) => [
+      `{{ data | ${name} }}`,
+      `{{ data | ${name}: data }}`,
+      `{{ data | ${name}${Object.keys(parameters).length === 0 ? '' : ':'} ${Object.keys(parameters)
+        .map(() => `'${secret}'`)
+        .join(', ')} }}`,
+      `{{ data | ${name}: 1, 2, 3, 4, 5, '${secret}' }}`,
+      `{{ data | ${secret}: 1 }}`,
+      `{{ ${secret} }}`,
+      `{{ data | ${name} '${secret} }}`,
+    ]);
+    for (const source of sources) {
+      for (const data of [secret, [secret], { a: secret }]) {
+        const error: unknown = await evaluate(source, data).catch((thrown: unknown) => thrown);
+        if (error instanceof Error) {
+          expect(error).toBeInstanceOf(ExpressionError);
+          expect(error.message).not.toContain(secret);
+        }
+      }
+    }
+  });
+
+  test('any sequence of filters gives JSON or an ExpressionError that points into the source', async () => {
+    const argument = fc.oneof(
+      fc.constantFrom('data', 'data.a', 'data[0]', 'nil', 'true', "'$.a'", "'$..*'", '1.5', '-1'),
+      fc.nat(9).map(String),
+      fc.string({ maxLength: 3 }).map(quoted),
+    );
+    const call = fc
+      .tuple(fc.constantFrom(...Object.keys(FILTERS)), fc.array(argument, { maxLength: 3 }))
+      .map(([name, args]) => `| ${name}${args.length === 0 ? '' : `: ${args.join(', ')}`}`);
+    await fc.assert(
+      fc.asyncProperty(fc.json({ maxDepth: 2 }), fc.array(call, { maxLength: 4 }), async (text, calls) => {
+        const source = `{{ data ${calls.join(' ')} }}`;
+        try {
+          parseJson(stringifyJson(await evaluate(source, parseJson(text))));
+        } catch (error) {
+          expect(error).toBeInstanceOf(ExpressionError);
+          if (error instanceof ExpressionError) expect(source.length).toBeGreaterThan(error.position);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe('masks', () => {
+  test('a mask without expressions is its own result', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.json({ maxDepth: 4 }), async (text) => {
+        fc.pre(!text.includes('{{') && !text.includes('{%'));
+        const masked = await expressions.evaluateMask(parseJson(text), { data: 1 });
+        expect(masked === undefined ? undefined : stringifyJson(masked)).toBe(stringifyJson(parseJson(text)));
+      }),
+    );
+  });
+
+  test('the json filter is loaded for a mask that has it anywhere', async () => {
+    const mask = parseJson('{"a":[{"b":"{{ data | json: \'$.x\' }}"}]}');
+    expect(await expressions.evaluateMask(mask, { data: parseJson('{"x":1}') })).toEqual({ a: [{ b: 1 }] });
+  });
+
+  test('metadata and random filters are out of reach', async () => {
+    const scope = { data: 'abc' };
+    expect((await failure(expressions.evaluateMask('{{ metadata.a }}', scope))).position).toBe(3);
+    expect((await failure(expressions.evaluateMask({ a: ['{{ data | alias_preserve_length }}'] }, scope))).path).toBe(
+      'a.0',
+    );
+  });
+});

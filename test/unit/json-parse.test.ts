@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { JsonNumber } from '../../src/core/json/json-number.ts';
+import { JsonSyntaxError } from '../../src/core/json/json-syntax-error.ts';
+import { memberNames } from '../../src/core/json/member-names.ts';
+import { parseJson } from '../../src/core/json/parse.ts';
+import { stringifyJson } from '../../src/core/json/stringify.ts';
+import { readVectors } from '../vectors/read-vectors.ts';
+
+const vectors = readVectors<{
+  accepted: { name: string; text: string; printed: string }[];
+  refused: { name: string; text: string; kind: string; position: number; path?: string }[];
+}>('json');
+
+function refusal(text: string, maxDepth?: number): JsonSyntaxError {
+  try {
+    parseJson(text, maxDepth === undefined ? {} : { maxDepth });
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return error;
+    throw error;
+  }
+  throw new Error('was accepted');
+}
+
+/** Texts near JSON: a printed value with some of its characters replaced, removed or repeated. */
+const almostJson = fc
+  .tuple(
+    fc.json(),
+    fc.array(
+      fc.tuple(
+        fc.nat(200),
+        fc.constantFrom('', '"', '\\', '{', '}', '[', ']', ',', ':', '0', '-', '.', 'e', ' ', '\u0001', 'u', 'n'),
+      ),
+      {
+        maxLength: 3,
+      },
+    ),
+  )
+  .map(([text, edits]) =>
+    edits.reduce((edited, [place, put]) => {
+      const at = place % (edited.length + 1);
+      return edited.slice(0, at) + put + edited.slice(at + 1);
+    }, text),
+  );
+
+function builtIn(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}
+
+describe('parseJson', () => {
+  test.each(vectors.accepted)('accepts: $name', ({ text, printed }) => {
+    expect(stringifyJson(parseJson(text))).toBe(printed);
+    expect(builtIn(text)).toBeDefined();
+  });
+
+  test.each(vectors.refused)('refuses: $name', ({ text, kind, position, path = '' }) => {
+    const error = refusal(text);
+    expect({ kind: error.kind, position: error.position }).toEqual({ kind, position });
+    if (path !== '') expect(error.path).toBe(path);
+    if (kind === 'syntax') expect(builtIn(text)).toBeUndefined();
+  });
+
+  test('objects have a null prototype', () => {
+    const parsed = parseJson('{"__proto__":{"a":1},"b":{}}');
+    expect(Object.getPrototypeOf(parsed)).toBe(null);
+    expect(Object.keys(Object(parsed))).toEqual(['__proto__', 'b']);
+    expect(Object.hasOwn({}, 'a')).toBe(false);
+  });
+
+  test('a number is a double exactly when the double prints as it was written', () => {
+    for (const text of ['0', '1', '-1', '0.1', '123456789012345', '9007199254740992', '1e+21', '5e-324', '-2.5']) {
+      expect(parseJson(text)).toBe(Number(text));
+    }
+    for (const text of ['-0', '1.0', '1e21', '9007199254740993', '1E5', '0.10', '1e400', '0e0', '123456789012345678']) {
+      expect(parseJson(text)).toEqual(new JsonNumber(text));
+    }
+  });
+
+  test('a copy of an object does not inherit the order of the original', () => {
+    const parsed: Record<string, unknown> = Object(parseJson('{"b":1,"2":2,"1":3}'));
+    expect(memberNames(parsed)).toEqual(['b', '2', '1']);
+    expect(memberNames({ ...parsed, c: 4 })).toEqual(['1', '2', 'b', 'c']);
+  });
+
+  test('nests 64 deep by default and no deeper', () => {
+    const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
+    expect(stringifyJson(parseJson(nested(64)))).toBe(nested(64));
+    expect(refusal(nested(65))).toMatchObject({ kind: 'depth', position: 64 });
+    expect(refusal('{"a":'.repeat(100_000))).toMatchObject({ kind: 'depth', position: 320 });
+    expect(refusal('[[1]]', 1)).toMatchObject({ kind: 'depth', position: 1, path: '0' });
+    expect(parseJson('[1]', { maxDepth: 1 })).toEqual([1]);
+    expect(refusal('{}', 0)).toMatchObject({ kind: 'depth', position: 0, path: '' });
+    expect(parseJson(`[${'[],'.repeat(100)}[]]`, { maxDepth: 2 })).toHaveLength(101);
+  });
+
+  test('an error says nothing of the values', () => {
+    for (const text of ['{"data":"4242424242424242"', '["4242424242424242" 1]', '4242424242424242x', '"4242\\q"']) {
+      const error = refusal(text);
+      expect(`${error.reason} ${error.message} ${error.stack?.split('\n')[0]}`).not.toContain('4242');
+    }
+  });
+
+  test('agrees with JSON.parse on what doubles and JavaScript can carry', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ depthSize: 'medium', maxDepth: 8 }), (value) => {
+        const text = JSON.stringify(value);
+        // stringify and parse by the built-in again: compares without regard to prototypes and to kept lexemes
+        expect(JSON.parse(stringifyJson(parseJson(text)))).toEqual(JSON.parse(text));
+      }),
+    );
+  });
+
+  test('refuses what JSON.parse refuses, and more only for depth and repeated names', () => {
+    fc.assert(
+      fc.property(almostJson, (text) => {
+        const expected = builtIn(text);
+        if (expected === undefined) {
+          expect(refusal(text).kind).not.toBe('depth');
+          return;
+        }
+        try {
+          expect(JSON.parse(stringifyJson(parseJson(text)))).toEqual(expected.value);
+        } catch (error) {
+          if (!(error instanceof JsonSyntaxError)) throw error;
+          expect(error.kind).not.toBe('syntax');
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});

@@ -1,0 +1,59 @@
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { encodeFields, type Field, FieldEncoder } from '../../src/keyring/field-encoder.ts';
+
+const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+
+describe('fields', () => {
+  test.each<[string, Field, string]>([
+    ['absent', undefined, '00'],
+    ['empty text', '', '0100000000'],
+    ['ASCII', 'a~', '0100000002617e'],
+    ['other text', 'é', '0200000002e900'],
+    ['a lone surrogate', 'a\ud800', '0200000004610000d8'],
+    ['zero', 0, '030000000000000000'],
+    ['a number', 1, '033ff0000000000000'],
+    ['bytes', Uint8Array.of(0, 255), '040000000200ff'],
+  ])('are encoded as drawn: %s', (_, field, expected) => {
+    expect(hex(encodeFields(field))).toBe(expected);
+  });
+
+  test('in a list are counted', () => {
+    const encoder = new FieldEncoder();
+    encoder.list(['a', undefined]);
+    expect(hex(encoder.written())).toBe('0500000002' + '010000000161' + '00');
+  });
+
+  test('give the same bytes only for the same sequence', () => {
+    const field = fc.oneof(
+      fc.constant(undefined),
+      fc.string({ unit: 'binary', maxLength: 3 }),
+      fc.constantFrom('\0', '\0\0', '\u0000\u0000\u0000\u0000\u0001', '\ud800', 'é'),
+      fc.double(),
+      fc.uint8Array({ maxLength: 3 }),
+    );
+    const fields = fc.array(field, { maxLength: 4 });
+    fc.assert(
+      fc.property(fields, fields, (one, other) => {
+        expect(hex(encodeFields(...one)) === hex(encodeFields(...other))).toBe(isDeepStrictEqual(one, other));
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  test('that are long make room for themselves', () => {
+    const long = 'x'.repeat(1000);
+    const encoded = encodeFields(long, 'é'.repeat(1000), new Uint8Array(5000), 7);
+    expect(encoded).toHaveLength(5 + 1000 + 5 + 2000 + 5 + 5000 + 9);
+    expect(Buffer.from(encoded.subarray(5, 1005)).toString()).toBe(long);
+  });
+});
+
+test('an encoder goes back to its prefix', () => {
+  const encoder = new FieldEncoder(encodeFields('prefix'));
+  encoder.text('x'.repeat(2000));
+  encoder.reset();
+  encoder.number(1);
+  expect(hex(encoder.written())).toBe(hex(encodeFields('prefix', 1)));
+});

@@ -1,0 +1,61 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { paddedLength, padText, unpadText } from '../../src/keyring/padding.ts';
+
+describe('the padded length', () => {
+  test.each([
+    [1, 64],
+    [64, 64],
+    [65, 128],
+    [1000, 1024],
+    [1024, 1024],
+    [1025, 1088],
+    [2047, 2048],
+    // Padmé by hand: 5000 has 13 bits, E = 12, S = 4, so the last 8 bits are zero.
+    [5000, 5120],
+    [1_000_000, 1_015_808],
+    [2 ** 31 + 1, 2 ** 31 + 2 ** 26],
+  ])('of %i is %i', (length, padded) => {
+    expect(paddedLength(length)).toBe(padded);
+  });
+
+  test('never falls, is its own, and adds 12 % at most', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 2 ** 26 }), (length) => {
+        const padded = paddedLength(length);
+        expect(padded).toBeGreaterThanOrEqual(length);
+        expect(paddedLength(padded)).toBe(padded);
+        expect(paddedLength(length + 1)).toBeGreaterThanOrEqual(padded);
+        if (length > 1024) expect(padded).toBeLessThanOrEqual(length * 1.12);
+      }),
+    );
+  });
+});
+
+describe('padding', () => {
+  const unpad = (length: number, ...start: readonly number[]) => {
+    const bytes = new Uint8Array(length);
+    bytes.set(start);
+    return unpadText(bytes);
+  };
+
+  test('is the text, a marker and zeros', () => {
+    const utf8 = padText('é');
+    expect([...utf8.subarray(0, 4)]).toEqual([0xc3, 0xa9, 0x80, 0]);
+    expect(utf8).toHaveLength(64);
+    expect([...padText('\ud800').subarray(0, 4)]).toEqual([0x00, 0xd8, 0x81, 0]);
+  });
+
+  test('comes off only when it is whole', () => {
+    expect(unpad(64, 0x61, 0x80)).toBe('a');
+    expect(unpad(64, 0x80)).toBe('');
+    expect(unpad(64, 0x61, 0x00, 0x80)).toBe('a\0');
+    expect(unpad(0)).toBeUndefined();
+    expect(unpad(64)).toBeUndefined();
+    expect(unpad(64, 0x61)).toBeUndefined();
+    expect(unpad(64, 0x61, 0x82)).toBeUndefined();
+    expect(unpad(64, 0x61, 0x81)).toBeUndefined();
+    expect(unpad(63, 0x61, 0x80)).toBeUndefined();
+    expect(unpad(128, 0x61, 0x80)).toBeUndefined();
+  });
+});

@@ -1,0 +1,188 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { Fault } from '../../src/core/fault.ts';
+import type { VaultHeader } from '../../src/core/ports.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import type { Credential } from '../../src/keyring/credential.ts';
+import { PASSPHRASE_COST } from '../../src/keyring/slot-kdf.ts';
+import { decodeSlot, encodeSlot, type Slot } from '../../src/keyring/slot-layout.ts';
+import { addSlot, listSlots, removeSlot } from '../../src/keyring/slots.ts';
+import { unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
+
+const NOW = 1_700_000_000_000;
+const keyFile = (fill: number, size = 32): Credential => ({ kind: 'key_file', key: new Uint8Array(size).fill(fill) });
+const passphrase = (text: string): Credential => ({ kind: 'passphrase', passphrase: text });
+
+const KEY = keyFile(1);
+const PASSPHRASE = passphrase('correct horse battery staple');
+
+async function faultOf(act: Promise<unknown>): Promise<Fault> {
+  const error = await act.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof Fault)) throw new Error('expected a fault', { cause: error });
+  return error;
+}
+
+/** The header with a slot changed by somebody who knows the layout but no key. */
+function altered(header: VaultHeader, number: number, change: Partial<Slot>): VaultHeader {
+  const slots = header.slots.map(({ slot, bytes }) =>
+    slot === number ? { slot, bytes: encodeSlot({ ...decodeSlot(slot, bytes), ...change }) } : { slot, bytes },
+  );
+  return { ...header, slots };
+}
+
+function flipped(bytes: Uint8Array, index: number): Uint8Array {
+  return bytes.map((byte, at) => (at === index ? byte ^ 1 : byte));
+}
+
+let keyHeader: VaultHeader;
+let passphraseHeader: VaultHeader;
+beforeAll(async () => {
+  keyHeader = (await createKeyring(KEY, { now: NOW })).header;
+  passphraseHeader = (await createKeyring(PASSPHRASE, { now: NOW })).header;
+});
+
+describe('a passphrase', () => {
+  test('unlocks; another one, or a key file, does not', async () => {
+    expect(await unlockMasterKey(passphraseHeader, PASSPHRASE)).toHaveLength(32);
+    const wrong = passphrase('correct horse battery stapler');
+    expect((await faultOf(unlockMasterKey(passphraseHeader, wrong))).code).toBe('wrong_credential');
+    const fault = await faultOf(unlockMasterKey(passphraseHeader, KEY));
+    expect([fault.code, fault.hint]).toEqual(['wrong_credential', 'it is opened by a passphrase']);
+  });
+
+  test('is stretched with Argon2id, 64 MiB, three passes', () => {
+    const [slot] = passphraseHeader.slots;
+    if (slot === undefined) throw new Error('unreachable');
+    expect(decodeSlot(slot.slot, slot.bytes).cost).toEqual(PASSPHRASE_COST);
+    expect(PASSPHRASE_COST).toEqual({ passes: 3, memory_kib: 65_536 });
+  });
+
+  test.each(['', 'x', 'eleven char', 'cafe\u0301 au lai', '😀'.repeat(11)])('as short as %j is weak', async (text) => {
+    expect((await faultOf(createKeyring(passphrase(text), { now: NOW }))).code).toBe('weak_passphrase');
+  });
+
+  test('may be short when that is allowed, but not empty', async () => {
+    const { header } = await createKeyring(passphrase('x'), { now: NOW, allowWeak: true });
+    expect(await unlockMasterKey(header, passphrase('x'))).toHaveLength(32);
+    const empty = createKeyring(passphrase(''), { now: NOW, allowWeak: true });
+    expect((await faultOf(empty)).code).toBe('weak_passphrase');
+  });
+});
+
+test.each([0, 31, 33])('a key file of %i bytes is refused for a new vault', async (size) => {
+  expect((await faultOf(createKeyring(keyFile(1, size), { now: NOW }))).code).toBe('usage');
+});
+
+describe('the cost that a slot asks for', () => {
+  const absurd = [
+    { passes: 3, memory_kib: 0xffff_ffff },
+    { passes: 3, memory_kib: 1024 * 1024 + 1 },
+    { passes: 3, memory_kib: 8 },
+    { passes: 3, memory_kib: 0 },
+    { passes: 0xffff_ffff, memory_kib: 65_536 },
+    { passes: 17, memory_kib: 65_536 },
+    { passes: 1, memory_kib: 65_536 },
+    { passes: 0, memory_kib: 65_536 },
+  ];
+
+  test.each(absurd)('is refused unrun: $passes passes, $memory_kib KiB', async (cost) => {
+    const started = performance.now();
+    const fault = await faultOf(unlockMasterKey(altered(passphraseHeader, 0, { cost }), PASSPHRASE));
+    expect(performance.now() - started).toBeLessThan(500);
+    expect([fault.code, fault.message]).toEqual(['damaged', 'key slot 0 asks for a key derivation out of bounds']);
+  });
+
+  test('must be none for a key file', async () => {
+    const header = altered(keyHeader, 0, { cost: PASSPHRASE_COST });
+    expect((await faultOf(unlockMasterKey(header, KEY))).code).toBe('damaged');
+  });
+
+  test('is bound to the slot: another one within bounds derives other keys', async () => {
+    const header = altered(passphraseHeader, 0, { cost: { passes: 2, memory_kib: 65_536 } });
+    expect((await faultOf(unlockMasterKey(header, PASSPHRASE))).code).toBe('wrong_credential');
+  });
+});
+
+describe('a slot altered by somebody who mends the checksum', () => {
+  const at = 0;
+  const slot = () => decodeSlot(at, keyHeader.slots[0]?.bytes ?? new Uint8Array(0));
+  const unlock = (change: Partial<Slot>) => faultOf(unlockMasterKey(altered(keyHeader, at, change), KEY));
+
+  test('is somebody else’s when salt or commitment changed', async () => {
+    expect((await unlock({ salt: flipped(slot().salt, 3) })).code).toBe('wrong_credential');
+    expect((await unlock({ commitment: flipped(slot().commitment, 31) })).code).toBe('wrong_credential');
+  });
+
+  test('is damaged when the commitment matches and anything else changed', async () => {
+    expect((await unlock({ created_at: NOW + 1 })).code).toBe('damaged');
+    for (let index = 0; index < slot().envelope.length; index++) {
+      expect((await unlock({ envelope: flipped(slot().envelope, index) })).code).toBe('damaged');
+    }
+  });
+});
+
+describe('slots', () => {
+  test('are listed without a key', () => {
+    expect(listSlots(keyHeader)).toEqual([{ slot: 0, kind: 'key_file', created_at: NOW }]);
+    expect(listSlots(passphraseHeader)).toEqual([{ slot: 0, kind: 'passphrase', created_at: NOW }]);
+  });
+
+  test('can be added and removed; the master key stays', async () => {
+    const master = await unlockMasterKey(keyHeader, KEY);
+    const two = await addSlot(keyHeader, master, PASSPHRASE, { now: NOW + 5 });
+    expect(listSlots(two)).toEqual([
+      { slot: 0, kind: 'key_file', created_at: NOW },
+      { slot: 1, kind: 'passphrase', created_at: NOW + 5 },
+    ]);
+    const three = await addSlot(two, master, keyFile(2), { now: NOW });
+    for (const credential of [KEY, PASSPHRASE, keyFile(2)]) {
+      expect(await unlockMasterKey(three, credential)).toEqual(master);
+    }
+    expect((await faultOf(unlockMasterKey(three, keyFile(3)))).code).toBe('wrong_credential');
+
+    const left = await removeSlot(three, master, 0);
+    expect((await faultOf(unlockMasterKey(left, KEY))).code).toBe('wrong_credential');
+    expect(await unlockMasterKey(left, keyFile(2))).toEqual(master);
+    const refilled = await addSlot(left, master, keyFile(4), { now: NOW });
+    expect(listSlots(refilled).map(({ slot }) => slot)).toEqual([0, 1, 2]);
+    // The order in which a store gives the slots back is of no account.
+    expect(await unlockMasterKey({ ...refilled, slots: refilled.slots.toReversed() }, keyFile(4))).toEqual(master);
+  });
+
+  test('are eight at most and one at least', async () => {
+    const master = await unlockMasterKey(keyHeader, KEY);
+    expect((await faultOf(removeSlot(keyHeader, master, 0))).code).toBe('usage');
+    expect((await faultOf(removeSlot(keyHeader, master, 1))).code).toBe('usage');
+    let header = keyHeader;
+    for (let fill = 2; fill <= 8; fill++) header = await addSlot(header, master, keyFile(fill), { now: NOW });
+    expect((await faultOf(addSlot(header, master, keyFile(9), { now: NOW }))).code).toBe('usage');
+    expect(await unlockMasterKey(header, keyFile(8))).toEqual(master);
+  });
+
+  test('are changed only in a header that is whole, with a credential that is fit', async () => {
+    const master = await unlockMasterKey(keyHeader, KEY);
+    const forged = { ...keyHeader, created_at: NOW + 1 };
+    expect((await faultOf(addSlot(forged, master, keyFile(2), { now: NOW }))).code).toBe('damaged');
+    expect((await faultOf(removeSlot(forged, master, 0))).code).toBe('damaged');
+    expect((await faultOf(addSlot(keyHeader, master, passphrase('x'), { now: NOW }))).code).toBe('weak_passphrase');
+    expect((await faultOf(addSlot(keyHeader, master, keyFile(2, 5), { now: NOW }))).code).toBe('usage');
+  });
+
+  test('cannot be left out, put back or swapped without the master key', async () => {
+    const master = await unlockMasterKey(keyHeader, KEY);
+    const two = await addSlot(keyHeader, master, keyFile(2), { now: NOW });
+    const [first, second] = two.slots;
+    if (first === undefined || second === undefined) throw new Error('unreachable');
+    const swapped = [
+      { slot: first.slot, bytes: second.bytes },
+      { slot: second.slot, bytes: first.bytes },
+    ];
+    for (const slots of [[first], swapped]) {
+      expect((await faultOf(unlockMasterKey({ ...two, slots }, KEY))).code).toBe('damaged');
+    }
+    const removed = await removeSlot(two, master, 1);
+    expect((await faultOf(unlockMasterKey({ ...removed, slots: two.slots }, keyFile(2)))).code).toBe('damaged');
+  });
+});

@@ -1,0 +1,154 @@
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { IndexPurpose, SealContext } from '../../src/core/ports.ts';
+import { openEnvelope } from '../../src/keyring/envelope.ts';
+import { loadSodium, type Sodium } from '../../src/keyring/sodium.ts';
+import { deriveIndexKeys } from '../../src/keyring/sub-keys.ts';
+import { tenantKeyring } from '../../src/keyring/tenant-keyring.ts';
+import { unlockKeyring } from '../../src/keyring/unlock-keyring.ts';
+import { unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
+
+function vectors<T>(name: string): T {
+  return JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8')) as T;
+}
+
+const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'));
+const hex = (data: Uint8Array) => Buffer.from(data).toString('hex');
+
+const VAULT = { vault_id: '7d3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c11', format: 1, generation: 1 };
+const UNLOCKED = { locked: false };
+
+let sodium: Sodium;
+beforeAll(async () => {
+  sodium = await loadSodium();
+});
+
+describe('XChaCha20-Poly1305', () => {
+  const vector = vectors<Record<'key' | 'nonce' | 'aad' | 'plaintext' | 'ciphertext' | 'tag', string>>('xchacha');
+
+  test('is that of draft-irtf-cfrg-xchacha, appendix A.3.1', () => {
+    const sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
+      bytes(vector.plaintext),
+      bytes(vector.aad),
+      null,
+      bytes(vector.nonce),
+      bytes(vector.key),
+    );
+    expect(hex(sealed)).toBe(vector.ciphertext + vector.tag);
+  });
+
+  test('stands in the envelope as it is drawn', () => {
+    const envelope = bytes(`0100000007${vector.nonce}${vector.ciphertext}${vector.tag}`);
+    expect(hex(openEnvelope(sodium, bytes(vector.key), bytes(vector.aad), envelope))).toBe(vector.plaintext);
+  });
+});
+
+interface Envelopes {
+  readonly vault_id: string;
+  readonly format: number;
+  readonly generation: number;
+  readonly tenant_id: string;
+  readonly keys: Readonly<Record<string, string>>;
+  readonly cases: readonly {
+    readonly context: Omit<SealContext, 'clear'> & { readonly clear: readonly (string | number | null)[] };
+    readonly plaintext: string;
+    readonly sealed: string;
+  }[];
+}
+
+describe('sealed values', () => {
+  const { keys, cases, tenant_id, ...vault } = vectors<Envelopes>('envelope');
+  const opens = (sealing: number) =>
+    tenantKeyring(
+      sodium,
+      vault,
+      tenant_id,
+      {
+        data: new Map(Object.entries(keys).map(([id, key]) => [Number(id), bytes(key)])),
+        sealing,
+        index: deriveIndexKeys(sodium, new Uint8Array(32)),
+      },
+      UNLOCKED,
+    );
+
+  test.each(cases)('of $context.table $context.column open', ({ context, plaintext, sealed }) => {
+    const seal: SealContext = { ...context, clear: context.clear.map((value) => value ?? undefined) };
+    expect(opens(3).open(seal, bytes(sealed))).toBe(plaintext);
+    // What is sealed here has the size, the suite and the key id of the vector; the nonce is its own.
+    const keyId = Number.parseInt(sealed.slice(2, 10), 16);
+    const own = hex(opens(keyId).seal(seal, plaintext));
+    expect(own.length).toBe(sealed.length);
+    expect(own.slice(0, 10)).toBe(sealed.slice(0, 10));
+  });
+});
+
+interface Fingerprints {
+  readonly index_key: string;
+  readonly cases: readonly { readonly type: string; readonly value: string; readonly fingerprint: string }[];
+}
+
+interface BlindIndexes {
+  readonly index_key: string;
+  readonly cases: readonly { readonly purpose: IndexPurpose; readonly value: string; readonly index: string }[];
+}
+
+function indexKeyring(indexKey: string) {
+  const index = deriveIndexKeys(sodium, bytes(indexKey));
+  return tenantKeyring(sodium, VAULT, 'tenant', { data: new Map(), sealing: 1, index }, UNLOCKED);
+}
+
+describe('fingerprints', () => {
+  const { index_key, cases } = vectors<Fingerprints>('fingerprint');
+  test.each(cases)('of $type $value', ({ type, value, fingerprint }) => {
+    expect(indexKeyring(index_key).fingerprint(type, value)).toBe(fingerprint);
+  });
+});
+
+describe('blind indexes', () => {
+  const { index_key, cases } = vectors<BlindIndexes>('blind-index');
+  test.each(cases)('of $purpose $value', ({ purpose, value, index }) => {
+    expect(hex(indexKeyring(index_key).blindIndex(purpose, value))).toBe(index);
+  });
+});
+
+interface Slots {
+  readonly key_file: string;
+  readonly passphrase: string;
+  readonly passphrase_decomposed: string;
+  readonly header: {
+    readonly vault_id: string;
+    readonly format: number;
+    readonly created_at: number;
+    readonly generation: number;
+    readonly slots: readonly { readonly slot: number; readonly bytes: string }[];
+    readonly mac: string;
+  };
+  readonly master_key: string;
+  readonly api_key: string;
+  readonly api_key_hash: string;
+}
+
+describe('a header', () => {
+  const vector = vectors<Slots>('slot');
+  const header = {
+    ...vector.header,
+    slots: vector.header.slots.map(({ slot, bytes: data }) => ({ slot, bytes: bytes(data) })),
+    mac: bytes(vector.header.mac),
+  };
+
+  test('is unlocked by its key file', async () => {
+    const master = await unlockMasterKey(header, { kind: 'key_file', key: bytes(vector.key_file) });
+    expect(hex(master)).toBe(vector.master_key);
+  });
+
+  test.each([vector.passphrase, vector.passphrase_decomposed])('is unlocked by %j', async (passphrase) => {
+    const master = await unlockMasterKey(header, { kind: 'passphrase', passphrase });
+    expect(hex(master)).toBe(vector.master_key);
+  });
+
+  test('gives the hash of an API key', async () => {
+    const keyring = await unlockKeyring(header, { kind: 'key_file', key: bytes(vector.key_file) });
+    expect(hex(keyring.apiKeyHash(vector.api_key))).toBe(vector.api_key_hash);
+    keyring.close();
+  });
+});

@@ -1,0 +1,249 @@
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { link, symlink, truncate, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { connect, setPragmas } from '../../src/store/sqlite/connect.ts';
+import { createVaultFile } from '../../src/store/sqlite/create-vault-file.ts';
+import { bindingRuns, loadDriver } from '../../src/store/sqlite/driver.ts';
+import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
+import { addTenant, addToken, sealed } from '../conformance/store-fixtures.ts';
+import { HEADER, openStore, rawConnection, temporaryFolder, temporaryVault } from './store-sqlite-fixture.ts';
+
+const POSIX = process.platform !== 'win32';
+
+const plainHeader = (header: typeof HEADER) => JSON.parse(JSON.stringify({ ...header, mac: [...header.mac] }));
+
+async function refusal(file: string, busyDeadlineMs?: number): Promise<unknown> {
+  return await openVaultFile(file, busyDeadlineMs).then(
+    async ({ store }) => {
+      await store.close();
+      return 'opened';
+    },
+    (error: { readonly code?: unknown }) => error.code ?? error,
+  );
+}
+
+/** Does something to the file through a connection of its own. */
+async function alter(file: string, sql: string): Promise<void> {
+  const connection = new (await loadDriver())(file);
+  connection.exec(sql);
+  connection.close();
+}
+
+describe('createVaultFile', () => {
+  it('makes a file that is closed to others, keeps the header, and leaves nothing beside it', async () => {
+    const file = await temporaryVault();
+    expect(readdirSync(dirname(file))).toEqual(['vault.db']);
+    if (POSIX) expect(statSync(file).mode & 0o777).toBe(0o600);
+    const { header, store } = await openVaultFile(file);
+    await store.close();
+    const slots = header.slots.map(({ slot, bytes }) => ({ slot, bytes: new Uint8Array(bytes) }));
+    expect({ ...header, slots, mac: new Uint8Array(header.mac) }).toEqual({
+      ...HEADER,
+      mac: new Uint8Array(HEADER.mac),
+    });
+  });
+
+  it('is closed to others under any umask, and so is what SQLite puts beside it', async () => {
+    if (!POSIX) return;
+    const before = process.umask(0);
+    try {
+      const file = await temporaryVault();
+      const store = await openStore(file);
+      await addTenant(store);
+      for (const name of readdirSync(dirname(file))) {
+        expect([name, statSync(join(dirname(file), name)).mode & 0o777]).toEqual([name, 0o600]);
+      }
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  it('never touches what is there: a file, a folder, a link, a log left of another file', async () => {
+    for (const make of [
+      (path: string) => writeFile(path, 'mine'),
+      (path: string) => mkdirSync(path),
+      (path: string) => symlink('nowhere', path),
+      (path: string) => writeFile(`${path}-wal`, 'mine'),
+      (path: string) => writeFile(`${path}-journal`, 'mine'),
+    ]) {
+      const folder = await temporaryFolder();
+      await make(join(folder, 'vault.db'));
+      const names = readdirSync(folder);
+      await expect(createVaultFile(join(folder, 'vault.db'), HEADER)).rejects.toMatchObject({ code: 'file_exists' });
+      expect(readdirSync(folder)).toEqual(names);
+    }
+  });
+
+  it('lets one of two that make the same file at once win, whole', async () => {
+    const file = join(await temporaryFolder(), 'vault.db');
+    const other = { ...HEADER, generation: 4 };
+    const made = await Promise.allSettled([createVaultFile(file, HEADER), createVaultFile(file, other)]);
+    expect(made.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    const rejected = made.find((result) => result.status === 'rejected');
+    expect(rejected?.reason).toMatchObject({ code: 'file_exists' });
+    expect(readdirSync(dirname(file))).toEqual(['vault.db']);
+    expect(await refusal(file)).toBe('opened');
+  });
+
+  it('says that the folder is missing', async () => {
+    const file = join(await temporaryFolder(), 'none', 'vault.db');
+    await expect(createVaultFile(file, HEADER)).rejects.toMatchObject({ code: 'file_unwritable' });
+    await expect(createVaultFile(`${file} `, HEADER)).rejects.toMatchObject({ code: 'usage' });
+  });
+
+  it('leaves nothing behind when the header cannot be stored', async () => {
+    const file = join(await temporaryFolder(), 'vault.db');
+    const twice = { ...HEADER, slots: [HEADER.slots[0], HEADER.slots[0]].filter((slot) => slot !== undefined) };
+    await expect(createVaultFile(file, twice)).rejects.toThrow();
+    expect(readdirSync(dirname(file))).toEqual([]);
+  });
+});
+
+describe('openVaultFile', () => {
+  it('refuses what is not there or not a vault', async () => {
+    const folder = await temporaryFolder();
+    expect(await refusal(join(folder, 'none.db'))).toBe('file_missing');
+    for (const [name, bytes] of [
+      ['empty.db', ''],
+      ['text.db', 'a text that is not a database\n'.repeat(400)],
+      ['random.db', sealed('random', 8192)],
+    ] as const) {
+      await writeFile(join(folder, name), bytes, { mode: 0o600 });
+      expect([name, await refusal(join(folder, name))]).toEqual([name, 'not_a_vault']);
+    }
+    const foreign = join(folder, 'foreign.db');
+    await alter(foreign, 'CREATE TABLE token (a); INSERT INTO token VALUES (1)');
+    chmodSync(foreign, 0o600);
+    const before = readFileSync(foreign);
+    expect(await refusal(foreign)).toBe('not_a_vault');
+    expect(readFileSync(foreign).equals(before)).toBe(true);
+  });
+
+  it('refuses a newer format, a file without a valid one, and one whose tables are not those of a vault', async () => {
+    for (const [sql, code] of [
+      ['PRAGMA user_version = 2', 'newer_format'],
+      ['PRAGMA user_version = 0', 'damaged'],
+      ['PRAGMA user_version = -1', 'damaged'],
+      ['DELETE FROM header', 'damaged'],
+      ['DROP TABLE tombstone', 'damaged'],
+      ['CREATE TABLE more (a)', 'damaged'],
+      ['CREATE TRIGGER t AFTER INSERT ON token BEGIN DELETE FROM tombstone; END', 'damaged'],
+      ['PRAGMA application_id = 7', 'not_a_vault'],
+    ] as const) {
+      const file = await temporaryVault();
+      await alter(file, sql);
+      expect([sql, await refusal(file)]).toEqual([sql, code]);
+    }
+  });
+
+  it('calls a file that ends too early damaged', async () => {
+    const file = await temporaryVault();
+    await truncate(file, 4096);
+    expect(await refusal(file)).toBe('damaged');
+  });
+
+  it('refuses links, folders, files of others and files open to others', async () => {
+    const file = await temporaryVault();
+    const folder = dirname(file);
+    await symlink(file, join(folder, 'link.db'));
+    mkdirSync(join(folder, 'folder.db'));
+    expect(await refusal(join(folder, 'link.db'))).toBe('file_unsafe');
+    expect(await refusal(join(folder, 'folder.db'))).toBe('file_unsafe');
+    if (!POSIX) return;
+    for (const mode of [0o640, 0o604, 0o620, 0o601]) {
+      chmodSync(file, mode);
+      expect([mode, await refusal(file)]).toEqual([mode, 'file_unsafe']);
+    }
+    chmodSync(file, 0o600);
+    await symlink('/dev/null', `${file}-wal`);
+    expect(await refusal(file)).toBe('file_unsafe');
+    if (process.getuid?.() !== 0) return;
+    chownSync(file, 12345, 12345);
+    expect(await refusal(file)).toBe('file_unsafe');
+  });
+
+  it('refuses a folder or a file that cannot be written', async () => {
+    // The superuser may write everywhere.
+    if (!POSIX || process.getuid?.() === 0) return;
+    const file = await temporaryVault();
+    chmodSync(file, 0o400);
+    expect(await refusal(file)).toBe('file_unwritable');
+    chmodSync(file, 0o600);
+    chmodSync(dirname(file), 0o500);
+    expect(await refusal(file)).toBe('file_unwritable');
+    chmodSync(dirname(file), 0o700);
+  });
+
+  it('opens by another name of the same file', async () => {
+    const file = await temporaryVault();
+    await link(file, join(dirname(file), 'hard.db'));
+    expect(await refusal(join(dirname(file), 'hard.db'))).toBe('opened');
+  });
+
+  it('gives up on a file that another process holds', async () => {
+    const file = await temporaryVault();
+    const other = await rawConnection(file);
+    other.pragma('locking_mode = EXCLUSIVE');
+    other.exec('BEGIN EXCLUSIVE');
+    expect(await refusal(file, 300)).toBe('locked_by_other');
+  });
+
+  it('replaces the header as a whole, and the old slots leave the log', async () => {
+    const file = await temporaryVault();
+    const { store } = await openVaultFile(file);
+    const version = await store.authorityVersion();
+    await store.replaceHeader({ ...HEADER, generation: 9, slots: [{ slot: 2, bytes: sealed('only', 64) }] });
+    expect(await store.authorityVersion()).not.toBe(version);
+    expect(statSync(`${file}-wal`).size).toBe(0);
+    await store.close();
+    const again = await openVaultFile(file);
+    await again.store.close();
+    expect(plainHeader(again.header)).toMatchObject({ generation: 9, slots: [{ slot: 2 }] });
+    expect(readFileSync(file).includes(Buffer.from(HEADER.slots[0]?.bytes ?? []))).toBe(false);
+  });
+
+  it('lets go of the file when it is closed', async () => {
+    const file = await temporaryVault();
+    const { store } = await openVaultFile(file);
+    await addToken(store, (await addTenant(store)).id);
+    await store.close();
+    expect(existsSync(`${file}-wal`)).toBe(false);
+    expect(existsSync(`${file}-shm`)).toBe(false);
+  });
+});
+
+describe('the connection', () => {
+  it('has every setting, each time', async () => {
+    const file = await temporaryVault();
+    const connection = connect(await loadDriver(), file);
+    try {
+      setPragmas(connection);
+      const read = (name: string) => connection.pragma(name, { simple: true });
+      expect(read('journal_mode')).toBe('wal');
+      expect(read('synchronous')).toBe(2);
+      expect(read('secure_delete')).toBe(1);
+      expect(read('temp_store')).toBe(2);
+      expect(read('trusted_schema')).toBe(0);
+      expect(read('cell_size_check')).toBe(1);
+      expect(read('foreign_keys')).toBe(1);
+      expect(read('mmap_size')).toBe(0);
+      expect(read('busy_timeout')).toBeLessThanOrEqual(5);
+    } finally {
+      connection.close();
+    }
+  });
+
+  it('is refused when a setting does not hold', async () => {
+    const connection = new (await loadDriver())(':memory:');
+    expect(() => setPragmas(connection)).toThrow(expect.objectContaining({ code: 'file_unwritable' }));
+    connection.close();
+  });
+
+  it('asks for the Node-API that the binding needs', () => {
+    expect(bindingRuns('13.2.0', '9')).toBe(false);
+    expect(bindingRuns('13.2.0', undefined)).toBe(false);
+    expect(bindingRuns('13.2.0', '10')).toBe(true);
+    expect(bindingRuns('12.11.1', '9')).toBe(true);
+  });
+});

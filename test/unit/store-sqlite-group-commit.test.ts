@@ -1,0 +1,153 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { GroupCommit } from '../../src/store/sqlite/group-commit.ts';
+
+class Busy extends Error {
+  readonly code = 'SQLITE_BUSY';
+}
+
+/** A journal that a transaction appends to, with a lock that others may hold. */
+function journal() {
+  const state = { committed: [] as string[], pending: [] as string[], open: false, commits: 0, locked: 0, full: false };
+  const transactions = {
+    begin() {
+      if (state.locked > 0) {
+        state.locked -= 1;
+        throw new Busy();
+      }
+      if (state.open) throw new Error('a transaction in a transaction');
+      state.open = true;
+    },
+    commit() {
+      if (state.full) throw new Error('full');
+      state.committed.push(...state.pending.splice(0));
+      state.open = false;
+      state.commits += 1;
+    },
+    rollback() {
+      state.pending.splice(0);
+      state.open = false;
+    },
+  };
+  const append = (entry: string) => () => {
+    if (!state.open) throw new Error('a write outside a transaction');
+    state.pending.push(entry);
+    return entry;
+  };
+  return { state, transactions, append };
+}
+
+describe('GroupCommit', () => {
+  it('shares one commit among writes of the same turn, in their order', async () => {
+    const { state, transactions, append } = journal();
+    const group = new GroupCommit(transactions);
+    const answers = await Promise.all(['a', 'b', 'c'].map((entry) => group.run(append(entry))));
+    expect(answers).toEqual(['a', 'b', 'c']);
+    expect(state).toMatchObject({ committed: ['a', 'b', 'c'], commits: 1 });
+  });
+
+  it('answers a write only after the commit that holds it', async () => {
+    const { state, transactions, append } = journal();
+    const group = new GroupCommit(transactions);
+    const first = group.run(append('a')).then(() => [...state.committed]);
+    expect(state.committed).toEqual([]);
+    expect(await first).toEqual(['a']);
+  });
+
+  it('puts writes that come in answer to a commit into the next one', async () => {
+    const { state, transactions, append } = journal();
+    const group = new GroupCommit(transactions);
+    const caller = async (name: string) => {
+      for (let n = 0; n < 5; n += 1) await group.run(append(`${name}${n}`));
+    };
+    await Promise.all(Array.from({ length: 32 }, (_, n) => caller(`c${n}-`)));
+    expect(state.committed).toHaveLength(160);
+    expect(state.commits).toBe(5);
+  });
+
+  it('bounds a group', async () => {
+    const { state, transactions, append } = journal();
+    const group = new GroupCommit(transactions, { size: 4 });
+    await Promise.all(Array.from({ length: 10 }, (_, n) => group.run(append(String(n)))));
+    expect(state.commits).toBe(3);
+    expect(state.committed).toEqual(Array.from({ length: 10 }, (_, n) => String(n)));
+  });
+
+  it('undoes a write that throws and keeps its neighbours', async () => {
+    const { state, transactions, append } = journal();
+    const group = new GroupCommit(transactions);
+    const broken = () => {
+      append('half')();
+      throw new RangeError('broken');
+    };
+    const answers = await Promise.allSettled([group.run(append('a')), group.run(broken), group.run(append('b'))]);
+    expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(answers[1]).toMatchObject({ reason: { message: 'broken' } });
+    expect(state.committed).toEqual(['a', 'b']);
+  });
+
+  it('tells everyone in a group whose commit failed, and goes on', async () => {
+    const { state, transactions, append } = journal();
+    const group = new GroupCommit(transactions);
+    state.full = true;
+    const answers = await Promise.allSettled([group.run(append('a')), group.run(append('b'))]);
+    expect(answers.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    state.full = false;
+    await group.run(append('c'));
+    expect(state.committed).toEqual(['c']);
+  });
+
+  it('tries again while another process holds the lock, and gives up at the deadline', async () => {
+    const { state, transactions, append } = journal();
+    state.locked = 3;
+    await new GroupCommit(transactions).run(append('a'));
+    expect(state).toMatchObject({ committed: ['a'], locked: 0 });
+    state.locked = Number.POSITIVE_INFINITY;
+    const group = new GroupCommit(transactions, { deadlineMs: 60 });
+    await expect(group.run(append('b'))).rejects.toMatchObject({ code: 'vault_busy' });
+    state.locked = 0;
+    await group.run(append('c'));
+    expect(state.committed).toEqual(['a', 'c']);
+  });
+
+  it('finishes what it took when it is closed, and takes no more', async () => {
+    const { state, transactions, append } = journal();
+    const group = new GroupCommit(transactions, { size: 2 });
+    const taken = Array.from({ length: 5 }, (_, n) => group.run(append(String(n))));
+    await group.close();
+    expect(state.committed).toHaveLength(5);
+    await Promise.all(taken);
+    await expect(group.run(append('late'))).rejects.toMatchObject({ code: 'vault_stopping' });
+    await group.close();
+  });
+
+  it('keeps exactly the writes that did not throw, in order, whatever locks and faults come', async () => {
+    const write = fc.record({ throws: fc.boolean(), turn: fc.boolean(), locked: fc.nat(2) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(write, { maxLength: 30 }), fc.integer({ min: 1, max: 5 }), async (writes, size) => {
+        const { state, transactions, append } = journal();
+        const group = new GroupCommit(transactions, { size });
+        const answers: Promise<unknown>[] = [];
+        for (const [n, { throws, turn, locked }] of writes.entries()) {
+          state.locked += locked > 1 ? 1 : 0;
+          const entry = append(String(n));
+          const run = () => {
+            entry();
+            if (throws) throw new Error('thrown');
+          };
+          answers.push(
+            group.run(run).then(
+              () => true,
+              () => false,
+            ),
+          );
+          if (turn) await new Promise((resolve) => setImmediate(resolve));
+        }
+        expect(await Promise.all(answers)).toEqual(writes.map(({ throws }) => !throws));
+        const kept = [...writes.entries()].filter(([, { throws }]) => !throws).map(([n]) => String(n));
+        expect(state.committed).toEqual(kept);
+      }),
+      { numRuns: 30 },
+    );
+  });
+});

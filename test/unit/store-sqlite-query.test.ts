@@ -1,0 +1,182 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
+import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
+import type { TokenCondition } from '../../src/core/ports.ts';
+import { isBusy, toProblem } from '../../src/store/sqlite/sqlite-error.ts';
+import { successor, toQuery, type Value } from '../../src/store/sqlite/token-conditions.ts';
+import { planTokens } from '../../src/store/sqlite/token-plan.ts';
+import {
+  APPLICATION_TYPE_CODES,
+  applicationType,
+  TOKEN_TYPE_CODES,
+  tokenType,
+} from '../../src/store/sqlite/type-codes.ts';
+import { uuidBytes, uuidKey, uuidText } from '../../src/store/sqlite/uuid-bytes.ts';
+import { addTenant, addToken, blind, NOW } from '../conformance/store-fixtures.ts';
+import { openStore, rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
+
+describe('the successor of a prefix', () => {
+  const text = fc.string({ unit: 'binary', maxLength: 5 });
+  const bytes = (value: string) => Buffer.from(value);
+
+  it('bounds exactly the texts that start with it, compared by bytes', () => {
+    fc.assert(
+      fc.property(text, fc.oneof(text, fc.constantFrom('\u{10ffff}', '\ud7ff', '')), text, (other, prefix, rest) => {
+        const end = successor(prefix);
+        const within = (value: string) =>
+          Buffer.compare(bytes(value), bytes(prefix)) >= 0 &&
+          (end === undefined || Buffer.compare(bytes(value), bytes(end)) < 0);
+        expect(within(prefix + rest)).toBe(true);
+        expect(within(other)).toBe(other.startsWith(prefix));
+      }),
+    );
+  });
+
+  it('passes over the surrogates and the end of Unicode', () => {
+    expect(successor('a\ud7ff')).toBe('a\ue000');
+    expect(successor('a\u{10ffff}\u{10ffff}')).toBe('b');
+    expect(successor('\u{10ffff}')).toBeUndefined();
+    expect(successor('')).toBeUndefined();
+    expect(successor('tok_')).toBe('tok`');
+  });
+});
+
+describe('a plan', () => {
+  const one: TokenCondition = { index_in: [blind('a')] };
+  const many: TokenCondition = { index_in: [blind('a'), blind('b')] };
+  const type: TokenCondition = { type_in: ['card'] };
+  const ids: TokenCondition = { id_in: ['x', 'y'] };
+
+  it('gives the same tokens whether few or many are expected', async () => {
+    const file = await temporaryVault();
+    const store = await openStore(file);
+    const { id } = await addTenant(store);
+    for (let n = 0; n < 60; n += 1) {
+      const parts = {
+        id: `t${(n * 37) % 60}`,
+        created_at: NOW - (n % 7),
+        type: n % 2 ? ('card' as const) : ('bank' as const),
+      };
+      await addToken(
+        store,
+        id,
+        parts,
+        ['a', 'b', 'c'].filter((_, bit) => (n >> bit) & 1),
+      );
+    }
+    const connection = await rawConnection(file);
+    const run = (all: readonly TokenCondition[], expected: number) => {
+      const plan = planTokens(1, { all }, NOW, () => expected);
+      const read = (sql: string, params: readonly Value[]) =>
+        connection
+          .prepare<Value[], number>(sql)
+          .pluck()
+          .all(...params);
+      return { list: read(plan.list.sql, plan.list.params), total: read(plan.total.sql, plan.total.params)[0] };
+    };
+    for (const all of [[one], [many], [many, type], [one, many], [{ id_prefix: 't1' }], [{ id_prefix: 't' }, many]]) {
+      const few = run(all, 1);
+      expect(few.list.length).toBe(few.total);
+      expect(few.total).toBeGreaterThan(5);
+      expect(run(all, 5000)).toEqual(few);
+    }
+  });
+
+  it('reads neither tokens nor index entries for the total of an unfiltered list, and sorts nothing for its page', async () => {
+    const connection = await rawConnection(await temporaryVault());
+    const explain = (all: readonly TokenCondition[]) => {
+      const plan = planTokens(1, { all }, NOW, () => 1);
+      const steps = [plan.list, plan.total].map(({ sql, params }) =>
+        connection
+          .prepare<Value[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+          .all(...params)
+          .map(({ detail }) => detail),
+      );
+      return { list: steps[0]?.join('\n') ?? '', total: steps[1]?.join('\n') ?? '' };
+    };
+    const none = explain([]);
+    expect(none.list).toBe('SEARCH t USING INDEX token_newest (tenant=?)');
+    expect(none.total).toContain('SEARCH t USING PRIMARY KEY (tenant=?)');
+    expect(none.total).toContain('token_expiry');
+    expect(none.total).not.toContain('SCAN t ');
+    const byIndex = explain([one]);
+    expect(byIndex.list).toContain('SEARCH i USING PRIMARY KEY (tenant=? AND blind=?)');
+    expect(byIndex.list).toContain('LAST TERM OF ORDER BY');
+    expect(byIndex.total).toContain('SEARCH token_index USING PRIMARY KEY (tenant=? AND blind=?)');
+    const byIds = explain([type, ids, one]);
+    for (const steps of [none, byIndex, byIds, explain([many])])
+      expect(`${steps.list}\n${steps.total}`).not.toMatch(/^SCAN t$/m);
+  });
+
+  it('has the tenant in every statement', () => {
+    const tenant = 424_242;
+    for (const all of [[], [type], [one], [many], [ids], [{ id_prefix: 'a' }], [{ id_prefix: '' }], [one, type, ids]]) {
+      for (const anyOf of [undefined, [[type, one], [ids]]]) {
+        const counted: (readonly Value[])[] = [];
+        const query = anyOf === undefined ? { all } : { all, anyOf };
+        const plan = planTokens(tenant, query, NOW, (fragment) => counted.push(fragment.params));
+        for (const params of [plan.list.params, plan.total.params, ...counted]) expect(params).toContain(tenant);
+      }
+    }
+  });
+
+  it('takes visibility that says one thing into the conditions', () => {
+    const query = (visible?: readonly (readonly TokenCondition[])[]) =>
+      toQuery({ tenant_id: 't', all: [type], visible });
+    expect(query()).toEqual({ all: [type] });
+    expect(query([])).toBeUndefined();
+    expect(query([[ids], []])).toEqual({ all: [type] });
+    expect(query([[one, ids]])).toEqual({ all: [type, one, ids] });
+    expect(query([[one], [{ index_in: [blind('b')] }]])).toEqual({ all: [type, many] });
+    expect(query([[{ id_in: ['x'] }], [{ id_in: ['y'] }]])).toEqual({ all: [type, ids] });
+    expect(query([[one], [ids]])).toEqual({ all: [type], anyOf: [[ids], [one]] });
+  });
+});
+
+describe('what is stored for names', () => {
+  it('tells all types apart and refuses a number that no type has', () => {
+    expect(TOKEN_TYPE_NAMES.map((name) => tokenType(TOKEN_TYPE_CODES[name]))).toEqual(TOKEN_TYPE_NAMES);
+    const applications = Object.keys(APPLICATION_TYPES) as (keyof typeof APPLICATION_TYPE_CODES)[];
+    expect(applications.map((name) => applicationType(APPLICATION_TYPE_CODES[name]))).toEqual(applications);
+    expect(() => tokenType(99)).toThrow(expect.objectContaining({ code: 'integrity_failure' }));
+  });
+
+  it('gives UUIDs back and keeps their order', () => {
+    fc.assert(
+      fc.property(fc.uuid(), fc.uuid(), (a, b) => {
+        expect(uuidText(uuidBytes(a))).toBe(a);
+        expect(Math.sign(Buffer.compare(uuidBytes(a), uuidBytes(b)))).toBe(a < b ? -1 : a > b ? 1 : 0);
+      }),
+    );
+    expect(uuidKey('ABCDEF00-0000-7000-8000-000000000001')).toBeNull();
+    expect(() => uuidBytes('x')).toThrow(RangeError);
+  });
+});
+
+describe('errors of SQLite', () => {
+  const error = (code: string) => Object.assign(new Error('text with a value'), { code });
+
+  it('become problems by their code', () => {
+    for (const [code, problem] of [
+      ['SQLITE_BUSY', 'vault_busy'],
+      ['SQLITE_BUSY_RECOVERY', 'vault_busy'],
+      ['SQLITE_FULL', 'no_space'],
+      ['SQLITE_IOERR_WRITE', 'no_space'],
+      ['SQLITE_CORRUPT', 'integrity_failure'],
+      ['SQLITE_CORRUPT_INDEX', 'integrity_failure'],
+      ['SQLITE_NOTADB', 'integrity_failure'],
+    ] as const) {
+      const told = toProblem(error(code));
+      expect(told).toMatchObject({ code: problem });
+      expect(String(told)).not.toContain('text with a value');
+    }
+  });
+
+  it('stay what they are when nothing is known of them', () => {
+    for (const other of [error('SQLITE_CONSTRAINT_UNIQUE'), error('ENOENT'), new TypeError('x'), 'text']) {
+      expect(toProblem(other)).toBe(other);
+      expect(isBusy(other)).toBe(false);
+    }
+  });
+});

@@ -1,0 +1,199 @@
+import { readFileSync, statSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { createVaultFile } from '../../src/store/sqlite/create-vault-file.ts';
+import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
+import {
+  addTenant,
+  addToken,
+  applicationRecord,
+  everything,
+  FIRST_PAGE,
+  indexes,
+  MONTH,
+  NOW,
+  sealed,
+  tombstoneOf,
+} from '../conformance/store-fixtures.ts';
+import { HEADER, openStore, rawConnection, storeWithConnection, temporaryVault } from './store-sqlite-fixture.ts';
+
+/** The longest time that the event loop did not turn while `work` was under way, in milliseconds. */
+async function longestLag(work: () => Promise<unknown>): Promise<number> {
+  let last = performance.now();
+  let longest = 0;
+  const timer = setInterval(() => {
+    const now = performance.now();
+    longest = Math.max(longest, now - last - 2);
+    last = now;
+  }, 2);
+  await work();
+  clearInterval(timer);
+  return longest;
+}
+
+describe('two processes on one file', () => {
+  it('see each other at once, and the authority version moves', async () => {
+    const file = await temporaryVault();
+    const [a, b] = [await openStore(file), await openStore(file)];
+    const { id, tenant, application } = await addTenant(a);
+    const seen = await b.authorityVersion();
+    expect(await b.findAuthority(application.key_hash, NOW)).toBeDefined();
+    await a.replaceApplication({ ...application, key_hash: sealed('regenerated', 32), revision: 2 }, 1);
+    expect(await b.authorityVersion()).not.toBe(seen);
+    expect(await b.findAuthority(application.key_hash, NOW)).toBeUndefined();
+
+    const token = await addToken(a, id);
+    expect(await b.findToken(id, token.id, NOW)).toEqual(await a.findToken(id, token.id, NOW));
+    expect(await b.replaceToken({ ...token, revision: 2 }, indexes('x'), 1, NOW)).toBe(true);
+    expect(await a.replaceToken({ ...token, revision: 2 }, indexes('x'), 1, NOW)).toBe(false);
+    expect(await b.replaceTenant({ ...tenant, revision: 2 }, 1)).toBe(true);
+    await b.deleteTenant(id);
+    expect(await a.findToken(id, token.id, NOW)).toBeUndefined();
+    await expect(a.insertApplication(applicationRecord(id))).rejects.toMatchObject({ code: 'unauthenticated' });
+  });
+
+  it('write at the same time and lose nothing', async () => {
+    const file = await temporaryVault();
+    const stores = [await openStore(file), await openStore(file), await openStore(file)];
+    const [first] = stores;
+    if (first === undefined) throw new Error('unreachable');
+    const { id } = await addTenant(first);
+    const writers = stores.map(async (store, writer) => {
+      for (let n = 0; n < 30; n += 1) await addToken(store, id, { id: `token ${writer} ${n}` });
+    });
+    await Promise.all(writers);
+    const { total } = await first.findTokens(everything(id), FIRST_PAGE, NOW);
+    const { types, active } = await first.usage(id, MONTH, NOW);
+    expect([total, types[0]?.count, active]).toEqual([90, 90, 90]);
+  });
+
+  it('wait for a lock without stopping the event loop, read meanwhile, and are told when it lasts', async () => {
+    const file = await temporaryVault();
+    const { store } = await storeWithConnection(file, 500);
+    const { id } = await addTenant(store);
+    const token = await addToken(store, id);
+    const other = await rawConnection(file);
+
+    other.exec('BEGIN IMMEDIATE');
+    const lag = await longestLag(async () => {
+      const waiting = expect(addToken(store, id)).rejects.toMatchObject({ code: 'vault_busy', retryAfter: 1 });
+      expect((await store.findToken(id, token.id, NOW))?.id).toBe(token.id);
+      await store.ping();
+      await waiting;
+    });
+    expect(lag).toBeLessThan(150);
+
+    const patient = addToken(store, id, { id: 'patient' });
+    await sleep(100);
+    other.exec('COMMIT');
+    await expect(patient).resolves.toBeDefined();
+    expect((await store.findTokens(everything(id), FIRST_PAGE, NOW)).total).toBe(2);
+  });
+
+  it('get a copy by online backup that holds all that was acknowledged', async () => {
+    const file = await temporaryVault();
+    const store = await openStore(file);
+    const { id } = await addTenant(store);
+    const made = await Promise.all(Array.from({ length: 20 }, () => addToken(store, id)));
+    const copy = join(dirname(file), 'copy.db');
+    await createVaultFile(copy, HEADER);
+    const other = await rawConnection(file);
+    await other.backup(copy);
+    const reader = await openStore(copy);
+    expect((await reader.findTokens(everything(id), FIRST_PAGE, NOW)).total).toBe(made.length);
+  });
+});
+
+describe('the path', () => {
+  it('is watched: a file that was moved or replaced takes no more calls', async () => {
+    const file = await temporaryVault();
+    const store = await openStore(file);
+    const { id } = await addTenant(store);
+    const moved = { code: 'vault_moved' };
+    await store.ping();
+
+    await rename(file, `${file}.away`);
+    await expect(store.ping()).rejects.toMatchObject(moved);
+    await expect(addToken(store, id)).rejects.toMatchObject(moved);
+    await sleep(120);
+    await expect(store.findTenant(id)).rejects.toMatchObject(moved);
+    await expect(store.findTokens(everything(id), FIRST_PAGE, NOW)).rejects.toMatchObject(moved);
+
+    await rename(`${file}.away`, file);
+    await store.ping();
+    await addToken(store, id);
+  });
+
+  it('is watched for another file in its place', async () => {
+    const file = await temporaryVault();
+    const store = await openStore(file);
+    await store.ping();
+    await rename(file, `${file}.away`);
+    await rm(`${file}-wal`, { force: true });
+    await rm(`${file}-shm`, { force: true });
+    await createVaultFile(file, HEADER);
+    await expect(store.ping()).rejects.toMatchObject({ code: 'vault_moved' });
+  });
+});
+
+describe('the disk', () => {
+  it('being full is told, harms nobody, and passes without a restart', async () => {
+    const file = await temporaryVault();
+    const { store, connection } = await storeWithConnection(file, 500);
+    const { id } = await addTenant(store);
+    const token = await addToken(store, id);
+    const pages = Number(connection.pragma('page_count', { simple: true }));
+    connection.pragma(`max_page_count = ${pages + 3}`);
+    const large = (name: string) => addToken(store, id, { id: name, data: sealed(name, 100_000) });
+    const [fails, fits] = await Promise.allSettled([large('large'), addToken(store, id, { id: 'small' })]);
+    expect(fails).toMatchObject({ status: 'rejected', reason: { code: 'no_space' } });
+    expect(fits).toMatchObject({ status: 'fulfilled' });
+    expect(await store.findToken(id, token.id, NOW)).toMatchObject({ id: token.id });
+    connection.pragma('max_page_count = 1000000');
+    await expect(large('large')).resolves.toBeDefined();
+    expect((await store.usage(id, MONTH, NOW)).types[0]?.count).toBe(3);
+  });
+
+  it('keeps nothing of what was deleted or replaced: not in the log soon after, not in the file', async () => {
+    const file = await temporaryVault();
+    const { store } = await openVaultFile(file);
+    const { id } = await addTenant(store);
+    const tokens = await Promise.all(
+      Array.from({ length: 300 }, (_, n) =>
+        addToken(store, id, { data: sealed(`old ${n}`, 200) }, ['shared', `own ${n}`]),
+      ),
+    );
+    const gone = tokens.filter((_, n) => n % 3 === 0);
+    const replaced = tokens.filter((_, n) => n % 3 === 1);
+    await Promise.all(gone.map((token) => store.deleteToken(tombstoneOf(token), 1)));
+    await Promise.all(
+      replaced.map((token) =>
+        store.replaceToken({ ...token, revision: 2, data: sealed(`new ${token.id}`, 240) }, indexes('new'), 1, NOW),
+      ),
+    );
+    for (let waited = 0; statSync(`${file}-wal`).size > 0 && waited < 50; waited += 1) await sleep(100);
+    expect(statSync(`${file}-wal`).size).toBe(0);
+    await store.close();
+    const bytes = readFileSync(file);
+    for (const token of [...gone, ...replaced]) expect(bytes.indexOf(token.data)).toBe(-1);
+    for (const token of gone) {
+      expect(bytes.indexOf(token.masked ?? '')).toBe(-1);
+      expect(bytes.indexOf(indexes(token.id).fingerprint)).toBe(-1);
+    }
+    for (const token of tokens.filter((_, n) => n % 3 === 2)) expect(bytes.indexOf(token.data)).not.toBe(-1);
+  });
+
+  it('has an empty log when the deletion of a tenant is answered', async () => {
+    const file = await temporaryVault();
+    const store = await openStore(file);
+    const { id, keys } = await addTenant(store);
+    const token = await addToken(store, id);
+    await store.deleteTenant(id);
+    expect(statSync(`${file}-wal`).size).toBe(0);
+    await store.close();
+    const bytes = readFileSync(file);
+    for (const gone of [token.data, ...keys.map((key) => key.wrapped)]) expect(bytes.indexOf(gone)).toBe(-1);
+  });
+});

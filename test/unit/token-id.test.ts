@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import { checkTokenId } from '../../src/core/tokens/token-id.ts';
+
+const LENGTH = 'must have 3 to 400 characters';
+const CHARACTERS = 'must have none of # / \\ + ? [ ] | & = % < > { } ^ and no control characters';
+
+describe('checkTokenId', () => {
+  test.each([
+    'abc',
+    '...',
+    'a b c',
+    'XXXX-4242',
+    'a.b_c~d!@$*()\'";:,`',
+    'éèü',
+    '😀😀😀',
+    'x'.repeat(400),
+    '😀'.repeat(400),
+  ])('accepts %s', (id) => expect(checkTokenId(id)).toBeUndefined());
+
+  test.each(['', 'a', '.', '..', 'ab', '😀', '😀😀', 'x'.repeat(401), '😀'.repeat(401)])(
+    'refuses the length of %j',
+    (id) => expect(checkTokenId(id)).toBe(LENGTH),
+  );
+
+  test.each([...'#/\\+?[]|&=%<>{}^'])('refuses %s', (character) => {
+    expect(checkTokenId(`abc${character}def`)).toBe(CHARACTERS);
+  });
+
+  test('refuses every control character', () => {
+    for (let code = 0; code < 0xa0; code++) {
+      const control = code < 0x20 || code >= 0x7f;
+      if (control) expect(checkTokenId(`ab${String.fromCharCode(code)}`)).toBe(CHARACTERS);
+    }
+  });
+
+  test.each(['abc\ud83d', '\ude00abc', 'a\ude00\ud83db'])('refuses half of a surrogate pair', (id) => {
+    expect(checkTokenId(id)).toBe(CHARACTERS);
+  });
+});

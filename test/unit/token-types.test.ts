@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { TOKEN_TYPE_NAMES, type TokenType } from '../../src/contract/token-types.ts';
+import { parseJson } from '../../src/core/json/parse.ts';
+import { passesAba } from '../../src/core/token-types/aba.ts';
+import { passesLuhn } from '../../src/core/token-types/luhn.ts';
+import { validateData } from '../../src/core/token-types/validate-data.ts';
+import { readVectors } from '../vectors/read-vectors.ts';
+
+const cases = readVectors<{ type: TokenType; data: string; wrong: string[] }[]>('validation');
+const luhn = readVectors<{ valid: string[]; invalid: string[] }>('luhn');
+const aba = readVectors<{ valid: string[]; invalid: string[] }>('aba');
+
+const digitsOf = (length: number) =>
+  fc.array(fc.integer({ min: 0, max: 9 }), { minLength: length, maxLength: length }).map((digits) => digits.join(''));
+
+function changeDigit(digits: string, place: number, by: number): string {
+  const changed = (Number(digits[place]) + by) % 10;
+  return digits.slice(0, place) + changed + digits.slice(place + 1);
+}
+
+describe('validateData', () => {
+  test.each(cases)('$type: $data', ({ type, data, wrong }) => {
+    expect(Object.keys(validateData(type, parseJson(data))).sort()).toEqual(wrong);
+  });
+
+  test('every type is accepted once and refused once in the vectors', () => {
+    for (const accepted of [true, false]) {
+      const types = cases.filter(({ wrong }) => (wrong.length === 0) === accepted).map(({ type }) => type);
+      expect(new Set(types)).toEqual(new Set(TOKEN_TYPE_NAMES));
+    }
+  });
+
+  test('a message says what would be right and never quotes the value', () => {
+    for (const { type, data } of cases) {
+      for (const [message, ...more] of Object.values(validateData(type, parseJson(data)))) {
+        expect(more).toEqual([]);
+        expect(message).toMatch(/^(must be .*[^.]|is required|is no member of .*[^.])$/);
+        expect(message).not.toMatch(/[0-9٠-٩]{5}/);
+      }
+    }
+  });
+
+  test('an optional member that is null is told to be left out', () => {
+    const errors = validateData('card', parseJson('{"number":"4242424242424242","cvc":null}'));
+    expect(errors['data.cvc']?.[0]).toContain('leave it out');
+  });
+
+  test('an unknown member is told which members there are', () => {
+    const errors = validateData('card', parseJson('{"number":"4242424242424242","nummer":"1"}'));
+    expect(errors).toEqual({
+      'data.nummer': ['is no member of a card; it has number, expiration_month, expiration_year, cvc'],
+    });
+  });
+});
+
+describe('passesLuhn', () => {
+  test.each(luhn.valid)('passes: %s', (digits) => expect(passesLuhn(digits)).toBe(true));
+  test.each(luhn.invalid)('fails: %s', (digits) => expect(passesLuhn(digits)).toBe(false));
+
+  test('one of the ten check digits passes, and no single changed digit goes unnoticed', () => {
+    fc.assert(
+      fc.property(digitsOf(15), fc.nat(15), fc.integer({ min: 1, max: 9 }), (digits, place, by) => {
+        const passing = [...'0123456789'].map((check) => digits + check).filter(passesLuhn);
+        expect(passing).toHaveLength(1);
+        expect(passesLuhn(changeDigit(passing[0] ?? '', place, by))).toBe(false);
+      }),
+    );
+  });
+});
+
+describe('passesAba', () => {
+  test.each(aba.valid)('passes: %s', (digits) => expect(passesAba(digits)).toBe(true));
+  test.each(aba.invalid)('fails: %s', (digits) => expect(passesAba(digits)).toBe(false));
+
+  test('one of the ten check digits passes, and no single changed digit goes unnoticed', () => {
+    fc.assert(
+      fc.property(digitsOf(8), fc.nat(8), fc.integer({ min: 1, max: 9 }), (digits, place, by) => {
+        const passing = [...'0123456789'].map((check) => digits + check).filter(passesAba);
+        expect(passing).toHaveLength(1);
+        expect(passesAba(changeDigit(passing[0] ?? '', place, by))).toBe(false);
+      }),
+    );
+  });
+});

@@ -1,0 +1,234 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+
+const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
+const MASKED_CARD = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2030 };
+
+const rule = (over: object) => ({
+  description: '',
+  priority: 1,
+  container: '/',
+  transform: 'reveal',
+  permissions: ['token:read'],
+  ...over,
+});
+
+let world: MemoryVault;
+let writer: string;
+
+beforeEach(async () => {
+  world = await openMemoryVault();
+  writer = await world.application({
+    name: 'writer',
+    type: 'private',
+    permissions: ['token:create', 'token:read', 'token:delete'],
+  });
+});
+
+async function create(body: object, key = writer): Promise<string> {
+  const answer = await world.call(key, 'createToken', { body });
+  expect(answer.status, answer.text).toBe(201);
+  return String(answer.at('id'));
+}
+
+const reader = (over: object) => world.application({ name: 'reader', type: 'private', rules: [rule(over)] });
+
+describe('create, get and list show data as the caller may see it', () => {
+  it('answers create with the masked form and echoes the definition', async () => {
+    const answer = await world.call(writer, 'createToken', { body: { type: 'card', data: CARD } });
+    expect(answer.at('data')).toEqual(MASKED_CARD);
+    expect(answer.at('containers')).toEqual(['/pci/high/']);
+    expect(answer.at('fingerprint_expression')).toBe('{{ data | stringify }}');
+    expect(answer.at('mask.number')).toBe('{{ data.number | reveal_last: 4 }}');
+  });
+
+  it('redact, mask, reveal', async () => {
+    const id = await create({ type: 'card', data: CARD });
+    const shown = async (transform: string) =>
+      (await world.call(await reader({ transform }), 'getToken', { id })).at('data');
+    expect(await shown('redact')).toBeUndefined();
+    expect(await shown('mask')).toEqual(MASKED_CARD);
+    expect(await shown('reveal')).toEqual(CARD);
+  });
+
+  it('a plain permission masks; a token without a mask is then redacted', async () => {
+    const id = await create({ type: 'token', data: 'secret' });
+    const answer = await world.call(writer, 'getToken', { id });
+    expect(answer.status).toBe(200);
+    expect(answer.text).not.toContain('"data"');
+    expect(answer.text).not.toContain('secret');
+  });
+
+  it('create never shows more than the governing rule', async () => {
+    const key = await world.application({
+      name: 'blind',
+      type: 'public',
+      rules: [rule({ transform: 'redact', permissions: ['token:create'] })],
+    });
+    const answer = await world.call(key, 'createToken', { body: { type: 'card', data: CARD } });
+    expect(answer.status).toBe(201);
+    expect(answer.at('data')).toBeUndefined();
+  });
+
+  it('the first rule that matches and grants governs, before the plain permission', async () => {
+    const id = await create({ type: 'card', data: CARD });
+    const key = await world.application({
+      name: 'rules',
+      type: 'private',
+      permissions: ['token:read'],
+      rules: [
+        rule({ priority: 3, container: '/pci/', transform: 'reveal' }),
+        rule({ priority: 2, container: '/pci/high/', transform: 'redact', permissions: ['token:create'] }),
+        rule({ priority: 1, container: '/bank/', transform: 'redact' }),
+      ],
+    });
+    expect((await world.call(key, 'getToken', { id })).at('data')).toEqual(CARD);
+  });
+
+  it('lists only what the caller reads, newest first, and counts only that', async () => {
+    const ids: string[] = [];
+    for (const container of ['/a/', '/b/', '/a/c/', '/ab/']) {
+      world.clock.advance(1);
+      ids.push(await create({ type: 'token', data: container, containers: [container] }));
+    }
+    const key = await reader({ container: '/a/' });
+    const answer = await world.call(key, 'listTokens');
+    expect(answer.at('pagination')).toEqual({ total_items: 2, page_number: 1, page_size: 20, total_pages: 1 });
+    expect(answer.at('data.0.id')).toBe(ids[2]);
+    expect(answer.at('data.1.id')).toBe(ids[0]);
+    expect((await world.call(key, 'listTokens', { query: 'size=1&page=3' })).at('data')).toEqual([]);
+  });
+
+  it('filters by id, type and metadata; kinds are ANDed, members ORed', async () => {
+    const a = await create({ type: 'token', data: 1, metadata: { Name: 'ÄPFEL', other: 'x' } });
+    const b = await create({ type: 'card', data: CARD, metadata: { Name: 'äpfel' } });
+    await create({ type: 'token', data: 2, metadata: { name: 'äpfel' } });
+    const found = async (query: string) => {
+      const answer = await world.call(writer, 'listTokens', { query });
+      return (answer.at('data') as { id: string }[]).map(({ id }) => id).sort();
+    };
+    expect(await found(`metadata.Name=${encodeURIComponent('Äpfel')}`)).toEqual([a, b].sort());
+    expect(await found(`metadata.Name=${encodeURIComponent('äPFEL')}&type=card`)).toEqual([b]);
+    expect(await found(`id=${a}&id=${b}&id=missing`)).toEqual([a, b].sort());
+    expect(await found('metadata.other=X&metadata.other=nope')).toEqual([a]);
+    expect(await found('type=card&type=bank')).toEqual([b]);
+    expect(await found('metadata.Name=pfel')).toEqual([]);
+  });
+});
+
+describe('what goes in comes out', () => {
+  it.each([
+    '9007199254740993',
+    '1.10',
+    '12345678901234567890',
+    '-0',
+    '1e2',
+    '{"__proto__":{"a":1},"constructor":2}',
+    '{"2":1,"1":2,"b":3,"a":4}',
+    '"\\ud800"',
+    '"\\u0000\\u001f"',
+    '[null,true,false,[],{}]',
+    '""',
+    '0',
+    'false',
+  ])('%s', async (text) => {
+    const made = await world.call(writer, 'createToken', { bodyText: `{"type":"token","data":${text}}` });
+    expect(made.status, made.text).toBe(201);
+    const answer = await world.call(await reader({}), 'getToken', { id: String(made.at('id')) });
+    expect(answer.text).toContain(`"data":${text},"fingerprint"`);
+  });
+});
+
+describe('ids', () => {
+  it('an id is taken for good, also after its token is deleted', async () => {
+    const body = { type: 'token', data: 1, id: 'my token@home' };
+    expect(await create(body)).toBe('my token@home');
+    expect((await world.call(writer, 'createToken', { body })).status).toBe(409);
+    expect((await world.call(writer, 'deleteToken', { id: body.id })).status).toBe(204);
+    expect((await world.call(writer, 'getToken', { id: body.id })).status).toBe(404);
+    expect((await world.call(writer, 'createToken', { body })).status).toBe(409);
+    expect((await world.call(writer, 'deleteToken', { id: body.id })).status).toBe(404);
+  });
+
+  it('an expression makes an id; without randomness a taken one is 409', async () => {
+    const body = { type: 'card_number', data: '4242424242424242', id: 'card-{{ data | last4 }}' };
+    expect(await create(body)).toBe('card-4242');
+    expect((await world.call(writer, 'createToken', { body })).status).toBe(409);
+    const alias = await create({ type: 'card_number', data: '4242424242424242', id: '{{ data | alias_card }}' });
+    expect(alias).toMatch(/^\d{12}4242$/);
+    expect(alias).not.toBe('4242424242424242');
+  });
+
+  it('a random alias that is always taken gives way to a UUID', async () => {
+    const taken = Array.from({ length: 10 }, (_, digit) => `id-${digit}`);
+    for (const id of taken) await create({ type: 'token', data: 1, id });
+    const id = await create({ type: 'token', data: '7', id: 'id-{{ data | alias_preserve_format }}' });
+    expect(id).toMatch(/^[0-9a-f-]{36}$/);
+  });
+});
+
+describe('writing needs the permission in every container', () => {
+  it('on create and on delete', async () => {
+    const key = await world.application({
+      name: 'a',
+      type: 'private',
+      rules: [rule({ container: '/a/', permissions: ['token:create', 'token:delete'] })],
+    });
+    const both = { type: 'token', data: 1, containers: ['/a/', '/b/'] };
+    expect((await world.call(key, 'createToken', { body: both })).status).toBe(403);
+    expect((await world.call(key, 'createToken', { body: { type: 'token', data: 1 } })).status).toBe(403);
+    const id = await create(both);
+    expect((await world.call(key, 'deleteToken', { id })).status).toBe(403);
+    const own = await create({ ...both, containers: ['/A/b/', '/a/b/'] }, key);
+    expect((await world.call(key, 'deleteToken', { id: own })).status).toBe(204);
+  });
+});
+
+describe('deduplication on create (decisions §7)', () => {
+  const body = { type: 'token', data: { a: 1 }, metadata: { from: 'first' }, deduplicate_token: true };
+
+  it('answers with the oldest match and stores nothing', async () => {
+    const first = await create(body);
+    const again = await world.call(writer, 'createToken', { body: { ...body, metadata: { from: 'second' } } });
+    expect([again.status, again.at('id'), again.at('metadata.from')]).toEqual([201, first, 'first']);
+    expect((await world.call(writer, 'listTokens')).at('pagination.total_items')).toBe(1);
+    expect(await create({ ...body, deduplicate_token: false })).not.toBe(first);
+  });
+
+  it('tells a caller that cannot read it only which it is', async () => {
+    await create(body);
+    const blind = await world.application({ name: 'blind', type: 'public', permissions: ['token:create'] });
+    const answer = await world.call(blind, 'createToken', { body });
+    expect(Object.keys(JSON.parse(answer.text)).sort()).toEqual([
+      'containers',
+      'fingerprint',
+      'id',
+      'tenant_id',
+      'type',
+    ]);
+  });
+
+  it('never matches another type, a deleted or an expired token', async () => {
+    const first = await create({ ...body, expires_at: '2026-03-02' });
+    world.clock.advance(2 * 86_400_000);
+    const second = await create(body);
+    expect(second).not.toBe(first);
+    await world.call(writer, 'deleteToken', { id: second });
+    expect(await create(body)).not.toBe(second);
+  });
+});
+
+describe('expiry', () => {
+  it('hides a token at the instant', async () => {
+    const id = await create({ type: 'token', data: 1, expires_at: '3/2/2026 1:00:00 AM +01:00' });
+    world.clock.set(Date.UTC(2026, 2, 2) - 1);
+    const before = await world.call(writer, 'getToken', { id });
+    expect([before.status, before.at('expires_at')]).toEqual([200, '2026-03-02T01:00:00.000+01:00']);
+    world.clock.advance(1);
+    expect((await world.call(writer, 'getToken', { id })).status).toBe(404);
+    expect((await world.call(writer, 'listTokens')).at('pagination.total_items')).toBe(0);
+    expect((await world.call(writer, 'createToken', { body: { type: 'token', data: 1, id } })).status).toBe(409);
+    expect(await world.vault.sweep()).toBe(1);
+    expect(await world.vault.sweep()).toBe(0);
+  });
+});
