@@ -35,17 +35,19 @@ export interface OpenVaultOptions {
   readonly file: string;
   readonly credential: Credential;
   readonly limits?: Limits | undefined;
+  /** `included_monthly_active_tokens` of the usage report (decisions §8). */
+  readonly includedActiveTokens?: number | undefined;
 }
 
 /** Opens a vault file and unlocks its keys. Throws faults: missing, unsafe, foreign, newer or damaged file, wrong credential. */
-export async function openVault({ file, credential, limits }: OpenVaultOptions): Promise<Vault> {
+export async function openVault({ file, credential, ...options }: OpenVaultOptions): Promise<Vault> {
   const [{ openVaultFile }, { unlockKeyring }] = await Promise.all([
     import('./store/sqlite/open-vault-file.ts'),
     import('./keyring/unlock-keyring.ts'),
   ]);
   const { header, store } = await openVaultFile(file);
   try {
-    return composeVault({ file, store, keyring: await unlockKeyring(header, credential), limits });
+    return composeVault({ file, store, keyring: await unlockKeyring(header, credential), ...options });
   } catch (error) {
     await store.close();
     throw error;
@@ -91,9 +93,12 @@ export interface VaultParts {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly limits?: Limits | undefined;
+  readonly includedActiveTokens?: number | undefined;
 }
 
-function createWorld({ store, keyring, clock, random, limits }: VaultParts): World {
+const DEFAULT_INCLUDED_ACTIVE_TOKENS = 1000;
+
+function createWorld({ store, keyring, clock, random, limits, includedActiveTokens }: VaultParts): World {
   return {
     store,
     keyring,
@@ -101,6 +106,7 @@ function createWorld({ store, keyring, clock, random, limits }: VaultParts): Wor
     random: random ?? systemRandom,
     limits: limits ?? DEFAULT_LIMITS,
     activity: createActivity(store),
+    includedActiveTokens: includedActiveTokens ?? DEFAULT_INCLUDED_ACTIVE_TOKENS,
     reportError,
   };
 }

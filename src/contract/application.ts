@@ -76,6 +76,19 @@ export const CREATE_APPLICATION = {
   },
 } as const;
 
+/** Update Application (§4.2): what is left out is taken away; an empty `permissions` is refused when it is written out. */
+export const UPDATE_APPLICATION = {
+  type: 'object',
+  required: ['name'],
+  additionalProperties: false,
+  properties: {
+    name: CREATE_APPLICATION.properties.name,
+    permissions: { ...PERMISSION_LIST, minItems: 1 },
+    rules: RULES,
+    can_create_expiring_applications: CAN_CREATE_EXPIRING,
+  },
+} as const;
+
 export const LIST_APPLICATIONS_QUERY = {
   type: 'object',
   additionalProperties: false,

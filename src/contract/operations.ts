@@ -1,9 +1,16 @@
-import { APPLICATION, APPLICATION_PAGE, CREATE_APPLICATION, LIST_APPLICATIONS_QUERY } from './application.ts';
+import {
+  APPLICATION,
+  APPLICATION_PAGE,
+  CREATE_APPLICATION,
+  LIST_APPLICATIONS_QUERY,
+  UPDATE_APPLICATION,
+} from './application.ts';
 import type { Permission } from './permissions.ts';
 import type { Infer, Schema } from './schema.ts';
-import { TENANT } from './tenant.ts';
+import { TENANT, UPDATE_TENANT } from './tenant.ts';
 import { ENTITY_ID } from './text.ts';
-import { CREATE_TOKEN, LIST_TOKENS_QUERY, TOKEN, TOKEN_PAGE, TOKEN_PARAMS } from './token.ts';
+import { CREATE_TOKEN, LIST_TOKENS_QUERY, TOKEN, TOKEN_PAGE, TOKEN_PARAMS, UPDATE_TOKEN } from './token.ts';
+import { USAGE_REPORT } from './usage-report.ts';
 
 /**
  * One endpoint, as data. HTTP routes, OpenAPI, validators, the HTTP client and the CLI subcommand follow from the row.
@@ -51,6 +58,7 @@ const APPLICATION_PARAMS = {
 
 const TOKEN_COLUMNS = ['id', 'type', 'data', 'containers', 'metadata', 'created_at', 'expires_at'] as const;
 const APPLICATION_COLUMNS = ['id', 'name', 'type', 'permissions', 'rules', 'created_at', 'expires_at'] as const;
+const TENANT_COLUMNS = ['id', 'name', 'owner_id', 'settings', 'created_at'] as const;
 const TOKEN_FLAGS = { containers: 'container', search_indexes: 'search-index' } as const;
 const APPLICATION_FLAGS = { permissions: 'permission', rules: 'rule' } as const;
 
@@ -102,6 +110,27 @@ export const OPERATIONS = {
       arguments: ['id'],
       columns: TOKEN_COLUMNS,
       examples: ['vault tokens get 0190c2a5-6a2e-7b0e-8f5e-0c1f1b7d2a11 --field data.number'],
+    },
+  },
+  updateToken: {
+    method: 'PATCH',
+    path: '/tokens/{id}',
+    permission: 'token:update',
+    params: TOKEN_PARAMS,
+    body: UPDATE_TOKEN,
+    mediaType: 'application/merge-patch+json',
+    result: TOKEN,
+    status: 200,
+    summary: 'Update a token with a merge patch',
+    cli: {
+      command: ['tokens', 'patch'],
+      arguments: ['id'],
+      flags: TOKEN_FLAGS,
+      columns: TOKEN_COLUMNS,
+      examples: [
+        `vault tokens patch 0190c2a5-6a2e-7b0e-8f5e-0c1f1b7d2a11 --data '{"expiration_year":2031}'`,
+        `vault tokens patch 0190c2a5-6a2e-7b0e-8f5e-0c1f1b7d2a11 --body '{"metadata":{"customer":null}}'`,
+      ],
     },
   },
   deleteToken: {
@@ -172,6 +201,23 @@ export const OPERATIONS = {
       examples: ['vault apps get 5b4a6c3e-1f8e-4a57-9d0a-52b1a4f3b7de'],
     },
   },
+  updateApplication: {
+    method: 'PUT',
+    path: '/applications/{id}',
+    permission: 'application:update',
+    params: APPLICATION_PARAMS,
+    body: UPDATE_APPLICATION,
+    result: APPLICATION,
+    status: 200,
+    summary: "Replace an application's name, permissions and rules",
+    cli: {
+      command: ['apps', 'update'],
+      arguments: ['id'],
+      flags: APPLICATION_FLAGS,
+      columns: APPLICATION_COLUMNS,
+      examples: ['vault apps update 5b4a6c3e-1f8e-4a57-9d0a-52b1a4f3b7de --name web --permission token:create'],
+    },
+  },
   regenerateApplicationKey: {
     method: 'POST',
     path: '/applications/{id}/regenerate',
@@ -211,8 +257,48 @@ export const OPERATIONS = {
     summary: 'Get the tenant of the calling key',
     cli: {
       command: ['tenant', 'get'],
-      columns: ['id', 'name', 'owner_id', 'settings', 'created_at'],
+      columns: TENANT_COLUMNS,
       examples: ['vault tenant get --field settings.deduplicate_tokens'],
+    },
+  },
+  updateTenant: {
+    method: 'PUT',
+    path: '/tenants/self',
+    permission: 'tenant:update',
+    body: UPDATE_TENANT,
+    result: TENANT,
+    status: 200,
+    summary: 'Update the tenant of the calling key',
+    cli: {
+      command: ['tenant', 'update'],
+      columns: TENANT_COLUMNS,
+      examples: [`vault tenant update --name staging --settings deduplicate_tokens=true`],
+    },
+  },
+  deleteTenant: {
+    method: 'DELETE',
+    path: '/tenants/self',
+    permission: 'tenant:delete',
+    status: 204,
+    summary: 'Delete the tenant of the calling key, with all that it holds',
+    cli: {
+      command: ['tenant', 'delete'],
+      columns: [],
+      confirm: 'All its applications, tokens and keys are removed for good.',
+      examples: ['vault tenant delete --yes'],
+    },
+  },
+  getUsageReport: {
+    method: 'GET',
+    path: '/tenants/self/reports/usage',
+    permission: 'report:read',
+    result: USAGE_REPORT,
+    status: 200,
+    summary: 'Get the usage report of the tenant',
+    cli: {
+      command: ['usage'],
+      columns: ['token_report'],
+      examples: ['vault usage --field token_report.monthly_active_tokens'],
     },
   },
 } as const satisfies Record<string, Operation>;

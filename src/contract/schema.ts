@@ -1,11 +1,13 @@
 import type { Json } from './json.ts';
 
+export type TypeName = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
+
 /**
  * The part of JSON Schema 2020-12 that the contract uses. A schema is data; `Infer` gives its TypeScript type,
  * the build compiles its validator, OpenAPI prints it and the CLI makes a flag of each property.
  */
 export interface Schema {
-  readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
+  readonly type?: TypeName | readonly [TypeName, 'null'];
   readonly description?: string;
   readonly const?: string | number | boolean;
   readonly enum?: readonly string[];
@@ -41,18 +43,20 @@ type Flatten<T> = { [K in keyof T]: T[K] };
 /** The TypeScript type of the values that a schema accepts. A schema that says nothing accepts any JSON. */
 export type Infer<S> = S extends { readonly const: infer C }
   ? C
-  : S extends { readonly enum: readonly (infer E)[] }
-    ? E
-    : S extends { readonly type: 'string' }
-      ? string
-      : S extends { readonly type: 'integer' | 'number' }
-        ? number
-        : S extends { readonly type: 'boolean' }
-          ? boolean
-          : S extends { readonly type: 'array'; readonly items: infer I }
-            ? readonly Infer<I>[]
-            : S extends { readonly type: 'object'; readonly properties: infer P }
-              ? Flatten<InferProperties<P, RequiredKeys<S>>>
-              : S extends { readonly type: 'object'; readonly additionalProperties: infer V }
-                ? Readonly<Record<string, Infer<V>>>
-                : Json;
+  : S extends { readonly type: readonly [infer T, 'null'] }
+    ? null | Infer<Omit<S, 'type'> & { readonly type: T }>
+    : S extends { readonly enum: readonly (infer E)[] }
+      ? E
+      : S extends { readonly type: 'string' }
+        ? string
+        : S extends { readonly type: 'integer' | 'number' }
+          ? number
+          : S extends { readonly type: 'boolean' }
+            ? boolean
+            : S extends { readonly type: 'array'; readonly items: infer I }
+              ? readonly Infer<I>[]
+              : S extends { readonly type: 'object'; readonly properties: infer P }
+                ? Flatten<InferProperties<P, RequiredKeys<S>>>
+                : S extends { readonly type: 'object'; readonly additionalProperties: infer V }
+                  ? Readonly<Record<string, Infer<V>>>
+                  : Json;

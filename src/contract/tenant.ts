@@ -30,5 +30,15 @@ export const TENANT = {
   },
 } as const;
 
+export const UPDATE_TENANT = {
+  type: 'object',
+  required: ['name'],
+  additionalProperties: false,
+  properties: {
+    name: { ...NAME, description: 'What people call the tenant.' },
+    settings: { ...TENANT_SETTINGS, description: 'The settings from now on; without it they stay.' },
+  },
+} as const;
+
 export type Tenant = Infer<typeof TENANT>;
 export type TenantSettings = Infer<typeof TENANT_SETTINGS>;

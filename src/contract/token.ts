@@ -108,6 +108,48 @@ export const CREATE_TOKEN = {
   },
 } as const;
 
+const OR_NULL = 'null takes it back to the default.';
+
+/** Update Token (§4.1): `data`, `mask` and `metadata` are merge patches (RFC 7396), the others replace. */
+export const UPDATE_TOKEN = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    data: { description: 'A merge patch for the sensitive value: null removes a member.' },
+    mask: {
+      description: 'A merge patch for the mask; null removes it, and data is then redacted where it would be masked.',
+    },
+    metadata: {
+      type: ['object', 'null'],
+      propertyNames: METADATA.propertyNames,
+      additionalProperties: { type: ['string', 'null'], maxLength: 1024, pattern: PLAIN_TEXT },
+      maxProperties: 100,
+      description: 'A merge patch for the metadata: null removes a member, or all of it.',
+    },
+    containers: {
+      ...CONTAINERS,
+      type: ['array', 'null'],
+      description: `The containers that the token is in from now on; ${OR_NULL}`,
+    },
+    search_indexes: {
+      ...SEARCH_INDEXES,
+      type: ['array', 'null'],
+      description: 'The search indexes from now on; null removes them.',
+    },
+    fingerprint_expression: {
+      ...EXPRESSION,
+      type: ['string', 'null'],
+      description: `The value that is fingerprinted; ${OR_NULL}`,
+    },
+    deduplicate_token: { type: ['boolean', 'null'], description: DEDUPLICATE_TOKEN.description },
+    expires_at: {
+      ...EXPIRES_AT,
+      type: ['string', 'null'],
+      description: `${EXPIRES_AT.description} null removes it.`,
+    },
+  },
+} as const;
+
 export const LIST_TOKENS_QUERY = {
   type: 'object',
   additionalProperties: false,
@@ -133,4 +175,5 @@ export const TOKEN_PARAMS = {
 
 export type Token = Infer<typeof TOKEN>;
 export type CreateToken = Infer<typeof CREATE_TOKEN>;
+export type UpdateToken = Infer<typeof UPDATE_TOKEN>;
 export type ListTokensQuery = Infer<typeof LIST_TOKENS_QUERY>;

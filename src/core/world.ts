@@ -10,6 +10,8 @@ export interface World {
   readonly random: Random;
   readonly limits: Limits;
   readonly activity: Activity;
+  /** `included_monthly_active_tokens` of the usage report (decisions §8). */
+  readonly includedActiveTokens: number;
   /** Told of every error that the caller is not told of; writes to this machine's stderr. */
   readonly reportError: (error: unknown, traceId: string) => void;
 }

@@ -61,6 +61,14 @@ const PAGE_BAD: Samples['bad'] = [
   [{ unknown: '1' }, 'additionalProperties'],
 ];
 
+const USAGE = {
+  token_report: {
+    metrics_by_type: { card: { count: 1, last_created_at: TIME }, token: { count: 0 } },
+    included_monthly_active_tokens: 1000,
+    monthly_active_tokens: 1,
+  },
+};
+
 const APPLICATION_RESULT: Samples = {
   good: [
     APPLICATION,
@@ -150,6 +158,30 @@ const SAMPLES: { readonly [Id in OperationId]: { readonly [P in PartsOf<Id>]: Sa
     },
   },
   getToken: { params: TOKEN_PARAMS, result: TOKEN_RESULT },
+  updateToken: {
+    params: TOKEN_PARAMS,
+    body: {
+      good: [
+        {},
+        { data: null, mask: null, metadata: null, containers: null, search_indexes: null },
+        { fingerprint_expression: null, deduplicate_token: null, expires_at: null },
+        { metadata: { a: null, b: 'x' }, containers: ['/a/'], deduplicate_token: true, expires_at: '1/1/2030' },
+        { data: new Lexeme('1.10'), mask: JSON.parse('{"__proto__":1}') },
+      ],
+      bad: [
+        [{ type: 'card' }, 'additionalProperties'],
+        [{ id: 'abc' }, 'additionalProperties'],
+        [{ metadata: { a: 1 } }, 'type'],
+        [{ metadata: [] }, 'type'],
+        [{ containers: [] }, 'minItems'],
+        [{ containers: ['a'] }, 'pattern'],
+        [{ deduplicate_token: 'true' }, 'type'],
+        [{ fingerprint_expression: '' }, 'minLength'],
+        [null, 'type'],
+      ],
+    },
+    result: TOKEN_RESULT,
+  },
   deleteToken: { params: TOKEN_PARAMS },
   createApplication: {
     body: {
@@ -207,6 +239,22 @@ const SAMPLES: { readonly [Id in OperationId]: { readonly [P in PartsOf<Id>]: Sa
   },
   getApplicationByKey: { result: APPLICATION_RESULT },
   getApplication: { params: ENTITY_PARAMS, result: APPLICATION_RESULT },
+  updateApplication: {
+    params: ENTITY_PARAMS,
+    body: {
+      good: [
+        { name: 'n' },
+        { name: 'n', permissions: ['token:read'], rules: [RULE], can_create_expiring_applications: true },
+      ],
+      bad: [
+        [{}, 'required'],
+        [{ name: 'n', permissions: [] }, 'minItems'],
+        [{ name: 'n', type: 'private' }, 'additionalProperties'],
+        [{ name: 'n', expires_at: TIME }, 'additionalProperties'],
+      ],
+    },
+    result: APPLICATION_RESULT,
+  },
   regenerateApplicationKey: { params: ENTITY_PARAMS, result: APPLICATION_RESULT },
   deleteApplication: { params: ENTITY_PARAMS },
   getTenant: {
@@ -216,6 +264,30 @@ const SAMPLES: { readonly [Id in OperationId]: { readonly [P in PartsOf<Id>]: Sa
         [{ ...TENANT, settings: { deduplicate_tokens: true } }, 'enum'],
         [{ ...TENANT, settings: { other: 'x' } }, 'additionalProperties'],
         [{ ...TENANT, name: '' }, 'minLength'],
+      ],
+    },
+  },
+  updateTenant: {
+    body: {
+      good: [{ name: 'n' }, { name: 'n', settings: {} }, { name: 'n', settings: { deduplicate_tokens: 'false' } }],
+      bad: [
+        [{ settings: {} }, 'required'],
+        [{ name: 'x'.repeat(201) }, 'maxLength'],
+        [{ name: 'n', settings: { deduplicate_tokens: true } }, 'enum'],
+        [{ name: 'n', settings: { other: 'true' } }, 'additionalProperties'],
+        [{ name: 'n', owner_id: ID }, 'additionalProperties'],
+      ],
+    },
+    result: { good: [TENANT], bad: [[{ ...TENANT, id: 'x' }, 'pattern']] },
+  },
+  deleteTenant: {},
+  getUsageReport: {
+    result: {
+      good: [USAGE, { token_report: { ...USAGE.token_report, metrics_by_type: {} } }],
+      bad: [
+        [{}, 'required'],
+        [{ token_report: { ...USAGE.token_report, monthly_active_tokens: -1 } }, 'minimum'],
+        [{ token_report: { ...USAGE.token_report, metrics_by_type: { card: {} } } }, 'required'],
       ],
     },
   },

@@ -25,7 +25,9 @@ export function validate<Id extends OperationId>(
   const validators = VALIDATORS[id];
   const params: Json = Object.assign(Object.create(null), call.params);
   const query = readQuery(row.query, call.query);
-  const sentBody = row.body && body !== undefined ? dropNulls(row.body, body) : undefined;
+  // In a merge patch null means "remove" (RFC 7396), everywhere else "absent" (decisions §1).
+  const keepsNulls = row.mediaType === 'application/merge-patch+json';
+  const sentBody = row.body && body !== undefined && !keepsNulls ? dropNulls(row.body, body) : body;
   const errors: MemberErrors = {
     ...check(validators.params, row.params, params),
     ...check(validators.query, row.query, query),

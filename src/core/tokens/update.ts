@@ -1,0 +1,148 @@
+import type { Token, UpdateToken } from '../../contract/token.ts';
+import { TOKEN_TYPES } from '../../contract/token-types.ts';
+import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
+import type { Caller } from '../caller.ts';
+import { untilSwapped } from '../compare-and-swap.ts';
+import type { Handler, Shown } from '../handler.ts';
+import { parseJson } from '../json/parse.ts';
+import { stringifyJson } from '../json/stringify.ts';
+import type { Instant, TokenRecord } from '../ports.ts';
+import { invalid, Problem } from '../problem.ts';
+import { validateData } from '../token-types/validate-data.ts';
+import type { World } from '../world.ts';
+import { normalizeContainers } from './containers.ts';
+import { DEFAULT_FINGERPRINT, derive } from './derive.ts';
+import { parseExpiresAt } from './expires-at.ts';
+import { tokenIndexes } from './indexes.ts';
+import { applyMergePatch } from './merge-patch.ts';
+import {
+  openDefinition,
+  openDetails,
+  openText,
+  sealToken,
+  type TokenContents,
+  type TokenDefinition,
+  type TokenDetails,
+} from './opened-token.ts';
+import { shownData, showToken } from './show-token.ts';
+
+const MOST_METADATA = 50;
+
+/** Update Token (§4.1): merge patch for `data`, `mask` and `metadata` (RFC 7396), replacement for the rest. */
+export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, world) => {
+  const { record, fingerprint } = await untilSwapped(() => attempt(id, body, caller, world));
+  const original = deduplicates(body, caller) ? await findOriginal(id, fingerprint, caller, world) : undefined;
+  return showUpdated(caller, record, original);
+};
+
+interface Updated {
+  readonly record: TokenRecord;
+  readonly fingerprint: Uint8Array;
+}
+
+async function attempt(id: string, body: UpdateToken, caller: Caller, world: World): Promise<Updated | undefined> {
+  const { tenant, grants, application } = caller;
+  const { keyring } = tenant;
+  const now = world.clock.now();
+  const before = await world.store.findToken(tenant.record.id, id, now);
+  if (!before) throw new Problem('token_not_found');
+  const details = openDetails(keyring, id, before);
+  const containers = patchedContainers(body, before, details);
+  for (const touched of [details.containers, containers]) {
+    if (!reachesEveryContainer(grants, 'token:update', { id, containers: touched })) {
+      throw new Problem('no_governing_rule');
+    }
+  }
+  const definition = patchedDefinition(body, before, openDefinition(keyring, id, before));
+  const metadata = patchedMetadata(body, details);
+  const text = openText(keyring, id, before, 'data') ?? unreachable();
+  const data = body.data === undefined ? parseJson(text) : applyMergePatch(parseJson(text), body.data);
+  const errors = validateData(before.type, data);
+  if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
+  const derived = await derive(keyring, { type: before.type, data, metadata, definition });
+  const expiry = patchedExpiry(body, before, details, now);
+
+  const contents: TokenContents = {
+    data: body.data === undefined ? text : stringifyJson(data),
+    masked: derived.masked,
+    details: { containers, metadata, fingerprint: derived.fingerprint, expires_at: expiry?.text },
+    definition,
+  };
+  const record = sealToken(
+    keyring,
+    {
+      ...before,
+      modified_by: application.record.id,
+      modified_at: now,
+      expires_at: expiry?.instant,
+      revision: before.revision + 1,
+    },
+    contents,
+  );
+  const indexes = tokenIndexes(keyring, { ...derived, containers, metadata });
+  const replaced = await world.store.replaceToken(record, indexes, before.revision, now);
+  return replaced ? { record, fingerprint: indexes.fingerprint } : undefined;
+}
+
+/** `null` takes a replaced member back to what a new token would have (RFC 7396 §2, decisions §3). */
+function patchedContainers(body: UpdateToken, { type }: TokenRecord, details: TokenDetails): readonly string[] {
+  if (body.containers === undefined) return details.containers;
+  return normalizeContainers(body.containers ?? [TOKEN_TYPES[type].container]);
+}
+
+function patchedDefinition(body: UpdateToken, _before: TokenRecord, old: TokenDefinition): TokenDefinition {
+  const { mask, search_indexes, fingerprint_expression } = body;
+  const merged = mask === undefined ? old.mask : applyMergePatch(old.mask, mask);
+  return {
+    mask: merged === null ? undefined : merged,
+    search_indexes: search_indexes === undefined ? old.search_indexes : (search_indexes ?? undefined),
+    fingerprint_expression:
+      fingerprint_expression === undefined
+        ? old.fingerprint_expression
+        : (fingerprint_expression ?? DEFAULT_FINGERPRINT),
+  };
+}
+
+function patchedMetadata({ metadata }: UpdateToken, old: TokenDetails): TokenDetails['metadata'] {
+  if (metadata === undefined) return old.metadata;
+  // The schema lets only strings and null through, and null removes: what is left are strings.
+  const merged = applyMergePatch(old.metadata, metadata) as TokenDetails['metadata'] | null;
+  if (merged && Object.keys(merged).length > MOST_METADATA) {
+    throw invalid('metadata', `must have at most ${MOST_METADATA} members`);
+  }
+  return merged ?? undefined;
+}
+
+function patchedExpiry({ expires_at }: UpdateToken, before: TokenRecord, details: TokenDetails, now: Instant) {
+  if (expires_at === null) return undefined;
+  if (expires_at !== undefined) return parseExpiresAt(expires_at, now);
+  const { expires_at: instant } = before;
+  return instant === undefined ? undefined : { instant, text: details.expires_at };
+}
+
+/** Decisions §7: the request's own word, else the tenant's setting. */
+function deduplicates({ deduplicate_token }: UpdateToken, { tenant }: Caller): boolean {
+  return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
+}
+
+async function findOriginal(id: string, fingerprint: Uint8Array, { tenant }: Caller, world: World) {
+  return world.store.findDuplicate(tenant.record.id, fingerprint, id, world.clock.now());
+}
+
+function showUpdated({ tenant, grants }: Caller, record: TokenRecord, original?: TokenRecord): Shown<Token> {
+  const { keyring } = tenant;
+  const details = openDetails(keyring, record.id, record);
+  if (original) {
+    const { containers } = openDetails(keyring, original.id, original);
+    const readable = governingTransform(grants, 'token:read', { id: original.id, containers });
+    // §4.1: both tokens stay, but a caller learns nothing of what it patched its token into.
+    if (!readable) return showToken(record, { ...details, metadata: undefined }, undefined);
+  }
+  const transform = governingTransform(grants, 'token:update', { id: record.id, containers: details.containers });
+  const data = transform && shownData(keyring, record.id, record, transform);
+  return showToken(record, details, data, openDefinition(keyring, record.id, record));
+}
+
+function unreachable(): never {
+  throw new Error('unreachable: every token has data');
+}
