@@ -5,27 +5,38 @@ import type { Grants } from './grants.ts';
 
 type AllOf = readonly TokenCondition[];
 
-/**
- * The tokens on which a caller has `permission`, as a store can look for them: at least one of the lists must hold
- * completely; undefined means every token. Part of the query, so that totals and page edges count only what the caller may read.
- */
-export function visibility(
-  grants: Grants,
-  permission: Permission,
-  keyring: TenantKeyring,
-): readonly AllOf[] | undefined {
-  const own = ownVisibility(grants, permission, keyring);
-  const outer = grants.within && visibility(grants.within, permission, keyring);
-  if (!own || !outer) return own ?? outer;
-  return own.flatMap((a) => outer.map((b) => [...a, ...b]));
+/** The tokens on which a caller has a permission, as a store can look for them. */
+export interface Visibility {
+  /** At least one of the lists must hold completely; undefined means every token. */
+  readonly lists: readonly AllOf[] | undefined;
+  /**
+   * Whether the lists find exactly those tokens. They find more when a condition compares with a part of a container's
+   * segment (`/pc`): blind indexes know whole segments only. What is found is then to be held against the rules.
+   */
+  readonly exact: boolean;
 }
 
-function ownVisibility(grants: Grants, permission: Permission, keyring: TenantKeyring): readonly AllOf[] | undefined {
-  if (grants.plain.has(permission)) return undefined;
-  const lists = grants.rules
-    .filter((rule) => rule.permissions.includes(permission))
-    .map((rule) => ruleConditions(rule, keyring));
-  return lists.some((list) => list.length === 0) ? undefined : lists;
+/** Part of the query, so that totals and page edges count only what the caller may read. */
+export function visibility(grants: Grants, permission: Permission, keyring: TenantKeyring): Visibility {
+  const own = ownVisibility(grants, permission, keyring);
+  if (!grants.within) return own;
+  const outer = visibility(grants.within, permission, keyring);
+  return { lists: bothOf(own.lists, outer.lists), exact: own.exact && outer.exact };
+}
+
+function bothOf(a: Visibility['lists'], b: Visibility['lists']): Visibility['lists'] {
+  if (!a || !b) return a ?? b;
+  return a.flatMap((ofA) => b.map((ofB) => [...ofA, ...ofB]));
+}
+
+function ownVisibility(grants: Grants, permission: Permission, keyring: TenantKeyring): Visibility {
+  if (grants.plain.has(permission)) return { lists: undefined, exact: true };
+  const rules = grants.rules.filter((rule) => rule.permissions.includes(permission));
+  const lists = rules.map((rule) => ruleConditions(rule, keyring));
+  return {
+    lists: lists.some((list) => list.length === 0) ? undefined : lists,
+    exact: !rules.some((rule) => rule.conditions?.some(comparesPartOfSegment)),
+  };
 }
 
 /** Empty when the rule matches every token. */
@@ -37,10 +48,14 @@ function ruleConditions(rule: AccessRule, keyring: TenantKeyring): AllOf {
 function tokenCondition({ attribute, operator, value }: Condition, keyring: TenantKeyring): AllOf {
   if (attribute === 'id') return [operator === 'equals' ? { id_in: [value] } : { id_prefix: value }];
   if (operator === 'equals') return [{ index_in: [keyring.blindIndex('container', value)] }];
-  return belowContainer(value, keyring);
+  return belowContainer(value.slice(0, value.lastIndexOf('/') + 1), keyring);
 }
 
-/** Every token has a container, and every container starts with `/`. */
+function comparesPartOfSegment({ attribute, operator, value }: Condition): boolean {
+  return attribute === 'container' && operator === 'starts_with' && !value.endsWith('/');
+}
+
+/** Every token has a container, and every container starts with `/`; of what does not, nothing is found by its rules. */
 function belowContainer(path: string, keyring: TenantKeyring): AllOf {
-  return path === '/' ? [] : [{ index_in: [keyring.blindIndex('container_prefix', path)] }];
+  return path === '/' || path === '' ? [] : [{ index_in: [keyring.blindIndex('container_prefix', path)] }];
 }
