@@ -1,23 +1,56 @@
 #!/usr/bin/env node
-import { existsSync, readFileSync } from 'node:fs';
-import module from 'node:module';
+const fs = require('node:fs');
+const path = require('node:path');
+const { Script } = require('node:vm');
 
-module.enableCompileCache?.();
+const MAIN = path.join(__dirname, '../dist/cli/main.cjs');
 
-const MAIN = new URL('../dist/cli/main.js', import.meta.url);
+/** What has been loaded, by path. */
+const loaded = new Map();
 
-async function run(argv) {
-  if (argv.length === 1 && argv[0] === '--version') {
-    const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-    process.stdout.write(`vault ${version}\n`);
-    return 0;
-  }
-  if (!existsSync(MAIN)) {
+/** A file of dist/, compiled with the code beside it that V8 made of it when the product was built, if V8 takes it. */
+function compile(file) {
+  const source = fs.readFileSync(file, 'latin1'); // ASCII, says the build
+  let cachedData;
+  try {
+    cachedData = fs.readFileSync(`${file}.cache`);
+  } catch {}
+  return new Script(source, { filename: file, cachedData });
+}
+
+/** `require` for the files of dist/. To compile them anew at each start would be half of it. */
+function load(file, compiled) {
+  const known = loaded.get(file);
+  if (known !== undefined) return known.module.exports;
+  const script = compiled ?? compile(file);
+  const module = { exports: {} };
+  loaded.set(file, { script, module });
+  const folder = path.dirname(file);
+  const requireFrom = (name) => (name.startsWith('.') ? load(path.join(folder, name)) : require(name));
+  script.runInThisContext()(module.exports, requireFrom, module, folder);
+  return module.exports;
+}
+
+/** Without such code, or with that of another V8, Node's own cache does what it can: from 22.1 on. */
+function loadMain() {
+  const script = compile(MAIN);
+  if (script.cachedDataRejected === false) return load(MAIN, script);
+  require('node:module').enableCompileCache?.();
+  return require(MAIN);
+}
+
+async function start(argv) {
+  if (!fs.existsSync(MAIN)) {
     process.stderr.write('vault: not built: run npm run build\n');
     return 1;
   }
-  const { main } = await import(MAIN.href);
-  return main(argv);
+  return loadMain().main(argv, { ownsOutput: true });
 }
 
-process.exitCode = await run(process.argv.slice(2));
+if (require.main === module) {
+  start(process.argv.slice(2)).then((exitCode) => {
+    process.exitCode = exitCode;
+  });
+} else {
+  module.exports = { load, loaded }; // for scripts/record-code-cache.js
+}

@@ -1,35 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { ROOT } from './build-output.js';
+import { BIN, bareEnvironment, makeVault, run, start } from './run-vault.js';
 
-/** What a process needs to start at all. */
-const INHERITED = new Set(['PATH', 'SystemRoot', 'TEMP', 'TMP', 'TMPDIR']);
-const BIN = path.join(ROOT, 'bin/vault.js');
 const LISTENING = /^vault: listening on (\S+)/m;
-
-/** A started command; `output` grows until it has ended. */
-function start(args, env) {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr']) {
-    child[name].setEncoding('utf8').on('data', (text) => {
-      output[name] += text;
-    });
-  }
-  return { child, output, ended: once(child, 'close') };
-}
-
-async function run(args, env) {
-  const { output, ended } = start(args, env);
-  const [code] = await ended;
-  if (code !== 0) throw new Error(`node ${args.join(' ')} ended with ${code}: ${output.stderr}`);
-  return output.stdout;
-}
-
-const vault = async (args, env) => JSON.parse(await run([BIN, ...args, '--output', 'json'], env));
 
 /** Resolves to the daemon's address as soon as it says that it listens. */
 async function serve(file, env) {
@@ -62,47 +36,13 @@ function median(values) {
 
 const round = (value, digits) => Number(value.toFixed(digits));
 
-/** A vault with one token, and the environment in which a private application's key reads it. */
-async function makeVault(folder, name, bare) {
-  const file = path.join(folder, `${name}.db`);
-  const keyFile = path.join(folder, `${name}.key`);
-  const { application } = await vault(['init', '--file', file, '--key-file', keyFile], bare);
-  const direct = { ...bare, VAULT_FILE: file, VAULT_KEY_FILE: keyFile };
-  const rule = {
-    description: 'all',
-    priority: 1,
-    container: '/',
-    transform: 'reveal',
-    permissions: ['token:read', 'token:create'],
-  };
-  const created = await vault(
-    ['apps', 'create', '--name', 'bench', '--type', 'private', '--rule', JSON.stringify(rule)],
-    {
-      ...direct,
-      VAULT_API_KEY: application.key,
-    },
-  );
-  const env = { ...direct, VAULT_API_KEY: created.key };
-  const token = await vault(['tokens', 'create', '--type', 'token', '--data', '"4242"'], env);
-  return { file, keyFile, env, token: token.id };
-}
-
 /**
  * How long commands take from nothing, as ratios to a bare `node -e 0` of the same rounds: cli.md, "Speed". The cases take
  * turns, so that what else the machine does falls on all of them.
  */
 export async function startup({ rounds, ownEnvironment }) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'vault-bench-'));
-  const inherits = (name) => (ownEnvironment ? !name.startsWith('VAULT_') : INHERITED.has(name));
-  const bare = {
-    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => inherits(name))),
-    HOME: folder,
-    USERPROFILE: folder,
-    APPDATA: folder,
-    LOCALAPPDATA: folder,
-    XDG_CONFIG_HOME: folder,
-    NO_COLOR: '1',
-  };
+  const bare = bareEnvironment(folder, { own: ownEnvironment });
   let daemon;
   try {
     const { file, env, token, keyFile } = await makeVault(folder, 'read', bare);

@@ -1,72 +1,25 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { build } from 'esbuild';
+import { build, transform } from 'esbuild';
 import { ROOT, removeOthers, writeIfChanged } from './build-output.js';
+import {
+  BUNDLED_SQLITE,
+  LAZY_BUILTINS,
+  libsodiumFiles,
+  NAMED_EXPORTS,
+  NO_CHILD_PROCESSES,
+  RUNNING_TIME,
+} from './build-packages.js';
+import { packTogether } from './build-packs.js';
 
-/** What is run. Becomes dist/cli/main.js, with dist/chunks/ for what it loads when it is needed. */
+/** What is run. Becomes dist/cli/main.cjs, with dist/chunks/ for what it loads when it is needed. */
 export const ENTRY_POINTS = ['cli/main.ts'];
 
 /** What other programs import: `exports` of package.json. Bundled apart, in dist/library/, so that a command loads none of it. */
 export const LIBRARY = ['client/remote.ts', 'contract/operations.ts'];
 
-/** Has a native part, so it is installed, not bundled. */
+/** Has a native part, so it is installed, not bundled; its JavaScript is (scripts/build-packages.js). */
 const EXTERNAL = ['better-sqlite3'];
-
-/**
- * Bundled CommonJS asks for Node's own modules with `require`, which a module does not have. `createRequire` would do, at
- * the price of an import in every chunk; nothing but built-in modules is ever asked for.
- */
-const REQUIRE = `const require=(id)=>{const found=process.getBuiltinModule(id);\
-if(found===undefined)throw Object.assign(new Error("Cannot find module "+id),{code:"MODULE_NOT_FOUND"});return found};`;
-
-async function isCommonJs(file) {
-  if (/\.[cm]js$/.test(file)) return file.endsWith('.cjs');
-  for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
-    const manifest = await readFile(path.join(folder, 'package.json'), 'utf8').catch(() => undefined);
-    if (manifest !== undefined) return JSON.parse(manifest).type !== 'module';
-  }
-}
-
-/**
- * `await import()` of a CommonJS package gives a bundle only its default export, where Node gives the named ones, too.
- * This puts a module of the names that Node finds before each, so that the sources run alike bundled and as they are.
- */
-const NAMED_EXPORTS = {
-  name: 'named-exports',
-  setup(hooks) {
-    hooks.onResolve({ filter: /^[^./]/ }, async ({ path: specifier, kind, resolveDir, pluginData }) => {
-      if (kind !== 'dynamic-import' || pluginData === NAMED_EXPORTS || resolveDir.includes('node_modules')) return;
-      const found = await hooks.resolve(specifier, { kind, resolveDir, pluginData: NAMED_EXPORTS });
-      if (found.external || found.errors.length > 0 || !(await isCommonJs(found.path))) return found;
-      return { path: found.path, namespace: 'named-exports', pluginData: { resolveDir } };
-    });
-    hooks.onLoad({ filter: /.*/, namespace: 'named-exports' }, async ({ path: file }) => {
-      const names = Object.keys(await import(pathToFileURL(file).href)).filter((name) =>
-        /^(?!default$|__esModule$)[\w$]+$/.test(name),
-      );
-      const contents = `const all = require(${JSON.stringify(file)});\nexport default all;\nexport const { ${names.join(', ')} } = all;`;
-      return { contents, resolveDir: path.dirname(file), loader: 'js' };
-    });
-  },
-};
-
-/**
- * commander runs other programs for subcommands of their own, which there are none of: loading Node's means for that is a
- * tenth of the time of `vault --help`.
- */
-const NO_CHILD_PROCESSES = {
-  name: 'no-child-processes',
-  setup(hooks) {
-    hooks.onResolve({ filter: /^node:child_process$/ }, ({ importer }) => {
-      const isCommander = importer.split(path.sep).join('/').includes('/node_modules/commander/');
-      return isCommander ? { path: 'none', namespace: 'no-child-processes' } : undefined;
-    });
-    hooks.onLoad({ filter: /.*/, namespace: 'no-child-processes' }, () => {
-      return { contents: 'exports.spawn = () => { throw new Error("unreachable"); };', loader: 'js' };
-    });
-  },
-};
 
 const SOURCES = path.join(ROOT, 'src');
 
@@ -86,51 +39,81 @@ const VAULT = [
   'vault.ts',
   'client/direct.ts',
   'store/sqlite/open-vault-file.ts',
-  'store/sqlite/create-vault-file.ts',
-  'keyring/unlock-keyring.ts',
-  'keyring/create-keyring.ts',
+  'keyring/follow-master-key.ts',
+  'keyring/sodium.ts',
 ];
 
-/** The sources that `FIRST` import before any `await import()`. */
-async function firstSources() {
-  const entryPoints = FIRST.map((name) => path.join(SOURCES, name));
+/** What opening a vault loads, as the ends of the entry points' names. */
+const DIRECT = [
+  'fewer-files:vault',
+  'bundled-sqlite:sqlite',
+  'libsodium-wrappers/dist/modules-esm/libsodium-wrappers.mjs',
+];
+
+/** Some sources with all that they import before any `await import()`. */
+async function closureOf(names) {
+  const entryPoints = names.map((name) => path.join(SOURCES, name));
   const { metafile } = await build({ ...BUNDLE, plugins: [], packages: 'external', entryPoints, outdir: 'unused' });
-  const reached = new Set(FIRST.map((name) => `src/${name}`));
+  const reached = new Set(names.map((name) => `src/${name}`));
   for (const file of reached) {
-    for (const found of metafile.inputs[file].imports) {
+    for (const found of metafile.inputs[file]?.imports ?? []) {
       if (found.kind === 'import-statement' && !found.external) reached.add(found.path);
     }
   }
-  return [...reached].filter((file) => file.endsWith('.ts'));
+  return new Set([...reached].filter((file) => file.endsWith('.ts')).map((file) => path.join(ROOT, file)));
 }
+
+const importAll = (files) => [...files].map((file) => `import ${JSON.stringify(file)};`).join('');
 
 /**
  * esbuild puts two sources into one file exactly when the same entry points reach them, and each `await import()` makes an
  * entry point: left alone, a command would load some thirty small files. So whatever is not among `FIRST` imports all of
- * them, and a dynamic import of one of a group leads to one entry point for the whole group.
+ * them, whatever imports one of `VAULT` imports all of those, and a dynamic import of one of a group leads to one entry
+ * point for the whole group.
  */
 const FEWER_FILES = {
   name: 'fewer-files',
   async setup(hooks) {
-    const first = new Set((await firstSources()).map((file) => path.join(ROOT, file)));
+    const [first, all] = await Promise.all([closureOf(FIRST), closureOf(VAULT)]);
+    const vault = new Set([...all].filter((file) => !first.has(file)));
     const main = path.join(SOURCES, FIRST[0]);
-    const groups = { first, vault: new Set(VAULT.map((name) => path.join(SOURCES, name))) };
-    const importFirst = [...first].map((file) => `import ${JSON.stringify(file)};`).join('');
+    const facades = { first: FIRST, vault: VAULT };
+    const isOurs = (file) => file.startsWith(SOURCES + path.sep);
+
+    /** What a source is given to import besides its own. */
+    function joined(file, text) {
+      if (first.has(file)) return file === main ? importAll(first) : '';
+      const specifiers = [...text.matchAll(/ from '(\.[^']*)'/g)].map(([, specifier]) => specifier);
+      const reachesVault = specifiers.some((specifier) => vault.has(path.resolve(path.dirname(file), specifier)));
+      return importAll(first) + (reachesVault && !vault.has(file) ? importAll(vault) : '');
+    }
 
     hooks.onLoad({ filter: /\.ts$/, namespace: 'file' }, async ({ path: file }) => {
-      const joins = file === main || (!first.has(file) && file.startsWith(SOURCES + path.sep));
-      return joins ? { contents: `${await readFile(file, 'utf8')}\n${importFirst}`, loader: 'ts' } : undefined;
+      if (!isOurs(file)) return;
+      const text = await readFile(file, 'utf8');
+      return { contents: `${text}\n${joined(file, text)}`, loader: 'ts' };
     });
     hooks.onResolve({ filter: /^\./ }, ({ path: specifier, kind, resolveDir }) => {
       if (kind !== 'dynamic-import') return;
       const file = path.resolve(resolveDir, specifier);
-      const group = Object.keys(groups).find((name) => groups[name].has(file));
-      return group === undefined ? undefined : { path: group, namespace: 'fewer-files' };
+      const facade = Object.keys(facades).find((name) =>
+        facades[name].some((known) => path.join(SOURCES, known) === file),
+      );
+      if (facade !== undefined) return { path: facade, namespace: 'fewer-files' };
+      return vault.has(file) ? { path: file, namespace: 'one-of-vault' } : undefined;
     });
-    hooks.onLoad({ filter: /.*/, namespace: 'fewer-files' }, ({ path: group }) => {
-      const names = group === 'first' ? FIRST.map((name) => path.join(SOURCES, name)) : [...groups[group]];
-      const contents = names.map((file) => `export * from ${JSON.stringify(file)};`).join('\n');
+    hooks.onLoad({ filter: /.*/, namespace: 'fewer-files' }, ({ path: name }) => {
+      const contents = facades[name]
+        .map((file) => `export * from ${JSON.stringify(path.join(SOURCES, file))};`)
+        .join('\n');
       return { contents, resolveDir: SOURCES, loader: 'ts' };
+    });
+    hooks.onLoad({ filter: /.*/, namespace: 'one-of-vault' }, ({ path: file }) => {
+      return {
+        contents: `${importAll(vault)}\nexport * from ${JSON.stringify(file)};`,
+        resolveDir: SOURCES,
+        loader: 'ts',
+      };
     });
   },
 };
@@ -160,7 +143,10 @@ async function licences(inputs) {
   return `The files beside this one contain the following packages.\n\n${texts.join(`\n${'-'.repeat(80)}\n\n`)}`;
 }
 
-/** How the product is bundled. @type {import('esbuild').BuildOptions} */
+/** The WebAssembly of libsodium: name → bytes. */
+const LIBSODIUM_FILES = new Map();
+
+/** How the product is bundled, before it becomes CommonJS. @type {import('esbuild').BuildOptions} */
 export const BUNDLE = {
   absWorkingDir: ROOT,
   bundle: true,
@@ -169,9 +155,17 @@ export const BUNDLE = {
   platform: 'node',
   target: 'node20.19',
   external: EXTERNAL,
-  plugins: [NAMED_EXPORTS, NO_CHILD_PROCESSES, FEWER_FILES],
+  ...RUNNING_TIME,
+  plugins: [
+    NAMED_EXPORTS,
+    NO_CHILD_PROCESSES,
+    BUNDLED_SQLITE,
+    libsodiumFiles(LIBSODIUM_FILES),
+    LAZY_BUILTINS,
+    FEWER_FILES,
+  ],
   chunkNames: 'chunks/[name]-[hash]',
-  banner: { js: REQUIRE },
+  outExtension: { '.js': '.cjs' },
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: 'none', // dist/LICENSES.txt has the whole texts
@@ -181,24 +175,77 @@ export const BUNDLE = {
   logOverride: { 'ambiguous-reexport': 'error' },
 };
 
+/** Runs as CommonJS does when it is loaded as such; as a script of its own it gives the function that would run. */
+const WRAPPER = {
+  before:
+    '(f=>typeof module==="object"?f(exports,require,module,__dirname):f)((function(exports,require,module,__dirname){',
+  after: '\n}));',
+};
+
+/**
+ * The bundle as CommonJS: loading the first ES module takes Node twice as long as all that `vault --version` does. esbuild splits
+ * ES modules only, so each file of the bundle is turned afterwards.
+ */
+async function toCommonJs({ path: file, text }) {
+  const { code } = await transform(text, {
+    format: 'cjs',
+    platform: 'node',
+    target: BUNDLE.target,
+    supported: { 'dynamic-import': false },
+    minifySyntax: true,
+    minifyWhitespace: true,
+    logLevel: 'warning',
+    sourcefile: path.basename(file),
+  });
+  // What esbuild leaves as it is stands in regular expressions. bin/vault.js reads ASCII.
+  const ascii = code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  // esbuild copies all exports, twice, so that they look like those of a module to code that is not in the bundle.
+  const lean = ascii
+    .replace(/\bmodule\.exports=__toCommonJS\((\w+)\)/, 'module.exports=$1')
+    .replace(/\b__toESM\((require\("\.[^"]+"\))\)/g, '$1');
+  return [path.basename(file), lean];
+}
+
+/** The files of the product, by path. */
+async function productFiles({ outputFiles, metafile }, outdir) {
+  const codes = new Map(await Promise.all(outputFiles.map(toCommonJs)));
+  const packed = packTogether(codes, metafile, DIRECT);
+  return [...packed].map(([name, code]) => [
+    path.join(outdir, name === 'main.cjs' ? 'cli' : 'chunks', name),
+    Buffer.from(`${WRAPPER.before}${code}${WRAPPER.after}`),
+  ]);
+}
+
 export async function bundle() {
   const outdir = path.join(ROOT, 'dist');
   const sources = (names) => names.map((name) => path.join(SOURCES, name));
-  const parts = [
-    { ...BUNDLE, entryPoints: sources(ENTRY_POINTS), outbase: SOURCES, outdir },
-    { ...BUNDLE, plugins: [], entryPoints: sources(LIBRARY), outbase: SOURCES, outdir: path.join(outdir, 'library') },
-  ];
-  const results = await Promise.all(parts.map((options) => build(options)));
-  const outputs = results.flatMap((result) => result.outputFiles);
-  const inputs = results.flatMap((result) => Object.keys(result.metafile.inputs));
-  const files = new Map(outputs.map(({ path: file, contents }) => [file, contents]));
-  files.set(path.join(outdir, 'LICENSES.txt'), await licences(inputs));
+  const { outExtension: _, ...library } = {
+    ...BUNDLE,
+    plugins: [],
+    define: {},
+    inject: [],
+    outdir: path.join(outdir, 'library'),
+  };
+  const [product, imported] = await Promise.all([
+    build({ ...BUNDLE, entryPoints: sources(ENTRY_POINTS), outbase: SOURCES, outdir }),
+    build({ ...library, entryPoints: sources(LIBRARY), outbase: SOURCES }),
+  ]);
+  const inputs = [product, imported].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  const files = new Map([
+    ...[...LIBSODIUM_FILES].map(([name, bytes]) => [path.join(outdir, 'chunks', name), bytes]),
+    ...(await productFiles(product, outdir)),
+    ...imported.outputFiles.map(({ path: file, contents }) => [file, contents]),
+    [path.join(outdir, 'LICENSES.txt'), await licences(inputs)],
+  ]);
 
   // Chunks first: whoever starts meanwhile finds all that its entry point imports.
   const isChunk = (file) => file.includes(`${path.sep}chunks${path.sep}`);
   const ordered = [...files].sort(([a], [b]) => Number(isChunk(b)) - Number(isChunk(a)));
-  for (const [file, contents] of ordered) await writeIfChanged(file, contents);
-  await removeOthers(outdir, new Set([...files.keys(), path.join(outdir, 'types')]));
-  const bytes = outputs.reduce((sum, { contents }) => sum + contents.length, 0);
+  for (const [file, contents] of ordered) {
+    await writeIfChanged(file, contents, () => rm(`${file}.cache`, { force: true }));
+  }
+  const kept = [...files.keys()].flatMap((file) => [file, `${file}.cache`]);
+  await removeOthers(outdir, new Set([...kept, path.join(outdir, 'types'), path.join(outdir, 'code-cache.json')]));
+  const bytes = ordered.reduce((sum, [, { length }]) => sum + length, 0);
   return `${files.size} files, ${Math.round(bytes / 1024)} KiB`;
 }

@@ -5,11 +5,15 @@ import { fileURLToPath } from 'node:url';
 /** The checkout. */
 export const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
-/** Writes `content` unless the file has it already. A reader sees the old file or the new one, never a part. */
-export async function writeIfChanged(file, content) {
+/**
+ * Writes `content` unless the file has it already. A reader sees the old file or the new one, never a part. `before` is
+ * awaited when there is something to write.
+ */
+export async function writeIfChanged(file, content, before) {
   const bytes = Buffer.from(content);
   const current = await readFile(file).catch(() => undefined);
   if (current?.equals(bytes)) return false;
+  await before?.();
   await mkdir(path.dirname(file), { recursive: true });
   const temporary = `${file}.${process.pid}.tmp`;
   await writeFile(temporary, bytes);

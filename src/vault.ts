@@ -7,6 +7,7 @@ import { Fault } from './core/fault.ts';
 import type { Clock, Keyring, Random, Store } from './core/ports.ts';
 import { type FoundedTenant, foundTenant, issueManagementKey, showTenants } from './core/tenants/found-tenant.ts';
 import { createActivity } from './core/tokens/activity.ts';
+import type { AnchorParts } from './core/vault-admin/keep-anchor.ts';
 import type { World } from './core/world.ts';
 import type { Credential } from './keyring/credential.ts';
 import { reportError } from './report-error.ts';
@@ -14,6 +15,8 @@ import { systemClock } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 
 const SWEEP_BATCH = 500;
+/** Decisions §8: at most once an hour when the file is used directly. */
+const DIRECT_SWEEP_MS = 60 * 60 * 1000;
 
 /** An unlocked vault: the one path, and what the holder of the file's key may do without an API key. */
 export interface Vault {
@@ -27,6 +30,8 @@ export interface Vault {
   issueKey(tenantId: string): Promise<Application>;
   /** Removes what has expired; resolves to how many records it removed. */
   sweep(): Promise<number>;
+  /** The same, at most once an hour in all processes together: for commands that come and go. */
+  sweepNowAndThen(): Promise<void>;
   /** Writes what is under way, closes the file and wipes the keys. */
   close(): Promise<void>;
 }
@@ -34,24 +39,39 @@ export interface Vault {
 export interface OpenVaultOptions {
   readonly file: string;
   readonly credential: Credential;
+  /** A file outside the vault that says how far the vault had come: an older copy in its place is refused. */
+  readonly anchor?: string | undefined;
   readonly limits?: Limits | undefined;
   /** `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens?: number | undefined;
 }
 
 /** Opens a vault file and unlocks its keys. Throws faults: missing, unsafe, foreign, newer or damaged file, wrong credential. */
-export async function openVault({ file, credential, ...options }: OpenVaultOptions): Promise<Vault> {
-  const [{ openVaultFile }, { unlockKeyring }] = await Promise.all([
+export async function openVault({ file, credential, anchor, ...options }: OpenVaultOptions): Promise<Vault> {
+  const [{ openVaultFile }, { followMasterKey }, { loadSodium }] = await Promise.all([
     import('./store/sqlite/open-vault-file.ts'),
-    import('./keyring/unlock-keyring.ts'),
+    import('./keyring/follow-master-key.ts'),
+    import('./keyring/sodium.ts'),
   ]);
+  // Its WebAssembly is compiled beside this thread, while this one opens the file. Who needs it is told of a failure.
+  loadSodium().catch(() => undefined);
   const { header, store } = await openVaultFile(file);
   try {
-    return composeVault({ file, store, keyring: await unlockKeyring(header, credential), ...options });
+    const keyring = await followMasterKey(header, credential, () => store.header());
+    const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
+    return composeVault({ file, store, keyring, anchor: kept, ...options });
   } catch (error) {
     await store.close();
     throw error;
   }
+}
+
+async function openAnchor(path: string, parts: AnchorParts): Promise<{ close(): Promise<void> }> {
+  const [{ keepAnchor }, { anchorFile }] = await Promise.all([
+    import('./core/vault-admin/keep-anchor.ts'),
+    import('./system-anchor-file.ts'),
+  ]);
+  return keepAnchor(parts, anchorFile(path));
 }
 
 export interface CreateVaultOptions extends OpenVaultOptions {
@@ -71,7 +91,7 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedV
     import('./store/sqlite/open-vault-file.ts'),
     import('./keyring/create-keyring.ts'),
   ]);
-  const { file, credential, tenantName, weakPassphrase = false } = options;
+  const { file, credential, tenantName, weakPassphrase = false, limits, includedActiveTokens } = options;
   const { keyring, header } = await createKeyring(credential, {
     now: systemClock().now(),
     allowWeak: weakPassphrase,
@@ -82,7 +102,23 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedV
   });
   if (!founded) throw new Fault('damaged', 'unreachable: the first tenant was not made');
   const { store } = await openVaultFile(file);
-  return { vault: composeVault({ file, store, keyring, limits: options.limits }), ...founded };
+  return { vault: composeVault({ file, store, keyring, limits, includedActiveTokens }), ...founded };
+}
+
+/** What vaults are kept by, for whoever reports a fault: the format of the file, the versions of what reads and seals it. */
+export interface EngineVersions {
+  readonly format: number;
+  readonly sqlite: string;
+  readonly libsodium: string;
+}
+
+export async function engineVersions(): Promise<EngineVersions> {
+  const [{ FORMAT }, { sqliteVersion }, { sodiumVersion }] = await Promise.all([
+    import('./store/sqlite/schema.ts'),
+    import('./store/sqlite/sqlite-version.ts'),
+    import('./keyring/sodium-version.ts'),
+  ]);
+  return { format: FORMAT, sqlite: await sqliteVersion(), libsodium: await sodiumVersion() };
 }
 
 /** What a vault is made of. The system's clock and random source stand in for those that are left out. */
@@ -92,6 +128,8 @@ export interface VaultParts {
   readonly keyring: Keyring;
   readonly clock?: Clock;
   readonly random?: Random;
+  /** Follows the commits; closed before the store. */
+  readonly anchor?: { close(): Promise<void> } | undefined;
   readonly limits?: Limits | undefined;
   readonly includedActiveTokens?: number | undefined;
 }
@@ -115,6 +153,17 @@ function createWorld({ store, keyring, clock, random, limits, includedActiveToke
 export function composeVault(parts: VaultParts): Vault {
   const { file, store, keyring } = parts;
   const world = createWorld(parts);
+
+  async function sweep(): Promise<number> {
+    await world.activity.flush();
+    let removed = 0;
+    for (;;) {
+      const batch = await store.removeExpired(world.clock.now(), SWEEP_BATCH);
+      removed += batch;
+      if (batch < SWEEP_BATCH) return removed;
+    }
+  }
+
   return {
     file,
     limits: world.limits,
@@ -123,16 +172,13 @@ export function composeVault(parts: VaultParts): Vault {
     createTenant: (name) => foundTenant(world, name),
     listTenants: () => showTenants(world),
     issueKey: (tenantId) => issueManagementKey(world, tenantId),
-    sweep: async () => {
-      let removed = 0;
-      for (;;) {
-        const batch = await store.removeExpired(world.clock.now(), SWEEP_BATCH);
-        removed += batch;
-        if (batch < SWEEP_BATCH) return removed;
-      }
+    sweep,
+    sweepNowAndThen: async () => {
+      if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweep();
     },
     close: async () => {
       await world.activity.flush();
+      await parts.anchor?.close();
       await store.close();
       keyring.close();
     },

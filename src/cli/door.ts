@@ -1,7 +1,15 @@
 import { existsSync } from 'node:fs';
 import type { Client } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
-import { DAEMON_FLAGS, type Environment, FILE_FLAGS, flagValue, type GlobalFlags } from './global-flags.ts';
+import {
+  ANCHOR_FLAGS,
+  DAEMON_FLAGS,
+  type Environment,
+  FILE_FLAGS,
+  flagValue,
+  type GlobalFlags,
+} from './global-flags.ts';
+import { includedActiveTokens } from './included-active-tokens.ts';
 
 /** Where calls go: to a daemon, or straight to the file. */
 export type Door =
@@ -40,10 +48,12 @@ export async function openDoor(door: Door, flags: GlobalFlags, env: Environment)
     const headerPrefix = flagValue(flags.headerPrefix, env, DAEMON_FLAGS.headerPrefix);
     return remoteClient({ url: door.url, ...(headerPrefix !== undefined && { headerPrefix }) });
   }
+  const anchor = flagValue(flags.anchor, env, ANCHOR_FLAGS.anchor);
+  const included = includedActiveTokens(undefined, env);
   const { readCredential } = await import('./credential.ts');
   const credential = await readCredential(door.file, flags, env);
   const [{ openVault }, { directClient }] = await Promise.all([import('../vault.ts'), import('../client/direct.ts')]);
-  return directClient(await openVault({ file: door.file, credential }));
+  return directClient(await openVault({ file: door.file, credential, anchor, includedActiveTokens: included }));
 }
 
 function doorOf(url: string | undefined, file: string | undefined, both: string): Door | undefined {

@@ -23,6 +23,15 @@ export const FILE_FLAGS = {
   },
 } as const satisfies Record<string, FlagRow>;
 
+/** The flag that guards a file against being put back. */
+export const ANCHOR_FLAGS = {
+  anchor: {
+    flag: '--anchor <path>',
+    env: 'VAULT_ANCHOR',
+    help: 'a file away from the vault that says how far it had come; an older copy of the vault is refused',
+  },
+} as const satisfies Record<string, FlagRow>;
+
 /** The flags that reach a daemon. */
 export const DAEMON_FLAGS = {
   url: { flag: '--url <url>', env: 'VAULT_URL', help: 'a daemon: http://, https:// or unix:/path.sock' },
@@ -31,6 +40,11 @@ export const DAEMON_FLAGS = {
     env: 'VAULT_HEADER_PREFIX',
     help: 'of the header names (default: SVC)',
   },
+} as const satisfies Record<string, FlagRow>;
+
+/** A vault and its credentials under a name; `vault profile` keeps them. */
+export const PROFILE_FLAGS = {
+  profile: { flag: '--profile <name>', env: 'VAULT_PROFILE', help: 'what `vault profile add` keeps under this name' },
 } as const satisfies Record<string, FlagRow>;
 
 /** Who asks. The key itself is never a flag: a command line is seen by everybody on the machine. */
@@ -54,6 +68,30 @@ export const OUTPUT_FLAGS = {
   color: { flag: '--no-color', env: 'NO_COLOR', help: 'no colours' },
 } as const satisfies Record<string, FlagRow>;
 
+/** What is done with the request of an operation. */
+export const REQUEST_FLAGS = {
+  dryRun: {
+    flag: '--dry-run',
+    env: 'VAULT_DRY_RUN',
+    help: 'check the request without a vault and show it, instead of sending it',
+  },
+  curl: { flag: '--curl', env: 'VAULT_CURL', help: 'print the request as a curl command, instead of sending it' },
+} as const satisfies Record<string, FlagRow>;
+
+/** Of lists. */
+export const LIST_FLAGS = {
+  all: { flag: '--all', env: 'VAULT_ALL', help: 'all pages, printed as they come; --field is then a path of an item' },
+} as const satisfies Record<string, FlagRow>;
+
+/** Of operations whose result has an API key. */
+export const KEY_OUT_FLAGS = {
+  keyOut: {
+    flag: '--key-out <path>',
+    env: 'VAULT_KEY_OUT',
+    help: 'write the API key to this new file (0600) instead of showing it',
+  },
+} as const satisfies Record<string, FlagRow>;
+
 /** Answers to questions. */
 export const CONFIRM_FLAGS = {
   yes: { flag: '-y, --yes', env: 'VAULT_YES', help: 'do it without asking' },
@@ -63,6 +101,8 @@ export const CONFIRM_FLAGS = {
 export const GLOBAL_FLAGS = {
   ...DAEMON_FLAGS,
   ...FILE_FLAGS,
+  ...ANCHOR_FLAGS,
+  ...PROFILE_FLAGS,
   ...KEY_FLAGS,
   ...OUTPUT_FLAGS,
   ...CONFIRM_FLAGS,
@@ -75,6 +115,8 @@ export interface GlobalFlags {
   readonly file?: string;
   readonly keyFile?: string;
   readonly passphraseFile?: string;
+  readonly anchor?: string;
+  readonly profile?: string;
   readonly apiKeyFile?: string;
   readonly output?: string;
   readonly field?: string;
@@ -86,9 +128,17 @@ export interface GlobalFlags {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The flags that only operations have, beside those of their members. */
+export interface OperationFlags {
+  readonly dryRun?: boolean;
+  readonly curl?: boolean;
+  readonly all?: boolean;
+  readonly keyOut?: string;
+}
+
 /** Adds flags of the tables above, and names their environment variables in the help. */
 export function addFlags(command: Command, rows: Readonly<Record<string, FlagRow>>): void {
-  for (const row of Object.values(rows)) command.option(row.flag, `${row.help} (env: ${row.env})`);
+  for (const row of Object.values(rows)) command.option(row.flag, `${row.help} [env: ${row.env}]`);
 }
 
 /** What was typed before the noun and behind the verb; the later word wins. */

@@ -9,7 +9,7 @@ import { cannotMake, writeNewSecretFile } from './secret-file.ts';
 
 /** A new file for an API key, under a temporary name until the key is in it. */
 export interface KeyFile {
-  /** Takes `key` out of a response body, puts it into the file, and answers the body without it. */
+  /** Takes `key`, or `application.key`, out of a result, puts it into the file, and answers the result without it. */
   take(bodyText: string): Promise<string>;
   discard(): Promise<void>;
 }
@@ -28,13 +28,13 @@ export async function reserveKeyFile(path: string): Promise<KeyFile> {
   }
   return {
     async take(bodyText) {
-      const body = asObject(parseJson(bodyText, { maxDepth: 1024 }));
-      const key = body?.['key'];
-      if (body === undefined || typeof key !== 'string') throw new Fault('usage', '--key-out: the result has no key');
+      const body = asObject(parseJson(bodyText, { maxDepth: 1024 })) ?? {};
+      const { key, rest } = splitKey(body);
+      if (key === undefined) throw new Fault('usage', '--key-out: the result has no key');
       await rm(temporary);
       await writeNewSecretFile(temporary, `${key}\n`);
       await putInPlace(temporary, path);
-      return stringifyJson(withoutKey(body));
+      return stringifyJson(rest);
     },
     async discard() {
       await rm(temporary, { force: true });
@@ -52,9 +52,34 @@ async function putInPlace(temporary: string, path: string): Promise<void> {
   await rm(temporary);
 }
 
-function withoutKey(body: JsonObject): JsonObject {
-  const names = memberNames(body).filter((name) => name !== 'key');
-  return objectOfMembers(new Map(names.map((name) => [name, body[name] ?? null])));
+/** The result of `work`; with a path, its key goes to that new file, which is made sure of before the work is done. */
+export async function withKeyFile(path: string | undefined, work: () => Promise<string>): Promise<string> {
+  if (path === undefined) return work();
+  const keyFile = await reserveKeyFile(path);
+  try {
+    return await keyFile.take(await work());
+  } finally {
+    await keyFile.discard();
+  }
+}
+
+/** The key of an application, or of the application in a founded tenant. */
+function splitKey(body: JsonObject): { readonly key: string | undefined; readonly rest: JsonObject } {
+  const own = body['key'];
+  const application = asObject(body['application'] ?? null);
+  const inner = application?.['key'];
+  if (typeof own === 'string') return { key: own, rest: withMember(body, 'key', undefined) };
+  if (application === undefined || typeof inner !== 'string') return { key: undefined, rest: body };
+  return { key: inner, rest: withMember(body, 'application', withMember(application, 'key', undefined)) };
+}
+
+/** The members in their order, one of them replaced or, undefined, left out. */
+function withMember(body: JsonObject, member: string, value: JsonObject | undefined): JsonObject {
+  const members = memberNames(body).flatMap((name) => {
+    const kept = name === member ? value : (body[name] ?? null);
+    return kept === undefined ? [] : [[name, kept] as const];
+  });
+  return objectOfMembers(new Map(members));
 }
 
 async function exists(path: string): Promise<boolean> {

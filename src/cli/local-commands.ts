@@ -26,6 +26,21 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     load: async () => (await import('./local/wait.ts')).defineWait,
   },
   {
+    command: ['env'],
+    summary: 'Print the lines that set a shell up for a daemon',
+    load: async () => (await import('./local/env.ts')).defineEnv,
+  },
+  {
+    command: ['completion'],
+    summary: 'Print the completion script of a shell',
+    load: async () => (await import('./completion/completion.ts')).defineCompletion,
+  },
+  {
+    command: ['openapi'],
+    summary: 'Print the OpenAPI document of the API',
+    load: async () => (await import('./local/openapi.ts')).defineOpenApi,
+  },
+  {
     command: ['tenant', 'create'],
     summary: 'Make another tenant in the file, with its first management application',
     load: async () => (await import('./local/tenants.ts')).defineTenantCreate,
@@ -39,5 +54,65 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     command: ['tenant', 'issue-key'],
     summary: 'Make a fresh management application: the way back after a lost key',
     load: async () => (await import('./local/tenants.ts')).defineTenantIssueKey,
+  },
+  {
+    command: ['keys', 'list'],
+    summary: 'List the key files and passphrases that open the file',
+    load: async () => (await import('./local/keys.ts')).defineKeysList,
+  },
+  {
+    command: ['keys', 'add'],
+    summary: 'Let another key file or passphrase open the file',
+    load: async () => (await import('./local/keys.ts')).defineKeysAdd,
+  },
+  {
+    command: ['keys', 'remove'],
+    summary: 'Take a key file or passphrase its way into the file',
+    load: async () => (await import('./local/keys.ts')).defineKeysRemove,
+  },
+  {
+    command: ['keys', 'status'],
+    summary: 'Show the keys of each tenant, and whether a rotation is unfinished',
+    load: async () => (await import('./local/keys-status.ts')).defineKeysStatus,
+  },
+  {
+    command: ['keys', 'rotate'],
+    summary: 'Seal every record anew under new keys, and destroy the old ones',
+    load: async () => (await import('./local/keys-rotate.ts')).defineKeysRotate,
+  },
+  {
+    command: ['backup'],
+    summary: 'Copy the file while others use it, and check the copy',
+    load: async () => (await import('./local/backup.ts')).defineBackup,
+  },
+  {
+    command: ['restore'],
+    summary: 'Make a vault of a backup, checked first',
+    load: async () => (await import('./local/restore.ts')).defineRestore,
+  },
+  {
+    command: ['doctor'],
+    summary: 'Open and check everything in the file, and name what is wrong',
+    load: async () => (await import('./local/doctor.ts')).defineDoctor,
+  },
+  {
+    command: ['profile', 'add'],
+    summary: 'Keep what reaches a vault under a name',
+    load: async () => (await import('./local/profile.ts')).defineProfileAdd,
+  },
+  {
+    command: ['profile', 'use'],
+    summary: 'Make a profile the one for commands that name no vault',
+    load: async () => (await import('./local/profile.ts')).defineProfileUse,
+  },
+  {
+    command: ['profile', 'list'],
+    summary: 'List the profiles',
+    load: async () => (await import('./local/profile.ts')).defineProfileList,
+  },
+  {
+    command: ['profile', 'remove'],
+    summary: 'Remove a profile',
+    load: async () => (await import('./local/profile.ts')).defineProfileRemove,
   },
 ];

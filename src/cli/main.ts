@@ -1,20 +1,26 @@
 import type { ExitCode } from './exit-codes.ts';
 import { exitInterrupted } from './interrupt.ts';
+import { ownStandardOutput } from './output/standard-output.ts';
 
 /**
  * Runs one command line and answers its exit code; results are on stdout, everything else on stderr. Nothing heavy may
  * be imported here: `vault --help` starts through this file.
  */
-export async function main(argv: readonly string[]): Promise<number> {
+export async function main(argv: readonly string[], { ownsOutput = false } = {}): Promise<number> {
   let exitCode: ExitCode = 0;
+  if (ownsOutput) ownStandardOutput();
   process.on('SIGINT', exitInterrupted);
   try {
+    if (argv[0] === '--version' && argv.length > 1) {
+      return await (await import('./local/show-version.ts')).showVersion(argv);
+    }
     const { createProgram, withoutHelpWord } = await import('./program.ts');
+    const words = withoutHelpWord(argv);
     const program = createProgram((code) => {
       exitCode = code;
-    });
-    if (argv.length === 0) program.outputHelp();
-    else await program.parseAsync(withoutHelpWord(argv), { from: 'user' });
+    }, words[0]);
+    if (words.length === 0) program.outputHelp();
+    else await program.parseAsync(words, { from: 'user' });
     return exitCode;
   } catch (error) {
     const { reportFailure } = await import('./report-failure.ts');

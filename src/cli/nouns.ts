@@ -8,4 +8,6 @@ export const NOUNS = {
   tokens: { summary: 'Create, list, get, change and delete tokens' },
   apps: { summary: 'Manage applications, their API keys and access rules', alias: 'applications' },
   tenant: { summary: 'The tenant of the calling key, and the tenants of the file' },
+  profile: { summary: 'Vaults and their credentials, kept under a name' },
+  keys: { summary: 'The keys of the file: what opens it, and what seals its records' },
 } as const satisfies Record<string, NounRow>;

@@ -4,64 +4,97 @@ import { Fault } from '../core/fault.ts';
 import { defineOperation } from './derive/operation-command.ts';
 import type { Finish } from './exit-codes.ts';
 import { addFlags, GLOBAL_FLAGS } from './global-flags.ts';
+import { HELP_LAYOUT } from './help-layout.ts';
 import { LOCAL_COMMANDS } from './local-commands.ts';
 import { NOUNS } from './nouns.ts';
+import { isTerminal } from './output/standard-output.ts';
 import { writeOut } from './output/write-out.ts';
+import { overviewFooter } from './overview-footer.ts';
 import { VERSION } from './version.ts';
 
 /** A subcommand before it is called: its words, and how it gets its flags. */
-interface Entry {
+export interface Entry {
   readonly words: readonly [string] | readonly [string, string];
   readonly summary: string;
+  /** The heading that the help lists it under. */
+  readonly group: string;
   readonly define: (command: Command, finish: Finish) => void | Promise<void>;
 }
 
 /**
  * The command line. A noun makes its verbs, and a verb its flags, only when it is called: a start pays for one
- * subcommand, not for all.
+ * subcommand, not for all. `called` is the first word of the command line: when it is a noun or a command, only that is made.
  */
-export function createProgram(finish: Finish): Command {
+export function createProgram(finish: Finish, called?: string): Command {
   const root = new Command('vault')
     .description('A token vault in one file: tokenize cards, bank accounts and any JSON; redact, mask or reveal them.')
     .exitOverride()
-    .configureOutput({ writeOut: writeHelp, outputError: () => undefined, writeErr: () => undefined })
+    .configureOutput(OUTPUT)
+    .configureHelp(HELP_LAYOUT)
     .enablePositionalOptions()
     .helpCommand(false)
     .helpOption('-h, --help', 'show help')
     .version(`vault ${VERSION}`, '--version', 'show the version');
   addFlags(root, GLOBAL_FLAGS);
+  const isMade = called === undefined || !isFirstWord(called) ? () => true : (word: string) => word === called;
   const entries = allEntries();
   for (const [noun, row] of Object.entries(NOUNS)) {
+    if (!isMade(noun)) continue;
     const verbs = entries.filter((entry) => entry.words.length === 2 && entry.words[0] === noun);
     addNoun(root, noun, row, verbs, finish);
   }
   addEntries(
     root,
-    entries.filter((entry) => entry.words.length === 1),
+    entries.filter((entry) => entry.words.length === 1 && isMade(entry.words[0])),
     finish,
   );
-  root.addHelpText('after', '\n`vault <command> --help` tells more; `vault help <command>` does the same.');
+  root.addHelpText('after', overviewFooter);
   return root;
 }
 
-function writeHelp(text: string): void {
-  writeOut(text).catch(() => process.exit(1));
+function isFirstWord(word: string): boolean {
+  return (
+    Object.hasOwn(NOUNS, word) || LOCAL_COMMANDS.some(({ command }) => command.length === 1 && command[0] === word)
+  );
 }
+
+/** Errors are told by report-failure.ts. There are no colours: to ask whether stdout has them takes time. */
+const OUTPUT = {
+  writeOut: writeHelp,
+  getOutHelpWidth: () => (isTerminal() ? process.stdout.columns || 80 : 80),
+  getOutHasColors: () => false,
+  outputError: () => undefined,
+  writeErr: () => undefined,
+} as const;
+
+function writeHelp(text: string): void {
+  writeOut(text).catch((error: Error) => process.exit(error.name === 'OutputClosed' ? 0 : 1));
+}
+
+const OPERATIONS_GROUP = 'Operations, through a daemon or on the file:';
+const LOCAL_GROUP = 'Local commands:';
 
 /** `vault help tokens create` is `vault tokens create --help`. */
 export function withoutHelpWord(argv: readonly string[]): readonly string[] {
   return argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
 }
 
-function allEntries(): readonly Entry[] {
+/** Every subcommand, in the order of the help. */
+export function allEntries(): readonly Entry[] {
   const operations = (Object.keys(OPERATIONS) as OperationId[]).map((id): Entry => {
     const { cli, summary } = OPERATIONS[id];
-    return { words: cli.command, summary, define: (command, finish) => defineOperation(command, id, finish) };
+    return {
+      words: cli.command,
+      summary,
+      group: OPERATIONS_GROUP,
+      define: (command, finish) => defineOperation(command, id, finish),
+    };
   });
   const local = LOCAL_COMMANDS.map((row): Entry => {
     return {
       words: row.command,
       summary: row.summary,
+      group: LOCAL_GROUP,
       define: async (command, finish) => (await row.load())(command, finish),
     };
   });
@@ -78,6 +111,7 @@ function addNoun(
   const command = root.command(noun).description(row.summary).enablePositionalOptions();
   command.exitOverride((error) => refuseBareNoun(error, noun, verbs));
   if (row.alias !== undefined) command.alias(row.alias);
+  command.helpGroup(verbs.some((verb) => verb.group === OPERATIONS_GROUP) ? OPERATIONS_GROUP : LOCAL_GROUP);
   // The noun itself takes no flags, so its verbs can be made as late as this.
   root.hook('preSubcommand', (_root, called) => {
     if (called === command) addEntries(command, verbs, finish);
@@ -88,7 +122,7 @@ function addEntries(parent: Command, entries: readonly Entry[], finish: Finish):
   const defines = new Map<Command, Entry['define']>();
   for (const entry of entries) {
     const command = parent.command(entry.words.at(-1) ?? '').description(entry.summary);
-    command.exitOverride();
+    command.exitOverride().helpGroup(entry.group);
     defines.set(command, entry.define);
   }
   parent.hook('preSubcommand', (_parent, called) => defines.get(called)?.(called, finish));

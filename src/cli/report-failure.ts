@@ -46,6 +46,8 @@ export function reportFailure(error: unknown, env: Environment): ExitCode {
     return FAULTS[error.code].exit;
   }
   if (isCommanderError(error)) return reportUsage(error);
+  // The reader of stdout went away: `vault … | head -1`.
+  if (error instanceof Error && error.name === 'OutputClosed') return 0;
   // Ctrl-C in a prompt.
   if (error instanceof Error && error.name === 'ExitPromptError') return 130;
   tell('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'VAULT_DEBUG=1 shows where');

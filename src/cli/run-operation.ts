@@ -1,37 +1,58 @@
 import type { Command } from 'commander';
 import type { Call, Client } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
+import { Fault } from '../core/fault.ts';
 import { readApiKey } from './api-key.ts';
 import { assembleCall, type CommandInput } from './derive/assemble-call.ts';
 import { chooseDoor, openDoor } from './door.ts';
 import type { ExitCode } from './exit-codes.ts';
-import { CONFIRM_FLAGS, isSwitchedOn, typedFlags } from './global-flags.ts';
-import { type KeyFile, reserveKeyFile } from './key-out.ts';
-import { createPrinter } from './output/print-result.ts';
+import {
+  CONFIRM_FLAGS,
+  flagValue,
+  isSwitchedOn,
+  KEY_OUT_FLAGS,
+  LIST_FLAGS,
+  type OperationFlags,
+  REQUEST_FLAGS,
+  typedFlags,
+} from './global-flags.ts';
+import type { KeyFile } from './key-out.ts';
+import { createListPrinter, createPrinter } from './output/print-result.ts';
 import type { ResultView } from './output/result-view.ts';
-import { confirmLoss } from './prompt.ts';
+import { withProfile } from './profiles/with-profile.ts';
+import { canPrompt, confirmLoss } from './prompt.ts';
 import { reportProblem } from './report-failure.ts';
 import { createTextReader } from './text-reader.ts';
 
 /** One operation from its command line to its exit code. All that can be refused is refused before anything is sent. */
-export async function runOperation(id: OperationId, input: CommandInput, command: Command): Promise<ExitCode> {
+export async function runOperation(id: OperationId, typed: CommandInput, command: Command): Promise<ExitCode> {
   const row: Operation = OPERATIONS[id];
-  const flags = typedFlags<{ readonly keyOut?: string }>(command);
-  const printer = createPrinter(flags, process.env, viewOf(row));
-  const door = chooseDoor(flags, process.env);
-  const apiKey = await readApiKey(flags, process.env);
-  const call = await assembleCall(
-    id,
-    input,
-    createTextReader(() => process.stdin),
-  );
-  if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, process.env, CONFIRM_FLAGS.yes)) {
+  const flags = typedFlags<OperationFlags>(command);
+  const env = await withProfile(flags, process.env);
+  const isOn = (name: 'curl' | 'dryRun') => isSwitchedOn(flags[name], env, REQUEST_FLAGS[name]);
+  const all = wantsAll(row, flags, env, typed);
+  if (isOn('curl') || isOn('dryRun')) {
+    if (all) throw new Fault('usage', '--all is many requests: --curl and --dry-run show one');
+    const { showRequest } = await import('./show-request.ts');
+    const call = await assemble(id, await complete(id, row, typed));
+    return showRequest(call, isOn('curl') ? 'curl' : 'dry-run', flags, env);
+  }
+
+  const view = viewOf(row);
+  const printer = all ? undefined : createPrinter(flags, env, view);
+  const listPrinter = all ? await createListPrinter(flags, env, view) : undefined;
+  const door = chooseDoor(flags, env);
+  const apiKey = await readApiKey(flags, env);
+  const call = { ...(await assemble(id, await complete(id, row, typed))), apiKey };
+  if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, env, CONFIRM_FLAGS.yes)) {
     await confirmLoss(row.cli.confirm);
   }
-  const client = await openDoor(door, flags, process.env);
+  const client = await openDoor(door, flags, env);
   try {
-    const keyFile = flags.keyOut === undefined ? undefined : await reserveKeyFile(flags.keyOut);
-    return await callAndPrint(client, { ...call, apiKey }, keyFile, (bodyText) => printer.print(bodyText));
+    if (listPrinter !== undefined) return await (await import('./list-all.ts')).listAll(client, call, listPrinter);
+    const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut) : undefined;
+    const keyFile = keyOut === undefined ? undefined : await (await import('./key-out.ts')).reserveKeyFile(keyOut);
+    return await callAndPrint(client, call, keyFile, async (bodyText) => printer?.print(bodyText));
   } finally {
     await client.close();
   }
@@ -41,6 +62,33 @@ export async function runOperation(id: OperationId, input: CommandInput, command
 export function viewOf(row: Operation): ResultView {
   const list = row.result?.properties !== undefined && Object.hasOwn(row.result.properties, 'pagination');
   return { schema: row.result, list, columns: row.cli.columns, rest: true };
+}
+
+function wantsAll(
+  row: Operation,
+  flags: OperationFlags,
+  env: Parameters<typeof isSwitchedOn>[1],
+  { members }: CommandInput,
+): boolean {
+  if (row.query?.properties?.['page'] === undefined || !isSwitchedOn(flags.all, env, LIST_FLAGS.all)) return false;
+  if (members['page'] === undefined) return true;
+  throw new Fault('usage', 'only one of --all and --page can be given');
+}
+
+/** On a terminal, an operation that asks for its members asks when none was given. */
+async function complete(id: OperationId, row: Operation, typed: CommandInput): Promise<CommandInput> {
+  const isBare = Object.keys(typed.members).length === 0 && typed.body === undefined;
+  if (!isBare || row.cli.asks === undefined || !canPrompt()) return typed;
+  const { askMembers } = await import('./derive/ask-members.ts');
+  return { ...typed, members: await askMembers(id, row.cli.asks) };
+}
+
+function assemble(id: OperationId, input: CommandInput): Promise<Call> {
+  return assembleCall(
+    id,
+    input,
+    createTextReader(() => process.stdin),
+  );
 }
 
 async function callAndPrint(

@@ -19,8 +19,7 @@ const SENDABLE = /^[\x21-\x7e]+$/;
 
 /** A daemon over HTTP as a client: a call becomes the request that its row describes, the response a reply. */
 export function remoteClient(options: RemoteOptions): Client {
-  const prefix = (options.headerPrefix ?? 'SVC').toLowerCase();
-  if (!/^[a-z0-9-]+$/.test(prefix)) throw new Fault('usage', '--header-prefix is letters, digits and dashes');
+  const prefix = headerPrefixOf(options.headerPrefix);
   const transport: HttpTransport = httpTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   return {
     async call(call) {
@@ -30,7 +29,15 @@ export function remoteClient(options: RemoteOptions): Client {
   };
 }
 
-function requestOf(call: Call, prefix: string): HttpRequest {
+/** What the header names begin with, in lower case. Throws the fault `usage`. */
+export function headerPrefixOf(given = 'SVC'): string {
+  const prefix = given.toLowerCase();
+  if (/^[a-z0-9-]+$/.test(prefix)) return prefix;
+  throw new Fault('usage', '--header-prefix is letters, digits and dashes');
+}
+
+/** The request that the call's row describes. */
+export function requestOf(call: Call, prefix: string): HttpRequest {
   const row: Operation = OPERATIONS[call.operation];
   const path = row.path.replace(/\{(\w+)\}/g, (_whole, name: string) => encodeSegment(call.params[name] ?? ''));
   const query = call.query.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&');

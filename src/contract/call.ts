@@ -15,6 +15,8 @@ export interface Call {
   readonly bodyText?: string | undefined;
   /** Set instead of `bodyText` when the transport could not make text of the body. */
   readonly bodyFault?: 'too_large' | 'not_utf8' | undefined;
+  /** A web page asks, of an origin that the daemon was told to answer. Only the daemon sets it. */
+  readonly fromBrowser?: boolean | undefined;
   /** Returned as the problem body's `instance`; one is made when it is absent. */
   readonly traceId?: string | undefined;
 }

@@ -45,6 +45,8 @@ export interface OperationCli {
   readonly columns: readonly string[];
   /** Ask before doing it: what is lost. */
   readonly confirm?: string;
+  /** Members that are asked for on a terminal, in this order, when no member is given. */
+  readonly asks?: readonly string[];
   /** Complete command lines, shown by `--help`. */
   readonly examples: readonly string[];
 }
@@ -76,9 +78,13 @@ export const OPERATIONS = {
       command: ['tokens', 'create'],
       flags: TOKEN_FLAGS,
       columns: TOKEN_COLUMNS,
+      asks: ['type', 'data'],
       examples: [
-        `vault tokens create --type card --data '{"number":"4242424242424242","expiration_month":12,"expiration_year":2030}'`,
-        'vault tokens create --type token --text @secret.txt --metadata customer=42 --field id',
+        'vault tokens create --type card --data @card.json --field id',
+        'vault tokens create --type token --text - --metadata customer=42 < pin.txt',
+        `vault tokens create --type token --text - --mask '{{ data | reveal_last: 2 }}'`,
+        `vault tokens create --type card_number --text - --id '{{ data | alias_card }}'`,
+        `vault tokens create --type bank --data @bank.json --expires-at 12/31/2030`,
         'vault tokens create --body @token.json',
       ],
     },
@@ -94,7 +100,11 @@ export const OPERATIONS = {
     cli: {
       command: ['tokens', 'list'],
       columns: TOKEN_COLUMNS,
-      examples: ['vault tokens list --type card --size 100', 'vault tokens list --metadata customer=42'],
+      examples: [
+        'vault tokens list --type card --metadata customer=42',
+        'vault tokens list --size 100 --page 2 -o table',
+        'vault tokens list --all -o ndjson > tokens.ndjson',
+      ],
     },
   },
   getToken: {
@@ -109,7 +119,7 @@ export const OPERATIONS = {
       command: ['tokens', 'get'],
       arguments: ['id'],
       columns: TOKEN_COLUMNS,
-      examples: ['vault tokens get 0190c2a5-6a2e-7b0e-8f5e-0c1f1b7d2a11 --field data.number'],
+      examples: ['vault tokens get $ID', 'vault tokens get $ID --field data.number'],
     },
   },
   updateToken: {
@@ -128,8 +138,9 @@ export const OPERATIONS = {
       flags: TOKEN_FLAGS,
       columns: TOKEN_COLUMNS,
       examples: [
-        `vault tokens patch 0190c2a5-6a2e-7b0e-8f5e-0c1f1b7d2a11 --data '{"expiration_year":2031}'`,
-        `vault tokens patch 0190c2a5-6a2e-7b0e-8f5e-0c1f1b7d2a11 --body '{"metadata":{"customer":null}}'`,
+        `vault tokens patch $ID --data '{"expiration_year":2031}'`,
+        'vault tokens patch $ID --metadata tier=gold --clear metadata.customer',
+        'vault tokens patch $ID --container /pci/low/ --clear expires-at',
       ],
     },
   },
@@ -145,7 +156,7 @@ export const OPERATIONS = {
       arguments: ['id'],
       columns: [],
       confirm: 'The data of the token is removed for good.',
-      examples: ['vault tokens delete 0190c2a5-6a2e-7b0e-8f5e-0c1f1b7d2a11 --yes'],
+      examples: ['vault tokens delete $ID --yes'],
     },
   },
   createApplication: {
@@ -161,9 +172,12 @@ export const OPERATIONS = {
       command: ['apps', 'create'],
       flags: APPLICATION_FLAGS,
       columns: [...APPLICATION_COLUMNS, 'key'],
+      asks: ['name', 'type', 'permissions', 'rules'],
       examples: [
         'vault apps create --name web --type public --permission token:create',
-        `vault apps create --name back --type private --rule '{"description":"cards","priority":1,"container":"/pci/","transform":"reveal","permissions":["token:read"]}'`,
+        `vault apps create --name back --type private --key-out back.key \\\n    --rule 'container=/pci/ transform=reveal permissions=token:read'`,
+        `vault apps create --name view --type expiring \\\n    --rule 'condition=id:equals:tok-1 transform=reveal permissions=token:read'`,
+        'vault apps create --name back --type private --rule @rules.json',
       ],
     },
   },
@@ -175,7 +189,11 @@ export const OPERATIONS = {
     result: APPLICATION_PAGE,
     status: 200,
     summary: 'List applications',
-    cli: { command: ['apps', 'list'], columns: APPLICATION_COLUMNS, examples: ['vault apps list --size 100'] },
+    cli: {
+      command: ['apps', 'list'],
+      columns: APPLICATION_COLUMNS,
+      examples: ['vault apps list --all -o table', 'vault apps list --id $ID --field data[0].name'],
+    },
   },
   getApplicationByKey: {
     method: 'GET',
@@ -198,7 +216,7 @@ export const OPERATIONS = {
       command: ['apps', 'get'],
       arguments: ['id'],
       columns: APPLICATION_COLUMNS,
-      examples: ['vault apps get 5b4a6c3e-1f8e-4a57-9d0a-52b1a4f3b7de'],
+      examples: ['vault apps get $ID'],
     },
   },
   updateApplication: {
@@ -215,7 +233,7 @@ export const OPERATIONS = {
       arguments: ['id'],
       flags: APPLICATION_FLAGS,
       columns: APPLICATION_COLUMNS,
-      examples: ['vault apps update 5b4a6c3e-1f8e-4a57-9d0a-52b1a4f3b7de --name web --permission token:create'],
+      examples: ['vault apps update $ID --name web --permission token:create'],
     },
   },
   regenerateApplicationKey: {
@@ -230,7 +248,7 @@ export const OPERATIONS = {
       command: ['apps', 'regenerate'],
       arguments: ['id'],
       columns: [...APPLICATION_COLUMNS, 'key'],
-      examples: ['vault apps regenerate 5b4a6c3e-1f8e-4a57-9d0a-52b1a4f3b7de --field key'],
+      examples: ['vault apps regenerate $ID --key-out back.key'],
     },
   },
   deleteApplication: {
@@ -245,7 +263,7 @@ export const OPERATIONS = {
       arguments: ['id'],
       columns: [],
       confirm: 'Its API key stops working at once.',
-      examples: ['vault apps delete 5b4a6c3e-1f8e-4a57-9d0a-52b1a4f3b7de --yes'],
+      examples: ['vault apps delete $ID --yes'],
     },
   },
   getTenant: {

@@ -1,5 +1,6 @@
 import type { Call, Reply } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
+import type { ApplicationType } from '../contract/permissions.ts';
 import { holds } from './access/grants.ts';
 import { createAuthenticator } from './authenticate.ts';
 import type { Caller } from './caller.ts';
@@ -13,6 +14,9 @@ import { parseBody } from './request/parse-body.ts';
 import { validate } from './request/validate.ts';
 import type { World } from './world.ts';
 
+/** Whose keys are made to be in a web page (§2.5); the others are secrets that no page should hold. */
+const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring']);
+
 /**
  * The one path, Call → Reply, that every operation takes through both doors. The order of its steps is the order in which a
  * caller learns what is wrong (decisions §1): nobody is told anything about a body or a token before who asks is known.
@@ -23,18 +27,26 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
   return async (call) => {
     const traceId = call.traceId ?? world.random.id();
     try {
-      const row: Operation = OPERATIONS[call.operation];
-      const caller = await authenticate(call.apiKey);
-      authorize(caller, row);
-      checkMediaType(row, call.mediaType, call.bodyText !== undefined && call.bodyText !== '');
-      const body = parseBody(row, call, world.limits);
-      const result = await handle(call.operation, row, call, body, caller);
-      return reply(row, result, traceId);
+      return await answer(call, traceId).catch((error: unknown) => {
+        if (!mayBeStale(error)) throw error;
+        return world.keyring.refresh().then(() => answer(call, traceId));
+      });
     } catch (error) {
       if (!(error instanceof Problem) || error.status >= 500) world.reportError(error, traceId);
       return problemReply(error instanceof Problem ? error : new Problem('internal_error'), traceId);
     }
   };
+
+  async function answer(call: Call, traceId: string): Promise<Reply> {
+    const row: Operation = OPERATIONS[call.operation];
+    const caller = await authenticate(call.apiKey);
+    refuseFromBrowser(caller, call);
+    authorize(caller, row);
+    checkMediaType(row, call.mediaType, call.bodyText !== undefined && call.bodyText !== '');
+    const body = parseBody(row, call, world.limits);
+    const result = await handle(call.operation, row, call, body, caller);
+    return reply(row, result, traceId);
+  }
 
   function handle<Id extends OperationId>(
     id: Id,
@@ -57,6 +69,19 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
     }
     return { status: row.status, bodyText, traceId };
   }
+}
+
+/**
+ * The keys that a call began with may have been rotated while it ran: then a record does not open, or the store refuses
+ * one that was sealed with them, and the same call with the keys of now succeeds. Every change is safe to be made twice:
+ * it either did not happen or, as a merge patch, gives the same again.
+ */
+function mayBeStale(error: unknown): boolean {
+  return error instanceof Problem && (error.code === 'integrity_failure' || error.code === 'write_conflict');
+}
+
+function refuseFromBrowser({ application }: Caller, call: Call): void {
+  if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) throw new Problem('origin_refused');
 }
 
 function authorize({ grants, application }: Caller, row: Operation): void {

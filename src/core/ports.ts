@@ -1,5 +1,6 @@
 import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
+import type { Maintenance } from './maintenance-ports.ts';
 
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Instant = number;
@@ -49,6 +50,8 @@ export interface VaultHeader {
   /** Of the master key: one more with each new one. */
   readonly generation: number;
   readonly slots: readonly SlotRecord[];
+  /** From the second generation on: the first one's keys that must outlive it, sealed. The keyring's affair. */
+  readonly carried?: Uint8Array | undefined;
   /** Over everything above, under a key derived from the master key. */
   readonly mac: Uint8Array;
 }
@@ -57,6 +60,8 @@ export interface VaultHeader {
 export interface WrappedKey {
   readonly key_id: number;
   readonly purpose: 'data' | 'index';
+  /** Of the master key that wraps it. */
+  readonly generation: number;
   readonly wrapped: Uint8Array;
   readonly created_at: Instant;
 }
@@ -67,14 +72,42 @@ export interface Keyring {
   apiKeyHash(apiKey: string): Uint8Array;
   /** One data key and one index key, new and wrapped. */
   createTenantKeys(tenantId: string, now: Instant): readonly WrappedKey[];
+  /** One more key for a tenant that has `keys`; its id is larger than theirs. */
+  createTenantKey(
+    tenantId: string,
+    purpose: WrappedKey['purpose'],
+    keys: readonly WrappedKey[],
+    now: Instant,
+  ): WrappedKey;
   /** Throws the problem `integrity_failure` when a key does not unwrap. */
   openTenant(tenantId: string, keys: readonly WrappedKey[]): TenantKeyring;
+  /** 32 bytes: a keyed hash that tells what this vault wrote outside its store from what others did. Outlives the master key. */
+  anchorMac(text: string): Uint8Array;
+  /** Unlocks anew when another process replaced the master key. Throws `vault_locked` when nothing here opens the new one. */
+  refresh(): Promise<void>;
   /** Wipes the key bytes; nothing opens afterwards. */
   close(): void;
 }
 
+/** What one of a tenant's index keys makes. */
+export interface IndexKey {
+  readonly key_id: number;
+  blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
+  fingerprint(type: string, value: string): string;
+}
+
+/** The keys that a record is sealed and found under. */
+export interface KeyIds {
+  readonly key_id: number;
+  readonly index_key_id: number;
+}
+
 /** One tenant's unwrapped keys. */
 export interface TenantKeyring {
+  /** The newest of each purpose: what is written now is written under them. */
+  readonly keyIds: KeyIds;
+  /** Older index keys: tokens that a rotation has not come to are still found under them. */
+  readonly formerIndexKeys: readonly IndexKey[];
   seal(context: SealContext, plaintext: string): Uint8Array;
   /** Throws the problem `integrity_failure` when the bytes, or anything in the context, are not what was sealed. */
   open(context: SealContext, sealed: Uint8Array): string;
@@ -93,6 +126,8 @@ export interface TenantRecord {
   readonly modified_at?: Instant | undefined;
   /** From 1, one more with each change. */
   readonly revision: number;
+  /** Of the data key that the record is sealed with. */
+  readonly key_id: number;
   /** Sealed: `{ name, settings }`. */
   readonly details: Uint8Array;
 }
@@ -110,11 +145,12 @@ export interface ApplicationRecord {
   readonly modified_at?: Instant | undefined;
   readonly expires_at?: Instant | undefined;
   readonly revision: number;
+  readonly key_id: number;
   /** Sealed: `{ name, permissions, rules, can_create_expiring_applications? }`. */
   readonly details: Uint8Array;
 }
 
-export interface TokenRecord {
+export interface TokenRecord extends KeyIds {
   readonly id: string;
   readonly tenant_id: string;
   readonly type: TokenType;
@@ -141,6 +177,8 @@ export interface TokenIndexes {
   readonly fingerprint: Uint8Array;
   /** All other purposes together, without repetition: the purposes' keys keep them apart. */
   readonly others: readonly Uint8Array[];
+  /** The fingerprint under older index keys: duplicates are looked for under them too; they are not stored. */
+  readonly former?: readonly Uint8Array[] | undefined;
 }
 
 /** One thing that must hold of a token for it to be found. */
@@ -211,9 +249,10 @@ export type InsertTokenOutcome =
  * Where records are kept. Each method is atomic and, if it writes, durable when it resolves. There is no transaction, no
  * caller, no permission and no plaintext here. Updates carry the revision that they read (compare-and-swap), so that two
  * processes on one store are safe without a lock held across an `await`. `now` decides what has expired: to every reader
- * an expired record does not exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`.
+ * an expired record does not exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`; and
+ * `write_conflict` for a record that is not under its tenant's newest keys: its writer must read the keys anew.
  */
-export interface Store {
+export interface Store extends Maintenance {
   /** Changes whenever a tenant, an application or a key may have changed, in this process or another. */
   authorityVersion(): Promise<string>;
   findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined>;
@@ -272,6 +311,8 @@ export interface Store {
    * without `deleted_by`. Resolves to how many it removed.
    */
   removeExpired(now: Instant, limit: number): Promise<number>;
+  /** True for one caller in `interval` milliseconds, of all processes together: it removes what has expired. */
+  claimSweep(now: Instant, interval: number): Promise<boolean>;
 
   /** Writes what is under way, and lets go of the file. */
   close(): Promise<void>;

@@ -1,7 +1,9 @@
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
 
 /** Paths that the daemon answers itself: they need no key and are no part of the API. */
-export const PROBES = { livez: '/livez', readyz: '/readyz' } as const;
+export const OWN_PATHS = { root: '/', openapi: '/openapi.json', livez: '/livez', readyz: '/readyz' } as const;
+
+export type OwnPath = keyof typeof OWN_PATHS;
 
 const ORDER = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
@@ -16,9 +18,9 @@ interface KnownPath {
 const ROWS: readonly Operation[] = Object.values(OPERATIONS);
 
 const KNOWN_PATHS: readonly KnownPath[] = [
-  ...Object.values(PROBES).map((path) => ({ segments: path.split('/'), methods: READ_METHODS })),
+  ...Object.values(OWN_PATHS).map((path) => ({ segments: segmentsOf(path), methods: READ_METHODS })),
   ...ROWS.map(({ path, method }) => ({
-    segments: path.split('/'),
+    segments: segmentsOf(path),
     methods: method === 'GET' ? READ_METHODS : [method],
   })),
 ];
@@ -29,10 +31,14 @@ export const ALL_METHODS = list(KNOWN_PATHS);
 /** The `Allow` of a path (RFC 9110 §10.2.1), which may carry a query; undefined when there is no such path. */
 export function allowedMethods(url: string): string | undefined {
   const query = url.indexOf('?');
-  const path = query === -1 ? url : url.slice(0, query);
-  const segments = (path.endsWith('/') ? path.slice(0, -1) : path).split('/');
+  const segments = segmentsOf(query === -1 ? url : url.slice(0, query));
   const known = KNOWN_PATHS.filter((row) => matches(row.segments, segments));
   return known.length === 0 ? undefined : list(known);
+}
+
+/** A trailing slash makes no difference (decisions §1). */
+function segmentsOf(path: string): readonly string[] {
+  return (path.endsWith('/') ? path.slice(0, -1) : path).split('/');
 }
 
 function matches(pattern: readonly string[], segments: readonly string[]): boolean {

@@ -1,5 +1,6 @@
 import type { Limits } from '../contract/limits.ts';
 import { Fault } from '../core/fault.ts';
+import { isOrigin } from './cors.ts';
 import { isLoopback } from './own-hosts.ts';
 import type { Timeouts } from './timeouts.ts';
 
@@ -28,12 +29,24 @@ export interface DaemonOptions {
   /** PEM texts. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly timeouts?: Partial<Timeouts> | undefined;
+  /** Origins of web pages that may call, exactly as browsers write them (`https://shop.example`). */
+  readonly corsOrigins?: readonly string[] | undefined;
+}
+
+/** Throws the fault `usage`. */
+export function checkHeaderPrefix(prefix: string): void {
+  if (HEADER_PREFIX.test(prefix)) return;
+  throw new Fault('usage', 'the header prefix must be letters, digits and `-`, beginning with a letter');
 }
 
 /** Throws the fault `usage` for what would expose the vault or could not work. */
 export function checkDaemonOptions(options: DaemonOptions): void {
-  if (!HEADER_PREFIX.test(options.headerPrefix)) {
-    throw new Fault('usage', 'the header prefix must be letters, digits and `-`, beginning with a letter');
+  checkHeaderPrefix(options.headerPrefix);
+  const stray = options.corsOrigins?.find((origin) => !isOrigin(origin));
+  if (stray !== undefined) {
+    throw new Fault('usage', `--cors-origin ${stray} is not an origin`, {
+      hint: 'write scheme, host and port as browsers do: https://shop.example, http://localhost:3000; there is no `*`',
+    });
   }
   const exposed = options.socket === undefined && !isLoopback(options.host);
   if (exposed && options.tls === undefined && options.allowInsecureHost !== true) {

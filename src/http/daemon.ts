@@ -4,7 +4,8 @@ import type { Client, Reply } from '../contract/call.ts';
 import type { ProblemCode } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
-import { PROBES } from './allowed-methods.ts';
+import { OWN_PATHS } from './allowed-methods.ts';
+import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions } from './daemon-options.ts';
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
 import { listenOnPort, listenOnSocket } from './listen.ts';
@@ -36,12 +37,13 @@ export interface Daemon {
  */
 export async function startDaemon(client: Client, options: DaemonOptions): Promise<Daemon> {
   checkDaemonOptions(options);
-  const { limits, headerPrefix, tls, hostNames = [] } = options;
+  const { limits, headerPrefix, tls, hostNames = [], corsOrigins = [] } = options;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const traceHeader = `${headerPrefix}-TRACE-ID`;
   const keyHeader = `${headerPrefix}-API-KEY`.toLowerCase();
   const lowerTraceHeader = traceHeader.toLowerCase();
   const traceOf = (request: IncomingMessage) => traceIdOf(request, lowerTraceHeader);
+  const cors = createCors({ origins: corsOrigins, headerPrefix });
   const newest = new WeakMap<Duplex, ServerResponse>();
   const starts = new WeakMap<IncomingMessage, number>();
   let stopping = false;
@@ -51,15 +53,16 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const stopServer = createStop(server, timeouts.stop);
   const screen = createScreen({ limits, keyHeader, isOwnHost: (host) => isOwnHost(host) });
 
-  function answer(response: ServerResponse, reply: Reply, { route, allow }: AnswerOptions = {}): void {
+  function answer(response: ServerResponse, reply: Reply, { route, allow, fields = [] }: AnswerOptions = {}): void {
     const { linger } = timeouts;
-    writeReply(response, reply, { traceHeader, allow, close: stopping, bodyLimit: limits.body, linger });
+    const all = [...cors.fields(response.req), ...fields];
+    writeReply(response, reply, { traceHeader, allow, fields: all, close: stopping, bodyLimit: limits.body, linger });
     if (!options.log) return;
     logRequest(reply, { method: response.req.method, route, start: starts.get(response.req) });
   }
 
   function refusalOf(request: IncomingMessage): ProblemCode | undefined {
-    return screen(request) ?? (stopping && request.url !== PROBES.livez ? 'vault_stopping' : undefined);
+    return screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
   }
 
   const refusal = createRawRefusal({
@@ -71,7 +74,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
       if (options.log) logRequest(reply, {});
     },
   });
-  const router = await createRouter(createEndpoints(client, { options, keyHeader, traceIdOf: traceOf, answer }), {
+  const router = await createRouter(createEndpoints(client, { options, keyHeader, cors, traceIdOf: traceOf, answer }), {
     server,
     maxParamLength: limits.url,
     onClientError: refusal.clientError,

@@ -3,9 +3,11 @@ import type { Client, Reply } from '../contract/call.ts';
 import type { OperationId } from '../contract/operations.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
-import { allowedMethods, PROBES } from './allowed-methods.ts';
+import { allowedMethods, OWN_PATHS } from './allowed-methods.ts';
+import type { Cors } from './cors.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { createFailureLimit } from './failure-limit.ts';
+import { createOwnAnswers } from './own-answers.ts';
 import { parseQuery } from './parse-query.ts';
 import { readBody } from './read-body.ts';
 import { logFailure } from './request-log.ts';
@@ -16,9 +18,10 @@ const FAILURES_A_SECOND = 20;
 
 /** What the endpoints need of the daemon around them. */
 export interface EndpointContext {
-  readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'version'>;
+  readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'version' | 'headerPrefix'>;
   /** In lower case. */
   readonly keyHeader: string;
+  readonly cors: Cors;
   readonly traceIdOf: (request: IncomingMessage) => string;
   readonly answer: (response: ServerResponse, reply: Reply, more?: AnswerOptions) => void;
 }
@@ -27,14 +30,15 @@ export interface AnswerOptions {
   /** For the log. */
   readonly route?: string;
   readonly allow?: string | undefined;
+  /** Further fields, names and values in turn. */
+  readonly fields?: readonly string[];
 }
 
 /** Request → Call → Reply: everything between a route and the client. */
 export function createEndpoints(client: Client, context: EndpointContext): Endpoints {
-  const { options, keyHeader, traceIdOf, answer } = context;
+  const { options, keyHeader, cors, traceIdOf, answer } = context;
   const failures = createFailureLimit(FAILURES_A_SECOND);
-  const live = JSON.stringify({ status: 'live', version: options.version });
-  const ready = JSON.stringify({ status: 'ready' });
+  const ownAnswers = createOwnAnswers(options);
 
   async function call(
     operation: OperationId,
@@ -52,7 +56,9 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
       const { bodyText, bodyFault } = body;
       const apiKey = single(request.headers[keyHeader]);
       const mediaType = mediaTypeOf(request);
-      const reply = await client.call({ operation, apiKey, mediaType, params, query, bodyText, bodyFault, traceId });
+      const fromBrowser = cors.allows(request);
+      const sent = { operation, apiKey, mediaType, params, query, bodyText, bodyFault, traceId };
+      const reply = await client.call(fromBrowser ? { ...sent, fromBrowser } : sent);
       if (reply.status === 401) failures.failed(peer);
       return reply;
     } catch (error) {
@@ -68,22 +74,28 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
         if (reply !== undefined) answer(response, reply, { route });
       });
     },
-    probe(name, request, response) {
+    own(name, request, response) {
       const traceId = traceIdOf(request);
-      const route = PROBES[name];
-      if (name === 'livez') {
-        answer(response, { status: 200, bodyText: live, traceId }, { route });
-        return;
-      }
-      options.ready().then(
-        () => answer(response, { status: 200, bodyText: ready, traceId }, { route }),
-        (error: unknown) => answer(response, problemReply(notReady(error), traceId), { route }),
+      const route = OWN_PATHS[name];
+      ownAnswers[name]().then(
+        (bodyText) => answer(response, { status: 200, bodyText, traceId }, { route }),
+        (error: unknown) => {
+          if (name !== 'readyz') logFailure(error, traceId);
+          const problem = name === 'readyz' ? notReady(error) : new Problem('internal_error');
+          answer(response, problemReply(problem, traceId), { route });
+        },
       );
     },
     notFound(request, response) {
+      const traceId = traceIdOf(request);
       const allow = allowedMethods(request.url ?? '');
+      const fields = allow === undefined ? undefined : cors.preflightFields(request, allow);
+      if (fields !== undefined) {
+        answer(response, { status: 204, traceId }, { fields });
+        return;
+      }
       const problem = new Problem(allow === undefined ? 'route_not_found' : 'method_not_allowed');
-      answer(response, problemReply(problem, traceIdOf(request)), { allow });
+      answer(response, problemReply(problem, traceId), { allow });
     },
     badPath(request, response) {
       const problem = new Problem('invalid_request', { detail: 'The path is not validly percent-encoded.' });

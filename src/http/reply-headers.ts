@@ -9,6 +9,8 @@ export interface ReplyHeaderOptions {
   readonly traceHeader: string;
   /** The methods of a 405. */
   readonly allow?: string | undefined;
+  /** Further fields, names and values in turn. */
+  readonly fields?: readonly string[];
   /** The connection ends with this reply. */
   readonly close?: boolean;
 }
@@ -35,6 +37,7 @@ export function replyHeaders(reply: Reply, options: ReplyHeaderOptions): string[
     headers.push('Retry-After', String(reply.retryAfter ?? DEFAULT_RETRY_AFTER));
   }
   if (options.allow !== undefined) headers.push('Allow', options.allow);
+  if (options.fields !== undefined) headers.push(...options.fields);
   if (options.close) headers.push('Connection', 'close');
   return headers;
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
-import { PROBES, READ_METHODS } from './allowed-methods.ts';
+import { OWN_PATHS, type OwnPath, READ_METHODS } from './allowed-methods.ts';
 
 /** What answers once a request has found its way. Each must answer, and must not throw. */
 export interface Endpoints {
@@ -13,7 +13,8 @@ export interface Endpoints {
     response: ServerResponse,
     params: Readonly<Record<string, string>>,
   ): void;
-  probe(name: keyof typeof PROBES, request: IncomingMessage, response: ServerResponse): void;
+  /** A path that the daemon answers itself. */
+  own(name: OwnPath, request: IncomingMessage, response: ServerResponse): void;
   notFound(request: IncomingMessage, response: ServerResponse): void;
   /** The path's percent-encoding is broken. */
   badPath(request: IncomingMessage, response: ServerResponse): void;
@@ -77,18 +78,20 @@ export async function createRouter(endpoints: Endpoints, options: RouterOptions)
       url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
       onRequest: (request, reply) => {
         reply.hijack();
-        endpoints.operation(id, path, request.raw, reply.raw, request.params);
+        // `/tokens//` has nothing where the id stands: it is no path of the table (allowed-methods.ts).
+        if (Object.values(request.params).includes('')) endpoints.notFound(request.raw, reply.raw);
+        else endpoints.operation(id, path, request.raw, reply.raw, request.params);
       },
       handler: unreachable,
     });
   }
-  for (const name of ['livez', 'readyz'] as const) {
+  for (const name of Object.keys(OWN_PATHS) as OwnPath[]) {
     app.route({
       method: [...READ_METHODS],
-      url: PROBES[name],
+      url: OWN_PATHS[name],
       onRequest: (request, reply) => {
         reply.hijack();
-        endpoints.probe(name, request.raw, reply.raw);
+        endpoints.own(name, request.raw, reply.raw);
       },
       handler: unreachable,
     });

@@ -25,6 +25,7 @@ export function headerMac(sodium: Sodium, header: Omit<VaultHeader, 'mac'>, mast
   encoder.number(header.generation);
   const slots = [...header.slots].sort((a, b) => a.slot - b.slot);
   encoder.list(slots.flatMap(({ slot, bytes }) => [slot, bytes]));
+  if (header.carried !== undefined) encoder.bytes(header.carried);
   const key = deriveFromMaster(sodium, master, 'header_mac');
   const mac = sodium.crypto_generichash(MAC_BYTES, encoder.written(), key);
   key.fill(0);
@@ -49,6 +50,7 @@ export function checkHeaderShape(header: VaultHeader): void {
     header.format === FORMAT &&
     header.slots.length > 0 &&
     numbers.size === header.slots.length &&
+    header.generation > 1 === (header.carried !== undefined) &&
     [...numbers].every((slot) => Number.isInteger(slot) && slot >= 0 && slot < MAX_SLOTS);
   if (!sound) throw new Fault('damaged', 'the header of the vault is damaged or was altered');
 }

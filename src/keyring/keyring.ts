@@ -1,7 +1,7 @@
 import type { Keyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
+import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
 import { encodeFields } from './field-encoder.ts';
-import type { VaultIdentity } from './header-mac.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveFromMaster } from './sub-keys.ts';
 import { createTenantKey } from './tenant-key.ts';
@@ -9,15 +9,16 @@ import { type Lock, tenantKeyring } from './tenant-keyring.ts';
 import { openTenantKeys, tenantKeyBytes } from './tenant-keys.ts';
 
 const API_KEY_HASH_BYTES = 32;
+const ANCHOR_MAC_BYTES = 32;
 
 function wipe(keys: readonly Uint8Array[]): void {
   for (const key of keys) key.fill(0);
 }
 
 /** The keys under a master key. The caller wipes the master key: what is needed of it is derived here. */
-export function openKeyring(sodium: Sodium, vault: VaultIdentity, master: Uint8Array): Keyring {
+export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array): Keyring {
   const identity = { vault_id: vault.vault_id, format: vault.format, generation: vault.generation };
-  const apiKeyHashKey = deriveFromMaster(sodium, master, 'api_key_hash');
+  const carried = openCarriedKeys(sodium, master, vault);
   const wrappingKey = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
   const lock: Lock = { locked: false };
 
@@ -37,7 +38,7 @@ export function openKeyring(sodium: Sodium, vault: VaultIdentity, master: Uint8A
     apiKeyHash(apiKey) {
       requireUnlocked();
       const message = encodeFields(apiKey);
-      const hash = sodium.crypto_generichash(API_KEY_HASH_BYTES, message, apiKeyHashKey);
+      const hash = sodium.crypto_generichash(API_KEY_HASH_BYTES, message, carried.api_key_hash);
       message.fill(0);
       return hash;
     },
@@ -50,6 +51,12 @@ export function openKeyring(sodium: Sodium, vault: VaultIdentity, master: Uint8A
       ];
     },
 
+    createTenantKey(tenantId, purpose, keys, now) {
+      requireUnlocked();
+      const key_id = Math.max(0, ...keys.map((key) => key.key_id)) + 1;
+      return createTenantKey(sodium, wrappingKey, identity, tenantId, { key_id, purpose, created_at: now });
+    },
+
     openTenant(tenantId, wrapped) {
       requireUnlocked();
       const keys = openTenantKeys(sodium, wrappingKey, identity, tenantId, wrapped);
@@ -59,9 +66,17 @@ export function openKeyring(sodium: Sodium, vault: VaultIdentity, master: Uint8A
       return tenantKeyring(sodium, identity, tenantId, keys, lock);
     },
 
+    anchorMac(text) {
+      requireUnlocked();
+      return sodium.crypto_generichash(ANCHOR_MAC_BYTES, encodeFields(text), carried.anchor);
+    },
+
+    // These keys are those of one master key: whoever can unlock another wraps this (follow-master-key.ts).
+    refresh: async () => requireUnlocked(),
+
     close() {
       lock.locked = true;
-      wipe([apiKeyHashKey, wrappingKey]);
+      wipe([...Object.values(carried), wrappingKey]);
       for (const bytes of opened) wipe(bytes);
       opened.clear();
     },

@@ -13,6 +13,8 @@ export const MASTER_SUB_KEYS = {
   api_key_hash: 2,
   audit_chain: 3,
   tenant_key_wrapping: 4,
+  anchor: 5,
+  carried_wrapping: 6,
 } as const;
 
 /** What is derived from a tenant's index key: one blind-index key a purpose, and the key of the fingerprint that clients see. */

@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto';
-import type { Instant, WrappedKey } from '../core/ports.ts';
+import type { WrappedKey } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { envelopeKeyId, openEnvelope, sealEnvelope } from './envelope.ts';
 import { encodeFields } from './field-encoder.ts';
@@ -7,7 +7,8 @@ import type { VaultIdentity } from './header-mac.ts';
 import type { Sodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
-type KeyLabel = Omit<WrappedKey, 'wrapped'>;
+/** What a wrapped key says of itself, which its wrapping is bound to. */
+export type KeyLabel = Omit<WrappedKey, 'wrapped' | 'generation'>;
 
 function wrapContext(vault: VaultIdentity, tenantId: string, key: KeyLabel): Uint8Array {
   return encodeFields(
@@ -28,13 +29,26 @@ export function createTenantKey(
   wrappingKey: Uint8Array,
   vault: VaultIdentity,
   tenantId: string,
-  key: { readonly key_id: number; readonly purpose: WrappedKey['purpose']; readonly created_at: Instant },
+  key: KeyLabel,
 ): WrappedKey {
   const bytes = randomFillSync(new Uint8Array(KEY_BYTES));
-  const context = wrapContext(vault, tenantId, key);
-  const wrapped = sealEnvelope(sodium, wrappingKey, vault.generation, context, bytes);
+  const wrapped = wrapTenantKey(sodium, wrappingKey, vault, tenantId, key, bytes);
   bytes.fill(0);
-  return { ...key, wrapped };
+  return wrapped;
+}
+
+/** A key's bytes under the wrapping key. */
+export function wrapTenantKey(
+  sodium: Sodium,
+  wrappingKey: Uint8Array,
+  vault: VaultIdentity,
+  tenantId: string,
+  { key_id, purpose, created_at }: KeyLabel,
+  bytes: Uint8Array,
+): WrappedKey {
+  const context = wrapContext(vault, tenantId, { key_id, purpose, created_at });
+  const wrapped = sealEnvelope(sodium, wrappingKey, vault.generation, context, bytes);
+  return { key_id, purpose, generation: vault.generation, wrapped, created_at };
 }
 
 /** The bytes of a wrapped key. Throws `integrity_failure` when anything about it is not as it was made. */
@@ -45,7 +59,8 @@ export function unwrapTenantKey(
   tenantId: string,
   key: WrappedKey,
 ): Uint8Array {
-  if (envelopeKeyId(key.wrapped) !== vault.generation) throw new Problem('integrity_failure');
+  if (key.generation !== vault.generation || envelopeKeyId(key.wrapped) !== vault.generation)
+    throw new Problem('integrity_failure');
   const bytes = openEnvelope(sodium, wrappingKey, wrapContext(vault, tenantId, key), key.wrapped);
   if (bytes.length !== KEY_BYTES) throw new Problem('integrity_failure');
   return bytes;

@@ -1,14 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { base58 } from '../core/base58.ts';
-import type { SealContext, TenantKeyring } from '../core/ports.ts';
+import type { IndexKey, SealContext, TenantKeyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { envelopeKeyId, openEnvelope, SUITE, sealEnvelope } from './envelope.ts';
 import { encodeFields, FieldEncoder } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
 import { padText, unpadText } from './padding.ts';
 import type { Sodium } from './sodium.ts';
-import type { IndexKeys } from './sub-keys.ts';
-import type { TenantKeys } from './tenant-keys.ts';
+import type { OpenedIndexKey, TenantKeys } from './tenant-keys.ts';
 
 const BLIND_INDEX_BYTES = 16;
 
@@ -52,12 +51,15 @@ export function tenantKeyring(
     return key;
   }
 
-  function indexKey(name: keyof IndexKeys): Uint8Array {
-    if (lock.locked) throw new Problem('vault_locked');
-    return keys.index[name];
-  }
+  const [newest, ...former] = keys.index.map((key) => indexKey(sodium, key, lock));
+  if (newest === undefined) throw new Problem('integrity_failure');
 
   return {
+    keyIds: { key_id: keys.sealing, index_key_id: newest.key_id },
+    formerIndexKeys: former,
+    blindIndex: newest.blindIndex,
+    fingerprint: newest.fingerprint,
+
     seal(context, plaintext) {
       const key = dataKey(keys.sealing);
       const padded = padText(plaintext);
@@ -74,17 +76,29 @@ export function tenantKeyring(
       if (plaintext === undefined) throw new Problem('integrity_failure');
       return plaintext;
     },
+  };
+}
+
+function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readonly<Lock>): IndexKey {
+  function requireUnlocked(): void {
+    if (lock.locked) throw new Problem('vault_locked');
+  }
+
+  return {
+    key_id,
 
     blindIndex(purpose, value) {
+      requireUnlocked();
       const message = encodeFields(value);
-      const index = sodium.crypto_generichash(BLIND_INDEX_BYTES, message, indexKey(purpose));
+      const index = sodium.crypto_generichash(BLIND_INDEX_BYTES, message, keys[purpose]);
       message.fill(0);
       return index;
     },
 
     fingerprint(type, value) {
+      requireUnlocked();
       const message = encodeFields(type, value);
-      const fingerprint = base58(createHmac('sha256', indexKey('client_fingerprint')).update(message).digest());
+      const fingerprint = base58(createHmac('sha256', keys.client_fingerprint).update(message).digest());
       message.fill(0);
       return fingerprint;
     },

@@ -11,14 +11,13 @@ export interface TenantKeys {
   readonly data: ReadonlyMap<number, Uint8Array>;
   /** The newest data key's id: it seals. */
   readonly sealing: number;
-  readonly index: IndexKeys;
+  /** Newest first; a rotation that is under way leaves the older ones until no token is found under them. */
+  readonly index: readonly OpenedIndexKey[];
 }
 
-/** The newest key of a purpose: ids only grow. */
-function newest(keys: readonly WrappedKey[], purpose: WrappedKey['purpose']): number {
-  const ids = keys.filter((key) => key.purpose === purpose).map((key) => key.key_id);
-  if (ids.length === 0) throw new Problem('integrity_failure');
-  return Math.max(...ids);
+export interface OpenedIndexKey {
+  readonly key_id: number;
+  readonly keys: IndexKeys;
 }
 
 /** Throws `integrity_failure` unless every key unwraps, no id stands twice and both purposes are there. */
@@ -29,26 +28,25 @@ export function openTenantKeys(
   tenantId: string,
   wrapped: readonly WrappedKey[],
 ): TenantKeys {
-  const sealing = newest(wrapped, 'data');
-  const indexing = newest(wrapped, 'index');
   if (new Set(wrapped.map((key) => key.key_id)).size !== wrapped.length) throw new Problem('integrity_failure');
 
   const data = new Map<number, Uint8Array>();
-  let index: IndexKeys | undefined;
+  const index: OpenedIndexKey[] = [];
   for (const key of wrapped) {
     const bytes = unwrapTenantKey(sodium, wrappingKey, vault, tenantId, key);
     if (key.purpose === 'data') {
       data.set(key.key_id, bytes);
     } else {
-      if (key.key_id === indexing) index = deriveIndexKeys(sodium, bytes);
+      index.push({ key_id: key.key_id, keys: deriveIndexKeys(sodium, bytes) });
       bytes.fill(0);
     }
   }
-  if (index === undefined) throw new Problem('integrity_failure');
-  return { data, sealing, index };
+  if (data.size === 0 || index.length === 0) throw new Problem('integrity_failure');
+  // Ids only grow.
+  return { data, sealing: Math.max(...data.keys()), index: index.sort((a, b) => b.key_id - a.key_id) };
 }
 
 /** The bytes of all keys, for wiping. */
 export function tenantKeyBytes(keys: TenantKeys): readonly Uint8Array[] {
-  return [...keys.data.values(), ...Object.values(keys.index)];
+  return [...keys.data.values(), ...keys.index.flatMap((index) => Object.values(index.keys))];
 }

@@ -19,10 +19,20 @@ const NO_SLOT = {
 
 /**
  * The master key of a vault, 32 bytes; the caller wipes them. What changes the slots needs it (slots.ts), everything
- * else unlocks a keyring. Throws the faults `wrong_credential`, `damaged`, `newer_format`. Every slot is checked before
- * any derivation runs, and only slots of the credential's kind are tried.
+ * else unlocks a keyring. Throws the faults `wrong_credential`, `damaged`, `newer_format`.
  */
 export async function unlockMasterKey(header: VaultHeader, credential: Credential): Promise<Uint8Array> {
+  return (await openSlot(header, credential)).master;
+}
+
+/**
+ * The same, with the number of the slot that the credential opened. Every slot is checked before any derivation runs, and
+ * only slots of the credential's kind are tried.
+ */
+export async function openSlot(
+  header: VaultHeader,
+  credential: Credential,
+): Promise<{ readonly master: Uint8Array; readonly slot: number }> {
   checkHeaderShape(header);
   const slots = header.slots.map(({ slot, bytes }) => ({ number: slot, slot: decodeSlot(slot, bytes) }));
   const candidates = slots.filter(({ slot }) => slot.kind === credential.kind);
@@ -43,7 +53,7 @@ export async function unlockMasterKey(header: VaultHeader, credential: Credentia
       master.fill(0);
       throw fault;
     }
-    return master;
+    return { master, slot: number };
   }
   throw new Fault('wrong_credential', WRONG[credential.kind]);
 }

@@ -30,15 +30,26 @@ export const LAYERS: readonly Layer[] = [
     name: 'keyring',
     folder: 'src/keyring/',
     may: [...PORTS, 'src/core/base58.ts'],
-    mayAsTypes: ['src/core/ports.ts'],
+    mayAsTypes: ['src/core/ports.ts', 'src/core/maintenance-ports.ts'],
   },
-  { name: 'sqlite store', folder: 'src/store/sqlite/', may: PORTS, mayAsTypes: ['src/core/ports.ts'] },
-  { name: 'memory store', folder: 'src/store/memory/', may: PORTS, mayAsTypes: ['src/core/ports.ts'], refuses: WORLD },
+  {
+    name: 'sqlite store',
+    folder: 'src/store/sqlite/',
+    may: PORTS,
+    mayAsTypes: ['src/core/ports.ts', 'src/core/maintenance-ports.ts'],
+  },
+  {
+    name: 'memory store',
+    folder: 'src/store/memory/',
+    may: PORTS,
+    mayAsTypes: ['src/core/ports.ts', 'src/core/maintenance-ports.ts'],
+    refuses: WORLD,
+  },
   {
     name: 'http',
     folder: 'src/http/',
     may: [...PORTS, 'src/core/problem-reply.ts'],
-    mayAsTypes: ['src/core/ports.ts', 'src/client/'],
+    mayAsTypes: ['src/core/ports.ts', 'src/core/maintenance-ports.ts', 'src/client/'],
   },
   {
     name: 'client',
@@ -55,6 +66,7 @@ export const LAYERS: readonly Layer[] = [
       'src/client/',
       'src/http/',
       'src/vault.ts',
+      'src/vault-admin.ts',
       'src/report-error.ts',
       'package.json',
     ],
@@ -62,10 +74,10 @@ export const LAYERS: readonly Layer[] = [
   },
   {
     name: 'composition root',
-    folder: 'src/vault.ts',
+    folder: 'src/vault',
     may: ['src/contract/', 'src/core/', 'src/keyring/', 'src/store/', 'src/system-', 'src/report-error.ts'],
   },
-  { name: 'system', folder: 'src/', may: PORTS, mayAsTypes: ['src/core/ports.ts'] },
+  { name: 'system', folder: 'src/', may: PORTS, mayAsTypes: ['src/core/ports.ts', 'src/core/maintenance-ports.ts'] },
 ];
 
 /** Where a package may be imported at all. One that is not listed here may not be imported. */

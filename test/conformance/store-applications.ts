@@ -25,6 +25,16 @@ export function storeApplications(store: () => Store): void {
       expect(await store().findApplication(id, 'no uuid', NOW)).toBeUndefined();
     });
 
+    it('gives the sweep to one caller an interval', async () => {
+      const hour = 3_600_000;
+      const start = NOW + 10 * hour;
+      const claims = await Promise.all([1, 2, 3].map(() => store().claimSweep(start, hour)));
+      expect(claims.filter(Boolean)).toHaveLength(1);
+      expect(await store().claimSweep(start + hour - 1, hour)).toBe(false);
+      expect(await store().claimSweep(start + hour, hour)).toBe(true);
+      expect(await store().claimSweep(start, hour)).toBe(false);
+    });
+
     it('hides an expired one at the instant and removes it when swept', async () => {
       const { id } = await addTenant(store());
       const application = applicationRecord(id, { type: 'expiring', expires_at: NOW + 100 });

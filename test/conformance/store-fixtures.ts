@@ -54,13 +54,13 @@ export function blind(text: string): Uint8Array {
 
 export function tenantRecord(parts: Partial<TenantRecord> = {}): TenantRecord {
   const id = parts.id ?? nextId();
-  return { id, owner_id: nextId(), created_at: NOW, revision: 1, details: sealed(id), ...parts };
+  return { id, owner_id: nextId(), created_at: NOW, revision: 1, key_id: 1, details: sealed(id), ...parts };
 }
 
 export function tenantKeys(tenantId: string): readonly WrappedKey[] {
   return [
-    { key_id: 1, purpose: 'data', wrapped: sealed(`data key ${tenantId}`), created_at: NOW },
-    { key_id: 2, purpose: 'index', wrapped: sealed(`index key ${tenantId}`), created_at: NOW },
+    { key_id: 1, purpose: 'data', generation: 1, wrapped: sealed(`data key ${tenantId}`), created_at: NOW },
+    { key_id: 2, purpose: 'index', generation: 1, wrapped: sealed(`index key ${tenantId}`), created_at: NOW },
   ];
 }
 
@@ -73,6 +73,7 @@ export function applicationRecord(tenantId: string, parts: Partial<ApplicationRe
     key_hash: sealed(`key ${id}`, 32),
     created_at: NOW,
     revision: 1,
+    key_id: 1,
     details: sealed(id),
     ...parts,
   };
@@ -87,6 +88,8 @@ export function tokenRecord(tenantId: string, parts: Partial<TokenRecord> = {}):
     created_by: '00000000-0000-7000-8000-aaaaaaaaaaaa',
     created_at: NOW,
     revision: 1,
+    key_id: 1,
+    index_key_id: 2,
     active_month: MONTH,
     data: sealed(`data ${id}`),
     masked: sealed(`masked ${id}`),

@@ -3,6 +3,7 @@ import type { Store } from '../../src/core/ports.ts';
 import { storeApplications } from './store-applications.ts';
 import { storeFilters } from './store-filters.ts';
 import { addTenant, addToken, everything, idsOf, NOW, type OpenStore } from './store-fixtures.ts';
+import { storeMaintenance } from './store-maintenance.ts';
 import { storeTenants } from './store-tenants.ts';
 import { storeTokens } from './store-tokens.ts';
 
@@ -25,6 +26,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     storeApplications(store);
     storeTokens(store);
     storeFilters(store);
+    storeMaintenance(open);
     storeEnd(open);
   });
 }
@@ -38,6 +40,11 @@ function storeEnd(open: OpenStore): void {
       () => store.findTokens(everything('x'), { offset: 0, limit: 1 }, NOW),
       () => store.markActive('x', [], 1),
       () => store.deleteTenant('x'),
+      () => store.header(),
+      () => store.countStale('x', { key_id: 1, index_key_id: 2 }),
+      () => store.removeTenantKey('x', 1),
+      () => store.lastChange(),
+      () => store.inspect(),
     ];
 
     it('answers what was asked before close, and refuses what is asked after it', async () => {

@@ -311,7 +311,7 @@ const REFUSED: readonly RefusedCase[] = [
     closes: true,
   },
   { name: 'an unknown path', input: () => get('/nowhere'), code: 'route_not_found', closes: false },
-  { name: 'the root', input: () => get('/'), code: 'route_not_found', closes: false },
+  { name: 'two slashes', input: () => get('//x'), code: 'route_not_found', closes: false },
   { name: 'another case of a path', input: () => get('/Tokens'), code: 'route_not_found', closes: false },
   { name: 'a path with a doubled slash', input: () => get('//tokens'), code: 'route_not_found', closes: false },
   {

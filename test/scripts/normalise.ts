@@ -5,6 +5,8 @@ const PATTERNS = {
 } as const;
 
 const TIME = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})/g;
+/** As a table shows it with TZ=UTC. */
+const TABLE_TIME = /\b\d{4}-\d{2}-\d{2} \d{2}:\d{2}(?::\d{2} \+00:00)?(?= |$)/gm;
 const HOUR_MS = 3_600_000;
 
 /** Replaces in the output of one run what differs from run to run. It remembers what it has seen. */
@@ -30,7 +32,13 @@ export function createNormaliser(folder: string): {
       for (const [kind, pattern] of Object.entries(PATTERNS)) {
         normal = normal.replace(pattern, (value) => numbered(kind, value));
       }
-      return normal.replace(TIME, (time) => (Math.abs(Date.parse(time) - Date.now()) < HOUR_MS ? '<time>' : time));
+      return normal
+        .replace(TIME, (time) => hideNow(time, Date.parse(time)))
+        .replace(TABLE_TIME, (time) => hideNow(time, Date.parse(`${time.slice(0, 16).replace(' ', 'T')}Z`)));
     },
   };
+}
+
+function hideNow(text: string, time: number): string {
+  return Math.abs(time - Date.now()) < HOUR_MS ? '<time>' : text;
 }

@@ -40,9 +40,14 @@ async function bodyOf(
 
 async function refusal(
   members: Readonly<Record<string, readonly string[]>>,
-  rest: { readonly id?: OperationId; readonly body?: string; readonly arguments?: readonly string[] } = {},
+  rest: {
+    readonly id?: OperationId;
+    readonly body?: string;
+    readonly arguments?: readonly string[];
+    readonly clear?: readonly string[];
+  } = {},
 ): Promise<Fault> {
-  const input = { arguments: rest.arguments ?? [], members, body: rest.body };
+  const input = { arguments: rest.arguments ?? [], members, body: rest.body, clear: rest.clear };
   const error: unknown = await assembleCall(rest.id ?? 'createToken', input, reader('1')).catch(
     (thrown: unknown) => thrown,
   );
@@ -145,6 +150,85 @@ describe('a body made of flags', () => {
 
   it('points to --text when plain text was given as JSON', async () => {
     expect((await refusal({ type: ['token'], data: ['hello'] })).hint).toContain('--text');
+  });
+});
+
+describe('--clear', () => {
+  async function patchOf(clear: readonly string[], members: Readonly<Record<string, readonly string[]>> = {}) {
+    return (await assembleCall('updateToken', { arguments: ['tok'], members, clear }, reader())).bodyText;
+  }
+
+  it('says null, in the order of the schema, by the name of the member or of its flag', async () => {
+    expect(await patchOf(['expires-at', 'mask'])).toBe('{"mask":null,"expires_at":null}');
+    expect(await patchOf(['expires_at', 'container', 'search_indexes', 'search-index'].slice(0, 3))).toBe(
+      '{"containers":null,"search_indexes":null,"expires_at":null}',
+    );
+    expect(await patchOf(['search-index'])).toBe('{"search_indexes":null}');
+  });
+
+  it('takes pairs away, beside pairs that are set', async () => {
+    expect(await patchOf(['metadata.a.b', 'metadata.c'], { metadata: ['d=1'] })).toBe(
+      '{"metadata":{"a.b":null,"c":null,"d":"1"}}',
+    );
+    expect(await patchOf(['metadata'])).toBe('{"metadata":null}');
+  });
+
+  it('goes with other members', async () => {
+    expect(await patchOf(['expires-at'], { container: ['/a/'], metadata: ['k=v'] })).toBe(
+      '{"metadata":{"k":"v"},"containers":["/a/"],"expires_at":null}',
+    );
+  });
+
+  it.each([
+    ['a member that is not there', ['metdata'], {}, '--clear: there is no member metdata', 'did you mean metadata?'],
+    ['a part of data', ['data.cvc'], {}, '--clear: no part of data can be named', `--data '{"cvc":null}'`],
+    ['a part of a list', ['container.0'], {}, '--clear: no part of containers can be named', '--clear container'],
+    ['a pair without a name', ['metadata.'], {}, '--clear: no part of metadata can be named', ''],
+    [
+      'a member that is set',
+      ['expires-at'],
+      { 'expires-at': ['1/1/2030'] },
+      'only one of --expires-at and --clear',
+      '',
+    ],
+    ['a pair that is set', ['metadata.a'], { metadata: ['a=1'] }, '--metadata and --clear name the same member', ''],
+    ['a member and its pair', ['metadata', 'metadata.a'], {}, '--clear takes metadata away as a whole', ''],
+    ['a pair and its member', ['metadata.a', 'metadata'], {}, '--clear takes metadata away as a whole', ''],
+  ])('refuses %s', async (_what, clear, members, message, hint) => {
+    const told = await refusal(members, { id: 'updateToken', arguments: ['tok'], clear });
+    expect(told.message).toContain(message);
+    expect(told.hint ?? '').toContain(hint);
+  });
+
+  it('excludes a whole body', async () => {
+    const told = await refusal({}, { id: 'updateToken', arguments: ['tok'], clear: ['mask'], body: '-' });
+    expect(told.message).toContain('--clear');
+  });
+});
+
+describe('rules', () => {
+  async function rulesOf(...rule: readonly string[]) {
+    const members = { name: ['n'], type: ['private'], rule };
+    const { bodyText } = await assembleCall(
+      'createApplication',
+      { arguments: [], members },
+      reader('transform=redact permissions=token:read'),
+    );
+    return /"rules":(.*)}$/.exec(bodyText ?? '')?.[1];
+  }
+  const words = (transform: string, priority: number) =>
+    `{"description":"","priority":${priority},"transform":"${transform}","permissions":["token:read"]}`;
+
+  it('may be JSON, words, files of one or of several, and standard input, one after the other', async () => {
+    const several = file('rules.json', '[ {"priority":1.0}, {"priority":2} ]\n');
+    const none = file('none.json', '[]');
+    const rules = await rulesOf('{"priority":9}', several, 'transform=mask permissions=token:read', none, '-');
+    expect(rules).toBe(`[{"priority":9},{"priority":1.0}, {"priority":2},${words('mask', 4)},${words('redact', 5)}]`);
+  });
+
+  it('are refused with the flag named, when they are neither', async () => {
+    const told = await refusal({ name: ['n'], type: ['private'], rule: ['{"a":}'] }, { id: 'createApplication' });
+    expect(told.message).toMatch(/^--rule is not JSON: .* at character 6$/);
   });
 });
 

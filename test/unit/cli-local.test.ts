@@ -212,7 +212,8 @@ describe('manners', () => {
   it('vault wait gives up with 8', async () => {
     expect(await vault(['wait', '--timeout', '200ms', '--url', 'http://127.0.0.1:1'])).toMatchObject({
       exitCode: 8,
-      stderr: 'vault: http://127.0.0.1:1 was not ready within 200ms: nobody answers\n',
+      stderr:
+        'vault: http://127.0.0.1:1 was not ready within 200ms: nobody answers\nhint: is `vault serve` running? What it says on stderr may tell why; --timeout gives it longer\n',
     });
   });
 

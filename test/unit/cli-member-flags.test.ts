@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
-import { GLOBAL_FLAGS } from '../../src/cli/global-flags.ts';
+import { GLOBAL_FLAGS, KEY_OUT_FLAGS, LIST_FLAGS, REQUEST_FLAGS } from '../../src/cli/global-flags.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import type { Schema } from '../../src/contract/schema.ts';
 
 const ROWS = Object.entries<Operation>(OPERATIONS);
-const OWN_WORDS = ['body', 'key-out', 'help'];
+const OWN_WORDS = ['body', 'clear', 'help'];
 
 /** The longest and shortest flags of the global table, without dashes. */
-const GLOBAL_WORDS = Object.values(GLOBAL_FLAGS).flatMap((row) =>
-  [...row.flag.matchAll(/--([a-z-]+)/g)].map((match) => match[1]?.replace(/^no-/, '')),
+const GLOBAL_WORDS = Object.values({ ...GLOBAL_FLAGS, ...KEY_OUT_FLAGS, ...LIST_FLAGS, ...REQUEST_FLAGS }).flatMap(
+  (row) => [...row.flag.matchAll(/--([a-z-]+)/g)].map((match) => match[1]?.replace(/^no-/, '')),
 );
 
 function rowOf(properties: Readonly<Record<string, Schema>>): Operation {
@@ -64,6 +64,44 @@ describe('memberFlags', () => {
     ]);
   });
 
+  it.each([
+    ['a string', { type: 'string' }],
+    ['a boolean', { type: 'boolean' }],
+    ['an integer', { type: 'integer' }],
+    ['a list', { type: 'array', items: { type: 'string' } }],
+    ['a list of objects', { type: 'array', items: { type: 'object', properties: { a: { type: 'string' } } } }],
+    ['a map', { type: 'object', additionalProperties: { type: 'string' } }],
+  ] as const)('%s that may be null gets the flag that it gets without', (_what, schema) => {
+    const flagOf = (member: Schema) => memberFlags(rowOf({ some_member: member }));
+    const [plain] = flagOf(schema);
+    const [nullable] = flagOf({ ...schema, type: [schema.type, 'null'] });
+    const form = (flag: typeof plain) => ({ name: flag?.name, kind: flag?.kind, repeatable: flag?.repeatable });
+    expect(form(nullable)).toEqual(form(plain));
+    expect([plain?.clearable, nullable?.clearable]).toEqual([false, true]);
+  });
+
+  it('a map whose values may be null is a map all the same', () => {
+    const schema: Schema = { type: ['object', 'null'], additionalProperties: { type: ['string', 'null'] } };
+    expect(memberFlags(rowOf({ m: schema }))).toMatchObject([{ kind: 'pairs', repeatable: true }]);
+  });
+
+  it('every member of an update has the flag that it has in a creation', () => {
+    const created = new Map(memberFlags(OPERATIONS.createToken).map((flag) => [flag.name, flag]));
+    for (const flag of memberFlags(OPERATIONS.updateToken)) {
+      expect(created.get(flag.name)).toMatchObject({
+        member: flag.member,
+        kind: flag.kind,
+        repeatable: flag.repeatable,
+      });
+    }
+  });
+
+  it('objects whose members are known can be given in words', () => {
+    const flag = memberFlags(OPERATIONS.createApplication).find(({ name }) => name === 'rule');
+    expect(flag).toMatchObject({ kind: 'shorthand', repeatable: true });
+    expect(flag?.help).toContain('transform=redact|mask|reveal');
+  });
+
   it('gives data a plain text alternative, in the body and nowhere else', () => {
     expect(memberFlags(OPERATIONS.createToken).filter((flag) => flag.member === 'data')).toMatchObject([
       { name: 'data', kind: 'json' },
@@ -85,5 +123,7 @@ describe('memberFlags', () => {
       'Which. Repeatable. (one of a, b; at most 3 values)',
     );
     expect(help({ type: 'string' })).toBe('');
+    expect(help({ type: 'string', description: 'A path.', examples: ['/a/'] })).toBe('A path. (such as /a/)');
+    expect(help({ type: 'string', description: 'Such as /a/.', examples: ['/a/'] })).toBe('Such as /a/.');
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { wantsColour } from '../../src/cli/output/colour.ts';
 import { escapeInJson, stripControlCharacters, stripFromLines } from '../../src/cli/output/control-characters.ts';
-import { displayWidth, fitWidths } from '../../src/cli/output/display-width.ts';
+import { cutToWidth, displayWidth, fitWidths, wrapToWidth } from '../../src/cli/output/display-width.ts';
 import { chooseFormat, FORMATS } from '../../src/cli/output/format.ts';
 import { chooseShowing, renderResult } from '../../src/cli/output/render-result.ts';
 import { checkField, parsePath, selectField } from '../../src/cli/output/select-field.ts';
@@ -74,8 +74,10 @@ describe('formats', () => {
       .trimEnd()
       .split('\n')
       .map((line) => line.split(' ')[0]);
-    expect(names).toEqual(['id', 'type', 'data', 'containers', 'metadata', 'created_by']);
+    const data = ['data.b', 'data.a', 'data.10', 'data.s'];
+    expect(names).toEqual(['id', 'type', ...data, 'containers', 'metadata.f', 'created_by']);
     expect(text).toContain('containers  /a/, /b/\n');
+    expect(text).toContain('data.a      9007199254740993\n');
   });
 
   it('a table of a list has a head, one line an item, and a word about the page', async () => {
@@ -86,10 +88,82 @@ describe('formats', () => {
     expect(note).toBe('page 1 of 2, 3 items');
   });
 
+  it('a table of a list shows lists and objects in short, without the quotes of JSON', async () => {
+    const rule =
+      '{"description":"why","priority":1,"container":"/pci/","transform":"mask","permissions":["token:read"]}';
+    const page = `{"data":[{"id":"a","permissions":["x","y"],"rules":[${rule},${rule}]}]}`;
+    const { text } = await render('table', page, viewOf(OPERATIONS.listApplications));
+    expect(text).toBe('ID  PERMISSIONS  RULES\na   x, y         1 /pci/ mask token:read; 1 /pci/ mask token:read\n');
+    expect((await render('table', PAGE, list)).text).toContain('b: 1.10, a: 9007199254740993, 10: 1e2, s: yes');
+  });
+
+  it('a table of one thing names each value by its --field path, and objects in lists by their place', async () => {
+    const body =
+      '{"rules":[{"description":"","priority":1,"permissions":["a","b"]}],"data":{"odd.name":{"x":{"y":{"z":1}}},"e":{}},"l":[]}';
+    const { text } = await render('table', body, viewOf(OPERATIONS.getApplication));
+    expect(text.split('\n')).toEqual([
+      'rules[0]              priority: 1, permissions: [a, b]',
+      'data["odd.name"].x.y  z: 1',
+      'data.e                {}',
+      'l                     []',
+      '',
+    ]);
+  });
+
+  it('a table has times in the zone of this machine, every other format has them as they came', async () => {
+    const zone = process.env['TZ'];
+    process.env['TZ'] = 'America/New_York';
+    try {
+      const body = '{"id":"tok-1","data":"2026-01-02T03:04:05.678+00:00","created_at":"2026-01-02T03:04:05.678+00:00"}';
+      const { text } = await render('table', body);
+      expect(text).toContain('created_at  2026-01-01 22:04:05 -05:00\n');
+      expect(text).toContain('data        2026-01-02T03:04:05.678+00:00\n');
+      expect((await render('table', `{"data":[${body}]}`, list)).text).toMatch(/ 2026-01-01 22:04\n$/);
+      for (const format of ['json', 'yaml', 'csv', 'ndjson'] as const) {
+        expect((await render(format, body)).text).toContain('2026-01-02T03:04:05.678+00:00');
+      }
+    } finally {
+      if (zone === undefined) delete process.env['TZ'];
+      else process.env['TZ'] = zone;
+    }
+  });
+
+  it('a narrow table shows ids and times whole or not at all, and says what it leaves out', async () => {
+    const id = '01a1f8b9-949d-7bcc-9ff7-989ef9b9621e';
+    const page = `{"data":[{"id":"${id}","type":"token","data":"${'x'.repeat(80)}","containers":["/general/high/"],"created_at":"2026-01-02T03:04:05.678+00:00"}]}`;
+    const wide = await render('table', page, list, { colour: false, width: 120 });
+    expect(wide.text).toContain(id);
+    expect(wide.text).toMatch(/\d{4}-\d\d-\d\d \d\d:\d\d\n$/);
+    expect(wide.note).toBeUndefined();
+    const narrow = await render('table', page, list, { colour: false, width: 80 });
+    expect(narrow.text).toContain(id);
+    expect(narrow.text).not.toContain('CREATED_AT');
+    expect(narrow.note).toBe('no room for created_at');
+  });
+
+  it('columns stand in line below each other, whatever is in them', async () => {
+    const texts = ['plain', '日本語', 'café', 'e\u0301', '👩‍👩‍👧 x', '🇩🇪', '한국'];
+    const items = texts.map((text) => `{"id":${JSON.stringify(text)},"type":"|"}`).join(',');
+    const { text } = await render('table', `{"data":[${items}]}`, list);
+    const places = text
+      .trimEnd()
+      .split('\n')
+      .slice(1)
+      .map((line) => displayWidth(line.slice(0, line.indexOf('|'))));
+    expect(new Set(places).size).toBe(1);
+  });
+
+  it('a table of one thing wraps at the width of the terminal', async () => {
+    const body = JSON.stringify({ id: 'tok-1', data: 'one two three four five six seven' });
+    const { text } = await render('table', body, one, { colour: false, width: 20 });
+    expect(text).toBe('id    tok-1\ndata  one two three\n      four five six\n      seven\n');
+  });
+
   it('a table never sends a control character to the terminal, and no colour unless it is asked to', async () => {
     const evil = '{"id":"tok-1","data":"a\\u001b]0;x\\u0007b\\u009bc\\nforged\\u202e"}';
     const { text } = await render('table', evil);
     expect(text).toContain('data  a]0;xbc forged\n');
+    expect((await render('table', `{"data":[${evil}]}`, list)).text).toBe('ID     DATA\ntok-1  a]0;xbc forged\n');
     expect((await render('table', TOKEN, one, { colour: true })).text).toContain('\u001b[1mid');
   });
 
@@ -97,7 +171,7 @@ describe('formats', () => {
     const long = PAGE.replace('"yes"', JSON.stringify('日本'.repeat(100)));
     const { text } = await render('table', long, list, { colour: false, width });
     const widths = text.split('\n').map(displayWidth);
-    expect(Math.max(...widths)).toBeLessThanOrEqual(Math.max(width, 7 * 8 + 6 * 2));
+    expect(Math.max(...widths)).toBeLessThanOrEqual(width);
   });
 
   it('is a table for people and json for programs, unless somebody says otherwise', () => {
@@ -155,19 +229,19 @@ describe('--quiet and --field', () => {
 
 describe('control characters', () => {
   const nasty = fc.string({
-    unit: fc.constantFrom('\u001b', '\u0000', '\u009b', '\u007f', '\r', '\n', '\t', '\u202e', 'a', '"'),
+    unit: fc.constantFrom('\u001b', '\u0000', '\u009b', '\u007f', '\r', '\n', '\t', '\u202e', '\u200f', 'a', '"'),
   });
 
   it('are stripped from a line', () => {
-    fc.assert(fc.property(nasty, (text) => !/[\p{Cc}\u202e]/u.test(stripControlCharacters(text))));
-    fc.assert(fc.property(nasty, (text) => !/[\p{Cc}\u202e]/u.test(stripFromLines(text).replace(/[\t\n]/g, ''))));
+    fc.assert(fc.property(nasty, (text) => !/[\p{Cc}\u200f\u202e]/u.test(stripControlCharacters(text))));
+    fc.assert(fc.property(nasty, (text) => !/[\p{Cc}\u200f\u202e]/u.test(stripFromLines(text).replace(/[\t\n]/g, ''))));
   });
 
   it('are escaped in JSON, and the value stays', () => {
     fc.assert(
       fc.property(nasty, (text) => {
         const escaped = escapeInJson(JSON.stringify(text));
-        return JSON.parse(escaped) === text && !/[\p{Cc}\u202e]/u.test(escaped);
+        return JSON.parse(escaped) === text && !/[\p{Cc}\u200f\u202e]/u.test(escaped);
       }),
     );
   });
@@ -178,6 +252,32 @@ describe('widths', () => {
     expect(displayWidth('aé')).toBe(2);
     expect(displayWidth('e\u0301')).toBe(1);
     expect(displayWidth('日本')).toBe(4);
+    expect(displayWidth('👍')).toBe(2);
+    expect(displayWidth('👩‍👩‍👧')).toBe(2);
+    expect(displayWidth('🇩🇪')).toBe(2);
+    expect(displayWidth('𠀀ａ각')).toBe(6);
+  });
+
+  it('cuts and wraps at characters as they are seen, never wider than asked', () => {
+    expect(cutToWidth('日本語', 5)).toBe('日本…');
+    expect(cutToWidth('日本語', 4)).toBe('日…');
+    expect(cutToWidth('日本語', 6)).toBe('日本語');
+    expect(cutToWidth('a👩‍👩‍👧b', 3)).toBe('a…');
+    expect(wrapToWidth('aa bb cc', 5)).toEqual(['aa bb', 'cc']);
+    expect(wrapToWidth('aaaaaaa', 3)).toEqual(['aaa', 'aaa', 'a']);
+    // Fifty leading jamo are one character, a hundred columns wide.
+    expect(wrapToWidth(`a${'\u1100'.repeat(50)}b`, 4)).toEqual(['a', '\u1100'.repeat(50), 'b']);
+    expect(cutToWidth('\u1100'.repeat(50), 4)).toBe('…');
+    expect(wrapToWidth('é'.repeat(200_000), 50)).toHaveLength(4000);
+    const text = fc.string({ unit: fc.constantFrom('a', ' ', '日', 'e\u0301', '👩‍👩‍👧', '🇩🇪') });
+    fc.assert(
+      fc.property(text, fc.integer({ min: 2, max: 20 }), (one, width) => {
+        expect(displayWidth(cutToWidth(one, width))).toBeLessThanOrEqual(width);
+        const lines = wrapToWidth(one, width);
+        for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(width);
+        expect(lines.join('').replaceAll(' ', '')).toBe(one.replaceAll(' ', ''));
+      }),
+    );
   });
 
   it('gives from the widest, never below the least', () => {

@@ -17,8 +17,10 @@ async function run(
 ): Promise<{ readonly stdout: string; readonly stderr: string; readonly exitCode: number }> {
   let stdout = '';
   let stderr = '';
-  vi.spyOn(process.stdout, 'write').mockImplementation((text) => {
+  vi.spyOn(process.stdout, 'write').mockImplementation((text, ...rest: readonly unknown[]) => {
     stdout += String(text);
+    const done = rest.at(-1);
+    if (typeof done === 'function') done();
     return true;
   });
   vi.spyOn(process.stderr, 'write').mockImplementation((text) => {
@@ -71,6 +73,36 @@ describe('the command line', () => {
     expect(stdout).toMatch(/tokens[\s\S]*apps\|applications[\s\S]*tenant[\s\S]*init[\s\S]*serve[\s\S]*wait/);
   });
 
+  it.each(
+    [[], ['tokens'], ['tenant'], ...ROWS.map(([, row]) => row.cli.command)].map((words) => [words.join(' '), words]),
+  )('help of `vault %s` is readable at 80 columns', async (_title, words) => {
+    const { stdout } = await run('help', ...words);
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+  });
+
+  it('groups the overview and ends it with the exit codes', async () => {
+    const { stdout } = await run('help');
+    expect(stdout).toMatch(
+      /Operations[^\n]*:\n {2}tokens[\s\S]*\n {2}usage[\s\S]*Local commands:\n[\s\S]* {2}serve [\s\S]*Exit codes:[\s\S]* 10 {3}wrong passphrase/,
+    );
+  });
+
+  it.each(ROWS)('%s: the examples can be run: their flags exist', async (_id, row) => {
+    const { stdout } = await run('help', ...row.cli.command);
+    for (const example of row.cli.examples) {
+      expect(example.startsWith(`vault ${row.cli.command.join(' ')}`)).toBe(true);
+      for (const [flag] of example.matchAll(/(?<=\s)--?[a-z][a-z-]*(?=\s|$)/g)) expect(stdout).toContain(`${flag} `);
+    }
+  });
+
+  it('needs neither a vault nor a key to show a request', async () => {
+    const { stdout, exitCode } = await run('tokens', 'get', 'tok-1', '--curl', '--url', 'http://127.0.0.1:1');
+    expect({ stdout, exitCode }).toEqual({
+      stdout: 'curl -sS http://127.0.0.1:1/tokens/tok-1 \\\n  -H "SVC-API-KEY: $VAULT_API_KEY"\n',
+      exitCode: 0,
+    });
+  });
+
   it('reads `help a b` as `a b --help`', () => {
     expect(withoutHelpWord(['help', 'apps', 'get'])).toEqual(['apps', 'get', '--help']);
     expect(withoutHelpWord(['apps', 'help'])).toEqual(['apps', 'help']);
@@ -79,6 +111,24 @@ describe('the command line', () => {
   it.each([
     ['an unknown noun', ['tokns'], "vault: unknown command 'tokns'\nhint: did you mean tokens?\n"],
     ['an unknown verb', ['tokens', 'lst'], "vault: unknown command 'lst'\nhint: did you mean list?\n"],
+    [
+      'a mistyped flag',
+      ['tokens', 'create', '--tpye', 'x'],
+      "vault: unknown option '--tpye'\nhint: did you mean --type?\n",
+    ],
+    ['a flag of another verb', ['tokens', 'list', '--dta'], "vault: unknown option '--dta'\n"],
+    [
+      'a mistyped noun of the alias',
+      ['application'],
+      "vault: unknown command 'application'\nhint: did you mean applications?\n",
+    ],
+    ['a mistyped local command', ['sevre'], "vault: unknown command 'sevre'\nhint: did you mean serve?\n"],
+    [
+      'all pages and one',
+      ['tokens', 'list', '--all', '--page', '2'],
+      'vault: only one of --all and --page can be given\n',
+    ],
+    ['all pages as one request', ['tokens', 'list', '--all', '--curl'], 'vault: --all is many requests'],
     ['an unknown flag, without its value', ['tokens', 'create', '--txet=4242'], "vault: unknown option '--txet'\n"],
     [
       'a noun alone',

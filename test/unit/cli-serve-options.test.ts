@@ -1,7 +1,9 @@
+import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { addFlags } from '../../src/cli/global-flags.ts';
 import { devBanner } from '../../src/cli/local/dev-banner.ts';
 import { parseDuration } from '../../src/cli/local/duration.ts';
-import { serveOptions } from '../../src/cli/local/serve-options.ts';
+import { SERVE_FLAGS, serveOptions } from '../../src/cli/local/serve-options.ts';
 import { createSweeper } from '../../src/cli/local/sweeper.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 
@@ -16,6 +18,10 @@ describe('serveOptions', () => {
       readyFile: undefined,
       log: true,
       allowInsecureHost: false,
+      corsOrigins: undefined,
+      hostNames: [],
+      tls: undefined,
+      includedActiveTokens: undefined,
       limits: DEFAULT_LIMITS,
     });
   });
@@ -32,8 +38,51 @@ describe('serveOptions', () => {
     [{ log: 'maybe' }, '--log'],
     [{ maxBody: '0' }, '--max-body'],
     [{ maxResponse: '1GB' }, '--max-response'],
+    [{ tlsCert: 'c' }, '--tls-key'],
+    [{ tlsKey: 'k' }, '--tls-cert'],
+    [{ includedActiveTokens: '-1' }, '--included-active-tokens'],
+    [{ includedActiveTokens: '1.5' }, '--included-active-tokens'],
   ])('refuses %j', (flags, flag) => {
     expect(() => serveOptions(flags, {})).toThrow(flag);
+  });
+});
+
+describe('serveOptions, where a machine is reached by others', () => {
+  it('takes TLS, names and the plan from flags or variables', () => {
+    const env = {
+      VAULT_TLS_CERT: 'c',
+      VAULT_TLS_KEY: 'k',
+      VAULT_HOST_NAME: 'a.test,b.test',
+      VAULT_INCLUDED_ACTIVE_TOKENS: '7',
+      VAULT_LOG: 'false',
+    };
+    const wanted = {
+      tls: { cert: 'c', key: 'k' },
+      hostNames: ['a.test', 'b.test'],
+      includedActiveTokens: 7,
+      log: false,
+    };
+    expect(serveOptions({}, env)).toMatchObject(wanted);
+    expect(serveOptions({ tlsCert: 'd', hostName: ['x'], includedActiveTokens: '0' }, env)).toMatchObject({
+      ...wanted,
+      tls: { cert: 'd', key: 'k' },
+      hostNames: ['x'],
+      includedActiveTokens: 0,
+    });
+  });
+
+  it.each([
+    ['--log', ['--log'], true],
+    ['--log false', ['--log', 'false'], false],
+    ['--no-log', ['--no-log'], false],
+    ['neither', [], true],
+    ['neither, with --dev', ['--dev'], false],
+    ['--log, with --dev', ['--dev', '--log'], true],
+  ])('%s', (_what, argv, log) => {
+    const command = new Command();
+    addFlags(command, SERVE_FLAGS);
+    command.parse(argv, { from: 'user' });
+    expect(serveOptions(command.opts(), {}).log).toBe(log);
   });
 });
 

@@ -66,7 +66,7 @@ describe('sealed values', () => {
       {
         data: new Map(Object.entries(keys).map(([id, key]) => [Number(id), bytes(key)])),
         sealing,
-        index: deriveIndexKeys(sodium, new Uint8Array(32)),
+        index: [{ key_id: 1, keys: deriveIndexKeys(sodium, new Uint8Array(32)) }],
       },
       UNLOCKED,
     );
@@ -93,7 +93,7 @@ interface BlindIndexes {
 }
 
 function indexKeyring(indexKey: string) {
-  const index = deriveIndexKeys(sodium, bytes(indexKey));
+  const index = [{ key_id: 1, keys: deriveIndexKeys(sodium, bytes(indexKey)) }];
   return tenantKeyring(sodium, VAULT, 'tenant', { data: new Map(), sealing: 1, index }, UNLOCKED);
 }
 

@@ -193,7 +193,9 @@ describe('openVaultFile', () => {
     const file = await temporaryVault();
     const { store } = await openVaultFile(file);
     const version = await store.authorityVersion();
-    await store.replaceHeader({ ...HEADER, generation: 9, slots: [{ slot: 2, bytes: sealed('only', 64) }] });
+    const next = { ...HEADER, generation: 9, slots: [{ slot: 2, bytes: sealed('only', 64) }] };
+    expect(await store.replaceHeader(next, { ...HEADER, mac: sealed('other', 32) })).toBe(false);
+    expect(await store.replaceHeader(next, HEADER)).toBe(true);
     expect(await store.authorityVersion()).not.toBe(version);
     expect(statSync(`${file}-wal`).size).toBe(0);
     await store.close();

@@ -17,7 +17,7 @@ export const HEADER: VaultHeader = {
   vault_id: '00000000-0000-7000-8000-0000000000ff',
   format: 1,
   created_at: NOW,
-  generation: 3,
+  generation: 1,
   slots: [
     { slot: 0, bytes: sealed('slot 0', 100) },
     { slot: 5, bytes: sealed('slot 5', 120) },

@@ -231,4 +231,16 @@ describe('expiry', () => {
     expect(await world.vault.sweep()).toBe(1);
     expect(await world.vault.sweep()).toBe(0);
   });
+
+  it('is swept by the direct door at most once an hour', async () => {
+    await create({ type: 'token', data: 1, expires_at: '2026-03-01T09:31:00Z' });
+    await world.vault.sweepNowAndThen();
+    world.clock.advance(60_000);
+    await world.vault.sweepNowAndThen();
+    expect(await world.vault.sweep()).toBe(1);
+    await create({ type: 'token', data: 1, expires_at: '2026-03-01T10:00:00Z' });
+    world.clock.advance(3_600_000);
+    await world.vault.sweepNowAndThen();
+    expect(await world.vault.sweep()).toBe(0);
+  });
 });

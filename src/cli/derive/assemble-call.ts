@@ -2,6 +2,7 @@ import type { Call } from '../../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import { Fault } from '../../core/fault.ts';
 import type { ReadText } from '../text-reader.ts';
+import { type Clearing, readClearing } from './clearing.ts';
 import { flagToJson, splitPair } from './flag-to-json.ts';
 import { type MemberFlag, memberFlags } from './member-flags.ts';
 
@@ -12,6 +13,8 @@ export interface CommandInput {
   readonly members: Readonly<Record<string, readonly string[]>>;
   /** `--body`: `@file` or `-`. */
   readonly body?: string | undefined;
+  /** `--clear`: members, or members of members, that a merge patch takes away. */
+  readonly clear?: readonly string[] | undefined;
 }
 
 /**
@@ -30,7 +33,7 @@ export async function assembleCall(id: OperationId, input: CommandInput, read: R
   const bodyText =
     input.body === undefined
       ? await bodyOfFlags(row, bodyFlags, input, read)
-      : await wholeBody(input.body, bodyFlags, read);
+      : await wholeBody(input.body, input.clear === undefined ? bodyFlags[0]?.name : 'clear', read);
   return { operation: id, params, query, bodyText, mediaType: row.mediaType ?? 'application/json' };
 }
 
@@ -56,10 +59,8 @@ function queryEntries(flag: MemberFlag, typed: readonly string[]): readonly (rea
   });
 }
 
-async function wholeBody(typed: string, bodyFlags: readonly MemberFlag[], read: ReadText): Promise<string> {
-  const other = bodyFlags[0];
-  if (other !== undefined)
-    throw new Fault('usage', `--body is the whole body: it cannot be given with --${other.name}`);
+async function wholeBody(typed: string, other: string | undefined, read: ReadText): Promise<string> {
+  if (other !== undefined) throw new Fault('usage', `--body is the whole body: it cannot be given with --${other}`);
   if (typed !== '-' && !typed.startsWith('@')) throw new Fault('usage', '--body is @file, or - for standard input');
   return read('--body', typed);
 }
@@ -70,17 +71,36 @@ async function bodyOfFlags(
   input: CommandInput,
   read: ReadText,
 ): Promise<string> {
+  const clearing = readClearing(row, input.clear ?? []);
   const missing = missingMembers(row, bodyFlags);
-  if (missing.length > 0 || bodyFlags.length === 0) {
+  if (missing.length > 0 || (bodyFlags.length === 0 && clearing.size === 0)) {
     const message = missing.length > 0 ? `${missing.join(' and ')} must be given` : 'there is nothing to send';
     throw new Fault('usage', message, { hint: 'or the whole body with --body @file; --help lists all flags' });
   }
   const texts = new Map<string, string>();
-  for (const flag of bodyFlags) {
-    if (texts.has(flag.member)) throw new Fault('usage', `only one of ${alternatives(row, flag.member)} can be given`);
-    texts.set(flag.member, await flagToJson(flag, input.members[flag.name] ?? [], read));
+  for (const flag of memberFlags(row).filter((one) => one.part === 'body')) {
+    const text = await memberText(flag, input.members[flag.name], clearing, read);
+    if (text === undefined) continue;
+    if (texts.has(flag.member) && input.members[flag.name] !== undefined) {
+      throw new Fault('usage', `only one of ${alternatives(row, flag.member)} can be given`);
+    }
+    texts.set(flag.member, text);
   }
   return `{${[...texts].map(([member, text]) => `${JSON.stringify(member)}:${text}`).join(',')}}`;
+}
+
+async function memberText(
+  flag: MemberFlag,
+  typed: readonly string[] | undefined,
+  clearing: Clearing,
+  read: ReadText,
+): Promise<string | undefined> {
+  const cleared = clearing.get(flag.member);
+  if (cleared === 'whole') {
+    if (typed === undefined) return 'null';
+    throw new Fault('usage', `only one of --${flag.name} and --clear ${flag.member} can be given`);
+  }
+  return typed === undefined && cleared === undefined ? undefined : flagToJson(flag, typed ?? [], read, cleared);
 }
 
 function missingMembers(row: Operation, given: readonly MemberFlag[]): readonly string[] {

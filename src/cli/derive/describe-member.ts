@@ -1,33 +1,47 @@
 import type { Schema } from '../../contract/schema.ts';
 import type { FlagKind } from './member-flags.ts';
+import { typeOf } from './member-type.ts';
+import { wordsOf } from './shorthand.ts';
 
-const HOW_TO_GIVE: Readonly<Record<FlagKind, string>> = {
-  literal: '',
-  number: '',
-  boolean: '',
-  json: 'JSON, @file, or - for standard input.',
-  text: '',
-  pairs: 'Repeatable.',
-};
-
-/** The help text of a flag: what the member is, how it is given, and its limits. */
+/** The help text of a flag: what the member is, how it is given, its limits, and an example where its form needs one. */
 export function describeMember(schema: Schema, kind: FlagKind, required: boolean): string {
-  const sentences = [schema.description ?? '', HOW_TO_GIVE[kind], schema.type === 'array' ? 'Repeatable.' : ''];
+  const sentences = [schema.description ?? '', howToGive(schema, kind)];
   const facts = [
     ...(required ? ['required'] : []),
     ...choices(schema.items ?? schema),
+    ...pairChoices(schema),
     ...range('', schema.minimum, schema.maximum),
     ...range(' characters', undefined, schema.maxLength ?? schema.items?.maxLength),
     ...range(' values', undefined, schema.maxItems),
     ...range(' pairs', undefined, schema.maxProperties),
     ...(schema.default === undefined ? [] : [`default: ${String(schema.default)}`]),
+    ...example(schema),
   ];
   const text = sentences.filter((sentence) => sentence !== '').join(' ');
   return facts.length === 0 ? text : `${text} (${facts.join('; ')})`.trimStart();
 }
 
+function howToGive(schema: Schema, kind: FlagKind): string {
+  if (kind === 'json') return 'JSON, @file, or - for standard input.';
+  if (kind === 'shorthand') {
+    return `Repeatable: JSON, @file, or the words ${wordsOf(schema.items ?? {})}.`;
+  }
+  return kind === 'pairs' || typeOf(schema) === 'array' ? 'Repeatable.' : '';
+}
+
 function choices(schema: Schema): readonly string[] {
   return schema.enum === undefined ? [] : [`one of ${schema.enum.join(', ')}`];
+}
+
+function pairChoices(schema: Schema): readonly string[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, { enum: values }]) =>
+    values === undefined ? [] : [`${name}=${values.join('|')}`],
+  );
+}
+
+function example(schema: Schema): readonly string[] {
+  const text = schema.examples?.[0] ?? schema.items?.examples?.[0];
+  return typeof text !== 'string' || schema.description?.includes(text) ? [] : [`such as ${text}`];
 }
 
 function range(unit: string, minimum: number | undefined, maximum: number | undefined): readonly string[] {

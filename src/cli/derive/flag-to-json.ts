@@ -5,11 +5,12 @@ import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { ReadText } from '../text-reader.ts';
 import type { FlagKind, MemberFlag } from './member-flags.ts';
+import { shorthandToJson } from './shorthand.ts';
 
 type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Promise<string>;
 
 /** What one occurrence of a flag means, as JSON text. Values are checked, never rewritten: numbers keep their lexeme. */
-const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs'>, ToJson>> = {
+const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJson>> = {
   literal: (_flag, typed) => JSON.stringify(typed),
   text: async (flag, typed, read) => JSON.stringify(withoutLineEnd(await read(`--${flag.name}`, typed), typed)),
   boolean: (flag, typed) => {
@@ -31,9 +32,18 @@ const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs'>, ToJson>> = {
   },
 };
 
-/** The JSON text of the member that `flag` sets, made of every occurrence of the flag. */
-export async function flagToJson(flag: MemberFlag, typed: readonly string[], read: ReadText): Promise<string> {
-  if (flag.kind === 'pairs') return pairsToJson(flag, typed);
+/**
+ * The JSON text of the member that `flag` sets, made of every occurrence of the flag. `cleared` are members of an object of
+ * pairs that a merge patch takes away.
+ */
+export async function flagToJson(
+  flag: MemberFlag,
+  typed: readonly string[],
+  read: ReadText,
+  cleared: readonly string[] = [],
+): Promise<string> {
+  if (flag.kind === 'pairs') return pairsToJson(flag, typed, cleared);
+  if (flag.kind === 'shorthand') return objectsToJson(flag, typed, read);
   const convert = CONVERSIONS[flag.kind];
   if (!flag.repeatable) return convert(flag, typed.at(-1) ?? '', read);
   const items: string[] = [];
@@ -48,14 +58,34 @@ export function splitPair(flagName: string, typed: string): readonly [name: stri
   throw new Fault('usage', `--${flagName} is name=value`);
 }
 
-function pairsToJson(flag: MemberFlag, typed: readonly string[]): string {
-  const pairs = new Map<string, string>();
+function pairsToJson(flag: MemberFlag, typed: readonly string[], cleared: readonly string[]): string {
+  const pairs = new Map<string, string | null>(cleared.map((name) => [name, null]));
   for (const one of typed) {
     const [name, value] = splitPair(flag.name, one);
+    if (cleared.includes(name)) throw new Fault('usage', `--${flag.name} and --clear name the same member`);
     if (pairs.has(name)) throw new Fault('usage', `--${flag.name} names the same member twice`);
     pairs.set(name, value);
   }
   return `{${[...pairs].map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
+}
+
+/** Each occurrence is an object or an array of them as JSON, or one object in words. */
+async function objectsToJson(flag: MemberFlag, typed: readonly string[], read: ReadText): Promise<string> {
+  const texts: string[] = [];
+  let count = 0;
+  for (const one of typed) {
+    const text = (await read(`--${flag.name}`, one)).trim();
+    if (/^[{[]/.test(text)) {
+      const value = checked(flag, text);
+      const isList = Array.isArray(value);
+      count += isList ? value.length : 1;
+      texts.push(isList ? text.slice(1, -1).trim() : text);
+    } else {
+      count += 1;
+      texts.push(shorthandToJson(`--${flag.name}`, flag.schema.items ?? {}, text, count));
+    }
+  }
+  return `[${texts.filter((text) => text !== '').join(',')}]`;
 }
 
 /** The message tells where it is wrong, never what stands there: it may be a secret. */

@@ -1,13 +1,15 @@
 import type { Operation } from '../../contract/operations.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { describeMember } from './describe-member.ts';
+import { allowsNull, typeOf } from './member-type.ts';
 
 /**
  * How the words after a flag become a value:
  * `literal` the string as it stands · `number` and `boolean` their JSON · `json` JSON, `@file` or `-` · `text` the same
- * three ways, but a plain string · `pairs` `k=v`, each a member of an object of strings.
+ * three ways, but a plain string · `pairs` `k=v`, each a member of an object of strings · `shorthand` JSON the same three
+ * ways, or the words `name=value` of one object.
  */
-export type FlagKind = 'literal' | 'number' | 'boolean' | 'json' | 'text' | 'pairs';
+export type FlagKind = 'literal' | 'number' | 'boolean' | 'json' | 'text' | 'pairs' | 'shorthand';
 
 /** One flag of an operation's subcommand, derived from one property of the row's schemas. */
 export interface MemberFlag {
@@ -21,6 +23,9 @@ export interface MemberFlag {
   readonly repeatable: boolean;
   /** Text that begins with `{{` is an expression and sent as a string: it can never be JSON. */
   readonly expression: boolean;
+  /** Null is a value of the member: `--clear` says it in a merge patch. */
+  readonly clearable: boolean;
+  readonly schema: Schema;
   readonly help: string;
 }
 
@@ -45,8 +50,8 @@ function flagsOfMember(
   required: boolean,
   rename: string | undefined,
 ): readonly MemberFlag[] {
-  const repeatable = schema.type === 'array';
-  const kind = kindOf(repeatable ? (schema.items ?? {}) : schema);
+  const repeatable = typeOf(schema) === 'array';
+  const kind = repeatable ? itemKind(schema.items ?? {}) : kindOf(schema);
   const flag: MemberFlag = {
     name: rename ?? kebabCase(member),
     member,
@@ -54,6 +59,8 @@ function flagsOfMember(
     kind,
     repeatable: repeatable || kind === 'pairs',
     expression: kind === 'json' && (schema.examples ?? []).some(isExpression),
+    clearable: allowsNull(schema),
+    schema,
     help: describeMember(schema, kind, required),
   };
   const alternative = kind === 'json' ? TEXT_ALTERNATIVES[member] : undefined;
@@ -62,16 +69,22 @@ function flagsOfMember(
   return [flag, { ...flag, name: alternative, kind: 'text', expression: false, help }];
 }
 
+/** An item whose members are known can be written in words. */
+function itemKind(items: Schema): FlagKind {
+  return typeOf(items) === 'object' && items.properties !== undefined ? 'shorthand' : kindOf(items);
+}
+
 function kindOf(schema: Schema): FlagKind {
-  if (schema.enum !== undefined || schema.type === 'string') return 'literal';
-  if (schema.type === 'integer' || schema.type === 'number') return 'number';
-  if (schema.type === 'boolean') return 'boolean';
+  const type = typeOf(schema);
+  if (schema.enum !== undefined || type === 'string') return 'literal';
+  if (type === 'integer' || type === 'number') return 'number';
+  if (type === 'boolean') return 'boolean';
   return isStringMap(schema) ? 'pairs' : 'json';
 }
 
 /** An object whose every possible member is a string. */
 function isStringMap(schema: Schema): boolean {
-  if (schema.type !== 'object') return false;
+  if (typeOf(schema) !== 'object') return false;
   const others = schema.additionalProperties;
   if (others === true || others === undefined) return false;
   const values = [...Object.values(schema.properties ?? {}), ...(others === false ? [] : [others])];

@@ -1,8 +1,21 @@
 import type { Command } from 'commander';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import type { Finish } from '../exit-codes.ts';
-import { addFlags, CONFIRM_FLAGS, DAEMON_FLAGS, FILE_FLAGS, KEY_FLAGS, OUTPUT_FLAGS } from '../global-flags.ts';
+import {
+  ANCHOR_FLAGS,
+  addFlags,
+  CONFIRM_FLAGS,
+  DAEMON_FLAGS,
+  FILE_FLAGS,
+  KEY_FLAGS,
+  KEY_OUT_FLAGS,
+  LIST_FLAGS,
+  OUTPUT_FLAGS,
+  PROFILE_FLAGS,
+  REQUEST_FLAGS,
+} from '../global-flags.ts';
 import type { CommandInput } from './assemble-call.ts';
+import { clearableFlags } from './clearing.ts';
 import { type FlagKind, type MemberFlag, memberFlags } from './member-flags.ts';
 
 /** Gives the subcommand of an operation its arguments, flags, help and action. Everything comes from the row. */
@@ -14,22 +27,27 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   }
   command.optionsGroup('Members:');
   for (const flag of flags) addMemberFlag(command, flag);
+  const clearable = clearableFlags(row).map((flag) => flag.name);
+  if (clearable.length > 0) addRepeatable(command, '--clear <member>', clearHelp(clearable));
+  if (row.query?.properties?.['page'] !== undefined) addFlags(command, LIST_FLAGS);
   if (row.body !== undefined)
-    command.option('--body <source>', 'The whole body instead: @file, or - for standard input.');
+    command.option('--body <source>', 'the whole body instead: @file, or - for standard input');
   command.optionsGroup('Vault:');
-  addFlags(command, { ...DAEMON_FLAGS, ...FILE_FLAGS, ...KEY_FLAGS });
+  addFlags(command, { ...DAEMON_FLAGS, ...FILE_FLAGS, ...ANCHOR_FLAGS, ...PROFILE_FLAGS, ...KEY_FLAGS });
   command.optionsGroup('Output:');
   addFlags(command, OUTPUT_FLAGS);
-  if (row.cli.columns.includes('key')) {
-    command.option('--key-out <path>', 'Write the API key to this new file (0600) instead of showing it.');
-  }
-  if (row.cli.confirm !== undefined) addFlags(command, CONFIRM_FLAGS);
+  if (row.cli.columns.includes('key')) addFlags(command, KEY_OUT_FLAGS);
   command.optionsGroup('Other:');
-  command.addHelpText('after', () => `\nNeeds the permission ${row.permission}.\n${examples(row)}`);
+  addFlags(command, { ...REQUEST_FLAGS, ...(row.cli.confirm !== undefined && CONFIRM_FLAGS) });
+  command.addHelpText('after', () => `\n${afterHelp(row)}`);
   command.action(async () => {
     const { runOperation } = await import('../run-operation.ts');
     finish(await runOperation(id, commandInput(command, flags), command));
   });
+}
+
+function clearHelp(clearable: readonly string[]): string {
+  return `take a member away (null in the patch), or one pair: metadata.customer. Repeatable. (one of ${clearable.join(', ')})`;
 }
 
 function addMemberFlag(command: Command, flag: MemberFlag): void {
@@ -38,10 +56,11 @@ function addMemberFlag(command: Command, flag: MemberFlag): void {
     command.option(words, flag.help);
     return;
   }
-  command.option(words, flag.help, (value: string, before: readonly string[] | undefined) => [
-    ...(before ?? []),
-    value,
-  ]);
+  addRepeatable(command, words, flag.help);
+}
+
+function addRepeatable(command: Command, words: string, help: string): void {
+  command.option(words, help, (value: string, before: readonly string[] | undefined) => [...(before ?? []), value]);
 }
 
 const PLACEHOLDERS = {
@@ -51,17 +70,29 @@ const PLACEHOLDERS = {
   boolean: '[bool]',
   json: '<json>',
   pairs: '<name=value>',
+  shorthand: '<rule>',
 } as const satisfies Record<FlagKind, string>;
 
+interface TypedValues {
+  readonly [attribute: string]: string | boolean | readonly string[] | undefined;
+  readonly body?: string;
+  readonly clear?: readonly string[];
+}
+
 function commandInput(command: Command, flags: readonly MemberFlag[]): CommandInput {
-  const typed = command.opts<Record<string, string | boolean | readonly string[] | undefined>>();
+  const typed = command.opts<TypedValues>();
   const members: Record<string, readonly string[]> = {};
   for (const flag of flags) {
     const value = typed[attribute(flag.name)];
     if (value !== undefined) members[flag.name] = typeof value === 'object' ? value : [String(value)];
   }
-  const body = typed['body'];
-  return { arguments: command.args, members, ...(typeof body === 'string' && { body }) };
+  const { body, clear } = typed;
+  return {
+    arguments: command.args,
+    members,
+    ...(typeof body === 'string' && { body }),
+    ...(typeof clear === 'object' && { clear }),
+  };
 }
 
 /** The name under which commander keeps a flag's value. */
@@ -69,8 +100,12 @@ function attribute(flagName: string): string {
   return flagName.replace(/-(.)/g, (_dash, letter: string) => letter.toUpperCase());
 }
 
-function examples(row: Operation): string {
-  return row.cli.examples.length === 0
-    ? ''
-    : `\nExamples:\n${row.cli.examples.map((line) => `  ${line}`).join('\n')}\n`;
+function afterHelp(row: Operation): string {
+  const facts = [
+    `Needs the permission ${row.permission}.`,
+    `In the API: ${row.method} ${row.path}`,
+    ...(row.cli.asks === undefined ? [] : ['On a terminal it asks for its members when none is given.']),
+    'Exit codes: 0 done; `vault help` lists the others.',
+  ];
+  return `${facts.join('\n')}\n\nExamples:\n${row.cli.examples.map((line) => `  ${line}`).join('\n')}\n`;
 }

@@ -3,11 +3,10 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Limits } from '../../contract/limits.ts';
 import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
 import { Fault } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
-import type { Vault } from '../../vault.ts';
+import type { OpenVaultOptions, Vault } from '../../vault.ts';
 import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../credential.ts';
 import { writeNewSecretFile } from '../secret-file.ts';
 import { provideKeyFile } from './provide-key-file.ts';
@@ -26,26 +25,31 @@ export interface DevVault {
   readonly keys: DevKeys;
 }
 
+/** What the vault is opened with, besides its file and its key. */
+type VaultSettings = Pick<OpenVaultOptions, 'limits' | 'includedActiveTokens'>;
+
 /** A vault that is gone when the process exits; its key was never on a disk. */
-export async function temporaryDevVault(limits: Limits): Promise<DevVault> {
+export async function temporaryDevVault(settings: VaultSettings): Promise<DevVault> {
   const folder = mkdtempSync(path.join(tmpdir(), 'vault-dev-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   const key = new Uint8Array(randomBytes(KEY_BYTES));
-  return makeDevVault(path.join(folder, 'vault.db'), { kind: 'key_file', key }, limits, async () => undefined);
+  return makeDevVault(path.join(folder, 'vault.db'), { kind: 'key_file', key }, settings, async () => undefined);
 }
 
 /** A vault that is made on first use and kept, with its key and its two API keys in files beside it. */
-export async function keptDevVault(file: string, limits: Limits): Promise<DevVault> {
+export async function keptDevVault(file: string, settings: VaultSettings): Promise<DevVault> {
   const keysFile = `${file}.dev.json`;
   if (existsSync(file)) {
     const keys = await readKeys(file, keysFile);
     const { openVault } = await import('../../vault.ts');
-    return { vault: await openVault({ file, credential: await readKeyFile(keyFileBeside(file)), limits }), keys };
+    const { limits, includedActiveTokens } = settings;
+    const credential = await readKeyFile(keyFileBeside(file));
+    return { vault: await openVault({ file, credential, limits, includedActiveTokens }), keys };
   }
   const { credential, undo } = await provideKeyFile(keyFileBeside(file));
   try {
     await rm(keysFile, { force: true });
-    return await makeDevVault(file, credential, limits, (keys) =>
+    return await makeDevVault(file, credential, settings, (keys) =>
       writeNewSecretFile(keysFile, `${JSON.stringify(keys)}\n`),
     );
   } catch (error) {
@@ -58,11 +62,17 @@ export async function keptDevVault(file: string, limits: Limits): Promise<DevVau
 async function makeDevVault(
   file: string,
   credential: Credential,
-  limits: Limits,
+  { limits, includedActiveTokens }: VaultSettings,
   keep: (keys: DevKeys) => Promise<void>,
 ): Promise<DevVault> {
   const { createVault } = await import('../../vault.ts');
-  const { vault, tenant, application } = await createVault({ file, credential, tenantName: 'dev', limits });
+  const { vault, tenant, application } = await createVault({
+    file,
+    credential,
+    tenantName: 'dev',
+    limits,
+    includedActiveTokens,
+  });
   try {
     const management_key = application.key ?? '';
     const private_key = await createPrivateKey(vault, management_key);

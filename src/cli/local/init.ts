@@ -5,23 +5,48 @@ import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import { keyFileBeside, namedCredential, readPassphraseFile } from '../credential.ts';
 import { chooseFile } from '../door.ts';
 import type { Finish } from '../exit-codes.ts';
-import { addFlags, type Environment, FILE_FLAGS, type GlobalFlags, OUTPUT_FLAGS, typedFlags } from '../global-flags.ts';
+import {
+  addFlags,
+  type Environment,
+  FILE_FLAGS,
+  flagValue,
+  type GlobalFlags,
+  isSwitchedOn,
+  KEY_OUT_FLAGS,
+  OUTPUT_FLAGS,
+  typedFlags,
+} from '../global-flags.ts';
+import { withKeyFile } from '../key-out.ts';
 import { createPrinter } from '../output/print-result.ts';
+import { describeStrength } from '../passphrase-strength.ts';
 import { canPrompt, promptSecret } from '../prompt.ts';
+import { tell } from '../report-failure.ts';
 import { LOCAL_VIEWS } from './local-view.ts';
 import { type NewCredential, provideKeyFile } from './provide-key-file.ts';
 import { checkTenantName } from './tenant-name.ts';
 
+const INIT_FLAGS = {
+  tenant: {
+    flag: '--tenant <name>',
+    env: 'VAULT_TENANT_NAME',
+    help: 'the name of the first tenant (default: default)',
+  },
+  weakPassphrase: {
+    flag: '--weak-passphrase',
+    env: 'VAULT_WEAK_PASSPHRASE',
+    help: 'allow a passphrase of less than 12 characters',
+  },
+} as const;
+
 interface InitFlags {
+  readonly keyOut?: string;
   readonly tenant?: string;
   readonly weakPassphrase?: boolean;
 }
 
 /** `vault init`: the file, its key, its first tenant and that tenant's management application, or nothing of it. */
 export function defineInit(command: Command, finish: Finish): void {
-  command.option('--tenant <name>', 'the name of the first tenant (default: default)');
-  command.option('--weak-passphrase', 'allow a passphrase of less than 12 characters');
-  addFlags(command, { ...FILE_FLAGS, ...OUTPUT_FLAGS });
+  addFlags(command, { ...INIT_FLAGS, ...FILE_FLAGS, ...KEY_OUT_FLAGS, ...OUTPUT_FLAGS });
   command.addHelpText(
     'after',
     '\nA key file that does not exist is made: 32 random bytes, mode 0600. Keep a copy of it.',
@@ -29,19 +54,20 @@ export function defineInit(command: Command, finish: Finish): void {
   command.action(async () => {
     const flags = typedFlags<InitFlags>(command);
     const printer = createPrinter(flags, process.env, LOCAL_VIEWS.init);
-    await printer.print(await init(flags, process.env));
+    const keyOut = flagValue(flags.keyOut, process.env, KEY_OUT_FLAGS.keyOut);
+    await printer.print(await withKeyFile(keyOut, () => init(flags, process.env)));
     finish(0);
   });
 }
 
 async function init(flags: GlobalFlags & InitFlags, env: Environment): Promise<string> {
   const file = chooseFile(flags, env);
-  const tenantName = checkTenantName('--tenant', flags.tenant ?? 'default');
+  const tenantName = checkTenantName('--tenant', flagValue(flags.tenant, env, INIT_FLAGS.tenant) ?? 'default');
   if (await lstat(file).catch(() => undefined)) throw new Fault('file_exists', `${file} exists`);
   const { credential, undo } = await newCredential(file, flags, env);
   try {
     const { createVault } = await import('../../vault.ts');
-    const weakPassphrase = flags.weakPassphrase === true;
+    const weakPassphrase = isSwitchedOn(flags.weakPassphrase, env, INIT_FLAGS.weakPassphrase);
     const { vault, tenant, application } = await createVault({ file, credential, tenantName, weakPassphrase });
     await vault.close();
     return stringifyJson({ file, tenant: tenant as Printable, application: application as Printable });
@@ -65,6 +91,8 @@ async function newCredential(file: string, flags: GlobalFlags, env: Environment)
 
 async function newPassphrase(keyFile: string): Promise<string> {
   const first = await promptSecret(`Passphrase (leave it empty for the key file ${keyFile})`);
-  if (first === '' || (await promptSecret('The same again')) === first) return first;
+  if (first === '') return first;
+  tell(describeStrength(first));
+  if ((await promptSecret('The same again')) === first) return first;
   throw new Fault('usage', 'the two passphrases differ');
 }

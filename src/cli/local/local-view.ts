@@ -9,6 +9,23 @@ const FOUNDED: Schema = {
   properties: { tenant: TENANT, application: APPLICATION },
 };
 
+const TEXT: Schema = { type: 'string' };
+const PROFILE: Schema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    name: TEXT,
+    default: { type: 'boolean' },
+    url: TEXT,
+    header_prefix: TEXT,
+    file: TEXT,
+    key_file: TEXT,
+    passphrase_file: TEXT,
+    api_key_file: TEXT,
+    keeps_api_key: { type: 'boolean' },
+  },
+};
+
 const FOUNDED_COLUMNS = ['tenant.id', 'tenant.name', 'application.id', 'application.name', 'application.key'] as const;
 
 /** How the results of the commands without an endpoint are shown. */
@@ -27,4 +44,29 @@ export const LOCAL_VIEWS = {
     rest: false,
   },
   tenantIssueKey: { schema: APPLICATION, list: false, columns: ['id', 'tenant_id', 'name', 'type', 'key'], rest: true },
+  version: {
+    schema: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        version: TEXT,
+        format: { type: 'integer' },
+        sqlite: TEXT,
+        libsodium: TEXT,
+        node: TEXT,
+        platform: TEXT,
+        arch: TEXT,
+      },
+    },
+    list: false,
+    columns: ['version', 'format', 'sqlite', 'libsodium', 'node', 'platform', 'arch'],
+    rest: false,
+  },
+  profileAdd: { schema: PROFILE, list: false, columns: ['name'], rest: true },
+  profileList: {
+    schema: { type: 'object', additionalProperties: false, properties: { data: { type: 'array', items: PROFILE } } },
+    list: true,
+    columns: Object.keys(PROFILE.properties ?? {}),
+    rest: false,
+  },
 } as const satisfies Record<string, ResultView>;

@@ -1,9 +1,23 @@
 import { renameSync, rmSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
+import { Fault } from '../../core/fault.ts';
 import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
+import { errorCode } from '../text-reader.ts';
+
+/** Where a daemon is and, of a `--dev` one, its keys: what `vault serve --ready-file` writes. */
+export interface Ready {
+  readonly url: string;
+  readonly pid: number;
+  readonly version: string;
+  /** Only when it is not the usual one. */
+  readonly header_prefix?: string;
+  readonly tenant_id?: string;
+  readonly management_key?: string;
+  readonly private_key?: string;
+}
 
 /** Puts a file of mode 0600 in place, whole, and removes it when the process exits. */
-export async function writeReadyFile(path: string, content: object): Promise<void> {
+export async function writeReadyFile(path: string, content: Ready): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     await rm(temporary, { force: true });
@@ -14,4 +28,40 @@ export async function writeReadyFile(path: string, content: object): Promise<voi
     throw cannotMake('--ready-file', path, error);
   }
   process.on('exit', () => rmSync(path, { force: true }));
+}
+
+/** What a ready file says; undefined while there is none. Throws the fault `usage`. */
+export async function readReadyFile(path: string): Promise<Ready | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw new Fault('usage', `--ready-file: ${path} cannot be read (${errorCode(error)})`, { cause: error });
+  }
+  const ready = parseReady(text);
+  if (ready !== undefined) return ready;
+  throw new Fault('usage', `--ready-file: ${path} was not written by \`vault serve --ready-file\``);
+}
+
+function parseReady(text: string): Ready | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null || !('url' in value && 'pid' in value && 'version' in value)) {
+    return undefined;
+  }
+  const { url, pid, version, ...others }: Readonly<Record<string, unknown>> = { ...value };
+  if (!isWord(url) || typeof pid !== 'number' || !isWord(version)) return undefined;
+  const known = ['header_prefix', 'tenant_id', 'management_key', 'private_key'] as const;
+  const keys = known.flatMap((name) => (isWord(others[name]) ? [[name, others[name]] as const] : []));
+  return { url, pid, version, ...Object.fromEntries(keys) };
+}
+
+/** Nothing in it can do more to a shell or a terminal than be a value. */
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && !/\p{Cc}/u.test(value);
 }

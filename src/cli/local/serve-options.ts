@@ -1,7 +1,10 @@
 import { DEFAULT_LIMITS, type Limits } from '../../contract/limits.ts';
 import { Fault } from '../../core/fault.ts';
 import { DAEMON_FLAGS, type Environment, flagValue, type GlobalFlags, isSwitchedOn } from '../global-flags.ts';
+import { includedActiveTokens } from '../included-active-tokens.ts';
 import { parseByteSize } from './byte-size.ts';
+
+export const DEFAULT_HEADER_PREFIX = 'SVC';
 
 /** The flags of `vault serve`, besides those that open the file. */
 export const SERVE_FLAGS = {
@@ -12,10 +15,28 @@ export const SERVE_FLAGS = {
   headerPrefix: DAEMON_FLAGS.headerPrefix,
   readyFile: { flag: '--ready-file <path>', env: 'VAULT_READY_FILE', help: 'written when requests are accepted' },
   log: { flag: '--log [bool]', env: 'VAULT_LOG', help: 'a line a request on stderr (default: true, with --dev false)' },
+  noLog: { flag: '--no-log', env: 'VAULT_LOG', help: 'no such lines' },
+  tlsCert: { flag: '--tls-cert <path>', env: 'VAULT_TLS_CERT', help: 'serve HTTPS: the certificate, PEM' },
+  tlsKey: { flag: '--tls-key <path>', env: 'VAULT_TLS_KEY', help: 'the key of the certificate, PEM' },
+  hostName: {
+    flag: '--host-name <name...>',
+    env: 'VAULT_HOST_NAME',
+    help: 'a name that requests may ask for, besides localhost and --host; in the variable separated by commas',
+  },
   insecureHttp: {
     flag: '--insecure-http',
     env: 'VAULT_INSECURE_HTTP',
     help: 'allow an address that other machines reach, in clear text',
+  },
+  includedActiveTokens: {
+    flag: '--included-active-tokens <number>',
+    env: 'VAULT_INCLUDED_ACTIVE_TOKENS',
+    help: 'included_monthly_active_tokens of the usage report (default: 1000)',
+  },
+  corsOrigin: {
+    flag: '--cors-origin <origin...>',
+    env: 'VAULT_CORS_ORIGIN',
+    help: 'web pages of this origin may call with public and expiring keys; repeatable, a variable lists them with commas',
   },
   maxBody: { flag: '--max-body <size>', env: 'VAULT_MAX_BODY', help: 'of a request (default: 1MiB)' },
   maxUrl: { flag: '--max-url <size>', env: 'VAULT_MAX_URL', help: 'of a request (default: 8KiB)' },
@@ -33,6 +54,11 @@ export interface ServeFlags {
   /** True when the flag stands without a value. */
   readonly log?: string | boolean;
   readonly insecureHttp?: boolean;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly hostName?: readonly string[];
+  readonly includedActiveTokens?: string;
+  readonly corsOrigin?: readonly string[];
   readonly maxBody?: string;
   readonly maxUrl?: string;
   readonly maxHeaders?: string;
@@ -50,6 +76,12 @@ export interface ServeOptions {
   readonly readyFile: string | undefined;
   readonly log: boolean;
   readonly allowInsecureHost: boolean;
+  readonly hostNames: readonly string[];
+  /** Paths of PEM files. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  readonly includedActiveTokens: number | undefined;
+  /** Absent where none is given. */
+  readonly corsOrigins: readonly string[] | undefined;
   readonly limits: Limits;
 }
 
@@ -61,12 +93,26 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment):
     host: flagValue(flags.host, env, SERVE_FLAGS.host) ?? '127.0.0.1',
     port: parsePort(flagValue(flags.port, env, SERVE_FLAGS.port) ?? '8484'),
     socket: flagValue(flags.socket, env, SERVE_FLAGS.socket),
-    headerPrefix: flagValue(flags.headerPrefix, env, SERVE_FLAGS.headerPrefix) ?? 'SVC',
+    headerPrefix: flagValue(flags.headerPrefix, env, SERVE_FLAGS.headerPrefix) ?? DEFAULT_HEADER_PREFIX,
     readyFile: flagValue(flags.readyFile, env, SERVE_FLAGS.readyFile),
     log: parseLog(flags.log === undefined ? env[SERVE_FLAGS.log.env] : String(flags.log)) ?? !dev,
     allowInsecureHost: isSwitchedOn(flags.insecureHttp, env, SERVE_FLAGS.insecureHttp),
+    hostNames: flags.hostName ?? (env[SERVE_FLAGS.hostName.env] ?? '').split(',').filter((name) => name !== ''),
+    tls: tlsOf(flags, env),
+    includedActiveTokens: includedActiveTokens(flags.includedActiveTokens, env),
+    corsOrigins: flags.corsOrigin ?? env[SERVE_FLAGS.corsOrigin.env]?.split(/[\s,]+/).filter((text) => text !== ''),
     limits: limitsOf(flags, env),
   };
+}
+
+function tlsOf(flags: ServeFlags, env: Environment): ServeOptions['tls'] {
+  const cert = flagValue(flags.tlsCert, env, SERVE_FLAGS.tlsCert);
+  const key = flagValue(flags.tlsKey, env, SERVE_FLAGS.tlsKey);
+  if (cert !== undefined && key !== undefined) return { cert, key };
+  if (cert === undefined && key === undefined) return undefined;
+  throw new Fault('usage', `${cert === undefined ? '--tls-key needs --tls-cert' : '--tls-cert needs --tls-key'}`, {
+    hint: 'HTTPS takes both (VAULT_TLS_CERT, VAULT_TLS_KEY)',
+  });
 }
 
 function limitsOf(flags: ServeFlags, env: Environment): Limits {

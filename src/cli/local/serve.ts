@@ -1,37 +1,64 @@
 import type { Command } from 'commander';
+import { Fault } from '../../core/fault.ts';
 import type { Vault } from '../../vault.ts';
 import { readCredential } from '../credential.ts';
 import { chooseFile } from '../door.ts';
 import type { ExitCode, Finish } from '../exit-codes.ts';
-import { addFlags, FILE_FLAGS, flagValue, type GlobalFlags, OUTPUT_FLAGS, typedFlags } from '../global-flags.ts';
+import {
+  ANCHOR_FLAGS,
+  addFlags,
+  type Environment,
+  FILE_FLAGS,
+  flagValue,
+  type GlobalFlags,
+  OUTPUT_FLAGS,
+  PROFILE_FLAGS,
+  typedFlags,
+} from '../global-flags.ts';
 import { chooseFormat } from '../output/format.ts';
 import { writeOut } from '../output/write-out.ts';
+import { withProfile } from '../profiles/with-profile.ts';
 import { tell } from '../report-failure.ts';
+import { readSecretFile } from '../secret-file.ts';
 import { VERSION } from '../version.ts';
 import type { DevKeys } from './dev-vault.ts';
 import { writeReadyFile } from './ready-file.ts';
-import { SERVE_FLAGS, type ServeFlags, type ServeOptions, serveOptions } from './serve-options.ts';
+import {
+  DEFAULT_HEADER_PREFIX,
+  SERVE_FLAGS,
+  type ServeFlags,
+  type ServeOptions,
+  serveOptions,
+} from './serve-options.ts';
 import { createStopper } from './stopper.ts';
 import { startSweeper } from './sweeper.ts';
 
 /** `vault serve`: the whole API on the file, until a signal. */
 export function defineServe(command: Command, finish: Finish): void {
-  addFlags(command, { ...SERVE_FLAGS, ...FILE_FLAGS, output: OUTPUT_FLAGS.output });
+  addFlags(command, { ...SERVE_FLAGS, ...FILE_FLAGS, ...ANCHOR_FLAGS, ...PROFILE_FLAGS, output: OUTPUT_FLAGS.output });
   command.action(async () => {
     const flags = typedFlags<ServeFlags>(command);
-    finish(await serve(flags, serveOptions(flags, process.env)));
+    const options = serveOptions(flags, process.env);
+    // A --dev vault is one of its own.
+    finish(await serve(flags, options, options.dev ? process.env : await withProfile(flags, process.env)));
   });
 }
 
-async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions): Promise<ExitCode> {
-  const asJson = chooseFormat(flagValue(flags.output, process.env, OUTPUT_FLAGS.output), true) === 'json';
+async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env: Environment): Promise<ExitCode> {
+  const asJson = chooseFormat(flagValue(flags.output, env, OUTPUT_FLAGS.output), true) === 'json';
   const stopper = createStopper();
-  const { vault, keys } = await openServed(flags, options);
+  const { vault, keys } = await openServed(flags, options, env);
   try {
     const daemon = await listen(vault, options);
+    const ready = { url: daemon.url, pid: process.pid, version: VERSION, ...prefixOf(options), ...keys };
+    try {
+      if (options.readyFile !== undefined) await writeReadyFile(options.readyFile, ready);
+    } catch (error) {
+      // What listens would keep the process alive.
+      await daemon.stop();
+      throw error;
+    }
     const sweeper = startSweeper(() => vault.sweep(), tell);
-    const ready = { url: daemon.url, pid: process.pid, version: VERSION, ...keys };
-    if (options.readyFile !== undefined) await writeReadyFile(options.readyFile, ready);
     tell(`listening on ${daemon.url}`);
     if (keys !== undefined) {
       const { devBanner } = await import('./dev-banner.ts');
@@ -46,19 +73,26 @@ async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions): Pr
   }
 }
 
+/** Whoever reads the ready file must know it, where it is not the usual one. */
+function prefixOf({ headerPrefix }: ServeOptions): { readonly header_prefix?: string } {
+  return headerPrefix === DEFAULT_HEADER_PREFIX ? {} : { header_prefix: headerPrefix };
+}
+
 async function openServed(
   flags: GlobalFlags,
   options: ServeOptions,
+  env: Environment,
 ): Promise<{ readonly vault: Vault; readonly keys?: DevKeys }> {
-  const { limits } = options;
+  const { limits, includedActiveTokens } = options;
   if (options.dev) {
     const { keptDevVault, temporaryDevVault } = await import('./dev-vault.ts');
-    return flags.file === undefined ? temporaryDevVault(limits) : keptDevVault(flags.file, limits);
+    return flags.file === undefined ? temporaryDevVault(options) : keptDevVault(flags.file, options);
   }
-  const file = chooseFile(flags, process.env);
-  const credential = await readCredential(file, flags, process.env);
+  const file = chooseFile(flags, env);
+  const credential = await readCredential(file, flags, env);
+  const anchor = flagValue(flags.anchor, env, ANCHOR_FLAGS.anchor);
   const { openVault } = await import('../../vault.ts');
-  return { vault: await openVault({ file, credential, limits }) };
+  return { vault: await openVault({ file, credential, anchor, limits, includedActiveTokens }) };
 }
 
 async function listen(vault: Vault, options: ServeOptions) {
@@ -66,7 +100,8 @@ async function listen(vault: Vault, options: ServeOptions) {
     import('../../http/daemon.ts'),
     import('../../client/direct.ts'),
   ]);
-  const { host, port, socket, headerPrefix, limits, log, allowInsecureHost } = options;
+  const { host, port, socket, headerPrefix, limits, log, allowInsecureHost, hostNames, corsOrigins } = options;
+  const tls = options.tls === undefined ? undefined : await readTls(options.tls);
   const ready = () => vault.ready();
   return startDaemon(directClient(vault), {
     host,
@@ -77,6 +112,22 @@ async function listen(vault: Vault, options: ServeOptions) {
     log,
     version: VERSION,
     allowInsecureHost,
+    hostNames,
+    corsOrigins,
+    tls,
     ...(socket !== undefined && { socket }),
   });
+}
+
+/** Both texts, proven to fit each other before a port is taken. */
+async function readTls(paths: { readonly cert: string; readonly key: string }) {
+  const cert = (await readSecretFile('--tls-cert', paths.cert)).toString('utf8');
+  const key = (await readSecretFile('--tls-key', paths.key)).toString('utf8');
+  const { createSecureContext } = await import('node:tls');
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    throw new Fault('usage', '--tls-cert and --tls-key are not a certificate and its key in PEM', { cause });
+  }
+  return { cert, key };
 }

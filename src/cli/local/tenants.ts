@@ -6,17 +6,27 @@ import type { Vault } from '../../vault.ts';
 import { readCredential } from '../credential.ts';
 import { chooseFile } from '../door.ts';
 import type { Finish } from '../exit-codes.ts';
-import { addFlags, FILE_FLAGS, OUTPUT_FLAGS, typedFlags } from '../global-flags.ts';
+import {
+  addFlags,
+  FILE_FLAGS,
+  flagValue,
+  KEY_OUT_FLAGS,
+  OUTPUT_FLAGS,
+  PROFILE_FLAGS,
+  typedFlags,
+} from '../global-flags.ts';
+import { withKeyFile } from '../key-out.ts';
 import { createPrinter } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
+import { withProfile } from '../profiles/with-profile.ts';
 import { LOCAL_VIEWS } from './local-view.ts';
 import { checkTenantName } from './tenant-name.ts';
 
 /** `vault tenant create`: whoever holds the file's key needs no API key. */
 export function defineTenantCreate(command: Command, finish: Finish): void {
-  command.requiredOption('--name <name>', 'what people call the tenant');
+  addFlags(command, { name: TENANT_FLAGS.name });
   defineOnFile(command, finish, LOCAL_VIEWS.tenantCreate, ({ name }) => {
-    const checked = checkTenantName('--name', name ?? '');
+    const checked = checkTenantName('--name', required(name, TENANT_FLAGS.name));
     return async (vault) => stringifyJson({ ...(await vault.createTenant(checked)) });
   });
 }
@@ -30,14 +40,34 @@ export function defineTenantList(command: Command, finish: Finish): void {
 
 /** `vault tenant issue-key`: a new management application, whose key is in the result. */
 export function defineTenantIssueKey(command: Command, finish: Finish): void {
-  command.requiredOption('--tenant <id>', 'the id of the tenant; `vault tenant list` shows them');
-  defineOnFile(command, finish, LOCAL_VIEWS.tenantIssueKey, ({ tenant = '' }) => {
+  addFlags(command, { tenant: TENANT_FLAGS.tenant });
+  defineOnFile(command, finish, LOCAL_VIEWS.tenantIssueKey, ({ tenant: typed }) => {
+    const tenant = required(typed, TENANT_FLAGS.tenant);
     if (!new RegExp(UUID).test(tenant)) throw new Fault('usage', '--tenant is the id of a tenant, a UUID');
     return async (vault) => stringifyJson((await vault.issueKey(tenant)) as Printable);
   });
 }
 
+const TENANT_FLAGS = {
+  name: { flag: '--name <name>', env: 'VAULT_TENANT_NAME', help: 'what people call the tenant' },
+  tenant: {
+    flag: '--tenant <id>',
+    env: 'VAULT_TENANT_ID',
+    help: 'the id of the tenant; `vault tenant list` shows them',
+  },
+} as const;
+
+function required(
+  typed: string | undefined,
+  row: { readonly flag: string; readonly env: string; readonly help: string },
+): string {
+  const value = flagValue(typed, process.env, row);
+  if (value !== undefined) return value;
+  throw new Fault('usage', `${row.flag.split(' ')[0]} (${row.env}) must be given`);
+}
+
 interface TenantFlags {
+  readonly keyOut?: string;
   readonly name?: string;
   readonly tenant?: string;
 }
@@ -49,17 +79,20 @@ function defineOnFile(
   view: ResultView,
   prepare: (flags: TenantFlags) => (vault: Vault) => Promise<string>,
 ): void {
-  addFlags(command, { ...FILE_FLAGS, ...OUTPUT_FLAGS });
+  const hasKey = view !== LOCAL_VIEWS.tenantList;
+  addFlags(command, { ...FILE_FLAGS, ...PROFILE_FLAGS, ...(hasKey && KEY_OUT_FLAGS), ...OUTPUT_FLAGS });
   command.action(async () => {
     const flags = typedFlags<TenantFlags>(command);
-    const printer = createPrinter(flags, process.env, view);
+    const env = await withProfile(flags, process.env);
+    const printer = createPrinter(flags, env, view);
     const work = prepare(flags);
-    const file = chooseFile(flags, process.env);
-    const credential = await readCredential(file, flags, process.env);
+    const file = chooseFile(flags, env);
+    const credential = await readCredential(file, flags, env);
+    const keyOut = hasKey ? flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut) : undefined;
     const { openVault } = await import('../../vault.ts');
     const vault = await openVault({ file, credential });
     try {
-      await printer.print(await work(vault));
+      await printer.print(await withKeyFile(keyOut, () => work(vault)));
     } finally {
       await vault.close();
     }

@@ -2,7 +2,7 @@
  * C0, DEL, C1, the line separators, and the marks that reorder text: what could drive a terminal, forge a line, or make a
  * line read as another. Tabs and line ends count too.
  */
-const CONTROL = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+const CONTROL = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /** One line of text that is safe on a terminal: tabs and line ends become spaces, all other control characters go. */
 export function stripControlCharacters(text: string): string {

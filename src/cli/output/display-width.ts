@@ -1,12 +1,50 @@
+const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
+const PIECE = 256;
+
+/** East Asian Wide and Fullwidth (UAX #11), and what is shown as an emoji without being asked to. */
 const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u;
-const COMBINING = /\p{M}/u;
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+const NO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}]/u;
+/** Joined, with a skin colour, a flag, or asked to be an emoji: one picture, two columns. */
+const PICTURE = /\p{Extended_Pictographic}(?:\ufe0f|\u200d|\p{Emoji_Modifier})|^\p{Regional_Indicator}{2}|\u20e3/u;
+const PLAIN = /^[\x20-\x7e]*$/;
 
 /** How many columns of a terminal a text takes. */
 export function displayWidth(text: string): number {
+  if (PLAIN.test(text)) return text.length;
   let width = 0;
-  for (const character of text) width += COMBINING.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  for (const cluster of clustersOf(text)) width += clusterWidth(cluster);
   return width;
+}
+
+/** As much of the text as fits into `width` columns, with an ellipsis when that is not all. No character is cut apart. */
+export function cutToWidth(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  return width < 1 ? '' : `${headOf(text, width - 1)}…`;
+}
+
+/**
+ * The text in lines of at most `width` columns, broken at spaces where there are any. A character that is wider than a line
+ * has a line of its own. Takes time in proportion to the text: a value may be a mebibyte.
+ */
+export function wrapToWidth(text: string, width: number): readonly string[] {
+  if (PLAIN.test(text) && text.length <= width) return [text];
+  const lines: string[] = [];
+  let line = '';
+  let taken = 0;
+  for (const segment of clustersOf(text)) {
+    const own = clusterWidth(segment);
+    if (taken + own > width && line !== '') {
+      const space = segment === ' ' ? line.length : line.lastIndexOf(' ');
+      lines.push(space > 0 ? line.slice(0, space) : line);
+      line = space > 0 ? line.slice(space + 1) : '';
+      taken = displayWidth(line);
+      if (segment === ' ') continue;
+    }
+    line += segment;
+    taken += own;
+  }
+  return [...lines, line];
 }
 
 /** Column widths that fit into `available`: the widest give first, and none gets narrower than `least`. */
@@ -26,4 +64,36 @@ export function fitWidths(natural: readonly number[], available: number, least: 
     }
   }
   return widths;
+}
+
+/** The characters as they are seen. In pieces: each step of a segmenter takes time in proportion to its whole text. */
+function* clustersOf(text: string): Generator<string> {
+  let at = 0;
+  while (at < text.length) {
+    const clusters = Array.from(GRAPHEMES.segment(text.slice(at, at + PIECE)), ({ segment }) => segment);
+    // The last one may go on in the next piece.
+    if (at + PIECE < text.length && clusters.length > 1) clusters.pop();
+    for (const cluster of clusters) {
+      yield cluster;
+      at += cluster.length;
+    }
+  }
+}
+
+function clusterWidth(cluster: string): number {
+  if (PICTURE.test(cluster)) return 2;
+  let width = 0;
+  for (const character of cluster) width += NO_WIDTH.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  return width;
+}
+
+function headOf(text: string, width: number): string {
+  let head = '';
+  let taken = 0;
+  for (const segment of clustersOf(text)) {
+    taken += clusterWidth(segment);
+    if (taken > width) break;
+    head += segment;
+  }
+  return head;
 }

@@ -3,8 +3,10 @@ import { tell } from '../report-failure.ts';
 import { wantsColour } from './colour.ts';
 import { escapeInJson, stripFromLines } from './control-characters.ts';
 import { chooseFormat } from './format.ts';
+import type { ItemPrinter } from './print-items.ts';
 import { chooseShowing, renderResult, type Showing } from './render-result.ts';
-import type { ResultView } from './result-view.ts';
+import type { RenderOptions, ResultView } from './result-view.ts';
+import { isTerminal } from './standard-output.ts';
 import { writeOut } from './write-out.ts';
 
 /** How results are printed in this run. Made, and with it checked, before anything is done. */
@@ -14,22 +16,35 @@ export interface Printer {
 
 /** Throws the fault `usage` when the flags ask for what no result can give. */
 export function createPrinter(flags: GlobalFlags, env: Environment, view: ResultView): Printer {
-  const isTerminal = process.stdout.isTTY === true;
-  const format = chooseFormat(flagValue(flags.output, env, OUTPUT_FLAGS.output), isTerminal);
-  const field = flagValue(flags.field, env, OUTPUT_FLAGS.field);
-  const showing = chooseShowing(format, field, isSwitchedOn(flags.quiet, env, OUTPUT_FLAGS.quiet), view);
+  const { showing, options, write } = prepare(flags, env, view);
   return {
     async print(bodyText) {
-      const options = {
-        colour: wantsColour(isTerminal, flags.color, env),
-        // A terminal that does not know its size says 0.
-        width: isTerminal ? process.stdout.columns || 80 : undefined,
-      };
       const { text, note } = await renderResult(bodyText, view, showing, options);
-      await writeOut(isTerminal ? forTerminal(text, showing) : text);
+      await write(text);
       if (note !== undefined) tell(note);
     },
   };
+}
+
+/** The same for the items of a list as they come. A field is a path of an item. */
+export async function createListPrinter(flags: GlobalFlags, env: Environment, view: ResultView): Promise<ItemPrinter> {
+  const items: ResultView = { ...view, list: false, schema: view.schema?.properties?.['data']?.items };
+  const { showing, options, write } = prepare(flags, env, items);
+  const { createItemPrinter } = await import('./print-items.ts');
+  return createItemPrinter(view, showing, options, write, tell);
+}
+
+function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
+  const toTerminal = isTerminal();
+  const format = chooseFormat(flagValue(flags.output, env, OUTPUT_FLAGS.output), toTerminal);
+  const field = flagValue(flags.field, env, OUTPUT_FLAGS.field);
+  const showing = chooseShowing(format, field, isSwitchedOn(flags.quiet, env, OUTPUT_FLAGS.quiet), view);
+  const options: RenderOptions = {
+    colour: wantsColour(toTerminal, flags.color, env),
+    // A terminal that does not know its size says 0.
+    width: toTerminal ? process.stdout.columns || 80 : undefined,
+  };
+  return { showing, options, write: (text: string) => writeOut(toTerminal ? forTerminal(text, showing) : text) };
 }
 
 /** A table has been made safe cell by cell, and holds colours. */

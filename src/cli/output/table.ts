@@ -1,59 +1,127 @@
 import type { Json } from '../../contract/json.ts';
+import type { Schema } from '../../contract/schema.ts';
+import { isJsonObject } from '../../core/json/kind.ts';
 import { memberNames } from '../../core/json/member-names.ts';
 import { stripControlCharacters } from './control-characters.ts';
-import { displayWidth, fitWidths } from './display-width.ts';
-import {
-  asObject,
-  cellText,
-  cellValue,
-  itemsOf,
-  type Rendered,
-  type RenderOptions,
-  type ResultView,
-} from './result-view.ts';
-import { selectField } from './select-field.ts';
+import { cutToWidth, displayWidth, fitWidths, wrapToWidth } from './display-width.ts';
+import { briefText, detailRows, memberSchema } from './readable-text.ts';
+import { cellText, cellValue, itemsOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
+import { parsePath, selectField } from './select-field.ts';
 
 const GAP = '  ';
-const LEAST_WIDTH = 8;
+/** A column is not made narrower than this; one that does not fit then is left out. */
+const LEAST_WIDTH = 10;
 
-/** No lines: what is on a terminal is copied, cut and searched. */
-const CHARACTERS = {
-  top: '',
-  'top-mid': '',
-  'top-left': '',
-  'top-right': '',
-  bottom: '',
-  'bottom-mid': '',
-  'bottom-left': '',
-  'bottom-right': '',
-  left: '',
-  'left-mid': '',
-  mid: '',
-  'mid-mid': '',
-  right: '',
-  'right-mid': '',
-  middle: GAP,
-} as const;
+type Line = readonly string[];
 
-/** A list becomes a table with one row an item and no empty columns, one thing a table of its members. */
+/**
+ * A list becomes a table with a line an item and no empty columns, one thing a line a value. No rules are drawn: what is on
+ * a terminal is copied, cut and searched. Times are local.
+ */
 export async function renderTable(body: Json, view: ResultView, options: RenderOptions): Promise<Rendered> {
-  if (!view.list) return { text: await layOut(undefined, membersOf(body, view), options) };
-  const items = itemsOf(body, view);
-  const used = view.columns.filter((column) => items.some((item) => cellValue(item, column) !== undefined));
-  const columns = items.length === 0 ? view.columns : used;
-  const rows = items.map((item) => columns.map((column) => cellText(cellValue(item, column))));
-  const note = pageNote(body);
-  return { text: await layOut(columns, rows, options), ...(note !== undefined && { note }) };
+  if (!view.list) return { text: await layOutDetails(detailsOf(body, view), options) };
+  return renderRows(itemsOf(body, view), view, options, pageNote(body));
 }
 
-/** Name and value, the columns first; what the result lacks has no row. */
-function membersOf(body: Json, view: ResultView): readonly (readonly string[])[] {
-  const object = asObject(body);
+/** The table of items that were collected from several pages. */
+export async function renderAllItems(
+  items: readonly Json[],
+  view: ResultView,
+  options: RenderOptions,
+): Promise<Rendered> {
+  return renderRows(items, view, options, items.length === 0 ? 'no items' : countNote(items.length));
+}
+
+async function renderRows(
+  items: readonly Json[],
+  view: ResultView,
+  options: RenderOptions,
+  note: string | undefined,
+): Promise<Rendered> {
+  const used = view.columns.filter((column) => items.some((item) => cellValue(item, column) !== undefined));
+  const columns = items.length === 0 ? view.columns : used;
+  const schemas = columns.map((column) => columnSchema(view, column));
+  const rows = items.map((item) =>
+    columns.map((column, at) => steady(stripControlCharacters(briefText(cellValue(item, column), schemas[at])))),
+  );
+  const lines = [columns.map((column) => column.toUpperCase()), ...rows];
+  const natural = columns.map((_, at) => Math.max(...lines.map((line) => displayWidth(line[at] ?? ''))));
+  const rigid = schemas.map((schema) => schema?.format === 'date-time');
+  const widths = chooseWidths(natural, rigid, options.width);
+  const hidden = columns.slice(widths.length);
+  const bold = await painter(options);
+  const text = lines.map((line, at) => {
+    const printed = widths.map((width, place) => padded(cutToWidth(line[place] ?? '', width), width));
+    const joined = printed.join(GAP).trimEnd();
+    return at === 0 ? bold(joined) : joined;
+  });
+  const notes = [
+    ...(note === undefined ? [] : [note]),
+    ...(hidden.length === 0 ? [] : [`no room for ${hidden.join(', ')}`]),
+  ];
+  return { text: text.map((line) => `${line}\n`).join(''), ...(notes.length > 0 && { note: notes.join('; ') }) };
+}
+
+/**
+ * The widths of the columns that there is room for. The first, an id or a name, stays whole where it leaves two fifths of
+ * the line to the others; times are shown whole or not at all; columns are left out from the right.
+ */
+function chooseWidths(
+  natural: readonly number[],
+  rigid: readonly boolean[],
+  width: number | undefined,
+): readonly number[] {
+  if (width === undefined) return natural;
+  for (let count = natural.length; count > 1; count -= 1) {
+    const available = width - GAP.length * (count - 1);
+    const isWhole = (at: number) => (rigid[at] ?? false) || (at === 0 && (natural[0] ?? 0) <= available * 0.6);
+    const whole = natural.map((one, at) => (at < count && isWhole(at) ? one : 0)).reduce((sum, one) => sum + one, 0);
+    const others = natural.slice(0, count).filter((_, at) => !isWhole(at));
+    const fitted = [...fitWidths(others, available - whole, LEAST_WIDTH)];
+    if (whole + fitted.reduce((sum, one) => sum + one, 0) > available) continue;
+    return natural.slice(0, count).map((one, at) => (isWhole(at) ? one : (fitted.shift() ?? 0)));
+  }
+  return natural.slice(0, 1).map((one) => Math.min(one, width));
+}
+
+/** Path and text, the columns first; what the result lacks has no line. */
+function detailsOf(body: Json, view: ResultView): readonly Line[] {
   const others =
-    object === undefined || !view.rest ? [] : memberNames(object).filter((name) => !view.columns.includes(name));
-  const shown = view.columns.map((column) => [column, cellValue(body, column)] as const);
-  const rest = others.map((name) => [name, object?.[name]] as const);
-  return [...shown, ...rest].flatMap(([name, value]) => (value === undefined ? [] : [[name, cellText(value)]]));
+    isJsonObject(body) && view.rest ? memberNames(body).filter((name) => !view.columns.includes(name)) : [];
+  return [...view.columns, ...others].flatMap((column) => {
+    const value = view.columns.includes(column) ? cellValue(body, column) : selectField(body, [column]);
+    if (value === undefined) return [];
+    return detailRows(column, value, columnSchema(view, column)).map((row) => row.map(stripControlCharacters));
+  });
+}
+
+async function layOutDetails(rows: readonly Line[], options: RenderOptions): Promise<string> {
+  const widest = Math.max(0, ...rows.map(([name = '']) => displayWidth(name)));
+  const nameWidth = options.width === undefined ? widest : Math.min(widest, Math.floor(options.width / 2));
+  const valueWidth = options.width === undefined ? Number.POSITIVE_INFINITY : options.width - nameWidth - GAP.length;
+  const bold = await painter(options);
+  return rows
+    .flatMap(([name = '', value = '']) =>
+      wrapToWidth(value, valueWidth).map((line, at) => {
+        const shown = padded(cutToWidth(at === 0 ? name : '', nameWidth), nameWidth);
+        return `${line === '' ? shown.trimEnd() : bold(shown) + GAP + line}\n`;
+      }),
+    )
+    .join('');
+}
+
+function columnSchema(view: ResultView, column: string): Schema | undefined {
+  const schema = view.list ? view.schema?.properties?.['data']?.items : view.schema;
+  return parsePath(column).reduce<Schema | undefined>((at, step) => memberSchema(at, String(step)), schema);
+}
+
+/** Without skin colours and emoji marks: terminals do not agree on how wide they are, and columns would not stand in line. */
+function steady(text: string): string {
+  return text.replace(/(?<=\p{Extended_Pictographic})\p{Emoji_Modifier}|\ufe0f/gu, '');
+}
+
+function padded(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - displayWidth(text)));
 }
 
 function pageNote(body: Json): string | undefined {
@@ -61,43 +129,14 @@ function pageNote(body: Json): string | undefined {
   if (total === undefined) return undefined;
   const page = cellText(selectField(body, ['pagination', 'page_number']));
   const pages = cellText(selectField(body, ['pagination', 'total_pages']));
-  return total === 0 ? 'no items' : `page ${page} of ${pages}, ${cellText(total)} ${total === 1 ? 'item' : 'items'}`;
+  return total === 0 ? 'no items' : `page ${page} of ${pages}, ${countNote(Number(cellText(total)))}`;
 }
 
-async function layOut(
-  head: readonly string[] | undefined,
-  rows: readonly (readonly string[])[],
-  options: RenderOptions,
-): Promise<string> {
-  const { default: Table } = await import('cli-table3');
-  const names = await namePainter(options);
-  const safe = rows.map((row) => row.map(stripControlCharacters));
-  const lines = head === undefined ? safe : [head.map((name) => name.toUpperCase()), ...safe];
-  const columns = Math.max(0, ...lines.map((line) => line.length));
-  const natural = Array.from({ length: columns }, (_, at) =>
-    Math.max(1, ...lines.map((line) => displayWidth(line[at] ?? ''))),
-  );
-  const available = (options.width ?? Number.POSITIVE_INFINITY) - GAP.length * Math.max(0, columns - 1);
-  const table = new Table({
-    chars: CHARACTERS,
-    colWidths: [...columnWidths(natural, available)],
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-  });
-  for (const [place, line] of lines.entries()) {
-    table.push(line.map((cell, at) => ((head === undefined ? at === 0 : place === 0) ? names(cell) : cell)));
-  }
-  // cli-table3 fills the last column with spaces.
-  return `${table.toString().replace(/ +$/gm, '')}\n`;
+function countNote(count: number): string {
+  return `${count} ${count === 1 ? 'item' : 'items'}`;
 }
 
-/** The first column, an id or a name, stays whole where it leaves two fifths of the line to the others. */
-function columnWidths(natural: readonly number[], available: number): readonly number[] {
-  const [first = 0, ...others] = natural;
-  if (first > available * 0.6) return fitWidths(natural, available, LEAST_WIDTH);
-  return [first, ...fitWidths(others, available - first, LEAST_WIDTH)];
-}
-
-async function namePainter(options: RenderOptions): Promise<(text: string) => string> {
+async function painter(options: RenderOptions): Promise<(text: string) => string> {
   if (!options.colour) return (text) => text;
   const { Chalk } = await import('chalk');
   return new Chalk({ level: 1 }).bold;

@@ -1,6 +1,7 @@
 import type { AccessRule, Condition } from '../../contract/access-rule.ts';
 import type { Permission } from '../../contract/permissions.ts';
 import type { TenantKeyring, TokenCondition } from '../ports.ts';
+import { indexed } from '../tokens/indexes.ts';
 import type { Grants } from './grants.ts';
 
 type AllOf = readonly TokenCondition[];
@@ -47,7 +48,7 @@ function ruleConditions(rule: AccessRule, keyring: TenantKeyring): AllOf {
 
 function tokenCondition({ attribute, operator, value }: Condition, keyring: TenantKeyring): AllOf {
   if (attribute === 'id') return [operator === 'equals' ? { id_in: [value] } : { id_prefix: value }];
-  if (operator === 'equals') return [{ index_in: [keyring.blindIndex('container', value)] }];
+  if (operator === 'equals') return [indexed(keyring, 'container', value)];
   return belowContainer(value.slice(0, value.lastIndexOf('/') + 1), keyring);
 }
 
@@ -57,5 +58,5 @@ function comparesPartOfSegment({ attribute, operator, value }: Condition): boole
 
 /** Every token has a container, and every container starts with `/`; of what does not, nothing is found by its rules. */
 function belowContainer(path: string, keyring: TenantKeyring): AllOf {
-  return path === '/' || path === '' ? [] : [{ index_in: [keyring.blindIndex('container_prefix', path)] }];
+  return path === '/' || path === '' ? [] : [indexed(keyring, 'container_prefix', path)];
 }

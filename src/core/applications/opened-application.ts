@@ -22,11 +22,13 @@ export interface OpenedApplication {
 
 type ClearColumns = Omit<ApplicationRecord, 'details'>;
 
+/** Under the newest data key. */
 export function sealApplication(
   keyring: TenantKeyring,
-  clear: ClearColumns,
+  unsealed: Omit<ClearColumns, 'key_id'>,
   details: ApplicationDetails,
 ): OpenedApplication {
+  const clear = { ...unsealed, key_id: keyring.keyIds.key_id };
   const sealed = keyring.seal(contextOf(clear.id, clear), stringifyJson({ ...details }));
   return { record: { ...clear, details: sealed }, details };
 }
@@ -60,9 +62,9 @@ export function showApplication({ record, details }: OpenedApplication, key?: st
 }
 
 function contextOf(id: string, record: ClearColumns): SealContext {
-  const { revision, type, parent_id, created_at, created_by, modified_at, modified_by, expires_at } = record;
+  const { revision, type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key_id } = record;
   // The hash is bound too: nobody without the key can put one application's key on another.
   const key = Buffer.from(record.key_hash).toString('base64url');
-  const clear = [type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key];
+  const clear = [type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key, key_id];
   return { table: 'application', id, column: 'details', revision, clear };
 }

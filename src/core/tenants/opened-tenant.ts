@@ -19,7 +19,13 @@ export interface OpenedTenant {
 
 type ClearColumns = Omit<TenantRecord, 'details'>;
 
-export function sealTenant(keyring: TenantKeyring, clear: ClearColumns, details: TenantDetails): OpenedTenant {
+/** Under the newest data key. */
+export function sealTenant(
+  keyring: TenantKeyring,
+  unsealed: Omit<ClearColumns, 'key_id'>,
+  details: TenantDetails,
+): OpenedTenant {
+  const clear = { ...unsealed, key_id: keyring.keyIds.key_id };
   const sealed = keyring.seal(contextOf(clear.id, clear), stringifyJson({ ...details }));
   return { record: { ...clear, details: sealed }, details, keyring };
 }
@@ -46,7 +52,7 @@ export function showTenant({ record, details }: OpenedTenant): Tenant {
 }
 
 function contextOf(id: string, record: ClearColumns): SealContext {
-  const { revision, owner_id, created_at, created_by, modified_at, modified_by } = record;
-  const clear = [owner_id, created_at, created_by, modified_at, modified_by];
+  const { revision, owner_id, created_at, created_by, modified_at, modified_by, key_id } = record;
+  const clear = [owner_id, created_at, created_by, modified_at, modified_by, key_id];
   return { table: 'tenant', id, column: 'details', revision, clear };
 }

@@ -33,7 +33,15 @@ export function createActivity(store: Store): Activity {
     if (pending.size > 0 && !timer) timer = setTimeout(() => void flush(), DELAY_MS).unref();
   }
 
-  async function flush(): Promise<void> {
+  let written = Promise.resolve();
+
+  /** Waits for what an earlier flush is still writing, too: whoever flushes counts on all of it. */
+  function flush(): Promise<void> {
+    written = written.then(write);
+    return written;
+  }
+
+  async function write(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
     const groups = [...pending.values()];

@@ -16,6 +16,8 @@ export interface Derived {
   /** The JSON text of the masked form; undefined when there is no mask or it renders to nothing. */
   readonly masked?: string | undefined;
   readonly fingerprint: string;
+  /** The blind indexes of the fingerprint under older index keys, while a rotation goes on. */
+  readonly former: readonly Uint8Array[];
   readonly search_values: readonly string[];
 }
 
@@ -50,9 +52,11 @@ export async function derive(
     if (value === '') throw invalid(path, 'must not render to nothing');
     search_values.push(value);
   }
+  const text = textOf(fingerprinted);
   return {
     masked: masked === undefined ? undefined : stringifyJson(masked),
-    fingerprint: keyring.fingerprint(type, textOf(fingerprinted)),
+    fingerprint: keyring.fingerprint(type, text),
+    former: keyring.formerIndexKeys.map((key) => key.blindIndex('fingerprint', key.fingerprint(type, text))),
     search_values,
   };
 }

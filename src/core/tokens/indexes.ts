@@ -1,11 +1,16 @@
-import type { TenantKeyring, TokenIndexes } from '../ports.ts';
+import type { IndexPurpose, TenantKeyring, TokenCondition, TokenIndexes } from '../ports.ts';
 import { containerPrefixes } from './containers.ts';
 import { foldCase } from './fold-case.ts';
 
-/** The blind index of one metadata member: the key exactly, the value without regard to case (decisions §5). */
-export function metadataIndex(keyring: TenantKeyring, key: string, value: string): Uint8Array {
+/** What of one metadata member is looked for: the key exactly, the value without regard to case (decisions §5). */
+export function metadataText(key: string, value: string): string {
   // The length keeps `a=b` + `c` apart from `a` + `b=c`.
-  return keyring.blindIndex('metadata', `${key.length}:${key}=${foldCase(value)}`);
+  return `${key.length}:${key}=${foldCase(value)}`;
+}
+
+/** The tokens that have a value: found under each index key that a token may still be found by. */
+export function indexed(keyring: TenantKeyring, purpose: IndexPurpose, value: string): TokenCondition {
+  return { index_in: [keyring, ...keyring.formerIndexKeys].map((key) => key.blindIndex(purpose, value)) };
 }
 
 /** Everything that a token can be found by. */
@@ -16,6 +21,7 @@ export function tokenIndexes(
     readonly containers: readonly string[];
     readonly metadata?: Readonly<Record<string, string>> | undefined;
     readonly search_values: readonly string[];
+    readonly former: readonly Uint8Array[];
   },
 ): TokenIndexes {
   return {
@@ -23,8 +29,11 @@ export function tokenIndexes(
     others: [
       ...containerPrefixes(token.containers).map((path) => keyring.blindIndex('container_prefix', path)),
       ...token.containers.map((path) => keyring.blindIndex('container', path)),
-      ...Object.entries(token.metadata ?? {}).map(([key, value]) => metadataIndex(keyring, key, value)),
+      ...Object.entries(token.metadata ?? {}).map(([key, value]) =>
+        keyring.blindIndex('metadata', metadataText(key, value)),
+      ),
       ...[...new Set(token.search_values)].map((value) => keyring.blindIndex('search', value)),
     ],
+    former: token.former,
   };
 }

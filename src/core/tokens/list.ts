@@ -15,7 +15,7 @@ import type {
 } from '../ports.ts';
 import type { World } from '../world.ts';
 import { foldCase } from './fold-case.ts';
-import { metadataIndex } from './indexes.ts';
+import { indexed, metadataText } from './indexes.ts';
 import { openDetails, type TokenDetails } from './opened-token.ts';
 import { shownData, showToken } from './show-token.ts';
 
@@ -76,7 +76,7 @@ function conditionsOf({ id, type, metadata }: ListTokensQuery, keyring: TenantKe
   if (id) conditions.push({ id_in: id });
   if (type) conditions.push({ type_in: type });
   for (const [key, value] of Object.entries(metadata ?? {})) {
-    conditions.push({ index_in: [metadataIndex(keyring, key, value)] });
+    conditions.push(indexed(keyring, 'metadata', metadataText(key, value)));
   }
   return conditions;
 }

@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { parseJson } from '../json/parse.ts';
 import { stringifyJson } from '../json/stringify.ts';
-import type { SealContext, TenantKeyring, TokenRecord } from '../ports.ts';
+import type { KeyIds, SealContext, TenantKeyring, TokenRecord } from '../ports.ts';
 
 /** What every read of a token shows. */
 export interface TokenDetails {
@@ -32,7 +32,13 @@ export interface TokenContents {
 type ClearColumns = Omit<TokenRecord, 'data' | 'masked' | 'details' | 'definition'>;
 type SealedColumn = 'data' | 'masked' | 'details' | 'definition';
 
-export function sealToken(keyring: TenantKeyring, clear: ClearColumns, contents: TokenContents): TokenRecord {
+/** Under the newest data key. The blind indexes that go with it must be under the newest index key, as the fingerprint is. */
+export function sealToken(
+  keyring: TenantKeyring,
+  unsealed: Omit<ClearColumns, keyof KeyIds>,
+  contents: TokenContents,
+): TokenRecord {
+  const clear = { ...unsealed, ...keyring.keyIds };
   const seal = (column: SealedColumn, text: string) => keyring.seal(contextOf(clear.id, clear, column), text);
   return {
     ...clear,
@@ -67,7 +73,7 @@ export function openText(
 }
 
 function contextOf(id: string, record: ClearColumns, column: SealedColumn): SealContext {
-  const { revision, type, created_at, created_by, modified_at, modified_by, expires_at } = record;
-  const clear = [type, created_at, created_by, modified_at, modified_by, expires_at];
+  const { revision, type, created_at, created_by, modified_at, modified_by, expires_at, key_id, index_key_id } = record;
+  const clear = [type, created_at, created_by, modified_at, modified_by, expires_at, key_id, index_key_id];
   return { table: 'token', id, column, revision, clear };
 }

@@ -30,14 +30,17 @@ const MOST_METADATA = 50;
 
 /** Update Token (§4.1): merge patch for `data`, `mask` and `metadata` (RFC 7396), replacement for the rest. */
 export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, world) => {
-  const { record, fingerprint } = await untilSwapped(() => attempt(id, body, caller, world));
-  const original = deduplicates(body, caller) ? await findOriginal(id, fingerprint, caller, world) : undefined;
+  // A time that can never be right is a 400 whether or not the token is there (decisions §1, order of checks).
+  if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, world.clock.now());
+  const { record, fingerprints } = await untilSwapped(() => attempt(id, body, caller, world));
+  const original = deduplicates(body, caller) ? await findOriginal(id, fingerprints, caller, world) : undefined;
   return showUpdated(caller, record, original);
 };
 
 interface Updated {
   readonly record: TokenRecord;
-  readonly fingerprint: Uint8Array;
+  /** Its blind index, under each index key that a token may still be found by. */
+  readonly fingerprints: readonly Uint8Array[];
 }
 
 async function attempt(id: string, body: UpdateToken, caller: Caller, world: World): Promise<Updated | undefined> {
@@ -81,7 +84,7 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
   );
   const indexes = tokenIndexes(keyring, { ...derived, containers, metadata });
   const replaced = await world.store.replaceToken(record, indexes, before.revision, now);
-  return replaced ? { record, fingerprint: indexes.fingerprint } : undefined;
+  return replaced ? { record, fingerprints: [indexes.fingerprint, ...derived.former] } : undefined;
 }
 
 /** `null` takes a replaced member back to what a new token would have (RFC 7396 §2, decisions §3). */
@@ -125,8 +128,12 @@ function deduplicates({ deduplicate_token }: UpdateToken, { tenant }: Caller): b
   return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
 }
 
-async function findOriginal(id: string, fingerprint: Uint8Array, { tenant }: Caller, world: World) {
-  return world.store.findDuplicate(tenant.record.id, fingerprint, id, world.clock.now());
+async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { tenant }: Caller, world: World) {
+  for (const fingerprint of fingerprints) {
+    const found = await world.store.findDuplicate(tenant.record.id, fingerprint, id, world.clock.now());
+    if (found) return found;
+  }
+  return undefined;
 }
 
 function showUpdated({ tenant, grants }: Caller, record: TokenRecord, original?: TokenRecord): Shown<Token> {

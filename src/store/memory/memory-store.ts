@@ -13,10 +13,12 @@ import type {
   TokenIndexes,
   TokenRecord,
   Tombstone,
+  VaultHeader,
   WrappedKey,
 } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { bytesKey, matchesToken } from './matches-token.ts';
+import { blindsOf, MemoryMaintenance } from './memory-maintenance.ts';
 import {
   type HeldToken,
   isLive,
@@ -25,29 +27,37 @@ import {
   newestFirst,
   oldestFirst,
   pageOf,
+  requireNewestKeys,
 } from './memory-tenant.ts';
 
 type TenantWithKeys = Pick<Authority, 'tenant' | 'keys'>;
 
 /** A store that ends with the process: for tests of the core, and the plainest reading of what the port promises. */
-export function createMemoryStore(): Store {
-  return new MemoryStore();
+export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
+  return new MemoryStore(header);
 }
 
-class MemoryStore implements Store {
-  readonly #tenants = new Map<string, MemoryTenant>();
-  #authorityChanges = 0;
-  #closed = false;
+const NO_HEADER: VaultHeader = {
+  vault_id: 'memory',
+  format: 1,
+  created_at: 0,
+  generation: 1,
+  slots: [],
+  mac: new Uint8Array(0),
+};
+
+class MemoryStore extends MemoryMaintenance implements Store {
+  #sweptAt = 0;
 
   async authorityVersion(): Promise<string> {
-    this.#assertOpen();
-    return String(this.#authorityChanges);
+    this.assertOpen();
+    return String(this.authorityChanges);
   }
 
   async findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined> {
-    this.#assertOpen();
+    this.assertOpen();
     const wanted = bytesKey(keyHash);
-    for (const { record, keys, applications } of this.#tenants.values()) {
+    for (const { record, keys, applications } of this.tenants.values()) {
       for (const application of applications.values()) {
         if (bytesKey(application.key_hash) === wanted && isLive(application, now)) {
           return { application, tenant: record, keys };
@@ -58,48 +68,51 @@ class MemoryStore implements Store {
   }
 
   async ping(): Promise<void> {
-    this.#assertOpen();
+    this.assertOpen();
   }
 
   async insertTenant(tenant: TenantRecord, keys: readonly WrappedKey[], application: ApplicationRecord): Promise<void> {
-    this.#assertOpen();
-    if (this.#tenants.has(tenant.id)) throw new Error('the id of the tenant is taken');
+    this.writing();
+    if (this.tenants.has(tenant.id)) throw new Error('the id of the tenant is taken');
+    if (keys.some((key) => key.generation !== this.vaultHeader.generation)) throw new Problem('write_conflict');
     const held = memoryTenant(tenant, keys);
+    requireNewestKeys(held, tenant);
     this.#addApplication(held, application);
-    this.#tenants.set(tenant.id, held);
+    this.tenants.set(tenant.id, held);
   }
 
   async findTenant(id: string): Promise<TenantWithKeys | undefined> {
-    this.#assertOpen();
-    const held = this.#tenants.get(id);
+    this.assertOpen();
+    const held = this.tenants.get(id);
     return held && { tenant: held.record, keys: held.keys };
   }
 
   async listTenants(): Promise<readonly TenantWithKeys[]> {
-    this.#assertOpen();
-    const all = [...this.#tenants.values()].sort((a, b) => oldestFirst(a.record, b.record));
+    this.assertOpen();
+    const all = [...this.tenants.values()].sort((a, b) => oldestFirst(a.record, b.record));
     return all.map(({ record, keys }) => ({ tenant: record, keys }));
   }
 
   async replaceTenant(tenant: TenantRecord, expectedRevision: number): Promise<boolean> {
-    this.#assertOpen();
-    const held = this.#tenants.get(tenant.id);
+    this.writing();
+    const held = this.tenants.get(tenant.id);
     if (held?.record.revision !== expectedRevision) return false;
+    requireNewestKeys(held, tenant);
     const { owner_id, created_by, created_at } = held.record;
     held.record = { ...tenant, owner_id, created_by, created_at };
-    this.#authorityChanges += 1;
+    this.authorityChanges += 1;
     return true;
   }
 
   async deleteTenant(id: string): Promise<boolean> {
-    this.#assertOpen();
-    this.#authorityChanges += 1;
-    return this.#tenants.delete(id);
+    this.writing();
+    this.authorityChanges += 1;
+    return this.tenants.delete(id);
   }
 
   async usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage> {
-    this.#assertOpen();
-    const held = this.#tenants.get(tenantId);
+    this.assertOpen();
+    const held = this.tenants.get(tenantId);
     if (held === undefined) return { types: [], active: 0 };
     const live = [...held.tokens.values()].filter(({ record }) => isLive(record, now));
     const types = TOKEN_TYPE_NAMES.filter((type) => held.lastCreated.has(type)).map((type) => ({
@@ -115,8 +128,8 @@ class MemoryStore implements Store {
   }
 
   async findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined> {
-    this.#assertOpen();
-    const found = this.#tenants.get(tenantId)?.applications.get(id);
+    this.assertOpen();
+    const found = this.tenants.get(tenantId)?.applications.get(id);
     return found !== undefined && isLive(found, now) ? found : undefined;
   }
 
@@ -125,28 +138,29 @@ class MemoryStore implements Store {
     page: PageRequest,
     now: Instant,
   ): Promise<PageOf<ApplicationRecord>> {
-    this.#assertOpen();
+    this.assertOpen();
     const { tenant_id, ids } = filter;
-    const found = [...(this.#tenants.get(tenant_id)?.applications.values() ?? [])]
+    const found = [...(this.tenants.get(tenant_id)?.applications.values() ?? [])]
       .filter((application) => isLive(application, now) && (ids === undefined || ids.includes(application.id)))
       .sort(newestFirst);
     return pageOf(found, page);
   }
 
   async replaceApplication(application: ApplicationRecord, expectedRevision: number): Promise<boolean> {
-    this.#assertOpen();
-    const applications = this.#tenants.get(application.tenant_id)?.applications;
-    const stored = applications?.get(application.id);
-    if (applications === undefined || stored?.revision !== expectedRevision) return false;
+    this.writing();
+    const held = this.tenants.get(application.tenant_id);
+    const stored = held?.applications.get(application.id);
+    if (held === undefined || stored?.revision !== expectedRevision) return false;
+    requireNewestKeys(held, application);
     const { type, parent_id, created_by, created_at } = stored;
-    applications.set(application.id, { ...application, type, parent_id, created_by, created_at });
-    this.#authorityChanges += 1;
+    held.applications.set(application.id, { ...application, type, parent_id, created_by, created_at });
+    this.authorityChanges += 1;
     return true;
   }
 
   async deleteApplication(tenantId: string, id: string, expectedRevision: number): Promise<boolean> {
-    this.#assertOpen();
-    const held = this.#tenants.get(tenantId);
+    this.writing();
+    const held = this.tenants.get(tenantId);
     if (held === undefined || held.applications.get(id)?.revision !== expectedRevision) return false;
     this.#removeApplication(held, id);
     return true;
@@ -159,8 +173,11 @@ class MemoryStore implements Store {
   ): Promise<InsertTokenOutcome> {
     const held = this.#need(token.tenant_id);
     // A duplicate is looked for first: with one, nothing is stored and the id does not matter.
-    const duplicate = options.deduplicate ? oldestWith(held, indexes.fingerprint, undefined, options.now) : undefined;
-    if (duplicate !== undefined) return { outcome: 'duplicate', token: duplicate };
+    requireNewestKeys(held, token);
+    for (const fingerprint of options.deduplicate ? [indexes.fingerprint, ...(indexes.former ?? [])] : []) {
+      const duplicate = oldestWith(held, fingerprint, undefined, options.now);
+      if (duplicate !== undefined) return { outcome: 'duplicate', token: duplicate };
+    }
     if (held.tokens.has(token.id) || held.tombstones.has(token.id)) return { outcome: 'id_taken' };
     held.tokens.set(token.id, { record: token, blinds: blindsOf(indexes) });
     held.lastCreated.set(token.type, Math.max(token.created_at, held.lastCreated.get(token.type) ?? token.created_at));
@@ -169,14 +186,14 @@ class MemoryStore implements Store {
   }
 
   async findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined> {
-    this.#assertOpen();
-    const record = this.#tenants.get(tenantId)?.tokens.get(id)?.record;
+    this.assertOpen();
+    const record = this.tenants.get(tenantId)?.tokens.get(id)?.record;
     return record !== undefined && isLive(record, now) ? record : undefined;
   }
 
   async findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<TokenRecord>> {
-    this.#assertOpen();
-    const found = [...(this.#tenants.get(filter.tenant_id)?.tokens.values() ?? [])]
+    this.assertOpen();
+    const found = [...(this.tenants.get(filter.tenant_id)?.tokens.values() ?? [])]
       .filter((token) => isLive(token.record, now) && matchesToken(token, filter))
       .map((token) => token.record)
       .sort(newestFirst);
@@ -189,8 +206,8 @@ class MemoryStore implements Store {
     exceptId: string,
     now: Instant,
   ): Promise<TokenRecord | undefined> {
-    this.#assertOpen();
-    const held = this.#tenants.get(tenantId);
+    this.assertOpen();
+    const held = this.tenants.get(tenantId);
     return held && oldestWith(held, fingerprint, exceptId, now);
   }
 
@@ -200,13 +217,14 @@ class MemoryStore implements Store {
     expectedRevision: number,
     now: Instant,
   ): Promise<boolean> {
-    this.#assertOpen();
-    const tokens = this.#tenants.get(token.tenant_id)?.tokens;
-    const stored = tokens?.get(token.id)?.record;
-    if (tokens === undefined || stored?.revision !== expectedRevision || !isLive(stored, now)) return false;
+    this.writing();
+    const held = this.tenants.get(token.tenant_id);
+    const stored = held?.tokens.get(token.id)?.record;
+    if (held === undefined || stored?.revision !== expectedRevision || !isLive(stored, now)) return false;
+    requireNewestKeys(held, token);
     // These never change, and the month is `markActive`'s: the caller may have read the record before it was counted.
     const { type, created_by, created_at, active_month } = stored;
-    tokens.set(token.id, {
+    held.tokens.set(token.id, {
       record: { ...token, type, created_by, created_at, active_month },
       blinds: blindsOf(indexes),
     });
@@ -214,8 +232,8 @@ class MemoryStore implements Store {
   }
 
   async deleteToken(tombstone: Tombstone, expectedRevision: number): Promise<boolean> {
-    this.#assertOpen();
-    const held = this.#tenants.get(tombstone.tenant_id);
+    this.writing();
+    const held = this.tenants.get(tombstone.tenant_id);
     if (held === undefined || held.tokens.get(tombstone.id)?.record.revision !== expectedRevision) return false;
     held.tokens.delete(tombstone.id);
     held.tombstones.set(tombstone.id, tombstone);
@@ -223,8 +241,8 @@ class MemoryStore implements Store {
   }
 
   async markActive(tenantId: string, ids: readonly string[], month: number): Promise<void> {
-    this.#assertOpen();
-    const held = this.#tenants.get(tenantId);
+    this.writing();
+    const held = this.tenants.get(tenantId);
     for (const id of ids) {
       const token = held?.tokens.get(id);
       if (held === undefined || token === undefined || token.record.active_month >= month) continue;
@@ -233,10 +251,18 @@ class MemoryStore implements Store {
     }
   }
 
+  async claimSweep(now: Instant, interval: number): Promise<boolean> {
+    this.assertOpen();
+    if (this.#sweptAt > now - interval) return false;
+    this.writing();
+    this.#sweptAt = now;
+    return true;
+  }
+
   async removeExpired(now: Instant, limit: number): Promise<number> {
-    this.#assertOpen();
+    this.writing();
     let removed = 0;
-    for (const held of this.#tenants.values()) {
+    for (const held of this.tenants.values()) {
       for (const { record } of [...held.tokens.values()]) {
         if (removed === limit) return removed;
         if (isLive(record, now)) continue;
@@ -256,38 +282,31 @@ class MemoryStore implements Store {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
-  }
-
-  #assertOpen(): void {
-    if (this.#closed) throw new Problem('vault_stopping', { retryAfter: 1 });
+    this.closed = true;
   }
 
   /** The tenant of a write. One that is gone leaves nobody who could be the caller (decisions §8). */
   #need(id: string): MemoryTenant {
-    this.#assertOpen();
-    const held = this.#tenants.get(id);
+    this.writing();
+    const held = this.tenants.get(id);
     if (held === undefined) throw new Problem('unauthenticated');
     return held;
   }
 
   #addApplication(held: MemoryTenant, application: ApplicationRecord): void {
     const { id, parent_id } = application;
+    requireNewestKeys(held, application);
     if (parent_id !== undefined && !held.applications.has(parent_id)) throw new Problem('unauthenticated');
     if (held.applications.has(id)) throw new Error('the id of the application is taken');
     held.applications.set(id, application);
-    this.#authorityChanges += 1;
+    this.authorityChanges += 1;
   }
 
   #removeApplication(held: MemoryTenant, id: string): void {
     held.applications.delete(id);
     for (const child of [...held.applications.values()]) if (child.parent_id === id) held.applications.delete(child.id);
-    this.#authorityChanges += 1;
+    this.authorityChanges += 1;
   }
-}
-
-function blindsOf(indexes: TokenIndexes): ReadonlySet<string> {
-  return new Set([indexes.fingerprint, ...indexes.others].map(bytesKey));
 }
 
 function oldestWith(

@@ -2,6 +2,7 @@ import type { TokenType } from '../../contract/token-types.ts';
 import type {
   ApplicationRecord,
   Instant,
+  KeyIds,
   PageOf,
   PageRequest,
   TenantRecord,
@@ -9,6 +10,7 @@ import type {
   Tombstone,
   WrappedKey,
 } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
 
 /** A token with the blind indexes that it is found by. */
 export interface HeldToken {
@@ -19,7 +21,7 @@ export interface HeldToken {
 /** Everything that the memory store holds of one tenant; it goes as one. */
 export interface MemoryTenant {
   record: TenantRecord;
-  readonly keys: readonly WrappedKey[];
+  keys: readonly WrappedKey[];
   readonly applications: Map<string, ApplicationRecord>;
   readonly tokens: Map<string, HeldToken>;
   readonly tombstones: Map<string, Tombstone>;
@@ -41,6 +43,21 @@ export function memoryTenant(record: TenantRecord, keys: readonly WrappedKey[]):
   };
 }
 
+/** Throws `write_conflict` for a record that is not under the tenant's newest keys. */
+export function requireNewestKeys(
+  { keys }: MemoryTenant,
+  { key_id, index_key_id }: Pick<KeyIds, 'key_id'> & Partial<KeyIds>,
+): void {
+  const current = newestKey(keys, 'data') === key_id;
+  if (!current || (index_key_id !== undefined && newestKey(keys, 'index') !== index_key_id)) {
+    throw new Problem('write_conflict');
+  }
+}
+
+export function newestKey(keys: readonly WrappedKey[], purpose: WrappedKey['purpose']): number {
+  return Math.max(...keys.filter((key) => key.purpose === purpose).map((key) => key.key_id));
+}
+
 /** To every reader an expired record does not exist. */
 export function isLive(record: { readonly expires_at?: Instant | undefined }, now: Instant): boolean {
   return record.expires_at === undefined || record.expires_at > now;
@@ -60,7 +77,7 @@ export function oldestFirst(a: Dated, b: Dated): number {
   return a.created_at - b.created_at || compareText(a.id, b.id);
 }
 
-function compareText(a: string, b: string): number {
+export function compareText(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 

@@ -6,7 +6,7 @@ import type { TenantRows } from './tenant-rows.ts';
 import { APPLICATION_TYPE_CODES, applicationType } from './type-codes.ts';
 import { optionalUuidBytes, optionalUuidText, uuidBytes, uuidKey, uuidText } from './uuid-bytes.ts';
 
-interface ApplicationRow {
+export interface ApplicationRow {
   readonly tenant: number;
   readonly tenant_id: Buffer;
   readonly id: Buffer;
@@ -19,22 +19,23 @@ interface ApplicationRow {
   readonly modified_at: number | null;
   readonly expires_at: number | null;
   readonly revision: number;
+  readonly key_id: number;
   readonly details: Buffer;
 }
 
-const SELECT = `SELECT a.tenant, t.id AS tenant_id, a.id, a.type, a.key_hash, a.parent_id, a.created_by, a.created_at,
-  a.modified_by, a.modified_at, a.expires_at, a.revision, a.details
+export const SELECT_APPLICATION = `SELECT a.tenant, t.id AS tenant_id, a.id, a.type, a.key_hash, a.parent_id, a.created_by, a.created_at,
+  a.modified_by, a.modified_at, a.expires_at, a.revision, a.key_id, a.details
 FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant`;
 const LIVE = '(a.expires_at IS NULL OR a.expires_at > ?)';
 
 /** The table `application`. All functions are synchronous and need a transaction where they write. */
 export function applicationRows(connection: Connection, tenants: TenantRows) {
   const byKeyHash = once(() =>
-    connection.prepare<[Uint8Array, number], ApplicationRow>(`${SELECT} WHERE a.key_hash = ? AND ${LIVE}`),
+    connection.prepare<[Uint8Array, number], ApplicationRow>(`${SELECT_APPLICATION} WHERE a.key_hash = ? AND ${LIVE}`),
   );
   const byId = once(() =>
     connection.prepare<[number, Buffer | null, number], ApplicationRow>(
-      `${SELECT} WHERE a.tenant = ? AND a.id = ? AND ${LIVE}`,
+      `${SELECT_APPLICATION} WHERE a.tenant = ? AND a.id = ? AND ${LIVE}`,
     ),
   );
   const exists = once(() =>
@@ -54,19 +55,32 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
         number | null,
         number | null,
         number,
+        number,
         Uint8Array,
       ]
     >(
       `INSERT INTO application (tenant, id, type, key_hash, parent_id, created_by, created_at, modified_by, modified_at,
-         expires_at, revision, details)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         expires_at, revision, key_id, details)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
   );
   const replaceRow = once(() =>
     connection.prepare<
-      [Uint8Array, Buffer | null, number | null, number | null, number, Uint8Array, number, Buffer | null, number]
+      [
+        Uint8Array,
+        Buffer | null,
+        number | null,
+        number | null,
+        number,
+        number,
+        Uint8Array,
+        number,
+        Buffer | null,
+        number,
+      ]
     >(
-      `UPDATE application SET key_hash = ?, modified_by = ?, modified_at = ?, expires_at = ?, revision = ?, details = ?
+      `UPDATE application SET key_hash = ?, modified_by = ?, modified_at = ?, expires_at = ?, revision = ?, key_id = ?,
+         details = ?
        WHERE tenant = ? AND id = ? AND revision = ?`,
     ),
   );
@@ -88,13 +102,13 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
   return {
     findByKeyHash(keyHash: Uint8Array, now: Instant): { record: ApplicationRecord; tenant: number } | undefined {
       const row = byKeyHash().get(keyHash, now);
-      return row && { record: toRecord(row), tenant: row.tenant };
+      return row && { record: toApplicationRecord(row), tenant: row.tenant };
     },
 
     find(tenantId: string, id: string, now: Instant): ApplicationRecord | undefined {
       const tenant = tenants.find(tenantId);
       const row = tenant === undefined ? undefined : byId().get(tenant, uuidKey(id), now);
-      return row && toRecord(row);
+      return row && toApplicationRecord(row);
     },
 
     page(
@@ -113,14 +127,15 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
         .get(tenant, now, ...ids);
       const rows = connection
         .prepare<(number | Buffer | null)[], ApplicationRow>(
-          `${SELECT} WHERE ${where} ORDER BY a.created_at DESC, a.id LIMIT ? OFFSET ?`,
+          `${SELECT_APPLICATION} WHERE ${where} ORDER BY a.created_at DESC, a.id LIMIT ? OFFSET ?`,
         )
         .all(tenant, now, ...ids, page.limit, page.offset);
-      return { records: rows.map(toRecord), total: total ?? 0 };
+      return { records: rows.map(toApplicationRecord), total: total ?? 0 };
     },
 
     insert(record: ApplicationRecord): void {
       const tenant = tenants.need(record.tenant_id);
+      tenants.requireNewestKeys(tenant, record);
       // An application that outlived its creator would be a key that nobody can take away.
       if (record.parent_id !== undefined && exists().get(tenant, uuidKey(record.parent_id)) === undefined) {
         throw new Problem('unauthenticated');
@@ -137,6 +152,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
         record.modified_at ?? null,
         record.expires_at ?? null,
         record.revision,
+        record.key_id,
         record.details,
       );
     },
@@ -144,12 +160,14 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
     replace(record: ApplicationRecord, expectedRevision: number): boolean {
       const tenant = tenants.find(record.tenant_id);
       if (tenant === undefined) return false;
+      tenants.requireNewestKeys(tenant, record);
       const { changes } = replaceRow().run(
         record.key_hash,
         optionalUuidBytes(record.modified_by),
         record.modified_at ?? null,
         record.expires_at ?? null,
         record.revision,
+        record.key_id,
         record.details,
         tenant,
         uuidKey(record.id),
@@ -177,7 +195,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
   };
 }
 
-function toRecord(row: ApplicationRow): ApplicationRecord {
+export function toApplicationRecord(row: ApplicationRow): ApplicationRecord {
   return {
     id: uuidText(row.id),
     tenant_id: uuidText(row.tenant_id),
@@ -190,6 +208,7 @@ function toRecord(row: ApplicationRow): ApplicationRecord {
     modified_at: row.modified_at ?? undefined,
     expires_at: row.expires_at ?? undefined,
     revision: row.revision,
+    key_id: row.key_id,
     details: row.details,
   };
 }

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
 import { Fault } from '../../core/fault.ts';
 
@@ -24,7 +23,7 @@ export async function loadDriver(): Promise<Driver> {
 }
 
 async function load(): Promise<Driver> {
-  const manifest: unknown = createRequire(import.meta.url)('better-sqlite3/package.json');
+  const { default: manifest } = await import('better-sqlite3/package.json', { with: { type: 'json' } });
   const { napi } = process.versions;
   if (!bindingRuns(versionIn(manifest), napi)) {
     throw new Fault('binding_missing', 'this Node.js is too old for the installed better-sqlite3', {

@@ -8,8 +8,9 @@ import { checkFile } from './check-file.ts';
 import { connect, setPragmas } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
 import { readHeader } from './header-table.ts';
+import { CURRENT_LAYOUT, type Layout } from './layout.ts';
 import { PathWatch } from './path-watch.ts';
-import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts';
+import { APPLICATION_ID } from './schema.ts';
 import { Session } from './session.ts';
 import { sqliteCode } from './sqlite-error.ts';
 import { SqliteStore } from './sqlite-store.ts';
@@ -22,9 +23,13 @@ export interface OpenedVaultFile {
 /**
  * Opens the vault at `path`, still locked. Throws the faults `file_missing`, `file_unsafe`, `file_unwritable`,
  * `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`, `no_space`, `binding_missing`. `busyDeadlineMs` is how long
- * this and later calls wait for another process's lock, in milliseconds.
+ * this and later calls wait for another process's lock, in milliseconds. A file of an older format is migrated.
  */
-export async function openVaultFile(path: string, busyDeadlineMs: number = BUSY_DEADLINE_MS): Promise<OpenedVaultFile> {
+export async function openVaultFile(
+  path: string,
+  busyDeadlineMs: number = BUSY_DEADLINE_MS,
+  layout: Layout = CURRENT_LAYOUT,
+): Promise<OpenedVaultFile> {
   const file = resolve(path);
   if (file !== file.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
   const checked = checkFile(file);
@@ -33,7 +38,12 @@ export async function openVaultFile(path: string, busyDeadlineMs: number = BUSY_
   try {
     const opened = connect(Database, file);
     connection = opened;
-    const header = await retryBusy(() => readVault(opened, file), busyDeadlineMs);
+    const version = await retryBusy(() => identify(opened, file, layout), busyDeadlineMs);
+    if (version < layout.format) {
+      const { migrate } = await import('./migrate.ts');
+      await migrate(opened, file, version, layout, busyDeadlineMs);
+    }
+    const header = await retryBusy(() => readVault(opened, file, layout), busyDeadlineMs);
     assertSameFile(file, checked);
     const session = new Session(opened, new PathWatch(file, checked), busyDeadlineMs);
     return { header, store: new SqliteStore(session) };
@@ -44,27 +54,33 @@ export async function openVaultFile(path: string, busyDeadlineMs: number = BUSY_
 }
 
 /** Identifies the file before anything is set on it: setting the journal mode writes, and the file may be anybody's. */
-function readVault(connection: Connection, file: string): VaultHeader {
+function identify(connection: Connection, file: string, { format, migrations }: Layout): number {
   if (connection.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
     throw new Fault('not_a_vault', `${file} is not a vault`);
   }
   const version = connection.pragma('user_version', { simple: true });
-  if (typeof version !== 'number' || version < FORMAT) throw new Fault('damaged', `${file} has no valid format number`);
-  if (version > FORMAT) throw new Fault('newer_format', `${file} has format ${version}; this vault reads ${FORMAT}`);
+  if (typeof version !== 'number' || (version < format && migrations[version] === undefined)) {
+    throw new Fault('damaged', `${file} has no valid format number`);
+  }
+  if (version > format) throw new Fault('newer_format', `${file} has format ${version}; this vault reads ${format}`);
+  return version;
+}
+
+function readVault(connection: Connection, file: string, layout: Layout): VaultHeader {
   setPragmas(connection);
-  assertSchema(connection, file);
+  assertSchema(connection, file, layout);
   const header = readHeader(connection);
   if (header === undefined) throw new Fault('damaged', `${file} has no header`);
   return header;
 }
 
-function assertSchema(connection: Connection, file: string): void {
+function assertSchema(connection: Connection, file: string, { schema }: Layout): void {
   const found = connection
     .prepare<[], string>("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence'")
     .pluck()
     .all();
-  const expected: ReadonlySet<string> = new Set(SCHEMA);
-  if (found.length !== SCHEMA.length || found.some((sql) => !expected.has(sql))) {
+  const expected: ReadonlySet<string> = new Set(schema);
+  if (found.length !== schema.length || found.some((sql) => !expected.has(sql))) {
     throw new Fault('damaged', `the tables of ${file} are not those of a vault`);
   }
 }

@@ -17,14 +17,24 @@ export const BLIND_LENGTH = 16;
  *   total a count of entries. `token.blinds` repeats them, so that the entries of a token are found without another index.
  * - `token_count.live` is the number of rows in `token`, expired ones that were not yet removed included;
  *   `last_created_at` never goes back. Both are kept by the transactions that insert and remove.
+ * - `change` is one row: `counter` is one more with each commit, `mark` 16 new random bytes;
+ *   `swept_at` is when the direct door last removed what had expired.
+ * - `key_id` and `index_key_id` say under which of the tenant's keys a row is; a rotation finds by them what is left to do.
  */
 export const SCHEMA: readonly string[] = [
+  `CREATE TABLE change (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  counter INTEGER NOT NULL,
+  mark BLOB NOT NULL,
+  swept_at INTEGER NOT NULL
+) STRICT`,
   `CREATE TABLE header (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   vault_id TEXT NOT NULL,
   format INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   generation INTEGER NOT NULL,
+  carried BLOB,
   mac BLOB NOT NULL
 ) STRICT`,
   `CREATE TABLE slot (
@@ -40,12 +50,14 @@ export const SCHEMA: readonly string[] = [
   modified_by BLOB,
   modified_at INTEGER,
   revision INTEGER NOT NULL,
+  key_id INTEGER NOT NULL,
   details BLOB NOT NULL
 ) STRICT`,
   `CREATE TABLE tenant_key (
   tenant INTEGER NOT NULL REFERENCES tenant,
   key_id INTEGER NOT NULL,
   purpose INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
   wrapped BLOB NOT NULL,
   created_at INTEGER NOT NULL,
   PRIMARY KEY (tenant, key_id)
@@ -63,6 +75,7 @@ export const SCHEMA: readonly string[] = [
   modified_at INTEGER,
   expires_at INTEGER,
   revision INTEGER NOT NULL,
+  key_id INTEGER NOT NULL,
   details BLOB NOT NULL
 ) STRICT`,
   'CREATE UNIQUE INDEX application_id ON application (tenant, id)',
@@ -80,6 +93,8 @@ export const SCHEMA: readonly string[] = [
   modified_at INTEGER,
   expires_at INTEGER,
   revision INTEGER NOT NULL,
+  key_id INTEGER NOT NULL,
+  index_key_id INTEGER NOT NULL,
   active_month INTEGER NOT NULL,
   blinds BLOB NOT NULL,
   details BLOB NOT NULL,
@@ -89,6 +104,7 @@ export const SCHEMA: readonly string[] = [
 ) STRICT`,
   'CREATE UNIQUE INDEX token_id ON token (tenant, id)',
   'CREATE INDEX token_newest ON token (tenant, created_at DESC, id, type)',
+  'CREATE INDEX token_keys ON token (tenant, key_id, index_key_id)',
   'CREATE INDEX token_expiry ON token (expires_at, tenant, type) WHERE expires_at IS NOT NULL',
   `CREATE TABLE token_index (
   tenant INTEGER NOT NULL,

@@ -1,3 +1,4 @@
+import type { ChangeMark } from '../../core/maintenance-ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
@@ -31,6 +32,7 @@ export class Session {
   /** Raised by this connection's own changes to tenants, applications and keys: `data_version` shows only those of others. */
   #authorityChanges = 0;
   readonly #dataVersion;
+  readonly #lastChange;
 
   /** `busyDeadlineMs` is how long a call waits for another process's lock, in milliseconds. */
   constructor(connection: Connection, watch: PathWatch, busyDeadlineMs: number = BUSY_DEADLINE_MS) {
@@ -47,13 +49,18 @@ export class Session {
       rollback: command('ROLLBACK'),
       beginRead: command('BEGIN'),
     };
+    const count = command('UPDATE change SET counter = counter + 1, mark = randomblob(16)');
+    this.#lastChange = once(() => connection.prepare<[], ChangeMark>('SELECT counter, mark FROM change'));
     this.#dataVersion = once(() => connection.prepare<[], number>('PRAGMA data_version').pluck());
     const transactions = {
       begin: () => {
         watch.check();
         this.#statements.begin();
       },
-      commit: this.#statements.commit,
+      commit: () => {
+        count();
+        this.#statements.commit();
+      },
       rollback: () => this.#rollback(),
     };
     this.#group = new GroupCommit(transactions, { deadlineMs: busyDeadlineMs });
@@ -101,6 +108,14 @@ export class Session {
 
   authorityVersion(): Promise<string> {
     return this.read(() => `${this.#dataVersion().get()}:${this.#authorityChanges}`);
+  }
+
+  lastChange(): Promise<ChangeMark> {
+    return this.read(() => {
+      const change = this.#lastChange().get();
+      if (change === undefined) throw new Problem('integrity_failure');
+      return change;
+    });
   }
 
   /** Throws `vault_moved` when the path no longer leads to the open file. */

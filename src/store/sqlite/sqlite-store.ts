@@ -1,8 +1,10 @@
+import type { ChangeMark, Finding, InspectedRow, KeysOfTenant, ResealedToken } from '../../core/maintenance-ports.ts';
 import type {
   ApplicationRecord,
   Authority,
   InsertTokenOutcome,
   Instant,
+  KeyIds,
   PageOf,
   PageRequest,
   Store,
@@ -15,10 +17,15 @@ import type {
   VaultHeader,
   WrappedKey,
 } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
 import { applicationRows } from './application-rows.ts';
 import { findTokens } from './find-tokens.ts';
-import { writeHeader } from './header-table.ts';
+import { readHeader } from './header-table.ts';
+import { inspectTables } from './inspect-tables.ts';
+import { KeysChanged, keyRotation } from './key-rotation.ts';
+import { rowInspection } from './row-inspection.ts';
 import type { Residue, Session } from './session.ts';
+import { sweepClaims } from './sweep-claims.ts';
 import { type TenantWithKeys, tenantRows } from './tenant-rows.ts';
 import { tokenChanges } from './token-changes.ts';
 import { tokenCounts } from './token-counts.ts';
@@ -39,7 +46,10 @@ export class SqliteStore implements Store {
   readonly #tokens;
   readonly #counts;
   readonly #changes;
+  readonly #rotation;
+  readonly #inspection;
   readonly #find;
+  readonly #sweeps;
 
   constructor(session: Session) {
     const { connection } = session;
@@ -48,12 +58,15 @@ export class SqliteStore implements Store {
     this.#applications = applicationRows(connection, this.#tenants);
     this.#tokens = tokenRows(connection);
     this.#counts = tokenCounts(connection, this.#tenants);
+    this.#inspection = rowInspection(connection, this.#tenants);
     this.#changes = tokenChanges(connection, {
       tenants: this.#tenants,
       tokens: this.#tokens,
       index: tokenIndex(connection),
       counts: this.#counts,
     });
+    this.#rotation = keyRotation(connection, this.#tenants, this.#changes);
+    this.#sweeps = sweepClaims(connection);
     this.#find = findTokens(connection, this.#tenants, this.#tokens);
   }
 
@@ -92,11 +105,8 @@ export class SqliteStore implements Store {
     return this.#changeAuthority('removed', () => this.#tenants.replace(tenant, expectedRevision));
   }
 
-  /** The write-ahead log is emptied before this resolves, unless another process keeps reading it for seconds. */
-  async deleteTenant(id: string): Promise<boolean> {
-    const deleted = await this.#changeAuthority('removed', () => this.#tenants.remove(id));
-    if (deleted) await this.#session.emptyLog();
-    return deleted;
+  deleteTenant(id: string): Promise<boolean> {
+    return this.#destroy(() => this.#tenants.remove(id));
   }
 
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage> {
@@ -179,10 +189,74 @@ export class SqliteStore implements Store {
     return removed;
   }
 
-  /** Puts new slots, or a new master key's, in place of the old; the old ones leave the file at once. */
-  async replaceHeader(header: VaultHeader): Promise<void> {
-    await this.#changeAuthority('removed', () => writeHeader(this.#session.connection, header));
-    await this.#session.emptyLog();
+  async header(): Promise<VaultHeader> {
+    const header = await this.#session.readSnapshot(() => readHeader(this.#session.connection));
+    if (header === undefined) throw new Problem('integrity_failure');
+    return header;
+  }
+
+  replaceHeader(header: VaultHeader, expected: VaultHeader): Promise<boolean> {
+    return this.#destroy(() => this.#rotation.replaceHeader(header, expected));
+  }
+
+  async replaceMasterKey(header: VaultHeader, expected: VaultHeader, keys: readonly KeysOfTenant[]): Promise<boolean> {
+    try {
+      return await this.#destroy(() => this.#rotation.replaceMasterKey(header, expected, keys));
+    } catch (error) {
+      if (error instanceof KeysChanged) return false;
+      throw error;
+    }
+  }
+
+  addTenantKey(tenantId: string, key: WrappedKey): Promise<boolean> {
+    return this.#changeAuthority('added', () => this.#rotation.addKey(tenantId, key));
+  }
+
+  removeTenantKey(tenantId: string, keyId: number): Promise<boolean> {
+    return this.#destroy(() => this.#rotation.removeKey(tenantId, keyId));
+  }
+
+  countStale(tenantId: string, current: KeyIds): Promise<number> {
+    return this.#session.read(() => this.#rotation.countStale(tenantId, current));
+  }
+
+  findStaleTokens(tenantId: string, current: KeyIds, limit: number): Promise<readonly TokenRecord[]> {
+    return this.#session.readSnapshot(() => this.#rotation.staleTokens(tenantId, current, limit));
+  }
+
+  findStaleApplications(tenantId: string, current: KeyIds, limit: number): Promise<readonly ApplicationRecord[]> {
+    return this.#session.readSnapshot(() => this.#rotation.staleApplications(tenantId, current, limit));
+  }
+
+  resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number> {
+    return this.#session.write('removed', () => this.#rotation.reseal(tenantId, changes));
+  }
+
+  async claimSweep(now: Instant, interval: number): Promise<boolean> {
+    const due = now - interval;
+    // Most callers are not the one: they read, and do not wait for a commit.
+    if (!(await this.#session.read(() => this.#sweeps.isDue(due)))) return false;
+    return this.#session.write('added', () => this.#sweeps.claim(now, due));
+  }
+
+  lastChange(): Promise<ChangeMark> {
+    return this.#session.lastChange();
+  }
+
+  inspect(): Promise<readonly Finding[]> {
+    return this.#session.readSnapshot(() => inspectTables(this.#session.connection));
+  }
+
+  inspectTokens(tenantId: string, after: string, limit: number): Promise<readonly InspectedRow<TokenRecord>[]> {
+    return this.#session.readSnapshot(() => this.#inspection.tokens(tenantId, after, limit));
+  }
+
+  inspectApplications(
+    tenantId: string,
+    after: string,
+    limit: number,
+  ): Promise<readonly InspectedRow<ApplicationRecord>[]> {
+    return this.#session.readSnapshot(() => this.#inspection.applications(tenantId, after, limit));
   }
 
   close(): Promise<void> {
@@ -194,6 +268,13 @@ export class SqliteStore implements Store {
     const applications = this.#applications.removeExpired(now, limit - tokens);
     if (applications > 0) this.#session.touchAuthority();
     return tokens + applications;
+  }
+
+  /** The write-ahead log is emptied before this resolves, unless another process keeps reading it for seconds. */
+  async #destroy(change: () => boolean): Promise<boolean> {
+    const changed = await this.#changeAuthority('removed', change);
+    if (changed) await this.#session.emptyLog();
+    return changed;
   }
 
   #changeAuthority<T>(residue: Residue, change: () => T): Promise<T> {

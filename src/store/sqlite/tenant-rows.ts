@@ -1,4 +1,4 @@
-import type { Authority, TenantRecord, WrappedKey } from '../../core/ports.ts';
+import type { Authority, KeyIds, TenantRecord, WrappedKey } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
@@ -17,17 +17,19 @@ interface TenantRow {
   readonly modified_by: Buffer | null;
   readonly modified_at: number | null;
   readonly revision: number;
+  readonly key_id: number;
   readonly details: Buffer;
 }
 
 interface KeyRow {
   readonly key_id: number;
   readonly purpose: number;
+  readonly generation: number;
   readonly wrapped: Buffer;
   readonly created_at: number;
 }
 
-const COLUMNS = 'tenant, id, owner_id, created_by, created_at, modified_by, modified_at, revision, details';
+const COLUMNS = 'tenant, id, owner_id, created_by, created_at, modified_by, modified_at, revision, key_id, details';
 
 /** Everything that hangs on a tenant, children first. */
 const TABLES_OF_TENANT = [
@@ -55,27 +57,35 @@ export function tenantRows(connection: Connection) {
   const all = once(() => connection.prepare<[], TenantRow>(`SELECT ${COLUMNS} FROM tenant ORDER BY created_at, id`));
   const keysOf = once(() =>
     connection.prepare<[number], KeyRow>(
-      'SELECT key_id, purpose, wrapped, created_at FROM tenant_key WHERE tenant = ? ORDER BY key_id',
+      'SELECT key_id, purpose, generation, wrapped, created_at FROM tenant_key WHERE tenant = ? ORDER BY key_id',
     ),
   );
   const insertRow = once(() =>
     connection.prepare<
-      [Buffer, Buffer, Buffer | null, number, Buffer | null, number | null, number, Uint8Array],
+      [Buffer, Buffer, Buffer | null, number, Buffer | null, number | null, number, number, Uint8Array],
       number
     >(
-      `INSERT INTO tenant (id, owner_id, created_by, created_at, modified_by, modified_at, revision, details)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO tenant (id, owner_id, created_by, created_at, modified_by, modified_at, revision, key_id, details)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
   );
   const insertKey = once(() =>
-    connection.prepare<[number | bigint, number, number, Uint8Array, number]>(
-      'INSERT INTO tenant_key (tenant, key_id, purpose, wrapped, created_at) VALUES (?, ?, ?, ?, ?)',
+    connection.prepare<[number | bigint, number, number, number, Uint8Array, number]>(
+      'INSERT INTO tenant_key (tenant, key_id, purpose, generation, wrapped, created_at) VALUES (?, ?, ?, ?, ?, ?)',
     ),
   );
   const replaceRow = once(() =>
-    connection.prepare<[Buffer | null, number | null, number, Uint8Array, Buffer | null, number]>(
-      'UPDATE tenant SET modified_by = ?, modified_at = ?, revision = ?, details = ? WHERE id = ? AND revision = ?',
+    connection.prepare<[Buffer | null, number | null, number, number, Uint8Array, Buffer | null, number]>(
+      `UPDATE tenant SET modified_by = ?, modified_at = ?, revision = ?, key_id = ?, details = ?
+       WHERE id = ? AND revision = ?`,
     ),
+  );
+
+  const generation = once(() => connection.prepare<[], number>('SELECT generation FROM header').pluck());
+  const newestKey = once(() =>
+    connection
+      .prepare<[number, number], number | null>('SELECT max(key_id) FROM tenant_key WHERE tenant = ? AND purpose = ?')
+      .pluck(),
   );
 
   function withKeys(row: TenantRow): TenantWithKeys {
@@ -85,7 +95,23 @@ export function tenantRows(connection: Connection) {
     return { tenant: toRecord(row), keys };
   }
 
+  function addKey(tenant: number | bigint, key: WrappedKey): void {
+    // Who wraps with a former master key has not heard of the new one: nobody could unwrap it.
+    if (key.generation !== generation().get()) throw new Problem('write_conflict');
+    insertKey().run(tenant, key.key_id, KEY_PURPOSE_CODES[key.purpose], key.generation, key.wrapped, key.created_at);
+  }
+
+  /** A record under an older key would be lost when that is destroyed, so its writer is sent to read the keys anew. */
+  function requireNewestKeys(tenant: number, { key_id, index_key_id }: Pick<KeyIds, 'key_id'> & Partial<KeyIds>): void {
+    const current = newestKey().get(tenant, KEY_PURPOSE_CODES.data) === key_id;
+    const found = index_key_id === undefined || newestKey().get(tenant, KEY_PURPOSE_CODES.index) === index_key_id;
+    if (!current || !found) throw new Problem('write_conflict');
+  }
+
   return {
+    addKey,
+    requireNewestKeys,
+
     /** The number that stands for the tenant inside the file; undefined when it is gone. */
     find(id: string): number | undefined {
       return numberOf().get(uuidKey(id));
@@ -121,18 +147,21 @@ export function tenantRows(connection: Connection) {
         optionalUuidBytes(record.modified_by),
         record.modified_at ?? null,
         record.revision,
+        record.key_id,
         record.details,
       );
-      for (const key of keys) {
-        insertKey().run(tenant, key.key_id, KEY_PURPOSE_CODES[key.purpose], key.wrapped, key.created_at);
-      }
+      for (const key of keys) addKey(tenant, key);
+      requireNewestKeys(Number(tenant), record);
     },
 
     replace(record: TenantRecord, expectedRevision: number): boolean {
+      const tenant = numberOf().get(uuidKey(record.id));
+      if (tenant !== undefined) requireNewestKeys(tenant, record);
       const { changes } = replaceRow().run(
         optionalUuidBytes(record.modified_by),
         record.modified_at ?? null,
         record.revision,
+        record.key_id,
         record.details,
         uuidKey(record.id),
         expectedRevision,
@@ -159,6 +188,7 @@ function toRecord(row: TenantRow): TenantRecord {
     modified_by: optionalUuidText(row.modified_by),
     modified_at: row.modified_at ?? undefined,
     revision: row.revision,
+    key_id: row.key_id,
     details: row.details,
   };
 }

@@ -1,3 +1,4 @@
+import type { ResealedToken } from '../../core/maintenance-ports.ts';
 import type { InsertTokenOutcome, Instant, TokenIndexes, TokenRecord, Tombstone } from '../../core/ports.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
@@ -16,6 +17,8 @@ interface Tables {
 }
 
 /** The changes to a token that touch several tables. Synchronous; each needs a transaction around it. */
+export type TokenChanges = ReturnType<typeof tokenChanges>;
+
 export function tokenChanges(connection: Connection, { tenants, tokens, index, counts }: Tables) {
   const oldest = once(() =>
     connection
@@ -80,9 +83,12 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       options: { readonly deduplicate: boolean; readonly now: Instant },
     ): InsertTokenOutcome {
       const tenant = tenants.need(record.tenant_id);
+      tenants.requireNewestKeys(tenant, record);
       if (options.deduplicate) {
-        const token = duplicate(record.tenant_id, tenant, indexes.fingerprint, '', options.now);
-        if (token !== undefined) return { outcome: 'duplicate', token };
+        for (const fingerprint of [indexes.fingerprint, ...(indexes.former ?? [])]) {
+          const token = duplicate(record.tenant_id, tenant, fingerprint, '', options.now);
+          if (token !== undefined) return { outcome: 'duplicate', token };
+        }
       }
       if (taken().get(tenant, record.id, tenant, record.id) === 1) return { outcome: 'id_taken' };
       const blinds = joinBlinds(indexes);
@@ -103,9 +109,22 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       const stored = tenant === undefined ? undefined : tokens.find(record.tenant_id, tenant, record.id);
       if (tenant === undefined || stored === undefined) return false;
       if (stored.record.revision !== expectedRevision || isExpired(stored.record, now)) return false;
+      tenants.requireNewestKeys(tenant, record);
       const blinds = joinBlinds(indexes);
       index.replace({ tenant, token: stored.token, created_at: stored.record.created_at }, stored.blinds, blinds);
       tokens.replace(stored.token, record, blinds);
+      return true;
+    },
+
+    /** The same token under newer keys. False when it is no longer as it was read. */
+    reseal(tenantId: string, tenant: number, { before, after, indexes }: ResealedToken): boolean {
+      const stored = tokens.find(tenantId, tenant, before.id);
+      if (stored === undefined || stored.record.revision !== before.revision) return false;
+      if (stored.record.key_id !== before.key_id || stored.record.index_key_id !== before.index_key_id) return false;
+      tenants.requireNewestKeys(tenant, after);
+      const blinds = indexes === undefined ? stored.blinds : joinBlinds(indexes);
+      index.replace({ tenant, token: stored.token, created_at: stored.record.created_at }, stored.blinds, blinds);
+      tokens.replace(stored.token, after, blinds);
       return true;
     },
 

@@ -27,22 +27,22 @@ export function tokenIndex(connection: Connection) {
   return {
     /** Goes from the entries in `before` to those in `after`, touching only the differences. */
     replace(entry: Entry, before: Buffer, after: Buffer): void {
-      const kept = new Set(split(after).map(bytesKey));
-      const had = new Set(split(before).map(bytesKey));
-      for (const blind of split(before)) {
+      const kept = new Set(splitBlinds(after).map(bytesKey));
+      const had = new Set(splitBlinds(before).map(bytesKey));
+      for (const blind of splitBlinds(before)) {
         if (!kept.has(bytesKey(blind))) remove().run(entry.tenant, blind, entry.created_at, entry.token);
       }
-      for (const blind of split(after)) {
+      for (const blind of splitBlinds(after)) {
         if (!had.has(bytesKey(blind))) insert().run(entry.tenant, blind, entry.created_at, entry.token);
       }
     },
 
     insert(entry: Entry, blinds: Buffer): void {
-      for (const blind of split(blinds)) insert().run(entry.tenant, blind, entry.created_at, entry.token);
+      for (const blind of splitBlinds(blinds)) insert().run(entry.tenant, blind, entry.created_at, entry.token);
     },
 
     remove(entry: Entry, blinds: Buffer): void {
-      for (const blind of split(blinds)) remove().run(entry.tenant, blind, entry.created_at, entry.token);
+      for (const blind of splitBlinds(blinds)) remove().run(entry.tenant, blind, entry.created_at, entry.token);
     },
   };
 }
@@ -57,7 +57,7 @@ export function joinBlinds(indexes: TokenIndexes): Buffer {
   return Buffer.concat([...distinct.values()]);
 }
 
-function split(blinds: Buffer): readonly Buffer[] {
+export function splitBlinds(blinds: Buffer): readonly Buffer[] {
   const parts: Buffer[] = [];
   for (let at = 0; at < blinds.length; at += BLIND_LENGTH) parts.push(blinds.subarray(at, at + BLIND_LENGTH));
   return parts;

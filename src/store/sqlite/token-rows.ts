@@ -4,7 +4,7 @@ import { once } from './once.ts';
 import { TOKEN_TYPE_CODES, tokenType } from './type-codes.ts';
 import { optionalUuidBytes, optionalUuidText, uuidBytes, uuidText } from './uuid-bytes.ts';
 
-interface TokenRow {
+export interface TokenRow {
   readonly token: number;
   readonly id: string;
   readonly type: number;
@@ -14,6 +14,8 @@ interface TokenRow {
   readonly modified_at: number | null;
   readonly expires_at: number | null;
   readonly revision: number;
+  readonly key_id: number;
+  readonly index_key_id: number;
   readonly active_month: number;
   readonly blinds: Buffer;
   readonly details: Buffer;
@@ -22,8 +24,8 @@ interface TokenRow {
   readonly data: Buffer;
 }
 
-const COLUMNS = `token, id, type, created_by, created_at, modified_by, modified_at, expires_at, revision, active_month,
-  blinds, details, masked, definition, data`;
+export const TOKEN_COLUMNS = `token, id, type, created_by, created_at, modified_by, modified_at, expires_at, revision, key_id,
+  index_key_id, active_month, blinds, details, masked, definition, data`;
 
 /** A row of `token` with what the record does not say. */
 export interface StoredToken {
@@ -39,10 +41,10 @@ export type TokenRows = ReturnType<typeof tokenRows>;
 
 export function tokenRows(connection: Connection) {
   const byId = once(() =>
-    connection.prepare<[number, string], TokenRow>(`SELECT ${COLUMNS} FROM token WHERE tenant = ? AND id = ?`),
+    connection.prepare<[number, string], TokenRow>(`SELECT ${TOKEN_COLUMNS} FROM token WHERE tenant = ? AND id = ?`),
   );
   const byNumber = once(() =>
-    connection.prepare<[number, number], TokenRow>(`SELECT ${COLUMNS} FROM token WHERE token = ? AND tenant = ?`),
+    connection.prepare<[number, number], TokenRow>(`SELECT ${TOKEN_COLUMNS} FROM token WHERE token = ? AND tenant = ?`),
   );
   const insertRow = once(() =>
     connection.prepare<
@@ -57,6 +59,8 @@ export function tokenRows(connection: Connection) {
         number | null,
         number,
         number,
+        number,
+        number,
         Buffer,
         Uint8Array,
         Uint8Array | null,
@@ -65,8 +69,8 @@ export function tokenRows(connection: Connection) {
       ]
     >(
       `INSERT INTO token (tenant, id, type, created_by, created_at, modified_by, modified_at, expires_at, revision,
-         active_month, blinds, details, masked, definition, data)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         key_id, index_key_id, active_month, blinds, details, masked, definition, data)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
   );
   // Type, creator and time of creation never change, and the month belongs to `markActive`: a patch that read the
@@ -78,6 +82,8 @@ export function tokenRows(connection: Connection) {
         number | null,
         number | null,
         number,
+        number,
+        number,
         Buffer,
         Uint8Array,
         Uint8Array | null,
@@ -86,8 +92,8 @@ export function tokenRows(connection: Connection) {
         number,
       ]
     >(
-      `UPDATE token SET modified_by = ?, modified_at = ?, expires_at = ?, revision = ?, blinds = ?, details = ?,
-         masked = ?, definition = ?, data = ?
+      `UPDATE token SET modified_by = ?, modified_at = ?, expires_at = ?, revision = ?, key_id = ?, index_key_id = ?,
+         blinds = ?, details = ?, masked = ?, definition = ?, data = ?
        WHERE token = ?`,
     ),
   );
@@ -98,12 +104,12 @@ export function tokenRows(connection: Connection) {
     find(tenantId: string, tenant: number, id: string): StoredToken | undefined {
       if (!isStorableText(id)) return undefined;
       const row = byId().get(tenant, id);
-      return row && toStored(tenantId, row);
+      return row && toStoredToken(tenantId, row);
     },
 
     get(tenantId: string, tenant: number, token: number): StoredToken | undefined {
       const row = byNumber().get(token, tenant);
-      return row && toStored(tenantId, row);
+      return row && toStoredToken(tenantId, row);
     },
 
     /** Answers the number of the new row. */
@@ -119,6 +125,8 @@ export function tokenRows(connection: Connection) {
         record.modified_at ?? null,
         record.expires_at ?? null,
         record.revision,
+        record.key_id,
+        record.index_key_id,
         record.active_month,
         blinds,
         record.details,
@@ -135,6 +143,8 @@ export function tokenRows(connection: Connection) {
         record.modified_at ?? null,
         record.expires_at ?? null,
         record.revision,
+        record.key_id,
+        record.index_key_id,
         blinds,
         record.details,
         record.masked ?? null,
@@ -159,7 +169,7 @@ export function isExpired(record: { readonly expires_at?: Instant | undefined },
   return record.expires_at !== undefined && record.expires_at <= now;
 }
 
-function toStored(tenantId: string, row: TokenRow): StoredToken {
+export function toStoredToken(tenantId: string, row: TokenRow): StoredToken {
   const record: TokenRecord = {
     id: row.id,
     tenant_id: tenantId,
@@ -170,6 +180,8 @@ function toStored(tenantId: string, row: TokenRow): StoredToken {
     modified_at: row.modified_at ?? undefined,
     expires_at: row.expires_at ?? undefined,
     revision: row.revision,
+    key_id: row.key_id,
+    index_key_id: row.index_key_id,
     active_month: row.active_month,
     data: row.data,
     masked: row.masked ?? undefined,

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+
+/** `require` of another file of the bundle, as esbuild writes it. */
+const REQUIRE = /\brequire\("\.\.?\/(?:chunks\/)?([\w.-]+\.cjs)"\)/g;
+
+const ENTRY = 'main.cjs';
+
+/** The outputs of a bundle that are loaded with an output, itself among them. */
+function closureOf(outputs, start, isExcluded = () => false) {
+  const reached = new Set([start]);
+  for (const file of reached) {
+    for (const found of outputs[file].imports) {
+      if (found.kind === 'import-statement' && !found.external && !isExcluded(found.path)) reached.add(found.path);
+    }
+  }
+  return reached;
+}
+
+/**
+ * Puts files of the bundle that are loaded together into one: each file of its own costs a start a quarter of a
+ * millisecond. There are two packs:
+ *
+ *     cli/main.cjs            what every command needs
+ *     chunks/direct-….cjs     what opening a vault needs besides: the outputs that come from one of `direct`
+ *
+ * A pack holds its files as functions, which run when they are first asked for: `$file("name")`.
+ *
+ * `codes` are the CommonJS texts by name, `metafile` is esbuild's. Answers texts by name, those of packs and the others.
+ */
+export function packTogether(codes, metafile, direct) {
+  const { outputs } = metafile;
+  const nameOf = (file) => file.split('/').at(-1);
+  const entry = Object.keys(outputs).find((file) => nameOf(file) === ENTRY);
+  const starts = (prefixes) =>
+    Object.keys(outputs).filter((file) => prefixes.some((prefix) => outputs[file].entryPoint?.endsWith(prefix)));
+
+  const first = new Set([entry, ...starts(['fewer-files:first'])].flatMap((file) => [...closureOf(outputs, file)]));
+  const second = new Set(starts(direct).flatMap((file) => [...closureOf(outputs, file, (found) => first.has(found))]));
+  for (const file of first) second.delete(file);
+  if (second.size < direct.length) throw new Error(`packs: not all of ${direct.join(', ')} are in the bundle`);
+
+  const packOf = new Map([
+    ...[...first].map((file) => [nameOf(file), 'first']),
+    ...[...second].map((file) => [nameOf(file), 'direct']),
+  ]);
+  const hash = createHash('sha256');
+  for (const file of [...first, ...second]) hash.update(codes.get(nameOf(file)));
+  const files = { first: ENTRY, direct: `direct-${hash.digest('hex').slice(0, 8)}.cjs` };
+
+  /** `from` is a pack, or undefined for a file of its own; only the entry is not among the chunks. */
+  function linked(code, from) {
+    const chunks = from === 'first' ? '../chunks/' : './';
+    const main = from === 'first' ? './' : '../cli/';
+    return code.replace(REQUIRE, (_whole, name) => {
+      const pack = packOf.get(name);
+      if (pack === undefined) return `require("${chunks}${name}")`;
+      if (pack === from) return `$file("${name}")`;
+      return `require("${pack === 'first' ? main : chunks}${files[pack]}").$file("${name}")`;
+    });
+  }
+
+  function packText(pack, members) {
+    const functions = members.map((file) => {
+      const name = nameOf(file);
+      return `${JSON.stringify(name)}:(function(exports,module){${linked(codes.get(name), pack)}\n})`;
+    });
+    const load =
+      'const $files={' +
+      functions.join(',\n') +
+      '},$done=new Map,$file=name=>{let module=$done.get(name);' +
+      'if(module===undefined){$done.set(name,module={exports:{}});$files[name](module.exports,module)}return module.exports};';
+    const own = pack === 'first' ? `main:(...words)=>$file("${ENTRY}").main(...words),` : '';
+    return `${load}module.exports={${own}$file};`;
+  }
+
+  const packed = new Map([
+    [files.direct, packText('direct', [...second])],
+    [files.first, packText('first', [...first])],
+  ]);
+  for (const [name, code] of codes) if (!packOf.has(name)) packed.set(name, linked(code, undefined));
+  return packed;
+}

@@ -1,0 +1,131 @@
+import { Command, type Option } from 'commander';
+import type { Environment } from '../global-flags.ts';
+import { addFlags, GLOBAL_FLAGS } from '../global-flags.ts';
+import { NOUNS } from '../nouns.ts';
+import { allEntries, type Entry } from '../program.ts';
+import { argumentValues, flagValues, type ValueSource } from './values.ts';
+
+/** One way to go on from where the cursor is. */
+export interface Suggestion {
+  readonly value: string;
+  /** One line without tabs. */
+  readonly description: string;
+}
+
+/** What fits the word that is being typed, or that it is the name of a file. */
+export type Suggestions = readonly Suggestion[] | 'files';
+
+/** How far the words before the cursor have come. */
+interface Place {
+  /** The words of the subcommand, aliases resolved. */
+  readonly words: readonly string[];
+  readonly entry: Entry | undefined;
+  readonly options: readonly Option[];
+  /** The flag whose value is being typed. */
+  readonly flag: Option | undefined;
+  /** How many arguments the subcommand already has. */
+  readonly given: number;
+}
+
+const ROWS: Readonly<Record<string, { readonly summary: string; readonly alias?: string }>> = NOUNS;
+
+/**
+ * Suggests how the last of `typed` may go on; the others stand before it. Only the tables, and the names of profiles, are
+ * asked: a key is pressed for every answer.
+ */
+export async function suggest(typed: readonly string[], env: Environment): Promise<Suggestions> {
+  const last = typed.at(-1) ?? '';
+  // What PowerShell makes of an empty argument.
+  const current = last === '""' ? '' : last;
+  const place = await findPlace(typed.slice(0, -1));
+  if (place.flag !== undefined) return fromSource(flagValues(place.words, place.flag), current, env);
+  const [name = '', value] = splitAtEquals(current);
+  if (value !== undefined) {
+    const flag = place.options.find((option) => option.long === name);
+    const found = flag === undefined ? [] : await fromSource(flagValues(place.words, flag), value, env);
+    return found === 'files' ? found : found.map((one) => ({ ...one, value: `${name}=${one.value}` }));
+  }
+  if (current.startsWith('-')) return starting(current, place.options.map(describeFlag));
+  if (place.entry === undefined) return starting(current, nextWords(place.words));
+  return fromSource(argumentValues(place.words, place.given), current, env);
+}
+
+async function findPlace(before: readonly string[]): Promise<Place> {
+  const typed = before[0] === 'help' ? before.slice(1) : before;
+  const root = new Command();
+  addFlags(root, GLOBAL_FLAGS);
+  const words: string[] = [];
+  let options: readonly Option[] = root.options;
+  let entry: Entry | undefined;
+  let flag: Option | undefined;
+  let given = 0;
+  for (const word of typed) {
+    if (flag !== undefined) flag = undefined;
+    else if (word.startsWith('-')) flag = options.find((option) => isFlag(option, word) && option.required);
+    else if (entry !== undefined) given += 1;
+    else {
+      words.push(words.length === 0 ? nounOf(word) : word);
+      entry = allEntries().find((one) => one.words.join(' ') === words.join(' '));
+      if (entry !== undefined) options = await optionsOf(entry);
+    }
+  }
+  return { words, entry, options, flag, given };
+}
+
+async function optionsOf(entry: Entry): Promise<readonly Option[]> {
+  const command = new Command();
+  await entry.define(command, () => undefined);
+  return command.options;
+}
+
+function isFlag(option: Option, word: string): boolean {
+  return option.long === word || option.short === word;
+}
+
+function nounOf(word: string): string {
+  return Object.keys(ROWS).find((noun) => ROWS[noun]?.alias === word) ?? word;
+}
+
+function splitAtEquals(word: string): readonly [string, string?] {
+  const at = word.startsWith('--') ? word.indexOf('=') : -1;
+  return at < 0 ? [word] : [word.slice(0, at), word.slice(at + 1)];
+}
+
+/** The nouns and the single words, or the verbs of a noun. */
+function nextWords(words: readonly string[]): readonly Suggestion[] {
+  const [noun] = words;
+  const entries = allEntries();
+  if (noun !== undefined) {
+    const verbs =
+      words.length > 1 ? [] : entries.filter((entry) => entry.words.length === 2 && entry.words[0] === noun);
+    return verbs.map((entry) => ({ value: entry.words.at(-1) ?? '', description: entry.summary }));
+  }
+  const single = entries.filter((entry) => entry.words.length === 1);
+  return [
+    ...Object.entries(ROWS).map(([value, row]) => ({ value, description: row.summary })),
+    ...single.map((entry) => ({ value: entry.words[0], description: entry.summary })),
+  ];
+}
+
+function describeFlag(option: Option): Suggestion {
+  const [first = ''] = option.description.split(/[.;([\n]/);
+  return { value: option.long ?? option.flags, description: first.trim() };
+}
+
+async function fromSource(source: ValueSource, current: string, env: Environment): Promise<Suggestions> {
+  if (source === 'files') return source;
+  const values = source === 'profiles' ? await profileNames(env) : source;
+  return starting(
+    current,
+    values.map((value) => ({ value, description: '' })),
+  );
+}
+
+async function profileNames(env: Environment): Promise<readonly string[]> {
+  const { openProfileStore } = await import('../profiles/profile-store.ts');
+  return (await openProfileStore(env)).list();
+}
+
+function starting(current: string, all: readonly Suggestion[]): readonly Suggestion[] {
+  return all.filter(({ value }) => value.startsWith(current));
+}

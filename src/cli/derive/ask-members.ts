@@ -1,0 +1,196 @@
+import { CONDITION } from '../../contract/access-rule.ts';
+import type { Json } from '../../contract/json.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
+import { APPLICATION_TYPES, type ApplicationType, PERMISSIONS, TRANSFORMS } from '../../contract/permissions.ts';
+import { CONTAINER, NAME } from '../../contract/text.ts';
+import { TOKEN_TYPES, type TokenType } from '../../contract/token-types.ts';
+import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
+import { parseJson } from '../../core/json/parse.ts';
+import { DATA_RULES, type DataRule, type MemberRule } from '../../core/token-types/data-rules.ts';
+import type { CommandInput } from './assemble-call.ts';
+import { memberFlags } from './member-flags.ts';
+
+/** Where questions are asked. stdout carries results only. */
+export interface Terminal {
+  readonly input?: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
+}
+
+type Prompts = typeof import('@inquirer/prompts');
+
+interface Asking {
+  readonly prompts: Prompts;
+  readonly terminal: Terminal;
+  /** What was answered to a member that was asked before. */
+  readonly answer: (member: string) => string;
+}
+
+/** Answers as if they had been typed after the member's flag; none for a member that is left out. */
+type Question = (asking: Asking) => Promise<readonly string[]>;
+
+const QUESTIONS: Readonly<Record<string, Question>> = {
+  'createToken.type': async ({ prompts, terminal }) => [
+    await prompts.select(
+      { message: 'Type of the token', choices: choicesOf(TOKEN_TYPES, ({ summary }) => summary) },
+      terminal,
+    ),
+  ],
+  'createToken.data': async (asking) => [await askData(asking, asking.answer('type') as TokenType)],
+  'createApplication.name': async ({ prompts, terminal }) => [
+    await prompts.input({ message: 'Name', required: true, validate: (name) => fits(name, NAME) }, terminal),
+  ],
+  'createApplication.type': async ({ prompts, terminal }) => [
+    await prompts.select(
+      { message: 'Type of the application', choices: choicesOf(APPLICATION_TYPES, (use) => use) },
+      terminal,
+    ),
+  ],
+  'createApplication.permissions': (asking) =>
+    askPermissions(asking, 'Permissions on every token, masked', asking.answer('type') !== 'management'),
+  'createApplication.rules': askRules,
+};
+
+/** Asks for these members of an operation's body, one after the other. Ctrl-C ends with inquirer's `ExitPromptError`. */
+export async function askMembers(
+  id: OperationId,
+  members: readonly string[],
+  terminal: Terminal = { output: process.stderr },
+): Promise<CommandInput['members']> {
+  const row: Operation = OPERATIONS[id];
+  const prompts = await import('@inquirer/prompts');
+  const answers = new Map<string, readonly string[]>();
+  const answer = (member: string) => answers.get(member)?.[0] ?? '';
+  for (const member of members) {
+    const ask = QUESTIONS[`${id}.${member}`];
+    if (ask === undefined) throw new TypeError(`unreachable: nothing asks for ${member}`);
+    answers.set(member, await ask({ prompts, terminal, answer }));
+  }
+  const flags = memberFlags(row);
+  const given = [...answers].filter(([, values]) => values.length > 0);
+  return Object.fromEntries(
+    given.map(([member, values]) => [flags.find((flag) => flag.member === member)?.name ?? member, values]),
+  );
+}
+
+async function askData(asking: Asking, type: TokenType): Promise<string> {
+  const rule: DataRule = DATA_RULES[type];
+  if (!('check' in rule)) return askObject(asking, rule.members);
+  if (type !== 'token')
+    return JSON.stringify(await askSecret(asking, TOKEN_TYPES[type].summary, { ...rule, required: true }));
+  const { prompts, terminal } = asking;
+  const kind = await prompts.select(
+    { message: 'The value is', choices: [{ value: 'text' }, { value: 'JSON' }] },
+    terminal,
+  );
+  if (kind === 'text') return JSON.stringify(await askSecret(asking, 'Text', { ...rule, required: true }));
+  return prompts.input({ message: 'JSON', required: true, validate: (text) => isJson(text, rule.check) }, terminal);
+}
+
+/** Optional members are left out when nothing is typed. */
+async function askObject(asking: Asking, members: Readonly<Record<string, MemberRule>>): Promise<string> {
+  const parts: string[] = [];
+  for (const [name, member] of Object.entries(members)) {
+    const message = member.required ? name : `${name} (optional)`;
+    const typed = isNumber(member)
+      ? await askNumber(asking, message, member)
+      : await askSecret(asking, message, member);
+    if (typed !== '') parts.push(`${JSON.stringify(name)}:${isNumber(member) ? typed : JSON.stringify(typed)}`);
+  }
+  return `{${parts.join(',')}}`;
+}
+
+/** A month or a year: the only members that are no strings. */
+function isNumber({ check }: MemberRule): boolean {
+  return check(1) === undefined || check(2000) === undefined;
+}
+
+function askNumber({ prompts, terminal }: Asking, message: string, { check, required }: MemberRule): Promise<string> {
+  const validate = (typed: string) => (typed === '' && !required) || (check(Number(typed)) ?? /^\d+$/.test(typed));
+  return prompts.input({ message, validate }, terminal).then((typed) => (typed === '' ? '' : String(Number(typed))));
+}
+
+function askSecret({ prompts, terminal }: Asking, message: string, { check, required }: MemberRule): Promise<string> {
+  const validate = (typed: string) =>
+    (typed === '' && !required) || (typed === '' ? 'is required' : (check(typed) ?? true));
+  return prompts.password({ message, mask: '*', validate }, terminal);
+}
+
+async function askPermissions(
+  { prompts, terminal, answer }: Asking,
+  message: string,
+  mayBeNone: boolean,
+): Promise<readonly string[]> {
+  const type = answer('type') as ApplicationType;
+  const fitting = Object.entries(PERMISSIONS).filter(([, row]) => row.types.some((one) => one === type));
+  const choices = fitting.map(([value, row]) => ({ value, description: row.allows }));
+  return prompts.checkbox({ message, choices, required: !mayBeNone }, terminal);
+}
+
+/** None for management; else as many as are wanted, and at least one where there is no plain permission. */
+async function askRules(asking: Asking): Promise<readonly string[]> {
+  const { prompts, terminal, answer } = asking;
+  const rules: string[] = [];
+  if (answer('type') === 'management') return rules;
+  const must = answer('permissions') === '';
+  while (
+    (must && rules.length === 0) ||
+    (await prompts.confirm(
+      { message: rules.length === 0 ? 'An access rule?' : 'Another rule?', default: false },
+      terminal,
+    ))
+  ) {
+    rules.push(await askRule(asking, rules.length + 1));
+  }
+  return rules;
+}
+
+async function askRule(asking: Asking, priority: number): Promise<string> {
+  const { prompts, terminal, answer } = asking;
+  const scope =
+    answer('type') === 'expiring'
+      ? { conditions: [await askCondition(asking)] }
+      : { container: await askContainer(asking) };
+  const transform = await prompts.select(
+    { message: 'The rule shows data', choices: choicesOf(TRANSFORMS, (effect) => effect) },
+    terminal,
+  );
+  const permissions = await askPermissions(asking, 'The rule allows', false);
+  return JSON.stringify({ description: '', priority, ...scope, transform, permissions });
+}
+
+function askContainer({ prompts, terminal }: Asking): Promise<string> {
+  return prompts.input(
+    { message: 'Container, such as /pci/', default: '/', validate: (path) => fits(path, CONTAINER) },
+    terminal,
+  );
+}
+
+async function askCondition({ prompts, terminal }: Asking): Promise<object> {
+  const { attribute, operator, value } = CONDITION.properties;
+  return {
+    attribute: await prompts.select({ message: attribute.description, choices: [...attribute.enum] }, terminal),
+    operator: await prompts.select({ message: operator.description, choices: [...operator.enum] }, terminal),
+    value: await prompts.input(
+      { message: value.description, required: true, validate: (text) => fits(text, value) },
+      terminal,
+    ),
+  };
+}
+
+function choicesOf<Row, Name extends string>(table: Readonly<Record<Name, Row>>, describe: (row: Row) => string) {
+  return (Object.keys(table) as Name[]).map((value) => ({ value, description: describe(table[value]) }));
+}
+
+function fits(text: string, schema: { readonly maxLength: number; readonly pattern: string }): true | string {
+  if (text.length > schema.maxLength) return `must have at most ${schema.maxLength} characters`;
+  return new RegExp(schema.pattern, 'u').test(text) || 'has characters or a form that is not allowed here';
+}
+
+function isJson(text: string, check: (value: Json) => string | undefined): true | string {
+  try {
+    return check(parseJson(text)) ?? true;
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) return `${error.reason} (character ${error.position + 1})`;
+    throw error;
+  }
+}

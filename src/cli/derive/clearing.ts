@@ -1,0 +1,55 @@
+import type { Operation } from '../../contract/operations.ts';
+import { Fault } from '../../core/fault.ts';
+import { nearestName } from '../../core/nearest-name.ts';
+import { type MemberFlag, memberFlags } from './member-flags.ts';
+
+/** What `--clear` takes away: a member as a whole, or these members of it. */
+export type Clearing = ReadonlyMap<string, 'whole' | readonly string[]>;
+
+/**
+ * The words after `--clear`: a member by its own name or its flag's (`expires-at`, `search_indexes`), or one pair of a member
+ * of pairs (`metadata.customer`; everything after the first dot is its name). In a merge patch each becomes null
+ * (RFC 7396). Throws the fault `usage`.
+ */
+export function readClearing(row: Operation, words: readonly string[]): Clearing {
+  const flags = clearableFlags(row);
+  const clearing = new Map<string, 'whole' | readonly string[]>();
+  for (const word of words) {
+    const { member, pair } = findCleared(flags, word);
+    const before = clearing.get(member);
+    if (before === 'whole' || (before !== undefined && pair === undefined)) {
+      throw new Fault('usage', `--clear takes ${member} away as a whole: name no part of it besides`);
+    }
+    clearing.set(member, pair === undefined ? 'whole' : [...(before ?? []), pair]);
+  }
+  return clearing;
+}
+
+/** The members that a merge patch can take away. */
+export function clearableFlags(row: Operation): readonly MemberFlag[] {
+  if (row.mediaType !== 'application/merge-patch+json') return [];
+  return memberFlags(row).filter((flag) => flag.part === 'body' && flag.clearable && flag.kind !== 'text');
+}
+
+function findCleared(
+  flags: readonly MemberFlag[],
+  word: string,
+): { readonly member: string; readonly pair: string | undefined } {
+  const dot = word.indexOf('.');
+  const name = dot < 0 ? word : word.slice(0, dot);
+  const flag = flags.find(
+    (one) => one.name === name || one.member === name || one.member === name.replaceAll('-', '_'),
+  );
+  if (flag === undefined) {
+    const known = flags.map((one) => one.name);
+    const near = nearestName(name, known);
+    const hint = near === undefined ? `known are ${known.join(', ')}` : `did you mean ${near}?`;
+    throw new Fault('usage', `--clear: there is no member ${name}`, { hint });
+  }
+  if (dot < 0) return { member: flag.member, pair: undefined };
+  const pair = word.slice(dot + 1);
+  if (flag.kind === 'pairs' && pair !== '') return { member: flag.member, pair };
+  throw new Fault('usage', `--clear: no part of ${flag.member} can be named`, {
+    hint: flag.kind === 'json' ? `--${flag.name} '{"${pair}":null}' takes a part of it away` : `--clear ${flag.name}`,
+  });
+}

@@ -1,0 +1,75 @@
+import { headerPrefixOf, requestOf } from '../../client/remote.ts';
+import type { Call } from '../../contract/call.ts';
+import { DEFAULT_LIMITS } from '../../contract/limits.ts';
+import { type BodyOf, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
+import type { Schema } from '../../contract/schema.ts';
+import { checkApplication } from '../../core/access/check-application.ts';
+import { JsonText } from '../../core/json/json-text.ts';
+import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import { Problem } from '../../core/problem.ts';
+import { parseBody } from '../../core/request/parse-body.ts';
+import { validate } from '../../core/request/validate.ts';
+import { validateData } from '../../core/token-types/validate-data.ts';
+import { parseApplicationExpiry, parseExpiresAt } from '../../core/tokens/expires-at.ts';
+import type { ResultView } from '../output/result-view.ts';
+
+const REQUEST: Schema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    method: { type: 'string' },
+    path: { type: 'string' },
+    headers: { type: 'object', additionalProperties: { type: 'string' } },
+    body: {},
+  },
+};
+
+/** How a request that is not sent is shown. */
+export const DRY_RUN_VIEW: ResultView = {
+  schema: REQUEST,
+  list: false,
+  columns: Object.keys(REQUEST.properties ?? {}),
+  rest: false,
+};
+
+/** What handlers check of a body before they ask the store, as far as it needs neither a key nor the vault. */
+const BODY_CHECKS: { readonly [Id in OperationId]?: (body: BodyOf<Id>, now: number) => void } = {
+  createToken({ type, data, expires_at }, now) {
+    const errors = validateData(type, data);
+    if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
+    if (expires_at !== undefined) parseExpiresAt(expires_at, now);
+  },
+  updateToken({ expires_at }, now) {
+    if (typeof expires_at === 'string') parseExpiresAt(expires_at, now);
+  },
+  createApplication({ permissions = [], rules = [], ...body }, now) {
+    checkApplication({ ...body, permissions, rules });
+    if (body.type === 'expiring' && body.expires_at !== undefined) parseApplicationExpiry(body.expires_at, now);
+  },
+};
+
+/**
+ * Checks a call as the vault would, as far as that is possible without one, and answers the request as JSON: method, path,
+ * headers and body. The API key is a name in it. Throws problems.
+ */
+export function dryRun(call: Call, headerPrefix: string | undefined): string {
+  const row: Operation = OPERATIONS[call.operation];
+  checkBody(call.operation, validate(call.operation, row, call, parseBody(row, call, DEFAULT_LIMITS)).body);
+  const prefix = headerPrefixOf(headerPrefix);
+  const { method, path, bodyText } = requestOf(call, prefix);
+  const headers: Record<string, Printable | undefined> = {
+    [`${prefix}-api-key`]: '$VAULT_API_KEY',
+    'content-type': call.mediaType,
+  };
+  return stringifyJson({
+    method,
+    path,
+    headers,
+    body: bodyText === undefined ? undefined : new JsonText(bodyText.trim()),
+  });
+}
+
+function checkBody<Id extends OperationId>(id: Id, body: BodyOf<Id>): void {
+  const check: ((body: BodyOf<Id>, now: number) => void) | undefined = BODY_CHECKS[id];
+  check?.(body, Date.now());
+}

@@ -1,0 +1,147 @@
+import type { Schema } from '../../contract/schema.ts';
+import { Fault } from '../../core/fault.ts';
+import { nearestName } from '../../core/nearest-name.ts';
+import { typeOf } from './member-type.ts';
+
+/** `name=value`; a value, or a part of it, may stand in quotes. */
+const WORD = /(?<name>[^\s="']+)(?:=(?<value>(?:"(?:[^"\\]|\\[\s\S])*"|'[^']*'|[^\s"'])*))?(?=\s|$)/y;
+const QUOTED = /"((?:[^"\\]|\\[\s\S])*)"|'([^']*)'/g;
+
+/** What a rule in words need not say: its place among its fellows, and what it is for. */
+const FILLED: Readonly<Record<string, (position: number) => string>> = {
+  description: () => '""',
+  priority: (position) => String(position),
+};
+
+/**
+ * One object written in words, `container=/pci/ transform=mask permissions=token:read,token:create`, as JSON text. The words
+ * are the members of `schema`: a list takes commas or is repeated, in the singular too; an object in a list is its required
+ * members with colons between them (`condition=container:starts_with:/pci/`). `position` counts from 1.
+ * Throws the fault `usage`, naming the word and what would be right.
+ */
+export function shorthandToJson(flag: string, schema: Schema, text: string, position: number): string {
+  const given = new Map<string, string[]>();
+  for (const [word, value] of splitWords(flag, text, schema)) {
+    const [member, property] = findMember(flag, schema, word);
+    const before = given.get(member) ?? [];
+    if (before.length > 0 && typeOf(property) !== 'array') throw new Fault('usage', `${flag}: ${word}= is given twice`);
+    given.set(member, [...before, ...valuesOf(flag, word, property, value)]);
+  }
+  const members = Object.entries(schema.properties ?? {}).flatMap(([member, property]) => {
+    const values = given.get(member);
+    const filled = schema.required?.includes(member) ? FILLED[member]?.(position) : undefined;
+    if (values === undefined && filled === undefined && schema.required?.includes(member)) {
+      throw new Fault('usage', `${flag}: ${member}= is missing`, { hint: `such as ${exampleOf(member, property)}` });
+    }
+    const json = values === undefined ? filled : typeOf(property) === 'array' ? `[${values.join(',')}]` : values[0];
+    return json === undefined ? [] : [`${JSON.stringify(member)}:${json}`];
+  });
+  return `{${members.join(',')}}`;
+}
+
+/** All words that an object can be made of, with what may stand behind them. */
+export function wordsOf(schema: Schema): string {
+  return Object.entries(schema.properties ?? {})
+    .map(([member, property]) => exampleOf(member, property))
+    .join(' ');
+}
+
+function* splitWords(flag: string, text: string, schema: Schema): Generator<readonly [word: string, value: string]> {
+  let at = 0;
+  while (at < text.length) {
+    if (/\s/.test(text[at] ?? '')) {
+      at += 1;
+      continue;
+    }
+    WORD.lastIndex = at;
+    const groups = WORD.exec(text)?.groups;
+    if (groups === undefined) throw new Fault('usage', `${flag}: a quote is not closed, or stands before a =`);
+    const { name = '', value } = groups;
+    if (value === undefined) {
+      throw new Fault('usage', `${flag}: ${name} is not name=value`, { hint: `JSON, or the words ${wordsOf(schema)}` });
+    }
+    at = WORD.lastIndex;
+    yield [
+      name,
+      value.replace(
+        QUOTED,
+        (_all, double?: string, single?: string) => double?.replace(/\\([\s\S])/g, '$1') ?? single ?? '',
+      ),
+    ];
+  }
+}
+
+function findMember(flag: string, schema: Schema, word: string): readonly [member: string, Schema] {
+  const properties = schema.properties ?? {};
+  for (const member of [word, `${word}s`]) {
+    const property = Object.hasOwn(properties, member) ? properties[member] : undefined;
+    if (property !== undefined && (member === word || typeOf(property) === 'array')) return [member, property];
+  }
+  const near = nearestName(word, [...Object.keys(properties), ...singulars(properties)]);
+  const hint = near === undefined ? `known are ${Object.keys(properties).join(', ')}` : `did you mean ${near}=?`;
+  throw new Fault('usage', `${flag}: there is no ${word}=`, { hint });
+}
+
+function singulars(properties: Readonly<Record<string, Schema>>): readonly string[] {
+  return Object.keys(properties)
+    .filter((name) => typeOf(properties[name] ?? {}) === 'array')
+    .map((name) => name.slice(0, -1));
+}
+
+function valuesOf(flag: string, word: string, schema: Schema, value: string): readonly string[] {
+  if (typeOf(schema) !== 'array') return [jsonOf(flag, word, schema, value)];
+  const items = schema.items ?? {};
+  if (typeOf(items) === 'object') return [compoundOf(flag, word, items, value)];
+  return value.split(',').map((one) => jsonOf(flag, word, items, one.trim()));
+}
+
+function jsonOf(flag: string, word: string, schema: Schema, value: string): string {
+  if (typeOf(schema) === 'integer') {
+    if (/^\d{1,15}$/.test(value)) return String(Number(value));
+    throw new Fault('usage', `${flag}: ${word} is a whole number`);
+  }
+  if (schema.enum !== undefined && !schema.enum.includes(value)) {
+    const near = nearestName(value, schema.enum);
+    const message = `${flag}: ${word} is one of ${schema.enum.join(', ')}`;
+    throw new Fault('usage', message, near === undefined ? {} : { hint: `did you mean ${near}?` });
+  }
+  return JSON.stringify(value);
+}
+
+/** The last member takes what is left, colons and all. */
+function compoundOf(flag: string, word: string, schema: Schema, value: string): string {
+  const names = schema.required ?? [];
+  const parts = value.split(':');
+  const last = names.length - 1;
+  const values = [...parts.slice(0, last), parts.slice(last).join(':')];
+  if (names.some((_name, at) => (values[at] ?? '') === '')) {
+    throw new Fault('usage', `${flag}: ${word} is ${names.join(':')}`, {
+      hint: `such as ${word}=${compoundExample(schema)}`,
+    });
+  }
+  const members = names.map((name, at) => {
+    const json = jsonOf(flag, `the ${name} of ${word}`, schema.properties?.[name] ?? {}, values[at] ?? '');
+    return `${JSON.stringify(name)}:${json}`;
+  });
+  return `{${members.join(',')}}`;
+}
+
+function exampleOf(member: string, schema: Schema): string {
+  if (typeOf(schema) !== 'array') return `${member}=${valueExample(schema)}`;
+  const items = schema.items ?? {};
+  return typeOf(items) === 'object'
+    ? `${member.slice(0, -1)}=${compoundExample(items)}`
+    : `${member}=${(items.enum ?? []).slice(0, 2).join(',')}`;
+}
+
+function compoundExample(schema: Schema): string {
+  return (schema.required ?? [])
+    .map((name) => schema.properties?.[name]?.enum?.join('|') ?? name.toUpperCase())
+    .join(':');
+}
+
+function valueExample(schema: Schema): string {
+  if (schema.enum !== undefined) return schema.enum.join('|');
+  const example = schema.examples?.[0];
+  return typeof example === 'string' ? example : typeOf(schema) === 'integer' ? String(schema.minimum ?? 1) : '"…"';
+}

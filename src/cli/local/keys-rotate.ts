@@ -1,0 +1,56 @@
+import type { Command } from 'commander';
+import { UUID } from '../../contract/text.ts';
+import { Fault } from '../../core/fault.ts';
+import type { Finish } from '../exit-codes.ts';
+import { addFlags, CONFIRM_FLAGS, flagValue, isSwitchedOn } from '../global-flags.ts';
+import { confirmLoss } from '../prompt.ts';
+import { tell } from '../report-failure.ts';
+import { KEYS_VIEWS } from './keys-view.ts';
+import { progressLine } from './progress-line.ts';
+import { defineWithAdmin } from './with-admin.ts';
+
+const ROTATE_FLAGS = {
+  tenant: { flag: '--tenant <id>', env: 'VAULT_TENANT_ID', help: 'this tenant only; `vault tenant list` shows them' },
+  master: {
+    flag: '--master',
+    env: 'VAULT_ROTATE_MASTER',
+    help: 'a new master key too; of all slots only the one that opens the file now is left',
+  },
+  indexes: { flag: '--indexes', env: 'VAULT_ROTATE_INDEXES', help: 'new index keys too; all fingerprints change' },
+} as const;
+
+interface RotateFlags {
+  readonly tenant?: string;
+  readonly master?: boolean;
+  readonly indexes?: boolean;
+}
+
+const HELP = `
+Daemons and other commands go on meanwhile. A run that was stopped is resumed by the next.
+New data keys are always made. With --indexes the \`fingerprint\` of every token changes, so those that clients have kept
+match no more. With --master other key files and passphrases must be added again with \`vault keys add\`.`;
+
+/** `vault keys rotate`: new keys, every record sealed anew, the old keys destroyed. */
+export function defineKeysRotate(command: Command, finish: Finish): void {
+  addFlags(command, { ...ROTATE_FLAGS, ...CONFIRM_FLAGS });
+  defineWithAdmin<RotateFlags>(command, finish, KEYS_VIEWS.rotate, async (flags, env) => {
+    const tenantId = flagValue(flags.tenant, env, ROTATE_FLAGS.tenant);
+    if (tenantId !== undefined && !new RegExp(UUID, 'i').test(tenantId)) {
+      throw new Fault('usage', '--tenant is the id of a tenant, a UUID');
+    }
+    const master = isSwitchedOn(flags.master, env, ROTATE_FLAGS.master);
+    const indexes = isSwitchedOn(flags.indexes, env, ROTATE_FLAGS.indexes);
+    const confirmed = isSwitchedOn(flags.yes, env, CONFIRM_FLAGS.yes);
+    return async (admin) => {
+      const others = master ? (await admin.slots()).filter(({ current }) => !current) : [];
+      if (others.length > 0 && !confirmed) {
+        await confirmLoss(`${others.length} other key files or passphrases will not open this file any more.`);
+      }
+      const line = progressLine('sealing anew');
+      const result = await admin.rotate({ tenantId, master, indexes }, line.show).finally(line.end);
+      if (indexes) tell('fingerprints have changed: those that clients have kept match no more');
+      return result;
+    };
+  });
+  command.addHelpText('after', HELP);
+}

@@ -1,0 +1,109 @@
+import type { Command } from 'commander';
+import { Fault } from '../../core/fault.ts';
+import { type Credential, readPassphraseFile } from '../credential.ts';
+import type { Finish } from '../exit-codes.ts';
+import {
+  addFlags,
+  CONFIRM_FLAGS,
+  type Environment,
+  flagValue,
+  type GlobalFlags,
+  isSwitchedOn,
+} from '../global-flags.ts';
+import { canPrompt, confirmLoss, promptSecret } from '../prompt.ts';
+import { KEYS_VIEWS } from './keys-view.ts';
+import { type NewCredential, provideKeyFile } from './provide-key-file.ts';
+import { defineWithAdmin } from './with-admin.ts';
+
+const ADD_FLAGS = {
+  newKeyFile: {
+    flag: '--new-key-file <path>',
+    env: 'VAULT_NEW_KEY_FILE',
+    help: 'the key file to add; one that does not exist is made (0600)',
+  },
+  newPassphraseFile: {
+    flag: '--new-passphrase-file <path>',
+    env: 'VAULT_NEW_PASSPHRASE_FILE',
+    help: 'the passphrase to add; - for standard input',
+  },
+  weakPassphrase: {
+    flag: '--weak-passphrase',
+    env: 'VAULT_WEAK_PASSPHRASE',
+    help: 'allow a passphrase of less than 12 characters',
+  },
+} as const;
+
+interface AddFlags {
+  readonly newKeyFile?: string;
+  readonly newPassphraseFile?: string;
+  readonly weakPassphrase?: boolean;
+}
+
+const REMOVE_FLAGS = {
+  slot: { flag: '--slot <number>', env: 'VAULT_SLOT', help: 'the slot to remove; `vault keys list` shows them' },
+} as const;
+
+/** `vault keys list`: the slots, and which of them the credential at hand opens. */
+export function defineKeysList(command: Command, finish: Finish): void {
+  defineWithAdmin(command, finish, KEYS_VIEWS.list, async () => async (admin) => ({ data: await admin.slots() }));
+}
+
+/** `vault keys add`: no record is touched, and a daemon that serves the file keeps working. */
+export function defineKeysAdd(command: Command, finish: Finish): void {
+  addFlags(command, ADD_FLAGS);
+  defineWithAdmin<AddFlags>(command, finish, KEYS_VIEWS.slot, async (flags, env) => {
+    const allowWeak = isSwitchedOn(flags.weakPassphrase, env, ADD_FLAGS.weakPassphrase);
+    return async (admin) => {
+      const { credential, undo } = await newCredential(flags, env);
+      try {
+        return await admin.addSlot(credential, { allowWeak });
+      } catch (error) {
+        await undo();
+        throw error;
+      }
+    };
+  });
+}
+
+/** `vault keys remove`: what opened that slot no longer opens this file; copies made before still open. */
+export function defineKeysRemove(command: Command, finish: Finish): void {
+  addFlags(command, { ...REMOVE_FLAGS, ...CONFIRM_FLAGS });
+  defineWithAdmin<{ readonly slot?: string }>(command, finish, KEYS_VIEWS.slot, async (flags, env) => {
+    const slot = parseSlot(flagValue(flags.slot, env, REMOVE_FLAGS.slot));
+    if (!isSwitchedOn(flags.yes, env, CONFIRM_FLAGS.yes)) {
+      await confirmLoss(`What opens slot ${slot} will not open this file any more.`);
+    }
+    return (admin) => admin.removeSlot(slot);
+  });
+  command.addHelpText(
+    'after',
+    '\nBackups and other older copies still open with it: `vault keys rotate --master` makes new keys for what comes.',
+  );
+}
+
+function parseSlot(text: string | undefined): number {
+  if (text !== undefined && /^\d{1,2}$/.test(text)) return Number(text);
+  throw new Fault('usage', '--slot (VAULT_SLOT) is the number of a slot', { hint: '`vault keys list` shows them' });
+}
+
+async function newCredential(flags: AddFlags & GlobalFlags, env: Environment): Promise<NewCredential> {
+  const keyFile = flagValue(flags.newKeyFile, env, ADD_FLAGS.newKeyFile);
+  const passphraseFile = flagValue(flags.newPassphraseFile, env, ADD_FLAGS.newPassphraseFile);
+  if (keyFile !== undefined && passphraseFile !== undefined) {
+    throw new Fault('usage', '--new-key-file and --new-passphrase-file cannot be given together');
+  }
+  if (keyFile !== undefined) return provideKeyFile(keyFile);
+  const credential = passphraseFile === undefined ? await askPassphrase() : await readPassphraseFile(passphraseFile);
+  return { credential, undo: async () => undefined };
+}
+
+async function askPassphrase(): Promise<Credential> {
+  if (!canPrompt()) {
+    throw new Fault('usage', 'nothing is named that is to be added', {
+      hint: 'set --new-key-file (VAULT_NEW_KEY_FILE) or --new-passphrase-file (VAULT_NEW_PASSPHRASE_FILE)',
+    });
+  }
+  const passphrase = await promptSecret('New passphrase');
+  if ((await promptSecret('The same again')) === passphrase) return { kind: 'passphrase', passphrase };
+  throw new Fault('usage', 'the two passphrases differ');
+}

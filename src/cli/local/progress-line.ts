@@ -1,0 +1,27 @@
+const EVERY_MS = 100;
+const WIDTH = 24;
+
+/** What long work shows of itself. */
+export interface ProgressLine {
+  show(done: number, total: number): void;
+  /** Clears the line. */
+  end(): void;
+}
+
+/** One line on stderr that is written over; nothing at all where stderr is no terminal. */
+export function progressLine(label: string, stream: NodeJS.WriteStream = process.stderr): ProgressLine {
+  if (stream.isTTY !== true) return { show: () => undefined, end: () => undefined };
+  let shownAt = Number.NEGATIVE_INFINITY;
+  return {
+    show(done, total) {
+      const now = performance.now();
+      if (now - shownAt < EVERY_MS) return;
+      shownAt = now;
+      const filled = total === 0 ? WIDTH : Math.min(WIDTH, Math.floor((done / total) * WIDTH));
+      stream.write(`\r\u001b[K${label} [${'#'.repeat(filled)}${'.'.repeat(WIDTH - filled)}] ${done}`);
+    },
+    end() {
+      if (shownAt > 0) stream.write('\r\u001b[K');
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import { stringifyJson } from '../../core/json/stringify.ts';
+import { keyFileBeside, readCredential } from '../credential.ts';
+import { chooseFile } from '../door.ts';
+import type { Finish } from '../exit-codes.ts';
+import { addFlags, FILE_FLAGS, OUTPUT_FLAGS, PROFILE_FLAGS, typedFlags } from '../global-flags.ts';
+import { createPrinter } from '../output/print-result.ts';
+import { withProfile } from '../profiles/with-profile.ts';
+import { KEYS_VIEWS } from './keys-view.ts';
+import { progressLine } from './progress-line.ts';
+
+/** `vault restore BACKUP --file F`: a vault at F, if the backup is whole. */
+export function defineRestore(command: Command, finish: Finish): void {
+  command.argument('<backup>', 'what `vault backup` made');
+  addFlags(command, { ...FILE_FLAGS, ...PROFILE_FLAGS, ...OUTPUT_FLAGS });
+  command.addHelpText(
+    'after',
+    '\nNothing is overwritten: move a damaged vault away first. An --anchor must be removed, too.',
+  );
+  command.action(async (backup: string) => {
+    const flags = typedFlags(command);
+    const env = await withProfile(flags, process.env);
+    const printer = createPrinter(flags, env, KEYS_VIEWS.copy);
+    const file = chooseFile(flags, env);
+    // The key file may still stand where the vault did, or be kept with the backup.
+    const credential = await readCredential(existsSync(keyFileBeside(file)) ? file : backup, flags, env);
+    const { restoreVault } = await import('../../vault-admin.ts');
+    const line = progressLine('checking the copy');
+    const { checked } = await restoreVault({ from: backup, to: file, credential }, line.show).finally(line.end);
+    await printer.print(stringifyJson({ file, checked: { ...checked } }));
+    finish(0);
+  });
+}

@@ -1,0 +1,98 @@
+import type { Json } from '../../contract/json.ts';
+import { stringifyJson } from '../../core/json/stringify.ts';
+import type { Format } from './format.ts';
+import type { Showing } from './render-result.ts';
+import { cellText, cellValue, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
+import { selectField } from './select-field.ts';
+
+/** Prints the items of a list page by page. */
+export interface ItemPrinter {
+  print(items: readonly Json[]): Promise<void>;
+  /** What stands behind the last item. */
+  end(): Promise<void>;
+}
+
+/** What is written for a page of items, and at the end. `isFirst`: nothing was written before. */
+interface ItemFormat {
+  readonly page: (items: readonly Json[], isFirst: boolean) => string | Promise<string>;
+  readonly end?: (isEmpty: boolean) => string | Rendered | Promise<string | Rendered>;
+}
+
+type MakeFormat = (view: ResultView, options: RenderOptions) => ItemFormat;
+
+const lines = (items: readonly Json[], print: (item: Json) => string) =>
+  items.map((item) => `${print(item)}\n`).join('');
+
+/** The formats of `--all`: no envelope, and nothing is kept but what a table needs to know its widths. */
+const FORMATS: Readonly<Record<Format, MakeFormat>> = {
+  ndjson: () => ({ page: (items) => lines(items, stringifyJson) }),
+  json: () => ({
+    page: (items, isFirst) =>
+      items.map((item, at) => `${isFirst && at === 0 ? '[' : ','}${stringifyJson(item)}`).join(''),
+    end: (isEmpty) => (isEmpty ? '[]\n' : ']\n'),
+  }),
+  yaml: () => ({
+    page: async (items) =>
+      items.length === 0 ? '' : (await import('./yaml.ts')).renderYaml(items).then(({ text }) => text),
+    end: (isEmpty) => (isEmpty ? '[]\n' : ''),
+  }),
+  csv: (view) => {
+    const rowsOf = (items: readonly Json[]) =>
+      items.map((item) => view.columns.map((column) => cellText(cellValue(item, column))));
+    return {
+      page: async (items, isFirst) => {
+        const { csvText } = await import('./csv.ts');
+        return csvText(isFirst ? [view.columns, ...rowsOf(items)] : rowsOf(items));
+      },
+      end: async (isEmpty) => (isEmpty ? (await import('./csv.ts')).csvText([view.columns]) : ''),
+    };
+  },
+  table: (view, options) => {
+    const kept: Json[] = [];
+    return {
+      page: (items) => {
+        kept.push(...items);
+        return '';
+      },
+      end: async () => (await import('./table.ts')).renderAllItems(kept, view, options),
+    };
+  },
+};
+
+/** `write` takes text for stdout, `note` a word for stderr. A field is a path of an item; an item without it is an empty line. */
+export function createItemPrinter(
+  view: ResultView,
+  showing: Showing,
+  options: RenderOptions,
+  write: (text: string) => Promise<void>,
+  note: (text: string) => void,
+): ItemPrinter {
+  const { page, end } = formatOf(view, showing, options);
+  let isEmpty = true;
+  return {
+    async print(items) {
+      if (items.length === 0) return;
+      const text = await page(items, isEmpty);
+      isEmpty = false;
+      if (text !== '') await write(text);
+    },
+    async end() {
+      const rendered = (await end?.(isEmpty)) ?? '';
+      const { text, note: word = undefined }: Rendered = typeof rendered === 'string' ? { text: rendered } : rendered;
+      if (text !== '') await write(text);
+      if (word !== undefined) note(word);
+    },
+  };
+}
+
+function formatOf(view: ResultView, showing: Showing, options: RenderOptions): ItemFormat {
+  const { field, quiet, format } = showing;
+  const path = quiet ? ['id'] : field;
+  if (path === undefined) return FORMATS[format](view, options);
+  return { page: (items) => lines(items, (item) => rawText(selectField(item, path))) };
+}
+
+function rawText(value: Json | undefined): string {
+  if (value === undefined) return '';
+  return typeof value === 'string' ? value : stringifyJson(value);
+}

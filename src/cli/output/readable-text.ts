@@ -1,0 +1,93 @@
+import type { Json, JsonObject } from '../../contract/json.ts';
+import type { Schema } from '../../contract/schema.ts';
+import { isJsonArray, isJsonObject } from '../../core/json/kind.ts';
+import { memberNames } from '../../core/json/member-names.ts';
+import { stringifyJson } from '../../core/json/stringify.ts';
+
+/** How deep the members of one thing get rows of their own. */
+const ROW_DEPTH = 3;
+
+/** A value in a cell of a list, in short: `number: XXXX4242, cvc: 123`; of objects in a list only the values. */
+export function briefText(value: Json | undefined, schema: Schema | undefined): string {
+  if (typeof value === 'string' && schema?.format === 'date-time') return localTime(value, 'minutes');
+  if (isJsonArray(value)) {
+    const texts = value.map((item) => (isJsonObject(item) ? valuesOf(item) : inline(item)));
+    return texts.join(value.some(isJsonObject) ? '; ' : ', ');
+  }
+  return inline(value, false);
+}
+
+/** The rows of one thing: the path of each value, as `--field` takes it, and the value in words. */
+export function detailRows(
+  path: string,
+  value: Json,
+  schema: Schema | undefined,
+  depth = 0,
+): readonly (readonly [path: string, text: string])[] {
+  if (isJsonObject(value) && depth < ROW_DEPTH && memberNames(value).length > 0) {
+    return memberNames(value).flatMap((name) =>
+      detailRows(joinPath(path, name), value[name] ?? null, memberSchema(schema, name), depth + 1),
+    );
+  }
+  if (isJsonArray(value) && value.some(isJsonObject)) {
+    return value.map((item, at) => [`${path}[${at}]`, inline(item, false)]);
+  }
+  const isTime = typeof value === 'string' && schema?.format === 'date-time';
+  return [
+    [
+      path,
+      isTime
+        ? localTime(value, 'seconds')
+        : isJsonArray(value)
+          ? value.map((one) => inline(one)).join(', ') || '[]'
+          : inline(value, false),
+    ],
+  ];
+}
+
+/** The schema of a member of what `schema` describes. */
+export function memberSchema(schema: Schema | undefined, name: string): Schema | undefined {
+  const properties = schema?.properties;
+  if (properties !== undefined && Object.hasOwn(properties, name)) return properties[name];
+  return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined;
+}
+
+/** A time of the API in the zone of this machine; text that is no time stays as it is. */
+export function localTime(text: string, precision: 'minutes' | 'seconds'): string {
+  const time = new Date(text);
+  if (Number.isNaN(time.getTime())) return text;
+  const two = (part: number) => String(Math.trunc(part)).padStart(2, '0');
+  const date = `${String(time.getFullYear()).padStart(4, '0')}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
+  const minutes = `${date} ${two(time.getHours())}:${two(time.getMinutes())}`;
+  if (precision === 'minutes') return minutes;
+  const offset = -time.getTimezoneOffset();
+  const zone = `${offset < 0 ? '-' : '+'}${two(Math.abs(offset) / 60)}:${two(Math.abs(offset) % 60)}`;
+  return `${minutes}:${two(time.getSeconds())} ${zone}`;
+}
+
+function joinPath(path: string, name: string): string {
+  return /^[^.[\]"\s]+$/.test(name) ? `${path}.${name}` : `${path}["${name}"]`;
+}
+
+/** A description is for reading one thing, not for a list. */
+function valuesOf(object: JsonObject): string {
+  const names = memberNames(object).filter((name) => name !== 'description');
+  return names.map((name) => nestedValues(object[name] ?? null)).join(' ');
+}
+
+function nestedValues(value: Json): string {
+  if (isJsonArray(value)) return value.map((item) => (isJsonObject(item) ? valuesOf(item) : inline(item))).join(',');
+  return isJsonObject(value) ? valuesOf(value) : inline(value);
+}
+
+function inline(value: Json | undefined, bracketed = true): string {
+  if (value === undefined) return '';
+  if (typeof value === 'string') return value;
+  if (isJsonArray(value)) return `[${value.map((item) => inline(item)).join(', ')}]`;
+  if (!isJsonObject(value)) return stringifyJson(value);
+  const members = memberNames(value)
+    .filter((name) => value[name] !== '')
+    .map((name) => `${name}: ${inline(value[name])}`)
+    .join(', ');
+  return bracketed || members === '' ? `{${members}}` : members;
+}

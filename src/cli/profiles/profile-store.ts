@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { Fault } from '../../core/fault.ts';
+import type { Environment } from '../global-flags.ts';
+import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
+import { errorCode } from '../text-reader.ts';
+import { isProfileName, type Profile, parseProfile } from './profile.ts';
+
+const GROUP_AND_OTHERS = 0o077;
+
+/**
+ * The profiles of this user. One file each, so that two commands at once lose nothing:
+ *
+ *     <configuration folder>/token-vault/       0700
+ *       default                                 the name of the default profile
+ *       profiles/NAME.json                      0600, the members of `Profile`
+ */
+export interface ProfileStore {
+  /** The names, sorted. */
+  list(): Promise<readonly string[]>;
+  /** Throws the fault `usage` when there is none, `file_unsafe` when others can read it. */
+  read(name: string): Promise<Profile>;
+  /** Throws the faults `usage` and `file_exists` when no profile of this name can be added. */
+  checkFree(name: string): Promise<void>;
+  /** Whole or not at all. Throws the fault `file_exists`. */
+  add(name: string, profile: Profile): Promise<void>;
+  remove(name: string): Promise<void>;
+  defaultName(): Promise<string | undefined>;
+  setDefault(name: string): Promise<void>;
+}
+
+export async function openProfileStore(env: Environment): Promise<ProfileStore> {
+  const root = env['VAULT_CONFIG_DIR'] || (await platformFolder());
+  const folder = path.join(root, 'profiles');
+  const defaultFile = path.join(root, 'default');
+  const fileOf = (name: string) => path.join(folder, `${checkName(name)}.json`);
+  const store: ProfileStore = {
+    async list() {
+      const files = (await ignoreMissing(readdir(folder))) ?? [];
+      const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
+      return names.filter(isProfileName).sort();
+    },
+    async read(name) {
+      const file = fileOf(name);
+      const text = await readClosed(file);
+      if (text === undefined) throw noProfile(name);
+      const profile = parseProfile(text);
+      if (profile !== undefined) return profile;
+      throw new Fault('usage', `${file} is not a profile`, { hint: `vault profile remove ${name}` });
+    },
+    async checkFree(name) {
+      checkName(name);
+      if ((await store.list()).includes(name)) throw taken(name);
+    },
+    async add(name, profile) {
+      const file = fileOf(name);
+      await makeFolder(folder);
+      await writeWhole(file, `${JSON.stringify(profile)}\n`, async (temporary) => {
+        // A link, unlike a rename, never replaces a profile that is there.
+        await link(temporary, file);
+        await rm(temporary);
+      }).catch((error: unknown) => {
+        throw errorCode(error) === 'EEXIST' ? taken(name) : cannotMake('profile', file, error);
+      });
+    },
+    async remove(name) {
+      if ((await ignoreMissing(rm(fileOf(name)).then(() => true))) !== true) throw noProfile(name);
+      if ((await store.defaultName()) === name) await rm(defaultFile, { force: true });
+    },
+    async defaultName() {
+      const name = (await readClosed(defaultFile))?.trim();
+      return name === undefined || name === '' ? undefined : checkName(name);
+    },
+    async setDefault(name) {
+      await store.read(name);
+      await writeWhole(defaultFile, `${name}\n`, (temporary) => rename(temporary, defaultFile)).catch(
+        (error: unknown) => {
+          throw cannotMake('profile', defaultFile, error);
+        },
+      );
+    },
+  };
+  return store;
+}
+
+async function platformFolder(): Promise<string> {
+  const { default: envPaths } = await import('env-paths');
+  return envPaths('token-vault', { suffix: '' }).config;
+}
+
+function checkName(name: string): string {
+  if (isProfileName(name)) return name;
+  throw new Fault(
+    'usage',
+    'the name of a profile is 1 to 64 of a-z, 0-9, `.`, `_` and `-`, beginning with one of a-z, 0-9',
+  );
+}
+
+function noProfile(name: string): Fault {
+  return new Fault('usage', `there is no profile ${name}`, { hint: '`vault profile list` shows them' });
+}
+
+function taken(name: string): Fault {
+  return new Fault('file_exists', `there is a profile ${name}`, { hint: `vault profile remove ${name}` });
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw cannotMake('profile', folder, error);
+  }
+}
+
+async function writeWhole(file: string, text: string, put: (temporary: string) => Promise<void>): Promise<void> {
+  const temporary = `${file}.${randomUUID()}.tmp`;
+  try {
+    await writeNewSecretFile(temporary, text);
+    await put(temporary);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+/** The text of a file that only its owner can read; undefined when there is none. */
+async function readClosed(file: string): Promise<string | undefined> {
+  const handle = await ignoreMissing(open(file));
+  if (handle === undefined) return undefined;
+  try {
+    const { mode } = await handle.stat();
+    // Windows keeps rights elsewhere: what it shows here says nothing.
+    if (process.platform !== 'win32' && (mode & GROUP_AND_OTHERS) !== 0) {
+      throw new Fault('file_unsafe', `${file} is open to other users`, { hint: `chmod 600 '${file}'` });
+    }
+    return await handle.readFile('utf8');
+  } finally {
+    await handle.close();
+  }
+}
+
+async function ignoreMissing<T>(work: Promise<T>): Promise<T | undefined> {
+  return work.catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw new Fault('usage', `the profiles cannot be read (${errorCode(error)})`, {
+      hint: 'VAULT_CONFIG_DIR names another folder',
+      cause: error,
+    });
+  });
+}

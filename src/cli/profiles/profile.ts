@@ -1,0 +1,55 @@
+import type { Environment } from '../global-flags.ts';
+
+/** What a vault is reached with, under a name. It has `url` or `file`, and at most one of each pair of credentials. */
+export interface Profile {
+  readonly url?: string;
+  readonly header_prefix?: string;
+  readonly file?: string;
+  readonly key_file?: string;
+  readonly passphrase_file?: string;
+  readonly api_key_file?: string;
+  /** The API key itself: it is why the file of a profile is closed to others. */
+  readonly api_key?: string;
+}
+
+/** The variable that each member of a profile stands in for. */
+export const PROFILE_VARIABLES = {
+  url: 'VAULT_URL',
+  header_prefix: 'VAULT_HEADER_PREFIX',
+  file: 'VAULT_FILE',
+  key_file: 'VAULT_KEY_FILE',
+  passphrase_file: 'VAULT_PASSPHRASE_FILE',
+  api_key_file: 'VAULT_API_KEY_FILE',
+  api_key: 'VAULT_API_KEY',
+} as const satisfies Record<keyof Profile, string>;
+
+const MEMBERS = Object.keys(PROFILE_VARIABLES) as (keyof Profile)[];
+
+/** Also the names of files, on systems that see no case and keep some names for devices. */
+const NAME = /^(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[a-z0-9][a-z0-9._-]{0,63}$/;
+
+export function isProfileName(name: string): boolean {
+  return NAME.test(name);
+}
+
+/** The profile in a text, or undefined when it holds none. */
+export function parseProfile(text: string): Profile | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const members: Readonly<Record<string, unknown>> = { ...value };
+  const isKnown = (name: string) => MEMBERS.some((member) => member === name) && typeof members[name] === 'string';
+  if (!Object.keys(members).every(isKnown)) return undefined;
+  const profile: Profile = { ...value };
+  return (profile.url === undefined) === (profile.file === undefined) ? undefined : profile;
+}
+
+/** The variables that a profile sets, in a fixed order. */
+export function variablesOf(profile: Profile): Environment {
+  const set = MEMBERS.filter((member) => profile[member] !== undefined);
+  return Object.fromEntries(set.map((member) => [PROFILE_VARIABLES[member], profile[member]]));
+}

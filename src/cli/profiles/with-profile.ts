@@ -1,0 +1,42 @@
+import { type Environment, flagValue, type GlobalFlags, PROFILE_FLAGS } from '../global-flags.ts';
+import { type Profile, variablesOf } from './profile.ts';
+
+/** Where the vault or its credential come from, when a flag or a variable says so. */
+type Named = Pick<GlobalFlags, 'url' | 'file'>;
+
+/**
+ * The environment with what the profile says in place of what is not set: flags and variables beat it. A profile that is
+ * named (`--profile`, `VAULT_PROFILE`) stands in for all that is missing. The default one (`vault profile use`) is passed
+ * over when a vault is named elsewhere: its API key must not go to another vault. An empty name means no profile.
+ */
+export async function withProfile(flags: GlobalFlags, env: Environment): Promise<Environment> {
+  const asked = flags.profile ?? flagValue(undefined, env, PROFILE_FLAGS.profile);
+  if (asked === '' || (asked === undefined && isVaultNamed(flags, env))) return env;
+  const { openProfileStore } = await import('./profile-store.ts');
+  const store = await openProfileStore(env);
+  const name = asked ?? (await store.defaultName());
+  return name === undefined ? env : fillFromProfile(await store.read(name), flags, env);
+}
+
+/** The key file and the header prefix belong to the profile's own vault; the API key is that of whoever named it. */
+export function fillFromProfile(profile: Profile, named: Named, env: Environment): Environment {
+  const filled: Record<string, string | undefined> = { ...env };
+  const isSet = (...names: readonly string[]) => names.some((name) => Boolean(env[name]));
+  const give = (...names: readonly string[]) => {
+    for (const name of names) {
+      if (variables[name] !== undefined) filled[name] = variables[name];
+    }
+  };
+  const variables = variablesOf(profile);
+  if (!isVaultNamed(named, env)) {
+    give('VAULT_URL', 'VAULT_FILE');
+    if (!isSet('VAULT_HEADER_PREFIX')) give('VAULT_HEADER_PREFIX');
+    if (!isSet('VAULT_KEY_FILE', 'VAULT_PASSPHRASE_FILE')) give('VAULT_KEY_FILE', 'VAULT_PASSPHRASE_FILE');
+  }
+  if (!isSet('VAULT_API_KEY', 'VAULT_API_KEY_FILE')) give('VAULT_API_KEY', 'VAULT_API_KEY_FILE');
+  return filled;
+}
+
+function isVaultNamed(named: Named, env: Environment): boolean {
+  return Boolean(named.url ?? named.file ?? (env['VAULT_URL'] || env['VAULT_FILE']));
+}

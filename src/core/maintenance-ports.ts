@@ -1,0 +1,73 @@
+import type { ApplicationRecord, KeyIds, TokenIndexes, TokenRecord, VaultHeader, WrappedKey } from './ports.ts';
+
+/** A token that was read, and the same one under newer keys: same revision, same contents. */
+export interface ResealedToken {
+  readonly before: TokenRecord;
+  readonly after: TokenRecord;
+  /** Absent: as they were. */
+  readonly indexes?: TokenIndexes | undefined;
+}
+
+/** The wrapped keys of one tenant. */
+export interface KeysOfTenant {
+  readonly tenant_id: string;
+  readonly keys: readonly WrappedKey[];
+}
+
+/** Which commit a store is at. `mark` is random and new with each, so that two histories never agree on both. */
+export interface ChangeMark {
+  readonly counter: number;
+  readonly mark: Uint8Array;
+}
+
+/** Something that is not as the vault wrote it. `what` is a fixed text. */
+export interface Finding {
+  readonly table: string;
+  readonly id: string;
+  readonly what: string;
+}
+
+/** A row as it stands, for inspection. */
+export interface InspectedRow<T> {
+  readonly id: string;
+  /** Undefined when the row's clear columns are none that the vault writes. */
+  readonly record: T | undefined;
+  /** The blind indexes that the row is found by; empty for an application. */
+  readonly indexes: readonly Uint8Array[];
+}
+
+/** The part of a store that whoever holds the vault's key works with: its keys, and whether it is as it was written. */
+export interface Maintenance {
+  header(): Promise<VaultHeader>;
+  /** False when the header is no longer `expected`. The old one is nowhere in the store when this resolves. */
+  replaceHeader(header: VaultHeader, expected: VaultHeader): Promise<boolean>;
+  /** The same with all wrapped keys of all tenants. False also when `keys` are not exactly those that there are. */
+  replaceMasterKey(header: VaultHeader, expected: VaultHeader, keys: readonly KeysOfTenant[]): Promise<boolean>;
+
+  /** False when the tenant is gone, has a key with as large an id, or the key is wrapped by a former master key. */
+  addTenantKey(tenantId: string, key: WrappedKey): Promise<boolean>;
+  /**
+   * Destroys a key that a newer one has replaced: it is nowhere in the store when this resolves, unless another process
+   * reads for seconds. False while a record is under it, or when it is the newest of its purpose.
+   */
+  removeTenantKey(tenantId: string, keyId: number): Promise<boolean>;
+  /** How many records of the tenant are under other keys than these, expired ones included. */
+  countStale(tenantId: string, current: KeyIds): Promise<number>;
+  /** At most `limit` of them, and no more than some megabytes. */
+  findStaleTokens(tenantId: string, current: KeyIds, limit: number): Promise<readonly TokenRecord[]>;
+  findStaleApplications(tenantId: string, current: KeyIds, limit: number): Promise<readonly ApplicationRecord[]>;
+  /** Replaces those that still are as they were read; answers how many. */
+  resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
+
+  /** The last commit. */
+  lastChange(): Promise<ChangeMark>;
+  /** What can be found without a key: a damaged structure, indexes and counters that differ from their rows. */
+  inspect(): Promise<readonly Finding[]>;
+  /** In order of id, after `after`; expired ones included. */
+  inspectTokens(tenantId: string, after: string, limit: number): Promise<readonly InspectedRow<TokenRecord>[]>;
+  inspectApplications(
+    tenantId: string,
+    after: string,
+    limit: number,
+  ): Promise<readonly InspectedRow<ApplicationRecord>[]>;
+}

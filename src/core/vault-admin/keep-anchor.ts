@@ -1,0 +1,56 @@
+import type { Keyring, Store } from '../ports.ts';
+import { checkAnchor, writeAnchor } from './anchor.ts';
+
+/** How often the anchor follows the commits, in milliseconds: so much can be cut unnoticed after a crash. */
+const EVERY_MS = 1000;
+
+/** Where the anchor is kept, outside the store. */
+export interface AnchorNote {
+  read(): Promise<string | undefined>;
+  write(text: string): Promise<void>;
+}
+
+export interface AnchorParts {
+  readonly store: Store;
+  readonly keyring: Keyring;
+}
+
+/** Throws `damaged` when the vault is not where its anchor says, or further. A missing anchor says nothing. */
+export async function compareWithAnchor({ store, keyring }: AnchorParts, note: AnchorNote): Promise<void> {
+  const text = await note.read();
+  const { vault_id } = await store.header();
+  if (text !== undefined) checkAnchor(keyring, vault_id, await store.lastChange(), text);
+}
+
+/**
+ * Compares the vault with its anchor, then writes the anchor every second and, with `close`, at the end. What it says is
+ * on disk in the vault before it is read here, so a crash never leaves the anchor ahead of the vault.
+ */
+export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<{ close(): Promise<void> }> {
+  const { store, keyring } = parts;
+  await compareWithAnchor(parts, note);
+  const { vault_id } = await store.header();
+  let written = '';
+
+  async function follow(): Promise<void> {
+    const text = writeAnchor(keyring, vault_id, await store.lastChange());
+    if (text === written) return;
+    await note.write(text);
+    written = text;
+  }
+
+  await follow();
+  let following: Promise<void> = Promise.resolve();
+  const timer = setInterval(() => {
+    // An anchor that cannot be written for a while is only older: the next turn tries again.
+    following = following.then(follow).catch(() => undefined);
+  }, EVERY_MS);
+  timer.unref();
+  return {
+    async close() {
+      clearInterval(timer);
+      await following;
+      await follow();
+    },
+  };
+}

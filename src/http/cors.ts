@@ -1,0 +1,68 @@
+import type { IncomingMessage } from 'node:http';
+
+/** Seconds that a browser may keep the answer to a preflight. */
+const PREFLIGHT_AGE = 600;
+const SCHEME_AND_HOST = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#*@,]+$/;
+
+export interface CorsOptions {
+  readonly origins: readonly string[];
+  /** `SVC`. */
+  readonly headerPrefix: string;
+}
+
+/** Which web pages may read what the daemon answers (hardening.md, "Browsers"; the Fetch standard, §3.3). */
+export interface Cors {
+  /** The request comes from a page of a listed origin. */
+  allows(request: IncomingMessage): boolean;
+  /** The fields that every response has on top of its own. */
+  fields(request: IncomingMessage): readonly string[];
+  /** The fields of the answer to a preflight; undefined when the request is none, or of an origin that is not listed. */
+  preflightFields(request: IncomingMessage, methods: string): readonly string[] | undefined;
+}
+
+/** `https://shop.example`, as a browser writes it in `Origin`: no path, no default port, no upper case, never `*` or `null`. */
+export function isOrigin(text: string): boolean {
+  if (!SCHEME_AND_HOST.test(text) || !URL.canParse(text)) return false;
+  // For other schemes (an app's `capacitor://localhost`) URL knows no origin.
+  const { origin } = new URL(text);
+  return origin === text || origin === 'null';
+}
+
+/**
+ * The list is exact. A page of another origin is answered without CORS fields, and its browser keeps the answer from it;
+ * it never gets as far as a request that changes anything, because the key's header needs a preflight first.
+ */
+export function createCors({ origins, headerPrefix }: CorsOptions): Cors {
+  const listed: ReadonlySet<string> = new Set(origins);
+  const allowHeaders = [
+    'Content-Type',
+    ...['API-KEY', 'TRACE-ID', 'IDEMPOTENCY-KEY'].map((n) => `${headerPrefix}-${n}`),
+  ];
+  // What an answer depends on, said with every answer: a cache must not give one origin's to another.
+  const vary = listed.size === 0 ? [] : ['Vary', 'Origin'];
+  const exposed = ['Access-Control-Expose-Headers', `${headerPrefix}-TRACE-ID, Retry-After`];
+
+  function allows({ headers }: IncomingMessage): boolean {
+    return headers.origin !== undefined && listed.has(headers.origin);
+  }
+
+  return {
+    allows,
+    fields(request) {
+      if (!allows(request)) return vary;
+      return ['Access-Control-Allow-Origin', request.headers.origin ?? '', ...exposed, ...vary];
+    },
+    preflightFields(request, methods) {
+      const isPreflight = request.method === 'OPTIONS' && 'access-control-request-method' in request.headers;
+      if (!isPreflight || !allows(request)) return undefined;
+      return [
+        'Access-Control-Allow-Methods',
+        methods,
+        'Access-Control-Allow-Headers',
+        allowHeaders.join(', '),
+        'Access-Control-Max-Age',
+        String(PREFLIGHT_AGE),
+      ];
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import type { VaultHeader } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
+import { openEnvelope, sealEnvelope } from './envelope.ts';
+import { encodeFields } from './field-encoder.ts';
+import type { VaultIdentity } from './header-mac.ts';
+import type { Sodium } from './sodium.ts';
+import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
+
+/**
+ * What outlives a master key. API keys are known only by their hashes, the audit by its chain, an anchor by its MAC: none
+ * of them can be made anew, so a new master key takes the keys of the first one along.
+ */
+const CARRIED = ['api_key_hash', 'audit_chain', 'anchor'] as const;
+
+export type CarriedKeys = Readonly<Record<(typeof CARRIED)[number], Uint8Array>>;
+
+/** What of a header the keys of a vault are opened with. */
+export type KeyHeader = VaultIdentity & Pick<VaultHeader, 'carried'>;
+
+/** The carried keys: derived from the first master key; under a later one, opened from `header.carried`. The caller wipes them. */
+export function openCarriedKeys(sodium: Sodium, master: Uint8Array, header: KeyHeader): CarriedKeys {
+  if (header.carried === undefined) {
+    const derive = (name: (typeof CARRIED)[number]) => deriveFromMaster(sodium, master, name);
+    return { api_key_hash: derive('api_key_hash'), audit_chain: derive('audit_chain'), anchor: derive('anchor') };
+  }
+  const wrapping = deriveFromMaster(sodium, master, 'carried_wrapping');
+  const bytes = openEnvelope(sodium, wrapping, carriedContext(header), header.carried);
+  wrapping.fill(0);
+  if (bytes.length !== CARRIED.length * KEY_BYTES) throw new Problem('integrity_failure');
+  const part = (name: (typeof CARRIED)[number]) => {
+    const start = CARRIED.indexOf(name) * KEY_BYTES;
+    return bytes.slice(start, start + KEY_BYTES);
+  };
+  const keys = { api_key_hash: part('api_key_hash'), audit_chain: part('audit_chain'), anchor: part('anchor') };
+  bytes.fill(0);
+  return keys;
+}
+
+/**
+ * The carried keys for the header of a later generation: an envelope, its key id the generation, of
+ *
+ *     offset  0                32              64
+ *             API-key hash 32  audit chain 32  anchor 32
+ */
+export function sealCarriedKeys(
+  sodium: Sodium,
+  master: Uint8Array,
+  vault: VaultIdentity,
+  keys: CarriedKeys,
+): Uint8Array {
+  const bytes = new Uint8Array(CARRIED.length * KEY_BYTES);
+  for (const [index, name] of CARRIED.entries()) bytes.set(keys[name], index * KEY_BYTES);
+  const wrapping = deriveFromMaster(sodium, master, 'carried_wrapping');
+  const sealed = sealEnvelope(sodium, wrapping, vault.generation, carriedContext(vault), bytes);
+  bytes.fill(0);
+  wrapping.fill(0);
+  return sealed;
+}
+
+function carriedContext(vault: VaultIdentity): Uint8Array {
+  return encodeFields('token-vault carried keys', vault.format, vault.vault_id, vault.generation);
+}

@@ -1,0 +1,56 @@
+import { Fault } from '../core/fault.ts';
+import type { Keyring, VaultHeader } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
+import type { Credential } from './credential.ts';
+import { unlockKeyring } from './unlock-keyring.ts';
+
+/**
+ * A keyring that keeps its credential, so that a vault which is being served survives `vault keys rotate --master` by
+ * another process: `refresh` unlocks again when the header shows another generation. What was opened before stays open: those
+ * keys are the tenants' own. Holding the credential gives a reader of this memory nothing that the master key does not.
+ */
+export async function followMasterKey(
+  header: VaultHeader,
+  credential: Credential,
+  readHeader: () => Promise<VaultHeader>,
+): Promise<Keyring> {
+  let current = await unlockKeyring(header, credential);
+  let { generation } = header;
+  const former: Keyring[] = [];
+
+  async function refresh(): Promise<void> {
+    const found = await readHeader();
+    if (found.generation === generation) return;
+    const next = await unlockAgain(found, credential);
+    former.push(current);
+    current = next;
+    generation = found.generation;
+  }
+
+  let refreshing: Promise<void> | undefined;
+  return {
+    apiKeyHash: (apiKey) => current.apiKeyHash(apiKey),
+    createTenantKeys: (tenantId, now) => current.createTenantKeys(tenantId, now),
+    createTenantKey: (tenantId, purpose, keys, now) => current.createTenantKey(tenantId, purpose, keys, now),
+    openTenant: (tenantId, keys) => current.openTenant(tenantId, keys),
+    anchorMac: (text) => current.anchorMac(text),
+    refresh() {
+      refreshing ??= refresh().finally(() => {
+        refreshing = undefined;
+      });
+      return refreshing;
+    },
+    close() {
+      for (const keyring of [...former, current]) keyring.close();
+    },
+  };
+}
+
+async function unlockAgain(header: VaultHeader, credential: Credential): Promise<Keyring> {
+  try {
+    return await unlockKeyring(header, credential);
+  } catch (cause) {
+    if (cause instanceof Fault && cause.code === 'wrong_credential') throw new Problem('vault_locked', { cause });
+    throw cause instanceof Fault ? new Problem('integrity_failure', { cause }) : cause;
+  }
+}

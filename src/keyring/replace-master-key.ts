@@ -1,0 +1,70 @@
+import { randomFillSync } from 'node:crypto';
+import type { Instant, VaultHeader, WrappedKey } from '../core/ports.ts';
+import { openCarriedKeys, sealCarriedKeys } from './carried-keys.ts';
+import type { Credential } from './credential.ts';
+import { headerMac } from './header-mac.ts';
+import { wrapMasterKey } from './slot.ts';
+import { loadSodium, type Sodium } from './sodium.ts';
+import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
+import { unwrapTenantKey, wrapTenantKey } from './tenant-key.ts';
+import { openSlot } from './unlock-master-key.ts';
+
+/** A tenant's wrapped keys. */
+interface TenantsKeys {
+  readonly tenant_id: string;
+  readonly keys: readonly WrappedKey[];
+}
+
+/**
+ * A new random master key, its generation one more: all tenants' keys wrapped under it, the carried keys taken along. Of the
+ * slots only the credential's stays, because the others' key-encryption keys are not known here; they are added again with
+ * `addSlot`. Throws `wrong_credential`, `damaged`, and the problem `integrity_failure` when a tenant's key does not unwrap.
+ */
+export async function replaceMasterKey(
+  header: VaultHeader,
+  credential: Credential,
+  tenants: readonly TenantsKeys[],
+  now: Instant,
+): Promise<{ readonly header: VaultHeader; readonly tenants: readonly TenantsKeys[] }> {
+  const sodium = await loadSodium();
+  const { master: old, slot } = await openSlot(header, credential);
+  const next = randomFillSync(new Uint8Array(KEY_BYTES));
+  try {
+    const { vault_id, format, created_at } = header;
+    const vault = { vault_id, format, created_at, generation: header.generation + 1 };
+    const keys = openCarriedKeys(sodium, old, header);
+    const carried = sealCarriedKeys(sodium, next, vault, keys);
+    for (const bytes of Object.values(keys)) bytes.fill(0);
+    const slots = [await wrapMasterKey(sodium, vault, slot, credential, next, now)];
+    const mac = headerMac(sodium, { ...vault, slots, carried }, next);
+    return {
+      header: { ...vault, slots, carried, mac },
+      tenants: rewrap(sodium, { header, old }, { vault, next }, tenants),
+    };
+  } finally {
+    old.fill(0);
+    next.fill(0);
+  }
+}
+
+function rewrap(
+  sodium: Sodium,
+  { header, old }: { readonly header: VaultHeader; readonly old: Uint8Array },
+  { vault, next }: { readonly vault: Omit<VaultHeader, 'slots' | 'mac'>; readonly next: Uint8Array },
+  tenants: readonly TenantsKeys[],
+): readonly TenantsKeys[] {
+  const [from, to] = [old, next].map((master) => deriveFromMaster(sodium, master, 'tenant_key_wrapping'));
+  if (from === undefined || to === undefined) throw new Error('unreachable: two keys were derived');
+  const moved = tenants.map(({ tenant_id, keys }) => ({
+    tenant_id,
+    keys: keys.map((key) => {
+      const bytes = unwrapTenantKey(sodium, from, header, tenant_id, key);
+      const wrapped = wrapTenantKey(sodium, to, vault, tenant_id, key, bytes);
+      bytes.fill(0);
+      return wrapped;
+    }),
+  }));
+  from.fill(0);
+  to.fill(0);
+  return moved;
+}

@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto';
+import { open, readFile, rename, rm } from 'node:fs/promises';
+import { Fault } from './core/fault.ts';
+
+/** A small text outside the vault that is read whole and replaced whole. */
+export interface AnchorFile {
+  /** Undefined when there is none yet. Throws the fault `file_unwritable`. */
+  read(): Promise<string | undefined>;
+  write(text: string): Promise<void>;
+}
+
+export function anchorFile(path: string): AnchorFile {
+  return {
+    async read() {
+      try {
+        return await readFile(path, 'utf8');
+      } catch (cause) {
+        if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
+        throw new Fault('file_unwritable', `the anchor ${path} cannot be read`, { cause, hint: HINT });
+      }
+    },
+
+    async write(text) {
+      const temporary = `${path}.${randomBytes(6).toString('hex')}.new`;
+      try {
+        const handle = await open(temporary, 'wx', 0o600);
+        try {
+          await handle.writeFile(text);
+          await handle.sync();
+        } finally {
+          await handle.close();
+        }
+        await rename(temporary, path);
+      } catch (cause) {
+        await rm(temporary, { force: true });
+        throw new Fault('file_unwritable', `the anchor ${path} cannot be written`, { cause, hint: HINT });
+      }
+    },
+  };
+}
+
+const HINT = '--anchor (VAULT_ANCHOR) names a file in a folder of your own, away from the vault';

@@ -1,0 +1,263 @@
+import { Fault } from './core/fault.ts';
+import type { Finding } from './core/maintenance-ports.ts';
+import type { Clock, Keyring, Store, VaultHeader } from './core/ports.ts';
+import { Problem } from './core/problem.ts';
+import { formatInstant } from './core/time.ts';
+import { type CheckReport, checkVault } from './core/vault-admin/check-vault.ts';
+import { compareWithAnchor } from './core/vault-admin/keep-anchor.ts';
+import { type KeyStatus, keyStatus } from './core/vault-admin/key-status.ts';
+import { type Progress, type RotatedTenant, rotateTenant } from './core/vault-admin/rotate-tenant.ts';
+import type { Credential } from './keyring/credential.ts';
+import { systemClock } from './system-clock.ts';
+
+/** One way to open the vault, as people see it. */
+export interface Slot {
+  readonly slot: number;
+  readonly kind: Credential['kind'];
+  readonly created_at: string;
+  /** The one that the credential at hand opens. */
+  readonly current: boolean;
+}
+
+export interface RotateOptions {
+  /** One tenant only. */
+  readonly tenantId?: string | undefined;
+  /** Index keys too: fingerprints change. */
+  readonly indexes: boolean;
+  /** A new master key first. */
+  readonly master: boolean;
+}
+
+export interface RotateResult {
+  readonly generation: number;
+  /** Slots that a new master key has closed. */
+  readonly removed_slots: readonly number[];
+  readonly tenants: readonly RotatedTenant[];
+}
+
+/** What whoever holds a vault's key does with its keys and its file, below the API. Other processes may serve the file. */
+export interface VaultAdmin {
+  slots(): Promise<readonly Slot[]>;
+  /** Throws `usage` when all slots are taken, `weak_passphrase`. */
+  addSlot(credential: Credential, options: { readonly allowWeak: boolean }): Promise<Slot>;
+  /** Answers what was removed. Throws `usage` for the last slot, or one that there is not. */
+  removeSlot(slot: number): Promise<Slot>;
+  status(): Promise<KeyStatus>;
+  rotate(options: RotateOptions, progress?: Progress): Promise<RotateResult>;
+  check(progress?: Progress): Promise<CheckReport>;
+  close(): Promise<void>;
+}
+
+export interface OpenAdminOptions {
+  readonly file: string;
+  readonly credential: Credential;
+}
+
+/** Another process changes the header rarely, so that a few attempts are many. */
+const MOST_TRIES = 5;
+
+/** Throws what `openVault` throws. */
+export async function openVaultAdmin({ file, credential }: OpenAdminOptions): Promise<VaultAdmin> {
+  const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
+    import('./store/sqlite/open-vault-file.ts'),
+    import('./keyring/follow-master-key.ts'),
+  ]);
+  const { header, store } = await openVaultFile(file);
+  try {
+    const keyring = await followMasterKey(header, credential, () => store.header());
+    return composeVaultAdmin({ store, keyring, credential, clock: systemClock() });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+interface AdminParts {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly credential: Credential;
+  readonly clock: Clock;
+}
+
+function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): VaultAdmin {
+  async function slotsOf(header: VaultHeader): Promise<readonly Slot[]> {
+    const [{ listSlots }, { openSlot }] = await Promise.all([
+      import('./keyring/slots.ts'),
+      import('./keyring/unlock-master-key.ts'),
+    ]);
+    const { master, slot: current } = await openSlot(header, credential);
+    master.fill(0);
+    return listSlots(header).map(({ slot, kind, created_at }) => {
+      return { slot, kind, created_at: formatInstant(created_at), current: slot === current };
+    });
+  }
+
+  /** Applies a change of the slots to the header that is there when it is written. */
+  async function changeSlots(
+    change: (header: VaultHeader, master: Uint8Array) => Promise<VaultHeader>,
+  ): Promise<readonly [VaultHeader, VaultHeader]> {
+    const { unlockMasterKey } = await import('./keyring/unlock-master-key.ts');
+    return untilReplaced(async () => {
+      const before = await store.header();
+      const master = await unlockMasterKey(before, credential);
+      try {
+        const after = await change(before, master);
+        return (await store.replaceHeader(after, before)) ? ([before, after] as const) : undefined;
+      } finally {
+        master.fill(0);
+      }
+    });
+  }
+
+  async function replaceMaster(): Promise<readonly number[]> {
+    const { replaceMasterKey } = await import('./keyring/replace-master-key.ts');
+    return untilReplaced(async () => {
+      const before = await store.header();
+      const keys = (await store.listTenants()).map(({ tenant, keys }) => ({ tenant_id: tenant.id, keys }));
+      const { header, tenants } = await replaceMasterKey(before, credential, keys, clock.now());
+      if (!(await store.replaceMasterKey(header, before, tenants))) return undefined;
+      await keyring.refresh();
+      const kept = new Set(header.slots.map(({ slot }) => slot));
+      return before.slots.map(({ slot }) => slot).filter((slot) => !kept.has(slot));
+    });
+  }
+
+  async function tenantIds(tenantId: string | undefined): Promise<readonly string[]> {
+    const ids = (await store.listTenants()).map(({ tenant }) => tenant.id);
+    if (tenantId === undefined) return ids;
+    const wanted = tenantId.toLowerCase();
+    if (ids.includes(wanted)) return [wanted];
+    throw new Fault('usage', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
+  }
+
+  return {
+    slots: async () => slotsOf(await store.header()),
+
+    async addSlot(added, { allowWeak }) {
+      const { addSlot } = await import('./keyring/slots.ts');
+      const [before, after] = await changeSlots((header, master) =>
+        addSlot(header, master, added, { now: clock.now(), allowWeak }),
+      );
+      const taken = new Set(before.slots.map(({ slot }) => slot));
+      return required((await slotsOf(after)).find(({ slot }) => !taken.has(slot)));
+    },
+
+    async removeSlot(number) {
+      const { removeSlot } = await import('./keyring/slots.ts');
+      const shown = await slotsOf(await store.header());
+      await changeSlots((header, master) => removeSlot(header, master, number));
+      return required(shown.find(({ slot }) => slot === number));
+    },
+
+    status: () => keyStatus(store),
+
+    async rotate({ tenantId, indexes, master }, progress = () => undefined) {
+      const ids = await tenantIds(tenantId);
+      const removed_slots = master ? await replaceMaster() : [];
+      const tenants: RotatedTenant[] = [];
+      const rotateOne = (id: string) => rotateTenant({ store, keyring, clock }, id, { indexes }, progress);
+      for (const id of ids) {
+        const rotated = await rotateOne(id);
+        // A key that an unfinished run had made was once wrapped by the former master key.
+        tenants.push(rotated.resumed && master ? await rotateOne(id) : rotated);
+      }
+      return { generation: (await store.header()).generation, removed_slots, tenants };
+    },
+
+    check: (progress) => checkVault({ store, keyring }, progress),
+
+    async close() {
+      await store.close();
+      keyring.close();
+    },
+  };
+}
+
+async function untilReplaced<T>(attempt: () => Promise<T | undefined>): Promise<T> {
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    const result = await attempt();
+    if (result !== undefined) return result;
+  }
+  throw new Problem('write_conflict');
+}
+
+function required<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('unreachable: the slot is in the header');
+  return value;
+}
+
+/** Everything that `vault doctor` checks. A vault that cannot even be opened is a finding, too. */
+export async function checkVaultFile(
+  { file, credential, anchor }: OpenAdminOptions & { readonly anchor?: string | undefined },
+  progress?: Progress,
+): Promise<CheckReport> {
+  const [{ openVaultFile }, { unlockKeyring }] = await Promise.all([
+    import('./store/sqlite/open-vault-file.ts'),
+    import('./keyring/unlock-keyring.ts'),
+  ]);
+  let opened: Awaited<ReturnType<typeof openVaultFile>> | undefined;
+  const findings: Finding[] = [];
+  const found = (table: string) => (error: unknown) => {
+    if (!(error instanceof Fault) || error.code !== 'damaged') throw error;
+    findings.push({ table, id: '', what: error.message });
+  };
+  let checked: CheckReport['checked'] = { tenants: 0, applications: 0, tokens: 0 };
+  try {
+    opened = await openVaultFile(file);
+    const { store, header } = opened;
+    const keyring = await unlockKeyring(header, credential);
+    if (anchor !== undefined) {
+      const { anchorFile } = await import('./system-anchor-file.ts');
+      await compareWithAnchor({ store, keyring }, anchorFile(anchor)).catch(found('change'));
+    }
+    const report = await checkVault({ store, keyring }, progress);
+    findings.push(...report.findings);
+    checked = report.checked;
+  } catch (error) {
+    found(opened === undefined ? 'file' : 'header')(error);
+  } finally {
+    await opened?.store.close();
+  }
+  return { ok: findings.length === 0, checked, findings };
+}
+
+export interface CopyOptions {
+  readonly from: string;
+  readonly to: string;
+  readonly credential: Credential;
+}
+
+/** Copies a vault that others may be using. The copy is opened and checked before it gets its name. */
+export async function backUpVault({ from, to, credential }: CopyOptions, progress?: Progress): Promise<CheckReport> {
+  const [{ checkFile }, { backUpVaultFile }] = await Promise.all([
+    import('./store/sqlite/check-file.ts'),
+    import('./store/sqlite/back-up-file.ts'),
+  ]);
+  checkFile(from);
+  return verified((verify) => backUpVaultFile(from, to, verify), credential, progress);
+}
+
+/** Makes a vault of a backup. An existing file is never touched, and a backup that is damaged makes none. */
+export async function restoreVault({ from, to, credential }: CopyOptions, progress?: Progress): Promise<CheckReport> {
+  const { restoreVaultFile } = await import('./store/sqlite/restore-vault-file.ts');
+  return verified((verify) => restoreVaultFile(from, to, verify), credential, progress);
+}
+
+async function verified(
+  copy: (verify: (building: string) => Promise<void>) => Promise<void>,
+  credential: Credential,
+  progress: Progress | undefined,
+): Promise<CheckReport> {
+  let report: CheckReport | undefined;
+  await copy(async (building) => {
+    report = await checkVaultFile({ file: building, credential }, progress);
+    const [first] = report.findings;
+    if (first !== undefined) {
+      throw new Fault('damaged', `no copy was made: ${[first.table, first.id, first.what].filter(Boolean).join(' ')}`, {
+        hint: '`vault doctor` on the source names all that is damaged',
+      });
+    }
+  });
+  if (report === undefined) throw new Error('unreachable: the copy was checked');
+  return report;
+}

@@ -1,0 +1,148 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { checkFile } from './kill-file.ts';
+import { createLedger, type Ledger, type State } from './kill-ledger.ts';
+import { inParallel, type PerformParts, percentile, seededNumbers } from './perform.ts';
+import { type ServedVault, serveVault } from './served-vault.ts';
+
+const WRITERS = 8;
+/** What each answers when it is done. */
+const DONE = { createToken: 201, updateToken: 200, deleteToken: 204 } as const;
+const CYCLES = { quick: 8, full: 200 } as const;
+const MOST_CYCLES = 600;
+const LEAST_ACKNOWLEDGED = { quick: 50, full: 10_000 } as const;
+const MOST_READY_MS = 1_000;
+
+/** One writer on tokens of its own, until the daemon is gone: what it was told is all that can be expected of them. */
+async function write(vault: ServedVault, ledger: Ledger, random: () => number): Promise<void> {
+  const own: string[] = [];
+
+  async function send(id: string, state: State, operation: keyof typeof DONE, parts: PerformParts): Promise<void> {
+    ledger.sends(id, state);
+    const { status } = await vault.remote(vault.everything, operation, parts);
+    if (status === DONE[operation]) ledger.acknowledges(id, state);
+    else if (status !== 503) throw new CheckFailure(`${operation} was answered ${status}`);
+  }
+
+  async function next(): Promise<void> {
+    const kind = random();
+    const id = own[Math.floor(random() * own.length)];
+    const version = ledger.nextVersion();
+    const data = { left: version, right: version, filling: 'x'.repeat(Math.floor(random() * 2_000)) };
+    const body = { data, metadata: { version: String(version) } };
+    if (id === undefined || kind < 0.5) {
+      const fresh = `kill-${version}`;
+      await send(fresh, version, 'createToken', { body: { id: fresh, type: 'token', ...body } });
+      own.push(fresh);
+    } else if (kind < 0.85) {
+      await send(id, version, 'updateToken', { id, body });
+    } else {
+      own.splice(own.indexOf(id), 1);
+      await send(id, 'deleted', 'deleteToken', { id });
+    }
+  }
+
+  for (;;) {
+    try {
+      await next();
+    } catch (error) {
+      if (error instanceof Error && error.name === 'Fault') return; // unreachable: the daemon is gone
+      throw error;
+    }
+  }
+}
+
+/** The command line on the same file, one process a token; it is not killed. */
+async function writeDirectly(vault: ServedVault, ledger: Ledger, until: () => boolean): Promise<void> {
+  while (!until()) {
+    const version = ledger.nextVersion();
+    const id = `kill-${version}`;
+    const data = JSON.stringify({ left: version, right: version });
+    ledger.sends(id, version);
+    const flags = ['--id', id, '--type', 'token', '--data', data, '--metadata', `version=${version}`];
+    await vault.cli(['tokens', 'create', ...flags, '--field', 'id'], vault.everything);
+    ledger.acknowledges(id, version);
+  }
+}
+
+async function verify(vault: ServedVault, ledger: Ledger, ids: readonly string[]): Promise<void> {
+  await inParallel(ids.length, 16, async (index) => {
+    const id = ids[index] ?? '';
+    const { status, body } = await vault.remote(vault.everything, 'getToken', { id });
+    ledger.finds(id, status === 200 ? { data: body['data'], metadata: body['metadata'] } : undefined);
+  });
+}
+
+/** Milliseconds that a Node without a program takes: what a start costs on this machine at this moment. */
+async function bareNode(): Promise<number> {
+  const started = performance.now();
+  await once(spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' }), 'exit');
+  return performance.now() - started;
+}
+
+interface KillOptions {
+  readonly seed: number;
+  readonly cycles: number;
+  readonly leastAcknowledged: number;
+  /** For the control: takes what was sent for acknowledged. */
+  readonly trusting?: boolean;
+}
+
+async function kills({ seed, cycles, leastAcknowledged, trusting = false }: KillOptions) {
+  const random = seededNumbers(seed);
+  const ledger = createLedger(trusting);
+  const vault = await serveVault();
+  const ready: number[] = [];
+  const bare: number[] = [];
+  let cycle = 0;
+  const figures = () => ({
+    cycles: cycle,
+    ...ledger.figures(),
+    ready_p50_ms: percentile(ready, 0.5),
+    ready_p99_ms: percentile(ready, 0.99),
+    bare_node_p99_ms: percentile(bare, 0.99),
+  });
+  try {
+    await vault.start();
+    while (cycle < cycles || (ledger.figures().acknowledged < leastAcknowledged && cycle < MOST_CYCLES)) {
+      let dead = false;
+      const writers = Array.from({ length: WRITERS }, () => write(vault, ledger, random));
+      const direct = writeDirectly(vault, ledger, () => dead);
+      await sleep(50 + Math.floor(random() * 350));
+      await vault.kill();
+      dead = true;
+      await Promise.all([...writers, direct]);
+      bare.push(await bareNode());
+      ready.push(await vault.start());
+      await verify(vault, ledger, ledger.touched());
+      cycle++;
+      if (ledger.violations().length > 0) throw new CheckFailure(ledger.violations()[0] ?? '', figures());
+    }
+    await verify(vault, ledger, ledger.all());
+    const [violation] = ledger.violations();
+    if (violation !== undefined) throw new CheckFailure(violation, figures());
+    if (ledger.figures().acknowledged < leastAcknowledged) throw new CheckFailure('too few writes', figures());
+    await vault.kill();
+    const damage = await checkFile(vault.file);
+    if (damage !== undefined) throw new CheckFailure(damage, figures());
+    return figures();
+  } finally {
+    await vault.close();
+  }
+}
+
+async function run({ seed, quick }: CheckOptions) {
+  const size = quick ? 'quick' : 'full';
+  const figures = await kills({ seed, cycles: CYCLES[size], leastAcknowledged: LEAST_ACKNOWLEDGED[size] });
+  // A busy machine delays every process alike. A sample of a few starts has no 99th percentile worth the name.
+  const own = figures.ready_p99_ms - figures.bare_node_p99_ms;
+  if (!quick && own >= MOST_READY_MS) throw new CheckFailure('not ready again within 1 s', figures);
+  return figures;
+}
+
+/** A client that takes a write for done as soon as it is sent: what was under way at a kill is then missed. */
+const control = ({ seed }: CheckOptions) => kills({ seed, cycles: 20, leastAcknowledged: 0, trusting: true });
+
+export const CHECK: Check = { number: 1, name: 'kill -9', quick: true, run, control };

@@ -1,0 +1,170 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { type Check, CheckFailure } from './check.ts';
+import { LOCK_HOLDER, STALLING_SERVER } from './locks-processes.ts';
+import { percentile } from './perform.ts';
+import { type ServedVault, serveVault } from './served-vault.ts';
+
+const LOCKED_MS = 3_000;
+const EVERY_MS = 10;
+const MOST_LAG_MS = 100;
+
+function start(script: string, args: readonly string[]): ChildProcess {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script, ...args], {
+    // Packages are found from the checkout.
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  process.once('exit', () => child.kill('SIGKILL'));
+  return child;
+}
+
+async function line(child: ChildProcess): Promise<string> {
+  if (!child.stdout) throw new Error('unreachable: its output is piped');
+  const [bytes] = await once(child.stdout, 'data');
+  return String(bytes).trim();
+}
+
+/** Asks again and again, on time, whether or not the last is answered: a stall is seen by all that fall into it. */
+async function sample(ask: () => Promise<unknown>, held: () => boolean): Promise<number[]> {
+  const took: number[] = [];
+  const asked: Promise<void>[] = [];
+  for (let due = performance.now(); held(); due += EVERY_MS) {
+    const wait = due - performance.now();
+    if (wait > 0) await sleep(wait);
+    const started = performance.now();
+    asked.push(ask().then(() => void took.push(performance.now() - started)));
+  }
+  await Promise.all(asked);
+  return took;
+}
+
+/** Another process takes the write lock; runs `work` while it has it. */
+async function whileLocked<T>(file: string, work: (held: () => boolean) => Promise<T>): Promise<T> {
+  const holder = start(LOCK_HOLDER, [file, String(LOCKED_MS)]);
+  let held = true;
+  const released = once(holder, 'exit').finally(() => {
+    held = false;
+  });
+  await line(holder);
+  const [result] = await Promise.all([work(() => held), released]);
+  return result;
+}
+
+interface Waiting {
+  readonly url: string;
+  readonly file: string;
+}
+
+/** A server beside the vault's daemon that waits for locks inside its event loop when it is told to write. */
+async function withStallingServer<T>(work: (server: Waiting) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
+  const file = join(folder, 'other.db');
+  const server = start(STALLING_SERVER, [file]);
+  try {
+    return await work({ url: `http://127.0.0.1:${await line(server)}/`, file });
+  } finally {
+    const ended = once(server, 'exit');
+    server.kill('SIGKILL');
+    await ended;
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function get(url: string): Promise<void> {
+  await (await fetch(url)).text();
+}
+
+/** The first requests load this process's own client, which takes longer than any stall that counts. */
+async function warmUp(...urls: readonly string[]): Promise<void> {
+  for (let count = 0; count < 20; count++) for (const url of urls) await get(url);
+}
+
+/** Five writes that come while the lock is held. */
+async function writeFive({ everything, remote }: ServedVault) {
+  return Promise.all(
+    Array.from({ length: 5 }, async (_, index) => {
+      await sleep(index * 500);
+      const { status, body } = await remote(everything, 'createToken', { body: { type: 'token', data: index } });
+      return { status, id: String(body['id']) };
+    }),
+  );
+}
+
+/** What touches no file answers as late as its event loop stood still; an idle server beside it tells what the machine adds. */
+function lagFigures(lags: readonly number[], idle: readonly number[]) {
+  return {
+    probes: lags.length,
+    lag_p99_ms: percentile(lags, 0.99),
+    lag_max_ms: percentile(lags, 1),
+    idle_p99_ms: percentile(idle, 0.99),
+  };
+}
+
+function judge<T extends ReturnType<typeof lagFigures>>(figures: T): T {
+  if (figures.probes < LOCKED_MS / EVERY_MS / 2) throw new CheckFailure(`only ${figures.probes} probes`, figures);
+  if (figures.lag_p99_ms - figures.idle_p99_ms < MOST_LAG_MS) return figures;
+  throw new CheckFailure(`the event loop stood still for ${figures.lag_p99_ms} ms`, figures);
+}
+
+async function measure(vault: ServedVault, idle: string) {
+  const { everything, remote, file } = vault;
+  const live = `${vault.url()}/livez`;
+  const id = String((await remote(everything, 'createToken', { body: { type: 'token', data: 'x' } })).body['id']);
+  await warmUp(live, idle);
+  const refused: number[] = [];
+  const read = async () => {
+    const { status } = await remote(everything, 'getToken', { id });
+    if (status !== 200) refused.push(status);
+  };
+  const [lags, idleLags, reads, written] = await whileLocked(file, (held) =>
+    Promise.all([sample(() => get(live), held), sample(() => get(idle), held), sample(read, held), writeFive(vault)]),
+  );
+  const acknowledged = written.filter(({ status }) => status === 201);
+  const found = await Promise.all(acknowledged.map((token) => remote(everything, 'getToken', { id: token.id })));
+  const figures = {
+    locked_ms: LOCKED_MS,
+    ...lagFigures(lags, idleLags),
+    reads: reads.length,
+    reads_failed: refused.length,
+    read_p99_ms: percentile(reads, 0.99),
+    writes: written.length,
+    writes_acknowledged: acknowledged.length,
+    writes_busy: written.filter(({ status }) => status === 503).length,
+    writes_lost: found.filter(({ status }) => status !== 200).length,
+  };
+  const strange = written.find(({ status }) => status !== 201 && status !== 503);
+  if (strange) throw new CheckFailure(`a write was answered ${strange.status}`, figures);
+  if (refused.length > 0) throw new CheckFailure(`a read was answered ${refused[0]}`, figures);
+  if (figures.writes_lost > 0) throw new CheckFailure('an acknowledged token is not there', figures);
+  return judge(figures);
+}
+
+async function run() {
+  const vault = await serveVault();
+  try {
+    await vault.start();
+    return await withStallingServer((idle) => measure(vault, idle.url));
+  } finally {
+    await vault.close();
+  }
+}
+
+/** The same probes of a server that does wait for the lock inside its event loop. */
+const control = () =>
+  withStallingServer(({ url, file }) =>
+    withStallingServer(async (idle) => {
+      await warmUp(url, idle.url);
+      const [lags, idleLags] = await whileLocked(file, (held) =>
+        Promise.all([sample(() => get(url), held), sample(() => get(idle.url), held), fetch(url, { method: 'POST' })]),
+      );
+      return judge(lagFigures(lags, idleLags));
+    }),
+  );
+
+export const CHECK: Check = { number: 17, name: 'locks', quick: false, run, control };

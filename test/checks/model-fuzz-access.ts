@@ -1,0 +1,118 @@
+/** An access rule as the model keeps it: containers and container conditions in lower case. */
+export interface ModelRule {
+  readonly description: string;
+  readonly priority: number;
+  readonly container?: string;
+  readonly conditions?: readonly ModelCondition[];
+  readonly transform: string;
+  readonly permissions: readonly string[];
+}
+
+export interface ModelCondition {
+  readonly attribute: string;
+  readonly operator: string;
+  readonly value: string;
+}
+
+export interface ModelApplication {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly type: string;
+  readonly created_by: string;
+  readonly created_at: number;
+  readonly expires_at?: number | undefined;
+  /** The private application that made this expiring one. */
+  readonly parent?: ModelApplication | undefined;
+  name: string;
+  permissions: readonly string[];
+  rules: readonly ModelRule[];
+  can_create_expiring_applications?: boolean | undefined;
+  modified_by?: string | undefined;
+  modified_at?: number | undefined;
+  key: string;
+}
+
+type Reached = { readonly id: string; readonly containers: readonly string[] };
+type Power = Pick<ModelApplication, 'permissions' | 'rules' | 'parent'>;
+
+const STRENGTH: readonly string[] = ['redact', 'mask', 'reveal'];
+const weaker = (a: string, b: string) => (STRENGTH.indexOf(a) <= STRENGTH.indexOf(b) ? a : b);
+
+/** §5.5: held plainly or by any rule; a child holds nothing that its parent does not. */
+export function holdsAnywhere(application: Power, permission: string): boolean {
+  const { permissions, rules, parent } = application;
+  const own = permissions.includes(permission) || rules.some((rule) => rule.permissions.includes(permission));
+  return own && (parent === undefined || holdsAnywhere(parent, permission));
+}
+
+/** The transform that governs, or undefined when the application may not (decisions §6). */
+export function transformFor(application: Power, permission: string, token: Reached): string | undefined {
+  let transform: string | undefined;
+  for (const rule of [...application.rules].sort((a, b) => a.priority - b.priority)) {
+    if (!rule.permissions.includes(permission) || !applies(rule, token)) continue;
+    transform = rule.transform;
+    break;
+  }
+  if (transform === undefined && application.permissions.includes(permission)) transform = 'mask';
+  if (transform === undefined || application.parent === undefined) return transform;
+  const parents = transformFor(application.parent, permission, token);
+  return parents && weaker(transform, parents);
+}
+
+function applies({ container, conditions = [] }: ModelRule, token: Reached): boolean {
+  if (container !== undefined) return token.containers.some((each) => each.startsWith(container));
+  return conditions.every(({ attribute, operator, value }) => {
+    const values = attribute === 'id' ? [token.id] : token.containers;
+    return values.some((each) => (operator === 'equals' ? each === value : each.startsWith(value)));
+  });
+}
+
+/** Decisions §6: writing needs the permission in every container of the token. */
+export function mayWrite(application: Power, permission: string, { id, containers }: Reached): boolean {
+  return containers.every((each) => transformFor(application, permission, { id, containers: [each] }) !== undefined);
+}
+
+/** Whether a private application reads every token at or below `path` with at least this transform. */
+export function readsAll(application: Power, path: string, transform: string): boolean {
+  const rules = application.rules.filter(({ permissions }) => permissions.includes('token:read'));
+  for (const rule of [...rules].sort((a, b) => a.priority - b.priority)) {
+    if (weaker(rule.transform, transform) !== transform) return false;
+    if (path.startsWith(rule.container ?? '?')) return true;
+  }
+  return application.permissions.includes('token:read') && transform !== 'reveal';
+}
+
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  private: ['token:create', 'token:update', 'token:read', 'token:delete'],
+  public: ['token:create', 'token:update'],
+  expiring: ['token:read'],
+  management: [
+    ...['create', 'read', 'update', 'delete'].map((action) => `application:${action}`),
+    ...['read', 'update', 'delete'].map((action) => `tenant:${action}`),
+    'report:read',
+  ],
+};
+
+/** The paths at which an application is not what its type allows (§2.4, §2.5, decisions §6). */
+export function applicationFlaws(
+  type: string,
+  definition: Pick<ModelApplication, 'permissions' | 'rules' | 'can_create_expiring_applications'>,
+): readonly string[] {
+  const { permissions, rules, can_create_expiring_applications: flag } = definition;
+  const foreign = (names: readonly string[], path: string) =>
+    names.flatMap((name, index) => (ALLOWED[type]?.includes(name) ? [] : [`${path}.${index}`]));
+  const flaws = [...foreign(permissions, 'permissions')];
+  if (permissions.length + rules.length === 0) flaws.push('permissions');
+  if (type === 'management' && rules.length > 0) flaws.push('rules');
+  if (type !== 'private' && flag !== undefined) flaws.push('can_create_expiring_applications');
+  for (const [index, rule] of rules.entries()) {
+    const path = `rules.${index}`;
+    flaws.push(...foreign(rule.permissions, `${path}.permissions`));
+    const [wanted, refused] =
+      type === 'expiring' ? (['conditions', 'container'] as const) : (['container', 'conditions'] as const);
+    if (rule[wanted] === undefined) flaws.push(`${path}.${wanted}`);
+    if (rule[refused] !== undefined) flaws.push(`${path}.${refused}`);
+    if (rules.slice(0, index).some(({ priority }) => priority === rule.priority)) flaws.push(`${path}.priority`);
+  }
+  return flaws;
+}

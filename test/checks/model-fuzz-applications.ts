@@ -1,0 +1,165 @@
+import {
+  applicationFlaws,
+  holdsAnywhere,
+  type ModelApplication,
+  type ModelRule,
+  readsAll,
+  transformFor,
+} from './model-fuzz-access.ts';
+import { type Command, type Expected, isLive, iso, page, problem, type Step } from './model-fuzz-state.ts';
+import type { Plain, PlainObject } from './model-fuzz-values.ts';
+
+/** The seven operations on applications (§4.2). */
+export const STEPS = {
+  createApplication,
+  listApplications,
+  getApplicationByKey: ({ caller }: Step): Expected => ({ status: 200, body: show(caller) }),
+  getApplication,
+  updateApplication,
+  regenerateApplicationKey,
+  deleteApplication,
+} satisfies Partial<Record<Command['operation'], (step: Step) => Expected>>;
+
+const API_KEY = /^key_[1-9A-HJ-NP-Za-km-z]{32}$/;
+const MINUTE = 60_000;
+
+type Definition = Pick<ModelApplication, 'name' | 'permissions' | 'rules' | 'can_create_expiring_applications'>;
+
+function createApplication(step: Step): Expected {
+  const { command, caller, tenant, now, actual } = step;
+  const type = String(command.body?.['type']);
+  const wanted = definitionOf(command.body ?? {});
+  const flaws = applicationFlaws(type, wanted);
+  if (flaws.length > 0) return problem(400, 'invalid_request', flaws);
+  const until = command.body?.['expires_at'];
+  if (type !== 'expiring' && typeof until === 'string') return problem(400, 'invalid_request', ['expires_at']);
+  let parent: ModelApplication | undefined;
+  if (!holdsAnywhere(caller, 'application:create')) {
+    if (type !== 'expiring') return problem(403, 'permission_missing');
+    if (!isWithinReach(wanted, step)) return problem(403, 'no_governing_rule');
+    parent = caller;
+  }
+  const expires_at = typeof until === 'string' ? Date.parse(until) : now + MINUTE;
+  const application: ModelApplication = {
+    ...wanted,
+    id: String(actual['id']),
+    tenant_id: tenant.id,
+    type,
+    created_by: caller.id,
+    created_at: now,
+    ...(type === 'expiring' && { expires_at }),
+    parent,
+    key: newKey(step),
+  };
+  if (tenant.applications.has(application.id)) return problem(500, 'an id of its own is expected');
+  tenant.applications.set(application.id, application);
+  return { status: 201, body: { ...show(application), key: application.key } };
+}
+
+function listApplications({ command, tenant, now, model }: Step): Expected {
+  const ids = command.query.filter(([name]) => name === 'id').map(([, value]) => value.toLowerCase());
+  const found = [...tenant.applications.values()].filter(
+    ({ id, expires_at }) => isLive(model, expires_at, now) && (ids.length === 0 || ids.includes(id)),
+  );
+  return { status: 200, body: page(command.query, found, show).body };
+}
+
+function getApplication(step: Step): Expected {
+  const found = find(step);
+  return found ? { status: 200, body: show(found) } : problem(404, 'application_not_found');
+}
+
+function updateApplication(step: Step): Expected {
+  const found = find(step);
+  if (!found) return problem(404, 'application_not_found');
+  const wanted = definitionOf(step.command.body ?? {});
+  const flaws = applicationFlaws(found.type, wanted);
+  if (flaws.length > 0) return problem(400, 'invalid_request', flaws);
+  Object.assign(found, wanted, { modified_by: step.caller.id, modified_at: step.now });
+  return { status: 200, body: show(found) };
+}
+
+function regenerateApplicationKey(step: Step): Expected {
+  const found = find(step);
+  if (!found) return problem(404, 'application_not_found');
+  const { now, caller } = step;
+  Object.assign(found, { key: newKey(step), modified_by: caller.id, modified_at: now });
+  return { status: 200, body: { ...show(found), key: found.key } };
+}
+
+function deleteApplication(step: Step): Expected {
+  const found = find(step);
+  if (!found) return problem(404, 'application_not_found');
+  const { applications } = step.tenant;
+  applications.delete(found.id);
+  for (const { id, parent } of [...applications.values()]) if (parent === found) applications.delete(id);
+  return { status: 204 };
+}
+
+function find({ command, tenant, now, model }: Step): ModelApplication | undefined {
+  const found = tenant.applications.get((command.id ?? '').toLowerCase());
+  return found && isLive(model, found.expires_at, now) ? found : undefined;
+}
+
+/** A key that the model has not seen, in the form of one. */
+function newKey({ actual, tenant }: Step): string {
+  const key = String(actual['key']);
+  const known = [...tenant.applications.values()].some((each) => each.key === key);
+  return API_KEY.test(key) && !known ? key : 'a new API key';
+}
+
+/** Decisions §6: nothing that the creator does not reach itself, and no stronger transform. */
+function isWithinReach({ permissions, rules }: Definition, { caller, tenant, now, model }: Step): boolean {
+  if (permissions.length > 0 && !readsAll(caller, '/', 'mask')) return false;
+  return rules.every(({ conditions = [], transform }) => {
+    if (readsAll(caller, '/', transform)) return true;
+    return conditions.some(({ attribute, operator, value }) => {
+      if (attribute === 'container') return readsAll(caller, value, transform);
+      const token = operator === 'equals' ? tenant.tokens.get(value) : undefined;
+      if (!token || !isLive(model, token.expires?.instant, now)) return false;
+      const own = transformFor(caller, 'token:read', token);
+      return (
+        own !== undefined &&
+        ['redact', 'mask', 'reveal'].indexOf(own) >= ['redact', 'mask', 'reveal'].indexOf(transform)
+      );
+    });
+  });
+}
+
+function definitionOf(body: PlainObject): Definition {
+  const flag = body['can_create_expiring_applications'];
+  return {
+    name: String(body['name']),
+    permissions: (body['permissions'] ?? []) as readonly string[],
+    rules: ((body['rules'] ?? []) as readonly PlainObject[]).map(lowerCasedRule),
+    can_create_expiring_applications: typeof flag === 'boolean' ? flag : undefined,
+  };
+}
+
+function lowerCasedRule({ container, conditions, ...rest }: PlainObject): ModelRule {
+  const lower = (value: Plain | undefined) => String(value).toLowerCase();
+  const rule = {
+    ...rest,
+    ...(typeof container === 'string' && { container: lower(container) }),
+    ...(Array.isArray(conditions) && {
+      conditions: conditions.map((condition: PlainObject) =>
+        condition['attribute'] === 'container' ? { ...condition, value: lower(condition['value']) } : condition,
+      ),
+    }),
+  };
+  return rule as ModelRule & typeof rule;
+}
+
+/** §2.4, without the key. */
+function show(application: ModelApplication): PlainObject {
+  const { created_at, modified_at, expires_at, can_create_expiring_applications: flag } = application;
+  const { id, tenant_id, name, type, permissions, created_by, modified_by } = application;
+  const rules = application.rules.map((rule) => rule as ModelRule & PlainObject);
+  return {
+    ...{ id, tenant_id, name, type, permissions, rules, created_by, created_at: iso(created_at) },
+    ...(modified_by !== undefined && { modified_by }),
+    ...(modified_at !== undefined && { modified_at: iso(modified_at) }),
+    ...(expires_at !== undefined && { expires_at: iso(expires_at) }),
+    ...(flag !== undefined && { can_create_expiring_applications: flag }),
+  };
+}

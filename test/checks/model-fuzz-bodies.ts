@@ -1,0 +1,162 @@
+import { DEFAULT_MASK, EXPRESSIONS, GOOD, type Plain, type PlainObject } from './model-fuzz-values.ts';
+
+/** A seeded source of choices (mulberry32). */
+export interface Draw {
+  below(limit: number): number;
+  chance(probability: number): boolean;
+  one<T>(of: readonly T[]): T;
+  some<T>(of: readonly T[]): readonly T[];
+  weighted<T>(of: readonly (readonly [T, number])[]): T;
+}
+
+export function createDraw(seed: number): Draw {
+  let state = seed >>> 0;
+  function next(): number {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+  const one = <T>(of: readonly T[]): T => {
+    const index = Math.floor(next() * of.length);
+    if (index >= of.length) throw new Error('nothing to choose from');
+    return of[index] as T;
+  };
+  return {
+    one,
+    below: (limit) => Math.floor(next() * limit),
+    chance: (probability) => next() < probability,
+    some: (of) => of.filter(() => next() < 0.5),
+    weighted: (of) => {
+      let left = next() * of.reduce((sum, [, weight]) => sum + weight, 0);
+      for (const [each, weight] of of) {
+        left -= weight;
+        if (left < 0) return each;
+      }
+      return one(of)[0];
+    },
+  };
+}
+
+export const CONTAINERS = [
+  '/',
+  '/pci/',
+  '/pci/high/',
+  '/pci-dev/',
+  '/general/high/',
+  '/general/',
+  '/a/',
+  '/a/b/',
+  '/A/B/C/',
+];
+/** Few, so that they are taken often. */
+export const IDS = ['abc', 'my token@home', 'x'.repeat(400), 'ünï-id', 'id-1', 'id-2', 'id-3'];
+
+const DATA: readonly Plain[] = [
+  'secret',
+  'with-dash and space',
+  '',
+  'abc',
+  0,
+  -7,
+  12345678,
+  true,
+  false,
+  [],
+  [1, null, 'x'],
+  {},
+  { a: 1 },
+  { b: 'x', a: 'y' },
+  { a: 'y', b: 'x' },
+  { a: null, nested: { deep: ['🃏', 1.5] } },
+];
+
+/** `data` that is right for its type. */
+function goodData(draw: Draw, type: string): Plain {
+  const of = (name: string) => draw.one(GOOD[name] ?? []);
+  if (type === 'card') {
+    return {
+      number: of('number'),
+      ...(draw.chance(0.6) && { expiration_month: 1 + draw.below(12) }),
+      ...(draw.chance(0.6) && { expiration_year: 2030 + draw.below(3) }),
+      ...(draw.chance(0.4) && { cvc: draw.one(['123', '0000']) }),
+    };
+  }
+  if (type === 'bank') return { routing_number: of('routing_number'), account_number: of('account_number') };
+  return type === 'token' ? draw.one(DATA) : of(type);
+}
+
+/** Expressions that yield something for any data; the others depend on it and are drawn less often. */
+const ALWAYS = Object.keys(EXPRESSIONS).filter((text) => text.includes('| stringify') && !text.includes('data.a'));
+const SOMETIMES = ['{{ data }}', '{{ data.a }}', '{{ data.a | stringify }}'];
+
+function newMask(draw: Draw): Plain {
+  if (draw.chance(0.5)) return draw.one([...ALWAYS, ...ALWAYS, '{{ data.a }}', 'hidden', 0, true]);
+  return { end: draw.one(ALWAYS), a: '{{ data.a | stringify }}', fixed: { k: 'x', n: 1 } };
+}
+
+/** When a token ends: within seconds or within days, in the formats of §2.6. */
+export function futureTime(draw: Draw, now: number): string {
+  if (draw.chance(0.15)) {
+    const day = new Date(now + 2 * 86_400_000);
+    return `${day.getUTCMonth() + 1}/${day.getUTCDate()}/${day.getUTCFullYear()}`;
+  }
+  const at = new Date(now + draw.one([1, 2_000, 60_000, 7_200_000, 86_400_000 * 20]));
+  if (draw.chance(0.5)) return at.toISOString();
+  return `${new Date(at.getTime() + 2 * 3_600_000).toISOString().slice(0, -1)}+02:00`;
+}
+
+const TYPES = Object.keys(GOOD).filter((name) => name in DEFAULT_MASK);
+
+/** A body of Create Token that nothing is wrong with, unless an expression yields nothing for its data. */
+export function newTokenBody(draw: Draw, now: number, wanted?: string): PlainObject {
+  const type = wanted ?? draw.one(['token', 'token', 'token', 'card', 'card', 'bank', ...TYPES]);
+  return {
+    type,
+    data: goodData(draw, type),
+    ...(draw.chance(0.25) && { id: draw.one([...IDS, `id-${draw.below(500)}`, '{{ data | stringify | size }}-id']) }),
+    ...(draw.chance(0.35) && { mask: newMask(draw) }),
+    ...(draw.chance(0.5) && { containers: [draw.one(CONTAINERS), ...draw.some(CONTAINERS.slice(4))] }),
+    ...(draw.chance(0.4) && { metadata: draw.one([{ k: 'x' }, { k: 'X', 'a.b': 'ÄÖ' }, { k: '' }, {}]) }),
+    ...(draw.chance(0.2) && { search_indexes: draw.chance(0.9) ? draw.some(ALWAYS) : [draw.one(SOMETIMES)] }),
+    ...(draw.chance(0.2) && {
+      fingerprint_expression: draw.one([...ALWAYS, ...SOMETIMES.slice(1), '{{ metadata.k }}', '{{ data.number }}']),
+    }),
+    ...(draw.chance(0.25) && { deduplicate_token: draw.chance(0.8) }),
+    ...(draw.chance(0.2) && { expires_at: futureTime(draw, now) }),
+    ...(draw.chance(0.05) && { [draw.one(['id', 'mask', 'metadata', 'expires_at', 'containers'])]: null }),
+  };
+}
+
+const TRANSFORMS = ['redact', 'mask', 'reveal', 'reveal'];
+
+/** Up to three rules that are right for the type. */
+export function rulesFor(draw: Draw, type: string): readonly PlainObject[] {
+  const permissions =
+    type === 'expiring'
+      ? ['token:read']
+      : type === 'public'
+        ? ['token:create', 'token:update']
+        : ['token:create', 'token:update', 'token:read', 'token:delete'];
+  return Array.from({ length: draw.below(4) }, (_, index): PlainObject => {
+    const granted = draw.some(permissions);
+    return {
+      description: `rule ${index}`,
+      priority: draw.one([index + 1, 10 - index]),
+      ...(type === 'expiring'
+        ? { conditions: Array.from({ length: 1 + draw.below(2) }, () => newCondition(draw)) }
+        : { container: draw.one(CONTAINERS) }),
+      transform: draw.one(TRANSFORMS),
+      permissions: granted.length > 0 ? granted : permissions,
+    };
+  });
+}
+
+function newCondition(draw: Draw): PlainObject {
+  const byId = draw.chance(0.4);
+  return {
+    attribute: byId ? 'id' : 'container',
+    operator: draw.one(['equals', 'starts_with']),
+    value: draw.one(byId ? ['abc', 'id-', 'id-1', '0'] : [...CONTAINERS, '/gen', '/PCI', 'x']),
+  };
+}

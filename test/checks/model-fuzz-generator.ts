@@ -1,0 +1,302 @@
+import { holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
+import { type Draw, IDS, newTokenBody, rulesFor } from './model-fuzz-bodies.ts';
+import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './model-fuzz-flaws.ts';
+import { type Command, type Flaw, type Model, type ModelTenant, PERMISSION } from './model-fuzz-state.ts';
+import { GOOD, type Plain, type PlainObject } from './model-fuzz-values.ts';
+
+/** How often each operation is called. */
+const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
+  ['createToken', 26],
+  ['getToken', 14],
+  ['listTokens', 11],
+  ['updateToken', 18],
+  ['deleteToken', 4],
+  ['createApplication', 8],
+  ['listApplications', 3],
+  ['getApplication', 2],
+  ['getApplicationByKey', 1.5],
+  ['updateApplication', 4],
+  ['regenerateApplicationKey', 1.5],
+  ['deleteApplication', 1.2],
+  ['getTenant', 1.2],
+  ['updateTenant', 2],
+  ['deleteTenant', 0.12],
+  ['getUsageReport', 2.5],
+];
+
+const WRONG_KEYS = [undefined, '', 'key_', 'nonsense', `key_${'1'.repeat(32)}`];
+
+/** What a command is made of besides the draw: the state that it can refer to, dead keys, and the time. */
+export interface Circumstances {
+  readonly model: Model;
+  readonly now: number;
+  /** Keys that were good once. */
+  readonly deadKeys: readonly string[];
+}
+
+/** The next command: mostly a sensible call of an application that may make it, sometimes anything else. */
+export function nextCommand(draw: Draw, { model, now, deadKeys }: Circumstances): Command {
+  let operation = draw.weighted(WEIGHTS);
+  const tenants = [...model.tenants.values()];
+  if (operation === 'deleteTenant' && tenants.length < 2) operation = 'getTenant';
+  const tenant = draw.one(tenants);
+  const caller = draw.one(callersOf(draw, tenant, operation, now));
+  const apiKey = draw.chance(0.015) ? draw.one([...WRONG_KEYS, ...deadKeys]) : caller.key;
+  const made = PARTS[operation](draw, { tenant, caller, now, tenants });
+  const parts: Made = { ...made, flaw: made.flaw ?? undefined };
+  return { ...withText(draw, operation, parts), operation, apiKey };
+}
+
+/** Mostly those whose key works and who hold the operation's permission, now and then any. */
+function callersOf(draw: Draw, tenant: ModelTenant, operation: Command['operation'], now: number) {
+  const all = [...tenant.applications.values()];
+  const minting = operation === 'createApplication' && draw.chance(0.4);
+  const fitting = all.filter(
+    (each) =>
+      (each.expires_at ?? Number.POSITIVE_INFINITY) > now &&
+      (minting ? each.can_create_expiring_applications === true : holdsAnywhere(each, PERMISSION[operation])),
+  );
+  return fitting.length > 0 && draw.chance(0.96) ? fitting : all;
+}
+
+interface Around {
+  readonly tenant: ModelTenant;
+  readonly tenants: readonly ModelTenant[];
+  readonly caller: ModelApplication;
+  readonly now: number;
+}
+
+interface Made {
+  readonly id?: string;
+  readonly query?: readonly (readonly [string, string])[];
+  readonly body?: PlainObject;
+  readonly flaw?: Flaw | undefined;
+  readonly mediaType?: string | undefined;
+  readonly bodyText?: string;
+}
+
+const PARTS: Readonly<Record<Command['operation'], (draw: Draw, around: Around) => Made>> = {
+  createToken: (draw, { now, caller }) => {
+    const rule = caller.rules.find(({ permissions }) => permissions.includes('token:create'));
+    const within = rule?.container !== undefined && draw.chance(0.6) && { containers: [rule.container] };
+    const body = { ...newTokenBody(draw, now), ...within };
+    return draw.chance(0.12) ? tokenFlaw(draw, body, now) : { body };
+  },
+  getToken: (draw, around) => ({ id: tokenId(draw, around) }),
+  deleteToken: (draw, around) => ({ id: tokenId(draw, around) }),
+  listTokens: (draw, around) => {
+    const query = tokenQuery(draw, around);
+    return draw.chance(0.1) ? listFlaw(draw, query, true) : { query };
+  },
+  updateToken: (draw, around) => {
+    const id = tokenId(draw, around);
+    const body = patchBody(draw, around, id);
+    return { id, ...(draw.chance(0.12) ? patchFlaw(draw, body, around.now) : { body }) };
+  },
+  createApplication: (draw, around) => {
+    const body = newApplicationBody(draw, around);
+    return draw.chance(0.12) ? applicationFlaw(draw, body, true) : { body };
+  },
+  listApplications: (draw, around) => {
+    const ids = Array.from({ length: draw.chance(0.3) ? draw.below(3) : 0 }, () => applicationId(draw, around));
+    const query = [...ids.map((id) => ['id', id] as const), ...paging(draw)];
+    return draw.chance(0.1) ? listFlaw(draw, query, false) : { query };
+  },
+  getApplicationByKey: () => ({}),
+  getApplication: (draw, around) => byId(draw, around),
+  updateApplication: (draw, around) => {
+    const id = applicationId(draw, around);
+    const type = around.tenant.applications.get(id)?.type ?? 'private';
+    const { name, permissions, rules, can_create_expiring_applications } = definition(draw, type);
+    const body = Object.fromEntries(
+      Object.entries({ name, permissions, rules, can_create_expiring_applications }).filter(
+        ([member, value]) => value !== undefined && !(member === 'permissions' && (value as []).length === 0),
+      ),
+    );
+    return {
+      id,
+      ...(draw.chance(0.12) ? applicationFlaw(draw, body as PlainObject, false) : { body: body as PlainObject }),
+    };
+  },
+  regenerateApplicationKey: (draw, around) => byId(draw, around),
+  deleteApplication: (draw, around) => byId(draw, around),
+  getTenant: () => ({}),
+  updateTenant: (draw) => {
+    const settings: Plain = draw.one([{ deduplicate_tokens: 'true' }, { deduplicate_tokens: 'false' }, {}, null]);
+    const body = { name: draw.one(['prod', 'test', 'ä🃏']), ...(draw.chance(0.7) && { settings }) };
+    return draw.chance(0.2) ? tenantFlaw(draw, body) : { body };
+  },
+  deleteTenant: () => ({}),
+  getUsageReport: () => ({}),
+};
+
+function byId(draw: Draw, around: Around): Made {
+  if (draw.chance(0.05)) {
+    return { id: 'not-a-uuid', flaw: { status: 400, code: 'invalid_request', path: 'id' } };
+  }
+  const id = applicationId(draw, around);
+  return { id: draw.chance(0.1) ? id.toUpperCase() : id };
+}
+
+/** Of a live, expired or deleted token, of this tenant or another, or of nothing. */
+function tokenId(draw: Draw, { tenant, tenants }: Around): string {
+  const recent = [...tenant.tokens.keys()].slice(-40);
+  if (recent.length > 0 && draw.chance(0.9)) return draw.one(recent);
+  const taken = [...tenant.takenIds, ...[...draw.one(tenants).tokens.keys()].slice(-5)];
+  return draw.one([...IDS, 'no such token', 'a/b', '..', 'ä', ...taken.slice(-20)]);
+}
+
+function applicationId(draw: Draw, { tenant, tenants }: Around): string {
+  const source = draw.chance(0.9) ? tenant : draw.one(tenants);
+  const ids = [...source.applications.keys()];
+  return draw.chance(0.05) || ids.length === 0 ? '00000000-0000-4000-8000-000000000000' : draw.one(ids);
+}
+
+function paging(draw: Draw): readonly (readonly [string, string])[] {
+  if (draw.chance(0.5)) return [];
+  return [
+    ['size', String(draw.one([1, 2, 3, 5, 20, 100]))],
+    ['page', String(1 + draw.below(4))],
+  ];
+}
+
+function tokenQuery(draw: Draw, around: Around): readonly (readonly [string, string])[] {
+  const query: (readonly [string, string])[] = [...paging(draw)];
+  for (let ids = draw.chance(0.2) ? 1 + draw.below(3) : 0; ids > 0; ids--) query.push(['id', tokenId(draw, around)]);
+  for (let types = draw.chance(0.25) ? 1 + draw.below(2) : 0; types > 0; types--) {
+    query.push(['type', draw.one(['token', 'card', 'bank', 'card_number'])]);
+  }
+  if (draw.chance(0.25)) query.push([`metadata.${draw.one(['k', 'a.b'])}`, draw.one(['x', 'X', 'ÄÖ', 'äö', ''])]);
+  if (draw.chance(0.08)) query.push(['metadata.k', draw.one(['x', 'nothing'])]);
+  return query;
+}
+
+function patchBody(draw: Draw, { tenant, now }: Around, id: string): PlainObject {
+  const type = tenant.tokens.get(id)?.type ?? 'token';
+  const fresh = newTokenBody(draw, now, type);
+  const body: Record<string, Plain> = {};
+  for (const name of [
+    'data',
+    'mask',
+    'metadata',
+    'containers',
+    'search_indexes',
+    'fingerprint_expression',
+    'expires_at',
+  ]) {
+    if (draw.chance(0.25)) body[name] = name !== 'data' && draw.chance(0.2) ? null : (fresh[name] ?? null);
+  }
+  if (body['data'] === null) delete body['data'];
+  if (draw.chance(0.3)) body['data'] = draw.one(PATCHES);
+  if (draw.chance(0.15)) body['metadata'] = draw.one([{ k: null }, { k: 'X', n: '' }, { 'a.b': 'äö' }, {}, null]);
+  if (draw.chance(0.1)) body['mask'] = draw.one([{ number: null }, { extra: '{{ data | stringify | size }}' }, {}]);
+  if (draw.chance(0.25)) body['deduplicate_token'] = draw.one([true, true, false, null]);
+  return body;
+}
+
+const PATCHES: readonly Plain[] = [
+  { a: 2 },
+  { a: null },
+  { a: { deep: [1, null] }, b: 'x' },
+  { cvc: null },
+  { expiration_year: 2031 },
+  { expiration_month: 13 },
+  { number: null },
+  { number: GOOD['number']?.[1] ?? '' },
+  { account_number: '42' },
+  {},
+  null,
+  'replaced',
+  [1, 2],
+];
+
+function definition(draw: Draw, type: string) {
+  const permissions: readonly string[] =
+    type === 'management'
+      ? draw.one([MANAGEMENT, MANAGEMENT, MANAGEMENT.slice(0, 5), ['tenant:read', 'report:read']])
+      : draw.some(type === 'private' ? PRIVATE : type === 'public' ? PRIVATE.slice(0, 2) : ['token:read']);
+  const rules = type === 'management' ? [] : rulesFor(draw, type);
+  const flag = type === 'private' && draw.chance(0.5) ? { can_create_expiring_applications: draw.chance(0.8) } : {};
+  const oddities = draw.chance(0.04)
+    ? { permissions: draw.one([['token:read'], ['tenant:read'], ['token:delete']]) }
+    : {};
+  return { name: draw.one(['web', 'back end', 'ä🃏']), permissions, rules, ...flag, ...oddities } as {
+    readonly name: string;
+    readonly permissions: readonly string[];
+    readonly rules: readonly PlainObject[];
+    readonly can_create_expiring_applications?: boolean;
+  };
+}
+
+const MANAGEMENT = ['application:create', 'application:read', 'application:update', 'application:delete'].concat([
+  'tenant:read',
+  'tenant:update',
+  'tenant:delete',
+  'report:read',
+]);
+const PRIVATE = ['token:create', 'token:update', 'token:read', 'token:delete'];
+
+function newApplicationBody(draw: Draw, { caller, now }: Around): PlainObject {
+  const minting = caller.type === 'private';
+  const type =
+    minting && draw.chance(0.9) ? 'expiring' : draw.one(['private', 'private', 'public', 'management', 'expiring']);
+  const { can_create_expiring_applications: flag, ...rest } = definition(draw, type);
+  const within = minting && draw.chance(0.7) ? { permissions: [], rules: narrower(draw, caller) } : {};
+  const lives = draw.one([30_000, 3_600_000, 86_400_000]);
+  return {
+    ...rest,
+    ...within,
+    type,
+    ...(flag !== undefined && { can_create_expiring_applications: flag }),
+    ...(type === 'expiring' && draw.chance(0.7) && { expires_at: new Date(now + lives).toISOString() }),
+    ...(draw.chance(0.02) && { expires_at: new Date(now + lives).toISOString() }),
+  };
+}
+
+/** Rules of an expiring application that its creator probably reaches. */
+function narrower(draw: Draw, { rules }: ModelApplication): readonly PlainObject[] {
+  const own = rules.find(({ permissions }) => permissions.includes('token:read'));
+  const value = `${own?.container ?? '/'}${draw.one(['', '', 'x/'])}`;
+  const condition = { attribute: 'container', operator: draw.one(['starts_with', 'equals']), value };
+  const { transform = 'mask' } = own ?? {};
+  return [{ description: 'child', priority: 1, conditions: [condition], transform, permissions: ['token:read'] }];
+}
+
+/** The body as it travels, and now and then a transport-level flaw in its place. */
+function withText(
+  draw: Draw,
+  operation: Command['operation'],
+  { flaw, query = [], ...made }: Made,
+): Omit<Command, 'operation' | 'apiKey'> {
+  const { body, id } = made;
+  const common = { query, ...(id !== undefined && { id }), flaw };
+  const patch = operation === 'updateToken';
+  if (!body) {
+    const wrong = flaw === undefined && draw.chance(0.02);
+    if (!wrong) return { ...common, ...made };
+    const json = draw.chance(0.5);
+    const refused: Flaw = json
+      ? { status: 400, code: 'malformed_json' }
+      : { status: 415, code: 'unsupported_media_type' };
+    return { ...common, bodyText: '{}', mediaType: json ? 'application/json' : 'text/plain', flaw: refused };
+  }
+  const mediaType = patch ? 'application/merge-patch+json' : 'application/json';
+  const shown = { ...common, body, bodyText: JSON.stringify(body), mediaType };
+  if (flaw !== undefined || draw.chance(0.97))
+    return { ...shown, mediaType: draw.chance(0.1) ? `${mediaType}; charset=utf-8` : mediaType };
+  return { ...shown, ...draw.one(transportFlaws(patch, shown.bodyText)) };
+}
+
+function transportFlaws(patch: boolean, text: string): readonly Pick<Command, 'mediaType' | 'bodyText' | 'flaw'>[] {
+  const mediaType = patch ? 'application/merge-patch+json' : 'application/json';
+  const unsupported: Flaw = { status: 415, code: 'unsupported_media_type' };
+  const malformed: Flaw = { status: 400, code: 'malformed_json' };
+  return [
+    { mediaType: patch ? 'application/json' : 'text/plain', bodyText: text, flaw: unsupported },
+    { mediaType: undefined, bodyText: text, flaw: unsupported },
+    { mediaType, bodyText: text.slice(0, -1), flaw: malformed },
+    { mediaType, bodyText: '', flaw: malformed },
+    { mediaType, bodyText: `${text} x`, flaw: malformed },
+    { mediaType, bodyText: `"${'x'.repeat(2 ** 20)}"`, flaw: { status: 413, code: 'body_too_large' } },
+  ];
+}

@@ -1,0 +1,83 @@
+import type { OperationId } from '../../src/contract/operations.ts';
+import { holdsAnywhere } from './model-fuzz-access.ts';
+import * as applications from './model-fuzz-applications.ts';
+import {
+  type Command,
+  type Expected,
+  isLive,
+  iso,
+  type Model,
+  type ModelTenant,
+  monthOf,
+  PERMISSION,
+  problem,
+  type Step,
+} from './model-fuzz-state.ts';
+import * as tokens from './model-fuzz-tokens.ts';
+import type { PlainObject } from './model-fuzz-values.ts';
+
+/** Who the key belongs to now, or undefined (§5.2). */
+function findCaller(model: Model, key: string | undefined, now: number) {
+  for (const tenant of model.tenants.values()) {
+    for (const caller of tenant.applications.values()) {
+      if (caller.key === key && isLive(model, caller.expires_at, now)) return { tenant, caller };
+    }
+  }
+  return undefined;
+}
+
+const STEPS: Readonly<Record<OperationId, (step: Step) => Expected>> = {
+  ...tokens.STEPS,
+  ...applications.STEPS,
+  getTenant: ({ tenant }) => ({ status: 200, body: showTenant(tenant) }),
+  updateTenant,
+  deleteTenant: ({ tenant, model }) => {
+    model.tenants.delete(tenant.id);
+    return { status: 204 };
+  },
+  getUsageReport: usageReport,
+};
+
+/** The answer to a command, and the state after it: 401 → 403 → what is wrong with the call → what is wrong with the state. */
+export function answer(model: Model, command: Command, now: number, actual: PlainObject): Expected {
+  const found = findCaller(model, command.apiKey, now);
+  if (!found) return problem(401, 'unauthenticated');
+  const { tenant, caller } = found;
+  const minting = command.operation === 'createApplication' && caller.can_create_expiring_applications === true;
+  if (!minting && !holdsAnywhere(caller, PERMISSION[command.operation])) return problem(403, 'permission_missing');
+  const { flaw } = command;
+  if (flaw) return problem(flaw.status, flaw.code, flaw.path === undefined ? undefined : [flaw.path]);
+  return STEPS[command.operation]({ command, caller, tenant, now, actual, model });
+}
+
+function updateTenant({ command, caller, tenant, now }: Step): Expected {
+  const { name, settings } = command.body ?? {};
+  tenant.name = String(name);
+  if (settings) tenant.settings = settings as PlainObject;
+  tenant.modified_by = caller.id;
+  tenant.modified_at = now;
+  return { status: 200, body: showTenant(tenant) };
+}
+
+function showTenant(tenant: ModelTenant): PlainObject {
+  const { id, owner_id, name, settings, created_at, modified_by, modified_at } = tenant;
+  const created = { id, owner_id, name, settings, created_by: owner_id, created_at: iso(created_at) };
+  return modified_by === undefined || modified_at === undefined
+    ? created
+    : { ...created, modified_by, modified_at: iso(modified_at) };
+}
+
+function usageReport({ tenant, now, model }: Step): Expected {
+  const live = [...tenant.tokens.values()].filter(({ expires }) => isLive(model, expires?.instant, now));
+  const metrics = [...tenant.lastCreated].map(([type, last]): [string, PlainObject] => [
+    type,
+    { count: live.filter((token) => token.type === type).length, last_created_at: iso(last) },
+  ]);
+  const month = monthOf(now);
+  const token_report = {
+    metrics_by_type: Object.fromEntries(metrics),
+    included_monthly_active_tokens: model.includedActiveTokens,
+    monthly_active_tokens: [...tenant.active].filter((each) => each.startsWith(`${month}/`)).length,
+  };
+  return { status: 200, body: { token_report } };
+}

@@ -1,0 +1,36 @@
+import type { Application } from '../../src/contract/application.ts';
+import type { Founded } from './model-fuzz-doors.ts';
+import type { Model, ModelTenant } from './model-fuzz-state.ts';
+
+const INCLUDED_ACTIVE_TOKENS = 1_000;
+
+/** The model of a vault that holds these tenants and nothing else. */
+export function createModel(founded: readonly Founded[], now: number, ignoresExpiry: boolean): Model {
+  const tenants = founded.map(({ tenant: { id, owner_id, name }, application }): [string, ModelTenant] => {
+    const tenant: ModelTenant = {
+      ...{ id, owner_id, name, created_at: now, settings: {} },
+      applications: new Map(),
+      tokens: new Map(),
+      takenIds: new Set(),
+      lastCreated: new Map(),
+      active: new Set(),
+      fingerprints: new Map(),
+    };
+    addApplication(tenant, application, now);
+    return [id, tenant];
+  });
+  return { tenants: new Map(tenants), ignoresExpiry, includedActiveTokens: INCLUDED_ACTIVE_TOKENS };
+}
+
+/** A management application that came about without a call. */
+export function addApplication(
+  tenant: ModelTenant,
+  { id, name, key = '', permissions }: Application,
+  now: number,
+): void {
+  tenant.applications.set(id, {
+    ...{ id, name, key, permissions, rules: [], tenant_id: tenant.id, type: 'management' },
+    created_by: tenant.owner_id,
+    created_at: now,
+  });
+}

@@ -1,0 +1,145 @@
+import type { OperationId } from '../../src/contract/operations.ts';
+import type { ModelApplication } from './model-fuzz-access.ts';
+import type { Plain, PlainObject } from './model-fuzz-values.ts';
+
+/** What the generator put wrong into a call on purpose, found before any record is looked at. */
+export interface Flaw {
+  readonly status: 400 | 413 | 415;
+  readonly code: string;
+  readonly path?: string;
+}
+
+/** One call, and what it says. */
+export interface Command {
+  readonly operation: OperationId;
+  readonly apiKey: string | undefined;
+  readonly id?: string;
+  readonly query: readonly (readonly [string, string])[];
+  readonly mediaType?: string | undefined;
+  readonly bodyText?: string;
+  /** What `bodyText` says, when it says anything. */
+  readonly body?: PlainObject;
+  readonly flaw?: Flaw | undefined;
+}
+
+/** What the model answers. Of a problem: its code, and one of the paths that `errors` must name. */
+export interface Expected {
+  readonly status: number;
+  readonly body?: PlainObject;
+  readonly code?: string;
+  readonly paths?: readonly string[];
+}
+
+export interface ModelToken {
+  readonly id: string;
+  readonly type: string;
+  readonly created_by: string;
+  readonly created_at: number;
+  data: Plain;
+  mask?: Plain | undefined;
+  masked?: Plain | undefined;
+  fingerprint: string;
+  /** What the fingerprint is over. */
+  printed: string;
+  fingerprint_expression: string;
+  containers: readonly string[];
+  metadata?: Readonly<Record<string, string>> | undefined;
+  search_indexes?: readonly string[] | undefined;
+  modified_by?: string | undefined;
+  modified_at?: number | undefined;
+  expires?: Expires | undefined;
+}
+
+export interface Expires {
+  readonly instant: number;
+  readonly text: string;
+}
+
+export interface ModelTenant {
+  readonly id: string;
+  readonly owner_id: string;
+  readonly created_at: number;
+  name: string;
+  settings: PlainObject;
+  modified_by?: string;
+  modified_at?: number;
+  readonly applications: Map<string, ModelApplication>;
+  readonly tokens: Map<string, ModelToken>;
+  /** Of live, expired and deleted tokens. */
+  readonly takenIds: Set<string>;
+  readonly lastCreated: Map<string, number>;
+  /** `month/id` of each token that counts as active. */
+  readonly active: Set<string>;
+  /** Type and value → fingerprint, as the vault gave it first. */
+  readonly fingerprints: Map<string, string>;
+}
+
+/** What a step of the model knows besides its tenant. */
+export interface Step {
+  readonly command: Command;
+  readonly caller: ModelApplication;
+  readonly tenant: ModelTenant;
+  readonly now: number;
+  /** The reply under test: ids, keys and new fingerprints are taken from it, all else is not looked at. */
+  readonly actual: PlainObject;
+  readonly model: Model;
+}
+
+/** The whole state. `ignoresExpiry` makes a wrong model of it, for the control. */
+export interface Model {
+  readonly tenants: Map<string, ModelTenant>;
+  readonly ignoresExpiry: boolean;
+  readonly includedActiveTokens: number;
+}
+
+export const problem = (status: number, code: string, paths?: readonly string[]): Expected => ({
+  status,
+  code,
+  ...(paths && { paths }),
+});
+
+export const iso = (instant: number) => new Date(instant).toISOString().replace('Z', '+00:00');
+
+export const isLive = (model: Model, instant: number | undefined, now: number) =>
+  model.ignoresExpiry || instant === undefined || instant > now;
+
+export const monthOf = (instant: number) => new Date(instant).toISOString().slice(0, 7);
+
+/** Newest first: `created_at` descending, then `id` (decisions §2). */
+export function page<T extends { readonly id: string; readonly created_at: number }>(
+  query: Command['query'],
+  all: readonly T[],
+  show: (item: T) => PlainObject,
+): { readonly body: PlainObject; readonly items: readonly T[] } {
+  const given = new Map(query);
+  const [number, size] = [Number(given.get('page') ?? 1), Number(given.get('size') ?? 20)];
+  const sorted = [...all].sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? -1 : 1));
+  const items = sorted.slice((number - 1) * size, number * size);
+  const pagination = {
+    total_items: all.length,
+    page_number: number,
+    page_size: size,
+    total_pages: Math.ceil(all.length / size),
+  };
+  return { body: { pagination, data: items.map(show) }, items };
+}
+
+/** What each operation needs (§4). */
+export const PERMISSION: Readonly<Record<OperationId, string>> = {
+  createToken: 'token:create',
+  listTokens: 'token:read',
+  getToken: 'token:read',
+  updateToken: 'token:update',
+  deleteToken: 'token:delete',
+  createApplication: 'application:create',
+  listApplications: 'application:read',
+  getApplicationByKey: 'application:read',
+  getApplication: 'application:read',
+  updateApplication: 'application:update',
+  regenerateApplicationKey: 'application:update',
+  deleteApplication: 'application:delete',
+  getTenant: 'tenant:read',
+  updateTenant: 'tenant:update',
+  deleteTenant: 'tenant:delete',
+  getUsageReport: 'report:read',
+};

@@ -1,0 +1,253 @@
+import { mayWrite, transformFor } from './model-fuzz-access.ts';
+import {
+  type Command,
+  type Expected,
+  type Expires,
+  isLive,
+  iso,
+  type ModelTenant,
+  type ModelToken,
+  monthOf,
+  page,
+  problem,
+  type Step,
+} from './model-fuzz-state.ts';
+import {
+  DEFAULT_CONTAINER,
+  DEFAULT_INDEXES,
+  DEFAULT_MASK,
+  dataFlaws,
+  evaluate,
+  maskedForm,
+  mergePatch,
+  type Plain,
+  type PlainObject,
+} from './model-fuzz-values.ts';
+
+/** The five operations on tokens (§4.1). */
+export const STEPS = {
+  createToken,
+  listTokens,
+  getToken,
+  updateToken,
+  deleteToken,
+} satisfies Partial<Record<Command['operation'], (step: Step) => Expected>>;
+
+type Definition = Pick<
+  ModelToken,
+  'type' | 'data' | 'mask' | 'fingerprint_expression' | 'search_indexes' | 'metadata' | 'containers'
+>;
+
+const DEFAULT_FINGERPRINT = '{{ data | stringify }}';
+const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+function createToken(step: Step): Expected {
+  const { command, caller, tenant, now, actual } = step;
+  const body = command.body ?? {};
+  const type = String(body['type']);
+  const wanted: Definition = {
+    type,
+    data: body['data'] ?? null,
+    mask: body['mask'] ?? DEFAULT_MASK[type],
+    fingerprint_expression: String(body['fingerprint_expression'] ?? DEFAULT_FINGERPRINT),
+    search_indexes: (body['search_indexes'] ?? DEFAULT_INDEXES[type]) as readonly string[] | undefined,
+    metadata: (body['metadata'] ?? undefined) as Definition['metadata'],
+    containers: lowerCased((body['containers'] ?? [DEFAULT_CONTAINER[type] ?? '/']) as readonly string[]),
+  };
+  const made = derived(wanted);
+  if ('paths' in made) return made;
+  const given = body['id'] ?? undefined;
+  const assigned = String(actual['id']);
+  const id = given === undefined ? assigned : String(evaluate(String(given), { data: wanted.data, metadata: {} }));
+  if (!mayWrite(caller, 'token:create', { id, containers: wanted.containers }))
+    return problem(403, 'no_governing_rule');
+  const original = deduplicates(body, tenant) ? oldest(step, type, made.printed) : undefined;
+  if (original) {
+    const transform = transformFor(caller, 'token:read', original);
+    return {
+      status: 201,
+      body: transform ? showWritten(original, tenant, atMostMask(transform)) : named(original, tenant),
+    };
+  }
+  if (tenant.takenIds.has(id)) return problem(409, 'token_id_taken');
+  const expires = readExpires(body['expires_at']);
+  const token: ModelToken = {
+    ...wanted,
+    ...made,
+    id: given === undefined && !UUID_7.test(id) ? 'a version 7 UUID' : id,
+    created_by: caller.id,
+    created_at: now,
+    fingerprint: fingerprintOf(tenant, type, made.printed, actual),
+    expires,
+  };
+  tenant.tokens.set(id, token);
+  tenant.takenIds.add(id);
+  tenant.lastCreated.set(type, Math.max(now, tenant.lastCreated.get(type) ?? now));
+  tenant.active.add(`${monthOf(now)}/${id}`);
+  return { status: 201, body: showWritten(token, tenant, atMostMask(transformFor(caller, 'token:create', token))) };
+}
+
+function getToken(step: Step): Expected {
+  const { caller, tenant, now } = step;
+  const token = find(step);
+  if (!token) return problem(404, 'token_not_found');
+  const transform = transformFor(caller, 'token:read', token);
+  if (!transform) return problem(403, 'no_governing_rule');
+  tenant.active.add(`${monthOf(now)}/${token.id}`);
+  return { status: 200, body: show(token, tenant, transform) };
+}
+
+function listTokens(step: Step): Expected {
+  const { command, caller, tenant, now, model } = step;
+  const { query } = command;
+  const of = (name: string) => query.filter(([each]) => each === name).map(([, value]) => value);
+  const [ids, types] = [of('id'), of('type')];
+  const wanted = new Map(query.filter(([name]) => name.startsWith('metadata.')).reverse());
+  const visible = [...tenant.tokens.values()].filter(
+    (token) =>
+      isLive(model, token.expires?.instant, now) &&
+      transformFor(caller, 'token:read', token) &&
+      (ids.length === 0 || ids.includes(token.id)) &&
+      (types.length === 0 || types.includes(token.type)) &&
+      [...wanted].every(([name, value]) => token.metadata?.[name.slice(9)]?.toLowerCase() === value.toLowerCase()),
+  );
+  const { body, items } = page(query, visible, (token) =>
+    show(token, tenant, transformFor(caller, 'token:read', token) ?? 'redact'),
+  );
+  for (const { id } of items) tenant.active.add(`${monthOf(now)}/${id}`);
+  return { status: 200, body };
+}
+
+function updateToken(step: Step): Expected {
+  const { command, caller, tenant, now, actual } = step;
+  const body = command.body ?? {};
+  const token = find(step);
+  if (!token) return problem(404, 'token_not_found');
+  const replaced = <T>(name: string, old: T, fallback: T) =>
+    body[name] === undefined ? old : ((body[name] ?? fallback) as T);
+  const fallback: readonly string[] = [DEFAULT_CONTAINER[token.type] ?? '/'];
+  const merged = <T>(name: string, old: Plain | undefined) =>
+    (body[name] === undefined ? old : (mergePatch(old, body[name]) ?? undefined)) as T;
+  const wanted: Definition = {
+    type: token.type,
+    data: body['data'] === undefined ? token.data : mergePatch(token.data, body['data']),
+    mask: merged('mask', token.mask),
+    metadata: merged('metadata', token.metadata),
+    containers: lowerCased(replaced('containers', token.containers, fallback)),
+    search_indexes: replaced<Definition['search_indexes']>('search_indexes', token.search_indexes, undefined),
+    fingerprint_expression: replaced('fingerprint_expression', token.fingerprint_expression, DEFAULT_FINGERPRINT),
+  };
+  for (const { containers } of [token, wanted]) {
+    if (!mayWrite(caller, 'token:update', { id: token.id, containers })) return problem(403, 'no_governing_rule');
+  }
+  if (Object.keys(wanted.metadata ?? {}).length > 50) return problem(400, 'invalid_request', ['metadata']);
+  const made = derived(wanted);
+  if ('paths' in made) return made;
+  const fingerprint = fingerprintOf(tenant, token.type, made.printed, actual);
+  const expires = body['expires_at'] === undefined ? token.expires : readExpires(body['expires_at']);
+  Object.assign(token, wanted, made, { fingerprint, expires, modified_by: caller.id, modified_at: now });
+  const original = deduplicates(body, tenant) ? oldest(step, token.type, made.printed, token.id) : undefined;
+  if (original && !transformFor(caller, 'token:read', original)) {
+    return { status: 200, body: show({ ...token, metadata: undefined }, tenant, 'redact') };
+  }
+  return { status: 200, body: showWritten(token, tenant, transformFor(caller, 'token:update', token)) };
+}
+
+function deleteToken(step: Step): Expected {
+  const token = find(step);
+  if (!token) return problem(404, 'token_not_found');
+  if (!mayWrite(step.caller, 'token:delete', token)) return problem(403, 'no_governing_rule');
+  step.tenant.tokens.delete(token.id);
+  return { status: 204 };
+}
+
+function find({ command, tenant, now, model }: Step): ModelToken | undefined {
+  const token = tenant.tokens.get(command.id ?? '');
+  return token && isLive(model, token.expires?.instant, now) ? token : undefined;
+}
+
+const lowerCased = (containers: readonly string[]) => [...new Set(containers.map((each) => each.toLowerCase()))];
+const textOf = (value: Plain) => (typeof value === 'string' ? value : JSON.stringify(value));
+const atMostMask = (transform: string | undefined) => (transform === 'redact' ? 'redact' : 'mask');
+
+/** What is computed when a token is written, or what is wrong with it. */
+function derived(
+  wanted: Definition,
+):
+  | { readonly masked: Plain | undefined; readonly printed: string }
+  | Required<Pick<Expected, 'status' | 'code' | 'paths'>> {
+  const wrong = (paths: readonly string[]) => ({ status: 400, code: 'invalid_request', paths });
+  const scope = { data: wanted.data, metadata: wanted.metadata ?? {} };
+  const flaws = dataFlaws(wanted.type, wanted.data);
+  if (flaws.length > 0) return wrong(flaws);
+  const masked = wanted.mask === undefined ? undefined : maskedForm(wanted.mask, scope);
+  if (masked === 'broken') return wrong(['mask']);
+  const printed = evaluate(wanted.fingerprint_expression, scope);
+  if (printed === undefined || printed === null) return wrong(['fingerprint_expression']);
+  for (const [index, expression] of (wanted.search_indexes ?? []).entries()) {
+    const value = evaluate(expression, scope);
+    if (value === undefined || value === null || value === '') return wrong([`search_indexes.${index}`]);
+  }
+  return { masked, printed: textOf(printed) };
+}
+
+/** One value of one type has one fingerprint in a tenant, and no other has it (§2.1, decisions §7). */
+function fingerprintOf(tenant: ModelTenant, type: string, printed: string, actual: PlainObject): string {
+  const name = `${type}\n${printed}`;
+  const known = tenant.fingerprints.get(name);
+  if (known !== undefined) return known;
+  const given = String(actual['fingerprint']);
+  if ([...tenant.fingerprints.values()].includes(given)) return 'a fingerprint that nothing else has';
+  tenant.fingerprints.set(name, given);
+  return given;
+}
+
+function deduplicates(body: PlainObject, { settings }: ModelTenant): boolean {
+  return (body['deduplicate_token'] ?? settings['deduplicate_tokens'] === 'true') === true;
+}
+
+function oldest({ tenant, now, model }: Step, type: string, printed: string, except?: string): ModelToken | undefined {
+  const matches = [...tenant.tokens.values()].filter(
+    (each) =>
+      each.type === type && each.printed === printed && each.id !== except && isLive(model, each.expires?.instant, now),
+  );
+  return matches.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1))[0];
+}
+
+/** The formats that the generator writes: `M/D/YYYY`, and ISO 8601 with an offset or `Z`. */
+function readExpires(sent: Plain | undefined): Expires | undefined {
+  if (typeof sent !== 'string') return undefined;
+  const short = /^(\d+)\/(\d+)\/(\d+)$/.exec(sent);
+  const instant = short ? Date.UTC(Number(short[3]), Number(short[1]) - 1, Number(short[2])) : Date.parse(sent);
+  const offset = /([+-]\d{2}):00$/.exec(sent)?.[1] ?? '+00';
+  return { instant, text: iso(instant + Number(offset) * 3_600_000).replace('+00:00', `${offset}:00`) };
+}
+
+function named({ id, type, containers, fingerprint }: ModelToken, tenant: ModelTenant): PlainObject {
+  return { id, type, tenant_id: tenant.id, containers, fingerprint };
+}
+
+/** §2.1: what get and list show. */
+function show(token: ModelToken, tenant: ModelTenant, transform: string | undefined): PlainObject {
+  const shown = transform === 'reveal' ? token.data : transform === 'mask' ? token.masked : undefined;
+  return {
+    ...named(token, tenant),
+    created_by: token.created_by,
+    created_at: iso(token.created_at),
+    ...(shown !== undefined && { data: shown }),
+    ...(token.metadata && { metadata: token.metadata }),
+    ...(token.modified_by !== undefined && { modified_by: token.modified_by }),
+    ...(token.modified_at !== undefined && { modified_at: iso(token.modified_at) }),
+    ...(token.expires && { expires_at: token.expires.text }),
+  };
+}
+
+/** §2.1: what create and update show besides. */
+function showWritten(token: ModelToken, tenant: ModelTenant, transform: string | undefined): PlainObject {
+  return {
+    ...show(token, tenant, transform),
+    fingerprint_expression: token.fingerprint_expression,
+    ...(token.mask !== undefined && { mask: token.mask }),
+    ...(token.search_indexes && { search_indexes: token.search_indexes }),
+  };
+}

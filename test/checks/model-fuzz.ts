@@ -1,0 +1,221 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import type { Call, Reply } from '../../src/contract/call.ts';
+import { OPERATIONS } from '../../src/contract/operations.ts';
+import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
+import { parseJson } from '../../src/core/json/parse.ts';
+import { PROBLEM_VALIDATOR, RESULT_VALIDATORS } from '../../src/core/result-validators.generated.js';
+import { type SteppingClock, steppingClock } from '../fixed-world.ts';
+import { type Check, CheckFailure, type Figures } from './check.ts';
+import { createDraw, type Draw } from './model-fuzz-bodies.ts';
+import { type Doors, openDoors } from './model-fuzz-doors.ts';
+import { nextCommand } from './model-fuzz-generator.ts';
+import { answer } from './model-fuzz-model.ts';
+import { addApplication, createModel } from './model-fuzz-start.ts';
+import { type Command, type Expected, iso, type Model } from './model-fuzz-state.ts';
+import type { PlainObject } from './model-fuzz-values.ts';
+
+/** After at most this many steps the vaults are made anew: what is long ago costs no time, and a failure is found again soon. */
+const STEPS_A_VAULT = 1_000;
+/** Pairs of vaults that are walked side by side: mostly they wait for the disk. */
+const PAIRS = 4;
+const TENANTS = 4;
+
+export interface FuzzOptions {
+  readonly seed: number;
+  readonly steps: number;
+  /** A wrong model, for the control. */
+  readonly ignoresExpiry?: boolean;
+  /** What comes through the direct door is changed, for the other control. */
+  readonly tamper?: (reply: Reply) => Reply;
+}
+
+interface Difference {
+  /** Which pair of vaults, from 0. */
+  readonly part: number;
+  readonly step: number;
+  readonly what: string;
+  readonly command: Command;
+}
+
+export interface FuzzResult {
+  readonly figures: Figures;
+  readonly differences: readonly Difference[];
+}
+
+/** The model fuzz: the same commands to a daemon, to a vault opened directly and to the model; all three must agree. */
+export async function fuzz(options: FuzzOptions): Promise<FuzzResult> {
+  const counts = new Map<string, number>();
+  const count = (name: string) => counts.set(name, (counts.get(name) ?? 0) + 1);
+  const differences: Difference[] = [];
+  const stepsAVault = Math.min(STEPS_A_VAULT, Math.ceil(options.steps / PAIRS));
+  let part = 0;
+  let done = 0;
+  async function walkPairs(): Promise<void> {
+    while (part * stepsAVault < options.steps && differences.length === 0) {
+      const steps = Math.min(stepsAVault, options.steps - part * stepsAVault);
+      const found = await fuzzVault(options, part++, steps, count);
+      if (found) differences.push(found);
+      done += found ? found.step : steps;
+    }
+  }
+  await Promise.all(Array.from({ length: PAIRS }, walkPairs));
+  const failures = [...counts].filter(([name]) => name.endsWith('_5xx')).reduce((sum, [, number]) => sum + number, 0);
+  const figures = { seed: options.seed, steps: done, differences: differences.length, server_errors: failures };
+  return { figures: { ...figures, ...Object.fromEntries([...counts].sort(byName)) }, differences };
+}
+
+const byName = ([a]: readonly [string, number], [b]: readonly [string, number]) => (a < b ? -1 : 1);
+
+async function fuzzVault(
+  options: FuzzOptions,
+  part: number,
+  steps: number,
+  count: (name: string) => void,
+): Promise<Difference | undefined> {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-fuzz-'));
+  const clock = steppingClock();
+  const draw = createDraw(options.seed * 1_000_003 + part);
+  const doors = await openDoors({ folder, seed: `${options.seed}/${part}`, clock, tenants: TENANTS });
+  try {
+    const model = createModel(doors.tenants, clock.now(), options.ignoresExpiry ?? false);
+    const found = await walk({ ...options, model, doors, clock, draw, steps, count });
+    return found && { part, ...found };
+  } finally {
+    await doors.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+interface Walk extends FuzzOptions {
+  readonly model: Model;
+  readonly doors: Doors;
+  readonly clock: SteppingClock;
+  readonly draw: Draw;
+  readonly count: (name: string) => void;
+}
+
+async function walk({
+  model,
+  doors,
+  clock,
+  draw,
+  count,
+  steps,
+  tamper,
+}: Walk): Promise<Omit<Difference, 'part'> | undefined> {
+  const deadKeys: string[] = [];
+  for (let step = 1; step <= steps; step++) {
+    await betweenSteps({ model, doors, clock, draw });
+    const now = clock.now();
+    const keys = keysOf(model);
+    const command = nextCommand(draw, { model, now, deadKeys });
+    const call = callOf(command, step);
+    const [daemon, untouched] = await doors.call(call);
+    const direct = tamper ? tamper(untouched) : untouched;
+    count(`${command.operation}_${daemon.status >= 500 ? '5xx' : daemon.status}`);
+    const actual = (direct.bodyText ? JSON.parse(direct.bodyText) : {}) as PlainObject;
+    const expected = answer(model, command, now, actual);
+    const kind = deduplicated(command, actual, now);
+    if (kind) count(`${command.operation}_${kind}`);
+    const what = doorsDiffer(daemon, direct) ?? invalidReply(call, direct) ?? modelDiffers(expected, direct, actual);
+    if (what !== undefined) return { step, what, command };
+    const after = new Set(keysOf(model));
+    deadKeys.push(...keys.filter((key) => !after.has(key)));
+  }
+  return undefined;
+}
+
+/** The two answers of deduplication, which a status does not tell from the others. */
+function deduplicated({ operation }: Command, actual: PlainObject, now: number): string | undefined {
+  if (actual['id'] === undefined) return undefined;
+  if (operation === 'createToken' && actual['created_at'] !== iso(now)) return 'duplicate';
+  return operation === 'updateToken' && actual['fingerprint_expression'] === undefined ? 'duplicate' : undefined;
+}
+
+/** Time passes; now and then expired records are swept; a tenant that nobody can manage any more gets a new key. */
+async function betweenSteps({ model, doors, clock, draw }: Pick<Walk, 'model' | 'doors' | 'clock' | 'draw'>) {
+  if (draw.chance(0.5))
+    clock.advance(
+      draw.weighted([
+        [1, 40],
+        [1 + draw.below(5_000), 40],
+        [draw.below(7_200_000), 4],
+        [86_400_000, 1],
+        [32 * 86_400_000, 0.5],
+      ]),
+    );
+  if (draw.chance(0.01)) {
+    const [daemon, direct] = await doors.both((vault) => vault.sweep());
+    if (daemon !== direct) throw new CheckFailure(`the sweeps removed ${daemon} and ${direct} records`);
+  }
+  for (const tenant of model.tenants.values()) {
+    const managed = [...tenant.applications.values()].some(
+      ({ permissions }) => permissions.includes('application:update') && permissions.includes('application:create'),
+    );
+    if (managed) continue;
+    const [daemon, direct] = await doors.both((vault) => vault.issueKey(tenant.id));
+    if (!isDeepStrictEqual(daemon, direct)) throw new CheckFailure('the issued keys differ');
+    addApplication(tenant, direct, clock.now());
+  }
+}
+
+const keysOf = (model: Model) =>
+  [...model.tenants.values()].flatMap(({ applications }) => [...applications.values()].map(({ key }) => key));
+
+function callOf({ operation, apiKey, id, query, mediaType, bodyText }: Command, step: number): Call {
+  const params = id === undefined ? {} : { id };
+  return { operation, apiKey, params, query, mediaType, bodyText, traceId: `step-${step}` };
+}
+
+function doorsDiffer(daemon: Reply, direct: Reply): string | undefined {
+  if (isDeepStrictEqual(daemon, direct)) return undefined;
+  return `daemon ${daemon.status} ${daemon.bodyText}, direct ${direct.status} ${direct.bodyText}`;
+}
+
+/** Every reply is held to the schema of its row, every problem to the schema of problems. */
+function invalidReply(call: Call, reply: Reply): string | undefined {
+  const row = OPERATIONS[call.operation];
+  if (reply.status < 400 && reply.status !== row.status) return `status ${reply.status}`;
+  const validator = reply.status >= 400 ? PROBLEM_VALIDATOR : RESULT_VALIDATORS[call.operation];
+  if (!validator) return reply.bodyText === undefined ? undefined : `a body: ${reply.bodyText}`;
+  if (validator(parseJson(reply.bodyText ?? 'null'))) return undefined;
+  return `${JSON.stringify(validator.errors)} in ${reply.bodyText}`;
+}
+
+function modelDiffers(expected: Expected, reply: Reply, actual: PlainObject): string | undefined {
+  const { status, code, paths, body } = expected;
+  const differs = `model ${JSON.stringify(expected)}, vault ${reply.status} ${reply.bodyText}`;
+  if (reply.status !== status) return differs;
+  if (code === undefined) return isDeepStrictEqual(actual, body ?? {}) ? undefined : differs;
+  if (actual['type'] !== PROBLEM_TYPE_PREFIX + code) return differs;
+  const named = Object.keys((actual['errors'] ?? {}) as PlainObject);
+  return paths === undefined || paths.some((path) => named.includes(path)) ? undefined : differs;
+}
+
+async function run(options: FuzzOptions): Promise<Figures> {
+  const { figures, differences } = await fuzz(options);
+  const [first] = differences;
+  if (first) {
+    const { part, step, what, command } = first;
+    const { bodyText = '', ...rest } = command;
+    throw new CheckFailure(
+      `part ${part}, step ${step}: ${what}\n${JSON.stringify({ ...rest, bodyText: bodyText.slice(0, 2_000) })}`,
+      figures,
+    );
+  }
+  if (figures['server_errors'] !== 0) throw new CheckFailure('a server error', figures);
+  return figures;
+}
+
+/** Check 9: daemon, direct door and model agree on every step. */
+export const CHECK: Check = {
+  number: 9,
+  name: 'model fuzz',
+  quick: true,
+  run: ({ seed, quick }) => run({ seed, steps: quick ? 2_000 : 100_000 }),
+  // A model for which nothing ever expires is wrong, and must be found out.
+  control: ({ seed }) => run({ seed, steps: 2_000, ignoresExpiry: true }),
+};

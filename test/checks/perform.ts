@@ -1,0 +1,66 @@
+import type { Call, Client } from '../../src/contract/call.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { replyFlaws } from './reply-flaws.ts';
+
+export interface Performed {
+  readonly status: number;
+  readonly text: string;
+  /** The parsed body; empty when there is none. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+export interface PerformParts {
+  readonly id?: string;
+  readonly query?: string;
+  readonly body?: object;
+  readonly bodyText?: string;
+}
+
+/** Throws when the reply is no valid reply of the operation: a 5xx other than 503, a wrong form. */
+export type Perform = (key: string, operation: OperationId, parts?: PerformParts) => Promise<Performed>;
+
+/** Calls in a check's words. `client` is asked for at each call: a daemon may have been started anew. */
+export function createCaller(client: () => Client): Perform {
+  return async (apiKey, operation, { id, query = '', body, bodyText = body && JSON.stringify(body) } = {}) => {
+    const row: Operation = OPERATIONS[operation];
+    const call: Call = {
+      operation,
+      apiKey,
+      params: id === undefined ? {} : { id },
+      query: [...new URLSearchParams(query)],
+      ...(bodyText !== undefined && { bodyText, mediaType: row.mediaType ?? 'application/json' }),
+    };
+    const reply = await client().call(call);
+    const flaws = reply.status === 503 ? [] : replyFlaws(call, reply);
+    if (flaws.length > 0) throw new Error(flaws.join('; '));
+    const text = reply.bodyText ?? '';
+    return { status: reply.status, text, body: text === '' ? {} : JSON.parse(text) };
+  };
+}
+
+/** Runs `work` for each number below `count`, `width` at a time. */
+export async function inParallel(count: number, width: number, work: (index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async () => {
+    while (next < count) await work(next++);
+  };
+  await Promise.all(Array.from({ length: Math.min(width, count) }, worker));
+}
+
+/** Numbers in [0, 1), the same for the same seed (mulberry32). */
+export function seededNumbers(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** The value below which the share of the numbers lies; rounded to tenths. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return Math.round(value * 10) / 10;
+}

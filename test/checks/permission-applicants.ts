@@ -1,0 +1,88 @@
+import type { Applicant, OracleRule, Place } from './permission-oracle.ts';
+
+type Transform = OracleRule['transform'];
+
+const TOKENS = ['token:create', 'token:read', 'token:update', 'token:delete'];
+const WRITING = ['token:create', 'token:update'];
+const MANAGEMENT = [
+  ...['application:create', 'application:read', 'application:update', 'application:delete'],
+  ...['tenant:read', 'tenant:update', 'tenant:delete', 'report:read'],
+];
+
+/** Rules in the order of the arguments; their priorities may be written down in the other. */
+function rules(permissions: readonly string[], ...parts: readonly (readonly [Place, Transform])[]): OracleRule[] {
+  return parts.map(([place, transform], index) => ({ priority: index + 1, place, transform, permissions }));
+}
+
+const PRIVATE_RULES: readonly (readonly OracleRule[])[] = [
+  [],
+  rules(TOKENS, ['pcix', 'reveal']),
+  rules(TOKENS, ['bank', 'reveal']),
+  rules(TOKENS, ['pci', 'redact']),
+  rules(TOKENS, ['pci', 'mask']),
+  rules(TOKENS, ['pci', 'reveal']),
+  rules(TOKENS, ['root', 'reveal']),
+  rules(['token:create'], ['root', 'reveal']),
+  rules(['token:read'], ['root', 'reveal']),
+  rules(TOKENS, ['pci', 'redact'], ['root', 'reveal']),
+  rules(TOKENS, ['root', 'mask'], ['pci', 'reveal']).reverse(),
+  rules(TOKENS, ['pcix', 'redact'], ['bank', 'mask'], ['pci', 'reveal']),
+  rules(TOKENS, ['bank', 'redact'], ['pci', 'mask']),
+  rules(TOKENS, ['pcix', 'redact'], ['root', 'reveal']),
+  [
+    { priority: 2, place: 'pci', transform: 'reveal', permissions: ['token:read', 'token:delete'] },
+    { priority: 1, place: 'root', transform: 'redact', permissions: ['token:create', 'token:update'] },
+  ],
+];
+
+const PUBLIC_RULES = [
+  [],
+  rules(WRITING, ['pcix', 'mask']),
+  rules(WRITING, ['pci', 'mask']),
+  rules(WRITING, ['root', 'redact']),
+  rules(['token:update'], ['root', 'reveal']),
+  rules(WRITING, ['bank', 'redact'], ['pci', 'reveal']),
+];
+
+const READ = ['token:read'];
+const EXPIRING_RULES = [
+  [],
+  rules(READ, ['its id', 'reveal']),
+  rules(READ, ['an id', 'reveal']),
+  rules(READ, ['root', 'redact']),
+  rules(READ, ['pci', 'mask']),
+  rules(READ, ['bank', 'reveal']),
+  rules(READ, ['pcix', 'reveal']),
+  rules(READ, ['id and pci', 'reveal']),
+  rules(READ, ['id and pcix', 'reveal']),
+  rules(READ, ['bank', 'redact'], ['its id', 'reveal']),
+  rules(READ, ['an id', 'redact'], ['id and pci', 'mask'], ['root', 'reveal']).reverse(),
+];
+
+function each(
+  type: Applicant['type'],
+  permissions: readonly (readonly string[])[],
+  ruleSets: readonly (readonly OracleRule[])[],
+): Applicant[] {
+  const all = permissions.flatMap((plain) => ruleSets.map((set) => ({ type, permissions: plain, rules: set })));
+  // §4.2: at least one of them is not empty.
+  return all.filter((applicant) => applicant.permissions.length > 0 || applicant.rules.length > 0);
+}
+
+/** Who asks: application types × permissions × rules. */
+export const APPLICANTS: readonly Applicant[] = [
+  ...each(
+    'private',
+    [[], ...TOKENS.map((permission) => [permission]), [...WRITING, 'token:delete'], TOKENS],
+    PRIVATE_RULES,
+  ),
+  ...each('public', [[], ['token:create'], WRITING], PUBLIC_RULES),
+  ...each('expiring', [[], READ], EXPIRING_RULES),
+  ...each('management', [MANAGEMENT, ...MANAGEMENT.map((permission) => [permission])], [[]]),
+  { type: 'private', flag: true, permissions: READ, rules: [] },
+  { type: 'private', flag: true, permissions: ['token:create'], rules: [] },
+  { type: 'private', flag: true, permissions: [], rules: rules(READ, ['root', 'reveal']) },
+  { type: 'private', flag: true, permissions: [], rules: rules(READ, ['root', 'redact']) },
+  { type: 'private', flag: true, permissions: [], rules: rules(READ, ['pci', 'reveal']) },
+  { type: 'private', flag: true, permissions: READ, rules: rules(READ, ['pci', 'redact']) },
+];

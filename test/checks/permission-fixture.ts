@@ -1,0 +1,166 @@
+import type { Call, Reply } from '../../src/contract/call.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { composeVault, type Vault } from '../../src/vault.ts';
+import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
+import type { Applicant, KeyState, Place } from './permission-oracle.ts';
+
+export const PLAINTEXT = 'plain-4242';
+export const MASKED = 'masked-XXXX';
+/** Stands in everything that belongs to the other tenant. */
+export const FOREIGN = 'foreign-canary';
+export const TOKEN_IDS = { one: 'token-one', two: 'token-two', other: 'token-foreign' } as const;
+export const CONTAINERS = { one: ['/pci/high/'], two: ['/pci/high/', '/bank/high/'] } as const;
+
+const CONTAINER_OF: Readonly<Partial<Record<Place, string>>> = {
+  root: '/',
+  pci: '/pci/',
+  bank: '/bank/',
+  pcix: '/pcix/',
+};
+const starts = (attribute: string, value: string) => ({ attribute, operator: 'starts_with', value });
+const CONDITIONS_OF: Readonly<Record<Place, readonly object[]>> = {
+  root: [starts('container', '/')],
+  pci: [starts('container', '/pci/')],
+  bank: [{ attribute: 'container', operator: 'equals', value: '/bank/high/' }],
+  pcix: [starts('container', '/pcix/')],
+  'its id': [starts('id', 'token-')],
+  'an id': [{ attribute: 'id', operator: 'equals', value: 'token-none' }],
+  'id and pci': [starts('id', 'token-'), starts('container', '/pci/')],
+  'id and pcix': [starts('id', 'token-'), starts('container', '/pcix/')],
+};
+
+/** The body that creates an applicant: its places become containers, or conditions for an expiring one. */
+export function applicationBody({ type, permissions, rules, flag }: Applicant, name = 'applicant'): object {
+  return {
+    name,
+    type,
+    permissions,
+    rules: rules.map(({ place, ...rule }) => ({
+      description: place,
+      ...rule,
+      ...(type === 'expiring' ? { conditions: CONDITIONS_OF[place] } : { container: CONTAINER_OF[place] }),
+    })),
+    ...(flag && { can_create_expiring_applications: true }),
+  };
+}
+
+export function callOf(
+  apiKey: string | undefined,
+  operation: OperationId,
+  parts: Partial<Call> = {},
+  body?: object,
+): Call {
+  const row: Operation = OPERATIONS[operation];
+  const content = body && { mediaType: row.mediaType ?? 'application/json', bodyText: JSON.stringify(body) };
+  return { operation, apiKey, params: {}, query: [], ...content, ...parts };
+}
+
+/** A tenant with what the calls of one key are about: two tokens, an application to look at, and the applicant. */
+export interface Fixture {
+  readonly management: string;
+  readonly applicantId: string;
+  readonly applicantKey: string;
+  /** The application that is read, changed and deleted. */
+  readonly lookedAt: string;
+}
+
+export interface MatrixWorld {
+  readonly vault: Vault;
+  readonly clock: SteppingClock;
+  readonly other: { readonly key: string; readonly management: string; readonly applicationId: string };
+  prepare(who: Applicant): Promise<Fixture>;
+  /** Makes the applicant's key what the state says, and gives the key to send. */
+  spoil(fixture: Fixture, state: KeyState): Promise<string | undefined>;
+  do(key: string, operation: OperationId, parts?: Partial<Call>, body?: object): Promise<Reply>;
+}
+
+const EVERYTHING: Applicant = {
+  type: 'private',
+  permissions: [],
+  rules: [{ priority: 1, place: 'root', transform: 'reveal', permissions: ['token:create', 'token:read'] }],
+};
+
+export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
+  const random = seededRandom(`matrix ${seed}`);
+  const clock = steppingClock();
+  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
+  const vault = composeVault({ file: 'memory', store: createMemoryStore(), keyring, clock, random });
+
+  async function perform(key: string, operation: OperationId, parts?: Partial<Call>, body?: object): Promise<Reply> {
+    const reply = await vault.dispatch(callOf(key, operation, parts, body));
+    if (reply.status >= 300) throw new Error(`the fixture: ${operation} answered ${reply.status}: ${reply.bodyText}`);
+    return reply;
+  }
+
+  async function createApplication(management: string, body: object): Promise<{ id: string; key: string }> {
+    return JSON.parse((await perform(management, 'createApplication', {}, body)).bodyText ?? '');
+  }
+
+  async function createTenant(
+    name: string,
+    tokens: readonly (readonly [id: string, containers: readonly string[], data: string])[],
+  ) {
+    const { key: management = '' } = (await vault.createTenant(name)).application;
+    const { key, id } = await createApplication(management, applicationBody(EVERYTHING, name));
+    for (const [token, containers, data] of tokens) {
+      await perform(key, 'createToken', {}, { id: token, type: 'token', data, mask: MASKED, containers });
+    }
+    return { management, key, applicationId: id };
+  }
+
+  const other = await createTenant(FOREIGN, [[TOKEN_IDS.other, CONTAINERS.one, FOREIGN]]);
+
+  const spoilers: Readonly<Record<KeyState, (fixture: Fixture) => Promise<string | undefined>>> = {
+    good: async ({ applicantKey }) => applicantKey,
+    missing: async () => undefined,
+    malformed: async ({ applicantKey }) => applicantKey.slice(0, -1),
+    unknown: async ({ management, applicantId }) => {
+      // Well-formed and never this applicant's: issued to one that is already gone, long before.
+      const { id, key } = await createApplication(management, {
+        name: 'x',
+        type: 'private',
+        permissions: ['token:read'],
+      });
+      await perform(management, 'deleteApplication', { params: { id } });
+      return id === applicantId ? undefined : key;
+    },
+    regenerated: async ({ management, applicantId, applicantKey }) => {
+      await perform(management, 'regenerateApplicationKey', { params: { id: applicantId } });
+      return applicantKey;
+    },
+    'deleted application': async ({ management, applicantId, applicantKey }) => {
+      await perform(management, 'deleteApplication', { params: { id: applicantId } });
+      return applicantKey;
+    },
+    expired: async ({ applicantKey }) => {
+      clock.advance(60_000); // the life of an expiring application that was not told otherwise
+      return applicantKey;
+    },
+    'deleted tenant': async ({ management, applicantKey }) => {
+      await perform(management, 'deleteTenant');
+      return applicantKey;
+    },
+  };
+
+  return {
+    vault,
+    clock,
+    other,
+    do: perform,
+    spoil: async (fixture, state) => {
+      // Used once while it is good: a key that the vault remembers must end no later than one that it does not.
+      await vault.dispatch(callOf(fixture.applicantKey, 'getTenant'));
+      return spoilers[state](fixture);
+    },
+    prepare: async (who) => {
+      const { management, applicationId } = await createTenant('own', [
+        [TOKEN_IDS.one, CONTAINERS.one, PLAINTEXT],
+        [TOKEN_IDS.two, CONTAINERS.two, PLAINTEXT],
+      ]);
+      const { id, key } = await createApplication(management, applicationBody(who));
+      return { management, applicantId: id, applicantKey: key, lookedAt: applicationId };
+    },
+  };
+}

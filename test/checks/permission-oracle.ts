@@ -1,0 +1,126 @@
+/**
+ * What the specification says of every cell of the permission matrix, written down by hand from its paragraphs. It shares
+ * nothing with the vault's own tables and code on purpose: a mistake would have to be made twice, in two different ways.
+ */
+export type Sight = 'nothing' | 'mask' | 'reveal';
+export type Place = 'root' | 'pci' | 'bank' | 'pcix' | 'its id' | 'an id' | 'id and pci' | 'id and pcix';
+export type KeyState =
+  | 'good'
+  | 'missing'
+  | 'malformed'
+  | 'unknown'
+  | 'regenerated'
+  | 'deleted application'
+  | 'expired'
+  | 'deleted tenant';
+
+export interface OracleRule {
+  readonly priority: number;
+  readonly place: Place;
+  readonly transform: 'redact' | 'mask' | 'reveal';
+  readonly permissions: readonly string[];
+}
+
+export interface Applicant {
+  readonly type: 'private' | 'public' | 'management' | 'expiring';
+  readonly permissions: readonly string[];
+  readonly rules: readonly OracleRule[];
+  /** can_create_expiring_applications */
+  readonly flag?: true;
+}
+
+/** One: a token in /pci/high/. Two: a token in /pci/high/ and /bank/high/. Other: of another tenant. */
+export type Target = 'one' | 'two' | 'other' | 'own' | 'private' | 'expiring' | 'self';
+
+export interface Expected {
+  readonly status: number;
+  /** Of single tokens, and of the listed one. */
+  readonly sight?: Sight;
+  /** Of lists. */
+  readonly items?: number;
+}
+
+/** §4: each operation's permission, and its status when it succeeds (decisions §1). */
+const OPERATIONS: Readonly<Record<string, readonly [permission: string, status: number]>> = {
+  createToken: ['token:create', 201],
+  listTokens: ['token:read', 200],
+  getToken: ['token:read', 200],
+  updateToken: ['token:update', 200],
+  deleteToken: ['token:delete', 204],
+  createApplication: ['application:create', 201],
+  listApplications: ['application:read', 200],
+  getApplication: ['application:read', 200],
+  getApplicationByKey: ['application:read', 200],
+  updateApplication: ['application:update', 200],
+  regenerateApplicationKey: ['application:update', 200],
+  deleteApplication: ['application:delete', 204],
+  getTenant: ['tenant:read', 200],
+  updateTenant: ['tenant:update', 200],
+  deleteTenant: ['tenant:delete', 204],
+  getUsageReport: ['report:read', 200],
+};
+
+/** Decisions §6, first paragraph. */
+export const MAY_HOLD: Readonly<Record<Applicant['type'], readonly string[]>> = {
+  public: ['token:create', 'token:update'],
+  private: ['token:create', 'token:update', 'token:read', 'token:delete'],
+  expiring: ['token:read'],
+  management: [
+    ...['application:create', 'application:read', 'application:update', 'application:delete'],
+    ...['tenant:read', 'tenant:update', 'tenant:delete', 'report:read'],
+  ],
+};
+
+/** Which of the two containers a rule at the place matches a token in (decisions §6, §2.5); `/pcix/` is not below `/pci/`. */
+const MATCHES: Readonly<Record<Place, readonly ('pci' | 'bank')[]>> = {
+  root: ['pci', 'bank'],
+  pci: ['pci'],
+  bank: ['bank'],
+  pcix: [],
+  'its id': ['pci', 'bank'],
+  'an id': [],
+  'id and pci': ['pci'],
+  'id and pcix': [],
+};
+const SIGHTS = { redact: 'nothing', mask: 'mask', reveal: 'reveal' } as const;
+
+/** Decisions §6: the first rule that matches and grants governs, else the plain permission with its mask, else nothing does. */
+function governs(who: Applicant, permission: string, containers: readonly string[]): Sight | undefined {
+  const inOrder = [...who.rules].sort((a, b) => a.priority - b.priority);
+  for (const { place, transform, permissions } of inOrder) {
+    if (!permissions.includes(permission)) continue;
+    if (MATCHES[place].some((container) => containers.includes(container))) return SIGHTS[transform];
+  }
+  return who.permissions.includes(permission) ? 'mask' : undefined;
+}
+
+/** Decisions §1, order of checks: 401, then 403 for a permission held nowhere, then 404, then 403 for a token out of reach. */
+export function expected(who: Applicant, state: KeyState, operation: string, target: Target): Expected {
+  if (state !== 'good') return { status: 401 };
+  const [permission = '', success = 0] = OPERATIONS[operation] ?? [];
+  const held = who.permissions.includes(permission) || who.rules.some((rule) => rule.permissions.includes(permission));
+  if (!held) return operation === 'createApplication' && who.flag ? expectedChild(who, target) : { status: 403 };
+  if (operation === 'listApplications') return { status: 200, items: target === 'other' ? 0 : 1 };
+  if (target === 'other' && operation === 'listTokens') return { status: 200, items: 0 };
+  // An id is taken in one tenant only (decisions §5): another tenant's does not stand in the way.
+  if (target === 'other' && operation !== 'createToken') return { status: 404 };
+  if (!operation.endsWith('Token') && operation !== 'listTokens') return { status: success };
+
+  const containers = target === 'two' ? ['pci', 'bank'] : ['pci'];
+  const sight = governs(who, permission, containers);
+  if (operation === 'listTokens') return sight ? { status: 200, items: 1, sight } : { status: 200, items: 0 };
+  if (operation === 'getToken') return sight ? { status: 200, sight } : { status: 403 };
+  // Decisions §6: writing needs the permission in every container.
+  if (!sight || !containers.every((container) => governs(who, permission, [container]))) return { status: 403 };
+  if (operation === 'deleteToken') return { status: 204 };
+  // §4.1: create answers with the masked form, whatever the transform, but never more than the transform shows.
+  return { status: success, sight: operation === 'createToken' && sight === 'reveal' ? 'mask' : sight };
+}
+
+/** Decisions §6: with the flag, expiring ones only; asked for is the plain permission, a mask on every token. */
+function expectedChild(who: Applicant, target: Target): Expected {
+  const everywhere = who.rules.filter(({ place }) => place === 'root').map(({ transform }) => transform);
+  const reads = who.permissions.includes('token:read') || everywhere.some((transform) => transform !== 'redact');
+  const lessSomewhere = who.rules.some(({ transform }) => transform === 'redact');
+  return { status: target === 'expiring' && reads && !lessSomewhere ? 201 : 403 };
+}

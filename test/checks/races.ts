@@ -1,0 +1,194 @@
+import { setImmediate as immediate } from 'node:timers/promises';
+import { directClient } from '../../src/client/direct.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { composeVault } from '../../src/vault.ts';
+import { seededRandom } from '../fixed-world.ts';
+import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { createCaller, inParallel, type Perform, type Performed, seededNumbers } from './perform.ts';
+import { serveVault } from './served-vault.ts';
+
+const FULL = 1_000;
+const QUICK = 40;
+/** Rounds of one race that are under way at once: they meet in the same group commits. */
+const WIDTH = 4;
+
+/** Where the racers stand: two doors on one file, or one vault. */
+interface Course {
+  readonly doors: readonly [Perform, Perform];
+  readonly everything: string;
+  readonly management: string;
+}
+
+/** One round; the violations that it saw. */
+type Race = (course: Course, round: string, index: number) => Promise<readonly string[]>;
+
+const statusesOf = (replies: readonly Performed[]) => replies.map(({ status }) => status).sort();
+const expectStatuses = (what: string, replies: readonly Performed[], wanted: readonly number[]) =>
+  String(statusesOf(replies)) === String(wanted) ? [] : [`${what}: ${statusesOf(replies)}, not ${wanted}`];
+
+/** Four creates of one id: one wins, the others are told so, and what is read is the winner's. */
+const sameId: Race = async ({ doors, everything }, round) => {
+  const id = `race-${round}`;
+  const racers = await Promise.all(
+    [0, 1, 2, 3].map((racer) =>
+      doors[racer % 2 === 0 ? 0 : 1](everything, 'createToken', { body: { id, type: 'token', data: racer } }),
+    ),
+  );
+  const winner = racers.findIndex(({ status }) => status === 201);
+  const read = await doors[1](everything, 'getToken', { id });
+  const own = read.body['data'] === winner ? [] : [`same id: ${winner} won, ${read.text} is read`];
+  return [...expectStatuses('same id', racers, [201, 409, 409, 409]), ...own];
+};
+
+/** Four creates of one content: all are answered with one token. */
+const dedup: Race = async ({ doors, everything }, round) => {
+  const body = { type: 'token', data: `same ${round}`, deduplicate_token: true, metadata: { round } };
+  const racers = await Promise.all(
+    [0, 1, 2, 3].map((racer) => doors[racer % 2 === 0 ? 0 : 1](everything, 'createToken', { body })),
+  );
+  const ids = new Set(racers.map(({ body: token }) => token['id']));
+  const list = await doors[0](everything, 'listTokens', { query: `metadata.round=${round}` });
+  const { total_items } = list.body['pagination'] as { readonly total_items: number };
+  return [
+    ...expectStatuses('dedup', racers, [201, 201, 201, 201]),
+    ...(ids.size === 1 && total_items === 1 ? [] : [`dedup: ${ids.size} ids, ${total_items} tokens`]),
+  ];
+};
+
+/** A key in use while it is renewed: what is asked after the reply is refused with the old key, through both doors. */
+const regenerate: Race = async ({ doors, everything: _, management }, round, index) => {
+  const [renewing, using] = index % 2 === 0 ? doors : [doors[1], doors[0]];
+  const body = { name: round, type: 'private', permissions: ['token:read'] };
+  const made = await renewing(management, 'createApplication', { body });
+  const old = String(made.body['key']);
+  let renewed = false;
+  const violations: string[] = [];
+  const use = async () => {
+    for (let more = 2; more > 0; ) {
+      // The direct door answers without ever waiting for the event loop: without this, no reply of the daemon would come in.
+      await immediate();
+      const after = renewed;
+      // The daemon rations refusals (hardening): it gets few of them, so that it does not answer 429 to all.
+      const { status } = await using(old, 'listTokens', { query: 'size=1' });
+      if (after && status !== 401) violations.push(`regenerate: ${status} after the reply`);
+      if (!after && status !== 200 && status !== 401) violations.push(`regenerate: ${status} before the reply`);
+      if (status === 401 || after) more--;
+      if (using === doors[0] && status === 401) return;
+    }
+  };
+  const change = async () => {
+    const reply = await renewing(management, 'regenerateApplicationKey', { id: String(made.body['id']) });
+    renewed = true;
+    return reply;
+  };
+  const users = using === doors[0] ? [use()] : [use(), use()];
+  const [reply] = await Promise.all([change(), ...users]);
+  const fresh = await using(String(reply.body['key']), 'listTokens', { query: 'size=1' });
+  return [...violations, ...(fresh.status === 200 ? [] : [`regenerate: ${fresh.status} with the new key`])];
+};
+
+/** Four patches of different members: each that is acknowledged is in the token. */
+const patches: Race = async ({ doors, everything }, round) => {
+  const body = { type: 'token', data: { round }, metadata: { first: 'yes' } };
+  const id = String((await doors[0](everything, 'createToken', { body })).body['id']);
+  const racers = await Promise.all(
+    ['a', 'b', 'c', 'd'].map((name, racer) => {
+      const patch = { data: { [name]: racer }, metadata: { [name]: String(racer) } };
+      return doors[racer % 2 === 0 ? 0 : 1](everything, 'updateToken', { id, body: patch });
+    }),
+  );
+  const { data, metadata } = (await doors[1](everything, 'getToken', { id })).body as {
+    readonly data: Readonly<Record<string, unknown>>;
+    readonly metadata: Readonly<Record<string, unknown>>;
+  };
+  return racers.flatMap(({ status }, racer) => {
+    const name = 'abcd'.charAt(racer);
+    const there = data[name] === racer && metadata[name] === String(racer);
+    const none = !(name in data) && !(name in metadata);
+    if (status === 200 ? there : status === 409 && none) return [];
+    return [`patches: ${name} was answered ${status} and is ${there ? '' : 'not '}there`];
+  });
+};
+
+/** The daemon patches while the file is deleted from directly, and the other way round: deleted is deleted. */
+const doorAgainstDoor: Race = async ({ doors, everything }, round, index) => {
+  const [patching, deleting] = index % 2 === 0 ? doors : [doors[1], doors[0]];
+  const made = await patching(everything, 'createToken', { body: { type: 'token', data: { round } } });
+  const id = String(made.body['id']);
+  const patch = () => patching(everything, 'updateToken', { id, body: { data: { more: 1 } } });
+  const [first, gone, second] = await Promise.all([patch(), deleting(everything, 'deleteToken', { id }), patch()]);
+  const reads = await Promise.all([...doors].map((door) => door(everything, 'getToken', { id })));
+  const patched = [first, second].filter(({ status }) => status !== 200 && status !== 404);
+  return [
+    ...(gone.status === 204 ? [] : [`door against door: the delete was answered ${gone.status}`]),
+    ...patched.map(({ status }) => `door against door: a patch was answered ${status}`),
+    ...expectStatuses('door against door: read', reads, [404, 404]),
+  ];
+};
+
+const RACES = { same_id: sameId, dedup, regenerate, patches, door_against_door: doorAgainstDoor } as const;
+
+async function runRaces(course: Course, rounds: number, seed: number, races: readonly (keyof typeof RACES)[]) {
+  const random = seededNumbers(seed);
+  const run = Math.floor(random() * 2 ** 31).toString(36);
+  const figures: Record<string, number> = { rounds_each: rounds, violations: 0 };
+  let first = '';
+  for (const name of races) {
+    const started = performance.now();
+    const width = name === 'regenerate' ? 1 : WIDTH;
+    await inParallel(rounds, width, async (index) => {
+      const seen = await RACES[name](course, `${run}-${name.replaceAll('_', '-')}-${index}`, index);
+      figures['violations'] = (figures['violations'] ?? 0) + seen.length;
+      first ||= seen[0] ?? '';
+      if (name === 'regenerate') await rationed(index);
+    });
+    figures[`${name}_ms`] = Math.round(performance.now() - started);
+  }
+  if (first !== '') throw new CheckFailure(first, figures);
+  return figures;
+}
+
+/** Keeps the refusals that the daemon sees below the 20 a second that it bears from one peer. */
+async function rationed(index: number): Promise<void> {
+  if (index % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 600));
+}
+
+async function run({ seed, quick }: CheckOptions) {
+  const vault = await serveVault();
+  try {
+    await vault.start();
+    const { remote, direct, everything, management } = vault;
+    const course = { doors: [remote, direct] as const, everything, management };
+    const names = Object.keys(RACES) as (keyof typeof RACES)[];
+    return await runRaces(course, quick ? QUICK : FULL, seed, names);
+  } finally {
+    await vault.close();
+  }
+}
+
+/** A vault whose store takes every update, whatever revision it was made from: patches get lost. */
+async function control({ seed }: CheckOptions) {
+  const random = seededRandom(`races ${seed}`);
+  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: Date.now() });
+  const store = createMemoryStore();
+  const replace = store.replaceToken.bind(store);
+  store.replaceToken = async (token, indexes, _expected, now) => {
+    for (;;) {
+      const current = await store.findToken(token.tenant_id, token.id, now);
+      if (!current) return false;
+      if (await replace(token, indexes, current.revision, now)) return true;
+    }
+  };
+  const vault = composeVault({ file: 'memory', store, keyring });
+  const { application } = await vault.createTenant('control');
+  const perform = createCaller(() => directClient(vault));
+  const management = application.key ?? '';
+  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
+  const rules = [{ description: '', priority: 1, container: '/', transform: 'reveal', permissions }];
+  const body = { name: 'everything', type: 'private', rules };
+  const everything = String((await perform(management, 'createApplication', { body })).body['key']);
+  return runRaces({ doors: [perform, perform], everything, management }, 20, seed, ['patches']);
+}
+
+export const CHECK: Check = { number: 16, name: 'races', quick: true, run, control };

@@ -1,0 +1,52 @@
+import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { seededNumbers } from './perform.ts';
+import { type RotationRun, rotateUnderLoad } from './rotation-run.ts';
+import { serveVault } from './served-vault.ts';
+
+const SIZES = { quick: { tokens: 300, kills: 3 }, full: { tokens: 2000, kills: 24 } } as const;
+
+/** A removed slot's key file ends with exit code 10; the daemon that was there before goes on. */
+async function removedSlotExit(): Promise<{ readonly exit: number; readonly served: number }> {
+  const vault = await serveVault();
+  try {
+    await vault.start();
+    const other = `${vault.file}.other`;
+    await vault.cli(['keys', 'add', '--new-key-file', other], '');
+    await vault.cli(['keys', 'remove', '--slot', '0', '--yes', '--key-file', other], '');
+    const exit = await vault.cli(['keys', 'list'], '').then(
+      () => 0,
+      (error: { readonly code: number }) => error.code,
+    );
+    const { status } = await vault.remote(vault.everything, 'listTokens');
+    return { exit, served: status };
+  } finally {
+    await vault.close();
+  }
+}
+
+function judge(run: RotationRun, least: number): void {
+  const { killed, refused, lost, doctorOk, keys, oldKeysLeft } = run;
+  const sound = refused === 0 && lost === 0 && doctorOk && keys === 2 && oldKeysLeft === 0;
+  if (!sound) throw new CheckFailure('a rotation lost, refused or left something', { ...run });
+  if (killed < least) throw new CheckFailure('too few rotations were killed on the way', { ...run });
+}
+
+/** Check 18: a rotation may be killed at any time, loses nothing, destroys the old key; a removed slot locks out. */
+export const CHECK: Check = {
+  number: 18,
+  name: 'rotation',
+  quick: false,
+  async run({ seed, quick }: CheckOptions) {
+    const size = quick ? SIZES.quick : SIZES.full;
+    const run = await rotateUnderLoad({ ...size, random: seededNumbers(seed) });
+    judge(run, Math.ceil(size.kills * 0.8));
+    const { exit, served } = await removedSlotExit();
+    if (exit !== 10 || served !== 200) throw new CheckFailure('a removed slot', { exit, served });
+    return { ...run, removed_slot_exit: exit };
+  },
+  /** Without the run that finishes, the old keys are still there. */
+  async control({ seed }: CheckOptions) {
+    const run = await rotateUnderLoad({ tokens: 2000, kills: 1, random: seededNumbers(seed), unfinished: true });
+    judge(run, 0);
+  },
+};

@@ -1,0 +1,254 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { ApplicationRecord, Store, TokenRecord, WrappedKey } from '../../src/core/ports.ts';
+import {
+  addTenant,
+  addToken,
+  applicationRecord,
+  blind,
+  everything,
+  idsOf,
+  indexes,
+  NOW,
+  nextId,
+  type OpenedStore,
+  type OpenStore,
+  sealed,
+  tenantKeys,
+  tenantRecord,
+  tokenRecord,
+} from './store-fixtures.ts';
+
+const NEW_KEY: WrappedKey = {
+  key_id: 3,
+  purpose: 'data',
+  generation: 1,
+  wrapped: sealed('key 3'),
+  created_at: NOW + 1,
+};
+const CONFLICT = { code: 'write_conflict' };
+
+/** Stores of their own: a new master key concerns every tenant that there is. */
+export function storeMaintenance(open: OpenStore): void {
+  describe('keys and inspection', () => {
+    let opened: OpenedStore;
+    let store: Store;
+    beforeEach(async () => {
+      opened = await open();
+      store = opened.store;
+    });
+    afterEach(() => opened.dispose());
+
+    const current = { key_id: 3, index_key_id: 2 };
+    const resealed = (before: TokenRecord, parts: Partial<TokenRecord> = {}) => ({
+      before,
+      after: { ...before, ...current, data: sealed(`anew ${before.id}`), ...parts },
+    });
+
+    it('adds a key once, for a tenant that is there, under the master key that is', async () => {
+      const { id, keys } = await addTenant(store);
+      const version = await store.authorityVersion();
+      expect(await store.addTenantKey(nextId(), NEW_KEY)).toBe(false);
+      expect(await store.addTenantKey(id, { ...NEW_KEY, key_id: 2 })).toBe(false);
+      expect(await store.addTenantKey(id, { ...NEW_KEY, generation: 2 })).toBe(false);
+      expect(await store.authorityVersion().then(async () => (await store.findTenant(id))?.keys)).toEqual(keys);
+      expect(await store.addTenantKey(id, NEW_KEY)).toBe(true);
+      expect(await store.addTenantKey(id, NEW_KEY)).toBe(false);
+      expect((await store.findTenant(id))?.keys).toEqual([...keys, NEW_KEY]);
+      expect(await store.authorityVersion()).not.toBe(version);
+    });
+
+    it('takes no record under an older key, and none under one that there is not', async () => {
+      const { id, tenant, application } = await addTenant(store);
+      const token = await addToken(store, id);
+      await store.addTenantKey(id, NEW_KEY);
+      const insert = (parts: Partial<TokenRecord>) =>
+        store.insertToken(tokenRecord(id, parts), indexes('f'), { deduplicate: false, now: NOW });
+      for (const key_id of [1, 2, 4]) {
+        await expect(insert({ key_id })).rejects.toMatchObject(CONFLICT);
+        await expect(store.insertApplication(applicationRecord(id, { key_id }))).rejects.toMatchObject(CONFLICT);
+        const next = { ...application, key_id, revision: 2 };
+        await expect(store.replaceApplication(next, 1)).rejects.toMatchObject(CONFLICT);
+        await expect(store.replaceTenant({ ...tenant, key_id, revision: 2 }, 1)).rejects.toMatchObject(CONFLICT);
+        const replacement = { ...token, key_id, revision: 2 };
+        await expect(store.replaceToken(replacement, indexes('f'), 1, NOW)).rejects.toMatchObject(CONFLICT);
+      }
+      await expect(insert({ key_id: 3, index_key_id: 1 })).rejects.toMatchObject(CONFLICT);
+      expect(await insert({ key_id: 3 })).toEqual({ outcome: 'inserted' });
+      expect(await store.findToken(id, token.id, NOW)).toEqual(token);
+    });
+
+    it('takes no tenant whose keys are wrapped by another master key', async () => {
+      const tenant = tenantRecord();
+      const keys = tenantKeys(tenant.id).map((key) => ({ ...key, generation: 2 }));
+      const management = applicationRecord(tenant.id, { type: 'management' });
+      await expect(store.insertTenant(tenant, keys, management)).rejects.toMatchObject(CONFLICT);
+      expect(await store.listTenants()).toEqual([]);
+    });
+
+    it('finds what is left under older keys, expired ones too, and re-seals it as it was read only', async () => {
+      const { id, tenant, application } = await addTenant(store);
+      const other = await addTenant(store);
+      await addToken(store, other.id);
+      const old = await addToken(store, id, { id: 'old' }, ['x']);
+      const gone = await addToken(store, id, { id: 'expired', expires_at: NOW });
+      await store.addTenantKey(id, NEW_KEY);
+      expect(await store.countStale(id, current)).toBe(4);
+      expect(await store.countStale(id, { key_id: 1, index_key_id: 2 })).toBe(0);
+      const stale = await store.findStaleTokens(id, current, 10);
+      expect(stale.map((token) => token.id).sort()).toEqual(['expired', 'old']);
+      expect(await store.findStaleTokens(id, current, 1)).toHaveLength(1);
+      expect(await store.findStaleApplications(id, current, 10)).toEqual([application]);
+
+      // Counted as active meanwhile: the month is not the rotation's.
+      await store.markActive(id, ['old'], old.active_month + 1);
+      const changed = { ...resealed(old), before: { ...old, revision: 2 } };
+      const already = { ...resealed(old), before: { ...old, key_id: 2 } };
+      expect(await store.resealTokens(id, [changed, already, resealed(tokenRecord(id))])).toBe(0);
+      expect(await store.resealTokens(id, [resealed(old), resealed(gone)])).toBe(2);
+      expect(await store.resealTokens(id, [resealed(old)])).toBe(0);
+      const { data } = resealed(old).after;
+      const active_month = old.active_month + 1;
+      expect(await store.findToken(id, 'old', NOW)).toEqual({ ...old, ...current, data, active_month });
+      expect(await idsOf(store, { tenant_id: id, all: [{ index_in: [blind('x')] }] })).toEqual(['old']);
+
+      expect(await store.replaceApplication({ ...application, key_id: 3 }, application.revision)).toBe(true);
+      expect(await store.replaceTenant({ ...tenant, key_id: 3 }, tenant.revision)).toBe(true);
+      expect(await store.countStale(id, current)).toBe(0);
+    });
+
+    it('moves a token to other blind indexes when its index key changes', async () => {
+      const { id } = await addTenant(store);
+      const token = await addToken(store, id, { id: 'a' }, ['x', 'kept']);
+      const key: WrappedKey = { ...NEW_KEY, purpose: 'index' };
+      await store.addTenantKey(id, key);
+      const now = { key_id: 1, index_key_id: 3 };
+      expect(await store.findStaleTokens(id, now, 10)).toEqual([token]);
+      expect(await store.countStale(id, now)).toBe(1);
+      const after = { ...token, ...now };
+      expect(await store.resealTokens(id, [{ before: token, after, indexes: indexes('new', 'y', 'kept') }])).toBe(1);
+      const find = (name: string) => idsOf(store, { tenant_id: id, all: [{ index_in: [blind(name)] }] });
+      expect(await find('x')).toEqual([]);
+      expect(await find('y')).toEqual(['a']);
+      expect(await find('kept')).toEqual(['a']);
+      expect(await find('fingerprint new')).toEqual(['a']);
+    });
+
+    it('finds a duplicate under an older index key, too', async () => {
+      const { id } = await addTenant(store);
+      const token = await addToken(store, id, { id: 'a' });
+      const options = { deduplicate: true, now: NOW };
+      const former = [blind('nothing'), blind('fingerprint a')];
+      const twin = tokenRecord(id, { id: 'b' });
+      expect(await store.insertToken(twin, { ...indexes('new'), former }, options)).toEqual({
+        outcome: 'duplicate',
+        token,
+      });
+      expect(await store.insertToken(twin, indexes('new'), options)).toEqual({ outcome: 'inserted' });
+      expect(await idsOf(store, { tenant_id: id, all: [{ index_in: [blind('nothing')] }] })).toEqual([]);
+    });
+
+    it('destroys a key when nothing is under it and a newer one is there', async () => {
+      const { id, tenant, application, keys } = await addTenant(store);
+      const token = await addToken(store, id);
+      expect(await store.removeTenantKey(id, 1)).toBe(false);
+      await store.addTenantKey(id, NEW_KEY);
+      const steps = [
+        () => store.resealTokens(id, [resealed(token)]),
+        () => store.replaceApplication({ ...application, key_id: 3 }, 1),
+        () => store.replaceTenant({ ...tenant, key_id: 3 }, 1),
+      ];
+      for (const step of steps) {
+        expect(await store.removeTenantKey(id, 1)).toBe(false);
+        await step();
+      }
+      const version = await store.authorityVersion();
+      expect(await store.removeTenantKey(id, 3)).toBe(false);
+      expect(await store.removeTenantKey(nextId(), 1)).toBe(false);
+      expect(await store.removeTenantKey(id, 1)).toBe(true);
+      expect(await store.removeTenantKey(id, 1)).toBe(false);
+      expect((await store.findTenant(id))?.keys).toEqual([...keys.slice(1), NEW_KEY]);
+      expect(await store.authorityVersion()).not.toBe(version);
+    });
+
+    it('keeps an index key that a token is still found under', async () => {
+      const { id } = await addTenant(store);
+      const token = await addToken(store, id);
+      await store.addTenantKey(id, { ...NEW_KEY, purpose: 'index' });
+      expect(await store.removeTenantKey(id, 2)).toBe(false);
+      await store.resealTokens(id, [{ before: token, after: { ...token, index_key_id: 3 } }]);
+      expect(await store.removeTenantKey(id, 2)).toBe(true);
+    });
+
+    it('replaces the header that was read only', async () => {
+      const before = await store.header();
+      const after = { ...before, slots: [{ slot: 4, bytes: sealed('slot') }], mac: sealed('next', 32) };
+      expect(await store.replaceHeader(after, { ...before, mac: sealed('other', 32) })).toBe(false);
+      expect(await store.replaceHeader(after, before)).toBe(true);
+      expect(await store.header()).toEqual(after);
+      expect(await store.replaceHeader(before, before)).toBe(false);
+    });
+
+    it('replaces the master key with all wrapped keys that there are, or nothing', async () => {
+      const tenants = [await addTenant(store), await addTenant(store)];
+      const before = await store.header();
+      const after = { ...before, generation: 2, carried: sealed('carried', 141), mac: sealed('next', 32) };
+      const all = tenants.map(({ id, keys }) => ({
+        tenant_id: id,
+        keys: keys.map((key) => ({ ...key, generation: 2, wrapped: sealed(`${id} ${key.key_id} again`) })),
+      }));
+      const [first, second] = all;
+      if (first === undefined || second === undefined) throw new Error('unreachable');
+      const incomplete = [[], [first], [first, { ...second, keys: second.keys.slice(1) }]];
+      const otherKey = second.keys.map((key) => (key.key_id === 1 ? { ...key, key_id: 7 } : key));
+      for (const keys of [...incomplete, [first, { ...second, keys: otherKey }], [first, first]]) {
+        expect(await store.replaceMasterKey(after, before, keys)).toBe(false);
+      }
+      expect(await store.replaceMasterKey(after, { ...before, mac: sealed('other', 32) }, all)).toBe(false);
+      expect(await store.header()).toEqual(before);
+      expect((await store.findTenant(first.tenant_id))?.keys).toEqual(tenants[0]?.keys);
+
+      const version = await store.authorityVersion();
+      expect(await store.replaceMasterKey(after, before, all)).toBe(true);
+      expect(await store.header()).toEqual(after);
+      for (const { tenant_id, keys } of all) expect((await store.findTenant(tenant_id))?.keys).toEqual(keys);
+      expect(await store.authorityVersion()).not.toBe(version);
+    });
+
+    it('counts its commits, and no two states look alike', async () => {
+      const seen = [await store.lastChange()];
+      const { id, tenant } = await addTenant(store);
+      seen.push(await store.lastChange());
+      await addToken(store, id);
+      seen.push(await store.lastChange());
+      await store.replaceTenant({ ...tenant, revision: 2 }, 1);
+      seen.push(await store.lastChange());
+      expect(await store.lastChange()).toEqual(seen.at(-1));
+      const counters = seen.map(({ counter }) => counter);
+      expect(counters).toEqual([...new Set(counters)].sort((a, b) => a - b));
+      expect(new Set(seen.map(({ mark }) => Buffer.from(mark).toString('hex'))).size).toBe(seen.length);
+    });
+
+    it('shows every row as it stands, in order of id, with what it is found by', async () => {
+      const { id, application } = await addTenant(store);
+      const made: TokenRecord[] = [];
+      for (const name of ['b', 'a', 'é', 'B'])
+        made.push(await addToken(store, id, { id: name, expires_at: NOW }, ['x']));
+      const expected = ['B', 'a', 'b', 'é'].map((name) => ({
+        id: name,
+        record: made.find((token) => token.id === name),
+        indexes: [blind(`fingerprint ${name}`), blind('x')],
+      }));
+      expect(await store.inspectTokens(id, '', 10)).toEqual(expected);
+      expect(await store.inspectTokens(id, 'B', 2)).toEqual(expected.slice(1, 3));
+      expect(await store.inspectTokens(id, 'é', 2)).toEqual([]);
+      expect(await store.inspectTokens(nextId(), '', 2)).toEqual([]);
+      const child: ApplicationRecord = applicationRecord(id, { type: 'expiring', expires_at: NOW });
+      await store.insertApplication(child);
+      const rows = [application, child].map((record) => ({ id: record.id, record, indexes: [] }));
+      expect(await store.inspectApplications(id, '', 10)).toEqual(rows);
+      expect(await store.inspectApplications(id, application.id, 10)).toEqual(rows.slice(1));
+      expect(await store.inspect()).toEqual([]);
+      expect(await idsOf(store, everything(id))).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,101 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { directClient } from '../../src/client/direct.ts';
+import { EXAMPLES } from '../../src/contract/examples.ts';
+import { openApi } from '../../src/contract/openapi.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import type { Store } from '../../src/core/ports.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { composeVault } from '../../src/vault.ts';
+import { seededRandom, steppingClock } from '../fixed-world.ts';
+
+const IDS = Object.keys(OPERATIONS) as OperationId[];
+/** What a store answers `false` to when somebody else has changed the record meanwhile. */
+const SWAPS: ReadonlySet<string | symbol> = new Set<keyof Store>([
+  'replaceTenant',
+  'replaceApplication',
+  'deleteApplication',
+  'replaceToken',
+  'deleteToken',
+]);
+
+/** A memory store that, once told to, loses every race. */
+function losingStore(): { readonly store: Store; lose(): void } {
+  let losing = false;
+  const store = new Proxy<Store>(createMemoryStore(), {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      return losing && SWAPS.has(name) ? async () => false : member.bind(target);
+    },
+  });
+  return {
+    store,
+    lose: () => {
+      losing = true;
+    },
+  };
+}
+
+function documented(id: OperationId): readonly string[] {
+  const { path, method } = OPERATIONS[id];
+  const document = JSON.parse(JSON.stringify(openApi({ version: '1' })));
+  return Object.keys(document.paths[path][method.toLowerCase()].responses);
+}
+
+/** The status of each operation when it is asked for what its example asks, and others keep changing the same record. */
+let conflicts: Readonly<Record<string, number>>;
+
+beforeAll(async () => {
+  const clock = steppingClock();
+  const random = seededRandom('conflicts');
+  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
+  const { store, lose } = losingStore();
+  const vault = composeVault({ file: 'memory', store, keyring, clock, random });
+  const client = directClient(vault);
+  const { application } = await vault.createTenant('test');
+
+  async function ask(apiKey: string | undefined, id: OperationId, params: Record<string, string>, body?: unknown) {
+    const row: Operation = OPERATIONS[id];
+    const mediaType = row.mediaType ?? 'application/json';
+    const bodyText = row.body && JSON.stringify(body);
+    const { status, bodyText: text } = await client.call({
+      operation: id,
+      apiKey,
+      mediaType,
+      params,
+      query: [],
+      bodyText,
+    });
+    return { status, body: text === undefined ? undefined : JSON.parse(text) };
+  }
+  const example = (id: OperationId) => Object.values(EXAMPLES[id])[0]?.body;
+  const backend = (await ask(application.key, 'createApplication', {}, example('createApplication'))).body;
+  const token = { ...Object(example('createToken')), id: 'taken' };
+  await ask(backend.key, 'createToken', {}, token);
+
+  lose();
+  const statuses: Record<string, number> = {};
+  const deletedLast = IDS.toSorted((a, b) => Number(a === 'deleteTenant') - Number(b === 'deleteTenant'));
+  for (const id of deletedLast) {
+    const ofTokens = OPERATIONS[id].path.startsWith('/tokens');
+    const params = 'params' in OPERATIONS[id] ? { id: ofTokens ? 'taken' : backend.id } : {};
+    const body =
+      id === 'createToken'
+        ? token
+        : id === 'updateApplication'
+          ? { ...Object(example(id)), permissions: ['token:read'] }
+          : example(id);
+    statuses[id] = (await ask(ofTokens ? backend.key : application.key, id, params, body)).status;
+  }
+  conflicts = statuses;
+  await vault.close();
+});
+
+describe('409', () => {
+  it.each(IDS)('%s documents it if, and only if, it can answer it', (id) => {
+    const { status } = OPERATIONS[id];
+    expect([409, status]).toContain(conflicts[id]);
+    expect(documented(id).includes('409')).toBe(conflicts[id] === 409);
+  });
+});

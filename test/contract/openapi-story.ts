@@ -1,0 +1,113 @@
+import { EXAMPLES, type Example } from '../../src/contract/examples.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { API_KEY, UUID } from '../../src/contract/text.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+
+export type Examples = Readonly<Record<OperationId, Readonly<Record<string, Example>>>>;
+
+/** One example, played: what the document says and what the vault answered. */
+export interface Scene {
+  readonly id: OperationId;
+  readonly name: string;
+  readonly example: Example;
+  readonly status: number;
+  readonly body: unknown;
+  /** Where the answer is not the example's, by path; ids, keys, fingerprints and times count as equal when they are so throughout. */
+  readonly differences: readonly string[];
+}
+
+const MADE_UP = [new RegExp(UUID), new RegExp(API_KEY), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/];
+const TENANT_NAME = 'production';
+const MINUTE = 60_000;
+
+/** The names that the examples and one vault have for the same things; each thing has one name on either side. */
+class Names {
+  private readonly actual = new Map<string, string>();
+  private readonly example = new Map<string, string>();
+
+  agree(example: string, actual: string): boolean {
+    const known = this.actual.get(example) ?? actual;
+    const same = known === actual && (this.example.get(actual) ?? example) === example;
+    if (same) {
+      this.actual.set(example, actual);
+      this.example.set(actual, example);
+    }
+    return same;
+  }
+
+  /** A request of the example in the words of the vault. */
+  translate(value: unknown): unknown {
+    if (typeof value === 'string') return this.actual.get(value) ?? value;
+    if (Array.isArray(value)) return value.map((item) => this.translate(item));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, this.translate(member)]));
+  }
+}
+
+/** Applications first, as a newcomer would; what is deleted is deleted last. */
+function inOrder(examples: Examples): readonly OperationId[] {
+  const ids = Object.keys(examples) as OperationId[];
+  const rank = (id: OperationId) => (id === 'createApplication' ? 0 : OPERATIONS[id].method === 'DELETE' ? 2 : 1);
+  return ids.toSorted((a, b) => rank(a) - rank(b));
+}
+
+/** Plays every example on one vault: the requests of the document, one after the other. */
+export async function playExamples(examples: Examples = EXAMPLES): Promise<readonly Scene[]> {
+  const world = await openMemoryVault('examples');
+  const { application } = await world.vault.createTenant(TENANT_NAME);
+  const names = new Names();
+  const scenes: Scene[] = [];
+  let tokenKey: string | undefined;
+  for (const id of inOrder(examples)) {
+    for (const [name, example] of Object.entries(examples[id])) {
+      world.clock.advance(MINUTE);
+      const key = OPERATIONS[id].path.startsWith('/tokens') ? tokenKey : application.key;
+      const { status, text } = await playExample(world, key, id, example, names);
+      const body: unknown = text === '' ? undefined : JSON.parse(text);
+      if (id === 'createApplication' && tokenKey === undefined) tokenKey = JSON.parse(text).key;
+      scenes.push({ id, name, example, status, body, differences: compare(example.result, body, names) });
+    }
+  }
+  return scenes;
+}
+
+export async function playExample(
+  world: Pick<MemoryVault, 'call'>,
+  key: string | undefined,
+  id: OperationId,
+  example: Example,
+  names = new Names(),
+): Promise<{ readonly status: number; readonly text: string }> {
+  const row: Operation = OPERATIONS[id];
+  return world.call(key, id, {
+    ...(example.params && { id: String(names.translate(example.params['id'])) }),
+    ...(example.query && { query: String(new URLSearchParams(pairs(names.translate(example.query)))) }),
+    ...(row.body && { body: names.translate(example.body) }),
+  });
+}
+
+/** A query as the document writes it: an array is a repeated parameter, an object one parameter a member. */
+function pairs(query: unknown): [string, string][] {
+  return Object.entries(query ?? {}).flatMap(([name, value]): [string, string][] => {
+    if (Array.isArray(value)) return value.map((item) => [name, String(item)]);
+    if (typeof value === 'object')
+      return Object.entries(value ?? {}).map(([key, item]) => [`${name}.${key}`, `${item}`]);
+    return [[name, String(value)]];
+  });
+}
+
+function compare(example: unknown, actual: unknown, names: Names, path = 'body'): string[] {
+  if (typeof example === 'string' && typeof actual === 'string') {
+    const madeUp = path.endsWith('.fingerprint') || MADE_UP.some((form) => form.test(example) && form.test(actual));
+    return (madeUp ? names.agree(example, actual) : example === actual) ? [] : [path];
+  }
+  if (typeof example !== 'object' || typeof actual !== 'object' || example === null || actual === null) {
+    return example === actual ? [] : [path];
+  }
+  if (Array.isArray(example) !== Array.isArray(actual)) return [path];
+  const [wanted, found] = [Object.keys(example).sort(), Object.keys(actual).sort()];
+  if (wanted.join() !== found.join()) return [`${path}: ${wanted.join()} against ${found.join()}`];
+  return wanted.flatMap((name) =>
+    compare(Reflect.get(example, name), Reflect.get(actual, name), names, `${path}.${name}`),
+  );
+}

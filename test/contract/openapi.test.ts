@@ -1,0 +1,220 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { describe, expect, it } from 'vitest';
+import { openApi, openApiText } from '../../src/contract/openapi.ts';
+import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+
+const VERSION = '1.2.3';
+const ROWS = Object.entries<Operation>(OPERATIONS);
+
+/** What the validators read: the document as it is printed. */
+const printed = (): Draft => JSON.parse(openApiText({ version: VERSION }));
+
+type Draft = Record<string, Node>;
+/** Any JSON, walked without looking: what is not there is undefined. */
+interface Node {
+  [name: string]: Node;
+}
+
+/** Holds the document to the published schema of OpenAPI 3.1. */
+async function seriousme(document: object): Promise<readonly string[]> {
+  const { valid, errors } = await new Validator().validate(structuredClone(document) as Record<string, unknown>);
+  return valid ? [] : [JSON.stringify(errors)];
+}
+
+/** Walks the document with a type tree and rules of its own: references, names, parameters, and examples against schemas. */
+async function redocly(document: object): Promise<readonly string[]> {
+  const config = await createConfig({
+    rules: {
+      struct: 'error',
+      'no-unresolved-refs': 'error',
+      'no-unused-components': 'error',
+      'no-identical-paths': 'error',
+      'operation-operationId-unique': 'error',
+      'operation-parameters-unique': 'error',
+      'path-parameters-defined': 'error',
+      'path-declaration-must-exist': 'error',
+      'security-defined': 'error',
+      'no-enum-type-mismatch': 'error',
+      'no-required-schema-properties-undefined': 'error',
+      'no-invalid-media-type-examples': 'error',
+      'no-invalid-schema-examples': 'error',
+      'no-invalid-parameter-examples': 'error',
+      'operation-4xx-response': 'error',
+      'tag-description': 'error',
+      'operation-summary': 'error',
+    },
+  });
+  const problems = await lintFromString({ source: JSON.stringify(document), absoluteRef: '/openapi.json', config });
+  return problems.map(({ ruleId, message, location }) => `${ruleId}: ${message} ${location[0]?.pointer}`);
+}
+
+describe('the document', () => {
+  it.each([{}, { headerPrefix: 'Acme' }, { serverUrl: 'https://vault.example/v1' }])(
+    'is valid, with %j',
+    async (options) => {
+      const document = openApi({ version: VERSION, ...options });
+      expect(await seriousme(document)).toEqual([]);
+      expect(await redocly(document)).toEqual([]);
+    },
+  );
+
+  type Break = (document: Draft) => unknown;
+  it.each<readonly [string, Break]>([
+    ['no version', ({ info }) => Reflect.deleteProperty(info ?? {}, 'version')],
+    [
+      'a parameter in nowhere',
+      (d) => Reflect.set(d['paths']?.['/tokens/{id}']?.['get']?.['parameters']?.['0'] ?? {}, 'in', 'hat'),
+    ],
+    [
+      'a response that is no object',
+      (d) => Reflect.set(d['paths']?.['/tokens']?.['get']?.['responses'] ?? {}, '200', 3),
+    ],
+    [
+      'a security scheme without a name',
+      (d) => Reflect.deleteProperty(d['components']?.['securitySchemes']?.['ApiKey'] ?? {}, 'name'),
+    ],
+  ])('control: both validators refuse %s', async (_what, damage) => {
+    const document = printed();
+    expect(damage(document)).toBe(true);
+    expect(await seriousme(document)).not.toEqual([]);
+    expect(await redocly(document)).not.toEqual([]);
+  });
+
+  it.each<readonly [string, string, Break]>([
+    [
+      'a dangling reference',
+      'no-unresolved-refs',
+      (d) => Reflect.deleteProperty(d['components']?.['schemas'] ?? {}, 'Condition'),
+    ],
+    [
+      'an id twice',
+      'operation-operationId-unique',
+      (d) => Reflect.set(d['paths']?.['/tokens']?.['get'] ?? {}, 'operationId', 'getTenant'),
+    ],
+    [
+      'a path parameter too few',
+      'path-parameters-defined',
+      (d) => Reflect.set(d['paths']?.['/tokens/{id}']?.['get'] ?? {}, 'parameters', []),
+    ],
+    [
+      'an example that its schema refuses',
+      'no-invalid-media-type-examples',
+      (d) => Reflect.set(example(d, 'post', '201', 'card'), 'tenant_id', 'x'),
+    ],
+    [
+      'a parameter example that its schema refuses',
+      'no-invalid-parameter-examples',
+      (d) => Reflect.set(d['paths']?.['/applications/{id}']?.['get']?.['parameters']?.['0'] ?? {}, 'example', 'x'),
+    ],
+    [
+      'a component that nothing uses',
+      'no-unused-components',
+      (d) => Reflect.set(d['components']?.['schemas'] ?? {}, 'Spare', {}),
+    ],
+  ])('control: %s is refused by %s', async (_what, rule, damage) => {
+    const document = printed();
+    expect(damage(document)).toBe(true);
+    expect((await redocly(document)).join()).toContain(rule);
+  });
+
+  function example(d: Draft, method: string, status: string, name: string): object {
+    const content = d['paths']?.['/tokens']?.[method]?.['responses']?.[status]?.['content'];
+    return content?.['application/json']?.['examples']?.[name]?.['value'] ?? {};
+  }
+});
+
+describe('each row of the table', () => {
+  const document = printed();
+  const at = (row: Operation) => document['paths']?.[row.path]?.[row.method.toLowerCase()] ?? {};
+
+  it('is one operation, and there is no other', () => {
+    const found = Object.entries(document['paths'] ?? {}).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { operationId }]) => [operationId, `${method.toUpperCase()} ${path}`]),
+    );
+    expect(Object.fromEntries(found)).toEqual(
+      Object.fromEntries(ROWS.map(([id, { method, path }]) => [id, `${method} ${path}`])),
+    );
+  });
+
+  it.each(ROWS)('%s says its permission, body, parameters, results and problems', (_id, row) => {
+    const found = at(row);
+    expect(found['x-permission']).toBe(row.permission);
+    expect(found['description']).toContain(`\`${row.permission}\``);
+    expect(Object.keys(found['requestBody']?.['content'] ?? {})).toEqual(
+      row.body ? [row.mediaType ?? 'application/json'] : [],
+    );
+    const names = Object.values(found['parameters'] ?? {}).flatMap(({ name }) => name ?? []);
+    expect(names).toEqual([...Object.keys(row.params?.properties ?? {}), ...Object.keys(row.query?.properties ?? {})]);
+    const responses = found['responses'] ?? {};
+    expect(Object.keys(responses[row.status]?.['content'] ?? {})).toEqual(row.result ? ['application/json'] : []);
+    expect(Object.keys(responses)).toEqual(
+      expect.arrayContaining(['400', '401', '403', '421', '429', '500', '503', 'default']),
+    );
+    expect('404' in responses).toBe(row.params !== undefined);
+    expect('415' in responses).toBe(row.body !== undefined);
+    expect('413' in responses).toBe(row.body !== undefined);
+    expect('507' in responses).toBe(row.method !== 'GET');
+  });
+});
+
+describe('schemas', () => {
+  const document = printed();
+  const schemas = document['components']?.['schemas'] ?? {};
+
+  it('are named once, and referred to', () => {
+    const wanted = 'AccessRule Application Condition Pagination Problem Tenant TenantSettings Token UsageReport'.split(
+      ' ',
+    );
+    expect(Object.keys(schemas)).toEqual(expect.arrayContaining(wanted));
+    expect(schemas['Application']?.['properties']?.['rules']?.['items']).toEqual({
+      $ref: '#/components/schemas/AccessRule',
+    });
+    expect(schemas['AccessRule']?.['properties']?.['conditions']?.['items']).toEqual({
+      $ref: '#/components/schemas/Condition',
+    });
+    expect(schemas['TokenPage']?.['properties']?.['pagination']).toEqual({ $ref: '#/components/schemas/Pagination' });
+    // A copy under another description refers, too, and says its own.
+    expect(schemas['UpdateTenant']?.['properties']?.['settings']).toEqual({
+      $ref: '#/components/schemas/TenantSettings',
+      description: 'The settings from now on; without it they stay.',
+    });
+  });
+
+  it('keep null where a merge patch takes it', () => {
+    expect(schemas['UpdateToken']?.['properties']?.['containers']?.['type']).toEqual(['array', 'null']);
+    expect(schemas['UpdateToken']?.['properties']?.['containers']?.['items']).toMatchObject({ type: 'string' });
+  });
+});
+
+describe('options', () => {
+  it('the header prefix renames the whole family', () => {
+    const text = openApiText({ version: VERSION, headerPrefix: 'Acme' });
+    const { securitySchemes, parameters } = JSON.parse(text).components;
+    expect(securitySchemes.ApiKey).toMatchObject({ type: 'apiKey', in: 'header', name: 'Acme-API-KEY' });
+    expect(parameters.TraceId.name).toBe('Acme-TRACE-ID');
+    expect(text).not.toContain('SVC-');
+    expect(openApiText({ version: VERSION })).toContain('"SVC-API-KEY"');
+  });
+
+  it('the server and the version are those given', () => {
+    const { servers, info } = JSON.parse(openApiText({ version: VERSION, serverUrl: 'https://v.example' }));
+    expect(servers).toEqual([{ url: 'https://v.example' }]);
+    expect(info.version).toBe(VERSION);
+    expect(printed()['servers']).toEqual([{ url: '/' }]);
+  });
+});
+
+describe('the metadata filter', () => {
+  it('is an exploded object whose keys are the parameters, prefix and all', () => {
+    const parameters = Object.values(printed()['paths']?.['/tokens']?.['get']?.['parameters'] ?? {});
+    const metadata = parameters.find(({ name }) => String(name) === 'metadata');
+    expect(metadata).toMatchObject({
+      in: 'query',
+      style: 'form',
+      explode: true,
+      example: { 'metadata.customer': '42' },
+    });
+    expect(metadata?.['schema']).toMatchObject({ type: 'object', propertyNames: { pattern: '^metadata\\..' } });
+  });
+});

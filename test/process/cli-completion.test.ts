@@ -1,0 +1,113 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { COMPLETION_SCRIPTS, type CompletionShell } from '../../src/cli/completion/scripts.ts';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+import { isThere, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = makePlace();
+  mkdirSync(place.inside('bin'));
+  writeFileSync(place.inside('bin/vault'), `#!/bin/sh\nexec '${process.execPath}' '${VAULT_BIN}' "$@"\n`);
+  chmodSync(place.inside('bin/vault'), 0o755);
+  await place.vault(['profile', 'add', 'staging', '--url', 'http://127.0.0.1:1']);
+  writeFileSync(place.inside('some.key'), '');
+});
+afterAll(() => place.remove());
+
+function runShell(program: string, words: readonly string[]): string {
+  const env = cleanEnvironment({
+    PATH: `${place.inside('bin')}${path.delimiter}${process.env['PATH'] ?? ''}`,
+    VAULT_CONFIG_DIR: place.inside('config'),
+    HOME: place.cwd,
+  });
+  // What is written to stderr would stand on the command line of the person who pressed the key.
+  return execFileSync(program, [...words], { cwd: place.cwd, env, encoding: 'utf8', timeout: 15_000, stdio: 'pipe' });
+}
+
+const ASKED: readonly (readonly [line: string, answers: readonly string[]])[] = [
+  ['vault tok', ['tokens']],
+  ['vault tokens ', ['create', 'delete', 'get', 'list', 'patch']],
+  ['vault tokens create --type ca', ['card', 'card_number']],
+  ['vault apps create --permission token:re', ['token:read']],
+  ['vault tokens list --profile s', ['staging']],
+  ['vault init --key-file som', ['some.key']],
+];
+
+/** Bash keeps the words in COMP_WORDS, cut at : and =; what it would put on the line is read back from COMPREPLY. */
+function askBash(line: string): readonly string[] {
+  const words = line.split(/ |(?<=:)|(?=:)/).map((word) => `'${word}'`);
+  const out = runShell('bash', [
+    '--norc',
+    '-c',
+    `set -u\neval "$(vault completion bash)"\ncomplete -p vault >/dev/null\nCOMP_WORDS=(${words.join(' ')})\n` +
+      `COMP_CWORD=${words.length - 1}\n_vault\nprintf '%s\\n' "\${COMPREPLY[@]}"`,
+  ]);
+  const kept = line.replace(/^.* /, '').replace(/[^:]*$/, '');
+  return out
+    .split('\n')
+    .filter((word) => word !== '')
+    .map((word) => kept + word);
+}
+
+function askFish(line: string): readonly string[] {
+  const out = runShell('fish', ['--no-config', '-c', `vault completion fish | source; complete -C '${line}'`]);
+  return out
+    .split('\n')
+    .filter((found) => found !== '')
+    .map((found) => found.split('\t')[0] ?? '');
+}
+
+/** A zsh that completes needs a terminal: its own module makes one. What it makes of the line is printed by a widget. */
+function askZsh(line: string): readonly string[] {
+  const script = `
+zmodload zsh/zpty
+zpty z zsh -f -i
+zpty -w z 'PS1=; unsetopt beep; eval "$(vault completion zsh)"; zstyle ":completion:*" list-grouped no; bindkey "^X" show'
+zpty -w z 'compadd() { [[ " $* " == *" -D "* || " $* " == *" -O "* || " $* " == *" -A "* ]] && { builtin compadd "$@"; return }; local -a found; builtin compadd -O found "$@"; print -rl -- "<"\${^found}">"; builtin compadd "$@" }'
+zpty -w z 'show() { }; zle -N show; print REA""DY'
+zpty -r z out '*READY*'
+zpty -w -n z $'${line}\\t\\x15'
+zpty -w -n z $'print DO""NE\\n'
+zpty -r z out '*DONE*'
+print -r -- "$out"`;
+  const out = runShell('zsh', ['-f', '-c', script]);
+  return [...new Set([...out.matchAll(/<([^<>\s]+)>/g)].map((match) => match[1] ?? ''))];
+}
+
+const ASK: Readonly<Partial<Record<CompletionShell, (line: string) => readonly string[]>>> = {
+  bash: askBash,
+  zsh: askZsh,
+  fish: askFish,
+};
+const SHELLS = Object.keys(COMPLETION_SCRIPTS) as CompletionShell[];
+const HERE = SHELLS.filter((shell) => ASK[shell] !== undefined && process.platform !== 'win32' && isThere(shell));
+
+describe('vault completion', () => {
+  it.each(SHELLS)('%s: the script asks `vault completion suggest`, and nothing is lost on the way', async (shell) => {
+    const { stdout, stderr, exitCode } = await place.vault(['completion', shell]);
+    expect({ stdout, stderr, exitCode }).toEqual({ stdout: COMPLETION_SCRIPTS[shell], stderr: '', exitCode: 0 });
+    expect(stdout).toMatch(/completion suggest -- /);
+    expect(stdout).toContain(':files');
+    expect(stdout).not.toContain('${"');
+  });
+
+  it('is tried in bash at least, but on Windows', () => {
+    expect(HERE.includes('bash')).toBe(process.platform !== 'win32');
+  });
+
+  const cases = HERE.flatMap((shell) => ASKED.map(([line, answers]) => [shell, line, answers] as const));
+  it.each(cases)('%s completes `%s`', (shell, line, answers) => {
+    expect([...(ASK[shell]?.(line) ?? [])].sort()).toEqual(answers);
+  });
+
+  it('refuses a shell that it does not know', async () => {
+    expect(await place.vault(['completion', 'csh'])).toEqual({
+      stdout: '',
+      stderr: 'vault: <shell> is one of bash, zsh, fish, powershell\n',
+      exitCode: 2,
+    });
+  });
+});

@@ -1,0 +1,101 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { cleanEnvironment, type Ran, runVault } from '../scripts/run-script.ts';
+
+export const VAULT_BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+
+/** A folder of its own with a configuration folder of its own, and `vault` run in it. */
+export interface Place {
+  readonly cwd: string;
+  inside(name: string): string;
+  vault(words: readonly string[], env?: Readonly<Record<string, string>>, stdin?: string): Promise<Ran>;
+  /** A vault `NAME.db` with its key file; answers its management key. */
+  init(name: string): Promise<string>;
+  remove(): void;
+}
+
+export function makePlace(): Place {
+  const cwd = mkdtempSync(path.join(tmpdir(), 'vault-cli-'));
+  const vault: Place['vault'] = (words, env = {}, stdin = '') =>
+    runVault(words, { cwd, env: { VAULT_CONFIG_DIR: path.join(cwd, 'config'), ...env }, stdin });
+  return {
+    cwd,
+    inside: (name) => path.join(cwd, name),
+    vault,
+    async init(name) {
+      const made = await vault(['init', '--file', `${name}.db`, '--field', 'application.key']);
+      if (made.exitCode !== 0) throw new Error(`vault init: ${made.stderr}`);
+      return made.stdout.trim();
+    },
+    remove: () => rmSync(cwd, { recursive: true, force: true }),
+  };
+}
+
+/** Whether a program is on this machine. */
+export function isThere(program: string): boolean {
+  return spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined;
+}
+
+/** What a process wrote, and how it ended; `exitCode` is -1 when it had to be killed after `limitMs`. */
+export interface Ended {
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly exitCode: number;
+  readonly milliseconds: number;
+}
+
+export function endOf(child: ChildProcess, limitMs: number): Promise<Ended> {
+  const started = performance.now();
+  let stdout = '';
+  let stderr = '';
+  let killed = false;
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const timer = setTimeout(() => {
+    killed = true;
+    child.kill('SIGKILL');
+  }, limitMs);
+  return new Promise((resolve) => {
+    child.on('close', (code) => {
+      clearTimeout(timer);
+      resolve({ stdout, stderr, exitCode: killed ? -1 : (code ?? -1), milliseconds: performance.now() - started });
+    });
+  });
+}
+
+/** How the `script` of this machine runs a command on a terminal of its own; undefined when there is none. */
+export function onTerminal(command: string): readonly [string, readonly string[]] | undefined {
+  if (process.platform === 'linux' && isThere('script')) return ['script', ['-qec', command, '/dev/null']];
+  return process.platform === 'darwin' ? ['script', ['-q', '/dev/null', 'sh', '-c', command]] : undefined;
+}
+
+/** Runs a command line of `vault` on a terminal, and types each answer when its question has appeared. */
+export function startOnTerminal(
+  line: string,
+  options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
+  answers: readonly (readonly [question: string, answer: string])[] = [],
+): Promise<Ended> | undefined {
+  const terminal = onTerminal(`'${process.execPath}' '${VAULT_BIN}' ${line}`);
+  if (terminal === undefined) return undefined;
+  const env = cleanEnvironment({ TERM: 'xterm-256color', ...options.env });
+  const child = spawn(terminal[0], [...terminal[1]], { cwd: options.cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
+  const left = [...answers];
+  let seen = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    seen += chunk.toString('utf8');
+    const next = left[0];
+    if (next === undefined || !seen.includes(next[0])) return;
+    left.shift();
+    seen = '';
+    // The prompt reads keys only after it has drawn itself.
+    setTimeout(() => child.stdin.write(next[1]), 100);
+  });
+  return endOf(child, 15_000);
+}

@@ -1,0 +1,235 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { LOCAL_COMMANDS } from '../../src/cli/local-commands.ts';
+import { startServe } from '../scripts/run-script.ts';
+import { makePlace, type Place } from './cli-fixture.ts';
+import { CERT, CERT_KEY } from './http-certificate.ts';
+
+const posix = process.platform !== 'win32';
+
+let place: Place;
+beforeEach(() => {
+  place = makePlace();
+});
+afterEach(() => place.remove());
+
+describe('vault --version', () => {
+  it('is one line alone, and more as JSON', async () => {
+    const line = await place.vault(['--version']);
+    expect(line).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^vault \d+\.\d+\.\d+\n$/) });
+    const { stdout, stderr, exitCode } = await place.vault(['--version', '--output', 'json']);
+    expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
+    expect(JSON.parse(stdout)).toEqual({
+      version: line.stdout.slice('vault '.length).trim(),
+      format: expect.any(Number),
+      sqlite: expect.stringMatching(/^3\.\d+\.\d+$/),
+      libsodium: expect.stringMatching(/^1\.\d+\.\d+$/),
+      node: process.versions.node,
+      platform: process.platform,
+      arch: process.arch,
+    });
+    expect(await place.vault(['--version', '--field', 'node'])).toMatchObject({ stdout: `${process.versions.node}\n` });
+  });
+
+  it.each([[['--version', '--outptu', 'json']], [['--version', 'tokens']], [['--version', '-o', 'xml']]])(
+    'refuses %j',
+    async (words) => {
+      expect(await place.vault(words)).toMatchObject({ exitCode: 2, stdout: '' });
+    },
+  );
+});
+
+describe('vault env', () => {
+  it('gives a shell the daemon, as either application, and is read back by the commands', async () => {
+    const daemon = await startServe(place.cwd, ['--dev', '--header-prefix', 'ABC']);
+    const read = async (...words: readonly string[]) => {
+      const { stdout, exitCode } = await place.vault(['env', '--ready-file', 'ready.json', ...words]);
+      expect(exitCode).toBe(0);
+      return Object.fromEntries(
+        [...stdout.matchAll(/^export (\w+)='(.*)'$/gm)].map((match) => [match[1] ?? '', match[2] ?? '']),
+      );
+    };
+    const { url, pid, management_key, private_key } = daemon.ready;
+    const common = { VAULT_URL: url, VAULT_HEADER_PREFIX: 'ABC', VAULT_PID: String(pid) };
+    expect(await read()).toEqual({ ...common, VAULT_API_KEY: private_key });
+    expect(await read('--as', 'management')).toEqual({ ...common, VAULT_API_KEY: management_key });
+    expect(await place.vault(['apps', 'whoami', '--field', 'type'], await read('--as', 'management'))).toMatchObject({
+      stdout: 'management\n',
+    });
+    expect(
+      await place.vault(['tokens', 'create', '--type', 'token', '--text', 'x', '--id', 'one', '-q'], await read()),
+    ).toMatchObject({ stdout: 'one\n' });
+    const fromVariable = await place.vault(['env', '--shell', 'fish'], {
+      VAULT_READY_FILE: 'ready.json',
+      VAULT_AS: 'management',
+    });
+    expect(fromVariable.stdout).toBe(
+      `set -gx VAULT_URL '${url}'\nset -gx VAULT_HEADER_PREFIX 'ABC'\nset -gx VAULT_API_KEY '${management_key}'\nset -gx VAULT_PID '${pid}'\nset -e VAULT_FILE\n`,
+    );
+    expect(await place.vault(['wait', '--ready-file', 'ready.json', '--timeout', '5s'])).toMatchObject({
+      exitCode: 0,
+      stdout: '',
+      stderr: '',
+    });
+    await daemon.stop();
+  });
+
+  it('has no key of a vault that was made with init', async () => {
+    await place.init('v');
+    const daemon = await startServe(place.cwd, ['--file', 'v.db', '--log', 'false']);
+    const { stdout } = await place.vault(['env', '--ready-file', 'ready.json']);
+    expect(stdout).toBe(
+      `export VAULT_URL='${daemon.ready['url']}'\nexport VAULT_PID='${daemon.ready['pid']}'\nunset VAULT_FILE\n`,
+    );
+    expect(await place.vault(['env', '--ready-file', 'ready.json', '--as', 'private'])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('holds no private key'),
+    });
+    await daemon.stop();
+  });
+
+  it('refuses a ready file that would be more than values to a shell', async () => {
+    const ready = { url: 'http://127.0.0.1:1', pid: 1, version: '1' };
+    for (const bad of [{ ...ready, url: 'http://x\nrm' }, { ...ready, pid: '1; rm' }, { url: 'u' }, [ready], 1]) {
+      writeFileSync(place.inside('r'), JSON.stringify(bad));
+      expect(await place.vault(['env', '--ready-file', 'r'])).toMatchObject({ exitCode: 2, stdout: '' });
+    }
+    writeFileSync(place.inside('r'), JSON.stringify({ ...ready, url: "http://x/'$(id)" }));
+    expect((await place.vault(['env', '--ready-file', 'r'])).stdout).toContain(
+      `export VAULT_URL='http://x/'\\''$(id)'\n`,
+    );
+  });
+});
+
+describe('vault profile', () => {
+  it('reaches the file and the daemon from anywhere', async () => {
+    const key = await place.init('v');
+    const kept = await place.vault(
+      ['profile', 'add', 'here', '--file', 'v.db', '--key-file', 'v.db.key', '--api-key', '-', '-o', 'json'],
+      {},
+      `${key}\n`,
+    );
+    expect(kept).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(JSON.parse(kept.stdout)).toEqual({
+      name: 'here',
+      default: false,
+      file: place.inside('v.db'),
+      key_file: place.inside('v.db.key'),
+      keeps_api_key: true,
+    });
+    const daemon = await startServe(place.cwd, ['--file', 'v.db', '--header-prefix', 'ABC', '--log', 'false']);
+    writeFileSync(place.inside('api.key'), key);
+    const words = [
+      'profile',
+      'add',
+      'there',
+      '--url',
+      String(daemon.ready['url']),
+      '--header-prefix',
+      'ABC',
+      '--api-key-file',
+      'api.key',
+    ];
+    expect(await place.vault(words)).toMatchObject({ exitCode: 0 });
+    if (posix) expect(statSync(place.inside('config/profiles/here.json')).mode & 0o777).toBe(0o600);
+    for (const name of ['here', 'there']) {
+      expect(await place.vault(['tenant', 'get', '--profile', name, '--field', 'name'])).toMatchObject({
+        stdout: 'default\n',
+      });
+      expect(await place.vault(['tenant', 'get', '--field', 'name'], { VAULT_PROFILE: name })).toMatchObject({
+        stdout: 'default\n',
+      });
+    }
+    expect(await place.vault(['wait', '--profile', 'there', '--timeout', '5s'])).toMatchObject({ exitCode: 0 });
+    await daemon.stop();
+
+    expect(await place.vault(['tenant', 'get'])).toMatchObject({ exitCode: 2 });
+    expect(await place.vault(['profile', 'use', 'here'])).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+    expect(await place.vault(['tenant', 'get', '--field', 'name'])).toMatchObject({ stdout: 'default\n' });
+    expect(await place.vault(['tenant', 'list', '--field', 'data[0].name'])).toMatchObject({ stdout: 'default\n' });
+    expect(await place.vault(['tenant', 'get', '--url', 'http://127.0.0.1:1'])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('an API key is needed'),
+    });
+    expect(await place.vault(['tenant', 'get', '--profile', ''])).toMatchObject({ exitCode: 2 });
+    const list = await place.vault(['profile', 'list']);
+    expect(list.stdout).not.toContain(key);
+    expect(JSON.parse(list.stdout).data).toMatchObject([
+      { name: 'here', default: true },
+      { name: 'there', default: false, keeps_api_key: false },
+    ]);
+    expect(await place.vault(['profile', 'remove', 'here'])).toMatchObject({ exitCode: 0 });
+    expect(await place.vault(['tenant', 'get'])).toMatchObject({ exitCode: 2 });
+  });
+});
+
+describe('vault serve', () => {
+  it('serves HTTPS, and a certificate that nobody knows is told as what it is', async () => {
+    await place.init('v');
+    writeFileSync(place.inside('cert.pem'), CERT);
+    writeFileSync(place.inside('key.pem'), CERT_KEY, { mode: 0o600 });
+    const daemon = await startServe(place.cwd, [
+      '--file',
+      'v.db',
+      '--tls-cert',
+      'cert.pem',
+      '--tls-key',
+      'key.pem',
+      '--no-log',
+    ]);
+    const url = String(daemon.ready['url']);
+    expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
+    const wait = ['wait', '--url', url, '--timeout', '2s'];
+    const known = await place.vault(wait, { NODE_EXTRA_CA_CERTS: place.inside('cert.pem') });
+    const unknown = await place.vault(wait);
+    expect(await daemon.stop()).toBe(0);
+    expect(known).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(unknown).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('DEPTH_ZERO_SELF_SIGNED_CERT') });
+  });
+
+  it('takes the plan of the usage report from a flag or a variable, as the direct door does', async () => {
+    const key = await place.init('v');
+    const usage = ['usage', '--field', 'token_report.included_monthly_active_tokens'];
+    const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log', '--included-active-tokens', '77']);
+    const remote = await place.vault(usage, { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: key });
+    await daemon.stop();
+    expect(remote.stdout).toBe('77\n');
+    const direct = { VAULT_FILE: 'v.db', VAULT_API_KEY: key };
+    expect(await place.vault(usage, { ...direct, VAULT_INCLUDED_ACTIVE_TOKENS: '77' })).toMatchObject({
+      stdout: '77\n',
+    });
+    expect(await place.vault(usage, direct)).toMatchObject({ stdout: '1000\n' });
+    expect(await place.vault(usage, { ...direct, VAULT_INCLUDED_ACTIVE_TOKENS: 'x' })).toMatchObject({ exitCode: 2 });
+    const dev = await startServe(place.cwd, ['--dev', '--included-active-tokens', '5']);
+    const devUsage = await place.vault(usage, {
+      VAULT_URL: String(dev.ready['url']),
+      VAULT_API_KEY: String(dev.ready['management_key']),
+    });
+    await dev.stop();
+    expect(devUsage.stdout).toBe('5\n');
+  });
+});
+
+describe('the help of the commands without an endpoint', () => {
+  it.each(LOCAL_COMMANDS.map((row) => [row.command.join(' '), row.command] as const))(
+    'vault %s names the variable of every flag',
+    async (_name, words) => {
+      const { stdout } = await place.vault([...words, '--help']);
+      const flags = stdout
+        .split(/\n(?= {2}-)/)
+        .slice(1)
+        .map((text) => text.replace(/\n\n[\s\S]*$/, '').replace(/\s+/g, ' '));
+      for (const flag of flags) if (!/-h, --help/.test(flag)) expect(flag).toMatch(/\benv: [A-Z_]+\b/);
+    },
+  );
+
+  it('and vault init --key-out keeps the key from the terminal', async () => {
+    const made = await place.vault(['init', '--file', 'k.db', '--key-out', 'k.key']);
+    const key = readFileSync(place.inside('k.key'), 'utf8').trim();
+    expect(made).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(made.stdout).not.toContain(key);
+    expect(await place.vault(['tenant', 'get', '--file', 'k.db', '--api-key-file', 'k.key', '-q'])).toMatchObject({
+      exitCode: 0,
+    });
+  });
+});

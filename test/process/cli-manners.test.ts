@@ -1,0 +1,205 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LOCAL_COMMANDS } from '../../src/cli/local-commands.ts';
+import { FORMATS } from '../../src/cli/output/format.ts';
+import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+import { type Ended, endOf, makePlace, type Place, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
+
+/** Two seconds are meant; the machine may be busy with other tests. */
+const LIMIT_MS = 5000;
+const ESC = '\u001b';
+const CARD = '4012888888881881';
+const PASSPHRASE = 'orchid lantern battery staple';
+
+const ROWS = Object.values<Operation>(OPERATIONS);
+const COMMANDS: readonly (readonly string[])[] = [
+  ...ROWS.map((row) => [...row.cli.command, ...(row.cli.arguments ?? []).map(() => 'some-id')]),
+  ...LOCAL_COMMANDS.map((row) => row.command).filter(([word]) => word !== 'serve'),
+];
+
+let place: Place;
+let managementKey = '';
+let privateKey = '';
+beforeAll(async () => {
+  place = makePlace();
+  managementKey = await place.init('v');
+  const env = { VAULT_API_KEY: managementKey, VAULT_FILE: 'v.db' };
+  const rule = `description=all priority=1 container=/ transform=reveal permissions=token:create,token:read`;
+  const made = await place.vault(
+    ['apps', 'create', '--name', 'p', '--type', 'private', '--rule', rule, '--field', 'key'],
+    env,
+  );
+  privateKey = made.stdout.trim();
+  await place.vault(['tokens', 'create', '--type', 'card', '--id', 'the-card', '--data', `{"number":"${CARD}"}`], {
+    ...env,
+    VAULT_API_KEY: privateKey,
+  });
+  writeFileSync(place.inside('api.key'), privateKey, { mode: 0o600 });
+  writeFileSync(place.inside('passphrase'), `${PASSPHRASE}\n`, { mode: 0o600 });
+});
+afterAll(() => place.remove());
+
+/** No terminal at all: a session of its own, and on POSIX a standard input that is closed, not only empty. */
+function withoutTerminal(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const posix = process.platform !== 'win32';
+  const [program, before] = posix ? ['sh', ['-c', 'exec "$0" "$@" <&-', process.execPath]] : [process.execPath, []];
+  const child = spawn(program, [...before, VAULT_BIN, ...words], {
+    cwd: place.cwd,
+    env: cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config'), VAULT_TIMEOUT: '300ms', ...env }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: posix,
+  });
+  return endOf(child, LIMIT_MS);
+}
+
+const NEEDS =
+  /--[a-z-]+|missing required argument|must be one of|is one of|is needed|needs one more word|was not ready/;
+
+describe('without a terminal nothing waits for an answer', () => {
+  it.each(COMMANDS.map((words) => [words.join(' '), words] as const))('vault %s', async (_line, words) => {
+    const before = readdirSync(place.cwd);
+    const ended = await withoutTerminal(words);
+    for (const name of readdirSync(place.cwd))
+      if (!before.includes(name)) rmSync(place.inside(name), { recursive: true });
+    expect(ended.exitCode).not.toBe(-1);
+    expect(ended.milliseconds).toBeLessThan(LIMIT_MS);
+    expect(ended.stderr).not.toContain(ESC);
+    expect(ended.stderr).not.toMatch(/Go on\?|Passphrase|API key \(/);
+    if (ended.exitCode !== 0) expect(ended.stderr).toMatch(NEEDS);
+  });
+
+  it.each([
+    ['the vault', ['tokens', 'list'], {}, ['--url', '--file']],
+    ['the API key', ['tokens', 'list', '--file', 'v.db'], {}, ['--api-key-file', 'VAULT_API_KEY']],
+    ['the passphrase', ['tenant', 'list', '--file', 'w.db'], {}, ['--key-file', '--passphrase-file']],
+    [
+      'the confirmation',
+      ['tokens', 'delete', 'the-card', '--file', 'v.db', '--api-key-file', 'api.key'],
+      {},
+      ['--yes'],
+    ],
+    ['the members', ['tokens', 'create', '--file', 'v.db', '--api-key-file', 'api.key'], {}, ['--type', '--data']],
+    ['the name', ['tenant', 'create', '--file', 'v.db'], {}, ['--name']],
+    ['the tenant', ['tenant', 'issue-key', '--file', 'v.db'], {}, ['--tenant']],
+    ['the ready file', ['env'], {}, ['--ready-file', '--profile']],
+  ])('names the flag when it lacks %s', async (_what, words, env, flags) => {
+    if (words.includes('w.db'))
+      writeFileSync(place.inside('w.db'), readFileSync(place.inside('v.db')), { mode: 0o600 });
+    const ended = await withoutTerminal(words, env);
+    expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
+    for (const flag of flags) expect(ended.stderr).toContain(flag);
+  });
+});
+
+/** Empty when the process is gone, and where there is no /proc. */
+function readProcess(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return '';
+  }
+}
+
+/** Everything that other processes of this user can read of a process and its children, sampled until it ends. */
+async function watched(
+  child: ReturnType<typeof spawn>,
+): Promise<{ readonly ended: Ended; readonly seen: string; readonly samples: number }> {
+  let seen = '';
+  let samples = 0;
+  const timer = setInterval(() => {
+    for (const file of ['cmdline', 'environ'] as const) {
+      const text = readProcess(`/proc/${child.pid}/${file}`);
+      if (text === '') continue;
+      seen += text;
+      samples += 1;
+    }
+  }, 3);
+  const ended = await endOf(child, 20_000);
+  clearInterval(timer);
+  return { ended, seen, samples };
+}
+
+describe('what other processes see of a command', () => {
+  const start = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    spawn(process.execPath, [VAULT_BIN, ...words], {
+      cwd: place.cwd,
+      env: cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config'), ...env }),
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+
+  it.each([
+    [
+      'create',
+      ['tokens', 'create', '--type', 'card', '--data', '-', '--file', 'v.db', '--api-key-file', 'api.key'],
+      `{"number":"${CARD}"}`,
+    ],
+    ['init with a passphrase', ['init', '--file', 'watched.db', '--passphrase-file', 'passphrase'], ''],
+    ['unlock with a passphrase', ['tenant', 'list', '--file', 'watched.db', '--passphrase-file', '-'], PASSPHRASE],
+    ['profile add', ['profile', 'add', 'watched', '--file', 'v.db', '--api-key', '-'], 'key_FromStandardInput'],
+  ])('%s shows no value, key or passphrase', async (_what, words, stdin) => {
+    const child = start(words);
+    child.stdin.end(stdin);
+    const { ended, seen, samples } = await watched(child);
+    expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
+    // Elsewhere there is no /proc: the arguments and the environment are what was given above, and hold none of them.
+    if (process.platform === 'linux') expect(samples).toBeGreaterThan(2);
+    const visible = `${seen}${words.join(' ')}`;
+    for (const secret of [CARD, PASSPHRASE, privateKey, managementKey, 'key_FromStandardInput'])
+      expect(visible).not.toContain(secret);
+  });
+
+  it('and would be seen to show one', async () => {
+    const child = start(['tokens', 'list', '--file', 'v.db'], { VAULT_API_KEY: privateKey });
+    child.stdin.end();
+    const { seen } = await watched(child);
+    expect(seen.includes(privateKey)).toBe(process.platform === 'linux');
+  });
+});
+
+const SHOWN: readonly (readonly string[])[] = [
+  ...FORMATS.map((format) => ['tokens', 'list', '-o', format]),
+  ['tokens', 'get', 'the-card', '-o', 'table'],
+  ['--help'],
+  ['tokens', 'create', '--help'],
+  ['tokens', 'get', 'no-such-token'],
+];
+
+describe('colour', () => {
+  const env = () => ({ VAULT_FILE: 'v.db', VAULT_API_KEY: privateKey });
+  const options = (own: Readonly<Record<string, string>> = {}) => ({ cwd: place.cwd, env: { ...env(), ...own } });
+
+  it.each(SHOWN.map((words) => [words.join(' '), words] as const))(
+    'a pipe gets no escape byte: vault %s',
+    async (_line, words) => {
+      const forced = { TERM: 'xterm-256color', FORCE_COLOR: '3', CLICOLOR_FORCE: '1' };
+      const { stdout, stderr } = await place.vault(words, { ...env(), ...forced });
+      expect(stdout + stderr).not.toBe('');
+      expect(stdout + stderr).not.toContain(ESC);
+    },
+  );
+
+  it.each([
+    ['NO_COLOR', [], { NO_COLOR: '1' }],
+    ['--no-color', ['--no-color'], {}],
+    ['TERM=dumb', [], { TERM: 'dumb' }],
+  ])(
+    '%s: a terminal gets none either',
+    async (_what, flags, own) => {
+      const lines = SHOWN.map((words) => (words.includes('--help') ? words : [...words, ...flags]).join(' '));
+      const all = await Promise.all(lines.map((line) => startOnTerminal(line, options(own))));
+      for (const ended of all) {
+        if (ended === undefined) expect(process.platform).not.toBe('linux');
+        else expect(ended.stdout).not.toContain(ESC);
+      }
+    },
+    60_000,
+  );
+
+  it('appears in a table on a terminal', async () => {
+    const ended = await startOnTerminal('tokens list', options());
+    if (ended === undefined) expect(process.platform).not.toBe('linux');
+    else expect(ended.stdout).toContain(`${ESC}[1mID`);
+  });
+});

@@ -1,0 +1,86 @@
+import { existsSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Ended, makePlace, type Place, startOnTerminal } from './cli-fixture.ts';
+
+const PASSPHRASE = 'orchid lantern battery staple';
+
+let place: Place;
+beforeEach(() => {
+  place = makePlace();
+});
+afterEach(() => place.remove());
+
+/** On machines without a way to make a terminal nothing can be asked, and there is nothing to see. */
+async function ask(line: string, answers: readonly (readonly [string, string])[]): Promise<Ended | undefined> {
+  const env = { VAULT_CONFIG_DIR: place.inside('config') };
+  const ended = await startOnTerminal(line, { cwd: place.cwd, env }, answers);
+  if (ended === undefined) expect(['linux', 'darwin']).not.toContain(process.platform);
+  return ended;
+}
+
+describe('on a terminal', () => {
+  it('init asks twice for a passphrase and says how strong it is; it opens the vault, and a wrong one does not', async () => {
+    const made = await ask('init --file a.db -o json', [
+      ['Passphrase', `${PASSPHRASE}\r`],
+      ['again', `${PASSPHRASE}\r`],
+    ]);
+    if (made === undefined) return;
+    expect(made.stdout).toMatch(/vault: good: about \d+ bits/);
+    expect(made.stdout).not.toContain('orchid');
+    expect(made.exitCode).toBe(0);
+    expect([existsSync(place.inside('a.db')), existsSync(place.inside('a.db.key'))]).toEqual([true, false]);
+    const opened = await ask('tenant list --file a.db --field data[0].name', [
+      ['Passphrase of a.db', `${PASSPHRASE}\r`],
+    ]);
+    expect(opened).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('default') });
+    const wrong = await ask('tenant list --file a.db', [['Passphrase of a.db', 'orchid lantern battery stable\r']]);
+    expect(wrong).toMatchObject({
+      exitCode: 10,
+      stdout: expect.stringContaining('the passphrase does not open this vault'),
+    });
+  });
+
+  it('init makes nothing when the two differ', async () => {
+    const made = await ask('init --file a.db', [
+      ['Passphrase', `${PASSPHRASE}\r`],
+      ['again', 'another passphrase\r'],
+    ]);
+    if (made === undefined) return;
+    expect(made).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('the two passphrases differ') });
+    expect(existsSync(place.inside('a.db'))).toBe(false);
+  });
+
+  it('an empty answer to init makes a key file', async () => {
+    const made = await ask('init --file a.db', [['Passphrase', '\r']]);
+    if (made === undefined) return;
+    expect(made.exitCode).toBe(0);
+    expect(existsSync(place.inside('a.db.key'))).toBe(true);
+  });
+
+  it('Ctrl-C in a question ends with 130 and leaves nothing', async () => {
+    const made = await ask('init --file a.db', [['Passphrase', '\x03']]);
+    if (made === undefined) return;
+    expect(made.exitCode).toBe(130);
+    expect(existsSync(place.inside('a.db'))).toBe(false);
+  });
+
+  it('profile add asks for the API key, and never shows it', async () => {
+    const added = await ask('profile add p --url http://127.0.0.1:1 -o json', [['API key', 'key_Typed\r']]);
+    if (added === undefined) return;
+    expect(added.exitCode).toBe(0);
+    expect(added.stdout).not.toContain('key_Typed');
+    const env = await place.vault(['env', '--profile', 'p']);
+    expect(env.stdout).toContain("export VAULT_API_KEY='key_Typed'\n");
+  });
+
+  it('a delete is confirmed', async () => {
+    const key = await place.init('v');
+    const env = { VAULT_FILE: 'v.db', VAULT_API_KEY: key };
+    const options = { cwd: place.cwd, env };
+    const no = await startOnTerminal('tenant delete', options, [['Go on?', 'n\r']]);
+    if (no === undefined) return;
+    expect(no).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
+    expect(await startOnTerminal('tenant delete', options, [['Go on?', 'y\r']])).toMatchObject({ exitCode: 0 });
+    expect(await place.vault(['tenant', 'get'], env)).toMatchObject({ exitCode: 4 });
+  });
+});

@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+
+const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));
+const posix = process.platform !== 'win32';
+
+let place: Place;
+beforeAll(() => {
+  place = makePlace();
+  for (const name of ['bin', 'tmp']) mkdirSync(place.inside(name));
+  program('vault', `exec '${process.execPath}' '${VAULT_BIN}' "$@"`);
+  // What a project of its own would test.
+  program('npm', '[ "$1" = ci ] || vault tokens create --type token --text "$*" --id tested -q');
+});
+afterAll(() => place.remove());
+
+function program(name: string, text: string): void {
+  writeFileSync(place.inside(`bin/${name}`), `#!/bin/sh\n${text}\n`);
+  chmodSync(place.inside(`bin/${name}`), 0o755);
+}
+
+/** Runs a shell as a person or a CI runner would. On Windows there is none, and nothing is run. */
+function shell(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const child = spawn('bash', [...words], {
+    cwd: place.cwd,
+    env: cleanEnvironment({
+      PATH: `${place.inside('bin')}${path.delimiter}${process.env['PATH'] ?? ''}`,
+      TMPDIR: place.inside('tmp'),
+      VAULT_CONFIG_DIR: place.inside('config'),
+      ...env,
+    }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  return endOf(child, 30_000);
+}
+
+const recipe = (name: string, words: readonly string[] = [], env = {}) => shell([`${RECIPES}${name}`, ...words], env);
+
+describe('recipes', () => {
+  it('are for shells of POSIX', () => {
+    expect(readdirSync(RECIPES).sort()).toEqual([
+      'ci-job.yml',
+      'exit-codes.sh',
+      'with-a-daemon.sh',
+      'without-a-daemon.sh',
+    ]);
+  });
+
+  it('with-a-daemon.sh runs a command on a seeded vault, ends with its exit code and leaves nothing', async () => {
+    if (!posix) return;
+    const ran = await recipe('with-a-daemon.sh', [
+      'sh',
+      '-c',
+      'vault tokens get "$CARD_TOKEN" --field data.number; echo "$VAULT_PID" > pid; exit 7',
+    ]);
+    expect(ran).toMatchObject({ exitCode: 7, stdout: '4242424242424242\n' });
+    expect(() => process.kill(Number(readFileSync(place.inside('pid'), 'utf8')), 0)).toThrow('ESRCH');
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+
+  it('without-a-daemon.sh masks', async () => {
+    if (!posix) return;
+    expect(await recipe('without-a-daemon.sh')).toMatchObject({ exitCode: 0, stdout: 'XXX-XX-6789\n', stderr: '' });
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+
+  it('exit-codes.sh tells apart what went wrong', async () => {
+    if (!posix) return;
+    const env = { VAULT_FILE: 'e.db', VAULT_API_KEY: await place.init('e') };
+    const made = await place.vault(
+      ['apps', 'create', '--name', 'p', '--type', 'private', '--permission', 'token:read', '--field', 'key'],
+      env,
+    );
+    const reader = { ...env, VAULT_API_KEY: made.stdout.trim() };
+    expect(await recipe('exit-codes.sh', ['none'], reader)).toMatchObject({ exitCode: 0, stdout: 'gone\n' });
+    const refused = { exitCode: 1, stdout: '', stderr: expect.stringContaining('ask for a key that may read it') };
+    expect(await recipe('exit-codes.sh', ['none'], env)).toMatchObject(refused);
+    expect(
+      await recipe('exit-codes.sh', ['none'], { VAULT_URL: 'http://127.0.0.1:1', VAULT_API_KEY: 'k' }),
+    ).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('the daemon does not answer'),
+    });
+  });
+
+  it('ci-job.yml: its steps, one shell each, start, use and stop a vault', async () => {
+    const job = parse(readFileSync(`${RECIPES}ci-job.yml`, 'utf8'));
+    const steps: readonly { readonly run?: string }[] = job.jobs.tests.steps;
+    const runs = steps.flatMap(({ run }) => (run === undefined ? [] : [run]));
+    expect(runs).toHaveLength(4);
+    if (!posix) return;
+    const said: string[] = [];
+    for (const [at, run] of runs.entries()) {
+      writeFileSync(place.inside(`step-${at}.sh`), run);
+      // As the runner does it.
+      const ended = await shell(['--noprofile', '--norc', '-eo', 'pipefail', `step-${at}.sh`], {
+        RUNNER_TEMP: place.inside('tmp'),
+      });
+      expect({ run, stderr: ended.stderr, exitCode: ended.exitCode }).toEqual({ run, stderr: '', exitCode: 0 });
+      said.push(ended.stdout);
+    }
+    expect(said.slice(0, 3)).toEqual(['', '', 'tested\n']);
+    expect(said[3]).toMatch(/^vault: listening on http:\/\/127\.0\.0\.1:\d+\n/);
+    for (let tries = 0; tries < 100 && existsSync(place.inside('tmp/vault.json')); tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect(existsSync(place.inside('tmp/vault.json'))).toBe(false);
+  });
+});

@@ -1,0 +1,383 @@
+import { gzipSync } from 'node:zlib';
+import { Pool } from 'undici';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import type { ProblemCode } from '../../src/contract/problems.ts';
+import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+import { daemonOptions, echoClient, flawsOfProblem, KEY, type RawResponse, raw } from './http-fixture.ts';
+
+// What clients written for a hosted service with this API are used to send, byte by byte.
+
+let world: MemoryVault;
+let daemon: Daemon;
+let port: number;
+/** A private application with every permission on tokens, in plain text. */
+let writer: string;
+
+beforeAll(async () => {
+  world = await openMemoryVault('compatibility');
+  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
+  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
+  writer = await world.application({ name: 'writer', type: 'private', rules: [rule] });
+  daemon = await startDaemon(world.client, daemonOptions({ limits: world.vault.limits }));
+  port = daemon.port ?? 0;
+});
+
+afterAll(() => daemon.stop());
+
+/** The bytes of a request. `head` is what stands in front of the version; fields are written as they are. */
+function bytes(head: string, fields: readonly string[], body = ''): Buffer {
+  const lines = [`${head} HTTP/1.1`, `Host: 127.0.0.1:${port}`, ...fields];
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`, 'latin1');
+}
+
+const lengthOf = (body: string) => `Content-Length: ${Buffer.byteLength(body, 'latin1')}`;
+const keyField = (key: string) => `SVC-API-KEY: ${key}`;
+
+interface Sent {
+  readonly key?: string;
+  /** Of the body; null for none. */
+  readonly type?: string | null;
+  readonly body?: string;
+  readonly fields?: readonly string[];
+}
+
+async function send(head: string, { key = writer, type = 'application/json', body, fields = [] }: Sent = {}) {
+  const ofBody = body === undefined ? [] : [...(type === null ? [] : [`Content-Type: ${type}`]), lengthOf(body)];
+  const isHead = head.startsWith('HEAD ');
+  const { responses } = await raw(port, bytes(head, [keyField(key), ...ofBody, ...fields], body), { head: isHead });
+  const [response] = responses;
+  if (response === undefined) throw new Error(`no response to ${head}`);
+  return response;
+}
+
+const json = (response: RawResponse) => JSON.parse(response.body);
+
+async function create(token: object = { type: 'token', data: 'x' }): Promise<string> {
+  const response = await send('POST /tokens', { body: JSON.stringify(token) });
+  expect(response.status).toBe(201);
+  return json(response).id;
+}
+
+/** A public application: its id. */
+async function newApplication(): Promise<string> {
+  const body = JSON.stringify({ name: 'a', type: 'public', permissions: ['token:create'] });
+  return json(await send('POST /applications/', { key: world.management, body })).id;
+}
+
+describe('a trailing slash', () => {
+  test.each(Object.entries<Operation>(OPERATIONS))('%s routes with it as without it', async (id, row) => {
+    const client = echoClient();
+    const echo = await startDaemon(client, daemonOptions());
+    const path = row.path.replace('{id}', 'an%20id');
+    for (const target of [path, `${path}/`, `${path}?`, `${path}/?`]) {
+      const request = `${row.method} ${target} HTTP/1.1\r\nHost: localhost:${echo.port}\r\nSVC-API-KEY: ${KEY}\r\n\r\n`;
+      await raw(echo.port ?? 0, request);
+    }
+    await echo.stop();
+    const params = row.params ? { id: 'an id' } : {};
+    expect(client.calls.map(({ operation, params: found, query }) => ({ operation, found, query }))).toEqual(
+      Array(4).fill({ operation: id, found: params, query: [] }),
+    );
+  });
+
+  test('is answered by the vault', async () => {
+    const created = await send('POST /tokens/', { body: '{"type":"token","data":{"n":1.10}}' });
+    expect(created.status).toBe(201);
+    expect((await send(`GET /tokens/${json(created).id}/`)).body).toContain('"n":1.10');
+    expect((await send('GET /tenants/self/', { key: world.management })).status).toBe(200);
+    expect((await send('GET /tenants/self/reports/usage/', { key: world.management })).status).toBe(200);
+  });
+
+  test('two of them are none', async () => {
+    for (const head of ['GET /tokens//', 'DELETE /tokens//', 'POST /applications//regenerate', 'GET /tenants/self//']) {
+      expect(flawsOfProblem(await send(head), 'route_not_found')).toEqual([]);
+    }
+  });
+});
+
+describe('an operation without a body', () => {
+  const form = 'Content-Type: application/x-www-form-urlencoded';
+  test.each<readonly [string, readonly string[], string]>([
+    ['an empty form', [form, 'Content-Length: 0'], ''],
+    ['an empty form without a length', [form], ''],
+    ['an empty form in chunks', [form, 'Transfer-Encoding: chunked'], '0\r\n\r\n'],
+    ['an empty JSON body', ['Content-Type: application/json; charset=utf-8', 'Content-Length: 0'], ''],
+    ['nothing', [], ''],
+  ])('takes %s', async (_what, fields, body) => {
+    const id = await newApplication();
+    const key = keyField(world.management);
+    const regenerated = await raw(port, bytes(`POST /applications/${id}/regenerate`, [key, ...fields], body));
+    expect(regenerated.responses[0]?.status).toBe(200);
+    expect(JSON.parse(regenerated.responses[0]?.body ?? '').key).toMatch(/^key_/);
+    const deleted = await raw(port, bytes(`DELETE /applications/${id}`, [key, ...fields], body));
+    expect(deleted.responses.map(({ status, body: text }) => [status, text])).toEqual([[204, '']]);
+    const got = await raw(port, bytes('GET /applications/key/', [key, ...fields], body));
+    expect(got.responses[0]?.status).toBe(200);
+  });
+
+  test.each<readonly [string, Sent, ProblemCode]>([
+    ['JSON', { body: '{}' }, 'malformed_json'],
+    ['a form', { body: 'a=b', type: 'application/x-www-form-urlencoded' }, 'unsupported_media_type'],
+    ['bytes of no type', { body: '{}', type: null }, 'unsupported_media_type'],
+  ])('refuses %s, also of GET', async (_what, sent, code) => {
+    expect(flawsOfProblem(await send('GET /tokens', sent), code)).toEqual([]);
+    expect(flawsOfProblem(await send('DELETE /tokens/abc', sent), code)).toEqual([]);
+  });
+});
+
+describe('verbs', () => {
+  const PATHS = [...new Set(Object.values(OPERATIONS).map(({ path }) => path))];
+  const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'BREW'];
+  const allowed = (path: string): readonly string[] => {
+    const methods = Object.values<Operation>(OPERATIONS).flatMap((row) => (row.path === path ? [row.method] : []));
+    // The row of one application also fits `/applications/key`.
+    if (path === '/applications/key') methods.push('PUT', 'DELETE');
+    return VERBS.filter((verb) => methods.some((method) => method === (verb === 'HEAD' ? 'GET' : verb)));
+  };
+
+  test.each(PATHS)('%s answers those of the table, and 405 with Allow for the others', async (path) => {
+    for (const target of [path, `${path}/`].map((one) => one.replace('{id}', 'abc'))) {
+      for (const verb of VERBS) {
+        if (allowed(path).includes(verb)) continue;
+        const response = await send(`${verb} ${target}`);
+        if (verb !== 'HEAD') expect(flawsOfProblem(response, 'method_not_allowed')).toEqual([]);
+        expect(response.status).toBe(405);
+        expect(response.headers.get('allow')).toBe(allowed(path).join(', '));
+      }
+    }
+  });
+
+  test('HEAD is GET without the body', async () => {
+    const id = await create();
+    for (const target of ['/tokens', `/tokens/${id}`, '/tokens/nothing']) {
+      const trace = ['SVC-TRACE-ID: same'];
+      const [head, whole] = [
+        await send(`HEAD ${target}`, { fields: trace }),
+        await send(`GET ${target}`, { fields: trace }),
+      ];
+      expect([head.status, head.headers.get('content-type')]).toEqual([
+        whole.status,
+        whole.headers.get('content-type'),
+      ]);
+      expect(head.headers.get('content-length')).toBe(String(whole.body.length));
+    }
+  });
+});
+
+describe('a connection', () => {
+  test('is kept through results, deletions and problems of every kind', async () => {
+    const pool = new Pool(daemon.url, { connections: 1 });
+    let connections = 0;
+    pool.on('connect', () => {
+      connections += 1;
+    });
+    const id = await create();
+    const auth = { 'svc-api-key': writer };
+    const merge = { ...auth, 'content-type': 'application/merge-patch+json' };
+    const asked = [
+      { method: 'GET', path: `/tokens/${id}`, headers: auth },
+      { method: 'PATCH', path: `/tokens/${id}`, headers: merge, body: '{"metadata":{"a":"b"}}' },
+      { method: 'POST', path: '/tokens', headers: { ...auth, 'content-type': 'application/json' }, body: '{' },
+      { method: 'POST', path: '/tokens', headers: { ...auth, 'content-type': 'text/plain' }, body: 'x'.repeat(1000) },
+      { method: 'DELETE', path: `/tokens/${id}`, headers: auth },
+      { method: 'GET', path: `/tokens/${id}`, headers: auth },
+      { method: 'GET', path: '/nowhere', headers: auth },
+      { method: 'OPTIONS', path: '/tokens', headers: auth },
+      { method: 'GET', path: '/tenants/self', headers: auth },
+    ] as const;
+    const statuses: number[] = [];
+    for (const request of asked) {
+      const { statusCode, body } = await pool.request(request);
+      await body.dump();
+      statuses.push(statusCode);
+    }
+    await pool.close();
+    expect(statuses).toEqual([200, 200, 400, 415, 204, 404, 404, 405, 403]);
+    expect(connections).toBe(1);
+  });
+});
+
+describe('lists', () => {
+  test('a page past the end is 200 and empty', async () => {
+    for (const [path, key] of [
+      ['/tokens', writer],
+      ['/applications', world.management],
+    ] as const) {
+      const response = await send(`GET ${path}?page=4000&size=5`, { key });
+      expect(response.status).toBe(200);
+      const { pagination, data } = json(response);
+      expect(data).toEqual([]);
+      expect(pagination).toMatchObject({ page_number: 4000, page_size: 5 });
+      expect(pagination.total_pages).toBe(Math.ceil(pagination.total_items / 5));
+    }
+  });
+
+  test('repeated parameters are alternatives, and a repeated metadata key counts once', async () => {
+    const metadata = { lot: 'r1', 'a b': 'C&D' };
+    const ids: string[] = [];
+    for (const type of ['token', 'card_number', 'token']) {
+      ids.push(await create({ type, data: '4242424242424242', metadata: { ...metadata, n: String(ids.length) } }));
+    }
+    const found = async (query: string) => {
+      const response = await send(`GET /tokens?${query}`);
+      expect(response.status).toBe(200);
+      return json(response)
+        .data.map(({ id }: { id: string }) => ids.indexOf(id))
+        .sort();
+    };
+    expect(await found(`id=${ids[0]}&id=${ids[2]}&id=nothing`)).toEqual([0, 2]);
+    expect(await found('metadata.lot=r1&type=token&type=bank')).toEqual([0, 2]);
+    expect(await found('metadata.lot=R1&metadata.n=1')).toEqual([1]);
+    expect(await found('metadata.n=1&metadata.n=2&metadata.lot=r1')).toEqual([1]);
+    expect(await found('metadata.a%20b=c%26d')).toEqual([0, 1, 2]);
+    expect(await found('metadata.a+b=c%26d&&')).toEqual([0, 1, 2]);
+    expect(flawsOfProblem(await send('GET /tokens?page=1&page=2'), 'invalid_request')).toEqual([]);
+  });
+});
+
+describe('an id in the path', () => {
+  test.each([
+    ['with a space', 'order 17', ['order%2017']],
+    ['with an @', 'jo@shop.example', ['jo@shop.example', 'jo%40shop.example']],
+    ['with both', 'jo @ home', ['jo%20@%20home', 'jo%20%40%20home']],
+    ['beyond ASCII', 'größe-①', ['gr%C3%B6%C3%9Fe-%E2%91%A0', 'gr%c3%b6%c3%9fe-%e2%91%a0']],
+    ['with dots and tildes', 'a.b~c_d!$(e)*,;:', ['a.b~c_d!$(e)*,;:', 'a%2Eb%7Ec_d%21%24%28e%29%2A%2C%3B%3A']],
+  ])('%s', async (_what, id, encoded) => {
+    const token = JSON.stringify({ type: 'token', data: 'x', id });
+    const made = await send('POST /tokens', { body: Buffer.from(token).toString('latin1') });
+    expect(made.status).toBe(201);
+    for (const path of encoded) {
+      const got = await send(`GET /tokens/${path}`);
+      expect(got.status).toBe(200);
+      expect(JSON.parse(Buffer.from(got.body, 'latin1').toString()).id).toBe(id);
+    }
+    expect((await send(`DELETE /tokens/${encoded[0]}`)).status).toBe(204);
+  });
+
+  test('`+` stands for itself, and is no space', async () => {
+    await create({ type: 'token', data: 'x', id: 'a b' });
+    expect(flawsOfProblem(await send('GET /tokens/a+b'), 'token_not_found')).toEqual([]);
+    expect((await send('GET /tokens/a%20b')).status).toBe(200);
+    // In a query it is one.
+    expect(json(await send('GET /tokens?id=a+b')).pagination.total_items).toBe(1);
+  });
+});
+
+describe('a content type', () => {
+  const merge = 'application/merge-patch+json';
+  const accepted = [
+    merge,
+    `${merge}; charset=utf-8`,
+    `${merge};charset="UTF-8"`,
+    'Application/Merge-Patch+JSON',
+    `${merge} ; x=y`,
+  ];
+  const refused = [
+    'application/json',
+    'application/json; charset=utf-8',
+    null,
+    '',
+    `${merge}; charset=latin1`,
+    `${merge}+x`,
+    'text/plain',
+    'application/json-patch+json',
+  ];
+
+  test.each(accepted)('of PATCH may be %s', async (type) => {
+    const id = await create();
+    const response = await send(`PATCH /tokens/${id}`, { type, body: '{"metadata":{"a":"1"}}' });
+    expect(response.status).toBe(200);
+    expect(json(response).metadata).toEqual({ a: '1' });
+  });
+
+  test.each(refused)('of PATCH may not be %j', async (type) => {
+    const id = await create();
+    const response = await send(`PATCH /tokens/${id}`, { type, body: '{"metadata":{"a":"1"}}' });
+    expect(flawsOfProblem(response, 'unsupported_media_type')).toEqual([]);
+  });
+
+  test.each(['application/json', 'application/json; charset=utf-8', 'application/JSON;charset=UTF-8'])(
+    'of POST may be %s',
+    async (type) => {
+      expect((await send('POST /tokens', { type, body: '{"type":"token","data":1}' })).status).toBe(201);
+    },
+  );
+
+  test.each([merge, 'text/json', 'application/x-www-form-urlencoded', null])('of POST may not be %j', async (type) => {
+    const response = await send('POST /tokens', { type, body: '{"type":"token","data":1}' });
+    expect(flawsOfProblem(response, 'unsupported_media_type')).toEqual([]);
+  });
+
+  test('does not open a compressed body', async () => {
+    const body = gzipSync('{"type":"token","data":1}').toString('latin1');
+    for (const coding of ['gzip', 'deflate', 'br', 'identity, gzip']) {
+      const response = await send('POST /tokens', { body, fields: [`Content-Encoding: ${coding}`] });
+      expect(flawsOfProblem(response, 'unsupported_media_type')).toEqual([]);
+    }
+    const plain = { body: '{"type":"token","data":1}', fields: ['Content-Encoding: identity'] };
+    expect((await send('POST /tokens', plain)).status).toBe(201);
+  });
+});
+
+describe('headers', () => {
+  test('have no case', async () => {
+    for (const name of ['svc-api-key', 'SVC-API-KEY', 'Svc-Api-Key']) {
+      const body = '{"type":"token","data":1}';
+      const fields = [
+        `${name}: ${writer}`,
+        'CONTENT-TYPE: application/json',
+        lengthOf(body).toLowerCase(),
+        'sVc-TrAcE-iD: t',
+      ];
+      const [response] = (await raw(port, bytes('POST /tokens', fields, body))).responses;
+      expect(response?.status).toBe(201);
+      expect(response?.headers.get('svc-trace-id')).toBe('t');
+    }
+  });
+
+  test('that are unknown are ignored, the idempotency key among them', async () => {
+    const fields = [
+      'User-Agent: some-client/3.1 (x)',
+      'Accept: text/html;q=0.9, */*',
+      'Accept-Encoding: gzip, br',
+      'Authorization: Bearer other',
+      'Cookie: a=b',
+      'If-None-Match: *',
+      'Range: bytes=0-3',
+      'X-HTTP-Method-Override: DELETE',
+      'X-Forwarded-For: 1.2.3.4',
+      'X-Forwarded-Host: evil.example',
+      'SVC-IDEMPOTENCY-KEY: 1',
+    ];
+    const sent = { body: '{"type":"token","data":1}', fields };
+    const [first, second] = [await send('POST /tokens', sent), await send('POST /tokens', sent)];
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(json(first).id).not.toBe(json(second).id);
+    const got = await send(`GET /tokens/${json(first).id}`, { fields });
+    expect(got.status).toBe(200);
+    expect(got.headers.has('content-encoding')).toBe(false);
+  });
+
+  test('of another family rename the key and the trace id, and the old names are unknown', async () => {
+    const acme = await startDaemon(world.client, daemonOptions({ limits: world.vault.limits, headerPrefix: 'Acme' }));
+    const ask = async (...fields: readonly string[]) => {
+      const lines = ['GET /tokens HTTP/1.1', `Host: localhost:${acme.port}`, ...fields];
+      return (await raw(acme.port ?? 0, `${lines.join('\r\n')}\r\n\r\n`)).responses[0];
+    };
+    const good = await ask(
+      `acme-api-key: ${writer}`,
+      'ACME-TRACE-ID: t1',
+      'Acme-Idempotency-Key: 1',
+      'SVC-TRACE-ID: t2',
+    );
+    const old = await ask(`SVC-API-KEY: ${writer}`);
+    await acme.stop();
+    expect(good?.status).toBe(200);
+    expect(good?.headers.get('acme-trace-id')).toBe('t1');
+    expect(good?.headers.has('svc-trace-id')).toBe(false);
+    expect(old?.status).toBe(401);
+    expect(JSON.parse(old?.body ?? '').instance).toBe(old?.headers.get('acme-trace-id'));
+  });
+});

@@ -1,0 +1,68 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Script } from 'node:vm';
+import { afterAll, describe, expect, it } from 'vitest';
+import { ROOT } from '../../scripts/build-output.js';
+
+const BIN = path.join(ROOT, 'bin/vault.js');
+const CHUNKS = path.join(ROOT, 'dist/chunks');
+
+const folder = mkdtempSync(path.join(tmpdir(), 'vault-start-'));
+const tellModules = path.join(folder, 'tell-modules.cjs');
+writeFileSync(
+  tellModules,
+  "process.on('exit', () => require('node:fs').writeSync(2, JSON.stringify(process.moduleLoadList)));",
+);
+
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function node(...args: readonly string[]) {
+  const env = { ...process.env, NODE_OPTIONS: '' };
+  return spawnSync(process.execPath, args, { encoding: 'utf8', env });
+}
+
+/** Those modules of Node that a program had loaded at its end and that take long to load. */
+function heavyModules(...args: readonly string[]): readonly string[] {
+  const names: readonly string[] = JSON.parse(node('--require', tellModules, ...args).stderr);
+  const heavy = ['child_process', 'crypto', 'fs/promises', 'http', 'net', 'perf_hooks', 'stream', 'tty'];
+  return heavy.filter((name) => names.includes(`NativeModule ${name}`));
+}
+
+describe('a start', () => {
+  it.each(['--help', '--version'])('vault %s loads none of the heavy modules of Node', (flag) => {
+    expect(heavyModules(BIN, flag)).toEqual([]);
+  });
+
+  it('would be found to load one', () => {
+    expect(heavyModules('-e', 'process.stdout; require("node:crypto")')).toEqual(
+      expect.arrayContaining(['crypto', 'net', 'stream']),
+    );
+  });
+
+  it.each(['--help', '--version'])('vault %s is the same without the code that the build compiled', (flag) => {
+    const usual = node(BIN, flag);
+    expect(usual).toMatchObject({ status: 0, stderr: '' });
+    expect(usual.stdout).toMatch(/vault/);
+    // V8 takes compiled code only under the flags that it was compiled under.
+    expect(node('--no-opt', BIN, flag)).toMatchObject({ status: 0, stderr: '', stdout: usual.stdout });
+  });
+
+  const cached = readdirSync(CHUNKS).filter((name) => existsSync(path.join(CHUNKS, `${name}.cache`)));
+
+  function isTaken(name: string, source: string): boolean | undefined {
+    const cachedData = readFileSync(path.join(CHUNKS, `${name}.cache`));
+    return new Script(source, { filename: path.join(CHUNKS, name), cachedData }).cachedDataRejected === false;
+  }
+
+  it('has the code that the build compiled, and V8 takes it', () => {
+    expect(cached.length).toBeGreaterThan(5);
+    for (const name of cached) {
+      const source = readFileSync(path.join(CHUNKS, name), 'latin1');
+      expect([name, isTaken(name, source), isTaken(name, `${source} `)]).toEqual([name, true, false]);
+    }
+  });
+});

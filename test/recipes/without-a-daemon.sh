@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# No daemon at all: a vault file, an application that only masks, a value in and a masked value out.
+set -euo pipefail
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+export VAULT_FILE="$folder/vault.db"
+
+vault init --key-out "$folder/management.key" >/dev/null
+vault apps create --api-key-file "$folder/management.key" --name backend --type private \
+  --permission token:create --permission token:read --key-out "$folder/backend.key" >/dev/null
+
+export VAULT_API_KEY_FILE="$folder/backend.key"
+token=$(printf '123-45-6789' | vault tokens create --type social_security_number --text - --field id)
+vault tokens get "$token" --field data

@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest';
+import { CheckFailure } from '../checks/check.ts';
+import { CHECK } from '../checks/permission-matrix.ts';
+
+/** A few seconds on a machine that does nothing else. */
+const TIMEOUT_MS = 120_000;
+
+it(
+  'every cell of the permission matrix is as the specification says',
+  async () => {
+    const figures = await CHECK.run({ seed: 1, quick: true });
+    expect(figures).toMatchObject({ wrong: 0, foreign: 0 });
+    expect(figures['cells_direct']).toBeGreaterThanOrEqual(5_000);
+    expect(figures['cells_http']).toBeGreaterThanOrEqual(300);
+  },
+  TIMEOUT_MS,
+);
+
+it(
+  'one wrong cell is found',
+  async () => {
+    await expect(CHECK.control({ seed: 1, quick: true })).rejects.toThrow(CheckFailure);
+  },
+  TIMEOUT_MS,
+);

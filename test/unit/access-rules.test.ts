@@ -1,0 +1,100 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { AccessRule } from '../../src/contract/access-rule.ts';
+import { governingTransform } from '../../src/core/access/governing-transform.ts';
+import { createGrants, type Grants } from '../../src/core/access/grants.ts';
+import { normalizeRules } from '../../src/core/access/normalize-rules.ts';
+import { normalizeContainers } from '../../src/core/tokens/containers.ts';
+import {
+  type AccessWorld,
+  type ApplicationVector,
+  openAccessWorld,
+  SIGHT_OF,
+  sightOf,
+  tokenBody,
+  VECTORS,
+} from './access-fixture.ts';
+
+function grantsOf({ permissions = [], rules = [] }: ApplicationVector, within?: Grants): Grants {
+  const described: AccessRule[] = rules.map((rule) => ({ description: '', ...rule }));
+  return createGrants({ permissions, rules: normalizeRules(described) }, within);
+}
+
+describe('the governing transform of a read', () => {
+  it.each(VECTORS.governing)('$name ($origin)', async ({ application, creator, token, transform }) => {
+    const grants = grantsOf(application, creator && grantsOf(creator));
+    const facts = { id: token.id, containers: normalizeContainers(token.containers) };
+    expect(governingTransform(grants, 'token:read', facts) ?? null).toBe(transform);
+
+    const world = await openAccessWorld();
+    await world.token(token);
+    const key = await world.apply(application, creator);
+    const got = await world.call(key, 'getToken', { id: token.id });
+    const listed = await world.call(key, 'listTokens');
+    if (transform === null) {
+      expect(got.status).toBe(403);
+      // A caller that may read nothing at all is refused the list; any other does not see this token in it.
+      if (listed.status !== 403) expect(listed.at('pagination.total_items')).toBe(0);
+      return;
+    }
+    expect([got.status, sightOf(got.at('data'))]).toEqual([200, SIGHT_OF[transform]]);
+    expect(listed.at('pagination.total_items')).toBe(1);
+    expect([listed.at('data.0.id'), sightOf(listed.at('data.0.data'))]).toEqual([token.id, SIGHT_OF[transform]]);
+  });
+});
+
+describe('what a list shows', () => {
+  const { tokens, cases } = VECTORS.lists;
+
+  it.each(cases)('$name ($origin)', async ({ application, creator, query = '', shows }) => {
+    const world = await openAccessWorld();
+    for (const token of tokens) await world.token(token);
+    const key = await world.apply(application, creator);
+    const answer = await world.call(key, 'listTokens', { query: `size=100&${query}` });
+    const items = answer.at('data') as { readonly id: string; readonly data?: unknown }[];
+    expect(Object.fromEntries(items.map(({ id, data }) => [id, sightOf(data)]))).toEqual(shows);
+    expect(answer.at('pagination.total_items')).toBe(Object.keys(shows).length);
+
+    // One at a time: page edges count only what the caller may read, and no page has a hole.
+    const paged: unknown[] = [];
+    for (let page = 1; page <= Object.keys(shows).length; page++) {
+      const one = await world.call(key, 'listTokens', { query: `size=1&page=${page}&${query}` });
+      paged.push(one.at('data.0.id'));
+      expect(one.at('pagination.total_items')).toBe(Object.keys(shows).length);
+    }
+    expect(paged).toEqual(items.map(({ id }) => id));
+  });
+});
+
+describe('what the replies of create and update show', () => {
+  it.each(VECTORS.replies)('$name ($origin)', async ({ application, operation, token, shows }) => {
+    const world = await openAccessWorld();
+    const key = await world.apply(application);
+    const answer =
+      operation === 'create'
+        ? await world.call(key, 'createToken', { body: tokenBody(token) })
+        : await world.call(key, 'updateToken', { id: await world.token(token), body: { metadata: { a: 'b' } } });
+    expect([answer.status, sightOf(answer.at('data'))]).toEqual([operation === 'create' ? 201 : 200, shows]);
+  });
+});
+
+describe('the vectors', () => {
+  let world: AccessWorld;
+  beforeAll(async () => {
+    world = await openAccessWorld();
+  });
+
+  it('rest each on a paragraph', () => {
+    const { governing, writing, lists, replies, expiring } = VECTORS;
+    const all = [governing, writing, lists.cases, replies, expiring].flatMap((part) => [...part]);
+    expect(all.length).toBeGreaterThanOrEqual(70);
+    expect(all.filter(({ origin }) => !/^(§\d|decisions §\d)/.test(origin))).toEqual([]);
+  });
+
+  it('are told apart by what their tokens show', async () => {
+    const id = await world.token({ containers: ['/a/'] });
+    expect(sightOf((await world.call(world.everything, 'getToken', { id })).at('data'))).toBe('reveal');
+    const masking = await world.apply({ type: 'private', permissions: ['token:read'] });
+    expect(sightOf((await world.call(masking, 'getToken', { id })).at('data'))).toBe('mask');
+    expect(() => sightOf('else')).toThrow('neither');
+  });
+});

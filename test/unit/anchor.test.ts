@@ -1,0 +1,109 @@
+import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { openVaultAdmin } from '../../src/vault-admin.ts';
+import { CREDENTIAL, callVault, fileVault, tamper, withVault } from './vault-admin-fixture.ts';
+
+const TOKEN = { body: { type: 'token', data: 1 } };
+const OLDER = { code: 'damaged', message: expect.stringContaining('older than its anchor') };
+
+it('is made at the first open, follows the commits, and refuses an older copy of the vault', async () => {
+  const { folder, file, apiKey } = await fileVault(1);
+  const anchor = join(folder, 'anchor');
+  await withVault(file, async () => undefined, anchor);
+  if (process.platform !== 'win32') expect(statSync(anchor).mode & 0o777).toBe(0o600);
+  const older = readFileSync(file);
+  const first = readFileSync(anchor, 'utf8');
+  await withVault(
+    file,
+    async (vault) => {
+      await callVault(vault, apiKey, 'createToken', TOKEN);
+      // Not only at the end: a process that is killed leaves it, too.
+      for (let waited = 0; waited < 60 && readFileSync(anchor, 'utf8') === first; waited += 1) await sleep(50);
+      expect(readFileSync(anchor, 'utf8')).not.toBe(first);
+    },
+    anchor,
+  );
+  // Written by somebody who did not know of the anchor: the vault is further, which is no harm.
+  await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', TOKEN));
+  await withVault(file, async () => undefined, anchor);
+
+  const newest = readFileSync(file);
+  writeFileSync(file, older);
+  await withVault(file, async () => undefined);
+  await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
+  // With as many commits by another way it is not the same vault, either.
+  for (let n = 0; n < 2; n += 1) await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', TOKEN));
+  await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
+  writeFileSync(file, newest);
+  await withVault(file, async () => undefined, anchor);
+});
+
+it('finds a log that was cut', async () => {
+  const { folder, file, apiKey } = await fileVault(1);
+  const anchor = join(folder, 'anchor');
+  const copy = join(folder, 'copy.db');
+  await withVault(
+    file,
+    async (vault) => {
+      for (let n = 0; n < 5; n += 1) await callVault(vault, apiKey, 'createToken', TOKEN);
+      await sleep(1300);
+      // As after a crash: this process has not copied its log into the file yet.
+      copyFileSync(file, copy);
+      copyFileSync(`${file}-wal`, `${copy}-wal`);
+    },
+    anchor,
+  );
+  const taken = readFileSync(`${copy}-wal`);
+  const whole = readFileSync(copy);
+  expect(taken.length).toBeGreaterThan(10_000);
+  truncateSync(`${copy}-wal`, Math.floor(taken.length / 2));
+  await expect(withVault(copy, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
+  for (const suffix of ['-wal', '-shm']) rmSync(copy + suffix, { force: true });
+  writeFileSync(copy, whole);
+  writeFileSync(`${copy}-wal`, taken, { mode: 0o600 });
+  await withVault(copy, async () => undefined, anchor);
+});
+
+it('is refused when it was edited or is another vault’s, and outlives the master key', async () => {
+  const { folder, file } = await fileVault(1);
+  const anchor = join(folder, 'anchor');
+  await withVault(file, async () => undefined, anchor);
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  await admin.rotate({ master: true, indexes: false });
+  await admin.close();
+  await withVault(file, async () => undefined, anchor);
+
+  const text = readFileSync(anchor, 'utf8');
+  const [heading, id, counter, mark, mac] = text.split('\n');
+  const altered = [
+    text.replace(/\n\d+\n/, '\n1\n'),
+    text.replace('anchor 1', 'anchor 2'),
+    `${text}\n`,
+    text.slice(0, -1),
+    '',
+    [heading, id, counter, mark, mac?.replace(/^./, (digit) => (digit === '0' ? '1' : '0')), ''].join('\n'),
+  ];
+  for (const each of altered) {
+    writeFileSync(anchor, each);
+    await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject({ code: 'damaged' });
+  }
+  const other = await fileVault(0);
+  writeFileSync(anchor, text);
+  await expect(withVault(other.file, async () => undefined, anchor)).rejects.toMatchObject({ code: 'damaged' });
+  const nowhere = join(folder, 'no', 'such', 'folder');
+  await expect(withVault(file, async () => undefined, nowhere)).rejects.toMatchObject({ code: 'file_unwritable' });
+  expect(existsSync(nowhere)).toBe(false);
+});
+
+it('is not deceived by the counter alone', async () => {
+  const { folder, file, apiKey } = await fileVault(1);
+  const anchor = join(folder, 'anchor');
+  const older = readFileSync(file);
+  await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', TOKEN), anchor);
+  const counter = Number(readFileSync(anchor, 'utf8').split('\n')[2]);
+  writeFileSync(file, older);
+  await tamper(file, (connection) => connection.prepare('UPDATE change SET counter = ?').run(counter));
+  await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
+});

@@ -1,0 +1,117 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { backUpVault, checkVaultFile, openVaultAdmin, restoreVault } from '../../src/vault-admin.ts';
+import { CREDENTIAL, callVault, fileVault, tamper, withVault } from './vault-admin-fixture.ts';
+
+const OTHER = { kind: 'key_file', key: new Uint8Array(32).fill(8) } as const;
+const back = (from: string, to: string) => backUpVault({ from, to, credential: CREDENTIAL });
+const restore = (from: string, to: string) => restoreVault({ from, to, credential: CREDENTIAL });
+
+it('copies one state of a vault that is written to, and the copy becomes a vault again', async () => {
+  const { folder, file, apiKey } = await fileVault(50);
+  const [copy, again] = [join(folder, 'copy'), join(folder, 'again.db')];
+  const create = (n: number) => ({ body: { id: `more-${n}`, type: 'token', data: n } });
+  const acknowledged = await withVault(file, async (vault) => {
+    let running = true;
+    const made: number[] = [];
+    const writer = (async () => {
+      for (let n = 0; running; n += 1) {
+        expect((await callVault(vault, apiKey, 'createToken', create(n))).status).toBe(201);
+        made.push(n);
+      }
+    })();
+    while (made.length < 20) await new Promise((resolve) => setTimeout(resolve, 5));
+    const before = made.length;
+    const { ok, checked } = await back(file, copy);
+    expect(ok).toBe(true);
+    expect(checked.tokens).toBeGreaterThanOrEqual(50 + before);
+    running = false;
+    await writer;
+    return before;
+  });
+  if (process.platform !== 'win32') expect(statSync(copy).mode & 0o777).toBe(0o600);
+  const untouched = readFileSync(copy);
+  if (process.platform !== 'win32') chmodSync(copy, 0o444);
+  await restore(copy, again);
+  expect(readFileSync(copy).equals(untouched)).toBe(true);
+  await withVault(again, async (vault) => {
+    for (const [id, data] of [
+      ['token-49', 49],
+      [`more-${acknowledged - 1}`, acknowledged - 1],
+    ] as const) {
+      expect((await callVault(vault, apiKey, 'getToken', { id })).body['data']).toBe(data);
+    }
+    expect((await callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } })).status).toBe(201);
+  });
+  expect(readdirSync(folder).sort()).toEqual(['again.db', 'copy', 'vault.db']);
+});
+
+it('never overwrites, and leaves nothing behind when it fails', async () => {
+  const { folder, file } = await fileVault(2);
+  const copy = join(folder, 'copy');
+  writeFileSync(copy, 'mine');
+  await expect(back(file, copy)).rejects.toMatchObject({ code: 'file_exists' });
+  await expect(back(file, file)).rejects.toMatchObject({ code: 'file_exists' });
+  await expect(back(file, join(folder, 'no', 'folder'))).rejects.toMatchObject({ code: 'file_unwritable' });
+  await expect(back(join(folder, 'nothing'), `${copy}2`)).rejects.toMatchObject({ code: 'file_missing' });
+  const wrong = backUpVault({ from: file, to: `${copy}2`, credential: OTHER });
+  await expect(wrong).rejects.toMatchObject({ code: 'wrong_credential' });
+  expect(readFileSync(copy, 'utf8')).toBe('mine');
+  await back(file, `${copy}2`);
+  await expect(restore(`${copy}2`, file)).rejects.toMatchObject({ code: 'file_exists' });
+  await expect(restore(join(folder, 'nothing'), `${copy}3`)).rejects.toMatchObject({ code: 'file_missing' });
+  mkdirSync(join(folder, 'sub'));
+  await expect(restore(join(folder, 'sub'), `${copy}3`)).rejects.toMatchObject({ code: 'file_unsafe' });
+  await expect(restore(copy, `${copy}3`)).rejects.toMatchObject({ code: 'not_a_vault' });
+  const other = restoreVault({ from: `${copy}2`, to: `${copy}3`, credential: OTHER });
+  await expect(other).rejects.toMatchObject({ code: 'wrong_credential' });
+  expect(readdirSync(folder).sort()).toEqual(['copy', 'copy2', 'sub', 'vault.db']);
+});
+
+it('makes no copy of a damaged vault, and no vault of a damaged backup', async () => {
+  const { folder, file } = await fileVault(2);
+  const copy = join(folder, 'copy');
+  await back(file, copy);
+  const damage = "UPDATE token SET data = definition WHERE id = 'token-1'";
+  for (const each of [file, copy]) await tamper(each, (connection) => connection.exec(damage));
+  const failure = { code: 'damaged', message: expect.stringContaining('token-1') };
+  await expect(back(file, `${copy}2`)).rejects.toMatchObject(failure);
+  await expect(restore(copy, join(folder, 'r.db'))).rejects.toMatchObject(failure);
+  expect(existsSync(`${copy}2`)).toBe(false);
+  expect(existsSync(join(folder, 'r.db'))).toBe(false);
+});
+
+it('does not take the file of a running vault for a backup', async () => {
+  const { folder, file, apiKey } = await fileVault(1);
+  await withVault(file, async (vault) => {
+    await callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } });
+    await expect(restore(file, join(folder, 'r.db'))).rejects.toMatchObject({ code: 'usage' });
+  });
+});
+
+it('holds, after a rotation, neither the old keys nor what they sealed, in file and log', async () => {
+  const { file, apiKey } = await fileVault(300);
+  const old: Buffer[] = [];
+  await tamper(file, (connection) => {
+    const rows = connection
+      .prepare<[], Buffer>(
+        'SELECT wrapped FROM tenant_key UNION ALL SELECT details FROM application UNION ALL SELECT data FROM token',
+      )
+      .pluck();
+    // Nonce and ciphertext: what comes before is the same in many.
+    old.push(...rows.all().map((bytes) => bytes.subarray(5, 45)));
+  });
+  const holds = (bytes: Buffer) => old.filter((secret) => bytes.includes(secret)).length;
+  expect(holds(readFileSync(file))).toBe(304);
+  await withVault(file, async (vault) => {
+    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+    await admin.rotate({ indexes: true, master: true });
+    // Before anybody closes anything.
+    expect(statSync(`${file}-wal`).size).toBe(0);
+    await admin.close();
+    expect((await callVault(vault, apiKey, 'getToken', { id: 'token-7' })).body['data']).toBe(7);
+  });
+  expect(holds(readFileSync(file))).toBe(0);
+  expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true });
+});

@@ -1,0 +1,161 @@
+import { PassThrough, Writable } from 'node:stream';
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { askMembers } from '../../src/cli/derive/ask-members.ts';
+import type { CommandInput } from '../../src/cli/derive/assemble-call.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+
+const ENTER = '\r';
+const DOWN = '\u001b[B';
+const CTRL_C = '\u0003';
+
+/** What is typed when a question appears: a part of the question, and the keys. */
+type Keys = readonly [question: string, ...keys: readonly string[]];
+
+/** A person at a terminal: waits for each question, then types. */
+async function ask(
+  id: OperationId,
+  ...plan: readonly Keys[]
+): Promise<{ readonly members: CommandInput['members']; readonly seen: string }> {
+  const input = new PassThrough();
+  const left = [...plan];
+  let seen = '';
+  let fresh = '';
+  const output = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      const text = stripVTControlCharacters(String(chunk));
+      seen += text;
+      fresh += text;
+      const next = left[0];
+      if (next !== undefined && fresh.includes(next[0])) {
+        left.shift();
+        fresh = '';
+        setTimeout(() => type(input, next.slice(1)), 20);
+      }
+      done();
+    },
+  });
+  // As with stderr, a prompt that ends does not end the terminal.
+  Object.assign(output, { _isStdio: true });
+  const row: Operation = OPERATIONS[id];
+  const members = await askMembers(id, row.cli.asks ?? [], { input, output });
+  return { members, seen };
+}
+
+function type(input: PassThrough, [key, ...rest]: readonly string[]): void {
+  if (key === undefined) return;
+  input.write(key);
+  setTimeout(() => type(input, rest), 20);
+}
+
+describe('askMembers', () => {
+  it.each(Object.entries<Operation>(OPERATIONS).filter(([, row]) => row.cli.asks !== undefined))(
+    '%s asks for every required member',
+    (_id, row) => {
+      expect(row.cli.asks).toEqual(expect.arrayContaining([...(row.body?.required ?? [])]));
+    },
+  );
+
+  it('asks for a card, its number masked, and leaves out what is not typed', async () => {
+    const { members, seen } = await ask(
+      'createToken',
+      ['Type of the token', DOWN, ENTER],
+      ['? number', '4242424242424242', ENTER],
+      ['? expiration_month', '012', ENTER],
+      ['expiration_year', ENTER],
+      ['cvc', '123', ENTER],
+    );
+    expect(members).toEqual({
+      type: ['card'],
+      data: ['{"number":"4242424242424242","expiration_month":12,"cvc":"123"}'],
+    });
+    expect(seen).toContain('a payment card');
+    expect(seen).not.toContain('4242');
+  });
+
+  it('takes no card number that fails its check', async () => {
+    const { members, seen } = await ask(
+      'createToken',
+      ['Type of the token', DOWN, ENTER],
+      ['? number', '4242424242424241', ENTER],
+      ['must be a card number', '\u007f', '2', ENTER],
+      ['expiration_month', '13', ENTER],
+      ['must be an integer from 1 to 12', '\u007f', ENTER],
+      ['expiration_year', ENTER],
+      ['cvc', ENTER],
+    );
+    expect(members['data']).toEqual(['{"number":"4242424242424242","expiration_month":1}']);
+    expect(seen).toContain('must be a card number');
+  });
+
+  it('takes text and JSON for a token', async () => {
+    const text = await ask(
+      'createToken',
+      ['Type of the token', ENTER],
+      ['The value is', ENTER],
+      ['? Text', '@"x"', ENTER],
+    );
+    expect(text.members).toEqual({ type: ['token'], data: ['"@\\"x\\""'] });
+    const json = await ask(
+      'createToken',
+      ['Type of the token', ENTER],
+      ['The value is', DOWN, ENTER],
+      ['? JSON', '{"a":1.10', ENTER],
+      ['ends too early', '}', ENTER],
+    );
+    expect(json.members['data']).toEqual(['{"a":1.10}']);
+  });
+
+  it('asks for an application: only permissions that its type may hold, and rules', async () => {
+    const { members, seen } = await ask(
+      'createApplication',
+      ['Name', 'web', ENTER],
+      ['Type of the application', DOWN, ENTER],
+      ['Permissions', ' ', ENTER],
+      ['An access rule?', 'y', ENTER],
+      ['Container', '/pci', ENTER],
+      ['not allowed here', '/', ENTER],
+      ['The rule shows data', DOWN, ENTER],
+      ['The rule allows', ' ', ENTER],
+      ['Another rule?', ENTER],
+    );
+    expect(members).toEqual({
+      name: ['web'],
+      type: ['public'],
+      permission: ['token:create'],
+      rule: ['{"description":"","priority":1,"container":"/pci/","transform":"mask","permissions":["token:create"]}'],
+    });
+    expect(seen).toContain('token:update');
+    expect(seen).not.toContain('token:read');
+  });
+
+  it('asks a management application for no rule, and an expiring one for a condition', async () => {
+    const management = await ask(
+      'createApplication',
+      ['Name', 'm', ENTER],
+      ['Type of the application', DOWN, DOWN, ENTER],
+      ['Permissions', ' ', ENTER],
+    );
+    expect(management.members).toEqual({ name: ['m'], type: ['management'], permission: ['application:create'] });
+    const expiring = await ask(
+      'createApplication',
+      ['Name', 'e', ENTER],
+      ['Type of the application', DOWN, DOWN, DOWN, ENTER],
+      ['Permissions', ENTER],
+      ['attribute of the token', ENTER],
+      ['How it is compared', DOWN, ENTER],
+      ['What it is compared with', 'tok-1', ENTER],
+      ['The rule shows data', DOWN, DOWN, ENTER],
+      ['The rule allows', ' ', ENTER],
+      ['Another rule?', ENTER],
+    );
+    expect(expiring.members['rule']).toEqual([
+      '{"description":"","priority":1,"conditions":[{"attribute":"id","operator":"equals","value":"tok-1"}],"transform":"reveal","permissions":["token:read"]}',
+    ]);
+    expect(expiring.members).not.toHaveProperty('permission');
+  });
+
+  it('ends with the error that means 130 on Ctrl-C', async () => {
+    await expect(ask('createToken', ['Type of the token', CTRL_C])).rejects.toMatchObject({ name: 'ExitPromptError' });
+  });
+});

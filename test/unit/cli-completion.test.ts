@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { suggest } from '../../src/cli/completion/suggest.ts';
+import { memberFlags } from '../../src/cli/derive/member-flags.ts';
+import { GLOBAL_FLAGS } from '../../src/cli/global-flags.ts';
+import { LOCAL_COMMANDS } from '../../src/cli/local-commands.ts';
+import { FORMATS } from '../../src/cli/output/format.ts';
+import { openProfileStore } from '../../src/cli/profiles/profile-store.ts';
+import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { PERMISSIONS, TRANSFORMS } from '../../src/contract/permissions.ts';
+import { TOKEN_TYPES } from '../../src/contract/token-types.ts';
+
+const ROWS = Object.values<Operation>(OPERATIONS);
+const COMMANDS = [...ROWS.map((row) => row.cli.command), ...LOCAL_COMMANDS.map((row) => row.command)];
+
+let folder = '';
+beforeAll(async () => {
+  folder = mkdtempSync(path.join(tmpdir(), 'vault-completion-'));
+  const store = await openProfileStore({ VAULT_CONFIG_DIR: folder });
+  await store.add('staging', { url: 'http://s' });
+  await store.add('local', { file: '/l.db' });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function values(...typed: readonly string[]): Promise<readonly string[] | 'files'> {
+  const found = await suggest(typed, { VAULT_CONFIG_DIR: folder });
+  return found === 'files' ? found : found.map((one) => one.value);
+}
+
+describe('suggest', () => {
+  it.each(COMMANDS.map((words) => [words.join(' '), words] as const))(
+    '%s: word by word, and its flags',
+    async (_name, words) => {
+      expect(await values(words[0].slice(0, 2))).toContain(words[0]);
+      if (words.length === 2) {
+        expect(await values(words[0], '')).toContain(words[1]);
+        expect(await values('help', words[0], words[1].slice(0, 1))).toContain(words[1]);
+      }
+      const flags = await values(...words, '-');
+      expect(flags).not.toBe('files');
+      for (const flag of flags) expect(flag).toMatch(/^--[a-z-]+$/);
+    },
+  );
+
+  it.each(ROWS.map((row) => [row.cli.command.join(' '), row] as const))(
+    '%s: every flag of the row',
+    async (_name, row) => {
+      expect(await values(...row.cli.command, '--')).toEqual(
+        expect.arrayContaining(['--url', '--file', '--output', ...memberFlags(row).map(({ name }) => `--${name}`)]),
+      );
+    },
+  );
+
+  it.each([
+    ['token types', ['tokens', 'create', '--type'], Object.keys(TOKEN_TYPES)],
+    ['token types of a list', ['tokens', 'list', '--type'], Object.keys(TOKEN_TYPES)],
+    ['application types', ['apps', 'create', '--type'], ['private', 'public', 'management', 'expiring']],
+    ['permissions', ['apps', 'create', '--permission'], Object.keys(PERMISSIONS)],
+    ['permissions, by an alias', ['applications', 'update', 'ID', '--permission'], Object.keys(PERMISSIONS)],
+    ['formats', ['usage', '--output'], FORMATS],
+    ['formats, by the short flag', ['tokens', 'list', '-o'], FORMATS],
+    ['formats, before the noun', ['-o'], FORMATS],
+    ['booleans', ['tokens', 'create', '--deduplicate-token', 'true', '--type'], Object.keys(TOKEN_TYPES)],
+    ['profiles', ['--profile'], ['local', 'staging']],
+    ['profiles of a command', ['tokens', 'list', '--profile'], ['local', 'staging']],
+    ['profiles as an argument', ['profile', 'use'], ['local', 'staging']],
+    ['shells', ['completion'], ['bash', 'zsh', 'fish', 'powershell']],
+    ['whose key', ['env', '--as'], ['private', 'management']],
+    [
+      'a value of another flag',
+      ['--url', 'tokens', 'tokens', 'create', '--text', 'type', '--type'],
+      Object.keys(TOKEN_TYPES),
+    ],
+  ])('%s', async (_what, before, expected) => {
+    expect(await values(...before, '')).toEqual(expected);
+  });
+
+  it('offers the words of a rule', async () => {
+    const words = await values('apps', 'create', '--rule', '');
+    for (const transform of Object.keys(TRANSFORMS)) expect(words).toContain(`transform=${transform}`);
+    expect(words).toContain('container=');
+  });
+
+  it.each([
+    ['the beginning of a value', ['tokens', 'create', '--type', 'card_'], ['card_number']],
+    ['a value behind =', ['tokens', 'create', '--type=card_'], ['--type=card_number']],
+    ['a flag that is not known, behind =', ['tokens', 'create', '--tpye=c'], []],
+    ['a path', ['init', '--key-file', ''], 'files'],
+    ['a path behind =', ['init', '--key-file=x'], 'files'],
+    ['PowerShell’s empty word', ['tokens', '""'], ['create', 'list', 'get', 'patch', 'delete']],
+    ['nothing for an id', ['tokens', 'get', ''], []],
+    ['nothing behind the argument', ['profile', 'use', 'local', ''], []],
+    ['nothing for an unknown noun', ['tokns', ''], []],
+    ['nothing for an unknown verb', ['tokens', 'lst', ''], []],
+    ['nothing for a number', ['tokens', 'list', '--page', ''], []],
+  ])('%s', async (_what, typed, expected) => {
+    expect(await values(...typed)).toEqual(expected);
+  });
+
+  it('knows the flags before the noun', async () => {
+    expect(await values('--')).toEqual(
+      Object.values(GLOBAL_FLAGS).map(({ flag }) => flag.replace(/^-\w, /, '').split(' ')[0]),
+    );
+  });
+
+  it('describes in one line', async () => {
+    for (const words of [[''], ['tokens', ''], ['tokens', 'create', '--'], ['serve', '--']]) {
+      const found = await suggest(words, {});
+      if (found === 'files') throw new Error('files are not described');
+      for (const { description } of found) expect(description).toMatch(/^[^\t\n]+$/);
+    }
+  });
+});

@@ -1,0 +1,142 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { parse as parseYaml } from 'yaml';
+import { listAll } from '../../src/cli/list-all.ts';
+import { FORMATS, type Format } from '../../src/cli/output/format.ts';
+import { createItemPrinter } from '../../src/cli/output/print-items.ts';
+import { parsePath } from '../../src/cli/output/select-field.ts';
+import { viewOf } from '../../src/cli/run-operation.ts';
+import type { Call, Client } from '../../src/contract/call.ts';
+import { OPERATIONS } from '../../src/contract/operations.ts';
+
+const view = viewOf(OPERATIONS.listTokens);
+const CALL: Call = { operation: 'listTokens', params: {}, query: [['type', 'token']] };
+
+const item = (id: string, data = '1.10') => `{"id":"${id}","type":"token","data":${data}}`;
+
+/** A list in pages of `size`, newest first; `before` may add an item between two pages. */
+function pagedClient(items: string[], before: (page: number) => void = () => undefined) {
+  const calls: Call[] = [];
+  const client: Client = {
+    async call(call) {
+      calls.push(call);
+      const query = Object.fromEntries(call.query);
+      const [page, size] = [Number(query['page']), Number(query['size'])];
+      before(page);
+      const total = Math.ceil(items.length / size);
+      const data = items.slice((page - 1) * size, page * size).join(',');
+      const bodyText = `{"pagination":{"total_items":${items.length},"page_number":${page},"page_size":${size},"total_pages":${total}},"data":[${data}]}`;
+      return { status: 200, bodyText, traceId: 't' };
+    },
+    close: async () => undefined,
+  };
+  return { client, calls };
+}
+
+async function printAll(
+  client: Client,
+  format: Format,
+  options: { readonly field?: string; readonly quiet?: boolean; readonly call?: Call } = {},
+) {
+  const written: string[] = [];
+  const noted: string[] = [];
+  const field = options.field === undefined ? undefined : parsePath(options.field);
+  const showing = { format, field, quiet: options.quiet ?? false };
+  const printer = createItemPrinter(
+    view,
+    showing,
+    { colour: false },
+    async (text) => void written.push(text),
+    (text) => void noted.push(text),
+  );
+  const exitCode = await listAll(client, options.call ?? { ...CALL, query: [...CALL.query, ['size', '2']] }, printer);
+  return { exitCode, written, noted, text: written.join('') };
+}
+
+const FIVE = ['e', 'd', 'c', 'b', 'a'].map((id) => item(`tok-${id}`));
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe('list --all', () => {
+  it('asks for the largest pages, keeps the filters, and stops at the last page', async () => {
+    const { client, calls } = pagedClient(FIVE);
+    await printAll(client, 'ndjson', { call: CALL });
+    expect(calls.map((call) => call.query)).toEqual([
+      [
+        ['type', 'token'],
+        ['size', '100'],
+        ['page', '1'],
+      ],
+    ]);
+    const small = pagedClient(FIVE);
+    await printAll(small.client, 'ndjson');
+    expect(small.calls.map((call) => call.query.at(-1))).toEqual([
+      ['page', '1'],
+      ['page', '2'],
+      ['page', '3'],
+    ]);
+  });
+
+  it.each(FORMATS)('%s streams page by page, but for a table, and shows every item', async (format) => {
+    const { exitCode, written, text } = await printAll(pagedClient(FIVE).client, format);
+    expect(exitCode).toBe(0);
+    expect(written.length).toBe(format === 'table' ? 1 : format === 'json' ? 4 : 3);
+    for (const id of 'abcde') expect(text.split(`tok-${id}`)).toHaveLength(2);
+  });
+
+  it('json is one array, with the numbers as they were', async () => {
+    expect((await printAll(pagedClient(FIVE).client, 'json')).text).toBe(`[${FIVE.join(',')}]\n`);
+  });
+
+  it('yaml is one list and csv has one head', async () => {
+    const yaml = await printAll(pagedClient(FIVE).client, 'yaml');
+    expect(parseYaml(yaml.text)).toHaveLength(5);
+    expect(yaml.text).toContain('data: 1.10\n');
+    const csv = await printAll(pagedClient(FIVE).client, 'csv');
+    expect(csv.text.match(/^id,type,/gm)).toHaveLength(1);
+    expect(csv.text.trimEnd().split('\n')).toHaveLength(6);
+  });
+
+  it('a table is counted on stderr', async () => {
+    expect((await printAll(pagedClient(FIVE).client, 'table')).noted).toEqual(['5 items']);
+    expect((await printAll(pagedClient([]).client, 'table')).noted).toEqual(['no items']);
+  });
+
+  it.each<readonly [Format, string]>([
+    ['json', '[]\n'],
+    ['yaml', '[]\n'],
+    ['ndjson', ''],
+    ['csv', 'id,type,data,containers,metadata,created_at,expires_at\n'],
+  ])('an empty list is %s %j', async (format, text) => {
+    expect((await printAll(pagedClient([]).client, format)).text).toBe(text);
+  });
+
+  it('prints ids, and a field of each item, an empty line where there is none', async () => {
+    const { client } = pagedClient([item('tok-b', '{"n":1.10}'), item('tok-a', '"x"')]);
+    expect((await printAll(client, 'json', { quiet: true })).text).toBe('tok-b\ntok-a\n');
+    expect((await printAll(client, 'json', { field: 'data.n' })).text).toBe('1.10\n\n');
+  });
+
+  it('prints nothing twice when items move onto the next page', async () => {
+    const items = [...FIVE];
+    const { client } = pagedClient(items, (page) => {
+      if (page === 2) items.unshift(item('tok-new'));
+    });
+    const { text } = await printAll(client, 'ndjson', { quiet: true });
+    expect(text).toBe('tok-e\ntok-d\ntok-c\ntok-b\ntok-a\n');
+  });
+
+  it('ends with the exit code of a problem on any page', async () => {
+    const { client } = pagedClient(FIVE);
+    const bodyText =
+      '{"type":"urn:token-vault:problem:vault_busy","title":"","status":503,"detail":"busy","instance":""}';
+    const failing: Client = {
+      ...client,
+      call: (call) =>
+        call.query.at(-1)?.[1] === '2' ? Promise.resolve({ status: 503, bodyText, traceId: '' }) : client.call(call),
+    };
+    vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    expect((await printAll(failing, 'ndjson', { quiet: true })).exitCode).toBe(8);
+  });
+});

@@ -1,0 +1,195 @@
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isProfileName, type Profile, parseProfile, variablesOf } from '../../src/cli/profiles/profile.ts';
+import { openProfileStore, type ProfileStore } from '../../src/cli/profiles/profile-store.ts';
+import { fillFromProfile, withProfile } from '../../src/cli/profiles/with-profile.ts';
+
+const posix = process.platform !== 'win32';
+const REMOTE: Profile = { url: 'http://p', header_prefix: 'ABC', api_key: 'key_p' };
+const LOCAL: Profile = { file: '/p.db', key_file: '/p.key', api_key_file: '/p.api' };
+
+let folder = '';
+let store: ProfileStore;
+beforeEach(async () => {
+  folder = path.join(mkdtempSync(path.join(tmpdir(), 'vault-profiles-')), 'config');
+  store = await openProfileStore({ VAULT_CONFIG_DIR: folder });
+});
+afterEach(() => rmSync(path.dirname(folder), { recursive: true, force: true }));
+
+describe('the store of profiles', () => {
+  it('keeps them, closed to others, and gives them back', async () => {
+    await store.add('b', REMOTE);
+    await store.add('a', LOCAL);
+    expect(await store.list()).toEqual(['a', 'b']);
+    expect([await store.read('a'), await store.read('b')]).toEqual([LOCAL, REMOTE]);
+    expect(readdirSync(path.join(folder, 'profiles'))).toEqual(['a.json', 'b.json']);
+    const modes = ['', 'profiles', 'profiles/a.json'].map((name) => statSync(path.join(folder, name)).mode & 0o777);
+    if (posix) expect(modes).toEqual([0o700, 0o700, 0o600]);
+  });
+
+  it('never replaces one, however many come at once', async () => {
+    const added = await Promise.allSettled(['x', 'y', 'z'].map((key) => store.add('one', { ...REMOTE, api_key: key })));
+    expect(added.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    await expect(store.add('one', LOCAL)).rejects.toMatchObject({
+      code: 'file_exists',
+      message: 'there is a profile one',
+    });
+    await expect(store.checkFree('one')).rejects.toMatchObject({ code: 'file_exists' });
+    expect(readdirSync(path.join(folder, 'profiles'))).toEqual(['one.json']);
+  });
+
+  it('has a default that goes with its profile', async () => {
+    await store.add('a', LOCAL);
+    await store.add('b', LOCAL);
+    expect(await store.defaultName()).toBeUndefined();
+    await expect(store.setDefault('c')).rejects.toMatchObject({ message: 'there is no profile c' });
+    await store.setDefault('a');
+    await store.remove('b');
+    expect(await store.defaultName()).toBe('a');
+    await store.remove('a');
+    expect([await store.defaultName(), await store.list()]).toEqual([undefined, []]);
+    await expect(store.remove('a')).rejects.toMatchObject({ message: 'there is no profile a' });
+  });
+
+  it('is empty where there is no folder, and makes none to look', async () => {
+    expect([await store.list(), await store.defaultName()]).toEqual([[], undefined]);
+    expect(existsSync(folder)).toBe(false);
+  });
+
+  it('refuses what is no profile, and one that others can read', async () => {
+    mkdirSync(path.join(folder, 'profiles'), { recursive: true });
+    writeFileSync(path.join(folder, 'profiles', 'bad.json'), '{"url":"http://p","api_kye":"key_p"}', { mode: 0o600 });
+    await expect(store.read('bad')).rejects.toMatchObject({ code: 'usage', hint: 'vault profile remove bad' });
+    await store.add('open', REMOTE);
+    chmodSync(path.join(folder, 'profiles', 'open.json'), 0o640);
+    if (posix) await expect(store.read('open')).rejects.toMatchObject({ code: 'file_unsafe' });
+    else expect(await store.read('open')).toEqual(REMOTE);
+  });
+
+  it('makes nothing when the folder cannot be made', async () => {
+    writeFileSync(folder, 'a file');
+    await expect(store.add('a', LOCAL)).rejects.toMatchObject({ code: 'usage' });
+    await expect(store.list()).rejects.toMatchObject({
+      code: 'usage',
+      hint: expect.stringContaining('VAULT_CONFIG_DIR'),
+    });
+  });
+
+  it('is in the configuration folder of the platform, when no other is named', async () => {
+    const home = process.env['XDG_CONFIG_HOME'];
+    const named = await openProfileStore({ VAULT_CONFIG_DIR: '' });
+    await expect(named.read('surely-not-there')).rejects.toMatchObject({
+      message: 'there is no profile surely-not-there',
+    });
+    expect(process.env['XDG_CONFIG_HOME']).toBe(home);
+  });
+});
+
+describe('the name of a profile', () => {
+  it.each(['a', 'prod', 'a.b_c-9', '0', 'console', 'x'.repeat(64)])('%s', (name) => {
+    expect(isProfileName(name)).toBe(true);
+  });
+
+  it.each(['', 'A', '.a', '-a', 'a/b', '..', 'a b', 'con', 'nul.x', 'com1', 'x'.repeat(65), 'é', 'a\n'])(
+    'is not %j',
+    async (name) => {
+      expect(isProfileName(name)).toBe(false);
+      await expect(store.checkFree(name)).rejects.toMatchObject({ code: 'usage' });
+      await expect(store.read(name)).rejects.toMatchObject({ code: 'usage' });
+    },
+  );
+});
+
+describe('parseProfile', () => {
+  it.each([
+    '',
+    '[]',
+    'null',
+    '1',
+    '{}',
+    '{"url":1}',
+    '{"url":"u","file":"f"}',
+    '{"url":"u","x":"y"}',
+    '{"api_key":"k"}',
+  ])('refuses %s', (text) => {
+    expect(parseProfile(text)).toBeUndefined();
+  });
+
+  it('takes what it wrote', () => {
+    for (const profile of [REMOTE, LOCAL]) expect(parseProfile(JSON.stringify(profile))).toEqual(profile);
+  });
+});
+
+describe('fillFromProfile', () => {
+  const ALL = { ...variablesOf(LOCAL) };
+
+  it.each([
+    ['nothing is set: all of it', LOCAL, {}, {}, ALL],
+    ['nothing is set: all of it, of a daemon', REMOTE, {}, {}, variablesOf(REMOTE)],
+    ['a typed vault keeps its own key', LOCAL, { file: 'x' }, {}, { VAULT_API_KEY_FILE: '/p.api' }],
+    ['a typed daemon', REMOTE, { url: 'u' }, {}, { VAULT_API_KEY: 'key_p' }],
+    ['a vault in the environment', LOCAL, {}, { VAULT_URL: 'u' }, { VAULT_API_KEY_FILE: '/p.api' }],
+    [
+      'an API key in the environment',
+      REMOTE,
+      {},
+      { VAULT_API_KEY: 'k' },
+      { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC' },
+    ],
+    ['the file of one', REMOTE, {}, { VAULT_API_KEY_FILE: 'f' }, { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC' }],
+    [
+      'a passphrase in the environment',
+      LOCAL,
+      {},
+      { VAULT_PASSPHRASE_FILE: 'f' },
+      { VAULT_FILE: '/p.db', VAULT_API_KEY_FILE: '/p.api' },
+    ],
+    [
+      'a prefix in the environment',
+      REMOTE,
+      {},
+      { VAULT_HEADER_PREFIX: 'X' },
+      { VAULT_URL: 'http://p', VAULT_API_KEY: 'key_p' },
+    ],
+    ['an empty variable is not set', LOCAL, {}, { VAULT_URL: '', VAULT_API_KEY: '', VAULT_KEY_FILE: '' }, ALL],
+  ])('%s', (_what, profile, flags, env, added) => {
+    expect(fillFromProfile(profile, flags, env)).toEqual({ ...env, ...added });
+  });
+});
+
+describe('withProfile', () => {
+  beforeEach(async () => {
+    await store.add('d', LOCAL);
+    await store.add('e', REMOTE);
+    await store.setDefault('d');
+  });
+  const config = () => ({ VAULT_CONFIG_DIR: folder });
+
+  it.each([
+    ['the default one', {}, {}, '/p.db', undefined],
+    ['the default one is passed over for another vault', { url: 'u' }, {}, undefined, undefined],
+    ['and for one in the environment', {}, { VAULT_URL: 'u' }, undefined, 'u'],
+    ['a typed one', { profile: 'e' }, {}, undefined, 'http://p'],
+    ['one in the environment', {}, { VAULT_PROFILE: 'e' }, undefined, 'http://p'],
+    ['a typed one beats it', { profile: 'd' }, { VAULT_PROFILE: 'e' }, '/p.db', undefined],
+    ['an empty name is none', { profile: '' }, {}, undefined, undefined],
+    ['an empty variable leaves the default', {}, { VAULT_PROFILE: '' }, '/p.db', undefined],
+  ])('%s', async (_what, flags, env, file, url) => {
+    const filled = await withProfile(flags, { ...config(), ...env });
+    expect([filled['VAULT_FILE'], filled['VAULT_URL']]).toEqual([file, url]);
+  });
+
+  it('gives its API key to another vault only when it is named', async () => {
+    expect((await withProfile({ url: 'u' }, config()))['VAULT_API_KEY_FILE']).toBeUndefined();
+    expect((await withProfile({ url: 'u', profile: 'e' }, config()))['VAULT_API_KEY']).toBe('key_p');
+  });
+
+  it('says when the one that is named is not there', async () => {
+    await expect(withProfile({ profile: 'f' }, config())).rejects.toMatchObject({
+      code: 'usage',
+      message: 'there is no profile f',
+    });
+  });
+});

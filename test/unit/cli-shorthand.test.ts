@@ -1,0 +1,116 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { shorthandToJson } from '../../src/cli/derive/shorthand.ts';
+import { ACCESS_RULE } from '../../src/contract/access-rule.ts';
+import { Fault } from '../../src/core/fault.ts';
+
+const ruleOf = (text: string, position = 1): unknown =>
+  JSON.parse(shorthandToJson('--rule', ACCESS_RULE, text, position));
+
+function refusal(text: string): { readonly message: string; readonly hint: string } {
+  try {
+    ruleOf(text);
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'usage') return { message: error.message, hint: error.hint ?? '' };
+  }
+  throw new Error('it was not refused');
+}
+
+const WHOLE =
+  'container=/pci/ transform=mask permissions=token:read,token:create priority=7 description="what it is for"';
+
+describe('a rule in words', () => {
+  it('is the rule that JSON would say, members in the order of the contract', () => {
+    expect(shorthandToJson('--rule', ACCESS_RULE, WHOLE, 1)).toBe(
+      '{"description":"what it is for","priority":7,"container":"/pci/","transform":"mask","permissions":["token:read","token:create"]}',
+    );
+  });
+
+  it('has its position as its priority, and an empty description', () => {
+    expect(ruleOf('transform=redact permissions=token:read container=/', 3)).toEqual({
+      description: '',
+      priority: 3,
+      container: '/',
+      transform: 'redact',
+      permissions: ['token:read'],
+    });
+  });
+
+  it('takes lists with commas, repeated and in the singular', () => {
+    const permissions = ['token:read', 'token:create', 'token:delete'];
+    const words = 'transform=mask permissions=token:read,token:create permission=token:delete';
+    expect(ruleOf(words)).toMatchObject({ permissions });
+  });
+
+  it('takes conditions; what is behind the second colon is the value', () => {
+    const words =
+      'condition=id:equals:a:b::c condition=container:starts_with:/pci/ transform=reveal permission=token:read';
+    expect(ruleOf(words)).toMatchObject({
+      conditions: [
+        { attribute: 'id', operator: 'equals', value: 'a:b::c' },
+        { attribute: 'container', operator: 'starts_with', value: '/pci/' },
+      ],
+    });
+  });
+
+  it.each([
+    [`description='single "quotes"'`, 'single "quotes"'],
+    ['description="a \\"b\\" \\\\ c"', 'a "b" \\ c'],
+    [`description=a' b 'c"d"`, 'a b cd'],
+    ['description=a=b', 'a=b'],
+    ['description=', ''],
+    ['description="two\nlines"', 'two\nlines'],
+  ])('reads %s', (word, description) => {
+    expect(ruleOf(`${word} transform=mask permissions=token:read`)).toMatchObject({ description });
+  });
+
+  it('carries any description in quotes', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (description) => {
+        const quoted = `"${description.replace(/["\\]/g, '\\$&')}"`;
+        expect(ruleOf(`description=${quoted} transform=mask permissions=token:read`)).toMatchObject({ description });
+      }),
+    );
+  });
+
+  it.each([
+    ['an unknown word', 'contaner=/', '--rule: there is no contaner=', 'did you mean container=?'],
+    ['a word far from all', 'xyzzyx=/', '--rule: there is no xyzzyx=', 'known are description, priority, container'],
+    ['no word at all', 'container=/ reveal', '--rule: reveal is not name=value', 'transform=redact|mask|reveal'],
+    [
+      'a transform that is none',
+      'transform=revel',
+      '--rule: transform is one of redact, mask, reveal',
+      'did you mean reveal?',
+    ],
+    [
+      'a permission that is none',
+      'permissions=token:read,token:raed',
+      '--rule: permissions is one of token:create',
+      'did you mean token:read?',
+    ],
+    ['a priority that is no number', 'priority=first', '--rule: priority is a whole number', ''],
+    ['a word twice', 'priority=1 priority=2', '--rule: priority= is given twice', ''],
+    ['a missing transform', 'permissions=token:read', '--rule: transform= is missing', 'transform=redact|mask|reveal'],
+    ['missing permissions', 'transform=mask', '--rule: permissions= is missing', 'permissions=token:create,token:read'],
+    ['an open quote', 'description="a', '--rule: a quote is not closed', ''],
+    [
+      'half a condition',
+      'condition=id:equals',
+      '--rule: condition is attribute:operator:value',
+      'id|container:starts_with|equals:VALUE',
+    ],
+    ['a condition without a value', 'condition=id:equals:', '--rule: condition is attribute:operator:value', ''],
+    [
+      'an operator that is none',
+      'condition=id:eqals:x',
+      '--rule: the operator of condition is one of starts_with, equals',
+      'did you mean equals?',
+    ],
+    ['nothing', '', '--rule: transform= is missing', ''],
+  ])('refuses %s, naming it and what would be right', (_what, text, message, hint) => {
+    const told = refusal(text);
+    expect(told.message).toContain(message);
+    expect(told.hint).toContain(hint);
+  });
+});

@@ -1,0 +1,51 @@
+import { expect } from 'vitest';
+import type { OperationId } from '../../src/contract/operations.ts';
+import { type Answer, type CallParts, type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+
+export const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
+export const MASKED_CARD = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2030 };
+export const PRIVATE = ['token:create', 'token:read', 'token:update', 'token:delete'];
+export const DAY = 86_400_000;
+
+export const rule = (over: object) => ({
+  description: '',
+  priority: 1,
+  container: '/',
+  transform: 'reveal',
+  permissions: ['token:read'],
+  ...over,
+});
+
+/** A vault with an application that may do everything with tokens and sees all of them revealed. */
+export interface Core extends MemoryVault {
+  readonly key: string;
+  /** A call of that application. */
+  own(operation: OperationId, parts?: CallParts): Promise<Answer>;
+  manage(operation: OperationId, parts?: CallParts): Promise<Answer>;
+  /** Creates a token and gives its id. */
+  token(body: object, key?: string): Promise<string>;
+}
+
+export async function openCore(): Promise<Core> {
+  const world = await openMemoryVault();
+  const key = await world.application({ name: 'all', type: 'private', rules: [rule({ permissions: PRIVATE })] });
+  return {
+    ...world,
+    key,
+    own: (operation, parts) => world.call(key, operation, parts),
+    manage: (operation, parts) => world.call(world.management, operation, parts),
+    token: async (body, by = key) => {
+      const answer = await world.call(by, 'createToken', { body });
+      expect(answer.status, answer.text).toBe(201);
+      return String(answer.at('id'));
+    },
+  };
+}
+
+/** The paths that a 400 names. */
+export function wrongPaths(answer: Answer): readonly string[] {
+  expect(answer.status, answer.text).toBe(400);
+  return Object.keys((answer.at('errors') as object | undefined) ?? {});
+}
+
+export const members = (answer: Answer) => Object.keys(JSON.parse(answer.text)).sort();

@@ -1,0 +1,243 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { CARD, type Core, DAY, MASKED_CARD, members, openCore, PRIVATE, rule, wrongPaths } from './core-fixture.ts';
+
+let core: Core;
+
+beforeEach(async () => {
+  core = await openCore();
+});
+
+const patch = (id: string, body: object) => core.own('updateToken', { id, body });
+
+describe('the media type of PATCH (§4.1)', () => {
+  it.each([
+    ['application/merge-patch+json', 200],
+    ['application/merge-patch+json; charset=utf-8', 200],
+    ['Application/Merge-Patch+JSON;charset="UTF-8"', 200],
+    ['application/json', 415],
+    ['application/json-patch+json', 415],
+    ['text/plain', 415],
+    ['', 415],
+    [undefined, 415],
+  ])('%s: %i', async (mediaType, status) => {
+    const id = await core.token({ type: 'token', data: 1 });
+    const answer = await core.own('updateToken', { id, bodyText: '{}', mediaType });
+    expect(answer.status).toBe(status);
+  });
+});
+
+describe('what PATCH merges and what it replaces (§4.1)', () => {
+  it('data is merged, member by member, and keeps the lexemes of what stays', async () => {
+    const bodyText = '{"type":"token","data":{"a":1.10,"b":{"c":1,"d":9007199254740993},"e":[1]}}';
+    const id = String((await core.own('createToken', { bodyText })).at('id'));
+    const answer = await patch(id, { data: { b: { c: null, f: 2 }, e: [2] } });
+    expect(answer.text).toContain('"data":{"a":1.10,"b":{"d":9007199254740993,"f":2},"e":[2]}');
+  });
+
+  it('data that is no object replaces what was there', async () => {
+    const id = await core.token({ type: 'token', data: { a: 1 } });
+    expect((await patch(id, { data: 'text' })).at('data')).toBe('text');
+    expect((await patch(id, { data: { a: null, b: 1 } })).at('data')).toEqual({ b: 1 });
+  });
+
+  it('data stays right for its type', async () => {
+    const id = await core.token({ type: 'card', data: CARD });
+    expect(wrongPaths(await patch(id, { data: { expiration_month: 13 } }))).toEqual(['data.expiration_month']);
+    expect(wrongPaths(await patch(id, { data: { number: null } }))).toEqual(['data.number']);
+    expect(wrongPaths(await patch(id, { data: { pin: '1' } }))).toEqual(['data.pin']);
+    expect(wrongPaths(await patch(id, { data: null }))).toEqual(['data']);
+    expect((await core.own('getToken', { id })).at('data')).toEqual(CARD);
+    expect((await patch(id, { data: { cvc: null } })).at('data')).toEqual({ ...CARD, cvc: undefined });
+  });
+
+  it('mask is merged, and null removes it', async () => {
+    const id = await core.token({ type: 'card', data: CARD });
+    const merged = await patch(id, { mask: { expiration_year: null, last: '{{ data.number | last4 }}' } });
+    expect(Object.keys(merged.at('mask') as object)).toEqual(['number', 'expiration_month', 'last']);
+    const masking = await core.application({ name: 'm', type: 'private', permissions: ['token:read'] });
+    const { expiration_year: _gone, ...rest } = MASKED_CARD;
+    expect((await core.call(masking, 'getToken', { id })).at('data')).toEqual({ ...rest, last: '4242' });
+    expect((await patch(id, { mask: null })).at('mask')).toBeUndefined();
+    expect((await core.call(masking, 'getToken', { id })).at('data')).toBeUndefined();
+  });
+
+  it('metadata is merged, a null removes a member, a null for all removes all', async () => {
+    const id = await core.token({ type: 'token', data: 1, metadata: { a: '1', b: '2' } });
+    expect((await patch(id, { metadata: { a: null, c: '3' } })).at('metadata')).toEqual({ b: '2', c: '3' });
+    expect((await core.own('listTokens', { query: 'metadata.c=3' })).at('pagination.total_items')).toBe(1);
+    expect((await core.own('listTokens', { query: 'metadata.a=1' })).at('pagination.total_items')).toBe(0);
+    expect((await patch(id, { metadata: null })).at('metadata')).toBeUndefined();
+  });
+
+  it('metadata has at most 50 members after the merge', async () => {
+    const metadata = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`k${index}`, '']));
+    const id = await core.token({ type: 'token', data: 1, metadata });
+    expect(wrongPaths(await patch(id, { metadata: { one_more: '' } }))).toEqual(['metadata']);
+    expect((await patch(id, { metadata: { k0: null, one_more: '' } })).status).toBe(200);
+    expect(wrongPaths(await patch(id, { metadata: { k1: 1 } }))).toEqual(['metadata.k1']);
+  });
+
+  it('containers, search_indexes and fingerprint_expression are replaced', async () => {
+    const id = await core.token({
+      ...{ type: 'token', data: { a: 'x', b: 'y' }, containers: ['/a/', '/b/'] },
+      search_indexes: ['{{ data.a }}'],
+    });
+    const answer = await patch(id, {
+      ...{ containers: ['/C/'], search_indexes: ['{{ data.b }}'] },
+      fingerprint_expression: '{{ data.a }}',
+    });
+    expect(answer.at('containers')).toEqual(['/c/']);
+    expect(answer.at('search_indexes')).toEqual(['{{ data.b }}']);
+    expect(answer.at('fingerprint_expression')).toBe('{{ data.a }}');
+  });
+
+  it('null takes containers and fingerprint_expression back to the default and removes search_indexes', async () => {
+    const id = await core.token({
+      ...{ type: 'token', data: { a: 'x' }, containers: ['/a/'], search_indexes: ['{{ data.a }}'] },
+      fingerprint_expression: '{{ data.a }}',
+    });
+    const answer = await patch(id, { containers: null, search_indexes: null, fingerprint_expression: null });
+    expect(answer.at('containers')).toEqual(['/general/high/']);
+    expect(answer.at('search_indexes')).toBeUndefined();
+    expect(answer.at('fingerprint_expression')).toBe('{{ data | stringify }}');
+  });
+
+  it('expires_at is replaced, and null clears it', async () => {
+    const id = await core.token({ type: 'token', data: 1, expires_at: '2026-03-02' });
+    const later = await patch(id, { expires_at: '3/5/2026 1:00:00 AM +01:00' });
+    expect(later.at('expires_at')).toBe('2026-03-05T01:00:00.000+01:00');
+    expect((await patch(id, {})).at('expires_at')).toBe('2026-03-05T01:00:00.000+01:00');
+    expect((await patch(id, { expires_at: null })).at('expires_at')).toBeUndefined();
+    core.clock.advance(365 * DAY);
+    expect((await core.own('getToken', { id })).status).toBe(200);
+  });
+
+  it('a time that can never be right is a 400, whether or not the token is there', async () => {
+    expect(wrongPaths(await patch('no such token', { expires_at: '2/30/2027' }))).toEqual(['expires_at']);
+    expect(wrongPaths(await patch('no such token', { expires_at: '2026-03-01' }))).toEqual(['expires_at']);
+  });
+
+  it('an empty patch changes nothing but who modified it and when', async () => {
+    const body = { type: 'card', data: CARD, metadata: { a: 'b' } };
+    const id = await core.token(body);
+    const before = JSON.parse((await core.own('getToken', { id })).text);
+    core.clock.advance(1000);
+    expect((await patch(id, {})).status).toBe(200);
+    const after = JSON.parse((await core.own('getToken', { id })).text);
+    const modified = { modified_at: '2026-03-01T09:30:01.000+00:00', modified_by: before.created_by };
+    expect(after).toEqual({ ...before, ...modified });
+  });
+
+  it.each(['id', 'type', 'tenant_id', 'created_by', 'fingerprint'])(
+    '%s never changes: an unknown member',
+    async (name) => {
+      const id = await core.token({ type: 'token', data: 1 });
+      expect(wrongPaths(await patch(id, { [name]: 'x' }))).toEqual([name]);
+    },
+  );
+
+  it('a broken expression changes nothing', async () => {
+    const id = await core.token({ type: 'token', data: { a: 1 } });
+    expect(wrongPaths(await patch(id, { data: { a: 2 }, mask: '{{ data | nope }}' }))).toEqual(['mask']);
+    expect(wrongPaths(await patch(id, { search_indexes: ['{{ data.b }}'] }))).toEqual(['search_indexes.0']);
+    expect((await core.own('getToken', { id })).at('data')).toEqual({ a: 1 });
+  });
+
+  it('the masked form, the fingerprint and the indexes follow the data', async () => {
+    const id = await core.token({ type: 'card_number', data: CARD.number });
+    const [before, after] = [await patch(id, {}), await patch(id, { data: '5555555555554444' })];
+    expect(after.at('fingerprint')).not.toBe(before.at('fingerprint'));
+    const masking = await core.application({ name: 'm', type: 'private', permissions: ['token:read'] });
+    expect((await core.call(masking, 'getToken', { id })).at('data')).toBe('XXXXXXXXXXXX4444');
+  });
+});
+
+describe('who may PATCH what', () => {
+  it('answers as the rule that grants token:update shows it', async () => {
+    const id = await core.token({ type: 'card', data: CARD });
+    const shown = async (over: object) => {
+      const key = await core.application({ name: 'u', type: 'private', ...over });
+      return (await core.call(key, 'updateToken', { id, body: {} })).at('data');
+    };
+    const by = (transform: string) => shown({ rules: [rule({ transform, permissions: ['token:update'] })] });
+    expect(await by('reveal')).toEqual(CARD);
+    expect(await by('mask')).toEqual(MASKED_CARD);
+    expect(await by('redact')).toBeUndefined();
+    expect(await shown({ permissions: ['token:update'] })).toEqual(MASKED_CARD);
+  });
+
+  it('moving a token needs the permission where it was and where it goes', async () => {
+    const only = (container: string) =>
+      core.application({ name: container, type: 'private', rules: [rule({ container, permissions: PRIVATE })] });
+    const [a, b] = [await only('/a/'), await only('/b/')];
+    const id = await core.token({ type: 'token', data: 1, containers: ['/a/'] });
+    const move = (key: string, containers: readonly string[] | null) =>
+      core.call(key, 'updateToken', { id, body: { containers } });
+    expect((await move(a, ['/b/'])).status).toBe(403);
+    expect((await move(b, ['/b/'])).status).toBe(403);
+    expect((await move(a, ['/a/', '/b/'])).status).toBe(403);
+    expect((await move(a, null)).status).toBe(403);
+    expect((await move(a, ['/a/x/'])).status).toBe(200);
+    expect((await core.own('updateToken', { id, body: { containers: ['/b/'] } })).status).toBe(200);
+    expect((await move(a, ['/a/'])).status).toBe(403);
+  });
+
+  it('404 comes before 403, and a token of another tenant is not there', async () => {
+    const { application } = await core.vault.createTenant('other');
+    const body = { name: 'o', type: 'private', permissions: PRIVATE };
+    const foreign = String((await core.call(application.key, 'createApplication', { body })).at('key'));
+    const id = await core.token({ type: 'token', data: 1 });
+    expect((await core.call(foreign, 'updateToken', { id, body: {} })).status).toBe(404);
+    const key = await core.application({
+      ...{ name: 'b', type: 'private' },
+      rules: [rule({ container: '/b/', permissions: ['token:update'] })],
+    });
+    expect((await core.call(key, 'updateToken', { id: 'nothing', body: {} })).status).toBe(404);
+    expect((await core.call(key, 'updateToken', { id, body: {} })).status).toBe(403);
+  });
+});
+
+describe('PATCH into a duplicate (§4.1, decisions §7)', () => {
+  const REDACTED = ['containers', 'created_at', 'created_by', 'fingerprint', 'id', 'modified_at', 'modified_by'];
+  const original = { type: 'token', data: 'same', containers: ['/secret/'] };
+
+  async function scene() {
+    await core.token(original);
+    const own = { type: 'token', data: 'other', containers: ['/own/'], metadata: { a: 'b' }, mask: 'hidden' };
+    const id = await core.token({ ...own, search_indexes: ['{{ data }}'] });
+    const rules = [rule({ container: '/own/', permissions: PRIVATE })];
+    const key = await core.application({ name: 'blind', type: 'private', rules });
+    return { id, key };
+  }
+
+  it('redacts data, metadata, expressions and mask for a caller that cannot read the original', async () => {
+    const { id, key } = await scene();
+    const body = { data: 'same', deduplicate_token: true };
+    const answer = await core.call(key, 'updateToken', { id, body });
+    expect(answer.status).toBe(200);
+    expect(members(answer)).toEqual([...REDACTED, 'tenant_id', 'type']);
+  });
+
+  it('applies the patch, and both tokens stay', async () => {
+    const { id, key } = await scene();
+    await core.call(key, 'updateToken', { id, body: { data: 'same', deduplicate_token: true } });
+    expect((await core.call(key, 'getToken', { id })).at('data')).toBe('same');
+    expect((await core.own('listTokens')).at('pagination.total_items')).toBe(2);
+  });
+
+  it('shows everything to a caller that reads the original', async () => {
+    const { id } = await scene();
+    const answer = await patch(id, { data: 'same', deduplicate_token: true });
+    expect([answer.at('data'), answer.at('mask'), answer.at('metadata.a')]).toEqual(['same', 'hidden', 'b']);
+  });
+
+  it('without deduplication nothing is redacted; the tenant setting turns it on, the request off', async () => {
+    const { id, key } = await scene();
+    const data = async (body: object) => (await core.call(key, 'updateToken', { id, body })).at('data');
+    expect(await data({ data: 'same' })).toBe('same');
+    await core.manage('updateTenant', { body: { name: 't', settings: { deduplicate_tokens: 'true' } } });
+    expect(await data({})).toBeUndefined();
+    expect(await data({ deduplicate_token: false })).toBe('same');
+    expect(await data({ deduplicate_token: null })).toBeUndefined();
+  });
+});

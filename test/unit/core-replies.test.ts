@@ -1,0 +1,142 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { PERMISSIONS, type Permission } from '../../src/contract/permissions.ts';
+import { type Core, members, openCore, PRIVATE, wrongPaths } from './core-fixture.ts';
+
+let core: Core;
+
+beforeEach(async () => {
+  core = await openCore();
+});
+
+const ROWS = Object.entries<Operation>(OPERATIONS) as [OperationId, Operation][];
+
+/** An application that holds every permission of its type but one. */
+async function without(permission: Permission): Promise<string> {
+  const management = PERMISSIONS[permission].types.includes('management' as never);
+  const type = management ? 'management' : 'private';
+  const permissions = (Object.keys(PERMISSIONS) as Permission[]).filter(
+    (name) => name !== permission && PERMISSIONS[name].types.includes(type as never),
+  );
+  return core.application({ name: 'all but one', type, permissions });
+}
+
+describe('every operation', () => {
+  it.each(ROWS)('%s: needs a key, and its own permission', async (id, row) => {
+    const parts = { id: '00000000-0000-4000-8000-000000000000', bodyText: '{' };
+    expect((await core.call(undefined, id, parts)).status).toBe(401);
+    const answer = await core.call(await without(row.permission), id, parts);
+    expect([answer.status, answer.at('type')]).toEqual([403, 'urn:token-vault:problem:permission_missing']);
+    expect(answer.at('detail')).toContain(row.permission);
+  });
+
+  it.each(ROWS.filter(([, row]) => row.body))('%s: takes its own content type only', async (id, row) => {
+    const key = row.permission.startsWith('token:') ? core.key : core.management;
+    const target = { id: '00000000-0000-4000-8000-000000000000', bodyText: '{}' };
+    for (const mediaType of ['text/plain', 'application/xml', 'application/x-www-form-urlencoded', '', undefined]) {
+      expect((await core.call(key, id, { ...target, mediaType })).status).toBe(415);
+    }
+    const latin = `${row.mediaType ?? 'application/json'}; charset=latin1`;
+    expect((await core.call(key, id, { ...target, mediaType: latin })).status).toBe(415);
+    const right = `${row.mediaType ?? 'application/json'}; charset=utf-8`;
+    expect((await core.call(key, id, { ...target, mediaType: right })).status).not.toBe(415);
+  });
+
+  it('success is 201 for create, 204 without a body for delete, 200 for the others', async () => {
+    const made = await core.own('createToken', { body: { type: 'token', data: 1 } });
+    const id = String(made.at('id'));
+    expect(made.status).toBe(201);
+    expect((await core.own('getToken', { id })).status).toBe(200);
+    expect((await core.own('updateToken', { id, body: {} })).status).toBe(200);
+    const deleted = await core.own('deleteToken', { id });
+    expect([deleted.status, deleted.text]).toEqual([204, '']);
+    const body = { name: 'a', type: 'private', permissions: ['token:read'] };
+    const application = await core.manage('createApplication', { body });
+    expect(application.status).toBe(201);
+    const regenerated = await core.manage('regenerateApplicationKey', { id: String(application.at('id')) });
+    expect(regenerated.status).toBe(200);
+  });
+});
+
+describe('problems (RFC 9457, decisions §1)', () => {
+  it('have type, title, status, detail and instance; a 400 of validation adds errors', async () => {
+    const missing = await core.own('getToken', { id: 'nothing' });
+    expect(members(missing)).toEqual(['detail', 'instance', 'status', 'title', 'type']);
+    const bad = await core.own('createToken', { body: {} });
+    expect(members(bad)).toEqual(['detail', 'errors', 'instance', 'status', 'title', 'type']);
+    expect([...wrongPaths(bad)].sort()).toEqual(['data', 'type']);
+  });
+
+  it('name the trace id as instance, given or made', async () => {
+    const call = { operation: 'getToken', apiKey: core.key, params: { id: 'nothing' }, query: [] } as const;
+    const given = await core.client.call({ ...call, traceId: 'a trace id' });
+    expect([given.traceId, JSON.parse(given.bodyText ?? '').instance]).toEqual(['a trace id', 'a trace id']);
+    expect((await core.client.call(call)).traceId).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('422 is not used: validation is 400', async () => {
+    expect((await core.own('createToken', { body: { type: 'card', data: {} } })).status).toBe(400);
+  });
+
+  it.each([
+    ['{"type":"token","data":1,"metdata":{}}', 'metdata', 'metadata'],
+    ['{"type":"token","data":1,"expire_at":"x"}', 'expire_at', 'expires_at'],
+    ['{"type":"token","data":1,"container":[]}', 'container', 'containers'],
+  ])('an unknown member is named with the nearest known one: %s', async (bodyText, name, near) => {
+    const answer = await core.own('createToken', { bodyText });
+    expect(wrongPaths(answer)).toEqual([name]);
+    expect(String(answer.at(`errors.${name}`))).toContain(`did you mean ${near}?`);
+  });
+});
+
+describe('limits (decisions §9, §8 of the specification)', () => {
+  it('a body of 1 MiB is taken, one byte more is 413', async () => {
+    const bodyText = (size: number) => {
+      const [head, tail] = ['{"type":"token","data":"', '"}'];
+      return `${head}${'x'.repeat(size - head.length - tail.length)}${tail}`;
+    };
+    expect((await core.own('createToken', { bodyText: bodyText(2 ** 20) })).status).toBe(201);
+    expect((await core.own('createToken', { bodyText: bodyText(2 ** 20 + 1) })).status).toBe(413);
+  });
+
+  it('JSON nests 64 deep', async () => {
+    const nested = (depth: number) => `{"type":"token","data":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
+    expect((await core.own('createToken', { bodyText: nested(64) })).status).toBe(201);
+    expect((await core.own('createToken', { bodyText: nested(65) })).status).toBe(400);
+  });
+
+  it('a response of more than 16 MiB asks for a smaller page', async () => {
+    const data = 'x'.repeat(2 ** 20 - 100);
+    for (let index = 0; index < 17; index++) await core.token({ type: 'token', data });
+    const answer = await core.own('listTokens');
+    expect(wrongPaths(answer)).toEqual(['size']);
+    expect((await core.own('listTokens', { query: 'size=5' })).status).toBe(200);
+  });
+
+  it('50 permissions at most, in an application and in a rule', async () => {
+    const body = { name: 'a', type: 'private', permissions: Array(51).fill('token:read') };
+    expect(wrongPaths(await core.manage('createApplication', { body }))).toContain('permissions');
+  });
+});
+
+describe('tenants are apart (§1, §5.2)', () => {
+  it('applications, tokens, usage and settings of one are nothing to the other', async () => {
+    const { application } = await core.vault.createTenant('other');
+    await core.token({ type: 'token', data: 1 });
+    const report = await core.call(application.key, 'getUsageReport');
+    expect(report.at('token_report.monthly_active_tokens')).toBe(0);
+    const mine = (await core.manage('getApplicationByKey')).at('id');
+    expect((await core.call(application.key, 'getApplication', { id: String(mine) })).status).toBe(404);
+    const body = { name: 'renamed', settings: { deduplicate_tokens: 'true' } };
+    expect((await core.call(application.key, 'updateTenant', { body })).status).toBe(200);
+    expect((await core.manage('getTenant')).at('settings')).toEqual({});
+    const key = String(
+      (
+        await core.call(application.key, 'createApplication', {
+          body: { name: 'o', type: 'private', permissions: PRIVATE },
+        })
+      ).at('key'),
+    );
+    expect((await core.call(key, 'listTokens')).at('pagination.total_items')).toBe(0);
+  });
+});

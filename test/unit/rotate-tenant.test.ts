@@ -1,0 +1,212 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { directClient } from '../../src/client/direct.ts';
+import type { OperationId } from '../../src/contract/operations.ts';
+import type { Keyring, Store } from '../../src/core/ports.ts';
+import { checkVault } from '../../src/core/vault-admin/check-vault.ts';
+import { rotateTenant } from '../../src/core/vault-admin/rotate-tenant.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { composeVault } from '../../src/vault.ts';
+import { checkedClient } from '../checked-client.ts';
+import { seededRandom, steppingClock } from '../fixed-world.ts';
+
+const RULE = {
+  description: 'all',
+  priority: 1,
+  container: '/general/',
+  transform: 'reveal',
+  permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
+};
+
+describe('rotation', () => {
+  const clock = steppingClock();
+  let store: Store;
+  let keyring: Keyring;
+  let tenant: string;
+  let call: (operation: OperationId, parts?: object, key?: string) => Promise<{ status: number; body: never }>;
+  let management: string;
+
+  beforeEach(async () => {
+    const random = seededRandom('rotate');
+    store = createMemoryStore();
+    ({ keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() }));
+    const vault = composeVault({ file: 'memory', store, keyring, clock, random });
+    const founded = await vault.createTenant('test');
+    tenant = founded.tenant.id;
+    management = founded.application.key ?? '';
+    const client = checkedClient(directClient(vault));
+    let apiKey = management;
+    call = async (operation, parts = {}, key = apiKey) => {
+      const { id, body, query = [] } = parts as { id?: string; body?: object; query?: [string, string][] };
+      const reply = await client.call({
+        operation,
+        apiKey: key,
+        mediaType: operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json',
+        params: id === undefined ? {} : { id },
+        query,
+        bodyText: body && JSON.stringify(body),
+      });
+      return { status: reply.status, body: JSON.parse(reply.bodyText ?? 'null') as never };
+    };
+    const made = await call('createApplication', { body: { name: 'a', type: 'private', rules: [RULE] } });
+    apiKey = made.body['key'];
+  });
+
+  const create = (data: unknown, more: object = {}) =>
+    call('createToken', { body: { type: 'token', data, metadata: { tag: String(data) }, ...more } });
+  const rotate = (options = { indexes: false }, over: Store = store) =>
+    rotateTenant({ store: over, keyring, clock }, tenant, options, () => undefined);
+  const found = async (tag: string) => {
+    const { body } = await call('listTokens', { query: [['metadata.tag', tag]] });
+    return (body['data'] as { data: unknown }[]).map((token) => token.data);
+  };
+  const healthy = async () => expect(await checkVault({ store, keyring })).toMatchObject({ ok: true, findings: [] });
+
+  it('seals every record anew and destroys the old key; what clients see stays', async () => {
+    const made = [];
+    for (let n = 0; n < 230; n += 1) made.push(await create(n));
+    const before = await call('listTokens', { query: [['size', '100']] });
+    const shown: [number, number][] = [];
+    const result = await rotateTenant({ store, keyring, clock }, tenant, { indexes: false }, (...at) => shown.push(at));
+    // The tenant and two applications too.
+    expect(result).toEqual({ tenant_id: tenant, key_id: 3, index_key_id: 2, resealed: 233, resumed: false });
+    expect(shown[0]).toEqual([0, 233]);
+    expect(shown.at(-1)).toEqual([233, 233]);
+    expect((await store.findTenant(tenant))?.keys.map((key) => key.key_id)).toEqual([2, 3]);
+    expect(await call('listTokens', { query: [['size', '100']] })).toEqual(before);
+    expect(await found('17')).toEqual([17]);
+    await healthy();
+    expect(await rotate()).toMatchObject({ key_id: 4, resealed: 233, resumed: false });
+    await healthy();
+  });
+
+  it('changes fingerprints and blind indexes with the index key', async () => {
+    const { body } = await create('x');
+    const before = body['fingerprint'];
+    expect(await rotate({ indexes: true })).toMatchObject({ key_id: 3, index_key_id: 4 });
+    const after = await call('getToken', { id: body['id'] });
+    expect(after.body['fingerprint']).not.toBe(before);
+    expect(await found('x')).toEqual(['x']);
+    const twin = await create('x', { deduplicate_token: true });
+    expect(twin.body['id']).toBe(body['id']);
+    expect((await store.findTenant(tenant))?.keys.map((key) => key.key_id)).toEqual([3, 4]);
+    await healthy();
+  });
+
+  /** A store whose rotation stops after so many writes, as if the process had been killed. */
+  function dyingAfter(writes: number): Store {
+    let left = writes;
+    const guarded = new Set<string | symbol>([
+      'addTenantKey',
+      'resealTokens',
+      'replaceApplication',
+      'replaceTenant',
+      'removeTenantKey',
+    ]);
+    return new Proxy(store, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        return (...words: unknown[]) => {
+          if (guarded.has(name) && left-- <= 0) throw new Error('killed');
+          return Reflect.apply(value, target, words);
+        };
+      },
+    });
+  }
+
+  it('is resumed from wherever it was stopped, with everything usable in between', async () => {
+    for (let n = 0; n < 230; n += 1) await create(n);
+    let stops = 0;
+    for (const writes of [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]) {
+      const outcome = await rotate({ indexes: true }, dyingAfter(writes)).catch((error: Error) => error.message);
+      if (outcome !== 'killed') break;
+      stops += 1;
+      expect(await found('17')).toEqual([17]);
+      expect(await found('229')).toEqual([229]);
+      for (const n of [17, 229]) expect((await create(n, { deduplicate_token: true })).status).toBe(201);
+      expect((await call('listTokens')).body['pagination']['total_items']).toBe(230);
+      await healthy();
+    }
+    expect(stops).toBe(10);
+    expect((await store.findTenant(tenant))?.keys).toHaveLength(2);
+    await healthy();
+  });
+
+  it('answers calls that were under way with the old keys as if nothing had been', async () => {
+    const { body } = await create('x');
+    const id = body['id'];
+    // Between authentication and the handler's own read, a whole rotation goes by: in another process, say.
+    const slow = (
+      name: 'findToken' | 'insertToken' | 'replaceToken' | 'insertApplication',
+      act: () => Promise<unknown>,
+    ) => interrupted(name, act);
+    async function interrupted(name: keyof Store, act: () => Promise<unknown>): Promise<unknown> {
+      const original = store[name] as (...words: unknown[]) => unknown;
+      let once = true;
+      Object.assign(store, {
+        [name]: async (...words: unknown[]) => {
+          if (once) {
+            once = false;
+            await rotate({ indexes: true });
+          }
+          return Reflect.apply(original, store, words);
+        },
+      });
+      try {
+        return await act();
+      } finally {
+        Object.assign(store, { [name]: original });
+      }
+    }
+    expect(await slow('findToken', () => call('getToken', { id }))).toMatchObject({ status: 200, body: { data: 'x' } });
+    expect(await slow('insertToken', () => create('y'))).toMatchObject({ status: 201 });
+    const patch = { id, body: { data: 'z' } };
+    expect(await slow('replaceToken', () => call('updateToken', patch))).toMatchObject({ status: 200 });
+    const application = { body: { name: 'b', type: 'private', rules: [RULE] } };
+    expect(await slow('insertApplication', () => call('createApplication', application, management))).toMatchObject({
+      status: 201,
+    });
+    expect((await call('getToken', { id })).body['data']).toBe('z');
+    expect((await call('listTokens')).body['pagination']['total_items']).toBe(2);
+    await healthy();
+  });
+
+  it('loses nothing of what is written meanwhile', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 150; n += 1) ids.push((await create(n)).body['id']);
+    let running = true;
+    const written = new Map<string, unknown>(ids.map((id, n) => [id, n]));
+    const writer = async (from: number) => {
+      for (let n = from; running; n += 3) {
+        const id = ids[n % ids.length] ?? '';
+        const { status } = await call('updateToken', { id, body: { data: `w${n}` } });
+        expect(status).toBe(200);
+        written.set(id, `w${n}`);
+        const made = await create(`n${n}`);
+        expect(made.status).toBe(201);
+        written.set(made.body['id'], `n${n}`);
+      }
+    };
+    const writers = [0, 1, 2].map(writer);
+    for (let n = 0; n < 4; n += 1) await rotate({ indexes: n % 2 === 1 });
+    running = false;
+    await Promise.all(writers);
+    expect(written.size).toBeGreaterThan(150);
+    for (const [id, data] of written) expect((await call('getToken', { id })).body['data']).toBe(data);
+    await healthy();
+  });
+
+  it('stops at a record that does not open, and destroys no key', async () => {
+    const { body } = await create('x');
+    const record = await store.findToken(tenant, body['id'], clock.now());
+    if (record === undefined) throw new Error('unreachable');
+    const altered = { ...record, data: record.data.map((byte, at) => (at === 40 ? byte ^ 1 : byte)) };
+    await store.resealTokens(tenant, [{ before: record, after: altered }]);
+    await expect(rotate()).rejects.toMatchObject({ code: 'integrity_failure' });
+    expect((await store.findTenant(tenant))?.keys.map((key) => key.key_id)).toEqual([1, 2, 3]);
+    expect((await checkVault({ store, keyring })).findings).toEqual([
+      { table: 'token', id: body['id'], what: expect.stringContaining('does not open') },
+    ]);
+  });
+});

@@ -1,0 +1,83 @@
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { expect, it } from 'vitest';
+import type { Layout } from '../../src/store/sqlite/layout.ts';
+import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
+import { SCHEMA } from '../../src/store/sqlite/schema.ts';
+import { addTenant, addToken, NOW } from '../conformance/store-fixtures.ts';
+import { temporaryVault } from './store-sqlite-fixture.ts';
+
+const ADDED = 'CREATE TABLE added (x INTEGER) STRICT';
+const AGAIN = 'CREATE TABLE again (x INTEGER) STRICT';
+
+/** A format that is two steps from today's. */
+const LATER: Layout = {
+  format: 3,
+  schema: [...SCHEMA, ADDED, AGAIN],
+  migrations: { 1: (connection) => connection.exec(ADDED), 2: (connection) => connection.exec(AGAIN) },
+};
+
+async function vaultWithToken() {
+  const file = await temporaryVault();
+  const { store } = await openVaultFile(file);
+  const { id } = await addTenant(store);
+  const token = await addToken(store, id);
+  await store.close();
+  return { file, token };
+}
+
+it('backs an older file up beside it, brings it up to date, and keeps what is in it', async () => {
+  const { file, token } = await vaultWithToken();
+  for (let times = 0; times < 2; times += 1) {
+    const { store } = await openVaultFile(file, 1000, LATER);
+    expect(await store.findToken(token.tenant_id, token.id, NOW)).toMatchObject({ id: token.id });
+    await store.close();
+  }
+  expect(readdirSync(dirname(file)).sort()).toEqual(['vault.db', 'vault.db.v1.backup']);
+  if (process.platform !== 'win32') expect(statSync(`${file}.v1.backup`).mode & 0o777).toBe(0o600);
+  // What was updated is too new for today's code; its backup is not.
+  await expect(openVaultFile(file)).rejects.toMatchObject({ code: 'newer_format' });
+  const { store } = await openVaultFile(`${file}.v1.backup`);
+  expect(await store.findToken(token.tenant_id, token.id, NOW)).toMatchObject({ id: token.id });
+  await store.close();
+});
+
+it('changes nothing when a step fails', async () => {
+  const { file, token } = await vaultWithToken();
+  const failing: Layout = {
+    ...LATER,
+    migrations: {
+      ...LATER.migrations,
+      2: () => {
+        throw new Error('no');
+      },
+    },
+  };
+  await expect(openVaultFile(file, 1000, failing)).rejects.toThrow('no');
+  const { store } = await openVaultFile(file);
+  expect(await store.findToken(token.tenant_id, token.id, NOW)).toMatchObject({ id: token.id });
+  await store.close();
+});
+
+it('never overwrites a backup, and refuses a format that it knows no way from', async () => {
+  const { file } = await vaultWithToken();
+  writeFileSync(`${file}.v1.backup`, 'mine');
+  await expect(openVaultFile(file, 1000, LATER)).rejects.toMatchObject({ code: 'file_exists' });
+  const unreachable: Layout = { ...LATER, migrations: {} };
+  await expect(openVaultFile(file, 1000, unreachable)).rejects.toMatchObject({ code: 'damaged' });
+  const gap: Layout = { ...LATER, migrations: { 1: () => undefined } };
+  const other = await vaultWithToken();
+  await expect(openVaultFile(other.file, 1000, gap)).rejects.toMatchObject({ code: 'damaged' });
+  expect(existsSync(`${other.file}.v1.backup`)).toBe(true);
+  await (await openVaultFile(other.file)).store.close();
+});
+
+it('migrates once when two open the file at the same time', async () => {
+  const { file } = await vaultWithToken();
+  const opened = await Promise.allSettled([openVaultFile(file, 2000, LATER), openVaultFile(file, 2000, LATER)]);
+  const stores = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value.store] : []));
+  for (const store of stores) await store.close();
+  expect(stores.length).toBeGreaterThanOrEqual(1);
+  for (const each of opened) if (each.status === 'rejected') expect(each.reason).toMatchObject({ code: 'file_exists' });
+  await (await openVaultFile(file, 1000, LATER)).store.close();
+});

@@ -1,0 +1,91 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { OperationId } from '../../src/contract/operations.ts';
+import type { Credential } from '../../src/keyring/credential.ts';
+import { connect } from '../../src/store/sqlite/connect.ts';
+import { type Connection, loadDriver } from '../../src/store/sqlite/driver.ts';
+import { createVault, openVault, type Vault } from '../../src/vault.ts';
+
+export const CREDENTIAL: Credential = { kind: 'key_file', key: new Uint8Array(32).fill(7) };
+
+const RULE = {
+  description: 'all',
+  priority: 1,
+  container: '/',
+  transform: 'reveal',
+  permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
+};
+
+/** A vault file of a test, with an application that may do everything with tokens. */
+export interface FileVault {
+  readonly folder: string;
+  readonly file: string;
+  readonly tenantId: string;
+  readonly management: string;
+  readonly apiKey: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body: never;
+}
+
+export async function callVault(
+  vault: Vault,
+  apiKey: string,
+  operation: OperationId,
+  parts: { readonly id?: string; readonly body?: object; readonly query?: readonly [string, string][] } = {},
+): Promise<Answer> {
+  const reply = await vault.dispatch({
+    operation,
+    apiKey,
+    mediaType: operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json',
+    params: parts.id === undefined ? {} : { id: parts.id },
+    query: parts.query ?? [],
+    bodyText: parts.body && JSON.stringify(parts.body),
+  });
+  return { status: reply.status, body: JSON.parse(reply.bodyText ?? 'null') as never };
+}
+
+/** With so many tokens, closed: `t0`, `t1`, … with their number as data. */
+export async function fileVault(tokens: number): Promise<FileVault> {
+  const folder = await mkdtemp(join(tmpdir(), 'vault-admin-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'vault.db');
+  const { vault, tenant, application } = await createVault({ file, credential: CREDENTIAL, tenantName: 'test' });
+  const management = application.key ?? '';
+  const made = await callVault(vault, management, 'createApplication', {
+    body: { name: 'a', type: 'private', rules: [RULE] },
+  });
+  const apiKey: string = made.body['key'];
+  await Promise.all(
+    Array.from({ length: tokens }, (_, n) =>
+      callVault(vault, apiKey, 'createToken', {
+        body: { id: `token-${n}`, type: 'token', data: n, mask: '{{ data }}', metadata: { tag: `tag ${n}` } },
+      }),
+    ),
+  );
+  await vault.close();
+  return { folder, file, tenantId: tenant.id, management, apiKey };
+}
+
+export async function withVault<T>(file: string, use: (vault: Vault) => Promise<T>, anchor?: string): Promise<T> {
+  const vault = await openVault({ file, credential: CREDENTIAL, anchor });
+  try {
+    return await use(vault);
+  } finally {
+    await vault.close();
+  }
+}
+
+/** Alters a closed file as somebody without its key can. */
+export async function tamper(file: string, change: (connection: Connection) => void): Promise<void> {
+  const connection = connect(await loadDriver(), file);
+  try {
+    change(connection);
+  } finally {
+    connection.close();
+  }
+}
