@@ -93,7 +93,6 @@ export const PACKAGES: Readonly<Record<string, string>> = {
   commander: 'src/cli/',
   '@inquirer/prompts': 'src/cli/',
   chalk: 'src/cli/',
-  'cli-table3': 'src/cli/',
   yaml: 'src/cli/',
   'csv-stringify': 'src/cli/',
   'env-paths': 'src/cli/',
@@ -114,7 +113,6 @@ export const HEAVY = [
   'undici',
   '@inquirer/prompts',
   'chalk',
-  'cli-table3',
   'yaml',
   'csv-stringify',
 ] as const;

@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { parseJson } from '../../src/core/json/parse.ts';
+import { RESULT_VALIDATORS } from '../../src/core/result-validators.generated.js';
 import { createNormaliser } from './normalise.ts';
 import type { Script, StepOutput } from './script.ts';
 import { splitWords } from './split-words.ts';
@@ -21,7 +24,9 @@ export interface Ran {
 
 /** The caller's environment without what would change a vault's behaviour. */
 export function cleanEnvironment(own: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(?:VAULT_|NO_COLOR$|NODE_OPTIONS$)/.test(name));
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(?:VAULT_|NO_COLOR$|NODE_OPTIONS$|NODE_EXTRA_CA_CERTS$)/.test(name),
+  );
   return { ...Object.fromEntries(inherited), ...own };
 }
 
@@ -38,7 +43,26 @@ export async function runVault(
     reject: false,
     stripFinalNewline: false,
   });
+  if (exitCode === 0) checkResult(words, stdout);
   return { stdout, stderr, exitCode: exitCode ?? -1 };
+}
+
+/** Flags whose output is not the body of the reply. */
+const OTHER_OUTPUT = /^(?:-q|--quiet|-o|--output|--field|--all|--curl|--dry-run|-h|--help)(?:=|$)/;
+
+/** Every result that a test sees is held to its row's schema, whichever door it came through. */
+function checkResult(words: readonly string[], stdout: string): void {
+  if (words.some((word) => OTHER_OUTPUT.test(word) && !words.includes('json')) || !stdout.startsWith('{')) return;
+  const called = words
+    .slice(0, 2)
+    .join(' ')
+    .replace(/^applications /, 'apps ');
+  const rows: readonly (readonly [string, Operation])[] = Object.entries(OPERATIONS);
+  for (const [id, { cli }] of rows) {
+    if (cli.command.join(' ') !== called && (cli.command.length > 1 || words[0] !== cli.command[0])) continue;
+    const validator = RESULT_VALIDATORS[id as OperationId];
+    if (!validator?.(parseJson(stdout))) throw new Error(`not a result of ${id}: ${stdout}`);
+  }
 }
 
 /** A daemon in a process of its own, on a free port, that has said that it is ready. */
