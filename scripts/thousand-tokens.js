@@ -39,8 +39,8 @@ async function vault(args, env = {}) {
 
 async function serve() {
   rmSync(readyFile, { force: true });
-  const args = [VAULT, 'serve', '--file', file, '--port', '0', '--ready-file', readyFile];
-  const daemon = spawn(process.execPath, args, { env: environment, stdio: ['ignore', 'ignore', 'inherit'] });
+  const args = [VAULT, 'serve', '--file', file, '--port', '0', '--ready-file', readyFile, '--no-log'];
+  const daemon = spawn(process.execPath, args, { env: environment, stdio: 'ignore' });
   running = daemon;
   while (!existsSync(readyFile)) {
     if (daemon.exitCode !== null) throw new Error('the daemon did not start');

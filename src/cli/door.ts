@@ -42,11 +42,21 @@ export function chooseFile(flags: GlobalFlags, env: Environment): string {
   return flagValue(flags.file, env, FILE_FLAGS.file) ?? DEFAULT_FILE;
 }
 
-export async function openDoor(door: Door, flags: GlobalFlags, env: Environment): Promise<Client> {
+/** `calls` says whether a connection is worth keeping. */
+export async function openDoor(
+  door: Door,
+  flags: GlobalFlags,
+  env: Environment,
+  calls: 'one' | 'many',
+): Promise<Client> {
   if (door.kind === 'remote') {
     const { remoteClient } = await import('../client/remote.ts');
     const headerPrefix = flagValue(flags.headerPrefix, env, DAEMON_FLAGS.headerPrefix);
-    return remoteClient({ url: door.url, ...(headerPrefix !== undefined && { headerPrefix }) });
+    return remoteClient({
+      url: door.url,
+      oneShot: calls === 'one',
+      ...(headerPrefix !== undefined && { headerPrefix }),
+    });
   }
   const anchor = flagValue(flags.anchor, env, ANCHOR_FLAGS.anchor);
   const included = includedActiveTokens(undefined, env);

@@ -47,7 +47,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, env, CONFIRM_FLAGS.yes)) {
     await confirmLoss(row.cli.confirm);
   }
-  const client = await openDoor(door, flags, env);
+  const client = await openDoor(door, flags, env, all ? 'many' : 'one');
   try {
     if (listPrinter !== undefined) return await (await import('./list-all.ts')).listAll(client, call, listPrinter);
     const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut) : undefined;

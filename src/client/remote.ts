@@ -2,6 +2,7 @@ import type { Call, Client, Reply } from '../contract/call.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
 import { Fault } from '../core/fault.ts';
 import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport } from './http-transport.ts';
+import { oneShotTransport } from './one-shot-transport.ts';
 
 export interface RemoteOptions {
   /** `http://…`, `https://…` or `unix:/path.sock`. */
@@ -10,6 +11,8 @@ export interface RemoteOptions {
   readonly headerPrefix?: string;
   /** For one call; 30 seconds. */
   readonly timeoutMs?: number;
+  /** There will be one call: start fast rather than keep the connection. */
+  readonly oneShot?: boolean;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -20,7 +23,8 @@ const SENDABLE = /^[\x21-\x7e]+$/;
 /** A daemon over HTTP as a client: a call becomes the request that its row describes, the response a reply. */
 export function remoteClient(options: RemoteOptions): Client {
   const prefix = headerPrefixOf(options.headerPrefix);
-  const transport: HttpTransport = httpTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  const open = options.oneShot && !options.url.startsWith('https:') ? oneShotTransport : httpTransport;
+  const transport: HttpTransport = open(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   return {
     async call(call) {
       return replyOf(await transport.send(requestOf(call, prefix)), prefix, options.url);

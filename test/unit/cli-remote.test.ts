@@ -52,10 +52,15 @@ async function serve(answer: Answer, socket?: string): Promise<{ readonly url: s
 
 const GET: Call = { operation: 'getToken', apiKey: 'key_1', params: { id: 'tok' }, query: [] };
 
-describe('a call over HTTP', () => {
+const TRANSPORTS = [
+  { transport: 'that keeps its connection', oneShot: false },
+  { transport: 'for one call', oneShot: true },
+] as const;
+
+describe.each(TRANSPORTS)('a call over HTTP with the transport $transport', ({ oneShot }) => {
   it('is the request that its row describes', async () => {
     const { url, seen } = await serve(OK);
-    const client = remoteClient({ url });
+    const client = remoteClient({ url, oneShot });
     const bodyText = '{"data":"é"}';
     const call: Call = {
       operation: 'createToken',
@@ -80,7 +85,7 @@ describe('a call over HTTP', () => {
 
   it('keeps the order of the query and escapes everything', async () => {
     const { url, seen } = await serve(OK);
-    const client = remoteClient({ url: `${url}/base/` });
+    const client = remoteClient({ url: `${url}/base/`, oneShot });
     await client.call({ ...GET, params: { id: 'a/b?c#d é%' } });
     await client.call({ ...GET, params: { id: '..' } });
     const query = [
@@ -103,7 +108,7 @@ describe('a call over HTTP', () => {
         .writeHead(200, { 'content-type': 'application/json', 'abc-trace-id': 'trace-2', 'retry-after': '3' })
         .end('{}');
     });
-    const client = remoteClient({ url, headerPrefix: 'ABC' });
+    const client = remoteClient({ url, headerPrefix: 'ABC', oneShot });
     expect(await client.call(GET)).toEqual({ status: 200, bodyText: '{}', traceId: 'trace-2', retryAfter: 3 });
     await client.call({ ...GET, apiKey: 'a\nb' });
     await client.call({ ...GET, apiKey: undefined });
@@ -112,22 +117,22 @@ describe('a call over HTTP', () => {
     expect(seen[0]?.headers).not.toHaveProperty('content-type');
   });
 
-  it('keeps its connection', async () => {
+  it('keeps its connection only when there will be more calls', async () => {
     const ports = new Set<number | undefined>();
     const { url } = await serve((response) => {
       ports.add(response.socket?.remotePort);
       OK(response);
     });
-    const client = remoteClient({ url });
+    const client = remoteClient({ url, oneShot });
     for (let i = 0; i < 5; i++) await client.call(GET);
     await client.close();
-    expect(ports.size).toBe(1);
+    expect(ports.size).toBe(oneShot ? 5 : 1);
   });
 
   it.skipIf(process.platform === 'win32')('goes through a Unix socket', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'vault-'));
     const { url, seen } = await serve(OK, path.join(folder, 'v.sock'));
-    const client = remoteClient({ url });
+    const client = remoteClient({ url, oneShot });
     expect(await client.call(GET)).toMatchObject({ status: 200 });
     await client.close();
     rmSync(folder, { recursive: true });
@@ -143,12 +148,12 @@ describe('a call over HTTP', () => {
     const nothing = await serve((response) => {
       response.writeHead(204, { 'svc-trace-id': 't' }).end();
     });
-    expect(await remoteClient({ url: problem.url }).call(GET)).toEqual({ status: 404, bodyText, traceId: '' });
-    expect(await remoteClient({ url: nothing.url }).call(GET)).toEqual({ status: 204, traceId: 't' });
+    expect(await remoteClient({ url: problem.url, oneShot }).call(GET)).toEqual({ status: 404, bodyText, traceId: '' });
+    expect(await remoteClient({ url: nothing.url, oneShot }).call(GET)).toEqual({ status: 204, traceId: 't' });
   });
 });
 
-describe('a server that is not a vault', () => {
+describe.each(TRANSPORTS)('a server that is not a vault, with the transport $transport', ({ oneShot }) => {
   it.each<readonly [string, number, string, string]>([
     ['a page', 200, 'text/html', '<html>'],
     ['an error page', 502, 'text/html', '<html>'],
@@ -160,7 +165,7 @@ describe('a server that is not a vault', () => {
     const { url, seen } = await serve((response) => {
       response.writeHead(status, { 'content-type': type, location: '/elsewhere' }).end(body);
     });
-    await expect(remoteClient({ url }).call(GET)).rejects.toMatchObject({
+    await expect(remoteClient({ url, oneShot }).call(GET)).rejects.toMatchObject({
       code: 'unreachable',
       message: expect.stringContaining('is not a vault'),
     });
@@ -175,17 +180,19 @@ describe('a server that is not a vault', () => {
     });
     const hanging = await serve(() => undefined);
     const unreachable = { code: 'unreachable' };
-    await expect(remoteClient({ url: broken.url }).call(GET)).rejects.toMatchObject(unreachable);
-    await expect(remoteClient({ url: half.url }).call(GET)).rejects.toMatchObject(unreachable);
-    await expect(remoteClient({ url: hanging.url, timeoutMs: 50 }).call(GET)).rejects.toThrow('no answer within 50 ms');
-    await expect(remoteClient({ url: 'http://127.0.0.1:1' }).call(GET)).rejects.toThrow('ECONNREFUSED');
-    await expect(remoteClient({ url: 'unix:/no/such.sock' }).call(GET)).rejects.toThrow('ENOENT');
+    await expect(remoteClient({ url: broken.url, oneShot }).call(GET)).rejects.toMatchObject(unreachable);
+    await expect(remoteClient({ url: half.url, oneShot }).call(GET)).rejects.toMatchObject(unreachable);
+    await expect(remoteClient({ url: hanging.url, timeoutMs: 50, oneShot }).call(GET)).rejects.toThrow(
+      'no answer within 50 ms',
+    );
+    await expect(remoteClient({ url: 'http://127.0.0.1:1', oneShot }).call(GET)).rejects.toThrow('ECONNREFUSED');
+    await expect(remoteClient({ url: 'unix:/no/such.sock', oneShot }).call(GET)).rejects.toThrow('ENOENT');
   });
 
   it.each(['', 'ftp://a', '127.0.0.1:8484', 'http://', 'unix:', 'http://a/?x=1', 'http://u:secret@a/'])(
     'refuses the URL %j',
     (url) => {
-      const make = () => remoteClient({ url });
+      const make = () => remoteClient({ url, oneShot });
       expect(make).toThrow(Fault);
       expect(make).not.toThrow('secret');
     },

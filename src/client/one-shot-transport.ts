@@ -1,0 +1,93 @@
+import { Fault } from '../core/fault.ts';
+import { type HttpResponse, type HttpTransport, parseAddress } from './http-transport.ts';
+
+const END_OF_HEAD = '\r\n\r\n';
+const STATUS_LINE = /^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/;
+/** RFC 9110 §5.6.2, and a value without line ends. */
+const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
+
+/**
+ * One request on a connection of its own, without loading Node's HTTP client: a command that makes a single call starts
+ * sooner. It speaks HTTP/1.0 (RFC 1945), to which a server answers without chunks and interim responses and with the end of
+ * the connection; a response that is shorter than it said is refused. No redirect is followed: the API key would go with
+ * it. Throws the faults `usage` (the URL; https) and `unreachable`.
+ */
+export function oneShotTransport(url: string, timeoutMs: number): HttpTransport {
+  const address = parseAddress(url);
+  return {
+    async send({ method, path, headers, bodyText }) {
+      const lines = Object.entries({ host: address.hostHeader, ...headers }).map(
+        ([name, value]) => `${name}: ${value}`,
+      );
+      const head = [`${method} ${address.base}${path} HTTP/1.0`, ...lines].join('\r\n');
+      const answer = await exchange(address.connection, head + END_OF_HEAD + (bodyText ?? ''), url, timeoutMs);
+      const response = parseResponse(answer);
+      if (response === undefined)
+        throw new Fault('unreachable', `the server at ${url} is not a vault: no whole response`);
+      return response;
+    },
+    async close() {},
+  };
+}
+
+type Connection = ReturnType<typeof parseAddress>['connection'];
+
+async function exchange(connection: Connection, text: string, url: string, timeoutMs: number): Promise<Buffer> {
+  const { connect } = await import('node:net');
+  const { socketPath, host, port } = connection;
+  return new Promise((resolve, reject) => {
+    const socket =
+      socketPath === undefined
+        ? connect({ host: host ?? 'localhost', port: Number(port ?? 80) })
+        : connect({ path: socketPath });
+    const chunks: Buffer[] = [];
+    const fail = (why: string, cause?: unknown): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      reject(new Fault('unreachable', `cannot reach ${url}: ${why}`, { cause }));
+    };
+    const timer = setTimeout(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs);
+    const finish = (): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(Buffer.concat(chunks));
+    };
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      // A server that answers before it has read a long body may reset the connection behind its answer.
+      if (chunks.length > 0) finish();
+      else fail(error.code ?? 'the connection broke', error);
+    });
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    socket.on('end', finish);
+    // Not ended: a server may take a half-closed connection for one that was given up.
+    socket.write(text);
+  });
+}
+
+/** Undefined when it is no whole response. */
+function parseResponse(answer: Buffer): HttpResponse | undefined {
+  const end = answer.indexOf(END_OF_HEAD);
+  if (end < 0) return undefined;
+  const [statusLine = '', ...lines] = answer.toString('latin1', 0, end).split('\r\n');
+  const status = Number(STATUS_LINE.exec(statusLine)?.[1]);
+  const headers: Record<string, string> = Object.create(null);
+  for (const line of lines) {
+    const [, name, value] = HEADER_LINE.exec(line) ?? [];
+    if (name === undefined || value === undefined) return undefined;
+    headers[name.toLowerCase()] ??= value;
+  }
+  const body = answer.subarray(end + END_OF_HEAD.length);
+  const length = headers['content-length'];
+  const isWhole = length === undefined ? isWholeText(body) : Number(length) === body.length;
+  if (!Number.isInteger(status) || headers['transfer-encoding'] !== undefined || !isWhole) return undefined;
+  return { status, headers, body };
+}
+
+/** A response may end with its connection (RFC 1945 §7.2.2); whether that was its own end, only its text can tell. */
+function isWholeText(body: Buffer): boolean {
+  try {
+    return body.length === 0 || JSON.parse(body.toString('utf8')) !== undefined;
+  } catch {
+    return false;
+  }
+}
