@@ -8,6 +8,7 @@ import { compareWithAnchor } from './core/vault-admin/keep-anchor.ts';
 import { type KeyStatus, keyStatus } from './core/vault-admin/key-status.ts';
 import { type Progress, type RotatedTenant, rotateTenant } from './core/vault-admin/rotate-tenant.ts';
 import type { Credential } from './keyring/credential.ts';
+import { requireStrongPassphrase } from './keyring/passphrase.ts';
 import { systemClock } from './system-clock.ts';
 
 /** One way to open the vault, as people see it. */
@@ -186,6 +187,11 @@ function required<T>(value: T | undefined): T {
   return value;
 }
 
+/** What a new passphrase is refused for, before anything is made: throws `weak_passphrase`. */
+export function checkNewPassphrase(passphrase: string, allowWeak: boolean): void {
+  requireStrongPassphrase(passphrase, allowWeak);
+}
+
 /** Everything that `vault doctor` checks. A vault that cannot even be opened is a finding, too. */
 export async function checkVaultFile(
   { file, credential, anchor }: OpenAdminOptions & { readonly anchor?: string | undefined },
@@ -234,26 +240,36 @@ export async function backUpVault({ from, to, credential }: CopyOptions, progres
     import('./store/sqlite/back-up-file.ts'),
   ]);
   checkFile(from);
-  return verified((verify) => backUpVaultFile(from, to, verify), credential, progress);
+  return verified(from, (verify) => backUpVaultFile(from, to, verify), credential, progress);
 }
 
 /** Makes a vault of a backup. An existing file is never touched, and a backup that is damaged makes none. */
 export async function restoreVault({ from, to, credential }: CopyOptions, progress?: Progress): Promise<CheckReport> {
   const { restoreVaultFile } = await import('./store/sqlite/restore-vault-file.ts');
-  return verified((verify) => restoreVaultFile(from, to, verify), credential, progress);
+  return verified(from, (verify) => restoreVaultFile(from, to, verify), credential, progress);
 }
 
+/** Errors name `from`: the name that the copy has while it is checked is nobody's business. */
 async function verified(
+  from: string,
   copy: (verify: (building: string) => Promise<void>) => Promise<void>,
   credential: Credential,
   progress: Progress | undefined,
 ): Promise<CheckReport> {
   let report: CheckReport | undefined;
   await copy(async (building) => {
-    report = await checkVaultFile({ file: building, credential }, progress);
+    const renamed = (text: string) => text.replaceAll(building, () => from);
+    report = await checkVaultFile({ file: building, credential }, progress).catch((error: unknown) => {
+      if (!(error instanceof Fault) || !error.message.includes(building)) throw error;
+      throw new Fault(error.code, renamed(error.message), {
+        ...(error.hint !== undefined && { hint: renamed(error.hint) }),
+        cause: error,
+      });
+    });
     const [first] = report.findings;
     if (first !== undefined) {
-      throw new Fault('damaged', `no copy was made: ${[first.table, first.id, first.what].filter(Boolean).join(' ')}`, {
+      const found = renamed([first.table, first.id, first.what].filter(Boolean).join(' '));
+      throw new Fault('damaged', `no copy was made: ${found}`, {
         hint: '`vault doctor` on the source names all that is damaged',
       });
     }

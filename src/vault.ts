@@ -39,6 +39,8 @@ export interface Vault {
 export interface OpenVaultOptions {
   readonly file: string;
   readonly credential: Credential;
+  /** Told of every error that a caller is not told of; by default a line of JSON on stderr. */
+  readonly reportError?: World['reportError'] | undefined;
   /** A file outside the vault that says how far the vault had come: an older copy in its place is refused. */
   readonly anchor?: string | undefined;
   readonly limits?: Limits | undefined;
@@ -132,11 +134,20 @@ export interface VaultParts {
   readonly anchor?: { close(): Promise<void> } | undefined;
   readonly limits?: Limits | undefined;
   readonly includedActiveTokens?: number | undefined;
+  readonly reportError?: World['reportError'] | undefined;
 }
 
 const DEFAULT_INCLUDED_ACTIVE_TOKENS = 1000;
 
-function createWorld({ store, keyring, clock, random, limits, includedActiveTokens }: VaultParts): World {
+function createWorld({
+  store,
+  keyring,
+  clock,
+  random,
+  limits,
+  includedActiveTokens,
+  reportError: report,
+}: VaultParts): World {
   return {
     store,
     keyring,
@@ -145,7 +156,7 @@ function createWorld({ store, keyring, clock, random, limits, includedActiveToke
     limits: limits ?? DEFAULT_LIMITS,
     activity: createActivity(store),
     includedActiveTokens: includedActiveTokens ?? DEFAULT_INCLUDED_ACTIVE_TOKENS,
-    reportError,
+    reportError: report ?? reportError,
   };
 }
 

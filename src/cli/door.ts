@@ -63,7 +63,12 @@ export async function openDoor(
   const { readCredential } = await import('./credential.ts');
   const credential = await readCredential(door.file, flags, env);
   const [{ openVault }, { directClient }] = await Promise.all([import('../vault.ts'), import('../client/direct.ts')]);
-  return directClient(await openVault({ file: door.file, credential, anchor, includedActiveTokens: included }));
+  const options = {
+    anchor,
+    includedActiveTokens: included,
+    ...(env['VAULT_DEBUG'] !== '1' && { reportError: silent }),
+  };
+  return directClient(await openVault({ file: door.file, credential, ...options }));
 }
 
 function doorOf(url: string | undefined, file: string | undefined, both: string): Door | undefined {
@@ -71,3 +76,6 @@ function doorOf(url: string | undefined, file: string | undefined, both: string)
   if (url) return { kind: 'remote', url };
   return file ? { kind: 'direct', file } : undefined;
 }
+
+/** The command tells of the reply; what lies behind it is shown when it is asked for. */
+function silent(): void {}

@@ -28,7 +28,7 @@ export interface Entry {
 export function createProgram(finish: Finish, called?: string): Command {
   const root = new Command('vault')
     .description('A token vault in one file: tokenize cards, bank accounts and any JSON; redact, mask or reveal them.')
-    .exitOverride()
+    .exitOverride(refuseNoCommand)
     .configureOutput(OUTPUT)
     .configureHelp(HELP_LAYOUT)
     .enablePositionalOptions()
@@ -74,9 +74,27 @@ function writeHelp(text: string): void {
 const OPERATIONS_GROUP = 'Operations, through a daemon or on the file:';
 const LOCAL_GROUP = 'Local commands:';
 
-/** `vault help tokens create` is `vault tokens create --help`. */
+/** `vault help tokens create` is `vault tokens create --help`; of words that are no command, what is refused as such. */
 export function withoutHelpWord(argv: readonly string[]): readonly string[] {
-  return argv[0] === 'help' ? [...argv.slice(1), '--help'] : argv;
+  if (argv[0] !== 'help') return argv;
+  const words = argv.slice(1);
+  if (words[0] === 'help') return withoutHelpWord(words);
+  const known = countKnown(words);
+  return known === undefined ? [...words, '--help'] : words.slice(0, known + 1);
+}
+
+/** How many words stand before the one that names nothing; undefined when all that can name something do. */
+function countKnown([first, second]: readonly string[]): number | undefined {
+  if (first === undefined) return undefined;
+  const entries = allEntries();
+  const noun = Object.entries<{ readonly summary: string; readonly alias?: string }>(NOUNS).find(
+    ([name, { alias }]) => first === name || first === alias,
+  )?.[0];
+  if (noun === undefined) {
+    return entries.some(({ words }) => words.length === 1 && words[0] === first) ? undefined : 0;
+  }
+  const isVerb = entries.some(({ words }) => words[0] === noun && words[1] === second);
+  return second === undefined || isVerb ? undefined : 1;
 }
 
 /** Every subcommand, in the order of the help. */
@@ -126,6 +144,12 @@ function addEntries(parent: Command, entries: readonly Entry[], finish: Finish):
     defines.set(command, entry.define);
   }
   parent.hook('preSubcommand', (_parent, called) => defines.get(called)?.(called, finish));
+}
+
+/** `vault --url x`: flags, and no command that they are for. */
+function refuseNoCommand(error: CommanderError): void {
+  if (error.code !== 'commander.help') throw error;
+  throw new Fault('usage', 'no command is given', { hint: 'vault --help' });
 }
 
 /** Commander shows the help of a noun without a verb as an error; one line of fact and a hint are enough. */

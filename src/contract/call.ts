@@ -12,6 +12,8 @@ export interface Call {
   readonly params: Readonly<Record<string, string>>;
   /** In the order sent; a repeated name is a repeated entry. */
   readonly query: readonly (readonly [name: string, value: string])[];
+  /** The name of a query parameter that the transport could not make text of. */
+  readonly queryFault?: string | undefined;
   readonly bodyText?: string | undefined;
   /** Set instead of `bodyText` when the transport could not make text of the body. */
   readonly bodyFault?: 'too_large' | 'not_utf8' | undefined;

@@ -60,6 +60,8 @@ const APPLICATION_PARAMS = {
 
 const TOKEN_COLUMNS = ['id', 'type', 'data', 'containers', 'metadata', 'created_at', 'expires_at'] as const;
 const APPLICATION_COLUMNS = ['id', 'name', 'type', 'permissions', 'rules', 'created_at', 'expires_at'] as const;
+/** What an application may do stands before the rest: a narrow table leaves out from the right. */
+const APPLICATION_LIST_COLUMNS = ['id', 'name', 'rules', 'permissions', 'type', 'created_at', 'expires_at'] as const;
 const TENANT_COLUMNS = ['id', 'name', 'owner_id', 'settings', 'created_at'] as const;
 const TOKEN_FLAGS = { containers: 'container', search_indexes: 'search-index' } as const;
 const APPLICATION_FLAGS = { permissions: 'permission', rules: 'rule' } as const;
@@ -191,7 +193,7 @@ export const OPERATIONS = {
     summary: 'List applications',
     cli: {
       command: ['apps', 'list'],
-      columns: APPLICATION_COLUMNS,
+      columns: APPLICATION_LIST_COLUMNS,
       examples: ['vault apps list --all -o table', 'vault apps list --id $ID --field data[0].name'],
     },
   },

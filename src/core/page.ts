@@ -9,7 +9,7 @@ const DEFAULT_SIZE = 20;
 
 /** What to ask a store for (decisions §2). */
 export function pageRequest({ page = 1, size = DEFAULT_SIZE }: PageQuery): PageRequest {
-  return { offset: (page - 1) * size, limit: size };
+  return { offset: Math.min((page - 1) * size, Number.MAX_SAFE_INTEGER), limit: size };
 }
 
 /** The list envelope (§2.9). */

@@ -49,17 +49,18 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
     const traceId = traceIdOf(request);
     const peer = request.socket.remoteAddress ?? '';
     try {
-      if (failures.exceeded(peer)) throw new Problem('too_many_requests');
-      const query = parseQuery(request.url ?? '');
+      const { pairs: query, fault: queryFault } = parseQuery(request.url ?? '');
       const body = await readBody(request, response, options.limits.body);
       if (body === 'aborted') return undefined;
       const { bodyText, bodyFault } = body;
       const apiKey = single(request.headers[keyHeader]);
       const mediaType = mediaTypeOf(request);
       const fromBrowser = cors.allows(request);
-      const sent = { operation, apiKey, mediaType, params, query, bodyText, bodyFault, traceId };
+      const sent = { operation, apiKey, mediaType, params, query, queryFault, bodyText, bodyFault, traceId };
       const reply = await client.call(fromBrowser ? { ...sent, fromBrowser } : sent);
-      if (reply.status === 401) failures.failed(peer);
+      if (reply.status !== 401) return reply;
+      if (failures.exceeded(peer)) throw new Problem('too_many_requests');
+      failures.failed(peer);
       return reply;
     } catch (error) {
       if (error instanceof Problem) return problemReply(error, traceId);

@@ -3,14 +3,14 @@ const PEERS_BEFORE_PRUNING = 1_024;
 
 /** Counts a peer's failed authentications. */
 export interface FailureLimit {
-  /** True while the peer's requests are to be refused, whatever key they carry. */
+  /** True while a further failure of the peer is to be answered with 429. */
   exceeded(peer: string): boolean;
   failed(peer: string): void;
 }
 
 /**
- * `failures` within a second, counted from a peer's first, close the door to it until that second has passed. Its good
- * keys wait too: a door that opened for the right key would tell a guesser which one that is.
+ * After `failures` within a second, counted from a peer's first, its further ones are told to wait until that second has
+ * passed. Good keys pass: all callers of one machine are one peer, and none of them may lock the others out.
  */
 export function createFailureLimit(
   failures: number,

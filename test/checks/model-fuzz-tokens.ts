@@ -150,7 +150,13 @@ function updateToken(step: Step): Expected {
   if (original && !transformFor(caller, 'token:read', original)) {
     return { status: 200, body: show({ ...token, metadata: undefined }, tenant, 'redact') };
   }
-  return { status: 200, body: showWritten(token, tenant, transformFor(caller, 'token:update', token)) };
+  const transform = transformFor(caller, 'token:update', token);
+  const redefined = ['mask', 'fingerprint_expression', 'search_indexes'].some((name) => body[name] !== undefined);
+  if (redefined && transform !== 'reveal' && transformFor(caller, 'token:read', token) === undefined) {
+    const { fingerprint: _untold, ...told } = showWritten(token, tenant, 'redact');
+    return { status: 200, body: told };
+  }
+  return { status: 200, body: showWritten(token, tenant, transform) };
 }
 
 function deleteToken(step: Step): Expected {
@@ -192,10 +198,14 @@ function derived(
 }
 
 /** One value of one type has one fingerprint in a tenant, and no other has it (§2.1, decisions §7). */
+/** Of a token whose fingerprint no reply has told yet: any is right. */
+export const UNTOLD = 'untold';
+
 function fingerprintOf(tenant: ModelTenant, type: string, printed: string, actual: PlainObject): string {
   const name = `${type}\n${printed}`;
   const known = tenant.fingerprints.get(name);
   if (known !== undefined) return known;
+  if (actual['fingerprint'] === undefined) return UNTOLD;
   const given = String(actual['fingerprint']);
   if ([...tenant.fingerprints.values()].includes(given)) return 'a fingerprint that nothing else has';
   tenant.fingerprints.set(name, given);

@@ -73,7 +73,7 @@ export async function rotateUnderLoad({
     let killed = 0;
     for (let run = 0; run < kills; run += 1) {
       const flags = [run % 2 === 0 ? [] : ['--indexes'], run % 5 === 4 ? ['--master'] : []].flat();
-      if (await rotateFor(vault, flags, 150 + random() * 900)) killed += 1;
+      if (await rotateFor(vault, flags, 60 + random() * 500)) killed += 1;
     }
     if (!unfinished) for (const flags of [['--indexes'], ['--indexes']]) await rotate(vault, flags);
     running = false;

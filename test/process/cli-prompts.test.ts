@@ -50,6 +50,14 @@ describe('on a terminal', () => {
     expect(existsSync(place.inside('a.db'))).toBe(false);
   });
 
+  it('init refuses a short passphrase before it asks for it again', async () => {
+    const made = await ask('init --file a.db', [['Passphrase', 'short\r']]);
+    if (made === undefined) return;
+    expect(made).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('fewer than 12 characters') });
+    expect(made.stdout).not.toContain('again');
+    expect(existsSync(place.inside('a.db'))).toBe(false);
+  });
+
   it('an empty answer to init makes a key file', async () => {
     const made = await ask('init --file a.db', [['Passphrase', '\r']]);
     if (made === undefined) return;

@@ -381,3 +381,12 @@ describe('headers', () => {
     expect(JSON.parse(old?.body ?? '').instance).toBe(old?.headers.get('acme-trace-id'));
   });
 });
+
+test('a query that is not validly encoded is told of in its place: after 401 and 403, by name', async () => {
+  const broken = 'GET /tokens?id=%e0%a4&metadata.a=b';
+  expect((await send(broken, { key: 'nobody' })).status).toBe(401);
+  expect((await send(broken, { key: world.management })).status).toBe(403);
+  const response = await send(broken);
+  expect(flawsOfProblem(response, 'invalid_request')).toEqual([]);
+  expect(json(response).errors).toEqual({ id: ['is not validly percent-encoded'] });
+});

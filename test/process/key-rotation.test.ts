@@ -81,7 +81,9 @@ describe('vault keys', () => {
     const daemon = await startServe(cwd, ['--log', 'false']);
     const remote = { VAULT_URL: String(daemon.ready['url']) };
     await result(['keys', 'add', '--new-key-file', 'second.key']);
-    expect(await vault(['keys', 'rotate', '--master'])).toMatchObject({ exitCode: 2, stdout: '' });
+    const unconfirmed = await vault(['keys', 'rotate', '--master']);
+    expect(unconfirmed).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(unconfirmed.stderr).toContain('1 other key file or passphrase will not open this file any more');
     const rotated = await result(['keys', 'rotate', '--master', '--yes']);
     expect(rotated).toMatchObject({ generation: 2, removed_slots: [1], tenants: [{ tenant_id: tenant, key_id: 3 }] });
     expect(await vault(['tenant', 'get', '-q'], remote)).toMatchObject({ stdout: `${tenant}\n` });
@@ -96,7 +98,15 @@ describe('vault keys', () => {
   });
 
   it('says when fingerprints change', async () => {
-    const ran = await vault(['keys', 'rotate', '--indexes', '--tenant', tenant.toUpperCase()]);
+    const words = ['keys', 'rotate', '--indexes', '--tenant', tenant.toUpperCase()];
+    const unconfirmed = await vault(words);
+    expect(unconfirmed).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringContaining('hint: --yes confirms it. All fingerprints change'),
+    });
+    expect(await result(['keys', 'status'])).toMatchObject({ generation: 1 });
+    const ran = await vault([...words, '--yes']);
     expect(ran).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('fingerprints have changed') });
     expect((await vault(['keys', 'rotate', '--help'])).stdout).toContain('match no more');
   });
@@ -104,10 +114,10 @@ describe('vault keys', () => {
 
 describe('a rotation under load', () => {
   it('may be killed at any time: nothing is lost, refused or left', { timeout: 120_000 }, async () => {
-    const run = await rotateUnderLoad({ tokens: 300, kills: 4, random: seededNumbers(18) });
+    const run = await rotateUnderLoad({ tokens: 600, kills: 4, random: seededNumbers(18) });
     expect(run).toMatchObject({ refused: 0, lost: 0, doctorOk: true, keys: 2, oldKeysLeft: 0 });
     expect(run.killed).toBeGreaterThan(0);
-    expect(run.acknowledged).toBeGreaterThan(300);
+    expect(run.acknowledged).toBeGreaterThan(600);
   });
 });
 
@@ -138,6 +148,15 @@ describe('vault backup, restore and doctor', () => {
     expect(report).toMatchObject({ ok: false, checked: { applications: 1 }, findings: [{ table: 'application' }] });
     expect(await vault(['backup', 'copy'])).toMatchObject({ exitCode: 9, stdout: '' });
     expect(existsSync(inside('copy'))).toBe(false);
+  });
+
+  it('name the backup that was given, not the copy that is being checked', { timeout: 60_000 }, async () => {
+    writeFileSync(inside('text'), 'no vault at all\n'.repeat(1000));
+    const ran = await vault(['restore', 'text', '--file', 'back.db', '--key-file', 'vault.db.key']);
+    expect(ran.exitCode).not.toBe(0);
+    expect(ran.stderr).toMatch(/\btext\b/);
+    expect(ran.stderr).not.toContain('.new');
+    expect(existsSync(inside('back.db'))).toBe(false);
   });
 
   it('refuse an older copy of the vault, with an anchor', { timeout: 60_000 }, async () => {

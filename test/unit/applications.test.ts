@@ -142,3 +142,34 @@ describe('list and get', () => {
     expect(tenant.at('name')).toBe('test');
   });
 });
+
+describe('what a private application may mint', () => {
+  it('reaches a container that a weaker rule on another one does not touch', async () => {
+    const key = await world.application({
+      name: 'parent',
+      type: 'private',
+      can_create_expiring_applications: true,
+      rules: [
+        rule({ container: '/pci/' }),
+        rule({ priority: 2, container: '/pii/', transform: 'reveal' }),
+        rule({ priority: 3, container: '/pci/low/', transform: 'reveal' }),
+      ],
+    });
+    const mint = async (value: string, transform: string) => {
+      const conditions = [{ attribute: 'container', operator: 'starts_with', value }];
+      const rules = [{ description: '', priority: 1, conditions, transform, permissions: ['token:read'] }];
+      return (await world.call(key, 'createApplication', { body: { name: 'child', type: 'expiring', rules } })).status;
+    };
+    expect(await mint('/pii/', 'reveal')).toBe(201);
+    expect(await mint('/pci/', 'mask')).toBe(201);
+    expect(await mint('/pci/low/', 'reveal')).toBe(403);
+    expect(await mint('/', 'redact')).toBe(403);
+  });
+});
+
+describe('pages', () => {
+  it('past any end are empty', async () => {
+    const answer = await world.call(world.management, 'listApplications', { query: 'page=999999999999999&size=100' });
+    expect([answer.status, answer.at('data')]).toEqual([200, []]);
+  });
+});

@@ -143,6 +143,15 @@ describe('a body made of flags', () => {
     expect(`${told} ${hint}`).not.toContain('4242');
   });
 
+  it.each(['', '\n', '\r\n'])('refuses --text from standard input that holds only %j', async (stdin) => {
+    await expect(bodyOf({ text: ['-'] }, stdin)).rejects.toMatchObject({
+      code: 'usage',
+      message: '--text: standard input is empty',
+      hint: "--text '' stores an empty text",
+    });
+    expect(await bodyOf({ text: [''] })).toBe('{"type":"token","data":""}');
+  });
+
   it('refuses text that is not UTF-8', async () => {
     const { message } = await refusal({ type: ['token'], text: [file('latin', new Uint8Array([0xe9]))] });
     expect(message).toBe('--text: the text is not UTF-8');

@@ -93,8 +93,18 @@ describe('formats', () => {
       '{"description":"why","priority":1,"container":"/pci/","transform":"mask","permissions":["token:read"]}';
     const page = `{"data":[{"id":"a","permissions":["x","y"],"rules":[${rule},${rule}]}]}`;
     const { text } = await render('table', page, viewOf(OPERATIONS.listApplications));
-    expect(text).toBe('ID  PERMISSIONS  RULES\na   x, y         1 /pci/ mask token:read; 1 /pci/ mask token:read\n');
+    expect(text).toBe(
+      'ID  RULES                                             PERMISSIONS\na   1 /pci/ mask token:read; 1 /pci/ mask token:read  x, y\n',
+    );
     expect((await render('table', PAGE, list)).text).toContain('b: 1.10, a: 9007199254740993, 10: 1e2, s: yes');
+  });
+
+  it('a table of a list shows members that are empty, but not a description that is', async () => {
+    const page = '{"data":[{"id":"a","metadata":{"foo":""},"data":{"description":"","b":1}}]}';
+    const { text } = await render('table', page, list);
+    expect(text).toBe('ID  DATA  METADATA\na   b: 1  foo: ""\n');
+    const bare = '{"data":[{"id":"a","metadata":{"description":""}}]}';
+    expect((await render('table', bare, list)).text).toBe('ID  METADATA\na   description: ""\n');
   });
 
   it('a table of one thing names each value by its --field path, and objects in lists by their place', async () => {

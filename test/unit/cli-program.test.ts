@@ -106,10 +106,18 @@ describe('the command line', () => {
   it('reads `help a b` as `a b --help`', () => {
     expect(withoutHelpWord(['help', 'apps', 'get'])).toEqual(['apps', 'get', '--help']);
     expect(withoutHelpWord(['apps', 'help'])).toEqual(['apps', 'help']);
+    expect(withoutHelpWord(['help', 'applications', 'get'])).toEqual(['applications', 'get', '--help']);
+    expect(withoutHelpWord(['help', 'help'])).toEqual(['--help']);
+    expect(withoutHelpWord(['help', 'tokens', 'get', 'x'])).toEqual(['tokens', 'get', 'x', '--help']);
   });
 
   it.each([
     ['an unknown noun', ['tokns'], "vault: unknown command 'tokns'\nhint: did you mean tokens?\n"],
+    ['help for an unknown noun', ['help', 'tokenz'], "vault: unknown command 'tokenz'\nhint: did you mean tokens?\n"],
+    ['help for an unknown verb', ['help', 'tokens', 'nope'], "vault: unknown command 'nope'\n"],
+    ['help for a flag', ['help', '--bogus'], "vault: unknown option '--bogus'\n"],
+    ['a flag alone that is unknown', ['--bogus'], "vault: unknown option '--bogus'\n"],
+    ['flags without a command', ['--url', 'x'], 'vault: no command is given\nhint: vault --help\n'],
     ['an unknown verb', ['tokens', 'lst'], "vault: unknown command 'lst'\nhint: did you mean list?\n"],
     [
       'a mistyped flag',

@@ -244,3 +244,47 @@ describe('expiry', () => {
     expect(await world.vault.sweep()).toBe(0);
   });
 });
+
+describe('whoever may update but not read learns nothing by redefining a token', () => {
+  const update = (key: string, id: string, body: object) => world.call(key, 'updateToken', { id, body });
+
+  it('neither through a mask nor through a fingerprint of its own making', async () => {
+    const key = await world.application({
+      name: 'form',
+      type: 'public',
+      permissions: ['token:create', 'token:update'],
+    });
+    const id = await create({ type: 'card', data: CARD });
+    for (const body of [
+      { mask: '{{ data }}' },
+      { mask: null, fingerprint_expression: '{{ data.cvc }}' },
+      { search_indexes: ['{{ data.cvc }}'] },
+    ]) {
+      const answer = await update(key, id, body);
+      expect(answer.status).toBe(200);
+      expect([answer.at('data'), answer.at('fingerprint')]).toEqual([undefined, undefined]);
+      expect(answer.text).not.toContain('4242424242424242');
+    }
+    const plain = await update(key, id, { metadata: { a: 'b' } });
+    expect(plain.at('fingerprint')).toBeDefined();
+  });
+
+  it('who reads it sees the new masked form', async () => {
+    const key = await world.application({
+      name: 'both',
+      type: 'private',
+      permissions: ['token:create', 'token:read', 'token:update'],
+    });
+    const id = await create({ type: 'card', data: CARD }, key);
+    const answer = await update(key, id, { mask: '{{ data.number | last4 }}' });
+    expect(answer.at('data')).toEqual('4242');
+  });
+
+  it('a broken expression is a 400 whether or not the token is there', async () => {
+    const key = await world.application({ name: 'u', type: 'private', permissions: ['token:update'] });
+    for (const body of [{ mask: { a: '{{ data | nope }}' } }, { search_indexes: ['{% x %}'] }]) {
+      expect((await update(key, 'not-there', body)).status).toBe(400);
+    }
+    expect((await update(key, 'not-there', { mask: '{{ data }}' })).status).toBe(404);
+  });
+});

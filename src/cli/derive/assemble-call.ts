@@ -74,8 +74,14 @@ async function bodyOfFlags(
   const clearing = readClearing(row, input.clear ?? []);
   const missing = missingMembers(row, bodyFlags);
   if (missing.length > 0 || (bodyFlags.length === 0 && clearing.size === 0)) {
-    const message = missing.length > 0 ? `${missing.join(' and ')} must be given` : 'there is nothing to send';
-    throw new Fault('usage', message, { hint: 'or the whole body with --body @file; --help lists all flags' });
+    if (missing.length === 0) {
+      throw new Fault('usage', 'there is nothing to send', {
+        hint: `name a member, e.g. ${exampleFlag(row)}, or give the whole body with --body @file`,
+      });
+    }
+    throw new Fault('usage', `${missing.join(' and ')} must be given`, {
+      hint: '--body @file gives the whole body instead; --help lists all flags',
+    });
   }
   const texts = new Map<string, string>();
   for (const flag of memberFlags(row).filter((one) => one.part === 'body')) {
@@ -106,6 +112,13 @@ async function memberText(
 function missingMembers(row: Operation, given: readonly MemberFlag[]): readonly string[] {
   const missing = (row.body?.required ?? []).filter((member) => !given.some((flag) => flag.member === member));
   return missing.map((member) => alternatives(row, member));
+}
+
+/** A flag that most bodies of this kind have use for: `--metadata k=v`, `--name <name>`. */
+function exampleFlag(row: Operation): string {
+  const flags = memberFlags(row).filter((flag) => flag.part === 'body');
+  const pairs = flags.find((flag) => flag.kind === 'pairs');
+  return pairs === undefined ? `--${flags[0]?.name} …` : `--${pairs.name} k=v`;
 }
 
 /** The flags that set one member: `--data or --text`. */

@@ -12,7 +12,14 @@ type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Prom
 /** What one occurrence of a flag means, as JSON text. Values are checked, never rewritten: numbers keep their lexeme. */
 const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJson>> = {
   literal: (_flag, typed) => JSON.stringify(typed),
-  text: async (flag, typed, read) => JSON.stringify(withoutLineEnd(await read(`--${flag.name}`, typed), typed)),
+  text: async (flag, typed, read) => {
+    const text = withoutLineEnd(await read(`--${flag.name}`, typed), typed);
+    // A command before the pipe that failed would otherwise store nothing, unseen.
+    if (typed !== '-' || text !== '') return JSON.stringify(text);
+    throw new Fault('usage', `--${flag.name}: standard input is empty`, {
+      hint: `--${flag.name} '' stores an empty text`,
+    });
+  },
   boolean: (flag, typed) => {
     if (typed === 'true' || typed === 'false') return typed;
     throw new Fault('usage', `--${flag.name} is true or false`, {

@@ -33,7 +33,11 @@ export function defineDoctor(command: Command, finish: Finish): void {
     const report = await checkVaultFile({ file, credential, anchor }, line.show).finally(line.end);
     const { ok, checked, findings } = report;
     await printer.print(stringifyJson({ ok, checked: { ...checked }, findings: findings.map((one) => ({ ...one })) }));
-    if (!ok) tell(`${findings.length} findings`, '`vault restore` brings back a backup');
+    if (!ok)
+      tell(
+        `${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`,
+        '`vault restore` brings back a backup',
+      );
     finish(ok ? 0 : 9);
   });
 }

@@ -64,10 +64,10 @@ async function init(flags: GlobalFlags & InitFlags, env: Environment): Promise<s
   const file = chooseFile(flags, env);
   const tenantName = checkTenantName('--tenant', flagValue(flags.tenant, env, INIT_FLAGS.tenant) ?? 'default');
   if (await lstat(file).catch(() => undefined)) throw new Fault('file_exists', `${file} exists`);
-  const { credential, undo } = await newCredential(file, flags, env);
+  const weakPassphrase = isSwitchedOn(flags.weakPassphrase, env, INIT_FLAGS.weakPassphrase);
+  const { credential, undo } = await newCredential(file, flags, env, weakPassphrase);
   try {
     const { createVault } = await import('../../vault.ts');
-    const weakPassphrase = isSwitchedOn(flags.weakPassphrase, env, INIT_FLAGS.weakPassphrase);
     const { vault, tenant, application } = await createVault({ file, credential, tenantName, weakPassphrase });
     await vault.close();
     return stringifyJson({ file, tenant: tenant as Printable, application: application as Printable });
@@ -78,20 +78,27 @@ async function init(flags: GlobalFlags & InitFlags, env: Environment): Promise<s
 }
 
 /** What is named; else on a terminal a passphrase that is asked for; else, or when that is left empty, a key file. */
-async function newCredential(file: string, flags: GlobalFlags, env: Environment): Promise<NewCredential> {
+async function newCredential(
+  file: string,
+  flags: GlobalFlags,
+  env: Environment,
+  allowWeak: boolean,
+): Promise<NewCredential> {
   const named = namedCredential(flags, env);
   if (named.keyFile !== undefined) return provideKeyFile(named.keyFile);
   if (named.passphraseFile !== undefined) {
     return { credential: await readPassphraseFile(named.passphraseFile), undo: async () => undefined };
   }
-  const passphrase = canPrompt() ? await newPassphrase(keyFileBeside(file)) : '';
+  const passphrase = canPrompt() ? await newPassphrase(keyFileBeside(file), allowWeak) : '';
   if (passphrase === '') return provideKeyFile(keyFileBeside(file));
   return { credential: { kind: 'passphrase', passphrase }, undo: async () => undefined };
 }
 
-async function newPassphrase(keyFile: string): Promise<string> {
+async function newPassphrase(keyFile: string, allowWeak: boolean): Promise<string> {
   const first = await promptSecret(`Passphrase (leave it empty for the key file ${keyFile})`);
   if (first === '') return first;
+  const { checkNewPassphrase } = await import('../../vault-admin.ts');
+  checkNewPassphrase(first, allowWeak);
   tell(describeStrength(first));
   if ((await promptSecret('The same again')) === first) return first;
   throw new Fault('usage', 'the two passphrases differ');

@@ -43,9 +43,11 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
     const confirmed = isSwitchedOn(flags.yes, env, CONFIRM_FLAGS.yes);
     return async (admin) => {
       const others = master ? (await admin.slots()).filter(({ current }) => !current) : [];
-      if (others.length > 0 && !confirmed) {
-        await confirmLoss(`${others.length} other key files or passphrases will not open this file any more.`);
-      }
+      const losses = [
+        ...(others.length > 0 ? [lostSlots(others.length)] : []),
+        ...(indexes ? ['All fingerprints change: those that clients have kept match no more.'] : []),
+      ];
+      if (losses.length > 0 && !confirmed) await confirmLoss(losses.join(' '));
       const line = progressLine('sealing anew');
       const result = await admin.rotate({ tenantId, master, indexes }, line.show).finally(line.end);
       if (indexes) tell('fingerprints have changed: those that clients have kept match no more');
@@ -53,4 +55,9 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
     };
   });
   command.addHelpText('after', HELP);
+}
+
+function lostSlots(count: number): string {
+  const what = count === 1 ? 'key file or passphrase' : 'key files or passphrases';
+  return `${count} other ${what} will not open this file any more.`;
 }

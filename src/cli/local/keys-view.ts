@@ -3,6 +3,7 @@ import type { ResultView } from '../output/result-view.ts';
 
 const TEXT: Schema = { type: 'string' };
 const NUMBER: Schema = { type: 'integer' };
+const TIME: Schema = { type: 'string', format: 'date-time' };
 const FLAG: Schema = { type: 'boolean' };
 
 const object = (properties: Readonly<Record<string, Schema>>): Schema => {
@@ -10,8 +11,8 @@ const object = (properties: Readonly<Record<string, Schema>>): Schema => {
 };
 const list = (items: Schema): Schema => ({ type: 'array', items });
 
-const SLOT = object({ slot: NUMBER, kind: TEXT, created_at: TEXT, current: FLAG });
-const KEY = object({ key_id: NUMBER, purpose: TEXT, created_at: TEXT });
+const SLOT = object({ slot: NUMBER, kind: TEXT, created_at: TIME, current: FLAG });
+const KEY = object({ key_id: NUMBER, purpose: TEXT, created_at: TIME });
 const TENANT_KEYS = object({ tenant_id: TEXT, keys: list(KEY), stale: NUMBER });
 const ROTATED = object({ tenant_id: TEXT, key_id: NUMBER, index_key_id: NUMBER, resealed: NUMBER, resumed: FLAG });
 const CHECKED = object({ tenants: NUMBER, applications: NUMBER, tokens: NUMBER });

@@ -54,7 +54,7 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
   defineWithAdmin<AddFlags>(command, finish, KEYS_VIEWS.slot, async (flags, env) => {
     const allowWeak = isSwitchedOn(flags.weakPassphrase, env, ADD_FLAGS.weakPassphrase);
     return async (admin) => {
-      const { credential, undo } = await newCredential(flags, env);
+      const { credential, undo } = await newCredential(flags, env, allowWeak);
       try {
         return await admin.addSlot(credential, { allowWeak });
       } catch (error) {
@@ -86,24 +86,31 @@ function parseSlot(text: string | undefined): number {
   throw new Fault('usage', '--slot (VAULT_SLOT) is the number of a slot', { hint: '`vault keys list` shows them' });
 }
 
-async function newCredential(flags: AddFlags & GlobalFlags, env: Environment): Promise<NewCredential> {
+async function newCredential(
+  flags: AddFlags & GlobalFlags,
+  env: Environment,
+  allowWeak: boolean,
+): Promise<NewCredential> {
   const keyFile = flagValue(flags.newKeyFile, env, ADD_FLAGS.newKeyFile);
   const passphraseFile = flagValue(flags.newPassphraseFile, env, ADD_FLAGS.newPassphraseFile);
   if (keyFile !== undefined && passphraseFile !== undefined) {
     throw new Fault('usage', '--new-key-file and --new-passphrase-file cannot be given together');
   }
   if (keyFile !== undefined) return provideKeyFile(keyFile);
-  const credential = passphraseFile === undefined ? await askPassphrase() : await readPassphraseFile(passphraseFile);
+  const credential =
+    passphraseFile === undefined ? await askPassphrase(allowWeak) : await readPassphraseFile(passphraseFile);
   return { credential, undo: async () => undefined };
 }
 
-async function askPassphrase(): Promise<Credential> {
+async function askPassphrase(allowWeak: boolean): Promise<Credential> {
   if (!canPrompt()) {
     throw new Fault('usage', 'nothing is named that is to be added', {
       hint: 'set --new-key-file (VAULT_NEW_KEY_FILE) or --new-passphrase-file (VAULT_NEW_PASSPHRASE_FILE)',
     });
   }
   const passphrase = await promptSecret('New passphrase');
+  const { checkNewPassphrase } = await import('../../vault-admin.ts');
+  checkNewPassphrase(passphrase, allowWeak);
   if ((await promptSecret('The same again')) === passphrase) return { kind: 'passphrase', passphrase };
   throw new Fault('usage', 'the two passphrases differ');
 }

@@ -85,9 +85,11 @@ function inline(value: Json | undefined, bracketed = true): string {
   if (typeof value === 'string') return value;
   if (isJsonArray(value)) return `[${value.map((item) => inline(item)).join(', ')}]`;
   if (!isJsonObject(value)) return stringifyJson(value);
-  const members = memberNames(value)
-    .filter((name) => value[name] !== '')
-    .map((name) => `${name}: ${inline(value[name])}`)
+  const names = memberNames(value);
+  // A rule without a description is the usual case.
+  const telling = names.filter((name) => name !== 'description' || value[name] !== '');
+  const members = (telling.length === 0 ? names : telling)
+    .map((name) => `${name}: ${value[name] === '' ? '""' : inline(value[name])}`)
     .join(', ');
   return bracketed || members === '' ? `{${members}}` : members;
 }

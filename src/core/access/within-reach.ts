@@ -51,14 +51,17 @@ async function reachesRule({ conditions = [], transform }: AccessRule, caller: C
 }
 
 /**
- * Whether every token in or below `path` is read with at least `transform`: a rule on `path` or above it must grant it, and
- * no rule that is tried before that one may show less, for it could govern some of the tokens.
+ * Whether the tokens in and below `path` are read with at least `transform`: a rule on `path` or above it must grant it, and
+ * none that is tried before it may show less of a container above, at or below `path`. A token that is in another
+ * container as well may be governed by a rule on that: `Grants.within` holds each call to it.
  */
 function reachesWhole(grants: Grants, path: string, transform: Transform): boolean {
   for (const rule of grants.rules) {
     if (!rule.permissions.includes('token:read')) continue;
-    if (showsMore(transform, rule.transform)) return false;
-    if (rule.container !== undefined && path.startsWith(rule.container)) return true;
+    const { container = '/' } = rule;
+    const isAbove = path.startsWith(container);
+    if (showsMore(transform, rule.transform) && (isAbove || container.startsWith(path))) return false;
+    if (isAbove && !showsMore(transform, rule.transform)) return true;
   }
   return grants.plain.has('token:read') && !showsMore(transform, 'mask');
 }

@@ -23,6 +23,8 @@ export interface Expressions {
   evaluate(source: string, scope: Scope, options?: { readonly random?: Random | undefined }): Promise<Json>;
   /** The masked form of `scope.data`; undefined when the mask renders to nothing. The error's `path` leads to the string that failed. */
   evaluateMask(mask: Json, scope: Scope): Promise<Json | undefined>;
+  /** Throws for a string, at any depth, that is broken whatever the data is. Evaluates nothing. */
+  check(mask: Json): void;
 }
 
 /** Each at most 1 KiB of text. */
@@ -52,6 +54,12 @@ function createExpressions(liquid: Liquid): Expressions {
     async evaluate(source, scope, options = {}) {
       const tools = await toolsFor(source, options.random);
       return evaluateTemplate(templates(source), scope, tools);
+    },
+    check(mask) {
+      evaluateMask(mask, (source) => {
+        templates(source);
+        return null;
+      });
     },
     async evaluateMask(mask, scope) {
       const tools = await toolsFor(mask, undefined);

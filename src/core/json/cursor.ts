@@ -13,5 +13,5 @@ export interface Cursor {
 export function refuse(cursor: Cursor, kind: JsonSyntaxErrorKind, reason: string): JsonSyntaxError {
   const ended = kind === 'syntax' && cursor.at >= cursor.text.length;
   const path = cursor.path.slice(0, cursor.depth).join('.');
-  return new JsonSyntaxError(kind, ended ? 'The text ends too early.' : reason, cursor.at, path);
+  return new JsonSyntaxError(kind, ended ? 'the text ends too early' : reason, cursor.at, path);
 }

@@ -40,7 +40,7 @@ export function parseString(cursor: Cursor): string {
     } else {
       // a control character, or NaN: the end
       cursor.at = at;
-      throw refuse(cursor, 'syntax', 'A control character in a string must be escaped.');
+      throw refuse(cursor, 'syntax', 'a control character in a string must be escaped');
     }
   }
 }
@@ -50,12 +50,12 @@ function parseEscape(cursor: Cursor): string {
   const code = cursor.text.charCodeAt(cursor.at);
   if (code === LOWER_U) {
     const digits = cursor.text.slice(cursor.at + 1, cursor.at + 5);
-    if (!FOUR_HEX_DIGITS.test(digits)) throw refuse(cursor, 'syntax', 'Four hexadecimal digits must follow \\u.');
+    if (!FOUR_HEX_DIGITS.test(digits)) throw refuse(cursor, 'syntax', 'four hexadecimal digits must follow \\u');
     cursor.at += 5;
     return String.fromCharCode(Number.parseInt(digits, 16));
   }
   const character = ESCAPES.get(code);
-  if (character === undefined) throw refuse(cursor, 'syntax', 'This is no escape that JSON has.');
+  if (character === undefined) throw refuse(cursor, 'syntax', 'this is no escape that JSON has');
   cursor.at += 1;
   return character;
 }

@@ -35,7 +35,7 @@ export function parseJson(text: string, options: { readonly maxDepth?: number } 
   const cursor: Cursor = { text, maxDepth: options.maxDepth ?? 64, path: [], at: 0, depth: 0 };
   const value = parseValue(cursor);
   skipSpace(cursor);
-  if (cursor.at < text.length) throw refuse(cursor, 'syntax', 'Nothing may follow the value.');
+  if (cursor.at < text.length) throw refuse(cursor, 'syntax', 'nothing may follow the value');
   return value;
 }
 
@@ -57,14 +57,14 @@ function parseValue(cursor: Cursor): Json {
   if (code === MINUS || (code >= ZERO && code <= NINE)) return parseNumber(cursor);
   const literal = LITERALS.get(code);
   if (literal === undefined || !cursor.text.startsWith(literal[0], cursor.at)) {
-    throw refuse(cursor, 'syntax', 'A value is expected here.');
+    throw refuse(cursor, 'syntax', 'a value is expected here');
   }
   cursor.at += literal[0].length;
   return literal[1];
 }
 
 function enter(cursor: Cursor): void {
-  if (cursor.depth >= cursor.maxDepth) throw refuse(cursor, 'depth', 'Arrays and objects are nested too deep.');
+  if (cursor.depth >= cursor.maxDepth) throw refuse(cursor, 'depth', 'arrays and objects are nested too deep');
   cursor.depth += 1;
   cursor.at += 1;
 }
@@ -84,7 +84,7 @@ function parseArray(cursor: Cursor): JsonArray {
       array.push(parseValue(cursor));
       const code = skipSpace(cursor);
       if (code === CLOSE_BRACKET) break;
-      if (code !== COMMA) throw refuse(cursor, 'syntax', 'A comma or a closing bracket is expected here.');
+      if (code !== COMMA) throw refuse(cursor, 'syntax', 'a comma or a closing bracket is expected here');
       cursor.at += 1;
       cursor.path[level] = array.length;
     }
@@ -103,22 +103,22 @@ function parseObject(cursor: Cursor): JsonObject {
   let code = skipSpace(cursor);
   if (code !== CLOSE_BRACE) {
     for (;;) {
-      if (code !== QUOTE) throw refuse(cursor, 'syntax', 'A member name in double quotes is expected here.');
+      if (code !== QUOTE) throw refuse(cursor, 'syntax', 'a member name in double quotes is expected here');
       const start = cursor.at;
       const name = parseString(cursor);
       cursor.path[level] = name;
       if (name in object) {
         cursor.at = start;
-        throw refuse(cursor, 'duplicate', 'A member name is repeated.');
+        throw refuse(cursor, 'duplicate', 'a member name is repeated');
       }
-      if (skipSpace(cursor) !== COLON) throw refuse(cursor, 'syntax', 'A colon is expected here.');
+      if (skipSpace(cursor) !== COLON) throw refuse(cursor, 'syntax', 'a colon is expected here');
       cursor.at += 1;
       if (order !== undefined) order.push(name);
       else if (beginsWithDigit(name)) order = [...Object.keys(object), name];
       object[name] = parseValue(cursor);
       code = skipSpace(cursor);
       if (code === CLOSE_BRACE) break;
-      if (code !== COMMA) throw refuse(cursor, 'syntax', 'A comma or a closing brace is expected here.');
+      if (code !== COMMA) throw refuse(cursor, 'syntax', 'a comma or a closing brace is expected here');
       cursor.at += 1;
       code = skipSpace(cursor);
     }
@@ -165,5 +165,5 @@ function skipDigits(cursor: Cursor): void {
   let code = text.charCodeAt(at);
   while (code >= ZERO && code <= NINE) code = text.charCodeAt(++at);
   cursor.at = at;
-  if (at === start) throw refuse(cursor, 'syntax', 'A digit is expected here.');
+  if (at === start) throw refuse(cursor, 'syntax', 'a digit is expected here');
 }

@@ -2,7 +2,7 @@ import type { Call } from '../../contract/call.ts';
 import type { Json } from '../../contract/json.ts';
 import type { BodyOf, Operation, OperationId, ParamsOf, QueryOf } from '../../contract/operations.ts';
 import type { Schema } from '../../contract/schema.ts';
-import { type MemberErrors, Problem } from '../problem.ts';
+import { invalid, type MemberErrors, Problem } from '../problem.ts';
 import { VALIDATORS, type Validator } from '../validators.generated.js';
 import { dropNulls } from './drop-nulls.ts';
 import { memberErrors } from './member-errors.ts';
@@ -22,6 +22,7 @@ export function validate<Id extends OperationId>(
   call: Call,
   body: Json | undefined,
 ): Request<Id> {
+  if (call.queryFault !== undefined) throw invalid(call.queryFault, 'is not validly percent-encoded');
   const validators = VALIDATORS[id];
   const params: Json = Object.assign(Object.create(null), call.params);
   const query = readQuery(row.query, call.query);

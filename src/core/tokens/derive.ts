@@ -61,6 +61,19 @@ export async function derive(
   };
 }
 
+/** Throws `invalid_request` for expressions that are broken whatever the data is: their syntax, their filters. */
+export async function checkSyntax(sent: {
+  readonly mask?: Json | undefined;
+  readonly search_indexes?: readonly string[] | null | undefined;
+  readonly fingerprint_expression?: string | null | undefined;
+}): Promise<void> {
+  for (const member of ['mask', 'search_indexes', 'fingerprint_expression'] as const) {
+    const source = sent[member];
+    if (source === undefined || source === null) continue;
+    await naming(member, async () => (await loadExpressions()).check(source));
+  }
+}
+
 /** Runs an evaluation; its failure becomes the problem of the member that the expression stands in. */
 export async function naming<T>(member: string, evaluate: () => Promise<T>): Promise<T> {
   try {

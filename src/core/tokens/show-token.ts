@@ -27,7 +27,7 @@ export function shownData(
 /** The Token (§2.1) as replies show it; `definition` only in the replies of create and update (§2.1). */
 export function showToken(
   record: TokenRecord,
-  details: TokenDetails,
+  details: Omit<TokenDetails, 'fingerprint'> & { readonly fingerprint?: string | undefined },
   data: JsonText | undefined,
   definition?: TokenDefinition,
 ): Shown<Token> {
@@ -37,7 +37,7 @@ export function showToken(
     tenant_id: record.tenant_id,
     ...(data !== undefined && { data }),
     ...(definition?.mask !== undefined && { mask: definition.mask }),
-    fingerprint: details.fingerprint,
+    ...(details.fingerprint !== undefined && { fingerprint: details.fingerprint }),
     ...(definition && { fingerprint_expression: definition.fingerprint_expression }),
     containers: details.containers,
     ...(details.metadata && { metadata: details.metadata }),

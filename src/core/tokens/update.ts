@@ -11,7 +11,7 @@ import { invalid, Problem } from '../problem.ts';
 import { validateData } from '../token-types/validate-data.ts';
 import type { World } from '../world.ts';
 import { normalizeContainers } from './containers.ts';
-import { DEFAULT_FINGERPRINT, derive } from './derive.ts';
+import { checkSyntax, DEFAULT_FINGERPRINT, derive } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { tokenIndexes } from './indexes.ts';
 import { applyMergePatch } from './merge-patch.ts';
@@ -30,12 +30,17 @@ const MOST_METADATA = 50;
 
 /** Update Token (§4.1): merge patch for `data`, `mask` and `metadata` (RFC 7396), replacement for the rest. */
 export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, world) => {
-  // A time that can never be right is a 400 whether or not the token is there (decisions §1, order of checks).
+  // A time or an expression that can never be right is a 400 whether or not the token is there (decisions §1, order of checks).
   if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, world.clock.now());
+  await checkSyntax(body);
   const { record, fingerprints } = await untilSwapped(() => attempt(id, body, caller, world));
   const original = deduplicates(body, caller) ? await findOriginal(id, fingerprints, caller, world) : undefined;
-  return showUpdated(caller, record, original);
+  const redefines = REDEFINING.some((member) => body[member] !== undefined);
+  return showUpdated(caller, record, { original, redefines });
 };
+
+/** What these say of a token decides what its data looks like, and what its fingerprint tells of it. */
+const REDEFINING = ['mask', 'fingerprint_expression', 'search_indexes'] as const;
 
 interface Updated {
   readonly record: TokenRecord;
@@ -136,7 +141,11 @@ async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { t
   return undefined;
 }
 
-function showUpdated({ tenant, grants }: Caller, record: TokenRecord, original?: TokenRecord): Shown<Token> {
+function showUpdated(
+  { tenant, grants }: Caller,
+  record: TokenRecord,
+  { original, redefines }: { readonly original: TokenRecord | undefined; readonly redefines: boolean },
+): Shown<Token> {
   const { keyring } = tenant;
   const details = openDetails(keyring, record.id, record);
   if (original) {
@@ -145,9 +154,15 @@ function showUpdated({ tenant, grants }: Caller, record: TokenRecord, original?:
     // §4.1: both tokens stay, but a caller learns nothing of what it patched its token into.
     if (!readable) return showToken(record, { ...details, metadata: undefined }, undefined);
   }
-  const transform = governingTransform(grants, 'token:update', { id: record.id, containers: details.containers });
+  const facts = { id: record.id, containers: details.containers };
+  const definition = openDefinition(keyring, record.id, record);
+  const transform = governingTransform(grants, 'token:update', facts);
+  // Who may write a mask but not read must not learn the data through a mask, or a fingerprint, of its own making.
+  if (redefines && transform !== 'reveal' && !governingTransform(grants, 'token:read', facts)) {
+    return showToken(record, { ...details, fingerprint: undefined }, undefined, definition);
+  }
   const data = transform && shownData(keyring, record.id, record, transform);
-  return showToken(record, details, data, openDefinition(keyring, record.id, record));
+  return showToken(record, details, data, definition);
 }
 
 function unreachable(): never {
