@@ -76,8 +76,11 @@ export function mayWrite(application: Power, permission: string, { id, container
 export function readsAll(application: Power, path: string, transform: string): boolean {
   const rules = application.rules.filter(({ permissions }) => permissions.includes('token:read'));
   for (const rule of [...rules].sort((a, b) => a.priority - b.priority)) {
-    if (weaker(rule.transform, transform) !== transform) return false;
-    if (path.startsWith(rule.container ?? '?')) return true;
+    const container = rule.container ?? '/';
+    const shares = path.startsWith(container) || container.startsWith(path);
+    // A rule on another container may govern some of the tokens; each call is held to that, creating is not.
+    if (shares && weaker(rule.transform, transform) !== transform) return false;
+    if (path.startsWith(container)) return true;
   }
   return application.permissions.includes('token:read') && transform !== 'reveal';
 }
