@@ -61,7 +61,7 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
       throw new Problem('no_governing_rule');
     }
   }
-  const definition = patchedDefinition(body, before, openDefinition(keyring, id, before));
+  const definition = patchedDefinition(body, openDefinition(keyring, id, before));
   const metadata = patchedMetadata(body, details);
   const text = openText(keyring, id, before, 'data') ?? unreachable();
   const data = body.data === undefined ? parseJson(text) : applyMergePatch(parseJson(text), body.data);
@@ -92,13 +92,14 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
   return replaced ? { record, fingerprints: [indexes.fingerprint, ...derived.former] } : undefined;
 }
 
-/** `null` takes a replaced member back to what a new token would have (RFC 7396 §2, decisions §3). */
+/** A token is always in a container: `null` takes it back to its type's (RFC 7396 §2, decisions §3). */
 function patchedContainers(body: UpdateToken, { type }: TokenRecord, details: TokenDetails): readonly string[] {
   if (body.containers === undefined) return details.containers;
   return normalizeContainers(body.containers ?? [TOKEN_TYPES[type].container]);
 }
 
-function patchedDefinition(body: UpdateToken, _before: TokenRecord, old: TokenDefinition): TokenDefinition {
+/** `null` takes the mask and the search indexes away, and the fingerprint expression back to its default. */
+function patchedDefinition(body: UpdateToken, old: TokenDefinition): TokenDefinition {
   const { mask, search_indexes, fingerprint_expression } = body;
   const merged = mask === undefined ? old.mask : applyMergePatch(old.mask, mask);
   return {
