@@ -1,10 +1,15 @@
+import { createAudit } from './core/audit/audit.ts';
+import { DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
+import { lastEvents } from './core/audit/last-events.ts';
+import { type PlacedEvent, walkAudit } from './core/audit/walk-audit.ts';
 import { Fault } from './core/fault.ts';
 import type { Finding } from './core/maintenance-ports.ts';
 import type { Clock, Keyring, Store, VaultHeader } from './core/ports.ts';
 import { Problem } from './core/problem.ts';
 import { formatInstant } from './core/time.ts';
 import { type CheckReport, checkVault } from './core/vault-admin/check-vault.ts';
-import { compareWithAnchor } from './core/vault-admin/keep-anchor.ts';
+import { headerEvent } from './core/vault-admin/header-event.ts';
+import { type AnchorParts, compareWithAnchor } from './core/vault-admin/keep-anchor.ts';
 import { type KeyStatus, keyStatus } from './core/vault-admin/key-status.ts';
 import { type Progress, type RotatedTenant, rotateTenant } from './core/vault-admin/rotate-tenant.ts';
 import type { Credential } from './keyring/credential.ts';
@@ -46,6 +51,12 @@ export interface VaultAdmin {
   status(): Promise<KeyStatus>;
   rotate(options: RotateOptions, progress?: Progress): Promise<RotateResult>;
   check(progress?: Progress): Promise<CheckReport>;
+  /** The last entries that `wanted` takes, newest first. */
+  lastEvents(wanted: (placed: PlacedEvent) => boolean, limit: number): Promise<readonly PlacedEvent[]>;
+  /** All entries, oldest first. Throws `BrokenAudit` at the first that is not as it was written. */
+  events(): AsyncGenerator<PlacedEvent>;
+  /** Throws the fault `damaged` when the vault is not where the anchor says, or further. */
+  compareWithAnchor(anchor: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -81,6 +92,8 @@ interface AdminParts {
 }
 
 function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): VaultAdmin {
+  const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
+
   async function slotsOf(header: VaultHeader): Promise<readonly Slot[]> {
     const [{ listSlots }, { openSlot }] = await Promise.all([
       import('./keyring/slots.ts'),
@@ -95,6 +108,7 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
 
   /** Applies a change of the slots to the header that is there when it is written. */
   async function changeSlots(
+    action: 'addSlot' | 'removeSlot',
     change: (header: VaultHeader, master: Uint8Array) => Promise<VaultHeader>,
   ): Promise<readonly [VaultHeader, VaultHeader]> {
     const { unlockMasterKey } = await import('./keyring/unlock-master-key.ts');
@@ -103,7 +117,8 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
       const master = await unlockMasterKey(before, credential);
       try {
         const after = await change(before, master);
-        return (await store.replaceHeader(after, before)) ? ([before, after] as const) : undefined;
+        const entry = audit.draft(headerEvent(action, after));
+        return (await store.replaceHeader(after, before, entry)) ? ([before, after] as const) : undefined;
       } finally {
         master.fill(0);
       }
@@ -116,7 +131,8 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
       const before = await store.header();
       const keys = (await store.listTenants()).map(({ tenant, keys }) => ({ tenant_id: tenant.id, keys }));
       const { header, tenants } = await replaceMasterKey(before, credential, keys, clock.now());
-      if (!(await store.replaceMasterKey(header, before, tenants))) return undefined;
+      const entry = audit.draft(headerEvent('replaceMasterKey', header));
+      if (!(await store.replaceMasterKey(header, before, tenants, entry))) return undefined;
       await keyring.refresh();
       const kept = new Set(header.slots.map(({ slot }) => slot));
       return before.slots.map(({ slot }) => slot).filter((slot) => !kept.has(slot));
@@ -136,7 +152,7 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
 
     async addSlot(added, { allowWeak }) {
       const { addSlot } = await import('./keyring/slots.ts');
-      const [before, after] = await changeSlots((header, master) =>
+      const [before, after] = await changeSlots('addSlot', (header, master) =>
         addSlot(header, master, added, { now: clock.now(), allowWeak }),
       );
       const taken = new Set(before.slots.map(({ slot }) => slot));
@@ -146,7 +162,7 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
     async removeSlot(number) {
       const { removeSlot } = await import('./keyring/slots.ts');
       const shown = await slotsOf(await store.header());
-      await changeSlots((header, master) => removeSlot(header, master, number));
+      await changeSlots('removeSlot', (header, master) => removeSlot(header, master, number));
       return required(shown.find(({ slot }) => slot === number));
     },
 
@@ -156,7 +172,7 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
       const ids = await tenantIds(tenantId);
       const removed_slots = master ? await replaceMaster() : [];
       const tenants: RotatedTenant[] = [];
-      const rotateOne = (id: string) => rotateTenant({ store, keyring, clock }, id, { indexes }, progress);
+      const rotateOne = (id: string) => rotateTenant({ store, keyring, clock, audit }, id, { indexes }, progress);
       for (const id of ids) {
         const rotated = await rotateOne(id);
         // A key that an unfinished run had made was once wrapped by the former master key.
@@ -166,12 +182,20 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
     },
 
     check: (progress) => checkVault({ store, keyring }, progress),
+    lastEvents: (wanted, limit) => lastEvents({ store, keyring }, wanted, limit),
+    events: () => walkAudit({ store, keyring }),
+    compareWithAnchor: (anchor) => compareWithAnchorFile({ store, keyring }, anchor),
 
     async close() {
       await store.close();
       keyring.close();
     },
   };
+}
+
+async function compareWithAnchorFile(parts: AnchorParts, anchor: string): Promise<void> {
+  const { anchorFile } = await import('./system-anchor-file.ts');
+  await compareWithAnchor(parts, anchorFile(anchor));
 }
 
 async function untilReplaced<T>(attempt: () => Promise<T | undefined>): Promise<T> {
@@ -207,15 +231,12 @@ export async function checkVaultFile(
     if (!(error instanceof Fault) || error.code !== 'damaged') throw error;
     findings.push({ table, id: '', what: error.message });
   };
-  let checked: CheckReport['checked'] = { tenants: 0, applications: 0, tokens: 0 };
+  let checked: CheckReport['checked'] = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
   try {
     opened = await openVaultFile(file);
     const { store, header } = opened;
     const keyring = await unlockKeyring(header, credential);
-    if (anchor !== undefined) {
-      const { anchorFile } = await import('./system-anchor-file.ts');
-      await compareWithAnchor({ store, keyring }, anchorFile(anchor)).catch(found('change'));
-    }
+    if (anchor !== undefined) await compareWithAnchorFile({ store, keyring }, anchor).catch(found('change'));
     const report = await checkVault({ store, keyring }, progress);
     findings.push(...report.findings);
     checked = report.checked;

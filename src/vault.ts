@@ -2,11 +2,15 @@ import type { Application } from './contract/application.ts';
 import type { Call, Reply } from './contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from './contract/limits.ts';
 import type { Tenant } from './contract/tenant.ts';
+import { createAudit } from './core/audit/audit.ts';
+import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
+import { createUndertaker } from './core/audit/undertaker.ts';
 import { createDispatch } from './core/dispatch.ts';
 import { Fault } from './core/fault.ts';
 import type { Clock, Keyring, Random, Store } from './core/ports.ts';
 import { type FoundedTenant, foundTenant, issueManagementKey, showTenants } from './core/tenants/found-tenant.ts';
 import { createActivity } from './core/tokens/activity.ts';
+import { headerEvent } from './core/vault-admin/header-event.ts';
 import type { AnchorParts } from './core/vault-admin/keep-anchor.ts';
 import type { World } from './core/world.ts';
 import type { Credential } from './keyring/credential.ts';
@@ -36,16 +40,24 @@ export interface Vault {
   close(): Promise<void>;
 }
 
-export interface OpenVaultOptions {
+/** How a vault is used in this process; nothing of it is kept in the file. */
+export interface VaultSettings {
+  readonly limits?: Limits | undefined;
+  /** `included_monthly_active_tokens` of the usage report (decisions §8). */
+  readonly includedActiveTokens?: number | undefined;
+  /** How much is written to the audit, besides every change. */
+  readonly auditLevel?: AuditLevel | undefined;
+  /** No secret leaves before its entry of the audit is on disk. */
+  readonly auditStrict?: boolean | undefined;
+}
+
+export interface OpenVaultOptions extends VaultSettings {
   readonly file: string;
   readonly credential: Credential;
   /** Told of every error that a caller is not told of; by default a line of JSON on stderr. */
   readonly reportError?: World['reportError'] | undefined;
   /** A file outside the vault that says how far the vault had come: an older copy in its place is refused. */
   readonly anchor?: string | undefined;
-  readonly limits?: Limits | undefined;
-  /** `included_monthly_active_tokens` of the usage report (decisions §8). */
-  readonly includedActiveTokens?: number | undefined;
 }
 
 /** Opens a vault file and unlocks its keys. Throws faults: missing, unsafe, foreign, newer or damaged file, wrong credential. */
@@ -93,18 +105,21 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedV
     import('./store/sqlite/open-vault-file.ts'),
     import('./keyring/create-keyring.ts'),
   ]);
-  const { file, credential, tenantName, weakPassphrase = false, limits, includedActiveTokens } = options;
+  const { file, credential, tenantName, weakPassphrase = false, ...settings } = options;
   const { keyring, header } = await createKeyring(credential, {
     now: systemClock().now(),
     allowWeak: weakPassphrase,
   });
   let founded: FoundedTenant | undefined;
   await createVaultFile(file, header, async (store) => {
-    founded = await foundTenant(createWorld({ file, store, keyring }), tenantName);
+    const world = createWorld({ file, store, keyring });
+    await world.audit.record(headerEvent('createVault', header));
+    await world.audit.flush();
+    founded = await foundTenant(world, tenantName);
   });
   if (!founded) throw new Fault('damaged', 'unreachable: the first tenant was not made');
   const { store } = await openVaultFile(file);
-  return { vault: composeVault({ file, store, keyring, limits, includedActiveTokens }), ...founded };
+  return { vault: composeVault({ ...settings, file, store, keyring, anchor: undefined }), ...founded };
 }
 
 /** What vaults are kept by, for whoever reports a fault: the format of the file, the versions of what reads and seals it. */
@@ -124,7 +139,7 @@ export async function engineVersions(): Promise<EngineVersions> {
 }
 
 /** What a vault is made of. The system's clock and random source stand in for those that are left out. */
-export interface VaultParts {
+export interface VaultParts extends VaultSettings {
   readonly file: string;
   readonly store: Store;
   readonly keyring: Keyring;
@@ -132,8 +147,6 @@ export interface VaultParts {
   readonly random?: Random;
   /** Follows the commits; closed before the store. */
   readonly anchor?: { close(): Promise<void> } | undefined;
-  readonly limits?: Limits | undefined;
-  readonly includedActiveTokens?: number | undefined;
   readonly reportError?: World['reportError'] | undefined;
 }
 
@@ -142,16 +155,19 @@ const DEFAULT_INCLUDED_ACTIVE_TOKENS = 1000;
 function createWorld({
   store,
   keyring,
-  clock,
   random,
   limits,
   includedActiveTokens,
+  auditLevel: level = DEFAULT_AUDIT_LEVEL,
+  auditStrict: strict = false,
   reportError: report,
+  clock = systemClock(),
 }: VaultParts): World {
   return {
     store,
     keyring,
-    clock: clock ?? systemClock(),
+    clock,
+    audit: createAudit({ store, keyring, clock, level, strict }),
     random: random ?? systemRandom,
     limits: limits ?? DEFAULT_LIMITS,
     activity: createActivity(store),
@@ -164,12 +180,13 @@ function createWorld({
 export function composeVault(parts: VaultParts): Vault {
   const { file, store, keyring } = parts;
   const world = createWorld(parts);
+  const undertaker = createUndertaker(world);
 
   async function sweep(): Promise<number> {
     await world.activity.flush();
     let removed = 0;
     for (;;) {
-      const batch = await store.removeExpired(world.clock.now(), SWEEP_BATCH);
+      const batch = await store.removeExpired(world.clock.now(), SWEEP_BATCH, undertaker);
       removed += batch;
       if (batch < SWEEP_BATCH) return removed;
     }
@@ -189,9 +206,13 @@ export function composeVault(parts: VaultParts): Vault {
     },
     close: async () => {
       await world.activity.flush();
-      await parts.anchor?.close();
-      await store.close();
-      keyring.close();
+      try {
+        await world.audit.flush();
+      } finally {
+        await parts.anchor?.close();
+        await store.close();
+        keyring.close();
+      }
     },
   };
 }

@@ -66,6 +66,8 @@ export async function openDoor(
   const options = {
     anchor,
     includedActiveTokens: included,
+    // One call and the end: whoever waits for it waits for its entry, too.
+    auditStrict: true,
     ...(env['VAULT_DEBUG'] !== '1' && { reportError: silent }),
   };
   return directClient(await openVault({ file: door.file, credential, ...options }));

@@ -1,11 +1,11 @@
-import { link, lstat, rm } from 'node:fs/promises';
+import { lstat, rm } from 'node:fs/promises';
 import type { JsonObject } from '../contract/json.ts';
 import { Fault } from '../core/fault.ts';
 import { memberNames, objectOfMembers } from '../core/json/member-names.ts';
 import { parseJson } from '../core/json/parse.ts';
 import { stringifyJson } from '../core/json/stringify.ts';
 import { asObject } from './output/result-view.ts';
-import { cannotMake, writeNewSecretFile } from './secret-file.ts';
+import { cannotMake, putInPlace, writeNewSecretFile } from './secret-file.ts';
 
 /** A new file for an API key, under a temporary name until the key is in it. */
 export interface KeyFile {
@@ -33,23 +33,15 @@ export async function reserveKeyFile(path: string): Promise<KeyFile> {
       if (key === undefined) throw new Fault('usage', '--key-out: the result has no key');
       await rm(temporary);
       await writeNewSecretFile(temporary, `${key}\n`);
-      await putInPlace(temporary, path);
+      await putInPlace(temporary, path).catch((cause: unknown) => {
+        throw new Fault('file_exists', `--key-out: ${path} cannot be made; the key is in ${temporary}`, { cause });
+      });
       return stringifyJson(rest);
     },
     async discard() {
       await rm(temporary, { force: true });
     },
   };
-}
-
-/** A link, unlike a rename, never replaces a file that appeared in the meantime. */
-async function putInPlace(temporary: string, path: string): Promise<void> {
-  try {
-    await link(temporary, path);
-  } catch (error) {
-    throw new Fault('file_exists', `--key-out: ${path} cannot be made; the key is in ${temporary}`, { cause: error });
-  }
-  await rm(temporary);
 }
 
 /** The result of `work`; with a path, its key goes to that new file, which is made sure of before the work is done. */

@@ -81,6 +81,21 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     load: async () => (await import('./local/keys-rotate.ts')).defineKeysRotate,
   },
   {
+    command: ['audit', 'list'],
+    summary: 'List the last entries of the audit, newest first',
+    load: async () => (await import('./local/audit.ts')).defineAuditList,
+  },
+  {
+    command: ['audit', 'verify'],
+    summary: 'Check that no entry of the audit was altered, moved or taken out',
+    load: async () => (await import('./local/audit.ts')).defineAuditVerify,
+  },
+  {
+    command: ['audit', 'export'],
+    summary: 'Write out the whole audit, a line of JSON an entry, oldest first',
+    load: async () => (await import('./local/audit.ts')).defineAuditExport,
+  },
+  {
     command: ['backup'],
     summary: 'Copy the file while others use it, and check the copy',
     load: async () => (await import('./local/backup.ts')).defineBackup,

@@ -9,5 +9,6 @@ export const NOUNS = {
   apps: { summary: 'Manage applications, their API keys and access rules', alias: 'applications' },
   tenant: { summary: 'The tenant of the calling key, and the tenants of the file' },
   profile: { summary: 'Vaults and their credentials, kept under a name' },
+  audit: { summary: 'What was done to the vault: who, what, when, and whether anything was altered since' },
   keys: { summary: 'The keys of the file: what opens it, and what seals its records' },
 } as const satisfies Record<string, NounRow>;

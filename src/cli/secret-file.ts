@@ -23,6 +23,36 @@ export async function writeNewSecretFile(path: string, content: Uint8Array | str
   }
 }
 
+/** Gives a file its name. A link, unlike a rename, never replaces a file that appeared in the meantime. */
+export async function putInPlace(temporary: string, path: string): Promise<void> {
+  const { link, rm } = await import('node:fs/promises');
+  await link(temporary, path);
+  await rm(temporary);
+}
+
+/** Makes a new file of mode 0600 of the pieces as they come: it appears whole, or not at all. */
+export async function writeNewFile(flag: string, path: string, pieces: AsyncIterable<string>): Promise<void> {
+  const { lstat, open, rm } = await import('node:fs/promises');
+  const there = await lstat(path).catch(() => undefined);
+  if (there !== undefined) throw new Fault('file_exists', `${flag}: ${path} exists`);
+  const temporary = `${path}.${process.pid}.tmp`;
+  const handle = await open(temporary, 'wx', 0o600).catch((error: unknown) => {
+    throw cannotMake(flag, path, error);
+  });
+  try {
+    for await (const piece of pieces) await handle.write(piece);
+    await handle.sync();
+    await handle.close();
+    await putInPlace(temporary, path).catch((error: unknown) => {
+      throw cannotMake(flag, path, error);
+    });
+  } catch (error) {
+    await handle.close().catch(() => undefined);
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
 /** Turns what `open(…, 'wx')` throws into what the person at the machine can act on. */
 export function cannotMake(flag: string, path: string, error: unknown): Fault {
   const code = errorCode(error);

@@ -19,6 +19,8 @@ export interface Call {
   readonly bodyFault?: 'too_large' | 'not_utf8' | undefined;
   /** A web page asks, of an origin that the daemon was told to answer. Only the daemon sets it. */
   readonly fromBrowser?: boolean | undefined;
+  /** The address that the call came from, where that is another machine. Only the daemon sets it. */
+  readonly peer?: string | undefined;
   /** Returned as the problem body's `instance`; one is made when it is absent. */
   readonly traceId?: string | undefined;
 }

@@ -2,6 +2,7 @@ import type { Call, Reply } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
 import type { ApplicationType } from '../contract/permissions.ts';
 import { holds } from './access/grants.ts';
+import { createTrail } from './audit/trail.ts';
 import { createAuthenticator } from './authenticate.ts';
 import type { Caller } from './caller.ts';
 import type { Handler } from './handler.ts';
@@ -39,13 +40,28 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
 
   async function answer(call: Call, traceId: string): Promise<Reply> {
     const row: Operation = OPERATIONS[call.operation];
-    const caller = await authenticate(call.apiKey);
+    const identity = await authenticate(call.apiKey);
+    const trail = createTrail(world.audit, {
+      operation: call.operation,
+      application_id: identity.application.record.id,
+      peer: call.peer,
+      named: Object.values(call.params),
+    });
+    try {
+      const answered = reply(row, await perform(row, call, { ...identity, trail }), traceId);
+      await trail.finish();
+      return answered;
+    } catch (error) {
+      await trail.refuse(error);
+      throw error;
+    }
+  }
+
+  async function perform(row: Operation, call: Call, caller: Caller) {
     refuseFromBrowser(caller, call);
     authorize(caller, row);
     checkMediaType(row, call.mediaType, call.bodyText !== undefined && call.bodyText !== '');
-    const body = parseBody(row, call, world.limits);
-    const result = await handle(call.operation, row, call, body, caller);
-    return reply(row, result, traceId);
+    return handle(call.operation, row, call, parseBody(row, call, world.limits), caller);
   }
 
   function handle<Id extends OperationId>(

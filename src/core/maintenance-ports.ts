@@ -1,4 +1,13 @@
-import type { ApplicationRecord, KeyIds, TokenIndexes, TokenRecord, VaultHeader, WrappedKey } from './ports.ts';
+import type { AuditDraft } from './audit-ports.ts';
+import type {
+  ApplicationRecord,
+  KeyIds,
+  TokenIndexes,
+  TokenRecord,
+  Tombstone,
+  VaultHeader,
+  WrappedKey,
+} from './ports.ts';
 
 /** A token that was read, and the same one under newer keys: same revision, same contents. */
 export interface ResealedToken {
@@ -32,7 +41,7 @@ export interface InspectedRow<T> {
   readonly id: string;
   /** Undefined when the row's clear columns are none that the vault writes. */
   readonly record: T | undefined;
-  /** The blind indexes that the row is found by; empty for an application. */
+  /** The blind indexes that the row is found by; empty but for a token. */
   readonly indexes: readonly Uint8Array[];
 }
 
@@ -40,17 +49,22 @@ export interface InspectedRow<T> {
 export interface Maintenance {
   header(): Promise<VaultHeader>;
   /** False when the header is no longer `expected`. The old one is nowhere in the store when this resolves. */
-  replaceHeader(header: VaultHeader, expected: VaultHeader): Promise<boolean>;
+  replaceHeader(header: VaultHeader, expected: VaultHeader, audit: AuditDraft): Promise<boolean>;
   /** The same with all wrapped keys of all tenants. False also when `keys` are not exactly those that there are. */
-  replaceMasterKey(header: VaultHeader, expected: VaultHeader, keys: readonly KeysOfTenant[]): Promise<boolean>;
+  replaceMasterKey(
+    header: VaultHeader,
+    expected: VaultHeader,
+    keys: readonly KeysOfTenant[],
+    audit: AuditDraft,
+  ): Promise<boolean>;
 
   /** False when the tenant is gone, has a key with as large an id, or the key is wrapped by a former master key. */
-  addTenantKey(tenantId: string, key: WrappedKey): Promise<boolean>;
+  addTenantKey(tenantId: string, key: WrappedKey, audit: AuditDraft): Promise<boolean>;
   /**
    * Destroys a key that a newer one has replaced: it is nowhere in the store when this resolves, unless another process
    * reads for seconds. False while a record is under it, or when it is the newest of its purpose.
    */
-  removeTenantKey(tenantId: string, keyId: number): Promise<boolean>;
+  removeTenantKey(tenantId: string, keyId: number, audit: AuditDraft): Promise<boolean>;
   /** How many records of the tenant are under other keys than these, expired ones included. */
   countStale(tenantId: string, current: KeyIds): Promise<number>;
   /** At most `limit` of them, and no more than some megabytes. */
@@ -70,4 +84,5 @@ export interface Maintenance {
     after: string,
     limit: number,
   ): Promise<readonly InspectedRow<ApplicationRecord>[]>;
+  inspectTombstones(tenantId: string, after: string, limit: number): Promise<readonly InspectedRow<Tombstone>[]>;
 }

@@ -1,5 +1,6 @@
 import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
+import type { AuditDraft, AuditEntry, AuditStore } from './audit-ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
 
 /** Milliseconds since 1970-01-01T00:00:00Z. */
@@ -83,6 +84,14 @@ export interface Keyring {
   openTenant(tenantId: string, keys: readonly WrappedKey[]): TenantKeyring;
   /** 32 bytes: a keyed hash that tells what this vault wrote outside its store from what others did. Outlives the master key. */
   anchorMac(text: string): Uint8Array;
+  /** Seals the text of an event, bound to its time. Opens under every later master key. */
+  sealAuditEvent(at: Instant, text: string): Uint8Array;
+  /** Throws the problem `integrity_failure` when the bytes or the time are not what was sealed. */
+  openAuditEvent(at: Instant, sealed: Uint8Array): string;
+  /** 16 bytes that chain an entry to the one before it. Outlives the master key. */
+  auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'link'>): Uint8Array;
+  /** 16 bytes over what stays of a deleted token. Outlives the master key. */
+  tombstoneMac(tombstone: Omit<Tombstone, 'mac'>): Uint8Array;
   /** Unlocks anew when another process replaced the master key. Throws `vault_locked` when nothing here opens the new one. */
   refresh(): Promise<void>;
   /** Wipes the key bytes; nothing opens afterwards. */
@@ -218,6 +227,21 @@ export interface Tombstone {
   readonly created_at: Instant;
   readonly deleted_by?: string | undefined;
   readonly deleted_at: Instant;
+  /** Over everything above, since no key of the tenant seals it. */
+  readonly mac: Uint8Array;
+}
+
+/** A token that has expired, on its way out: what stays of it, and the entry that says so. */
+export interface Burial {
+  readonly tombstone: Tombstone;
+  readonly audit: AuditDraft;
+}
+
+/** What the removal of expired records needs of those who have the keys. Pure functions of what they are given. */
+export interface Undertaker {
+  bury(token: Omit<Tombstone, 'mac'>): Burial;
+  /** `removed` is the expired application and those that ended with it. */
+  dismiss(tenantId: string, removed: readonly string[]): AuditDraft;
 }
 
 /** What authentication needs, read in one go. */
@@ -248,11 +272,11 @@ export type InsertTokenOutcome =
 /**
  * Where records are kept. Each method is atomic and, if it writes, durable when it resolves. There is no transaction, no
  * caller, no permission and no plaintext here. Updates carry the revision that they read (compare-and-swap), so that two
- * processes on one store are safe without a lock held across an `await`. `now` decides what has expired: to every reader
- * an expired record does not exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`; and
+ * processes on one store are safe without a lock held across an `await`. A change is written together with its `audit` entry, or
+ * not at all; without a change there is no entry. `now` decides what has expired: to every reader an expired record does not exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`; and
  * `write_conflict` for a record that is not under its tenant's newest keys: its writer must read the keys anew.
  */
-export interface Store extends Maintenance {
+export interface Store extends Maintenance, AuditStore {
   /** Changes whenever a tenant, an application or a key may have changed, in this process or another. */
   authorityVersion(): Promise<string>;
   findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined>;
@@ -260,18 +284,23 @@ export interface Store extends Maintenance {
   /** Throws `vault_busy` when the store cannot answer; used by `/readyz`. */
   ping(): Promise<void>;
 
-  insertTenant(tenant: TenantRecord, keys: readonly WrappedKey[], application: ApplicationRecord): Promise<void>;
+  insertTenant(
+    tenant: TenantRecord,
+    keys: readonly WrappedKey[],
+    application: ApplicationRecord,
+    audit: AuditDraft,
+  ): Promise<void>;
   findTenant(id: string): Promise<{ readonly tenant: TenantRecord; readonly keys: readonly WrappedKey[] } | undefined>;
   /** Oldest first. */
   listTenants(): Promise<readonly { readonly tenant: TenantRecord; readonly keys: readonly WrappedKey[] }[]>;
 
-  /** False when the tenant is gone or no longer at `expectedRevision`. */
-  replaceTenant(tenant: TenantRecord, expectedRevision: number): Promise<boolean>;
+  /** False when the tenant is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
+  replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuditDraft | undefined): Promise<boolean>;
   /** Removes its keys, applications, tokens, indexes, tombstones and counters, and what the file keeps of them. */
-  deleteTenant(id: string): Promise<boolean>;
+  deleteTenant(id: string, audit: AuditDraft): Promise<boolean>;
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage>;
 
-  insertApplication(application: ApplicationRecord): Promise<void>;
+  insertApplication(application: ApplicationRecord, audit: AuditDraft): Promise<void>;
   findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined>;
   /** Newest first: `created_at` descending, then `id` ascending. */
   findApplications(
@@ -279,15 +308,25 @@ export interface Store extends Maintenance {
     page: PageRequest,
     now: Instant,
   ): Promise<PageOf<ApplicationRecord>>;
-  /** False when the application is gone or no longer at `expectedRevision`. */
-  replaceApplication(application: ApplicationRecord, expectedRevision: number): Promise<boolean>;
-  /** Removes the expiring applications that it created, too. */
-  deleteApplication(tenantId: string, id: string, expectedRevision: number): Promise<boolean>;
+  /** False when the application is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
+  replaceApplication(
+    application: ApplicationRecord,
+    expectedRevision: number,
+    audit: AuditDraft | undefined,
+  ): Promise<boolean>;
+  /** Removes the expiring applications that it created, too; `audit` is told of all that are removed, itself first. */
+  deleteApplication(
+    tenantId: string,
+    id: string,
+    expectedRevision: number,
+    audit: (removed: readonly string[]) => AuditDraft,
+  ): Promise<boolean>;
 
   insertToken(
     token: TokenRecord,
     indexes: TokenIndexes,
     options: { readonly deduplicate: boolean; readonly now: Instant },
+    audit: AuditDraft,
   ): Promise<InsertTokenOutcome>;
   findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined>;
   /** Newest first: `created_at` descending, then `id` ascending. */
@@ -299,10 +338,15 @@ export interface Store extends Maintenance {
     exceptId: string,
     now: Instant,
   ): Promise<TokenRecord | undefined>;
-  /** Puts the record and its indexes in place of the old. False when the token is gone, expired or no longer at `expectedRevision`. */
-  replaceToken(token: TokenRecord, indexes: TokenIndexes, expectedRevision: number, now: Instant): Promise<boolean>;
+  /** Puts the record and its indexes in place of the old. False when the token is gone, expired or no longer at `expected.revision`. */
+  replaceToken(
+    token: TokenRecord,
+    indexes: TokenIndexes,
+    expected: { readonly revision: number; readonly now: Instant },
+    audit: AuditDraft,
+  ): Promise<boolean>;
   /** Overwrites the sealed values, leaves the tombstone. False when the token is gone or no longer at `expectedRevision`. */
-  deleteToken(tombstone: Tombstone, expectedRevision: number): Promise<boolean>;
+  deleteToken(tombstone: Tombstone, expectedRevision: number, audit: AuditDraft): Promise<boolean>;
 
   /** Counts the tokens as active in `month`, each once a month. Tokens that are gone are passed over. */
   markActive(tenantId: string, ids: readonly string[], month: number): Promise<void>;
@@ -310,7 +354,7 @@ export interface Store extends Maintenance {
    * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`: tokens leave a tombstone
    * without `deleted_by`. Resolves to how many it removed.
    */
-  removeExpired(now: Instant, limit: number): Promise<number>;
+  removeExpired(now: Instant, limit: number, undertaker: Undertaker): Promise<number>;
   /** True for one caller in `interval` milliseconds, of all processes together: it removes what has expired. */
   claimSweep(now: Instant, interval: number): Promise<boolean>;
 

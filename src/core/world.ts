@@ -1,4 +1,5 @@
 import type { Limits } from '../contract/limits.ts';
+import type { Audit } from './audit/audit.ts';
 import type { Clock, Keyring, Random, Store } from './ports.ts';
 import type { Activity } from './tokens/activity.ts';
 
@@ -10,6 +11,7 @@ export interface World {
   readonly random: Random;
   readonly limits: Limits;
   readonly activity: Activity;
+  readonly audit: Audit;
   /** `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens: number;
   /** Told of every error that the caller is not told of; writes to this machine's stderr. */

@@ -55,9 +55,20 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
       const { bodyText, bodyFault } = body;
       const apiKey = single(request.headers[keyHeader]);
       const mediaType = mediaTypeOf(request);
-      const fromBrowser = cors.allows(request);
-      const sent = { operation, apiKey, mediaType, params, query, queryFault, bodyText, bodyFault, traceId };
-      const reply = await client.call(fromBrowser ? { ...sent, fromBrowser } : sent);
+      const origin = cors.allows(request) ? { fromBrowser: true } : undefined;
+      const sent = {
+        operation,
+        apiKey,
+        mediaType,
+        params,
+        query,
+        queryFault,
+        bodyText,
+        bodyFault,
+        traceId,
+        ...origin,
+      };
+      const reply = await client.call(isLoopback(peer) ? sent : { ...sent, peer });
       if (reply.status !== 401) return reply;
       if (failures.exceeded(peer)) throw new Problem('too_many_requests');
       failures.failed(peer);
@@ -103,6 +114,11 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
       answer(response, problemReply(problem, traceIdOf(request)));
     },
   };
+}
+
+/** This machine, a Unix socket included: who asks there is told apart by the key alone. */
+function isLoopback(address: string): boolean {
+  return address === '' || address === '::1' || address.startsWith('127.') || address.startsWith('::ffff:127.');
 }
 
 /** Not ready is always a 503, whatever the reason: it is the answer of `/readyz`, not of the operation behind it. */

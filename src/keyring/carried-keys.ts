@@ -7,10 +7,10 @@ import type { Sodium } from './sodium.ts';
 import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
 
 /**
- * What outlives a master key. API keys are known only by their hashes, the audit by its chain, an anchor by its MAC: none
- * of them can be made anew, so a new master key takes the keys of the first one along.
+ * What outlives a master key. API keys are known only by their hashes, tombstones and an anchor by their MACs, and the
+ * audit is one chain of sealed entries: none of them can be made anew, so a new master key takes the keys of the first one along.
  */
-const CARRIED = ['api_key_hash', 'audit_chain', 'anchor'] as const;
+const CARRIED = ['api_key_hash', 'audit_chain', 'audit_sealing', 'tombstone', 'anchor'] as const;
 
 export type CarriedKeys = Readonly<Record<(typeof CARRIED)[number], Uint8Array>>;
 
@@ -20,27 +20,35 @@ export type KeyHeader = VaultIdentity & Pick<VaultHeader, 'carried'>;
 /** The carried keys: derived from the first master key; under a later one, opened from `header.carried`. The caller wipes them. */
 export function openCarriedKeys(sodium: Sodium, master: Uint8Array, header: KeyHeader): CarriedKeys {
   if (header.carried === undefined) {
-    const derive = (name: (typeof CARRIED)[number]) => deriveFromMaster(sodium, master, name);
-    return { api_key_hash: derive('api_key_hash'), audit_chain: derive('audit_chain'), anchor: derive('anchor') };
+    return carriedKeys((name) => deriveFromMaster(sodium, master, name));
   }
   const wrapping = deriveFromMaster(sodium, master, 'carried_wrapping');
   const bytes = openEnvelope(sodium, wrapping, carriedContext(header), header.carried);
   wrapping.fill(0);
   if (bytes.length !== CARRIED.length * KEY_BYTES) throw new Problem('integrity_failure');
-  const part = (name: (typeof CARRIED)[number]) => {
+  const keys = carriedKeys((name) => {
     const start = CARRIED.indexOf(name) * KEY_BYTES;
     return bytes.slice(start, start + KEY_BYTES);
-  };
-  const keys = { api_key_hash: part('api_key_hash'), audit_chain: part('audit_chain'), anchor: part('anchor') };
+  });
   bytes.fill(0);
   return keys;
+}
+
+function carriedKeys(make: (name: (typeof CARRIED)[number]) => Uint8Array): CarriedKeys {
+  return {
+    api_key_hash: make('api_key_hash'),
+    audit_chain: make('audit_chain'),
+    audit_sealing: make('audit_sealing'),
+    tombstone: make('tombstone'),
+    anchor: make('anchor'),
+  };
 }
 
 /**
  * The carried keys for the header of a later generation: an envelope, its key id the generation, of
  *
- *     offset  0                32              64
- *             API-key hash 32  audit chain 32  anchor 32
+ *     offset  0                32              64                96            128
+ *             API-key hash 32  audit chain 32  audit sealing 32  tombstone 32  anchor 32
  */
 export function sealCarriedKeys(
   sodium: Sodium,

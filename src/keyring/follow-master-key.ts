@@ -34,6 +34,10 @@ export async function followMasterKey(
     createTenantKey: (tenantId, purpose, keys, now) => current.createTenantKey(tenantId, purpose, keys, now),
     openTenant: (tenantId, keys) => current.openTenant(tenantId, keys),
     anchorMac: (text) => current.anchorMac(text),
+    sealAuditEvent: (at, text) => current.sealAuditEvent(at, text),
+    openAuditEvent: (at, sealed) => current.openAuditEvent(at, sealed),
+    auditLink: (previous, entry) => current.auditLink(previous, entry),
+    tombstoneMac: (tombstone) => current.tombstoneMac(tombstone),
     refresh() {
       refreshing ??= refresh().finally(() => {
         refreshing = undefined;

@@ -1,7 +1,11 @@
-import type { Keyring } from '../core/ports.ts';
+import { LINK_BYTES } from '../core/audit-link.ts';
+import type { Instant, Keyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
+import { envelopeKeyId, openEnvelope, sealEnvelope } from './envelope.ts';
 import { encodeFields } from './field-encoder.ts';
+import type { VaultIdentity } from './header-mac.ts';
+import { padText, unpadText } from './padding.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveFromMaster } from './sub-keys.ts';
 import { createTenantKey } from './tenant-key.ts';
@@ -10,6 +14,15 @@ import { openTenantKeys, tenantKeyBytes } from './tenant-keys.ts';
 
 const API_KEY_HASH_BYTES = 32;
 const ANCHOR_MAC_BYTES = 32;
+const TOMBSTONE_MAC_BYTES = 16;
+
+/** There is one key for the audit, for the whole life of a vault. */
+const AUDIT_KEY_ID = 1;
+
+/** The format of the vault, not of the master key: an entry outlives that. */
+function auditContext({ format, vault_id }: VaultIdentity, at: Instant): Uint8Array {
+  return encodeFields('token-vault audit event', format, vault_id, AUDIT_KEY_ID, at);
+}
 
 function wipe(keys: readonly Uint8Array[]): void {
   for (const key of keys) key.fill(0);
@@ -69,6 +82,34 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     anchorMac(text) {
       requireUnlocked();
       return sodium.crypto_generichash(ANCHOR_MAC_BYTES, encodeFields(text), carried.anchor);
+    },
+
+    sealAuditEvent(at, text) {
+      requireUnlocked();
+      const padded = padText(text);
+      const sealed = sealEnvelope(sodium, carried.audit_sealing, AUDIT_KEY_ID, auditContext(identity, at), padded);
+      padded.fill(0);
+      return sealed;
+    },
+
+    openAuditEvent(at, sealed) {
+      requireUnlocked();
+      if (envelopeKeyId(sealed) !== AUDIT_KEY_ID) throw new Problem('integrity_failure');
+      const text = unpadText(openEnvelope(sodium, carried.audit_sealing, auditContext(identity, at), sealed));
+      if (text === undefined) throw new Problem('integrity_failure');
+      return text;
+    },
+
+    auditLink(previous, { sequence, at, sealed }) {
+      requireUnlocked();
+      const entry = encodeFields('token-vault audit', identity.vault_id, previous, sequence, at, sealed);
+      return sodium.crypto_generichash(LINK_BYTES, entry, carried.audit_chain);
+    },
+
+    tombstoneMac({ tenant_id, id, type, created_by, created_at, deleted_by, deleted_at }) {
+      requireUnlocked();
+      const fields = encodeFields(tenant_id, id, type, created_by, created_at, deleted_by, deleted_at);
+      return sodium.crypto_generichash(TOMBSTONE_MAC_BYTES, fields, carried.tombstone);
     },
 
     // These keys are those of one master key: whoever can unlock another wraps this (follow-master-key.ts).

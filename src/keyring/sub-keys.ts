@@ -6,7 +6,7 @@ export const KEY_BYTES = 32;
 
 /**
  * What is derived from the vault's master key with `crypto_kdf_derive_from_key`: one id each, never used again for
- * anything else. `audit_chain` is spoken for by the audit's keyed hash chain.
+ * anything else.
  */
 export const MASTER_SUB_KEYS = {
   header_mac: 1,
@@ -15,6 +15,8 @@ export const MASTER_SUB_KEYS = {
   tenant_key_wrapping: 4,
   anchor: 5,
   carried_wrapping: 6,
+  audit_sealing: 7,
+  tombstone: 8,
 } as const;
 
 /** What is derived from a tenant's index key: one blind-index key a purpose, and the key of the fingerprint that clients see. */

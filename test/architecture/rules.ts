@@ -19,7 +19,8 @@ interface Layer {
 }
 
 /** What an adapter gets of the core: its ports, its two errors, and the pure forms that both sides must write alike. */
-const PORTS = ['src/contract/', 'src/core/problem.ts', 'src/core/fault.ts'];
+const PORTS = ['src/contract/', 'src/core/problem.ts', 'src/core/fault.ts', 'src/core/audit-link.ts'];
+const PORT_TYPES = ['src/core/ports.ts', 'src/core/audit-ports.ts', 'src/core/maintenance-ports.ts'];
 const WORLD = /^node:(?!crypto$|buffer$)/;
 
 /** design.md: `cli, http → client → vault.ts → keyring, store → core → contract`. The first folder that fits is a file's layer. */
@@ -30,26 +31,26 @@ export const LAYERS: readonly Layer[] = [
     name: 'keyring',
     folder: 'src/keyring/',
     may: [...PORTS, 'src/core/base58.ts'],
-    mayAsTypes: ['src/core/ports.ts', 'src/core/maintenance-ports.ts'],
+    mayAsTypes: PORT_TYPES,
   },
   {
     name: 'sqlite store',
     folder: 'src/store/sqlite/',
     may: PORTS,
-    mayAsTypes: ['src/core/ports.ts', 'src/core/maintenance-ports.ts'],
+    mayAsTypes: PORT_TYPES,
   },
   {
     name: 'memory store',
     folder: 'src/store/memory/',
     may: PORTS,
-    mayAsTypes: ['src/core/ports.ts', 'src/core/maintenance-ports.ts'],
+    mayAsTypes: PORT_TYPES,
     refuses: WORLD,
   },
   {
     name: 'http',
     folder: 'src/http/',
     may: [...PORTS, 'src/core/problem-reply.ts'],
-    mayAsTypes: ['src/core/ports.ts', 'src/core/maintenance-ports.ts', 'src/client/'],
+    mayAsTypes: [...PORT_TYPES, 'src/client/'],
   },
   {
     name: 'client',
@@ -77,7 +78,7 @@ export const LAYERS: readonly Layer[] = [
     folder: 'src/vault',
     may: ['src/contract/', 'src/core/', 'src/keyring/', 'src/store/', 'src/system-', 'src/report-error.ts'],
   },
-  { name: 'system', folder: 'src/', may: PORTS, mayAsTypes: ['src/core/ports.ts', 'src/core/maintenance-ports.ts'] },
+  { name: 'system', folder: 'src/', may: PORTS, mayAsTypes: PORT_TYPES },
 ];
 
 /** Where a package may be imported at all. One that is not listed here may not be imported. */

@@ -173,11 +173,11 @@ async function control({ seed }: CheckOptions) {
   const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: Date.now() });
   const store = createMemoryStore();
   const replace = store.replaceToken.bind(store);
-  store.replaceToken = async (token, indexes, _expected, now) => {
+  store.replaceToken = async (token, indexes, { now }, audit) => {
     for (;;) {
       const current = await store.findToken(token.tenant_id, token.id, now);
       if (!current) return false;
-      if (await replace(token, indexes, current.revision, now)) return true;
+      if (await replace(token, indexes, { revision: current.revision, now }, audit)) return true;
     }
   };
   const vault = composeVault({ file: 'memory', store, keyring });

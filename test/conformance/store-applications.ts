@@ -1,13 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import type { Store } from '../../src/core/ports.ts';
-import { addTenant, addToken, applicationRecord, FIRST_PAGE, NOW, nextId, sealed } from './store-fixtures.ts';
+import {
+  addTenant,
+  addToken,
+  applicationRecord,
+  ENTRY,
+  FIRST_PAGE,
+  NOW,
+  nextId,
+  sealed,
+  UNDERTAKER,
+} from './store-fixtures.ts';
 
 export function storeApplications(store: () => Store): void {
   describe('applications', () => {
     it('gives back what was inserted, by id and by key', async () => {
       const { id, tenant, keys } = await addTenant(store());
       const parent = applicationRecord(id);
-      await store().insertApplication(parent);
+      await store().insertApplication(parent, ENTRY);
       const application = applicationRecord(id, {
         type: 'expiring',
         parent_id: parent.id,
@@ -16,7 +26,7 @@ export function storeApplications(store: () => Store): void {
         modified_at: NOW + 1,
         expires_at: NOW + 60_000,
       });
-      await store().insertApplication(application);
+      await store().insertApplication(application, ENTRY);
       expect(await store().findApplication(id, application.id, NOW)).toEqual(application);
       expect(await store().findApplication(id, parent.id, NOW)).toEqual(parent);
       expect(await store().findAuthority(application.key_hash, NOW)).toEqual({ application, tenant, keys });
@@ -38,7 +48,7 @@ export function storeApplications(store: () => Store): void {
     it('hides an expired one at the instant and removes it when swept', async () => {
       const { id } = await addTenant(store());
       const application = applicationRecord(id, { type: 'expiring', expires_at: NOW + 100 });
-      await store().insertApplication(application);
+      await store().insertApplication(application, ENTRY);
       const seen = async (now: number) => [
         (await store().findApplication(id, application.id, now)) !== undefined,
         (await store().findAuthority(application.key_hash, now)) !== undefined,
@@ -47,8 +57,8 @@ export function storeApplications(store: () => Store): void {
       expect(await seen(NOW + 99)).toEqual([true, true, true]);
       expect(await seen(NOW + 100)).toEqual([false, false, false]);
       const version = await store().authorityVersion();
-      expect(await store().removeExpired(NOW + 99, 1000)).toBe(0);
-      expect(await store().removeExpired(NOW + 100, 1000)).toBe(1);
+      expect(await store().removeExpired(NOW + 99, 1000, UNDERTAKER)).toBe(0);
+      expect(await store().removeExpired(NOW + 100, 1000, UNDERTAKER)).toBe(1);
       expect(await store().authorityVersion()).not.toBe(version);
       expect(await seen(NOW)).toEqual([false, false, false]);
     });
@@ -56,14 +66,14 @@ export function storeApplications(store: () => Store): void {
     it('replaces one at the expected revision only, and its old key stops', async () => {
       const { id } = await addTenant(store());
       const application = applicationRecord(id);
-      await store().insertApplication(application);
+      await store().insertApplication(application, ENTRY);
       const next = { ...application, key_hash: sealed('new key', 32), revision: 2, modified_at: NOW + 1 };
-      expect(await store().replaceApplication(next, 7)).toBe(false);
+      expect(await store().replaceApplication(next, 7, ENTRY)).toBe(false);
       expect(await store().findAuthority(application.key_hash, NOW)).toBeDefined();
-      expect(await store().replaceApplication(next, 1)).toBe(true);
+      expect(await store().replaceApplication(next, 1, ENTRY)).toBe(true);
       expect(await store().findAuthority(application.key_hash, NOW)).toBeUndefined();
       expect((await store().findAuthority(next.key_hash, NOW))?.application).toEqual(next);
-      expect(await store().replaceApplication(applicationRecord(id), 1)).toBe(false);
+      expect(await store().replaceApplication(applicationRecord(id), 1, ENTRY)).toBe(false);
     });
 
     it('lists newest first with ties by id, by page, by ids, within the tenant', async () => {
@@ -71,7 +81,7 @@ export function storeApplications(store: () => Store): void {
       const { id: other } = await addTenant(store());
       const ages = [5, 1, 3, 3, 9];
       const made = ages.map((age) => applicationRecord(id, { created_at: NOW + 1000 - age }));
-      for (const application of made) await store().insertApplication(application);
+      for (const application of made) await store().insertApplication(application, ENTRY);
       const order = [1, 2, 3, 0, 4].map((index) => made[index]?.id);
 
       const page = (offset: number, limit: number, ids?: readonly string[]) =>
@@ -91,21 +101,23 @@ export function storeApplications(store: () => Store): void {
       const { id } = await addTenant(store());
       const parent = applicationRecord(id);
       const stranger = applicationRecord(id);
-      await store().insertApplication(parent);
-      await store().insertApplication(stranger);
+      await store().insertApplication(parent, ENTRY);
+      await store().insertApplication(stranger, ENTRY);
       const child = (of: string) => applicationRecord(id, { type: 'expiring', parent_id: of, expires_at: NOW + 9 });
       const children = [child(parent.id), child(parent.id), child(stranger.id)];
-      for (const each of children) await store().insertApplication(each);
+      for (const each of children) await store().insertApplication(each, ENTRY);
       const token = await addToken(store(), id, { created_by: parent.id });
 
-      expect(await store().deleteApplication(id, parent.id, 2)).toBe(false);
-      expect(await store().deleteApplication(id, parent.id, 1)).toBe(true);
-      expect(await store().deleteApplication(id, parent.id, 1)).toBe(false);
+      expect(await store().deleteApplication(id, parent.id, 2, () => ENTRY)).toBe(false);
+      expect(await store().deleteApplication(id, parent.id, 1, () => ENTRY)).toBe(true);
+      expect(await store().deleteApplication(id, parent.id, 1, () => ENTRY)).toBe(false);
       const left = await Promise.all(children.map((each) => store().findAuthority(each.key_hash, NOW)));
       expect(left.map((authority) => authority !== undefined)).toEqual([false, false, true]);
       expect(await store().findToken(id, token.id, NOW)).toEqual(token);
       // Neither may one be made that outlives its maker.
-      await expect(store().insertApplication(child(parent.id))).rejects.toMatchObject({ code: 'unauthenticated' });
+      await expect(store().insertApplication(child(parent.id), ENTRY)).rejects.toMatchObject({
+        code: 'unauthenticated',
+      });
     });
 
     it('keeps tenants apart', async () => {
@@ -113,8 +125,8 @@ export function storeApplications(store: () => Store): void {
       const { id: other } = await addTenant(store());
       const { application } = mine;
       expect(await store().findApplication(other, application.id, NOW)).toBeUndefined();
-      expect(await store().deleteApplication(other, application.id, 1)).toBe(false);
-      expect(await store().replaceApplication({ ...application, tenant_id: other, revision: 2 }, 1)).toBe(false);
+      expect(await store().deleteApplication(other, application.id, 1, () => ENTRY)).toBe(false);
+      expect(await store().replaceApplication({ ...application, tenant_id: other, revision: 2 }, 1, ENTRY)).toBe(false);
       expect(await store().findApplication(mine.id, application.id, NOW)).toEqual(application);
     });
 
@@ -130,11 +142,11 @@ export function storeApplications(store: () => Store): void {
       const { id, tenant } = await addTenant(store());
       const application = applicationRecord(id);
       await changed(() => addTenant(store()));
-      await changed(() => store().replaceTenant({ ...tenant, revision: 2 }, 1));
-      await changed(() => store().insertApplication(application));
-      await changed(() => store().replaceApplication({ ...application, revision: 2 }, 1));
-      await changed(() => store().deleteApplication(id, application.id, 2));
-      await changed(() => store().deleteTenant(id));
+      await changed(() => store().replaceTenant({ ...tenant, revision: 2 }, 1, ENTRY));
+      await changed(() => store().insertApplication(application, ENTRY));
+      await changed(() => store().replaceApplication({ ...application, revision: 2 }, 1, ENTRY));
+      await changed(() => store().deleteApplication(id, application.id, 2, () => ENTRY));
+      await changed(() => store().deleteTenant(id, ENTRY));
     });
 
     it('keeps the authority version while only tokens change', async () => {

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { LINK_BYTES } from '../../src/core/audit-link.ts';
+import type { AuditDraft } from '../../src/core/audit-ports.ts';
 import type {
   ApplicationRecord,
   Instant,
@@ -8,6 +10,7 @@ import type {
   TokenIndexes,
   TokenRecord,
   Tombstone,
+  Undertaker,
   WrappedKey,
 } from '../../src/core/ports.ts';
 
@@ -103,9 +106,36 @@ export function indexes(fingerprint: string, ...others: readonly string[]): Toke
   return { fingerprint: blind(`fingerprint ${fingerprint}`), others: others.map(blind) };
 }
 
+/** An entry of the audit whose link says where it came to stand, and behind which. */
+export function entry(text: string): AuditDraft {
+  return {
+    at: NOW,
+    sealed: sealed(`event ${text}`),
+    link: (previous, sequence) => sealed(`${Buffer.from(previous).toString('hex')} ${sequence} ${text}`, LINK_BYTES),
+  };
+}
+
+/** For tests that are not about the audit. */
+export const ENTRY = entry('any');
+
+export const UNDERTAKER: Undertaker = {
+  bury: (token) => ({ tombstone: { ...token, mac: blind(token.id) }, audit: entry(`bury ${token.id}`) }),
+  dismiss: (tenantId, removed) => entry(`dismiss ${tenantId} ${removed.join()}`),
+};
+
 export function tombstoneOf(token: TokenRecord, parts: Partial<Tombstone> = {}): Tombstone {
   const { tenant_id, id, type, created_by, created_at } = token;
-  return { tenant_id, id, type, created_by, created_at, deleted_by: created_by, deleted_at: NOW, ...parts };
+  return {
+    tenant_id,
+    id,
+    type,
+    created_by,
+    created_at,
+    deleted_by: created_by,
+    deleted_at: NOW,
+    mac: blind(id),
+    ...parts,
+  };
 }
 
 /** A tenant of its own for a test, with its first management application. */
@@ -113,7 +143,7 @@ export async function addTenant(store: Store, parts: Partial<TenantRecord> = {})
   const tenant = tenantRecord(parts);
   const keys = tenantKeys(tenant.id);
   const application = applicationRecord(tenant.id, { type: 'management' });
-  await store.insertTenant(tenant, keys, application);
+  await store.insertTenant(tenant, keys, application, ENTRY);
   return { id: tenant.id, tenant, keys, application };
 }
 
@@ -124,7 +154,12 @@ export async function addToken(
   others: readonly string[] = [],
 ): Promise<TokenRecord> {
   const token = tokenRecord(tenantId, parts);
-  const { outcome } = await store.insertToken(token, indexes(token.id, ...others), { deduplicate: false, now: NOW });
+  const { outcome } = await store.insertToken(
+    token,
+    indexes(token.id, ...others),
+    { deduplicate: false, now: NOW },
+    ENTRY,
+  );
   if (outcome !== 'inserted') throw new Error(`the fixture was not inserted: ${outcome}`);
   return token;
 }

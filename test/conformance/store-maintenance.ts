@@ -5,6 +5,7 @@ import {
   addToken,
   applicationRecord,
   blind,
+  ENTRY,
   everything,
   idsOf,
   indexes,
@@ -47,12 +48,12 @@ export function storeMaintenance(open: OpenStore): void {
     it('adds a key once, for a tenant that is there, under the master key that is', async () => {
       const { id, keys } = await addTenant(store);
       const version = await store.authorityVersion();
-      expect(await store.addTenantKey(nextId(), NEW_KEY)).toBe(false);
-      expect(await store.addTenantKey(id, { ...NEW_KEY, key_id: 2 })).toBe(false);
-      expect(await store.addTenantKey(id, { ...NEW_KEY, generation: 2 })).toBe(false);
+      expect(await store.addTenantKey(nextId(), NEW_KEY, ENTRY)).toBe(false);
+      expect(await store.addTenantKey(id, { ...NEW_KEY, key_id: 2 }, ENTRY)).toBe(false);
+      expect(await store.addTenantKey(id, { ...NEW_KEY, generation: 2 }, ENTRY)).toBe(false);
       expect(await store.authorityVersion().then(async () => (await store.findTenant(id))?.keys)).toEqual(keys);
-      expect(await store.addTenantKey(id, NEW_KEY)).toBe(true);
-      expect(await store.addTenantKey(id, NEW_KEY)).toBe(false);
+      expect(await store.addTenantKey(id, NEW_KEY, ENTRY)).toBe(true);
+      expect(await store.addTenantKey(id, NEW_KEY, ENTRY)).toBe(false);
       expect((await store.findTenant(id))?.keys).toEqual([...keys, NEW_KEY]);
       expect(await store.authorityVersion()).not.toBe(version);
     });
@@ -60,17 +61,19 @@ export function storeMaintenance(open: OpenStore): void {
     it('takes no record under an older key, and none under one that there is not', async () => {
       const { id, tenant, application } = await addTenant(store);
       const token = await addToken(store, id);
-      await store.addTenantKey(id, NEW_KEY);
+      await store.addTenantKey(id, NEW_KEY, ENTRY);
       const insert = (parts: Partial<TokenRecord>) =>
-        store.insertToken(tokenRecord(id, parts), indexes('f'), { deduplicate: false, now: NOW });
+        store.insertToken(tokenRecord(id, parts), indexes('f'), { deduplicate: false, now: NOW }, ENTRY);
       for (const key_id of [1, 2, 4]) {
         await expect(insert({ key_id })).rejects.toMatchObject(CONFLICT);
-        await expect(store.insertApplication(applicationRecord(id, { key_id }))).rejects.toMatchObject(CONFLICT);
+        await expect(store.insertApplication(applicationRecord(id, { key_id }), ENTRY)).rejects.toMatchObject(CONFLICT);
         const next = { ...application, key_id, revision: 2 };
-        await expect(store.replaceApplication(next, 1)).rejects.toMatchObject(CONFLICT);
-        await expect(store.replaceTenant({ ...tenant, key_id, revision: 2 }, 1)).rejects.toMatchObject(CONFLICT);
+        await expect(store.replaceApplication(next, 1, ENTRY)).rejects.toMatchObject(CONFLICT);
+        await expect(store.replaceTenant({ ...tenant, key_id, revision: 2 }, 1, ENTRY)).rejects.toMatchObject(CONFLICT);
         const replacement = { ...token, key_id, revision: 2 };
-        await expect(store.replaceToken(replacement, indexes('f'), 1, NOW)).rejects.toMatchObject(CONFLICT);
+        await expect(
+          store.replaceToken(replacement, indexes('f'), { revision: 1, now: NOW }, ENTRY),
+        ).rejects.toMatchObject(CONFLICT);
       }
       await expect(insert({ key_id: 3, index_key_id: 1 })).rejects.toMatchObject(CONFLICT);
       expect(await insert({ key_id: 3 })).toEqual({ outcome: 'inserted' });
@@ -81,7 +84,7 @@ export function storeMaintenance(open: OpenStore): void {
       const tenant = tenantRecord();
       const keys = tenantKeys(tenant.id).map((key) => ({ ...key, generation: 2 }));
       const management = applicationRecord(tenant.id, { type: 'management' });
-      await expect(store.insertTenant(tenant, keys, management)).rejects.toMatchObject(CONFLICT);
+      await expect(store.insertTenant(tenant, keys, management, ENTRY)).rejects.toMatchObject(CONFLICT);
       expect(await store.listTenants()).toEqual([]);
     });
 
@@ -91,7 +94,7 @@ export function storeMaintenance(open: OpenStore): void {
       await addToken(store, other.id);
       const old = await addToken(store, id, { id: 'old' }, ['x']);
       const gone = await addToken(store, id, { id: 'expired', expires_at: NOW });
-      await store.addTenantKey(id, NEW_KEY);
+      await store.addTenantKey(id, NEW_KEY, ENTRY);
       expect(await store.countStale(id, current)).toBe(4);
       expect(await store.countStale(id, { key_id: 1, index_key_id: 2 })).toBe(0);
       const stale = await store.findStaleTokens(id, current, 10);
@@ -111,8 +114,8 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.findToken(id, 'old', NOW)).toEqual({ ...old, ...current, data, active_month });
       expect(await idsOf(store, { tenant_id: id, all: [{ index_in: [blind('x')] }] })).toEqual(['old']);
 
-      expect(await store.replaceApplication({ ...application, key_id: 3 }, application.revision)).toBe(true);
-      expect(await store.replaceTenant({ ...tenant, key_id: 3 }, tenant.revision)).toBe(true);
+      expect(await store.replaceApplication({ ...application, key_id: 3 }, application.revision, ENTRY)).toBe(true);
+      expect(await store.replaceTenant({ ...tenant, key_id: 3 }, tenant.revision, ENTRY)).toBe(true);
       expect(await store.countStale(id, current)).toBe(0);
     });
 
@@ -120,7 +123,7 @@ export function storeMaintenance(open: OpenStore): void {
       const { id } = await addTenant(store);
       const token = await addToken(store, id, { id: 'a' }, ['x', 'kept']);
       const key: WrappedKey = { ...NEW_KEY, purpose: 'index' };
-      await store.addTenantKey(id, key);
+      await store.addTenantKey(id, key, ENTRY);
       const now = { key_id: 1, index_key_id: 3 };
       expect(await store.findStaleTokens(id, now, 10)).toEqual([token]);
       expect(await store.countStale(id, now)).toBe(1);
@@ -139,33 +142,33 @@ export function storeMaintenance(open: OpenStore): void {
       const options = { deduplicate: true, now: NOW };
       const former = [blind('nothing'), blind('fingerprint a')];
       const twin = tokenRecord(id, { id: 'b' });
-      expect(await store.insertToken(twin, { ...indexes('new'), former }, options)).toEqual({
+      expect(await store.insertToken(twin, { ...indexes('new'), former }, options, ENTRY)).toEqual({
         outcome: 'duplicate',
         token,
       });
-      expect(await store.insertToken(twin, indexes('new'), options)).toEqual({ outcome: 'inserted' });
+      expect(await store.insertToken(twin, indexes('new'), options, ENTRY)).toEqual({ outcome: 'inserted' });
       expect(await idsOf(store, { tenant_id: id, all: [{ index_in: [blind('nothing')] }] })).toEqual([]);
     });
 
     it('destroys a key when nothing is under it and a newer one is there', async () => {
       const { id, tenant, application, keys } = await addTenant(store);
       const token = await addToken(store, id);
-      expect(await store.removeTenantKey(id, 1)).toBe(false);
-      await store.addTenantKey(id, NEW_KEY);
+      expect(await store.removeTenantKey(id, 1, ENTRY)).toBe(false);
+      await store.addTenantKey(id, NEW_KEY, ENTRY);
       const steps = [
         () => store.resealTokens(id, [resealed(token)]),
-        () => store.replaceApplication({ ...application, key_id: 3 }, 1),
-        () => store.replaceTenant({ ...tenant, key_id: 3 }, 1),
+        () => store.replaceApplication({ ...application, key_id: 3 }, 1, ENTRY),
+        () => store.replaceTenant({ ...tenant, key_id: 3 }, 1, ENTRY),
       ];
       for (const step of steps) {
-        expect(await store.removeTenantKey(id, 1)).toBe(false);
+        expect(await store.removeTenantKey(id, 1, ENTRY)).toBe(false);
         await step();
       }
       const version = await store.authorityVersion();
-      expect(await store.removeTenantKey(id, 3)).toBe(false);
-      expect(await store.removeTenantKey(nextId(), 1)).toBe(false);
-      expect(await store.removeTenantKey(id, 1)).toBe(true);
-      expect(await store.removeTenantKey(id, 1)).toBe(false);
+      expect(await store.removeTenantKey(id, 3, ENTRY)).toBe(false);
+      expect(await store.removeTenantKey(nextId(), 1, ENTRY)).toBe(false);
+      expect(await store.removeTenantKey(id, 1, ENTRY)).toBe(true);
+      expect(await store.removeTenantKey(id, 1, ENTRY)).toBe(false);
       expect((await store.findTenant(id))?.keys).toEqual([...keys.slice(1), NEW_KEY]);
       expect(await store.authorityVersion()).not.toBe(version);
     });
@@ -173,19 +176,19 @@ export function storeMaintenance(open: OpenStore): void {
     it('keeps an index key that a token is still found under', async () => {
       const { id } = await addTenant(store);
       const token = await addToken(store, id);
-      await store.addTenantKey(id, { ...NEW_KEY, purpose: 'index' });
-      expect(await store.removeTenantKey(id, 2)).toBe(false);
+      await store.addTenantKey(id, { ...NEW_KEY, purpose: 'index' }, ENTRY);
+      expect(await store.removeTenantKey(id, 2, ENTRY)).toBe(false);
       await store.resealTokens(id, [{ before: token, after: { ...token, index_key_id: 3 } }]);
-      expect(await store.removeTenantKey(id, 2)).toBe(true);
+      expect(await store.removeTenantKey(id, 2, ENTRY)).toBe(true);
     });
 
     it('replaces the header that was read only', async () => {
       const before = await store.header();
       const after = { ...before, slots: [{ slot: 4, bytes: sealed('slot') }], mac: sealed('next', 32) };
-      expect(await store.replaceHeader(after, { ...before, mac: sealed('other', 32) })).toBe(false);
-      expect(await store.replaceHeader(after, before)).toBe(true);
+      expect(await store.replaceHeader(after, { ...before, mac: sealed('other', 32) }, ENTRY)).toBe(false);
+      expect(await store.replaceHeader(after, before, ENTRY)).toBe(true);
       expect(await store.header()).toEqual(after);
-      expect(await store.replaceHeader(before, before)).toBe(false);
+      expect(await store.replaceHeader(before, before, ENTRY)).toBe(false);
     });
 
     it('replaces the master key with all wrapped keys that there are, or nothing', async () => {
@@ -201,14 +204,14 @@ export function storeMaintenance(open: OpenStore): void {
       const incomplete = [[], [first], [first, { ...second, keys: second.keys.slice(1) }]];
       const otherKey = second.keys.map((key) => (key.key_id === 1 ? { ...key, key_id: 7 } : key));
       for (const keys of [...incomplete, [first, { ...second, keys: otherKey }], [first, first]]) {
-        expect(await store.replaceMasterKey(after, before, keys)).toBe(false);
+        expect(await store.replaceMasterKey(after, before, keys, ENTRY)).toBe(false);
       }
-      expect(await store.replaceMasterKey(after, { ...before, mac: sealed('other', 32) }, all)).toBe(false);
+      expect(await store.replaceMasterKey(after, { ...before, mac: sealed('other', 32) }, all, ENTRY)).toBe(false);
       expect(await store.header()).toEqual(before);
       expect((await store.findTenant(first.tenant_id))?.keys).toEqual(tenants[0]?.keys);
 
       const version = await store.authorityVersion();
-      expect(await store.replaceMasterKey(after, before, all)).toBe(true);
+      expect(await store.replaceMasterKey(after, before, all, ENTRY)).toBe(true);
       expect(await store.header()).toEqual(after);
       for (const { tenant_id, keys } of all) expect((await store.findTenant(tenant_id))?.keys).toEqual(keys);
       expect(await store.authorityVersion()).not.toBe(version);
@@ -220,7 +223,7 @@ export function storeMaintenance(open: OpenStore): void {
       seen.push(await store.lastChange());
       await addToken(store, id);
       seen.push(await store.lastChange());
-      await store.replaceTenant({ ...tenant, revision: 2 }, 1);
+      await store.replaceTenant({ ...tenant, revision: 2 }, 1, ENTRY);
       seen.push(await store.lastChange());
       expect(await store.lastChange()).toEqual(seen.at(-1));
       const counters = seen.map(({ counter }) => counter);
@@ -243,7 +246,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.inspectTokens(id, 'é', 2)).toEqual([]);
       expect(await store.inspectTokens(nextId(), '', 2)).toEqual([]);
       const child: ApplicationRecord = applicationRecord(id, { type: 'expiring', expires_at: NOW });
-      await store.insertApplication(child);
+      await store.insertApplication(child, ENTRY);
       const rows = [application, child].map((record) => ({ id: record.id, record, indexes: [] }));
       expect(await store.inspectApplications(id, '', 10)).toEqual(rows);
       expect(await store.inspectApplications(id, application.id, 10)).toEqual(rows.slice(1));

@@ -5,6 +5,7 @@ import {
   addToken,
   applicationRecord,
   blind,
+  ENTRY,
   everything,
   FIRST_PAGE,
   MONTH,
@@ -44,18 +45,18 @@ export function storeTenants(store: () => Store): void {
     it('replaces one at the expected revision only', async () => {
       const { id, tenant } = await addTenant(store());
       const next = { ...tenant, revision: 2, details: sealed('other'), modified_at: NOW + 5, modified_by: nextId() };
-      expect(await store().replaceTenant(next, 2)).toBe(false);
+      expect(await store().replaceTenant(next, 2, ENTRY)).toBe(false);
       expect((await store().findTenant(id))?.tenant).toEqual(tenant);
-      expect(await store().replaceTenant(next, 1)).toBe(true);
+      expect(await store().replaceTenant(next, 1, ENTRY)).toBe(true);
       expect((await store().findTenant(id))?.tenant).toEqual(next);
-      expect(await store().replaceTenant({ ...next, revision: 3 }, 1)).toBe(false);
-      expect(await store().replaceTenant(tenantRecord(), 1)).toBe(false);
+      expect(await store().replaceTenant({ ...next, revision: 3 }, 1, ENTRY)).toBe(false);
+      expect(await store().replaceTenant(tenantRecord(), 1, ENTRY)).toBe(false);
     });
 
     it('lets one of two writers with the same revision win', async () => {
       const { tenant } = await addTenant(store());
       const writes = ['a', 'b'].map((text) =>
-        store().replaceTenant({ ...tenant, revision: 2, details: sealed(text) }, 1),
+        store().replaceTenant({ ...tenant, revision: 2, details: sealed(text) }, 1, ENTRY),
       );
       expect((await Promise.all(writes)).sort()).toEqual([false, true]);
     });
@@ -65,10 +66,10 @@ export function storeTenants(store: () => Store): void {
       const other = await addTenant(store());
       const tokens = await Promise.all([gone, other].map(({ id }) => addToken(store(), id, { id: 'same' }, ['x'])));
       const buried = await addToken(store(), gone.id, { id: 'buried' });
-      await store().deleteToken(tombstoneOf(buried), 1);
+      await store().deleteToken(tombstoneOf(buried), 1, ENTRY);
 
-      expect(await store().deleteTenant(gone.id)).toBe(true);
-      expect(await store().deleteTenant(gone.id)).toBe(false);
+      expect(await store().deleteTenant(gone.id, ENTRY)).toBe(true);
+      expect(await store().deleteTenant(gone.id, ENTRY)).toBe(false);
       expect(await store().findTenant(gone.id)).toBeUndefined();
       expect(await store().findAuthority(gone.application.key_hash, NOW)).toBeUndefined();
       expect(await store().findToken(gone.id, 'same', NOW)).toBeUndefined();
@@ -81,14 +82,16 @@ export function storeTenants(store: () => Store): void {
     it('takes no write for a tenant that is gone', async () => {
       const { id } = await addTenant(store());
       const rejected = { code: 'unauthenticated' };
-      await store().deleteTenant(id);
+      await store().deleteTenant(id, ENTRY);
       await expect(addToken(store(), id)).rejects.toMatchObject(rejected);
-      await expect(store().insertApplication(applicationRecord(id))).rejects.toMatchObject(rejected);
+      await expect(store().insertApplication(applicationRecord(id), ENTRY)).rejects.toMatchObject(rejected);
       const token = tokenRecord(id);
-      expect(await store().replaceToken(token, { fingerprint: blind('f'), others: [] }, 1, NOW)).toBe(false);
-      expect(await store().deleteToken(tombstoneOf(token), 1)).toBe(false);
-      expect(await store().replaceApplication(applicationRecord(id), 1)).toBe(false);
-      expect(await store().deleteApplication(id, nextId(), 1)).toBe(false);
+      expect(
+        await store().replaceToken(token, { fingerprint: blind('f'), others: [] }, { revision: 1, now: NOW }, ENTRY),
+      ).toBe(false);
+      expect(await store().deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(false);
+      expect(await store().replaceApplication(applicationRecord(id), 1, ENTRY)).toBe(false);
+      expect(await store().deleteApplication(id, nextId(), 1, () => ENTRY)).toBe(false);
       expect(await store().findDuplicate(id, blind('f'), '', NOW)).toBeUndefined();
       await store().markActive(id, ['any'], MONTH);
     });
@@ -96,7 +99,7 @@ export function storeTenants(store: () => Store): void {
     it('starts a tenant that has the id of a deleted one empty', async () => {
       const first = await addTenant(store());
       const token = await addToken(store(), first.id, { id: 'again' });
-      await store().deleteTenant(first.id);
+      await store().deleteTenant(first.id, ENTRY);
       await addTenant(store(), { id: first.id });
       expect(await store().findToken(first.id, 'again', NOW)).toBeUndefined();
       expect(await addToken(store(), first.id, { id: 'again' })).toMatchObject({ id: token.id });
@@ -106,7 +109,7 @@ export function storeTenants(store: () => Store): void {
       const { application } = await addTenant(store());
       const tenant = tenantRecord();
       const orphan = applicationRecord(tenant.id, { parent_id: application.id });
-      await expect(store().insertTenant(tenant, tenantKeys(tenant.id), orphan)).rejects.toThrow();
+      await expect(store().insertTenant(tenant, tenantKeys(tenant.id), orphan, ENTRY)).rejects.toThrow();
       expect(await store().findTenant(tenant.id)).toBeUndefined();
     });
   });

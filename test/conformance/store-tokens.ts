@@ -5,6 +5,7 @@ import {
   addTenant,
   addToken,
   blind,
+  ENTRY,
   everything,
   FIRST_PAGE,
   idsOf,
@@ -15,14 +16,15 @@ import {
   sealed,
   tokenRecord,
   tombstoneOf,
+  UNDERTAKER,
 } from './store-fixtures.ts';
 
 export function storeTokens(store: () => Store): void {
   const insert = (token: TokenRecord, fingerprint: string, deduplicate = false, now = NOW) =>
-    store().insertToken(token, indexes(fingerprint), { deduplicate, now });
+    store().insertToken(token, indexes(fingerprint), { deduplicate, now }, ENTRY);
 
   // A sweep is for all tenants: what other tests left would be counted.
-  const sweepAll = () => store().removeExpired(NOW + 1_000_000, 10_000);
+  const sweepAll = () => store().removeExpired(NOW + 1_000_000, 10_000, UNDERTAKER);
 
   describe('tokens', () => {
     it('gives back what was inserted', async () => {
@@ -46,10 +48,10 @@ export function storeTokens(store: () => Store): void {
       const again = tokenRecord(id, { id: 'taken' });
       expect(await insert(again, 'x')).toEqual({ outcome: 'id_taken' });
       expect(await insert(again, 'x', false, NOW + 20)).toEqual({ outcome: 'id_taken' });
-      expect(await store().deleteToken(tombstoneOf(token), 1)).toBe(true);
+      expect(await store().deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(true);
       expect(await insert(again, 'x')).toEqual({ outcome: 'id_taken' });
       const swept = await addToken(store(), id, { id: 'swept', expires_at: NOW + 10 });
-      expect(await store().removeExpired(NOW + 10, 1000)).toBe(1);
+      expect(await store().removeExpired(NOW + 10, 1000, UNDERTAKER)).toBe(1);
       expect(await insert(tokenRecord(id, { id: swept.id }), 'x')).toEqual({ outcome: 'id_taken' });
       expect(await insert(tokenRecord(other, { id: 'taken' }), 'x')).toEqual({ outcome: 'inserted' });
     });
@@ -101,7 +103,7 @@ export function storeTokens(store: () => Store): void {
       expect(await find(first.id)).toEqual(second);
       expect(await find(first.id, NOW + 5)).toBeUndefined();
       expect(await find('', NOW, (await addTenant(store())).id)).toBeUndefined();
-      await store().deleteToken(tombstoneOf(first), 1);
+      await store().deleteToken(tombstoneOf(first), 1, ENTRY);
       expect(await find(second.id)).toBeUndefined();
     });
 
@@ -111,7 +113,7 @@ export function storeTokens(store: () => Store): void {
       const { masked: _, ...rest } = token;
       const next = { ...rest, revision: 2, data: sealed('new'), modified_at: NOW + 1, expires_at: NOW + 90 };
       const change = (record: TokenRecord, revision: number, now = NOW) =>
-        store().replaceToken(record, indexes('other', 'kept', 'added'), revision, now);
+        store().replaceToken(record, indexes('other', 'kept', 'added'), { revision, now }, ENTRY);
       const by = (text: string) => idsOf(store(), { tenant_id: id, all: [{ index_in: [blind(text)] }] });
 
       expect(await change(next, 2)).toBe(false);
@@ -130,7 +132,7 @@ export function storeTokens(store: () => Store): void {
       const { id } = await addTenant(store());
       const token = await addToken(store(), id);
       await store().markActive(id, [token.id], MONTH + 1);
-      await store().replaceToken({ ...token, revision: 2 }, indexes('x'), 1, NOW);
+      await store().replaceToken({ ...token, revision: 2 }, indexes('x'), { revision: 1, now: NOW }, ENTRY);
       await store().markActive(id, [token.id], MONTH + 1);
       expect((await store().findToken(id, token.id, NOW))?.active_month).toBe(MONTH + 1);
       expect((await store().usage(id, MONTH + 1, NOW)).active).toBe(1);
@@ -139,12 +141,14 @@ export function storeTokens(store: () => Store): void {
     it('deletes one at the expected revision, with its indexes', async () => {
       const { id } = await addTenant(store());
       const token = await addToken(store(), id, {}, ['x']);
-      expect(await store().deleteToken(tombstoneOf(token), 2)).toBe(false);
-      expect(await store().deleteToken(tombstoneOf(token), 1)).toBe(true);
-      expect(await store().deleteToken(tombstoneOf(token), 1)).toBe(false);
+      expect(await store().deleteToken(tombstoneOf(token), 2, ENTRY)).toBe(false);
+      expect(await store().deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(true);
+      expect(await store().deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(false);
       expect(await store().findToken(id, token.id, NOW)).toBeUndefined();
       expect(await idsOf(store(), { tenant_id: id, all: [{ index_in: [blind('x')] }] })).toEqual([]);
-      expect(await store().replaceToken({ ...token, revision: 2 }, indexes('x'), 1, NOW)).toBe(false);
+      expect(
+        await store().replaceToken({ ...token, revision: 2 }, indexes('x'), { revision: 1, now: NOW }, ENTRY),
+      ).toBe(false);
     });
 
     it('hides an expired one at the instant and sweeps in the batches that were asked for', async () => {
@@ -157,7 +161,7 @@ export function storeTokens(store: () => Store): void {
       expect(await idsOf(store(), everything(id), NOW + 5)).toEqual([left.id]);
       const counted = (now: number) => store().usage(id, MONTH, now);
       expect((await counted(NOW + 2)).types.find(({ type }) => type === 'bank')?.count).toBe(3);
-      const sweeps = [2, 2, 2].map((limit) => () => store().removeExpired(NOW + 5, limit));
+      const sweeps = [2, 2, 2].map((limit) => () => store().removeExpired(NOW + 5, limit, UNDERTAKER));
       const removed: number[] = [];
       for (const sweep of sweeps) removed.push(await sweep());
       expect(removed).toEqual([2, 2, 1]);
@@ -171,8 +175,10 @@ export function storeTokens(store: () => Store): void {
       const token = await addToken(store(), id, {}, ['shared']);
       const elsewhere = { ...token, tenant_id: other };
       expect(await store().findToken(other, token.id, NOW)).toBeUndefined();
-      expect(await store().replaceToken({ ...elsewhere, revision: 2 }, indexes('x'), 1, NOW)).toBe(false);
-      expect(await store().deleteToken(tombstoneOf(elsewhere), 1)).toBe(false);
+      expect(
+        await store().replaceToken({ ...elsewhere, revision: 2 }, indexes('x'), { revision: 1, now: NOW }, ENTRY),
+      ).toBe(false);
+      expect(await store().deleteToken(tombstoneOf(elsewhere), 1, ENTRY)).toBe(false);
       await store().markActive(other, [token.id], MONTH + 1);
       expect(await store().usage(other, MONTH + 1, NOW)).toEqual({ types: [], active: 0 });
       const filters: TokenCondition[][] = [
@@ -200,7 +206,7 @@ export function storeTokens(store: () => Store): void {
       await store().markActive(id, [a.id, b.id, 'gone', b.id], MONTH);
       await store().markActive(id, [b.id], MONTH - 1);
       expect([await active(MONTH - 1), await active(MONTH), await active(MONTH + 1)]).toEqual([1, 2, 0]);
-      await store().deleteToken(tombstoneOf(a), 1);
+      await store().deleteToken(tombstoneOf(a), 1, ENTRY);
       expect(await active(MONTH)).toBe(2);
     });
 
@@ -242,11 +248,13 @@ export function storeTokens(store: () => Store): void {
               last.set(made.type, now);
               active.set(MONTH, (active.get(MONTH) ?? 0) + 1);
             } else if (kind === 'delete' && token !== undefined) {
-              expect(await store().deleteToken(tombstoneOf(token), token.revision)).toBe(true);
+              expect(await store().deleteToken(tombstoneOf(token), token.revision, ENTRY)).toBe(true);
               held.delete(name);
             } else if (kind === 'replace' && token !== undefined) {
               const next = { ...token, expires_at, revision: token.revision + 1 };
-              expect(await store().replaceToken(next, indexes(name), token.revision, now)).toBe(alive(token));
+              expect(await store().replaceToken(next, indexes(name), { revision: token.revision, now }, ENTRY)).toBe(
+                alive(token),
+              );
               if (alive(token)) held.set(name, next);
             } else if (kind === 'mark') {
               await store().markActive(tenant, [name], MONTH + n);
@@ -256,7 +264,7 @@ export function storeTokens(store: () => Store): void {
             } else if (kind === 'wait') {
               now += n;
             } else if (kind === 'sweep') {
-              await store().removeExpired(now, 1000);
+              await store().removeExpired(now, 1000, UNDERTAKER);
               for (const [key, each] of held) if (!alive(each)) held.delete(key);
             }
           }

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Store } from '../../src/core/ports.ts';
 import { storeApplications } from './store-applications.ts';
+import { storeAudit } from './store-audit.ts';
 import { storeFilters } from './store-filters.ts';
-import { addTenant, addToken, everything, idsOf, NOW, type OpenStore } from './store-fixtures.ts';
+import { addTenant, addToken, ENTRY, everything, idsOf, NOW, type OpenStore } from './store-fixtures.ts';
 import { storeMaintenance } from './store-maintenance.ts';
 import { storeTenants } from './store-tenants.ts';
 import { storeTokens } from './store-tokens.ts';
@@ -27,6 +28,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     storeTokens(store);
     storeFilters(store);
     storeMaintenance(open);
+    storeAudit(open);
     storeEnd(open);
   });
 }
@@ -39,12 +41,16 @@ function storeEnd(open: OpenStore): void {
       () => store.listTenants(),
       () => store.findTokens(everything('x'), { offset: 0, limit: 1 }, NOW),
       () => store.markActive('x', [], 1),
-      () => store.deleteTenant('x'),
+      () => store.deleteTenant('x', ENTRY),
       () => store.header(),
       () => store.countStale('x', { key_id: 1, index_key_id: 2 }),
-      () => store.removeTenantKey('x', 1),
+      () => store.removeTenantKey('x', 1, ENTRY),
       () => store.lastChange(),
       () => store.inspect(),
+      () => store.appendAudit([ENTRY]),
+      () => store.readAudit(0, 1),
+      () => store.auditHead(),
+      () => store.inspectTombstones('x', '', 1),
     ];
 
     it('answers what was asked before close, and refuses what is asked after it', async () => {

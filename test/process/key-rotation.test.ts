@@ -126,7 +126,7 @@ describe('vault backup, restore and doctor', () => {
     const daemon = await startServe(cwd, ['--log', 'false']);
     expect(await result(['backup', 'copy'])).toEqual({
       file: 'copy',
-      checked: { tenants: 1, applications: 1, tokens: 0 },
+      checked: { tenants: 1, applications: 1, tokens: 0, audit_entries: 2 },
     });
     expect(await vault(['backup', 'copy'])).toMatchObject({ exitCode: 2, stdout: '' });
     expect(await vault(['backup'])).toMatchObject({ exitCode: 2, stdout: '' });

@@ -21,8 +21,13 @@ describe('serveOptions', () => {
       corsOrigins: undefined,
       hostNames: [],
       tls: undefined,
-      includedActiveTokens: undefined,
       limits: DEFAULT_LIMITS,
+      settings: {
+        limits: DEFAULT_LIMITS,
+        includedActiveTokens: undefined,
+        auditLevel: undefined,
+        auditStrict: false,
+      },
     });
   });
 
@@ -42,6 +47,7 @@ describe('serveOptions', () => {
     [{ tlsKey: 'k' }, '--tls-cert'],
     [{ includedActiveTokens: '-1' }, '--included-active-tokens'],
     [{ includedActiveTokens: '1.5' }, '--included-active-tokens'],
+    [{ audit: 'none' }, '--audit'],
   ])('refuses %j', (flags, flag) => {
     expect(() => serveOptions(flags, {})).toThrow(flag);
   });
@@ -55,19 +61,23 @@ describe('serveOptions, where a machine is reached by others', () => {
       VAULT_HOST_NAME: 'a.test,b.test',
       VAULT_INCLUDED_ACTIVE_TOKENS: '7',
       VAULT_LOG: 'false',
+      VAULT_AUDIT: 'all',
+      VAULT_AUDIT_STRICT: '1',
     };
     const wanted = {
       tls: { cert: 'c', key: 'k' },
       hostNames: ['a.test', 'b.test'],
-      includedActiveTokens: 7,
+      settings: { includedActiveTokens: 7, auditLevel: 'all', auditStrict: true },
       log: false,
     };
     expect(serveOptions({}, env)).toMatchObject(wanted);
-    expect(serveOptions({ tlsCert: 'd', hostName: ['x'], includedActiveTokens: '0' }, env)).toMatchObject({
+    expect(
+      serveOptions({ tlsCert: 'd', hostName: ['x'], includedActiveTokens: '0', audit: 'mutations' }, env),
+    ).toMatchObject({
       ...wanted,
       tls: { cert: 'd', key: 'k' },
       hostNames: ['x'],
-      includedActiveTokens: 0,
+      settings: { includedActiveTokens: 0, auditLevel: 'mutations' },
     });
   });
 

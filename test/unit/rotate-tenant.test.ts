@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
+import { type Audit, createAudit } from '../../src/core/audit/audit.ts';
 import type { Keyring, Store } from '../../src/core/ports.ts';
 import { checkVault } from '../../src/core/vault-admin/check-vault.ts';
+import { headerEvent } from '../../src/core/vault-admin/header-event.ts';
 import { rotateTenant } from '../../src/core/vault-admin/rotate-tenant.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
@@ -22,6 +24,7 @@ describe('rotation', () => {
   const clock = steppingClock();
   let store: Store;
   let keyring: Keyring;
+  let audit: Audit;
   let tenant: string;
   let call: (operation: OperationId, parts?: object, key?: string) => Promise<{ status: number; body: never }>;
   let management: string;
@@ -31,6 +34,8 @@ describe('rotation', () => {
     store = createMemoryStore();
     ({ keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() }));
     const vault = composeVault({ file: 'memory', store, keyring, clock, random });
+    audit = createAudit({ store, keyring, clock, level: 'reveal', strict: true });
+    await audit.record(headerEvent('createVault', await store.header()));
     const founded = await vault.createTenant('test');
     tenant = founded.tenant.id;
     management = founded.application.key ?? '';
@@ -55,7 +60,7 @@ describe('rotation', () => {
   const create = (data: unknown, more: object = {}) =>
     call('createToken', { body: { type: 'token', data, metadata: { tag: String(data) }, ...more } });
   const rotate = (options = { indexes: false }, over: Store = store) =>
-    rotateTenant({ store: over, keyring, clock }, tenant, options, () => undefined);
+    rotateTenant({ store: over, keyring, clock, audit }, tenant, options, () => undefined);
   const found = async (tag: string) => {
     const { body } = await call('listTokens', { query: [['metadata.tag', tag]] });
     return (body['data'] as { data: unknown }[]).map((token) => token.data);
@@ -67,7 +72,9 @@ describe('rotation', () => {
     for (let n = 0; n < 230; n += 1) made.push(await create(n));
     const before = await call('listTokens', { query: [['size', '100']] });
     const shown: [number, number][] = [];
-    const result = await rotateTenant({ store, keyring, clock }, tenant, { indexes: false }, (...at) => shown.push(at));
+    const result = await rotateTenant({ store, keyring, clock, audit }, tenant, { indexes: false }, (...at) =>
+      shown.push(at),
+    );
     // The tenant and two applications too.
     expect(result).toEqual({ tenant_id: tenant, key_id: 3, index_key_id: 2, resealed: 233, resumed: false });
     expect(shown[0]).toEqual([0, 233]);

@@ -6,7 +6,7 @@ import { connect, setPragmas } from '../../src/store/sqlite/connect.ts';
 import { createVaultFile } from '../../src/store/sqlite/create-vault-file.ts';
 import { bindingRuns, loadDriver } from '../../src/store/sqlite/driver.ts';
 import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
-import { addTenant, addToken, sealed } from '../conformance/store-fixtures.ts';
+import { addTenant, addToken, ENTRY, sealed } from '../conformance/store-fixtures.ts';
 import { HEADER, openStore, rawConnection, temporaryFolder, temporaryVault } from './store-sqlite-fixture.ts';
 
 const POSIX = process.platform !== 'win32';
@@ -194,8 +194,8 @@ describe('openVaultFile', () => {
     const { store } = await openVaultFile(file);
     const version = await store.authorityVersion();
     const next = { ...HEADER, generation: 9, slots: [{ slot: 2, bytes: sealed('only', 64) }] };
-    expect(await store.replaceHeader(next, { ...HEADER, mac: sealed('other', 32) })).toBe(false);
-    expect(await store.replaceHeader(next, HEADER)).toBe(true);
+    expect(await store.replaceHeader(next, { ...HEADER, mac: sealed('other', 32) }, ENTRY)).toBe(false);
+    expect(await store.replaceHeader(next, HEADER, ENTRY)).toBe(true);
     expect(await store.authorityVersion()).not.toBe(version);
     expect(statSync(`${file}-wal`).size).toBe(0);
     await store.close();

@@ -9,6 +9,7 @@ import {
   addTenant,
   addToken,
   applicationRecord,
+  ENTRY,
   everything,
   FIRST_PAGE,
   indexes,
@@ -40,18 +41,18 @@ describe('two processes on one file', () => {
     const { id, tenant, application } = await addTenant(a);
     const seen = await b.authorityVersion();
     expect(await b.findAuthority(application.key_hash, NOW)).toBeDefined();
-    await a.replaceApplication({ ...application, key_hash: sealed('regenerated', 32), revision: 2 }, 1);
+    await a.replaceApplication({ ...application, key_hash: sealed('regenerated', 32), revision: 2 }, 1, ENTRY);
     expect(await b.authorityVersion()).not.toBe(seen);
     expect(await b.findAuthority(application.key_hash, NOW)).toBeUndefined();
 
     const token = await addToken(a, id);
     expect(await b.findToken(id, token.id, NOW)).toEqual(await a.findToken(id, token.id, NOW));
-    expect(await b.replaceToken({ ...token, revision: 2 }, indexes('x'), 1, NOW)).toBe(true);
-    expect(await a.replaceToken({ ...token, revision: 2 }, indexes('x'), 1, NOW)).toBe(false);
-    expect(await b.replaceTenant({ ...tenant, revision: 2 }, 1)).toBe(true);
-    await b.deleteTenant(id);
+    expect(await b.replaceToken({ ...token, revision: 2 }, indexes('x'), { revision: 1, now: NOW }, ENTRY)).toBe(true);
+    expect(await a.replaceToken({ ...token, revision: 2 }, indexes('x'), { revision: 1, now: NOW }, ENTRY)).toBe(false);
+    expect(await b.replaceTenant({ ...tenant, revision: 2 }, 1, ENTRY)).toBe(true);
+    await b.deleteTenant(id, ENTRY);
     expect(await a.findToken(id, token.id, NOW)).toBeUndefined();
-    await expect(a.insertApplication(applicationRecord(id))).rejects.toMatchObject({ code: 'unauthenticated' });
+    await expect(a.insertApplication(applicationRecord(id), ENTRY)).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 
   it('write at the same time and lose nothing', async () => {
@@ -167,10 +168,15 @@ describe('the disk', () => {
     );
     const gone = tokens.filter((_, n) => n % 3 === 0);
     const replaced = tokens.filter((_, n) => n % 3 === 1);
-    await Promise.all(gone.map((token) => store.deleteToken(tombstoneOf(token), 1)));
+    await Promise.all(gone.map((token) => store.deleteToken(tombstoneOf(token), 1, ENTRY)));
     await Promise.all(
       replaced.map((token) =>
-        store.replaceToken({ ...token, revision: 2, data: sealed(`new ${token.id}`, 240) }, indexes('new'), 1, NOW),
+        store.replaceToken(
+          { ...token, revision: 2, data: sealed(`new ${token.id}`, 240) },
+          indexes('new'),
+          { revision: 1, now: NOW },
+          ENTRY,
+        ),
       ),
     );
     for (let waited = 0; statSync(`${file}-wal`).size > 0 && waited < 50; waited += 1) await sleep(100);
@@ -190,7 +196,7 @@ describe('the disk', () => {
     const store = await openStore(file);
     const { id, keys } = await addTenant(store);
     const token = await addToken(store, id);
-    await store.deleteTenant(id);
+    await store.deleteTenant(id, ENTRY);
     expect(statSync(`${file}-wal`).size).toBe(0);
     await store.close();
     const bytes = readFileSync(file);

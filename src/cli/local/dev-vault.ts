@@ -6,7 +6,7 @@ import path from 'node:path';
 import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
 import { Fault } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
-import type { OpenVaultOptions, Vault } from '../../vault.ts';
+import type { Vault, VaultSettings } from '../../vault.ts';
 import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../credential.ts';
 import { writeNewSecretFile } from '../secret-file.ts';
 import { provideKeyFile } from './provide-key-file.ts';
@@ -25,9 +25,6 @@ export interface DevVault {
   readonly keys: DevKeys;
 }
 
-/** What the vault is opened with, besides its file and its key. */
-type VaultSettings = Pick<OpenVaultOptions, 'limits' | 'includedActiveTokens'>;
-
 /** A vault that is gone when the process exits; its key was never on a disk. */
 export async function temporaryDevVault(settings: VaultSettings): Promise<DevVault> {
   const folder = mkdtempSync(path.join(tmpdir(), 'vault-dev-'));
@@ -42,9 +39,8 @@ export async function keptDevVault(file: string, settings: VaultSettings): Promi
   if (existsSync(file)) {
     const keys = await readKeys(file, keysFile);
     const { openVault } = await import('../../vault.ts');
-    const { limits, includedActiveTokens } = settings;
     const credential = await readKeyFile(keyFileBeside(file));
-    return { vault: await openVault({ file, credential, limits, includedActiveTokens }), keys };
+    return { vault: await openVault({ file, credential, ...settings }), keys };
   }
   const { credential, undo } = await provideKeyFile(keyFileBeside(file));
   try {
@@ -62,17 +58,11 @@ export async function keptDevVault(file: string, settings: VaultSettings): Promi
 async function makeDevVault(
   file: string,
   credential: Credential,
-  { limits, includedActiveTokens }: VaultSettings,
+  settings: VaultSettings,
   keep: (keys: DevKeys) => Promise<void>,
 ): Promise<DevVault> {
   const { createVault } = await import('../../vault.ts');
-  const { vault, tenant, application } = await createVault({
-    file,
-    credential,
-    tenantName: 'dev',
-    limits,
-    includedActiveTokens,
-  });
+  const { vault, tenant, application } = await createVault({ file, credential, tenantName: 'dev', ...settings });
   try {
     const management_key = application.key ?? '';
     const private_key = await createPrivateKey(vault, management_key);

@@ -15,7 +15,7 @@ const SLOT = object({ slot: NUMBER, kind: TEXT, created_at: TIME, current: FLAG 
 const KEY = object({ key_id: NUMBER, purpose: TEXT, created_at: TIME });
 const TENANT_KEYS = object({ tenant_id: TEXT, keys: list(KEY), stale: NUMBER });
 const ROTATED = object({ tenant_id: TEXT, key_id: NUMBER, index_key_id: NUMBER, resealed: NUMBER, resumed: FLAG });
-const CHECKED = object({ tenants: NUMBER, applications: NUMBER, tokens: NUMBER });
+const CHECKED = object({ tenants: NUMBER, applications: NUMBER, tokens: NUMBER, audit_entries: NUMBER });
 const FINDING = object({ table: TEXT, id: TEXT, what: TEXT });
 
 /** How the results of `vault keys`, `backup`, `restore` and `doctor` are shown. */

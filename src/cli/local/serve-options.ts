@@ -1,5 +1,7 @@
 import { DEFAULT_LIMITS, type Limits } from '../../contract/limits.ts';
+import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../core/audit/audit-level.ts';
 import { Fault } from '../../core/fault.ts';
+import type { VaultSettings } from '../../vault.ts';
 import { DAEMON_FLAGS, type Environment, flagValue, type GlobalFlags, isSwitchedOn } from '../global-flags.ts';
 import { includedActiveTokens } from '../included-active-tokens.ts';
 import { parseByteSize } from './byte-size.ts';
@@ -33,6 +35,18 @@ export const SERVE_FLAGS = {
     env: 'VAULT_INCLUDED_ACTIVE_TOKENS',
     help: 'included_monthly_active_tokens of the usage report (default: 1000)',
   },
+  audit: {
+    flag: '--audit <level>',
+    env: 'VAULT_AUDIT',
+    help: `what the audit keeps: ${Object.entries(AUDIT_LEVELS)
+      .map(([level, what]) => `${level} (${what})`)
+      .join(', ')}; default: ${DEFAULT_AUDIT_LEVEL}`,
+  },
+  auditStrict: {
+    flag: '--audit-strict',
+    env: 'VAULT_AUDIT_STRICT',
+    help: 'no secret leaves before its entry of the audit is on disk',
+  },
   corsOrigin: {
     flag: '--cors-origin <origin...>',
     env: 'VAULT_CORS_ORIGIN',
@@ -58,6 +72,8 @@ export interface ServeFlags {
   readonly tlsKey?: string;
   readonly hostName?: readonly string[];
   readonly includedActiveTokens?: string;
+  readonly audit?: string;
+  readonly auditStrict?: boolean;
   readonly corsOrigin?: readonly string[];
   readonly maxBody?: string;
   readonly maxUrl?: string;
@@ -79,15 +95,16 @@ export interface ServeOptions {
   readonly hostNames: readonly string[];
   /** Paths of PEM files. */
   readonly tls: { readonly cert: string; readonly key: string } | undefined;
-  readonly includedActiveTokens: number | undefined;
   /** Absent where none is given. */
   readonly corsOrigins: readonly string[] | undefined;
   readonly limits: Limits;
+  readonly settings: VaultSettings;
 }
 
 /** Throws the fault `usage`. */
 export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment): ServeOptions {
   const dev = isSwitchedOn(flags.dev, env, SERVE_FLAGS.dev);
+  const limits = limitsOf(flags, env);
   return {
     dev,
     host: flagValue(flags.host, env, SERVE_FLAGS.host) ?? '127.0.0.1',
@@ -99,10 +116,20 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment):
     allowInsecureHost: isSwitchedOn(flags.insecureHttp, env, SERVE_FLAGS.insecureHttp),
     hostNames: flags.hostName ?? (env[SERVE_FLAGS.hostName.env] ?? '').split(',').filter((name) => name !== ''),
     tls: tlsOf(flags, env),
-    includedActiveTokens: includedActiveTokens(flags.includedActiveTokens, env),
     corsOrigins: flags.corsOrigin ?? env[SERVE_FLAGS.corsOrigin.env]?.split(/[\s,]+/).filter((text) => text !== ''),
-    limits: limitsOf(flags, env),
+    limits,
+    settings: {
+      limits,
+      includedActiveTokens: includedActiveTokens(flags.includedActiveTokens, env),
+      auditLevel: parseAuditLevel(flagValue(flags.audit, env, SERVE_FLAGS.audit)),
+      auditStrict: isSwitchedOn(flags.auditStrict, env, SERVE_FLAGS.auditStrict),
+    },
   };
+}
+
+function parseAuditLevel(text: string | undefined): AuditLevel | undefined {
+  if (text === undefined || Object.hasOwn(AUDIT_LEVELS, text)) return text as AuditLevel | undefined;
+  throw new Fault('usage', `--audit (VAULT_AUDIT) is one of ${Object.keys(AUDIT_LEVELS).join(', ')}`);
 }
 
 function tlsOf(flags: ServeFlags, env: Environment): ServeOptions['tls'] {

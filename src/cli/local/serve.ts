@@ -83,16 +83,16 @@ async function openServed(
   options: ServeOptions,
   env: Environment,
 ): Promise<{ readonly vault: Vault; readonly keys?: DevKeys }> {
-  const { limits, includedActiveTokens } = options;
+  const { settings } = options;
   if (options.dev) {
     const { keptDevVault, temporaryDevVault } = await import('./dev-vault.ts');
-    return flags.file === undefined ? temporaryDevVault(options) : keptDevVault(flags.file, options);
+    return flags.file === undefined ? temporaryDevVault(settings) : keptDevVault(flags.file, settings);
   }
   const file = chooseFile(flags, env);
   const credential = await readCredential(file, flags, env);
   const anchor = flagValue(flags.anchor, env, ANCHOR_FLAGS.anchor);
   const { openVault } = await import('../../vault.ts');
-  return { vault: await openVault({ file, credential, anchor, limits, includedActiveTokens }) };
+  return { vault: await openVault({ file, credential, anchor, ...settings }) };
 }
 
 async function listen(vault: Vault, options: ServeOptions) {

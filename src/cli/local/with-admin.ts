@@ -4,7 +4,7 @@ import { stringifyJson } from '../../core/json/stringify.ts';
 import type { VaultAdmin } from '../../vault-admin.ts';
 import { readCredential } from '../credential.ts';
 import { chooseFile } from '../door.ts';
-import type { Finish } from '../exit-codes.ts';
+import type { ExitCode, Finish } from '../exit-codes.ts';
 import {
   addFlags,
   type Environment,
@@ -18,8 +18,8 @@ import { createPrinter } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 
-/** What a subcommand does with the opened vault; it answers the result to print. */
-export type AdminWork = (admin: VaultAdmin) => Promise<object>;
+/** What a subcommand does with the opened vault; it answers the result to print, or undefined when it has printed. */
+export type AdminWork = (admin: VaultAdmin) => Promise<object | undefined>;
 
 /**
  * Gives a subcommand the flags that open a vault's file, and its action. `prepare` checks the flags, and asks what is to be
@@ -30,6 +30,7 @@ export function defineWithAdmin<Flags extends object>(
   finish: Finish,
   view: ResultView,
   prepare: (flags: Flags & GlobalFlags, env: Environment) => Promise<AdminWork>,
+  exitCode: (result: object) => ExitCode = () => 0,
 ): void {
   addFlags(command, { ...FILE_FLAGS, ...PROFILE_FLAGS, ...OUTPUT_FLAGS });
   command.action(async () => {
@@ -41,11 +42,13 @@ export function defineWithAdmin<Flags extends object>(
     const credential = await readCredential(file, flags, env);
     const { openVaultAdmin } = await import('../../vault-admin.ts');
     const admin = await openVaultAdmin({ file, credential });
+    let result: object | undefined;
     try {
-      await printer.print(stringifyJson({ ...(await work(admin)) } as Printable));
+      result = await work(admin);
     } finally {
       await admin.close();
     }
-    finish(0);
+    if (result !== undefined) await printer.print(stringifyJson({ ...result } as Printable));
+    finish(result === undefined ? 0 : exitCode(result));
   });
 }

@@ -39,7 +39,8 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
     },
     { name, permissions, rules, can_create_expiring_applications },
   );
-  await world.store.insertApplication(application.record);
+  const { id, revision } = application.record;
+  await world.store.insertApplication(application.record, caller.trail.changed([id], revision));
   return showApplication(application, key);
 };
 

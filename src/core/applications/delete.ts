@@ -6,7 +6,9 @@ import { findApplication } from './get.ts';
 export const deleteApplication: Handler<'deleteApplication'> = async ({ params }, caller, world) => {
   await untilSwapped(async () => {
     const { record } = await findApplication(params.id, caller, world);
-    return (await world.store.deleteApplication(record.tenant_id, record.id, record.revision)) || undefined;
+    const { tenant_id, id, revision } = record;
+    const audit = (removed: readonly string[]) => caller.trail.changed(removed);
+    return (await world.store.deleteApplication(tenant_id, id, revision, audit)) || undefined;
   });
   return undefined;
 };

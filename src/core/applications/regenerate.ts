@@ -20,7 +20,8 @@ export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = asy
       },
       details,
     );
-    return (await world.store.replaceApplication(renewed.record, record.revision)) ? renewed : undefined;
+    const audit = caller.trail.changed([record.id], renewed.record.revision);
+    return (await world.store.replaceApplication(renewed.record, record.revision, audit)) ? renewed : undefined;
   });
   return showApplication(application, key);
 };

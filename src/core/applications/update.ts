@@ -22,7 +22,8 @@ export const updateApplication: Handler<'updateApplication'> = async ({ params, 
       },
       { name, permissions, rules, can_create_expiring_applications },
     );
-    return (await world.store.replaceApplication(updated.record, record.revision)) ? updated : undefined;
+    const audit = caller.trail.changed([record.id], updated.record.revision);
+    return (await world.store.replaceApplication(updated.record, record.revision, audit)) ? updated : undefined;
   });
   return showApplication(application);
 };

@@ -3,8 +3,9 @@ import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
 import type { Tenant } from '../../contract/tenant.ts';
 import { generateApiKey } from '../applications/api-key.ts';
 import { type OpenedApplication, sealApplication, showApplication } from '../applications/opened-application.ts';
+import type { AuditDraft } from '../audit-ports.ts';
 import { Fault } from '../fault.ts';
-import type { TenantKeyring } from '../ports.ts';
+import type { ApplicationRecord, TenantKeyring } from '../ports.ts';
 import type { World } from '../world.ts';
 import { openTenant, sealTenant, showTenant } from './opened-tenant.ts';
 
@@ -25,7 +26,8 @@ export async function foundTenant(world: World, name: string): Promise<FoundedTe
   const clear = { id, owner_id, created_by: owner_id, created_at: now, revision: 1 };
   const tenant = sealTenant(keyring, clear, { name, settings: {} });
   const { application, key } = managementApplication(world, keyring, { tenantId: id, createdBy: owner_id });
-  await world.store.insertTenant(tenant.record, keys, application.record);
+  const audit = madeOnFile(world, 'createTenant', application.record);
+  await world.store.insertTenant(tenant.record, keys, application.record, audit);
   return { tenant: showTenant(tenant), application: showApplication(application, key) };
 }
 
@@ -38,8 +40,16 @@ export async function issueManagementKey(world: World, tenantId: string): Promis
     tenantId: found.tenant.id,
     createdBy: found.tenant.owner_id,
   });
-  await world.store.insertApplication(application.record);
+  await world.store.insertApplication(application.record, madeOnFile(world, 'issueKey', application.record));
   return showApplication(application, key);
+}
+
+function madeOnFile(
+  { audit }: World,
+  action: 'createTenant' | 'issueKey',
+  { tenant_id, id, revision }: ApplicationRecord,
+): AuditDraft {
+  return audit.draft({ action, status: 200, tenant_id, revision, entities: [id] });
 }
 
 /** Every tenant of the vault, oldest first. */

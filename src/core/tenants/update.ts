@@ -4,7 +4,7 @@ import { Problem } from '../problem.ts';
 import { openTenant, sealTenant, showTenant } from './opened-tenant.ts';
 
 /** Update Tenant (§4.3): without `settings` the old ones stay (decisions §8). */
-export const updateTenant: Handler<'updateTenant'> = async ({ body }, { application, tenant }, world) => {
+export const updateTenant: Handler<'updateTenant'> = async ({ body }, { application, tenant, trail }, world) => {
   const { id } = tenant.record;
   const updated = await untilSwapped(async () => {
     const found = await world.store.findTenant(id);
@@ -21,7 +21,8 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
       },
       { name: body.name, settings: body.settings ?? details.settings },
     );
-    return (await world.store.replaceTenant(next.record, record.revision)) ? next : undefined;
+    const audit = trail.changed([], next.record.revision);
+    return (await world.store.replaceTenant(next.record, record.revision, audit)) ? next : undefined;
   });
   return showTenant(updated);
 };

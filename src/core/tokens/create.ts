@@ -53,7 +53,8 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
       },
       contents,
     );
-    const result = await world.store.insertToken(record, indexes, options);
+    const audit = caller.trail.changed([id], record.revision);
+    const result = await world.store.insertToken(record, indexes, options, audit);
     if (result.outcome === 'inserted') return showCreated(caller, record);
     if (result.outcome === 'duplicate') return showDuplicate(caller, result.token);
   }
@@ -119,9 +120,10 @@ function showCreated({ tenant, grants }: Caller, record: TokenRecord): Shown<Tok
 }
 
 /** Decisions §7: the oldest matching token; a caller that cannot read it is told only which it is. */
-function showDuplicate({ tenant, grants }: Caller, record: TokenRecord): Shown<Token> {
+function showDuplicate({ tenant, grants, trail }: Caller, record: TokenRecord): Shown<Token> {
   const { keyring } = tenant;
   const { id, type, tenant_id } = record;
+  trail.shown([id], false);
   const details = openDetails(keyring, id, record);
   const { containers, fingerprint } = details;
   const transform = governingTransform(grants, 'token:read', { id, containers });

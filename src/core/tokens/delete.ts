@@ -7,7 +7,7 @@ import { openDetails } from './opened-token.ts';
 /** Delete Token (§4.1, §3): the data goes for good, a tombstone stays for audit. */
 export const deleteToken: Handler<'deleteToken'> = async (
   { params: { id } },
-  { application, tenant, grants },
+  { application, tenant, grants, trail },
   world,
 ) => {
   const tenant_id = tenant.record.id;
@@ -21,8 +21,9 @@ export const deleteToken: Handler<'deleteToken'> = async (
     if (!reachesEveryContainer(grants, 'token:delete', { id, containers })) throw new Problem('no_governing_rule');
     const { type, created_by, created_at } = record;
     const deleted_by = application.record.id;
-    const tombstone = { tenant_id, id, type, created_by, created_at, deleted_by, deleted_at: now };
-    return (await world.store.deleteToken(tombstone, record.revision)) || undefined;
+    const left = { tenant_id, id, type, created_by, created_at, deleted_by, deleted_at: now };
+    const tombstone = { ...left, mac: world.keyring.tombstoneMac(left) };
+    return (await world.store.deleteToken(tombstone, record.revision, trail.changed([id]))) || undefined;
   });
   return undefined;
 };

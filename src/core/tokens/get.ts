@@ -5,7 +5,7 @@ import { openDetails } from './opened-token.ts';
 import { shownData, showToken } from './show-token.ts';
 
 /** Get a Token (§4.1). */
-export const getToken: Handler<'getToken'> = async ({ params: { id } }, { tenant, grants }, world) => {
+export const getToken: Handler<'getToken'> = async ({ params: { id } }, { tenant, grants, trail }, world) => {
   const now = world.clock.now();
   const record = await world.store.findToken(tenant.record.id, id, now);
   if (!record) throw new Problem('token_not_found');
@@ -13,6 +13,7 @@ export const getToken: Handler<'getToken'> = async ({ params: { id } }, { tenant
   const transform = governingTransform(grants, 'token:read', { id, containers: details.containers });
   if (!transform) throw new Problem('no_governing_rule');
   const shown = showToken(record, details, shownData(tenant.keyring, id, record, transform));
+  trail.shown([id], transform === 'reveal');
   world.activity.note([record], now);
   return shown;
 };

@@ -29,13 +29,19 @@ export const listTokens: Handler<'listTokens'> = async ({ query }, caller, world
   const { records, total } = exact
     ? await world.store.findTokens(filter, page, now)
     : await findGoverned(filter, page, now, caller, world);
+  let revealed = false;
   const tokens = records.flatMap((record) => {
     const details = openDetails(keyring, record.id, record);
     const transform = transformOf(caller, record, details);
     // A blind index is 16 bytes of a hash: the opened values have the last word.
     if (!transform || !hasMetadata(details.metadata, query.metadata)) return [];
+    revealed ||= transform === 'reveal';
     return [showToken(record, details, shownData(keyring, record.id, record, transform))];
   });
+  caller.trail.shown(
+    tokens.map(({ id }) => id),
+    revealed,
+  );
   world.activity.note(records, now);
   return pageOf(query, total, tokens);
 };

@@ -1,7 +1,7 @@
 import { openApplication } from '../applications/opened-application.ts';
 import { parseJson } from '../json/parse.ts';
 import type { Finding, InspectedRow } from '../maintenance-ports.ts';
-import type { ApplicationRecord, TenantKeyring, TokenRecord } from '../ports.ts';
+import type { ApplicationRecord, Keyring, TenantKeyring, TokenRecord, Tombstone } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { derive } from '../tokens/derive.ts';
 import { tokenIndexes } from '../tokens/indexes.ts';
@@ -23,6 +23,17 @@ export function checkApplication(
   } catch (error) {
     return [{ table, id, what: whatOf(error) }];
   }
+}
+
+/** What is wrong with what stays of a deleted token. */
+export function checkTombstone(
+  keyring: Pick<Keyring, 'tombstoneMac'>,
+  { id, record }: InspectedRow<Tombstone>,
+): readonly Finding[] {
+  const table = 'tombstone';
+  if (record === undefined) return [{ table, id, what: UNREADABLE }];
+  if (Buffer.compare(keyring.tombstoneMac(record), record.mac) === 0) return [];
+  return [{ table, id, what: 'is not as it was written: a clear column was altered, or the row copied' }];
 }
 
 /** What is wrong with one token: with its sealed columns, each on its own, and with what it is found by. */

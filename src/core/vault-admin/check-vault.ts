@@ -2,7 +2,8 @@ import type { Finding } from '../maintenance-ports.ts';
 import type { Keyring, Store } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { openTenant } from '../tenants/opened-tenant.ts';
-import { checkApplication, checkToken } from './check-row.ts';
+import { startLedgerCheck } from './check-ledger.ts';
+import { checkApplication, checkToken, checkTombstone } from './check-row.ts';
 import type { Progress } from './rotate-tenant.ts';
 
 /** How many rows are read at once. */
@@ -15,23 +16,32 @@ const MOST_FINDINGS = 1000;
 export interface CheckReport {
   readonly ok: boolean;
   /** How many of each were opened. */
-  readonly checked: { readonly tenants: number; readonly applications: number; readonly tokens: number };
+  readonly checked: {
+    readonly tenants: number;
+    readonly applications: number;
+    readonly tokens: number;
+    readonly audit_entries: number;
+  };
   readonly findings: readonly Finding[];
 }
 
 /**
  * Opens every record with the keys and holds it against what it is found by; what the store can tell without a key comes
- * first. Changes nothing. A record that others change meanwhile is read as one state, so it is no finding.
+ * first, and last what the audit accounts for. Changes nothing. A record that others change meanwhile is read as one state, so it is no finding.
  */
 export async function checkVault(
   { store, keyring }: { readonly store: Store; readonly keyring: Keyring },
   progress: Progress = () => undefined,
 ): Promise<CheckReport> {
   const findings: Finding[] = [];
-  const checked = { tenants: 0, applications: 0, tokens: 0 };
+  const checked = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
 
   async function checkTenants(): Promise<void> {
+    const ledger = await startLedgerCheck({ store, keyring });
+    checked.audit_entries = ledger.entries;
     for (const { tenant, keys } of await store.listTenants()) {
+      ledger.saw('tenant', tenant.id, tenant.id, tenant.revision);
+      for (const { key_id } of keys) ledger.saw('tenant_key', tenant.id, String(key_id), undefined);
       const opened = attempt(() => keyring.openTenant(tenant.id, keys));
       if (opened === undefined) {
         findings.push({ table: 'tenant_key', id: tenant.id, what: 'the keys of the tenant do not unwrap' });
@@ -45,6 +55,7 @@ export async function checkVault(
         (after) => store.inspectApplications(tenant.id, after, PAGE),
         async (row) => {
           checked.applications += 1;
+          ledger.saw('application', tenant.id, row.id, row.record?.revision);
           findings.push(...checkApplication(opened, row));
         },
       );
@@ -52,11 +63,20 @@ export async function checkVault(
         (after) => store.inspectTokens(tenant.id, after, PAGE),
         async (row) => {
           checked.tokens += 1;
+          ledger.saw('token', tenant.id, row.id, row.record?.revision);
           findings.push(...(await checkToken(opened, row)));
         },
         () => progress(checked.tokens, checked.tokens + PAGE),
       );
+      await walk(
+        (after) => store.inspectTombstones(tenant.id, after, PAGE),
+        async (row) => {
+          ledger.sawTombstone(tenant.id, row.id);
+          findings.push(...checkTombstone(keyring, row));
+        },
+      );
     }
+    findings.push(...(await ledger.findings()));
   }
 
   for (const check of [async () => void findings.push(...(await store.inspect())), checkTenants]) {

@@ -1,5 +1,6 @@
+import { START } from '../audit/walk-audit.ts';
 import type { Keyring, Store } from '../ports.ts';
-import { checkAnchor, writeAnchor } from './anchor.ts';
+import { checkAnchor, type Reached, readAnchor, writeAnchor } from './anchor.ts';
 
 /** How often the anchor follows the commits, in milliseconds: so much can be cut unnoticed after a crash. */
 const EVERY_MS = 1000;
@@ -19,7 +20,16 @@ export interface AnchorParts {
 export async function compareWithAnchor({ store, keyring }: AnchorParts, note: AnchorNote): Promise<void> {
   const text = await note.read();
   const { vault_id } = await store.header();
-  if (text !== undefined) checkAnchor(keyring, vault_id, await store.lastChange(), text);
+  if (text === undefined) return;
+  const said = readAnchor(keyring, vault_id, text);
+  const { sequence } = said.audit;
+  const [entry] = sequence === 0 ? [] : await store.readAudit(sequence - 1, 1);
+  checkAnchor(said, { change: await store.lastChange(), audit: entry ?? START });
+}
+
+/** What is read first is not ahead of what is read second: the anchor never says more than there is. */
+async function reachedBy(store: Store): Promise<Reached> {
+  return { audit: await store.auditHead(), change: await store.lastChange() };
 }
 
 /**
@@ -33,7 +43,7 @@ export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<
   let written = '';
 
   async function follow(): Promise<void> {
-    const text = writeAnchor(keyring, vault_id, await store.lastChange());
+    const text = writeAnchor(keyring, vault_id, await reachedBy(store));
     if (text === written) return;
     await note.write(text);
     written = text;

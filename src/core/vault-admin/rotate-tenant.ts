@@ -1,4 +1,6 @@
 import { openApplication, sealApplication } from '../applications/opened-application.ts';
+import type { Audit } from '../audit/audit.ts';
+import type { AuditDraft } from '../audit-ports.ts';
 import type { KeysOfTenant } from '../maintenance-ports.ts';
 import type { ApplicationRecord, Clock, Keyring, Store, TenantKeyring, WrappedKey } from '../ports.ts';
 import { Problem } from '../problem.ts';
@@ -12,6 +14,7 @@ export interface RotationParts {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly clock: Clock;
+  readonly audit: Pick<Audit, 'draft'>;
 }
 
 /** What became of one tenant's keys. */
@@ -40,7 +43,7 @@ export async function rotateTenant(
   { indexes }: { readonly indexes: boolean },
   progress: Progress,
 ): Promise<RotatedTenant> {
-  const { store } = parts;
+  const { store, audit } = parts;
   const before = await keysOf(store, tenantId);
   const count = (purpose: WrappedKey['purpose']) => before.filter((key) => key.purpose === purpose).length;
   const resumed = count('data') > 1 || count('index') > 1;
@@ -58,7 +61,10 @@ export async function rotateTenant(
     resealed += done;
   }
   const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
-  for (const { key_id } of keys) if (!current.has(key_id)) await store.removeTenantKey(tenantId, key_id);
+  for (const { key_id } of keys) {
+    if (current.has(key_id)) continue;
+    await store.removeTenantKey(tenantId, key_id, keyEvent(audit, 'removeTenantKey', tenantId, key_id));
+  }
   return { tenant_id: tenantId, ...keyring.keyIds, resealed, resumed };
 }
 
@@ -68,10 +74,23 @@ async function keysOf(store: Store, tenantId: string): Promise<KeysOfTenant['key
   return found.keys;
 }
 
-async function addKey({ store, keyring, clock }: RotationParts, tenantId: string, purpose: WrappedKey['purpose']) {
-  const keys = await keysOf(store, tenantId);
+async function addKey(
+  { store, keyring, clock, audit }: RotationParts,
+  tenantId: string,
+  purpose: WrappedKey['purpose'],
+): Promise<void> {
+  const key = keyring.createTenantKey(tenantId, purpose, await keysOf(store, tenantId), clock.now());
   // Refused when another rotation was faster: then its key is the new one.
-  await store.addTenantKey(tenantId, keyring.createTenantKey(tenantId, purpose, keys, clock.now()));
+  await store.addTenantKey(tenantId, key, keyEvent(audit, 'addTenantKey', tenantId, key.key_id));
+}
+
+function keyEvent(
+  audit: RotationParts['audit'],
+  action: 'addTenantKey' | 'removeTenantKey',
+  tenant_id: string,
+  key_id: number,
+): AuditDraft {
+  return audit.draft({ action, status: 200, tenant_id, revision: key_id, entities: [] });
 }
 
 /** Re-seals some of what is left; answers how many records, or undefined when nothing is left. */
@@ -95,7 +114,7 @@ async function resealApplications(
 ): Promise<number> {
   const swapped = applications.map((stale) => {
     const { record, details } = openApplication(keyring, stale.id, stale);
-    return store.replaceApplication(sealApplication(keyring, record, details).record, record.revision);
+    return store.replaceApplication(sealApplication(keyring, record, details).record, record.revision, undefined);
   });
   return (await Promise.all(swapped)).filter(Boolean).length;
 }
@@ -104,5 +123,5 @@ async function resealTenant(store: Store, keyring: TenantKeyring, tenantId: stri
   const found = await store.findTenant(tenantId);
   if (found === undefined || found.tenant.key_id === keyring.keyIds.key_id) return undefined;
   const { record, details } = openTenant(keyring, tenantId, found.tenant);
-  return (await store.replaceTenant(sealTenant(keyring, record, details).record, record.revision)) ? 1 : 0;
+  return (await store.replaceTenant(sealTenant(keyring, record, details).record, record.revision, undefined)) ? 1 : 0;
 }

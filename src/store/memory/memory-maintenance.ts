@@ -1,3 +1,5 @@
+import { NO_LINK } from '../../core/audit-link.ts';
+import type { AuditDraft, AuditEntry, AuditHead, AuditStore } from '../../core/audit-ports.ts';
 import type {
   ChangeMark,
   Finding,
@@ -11,6 +13,7 @@ import type {
   KeyIds,
   TokenIndexes,
   TokenRecord,
+  Tombstone,
   VaultHeader,
   WrappedKey,
 } from '../../core/ports.ts';
@@ -19,12 +22,13 @@ import { bytesKey } from './matches-token.ts';
 import { compareText, type MemoryTenant, newestKey, requireNewestKeys } from './memory-tenant.ts';
 
 /** What the memory store holds, and the part of the port that keys and inspection need. */
-export class MemoryMaintenance implements Maintenance {
+export class MemoryMaintenance implements Maintenance, AuditStore {
   protected readonly tenants = new Map<string, MemoryTenant>();
   protected vaultHeader: VaultHeader;
   protected authorityChanges = 0;
   protected closed = false;
   #changes = 0;
+  readonly #audit: AuditEntry[] = [];
 
   constructor(header: VaultHeader) {
     this.vaultHeader = header;
@@ -35,20 +39,26 @@ export class MemoryMaintenance implements Maintenance {
     return this.vaultHeader;
   }
 
-  async replaceHeader(header: VaultHeader, expected: VaultHeader): Promise<boolean> {
+  async replaceHeader(header: VaultHeader, expected: VaultHeader, audit: AuditDraft): Promise<boolean> {
     this.writing();
     if (bytesKey(this.vaultHeader.mac) !== bytesKey(expected.mac)) return false;
     this.vaultHeader = header;
     this.authorityChanges += 1;
+    this.audited(audit);
     return true;
   }
 
-  async replaceMasterKey(header: VaultHeader, expected: VaultHeader, keys: readonly KeysOfTenant[]): Promise<boolean> {
+  async replaceMasterKey(
+    header: VaultHeader,
+    expected: VaultHeader,
+    keys: readonly KeysOfTenant[],
+    audit: AuditDraft,
+  ): Promise<boolean> {
     this.writing();
     const ids = (all: readonly KeysOfTenant[]) =>
       JSON.stringify(all.flatMap((one) => one.keys.map((key) => `${one.tenant_id} ${key.key_id}`)).sort());
     const held = [...this.tenants].map(([tenant_id, tenant]) => ({ tenant_id, keys: tenant.keys }));
-    if (ids(keys) !== ids(held) || !(await this.replaceHeader(header, expected))) return false;
+    if (ids(keys) !== ids(held) || !(await this.replaceHeader(header, expected, audit))) return false;
     for (const { tenant_id, keys: rewrapped } of keys) {
       const tenant = this.tenants.get(tenant_id);
       if (tenant !== undefined) tenant.keys = rewrapped;
@@ -56,17 +66,18 @@ export class MemoryMaintenance implements Maintenance {
     return true;
   }
 
-  async addTenantKey(tenantId: string, key: WrappedKey): Promise<boolean> {
+  async addTenantKey(tenantId: string, key: WrappedKey, audit: AuditDraft): Promise<boolean> {
     this.writing();
     const held = this.tenants.get(tenantId);
     if (held === undefined || held.keys.some((other) => other.key_id >= key.key_id)) return false;
     if (key.generation !== this.vaultHeader.generation) return false;
     held.keys = [...held.keys, key];
     this.authorityChanges += 1;
+    this.audited(audit);
     return true;
   }
 
-  async removeTenantKey(tenantId: string, keyId: number): Promise<boolean> {
+  async removeTenantKey(tenantId: string, keyId: number, audit: AuditDraft): Promise<boolean> {
     this.writing();
     const held = this.tenants.get(tenantId);
     const purpose = held?.keys.find((key) => key.key_id === keyId)?.purpose;
@@ -78,6 +89,7 @@ export class MemoryMaintenance implements Maintenance {
     if (inUse) return false;
     held.keys = held.keys.filter((key) => key.key_id !== keyId);
     this.authorityChanges += 1;
+    this.audited(audit);
     return true;
   }
 
@@ -142,6 +154,39 @@ export class MemoryMaintenance implements Maintenance {
       .filter(({ id }) => compareText(id, after) > 0)
       .sort((a, b) => compareText(a.id, b.id))
       .slice(0, limit);
+  }
+
+  async inspectTombstones(tenantId: string, after: string, limit: number): Promise<readonly InspectedRow<Tombstone>[]> {
+    this.assertOpen();
+    const tombstones = [...(this.tenants.get(tenantId)?.tombstones.values() ?? [])];
+    return tombstones
+      .map((record) => ({ id: record.id, record, indexes: [] }))
+      .filter(({ id }) => compareText(id, after) > 0)
+      .sort((a, b) => compareText(a.id, b.id))
+      .slice(0, limit);
+  }
+
+  async appendAudit(drafts: readonly AuditDraft[]): Promise<void> {
+    this.writing();
+    for (const draft of drafts) this.audited(draft);
+  }
+
+  async readAudit(after: number, limit: number): Promise<readonly AuditEntry[]> {
+    this.assertOpen();
+    return this.#audit.slice(after, after + limit);
+  }
+
+  async auditHead(): Promise<AuditHead> {
+    this.assertOpen();
+    return this.#audit.at(-1) ?? { sequence: 0, link: NO_LINK };
+  }
+
+  /** What a change ends with. Nothing for a record that is only sealed anew. */
+  protected audited(draft: AuditDraft | undefined): void {
+    if (draft === undefined) return;
+    const sequence = this.#audit.length + 1;
+    const link = draft.link(this.#audit.at(-1)?.link ?? NO_LINK, sequence);
+    this.#audit.push({ sequence, at: draft.at, sealed: draft.sealed, link });
   }
 
   protected assertOpen(): void {

@@ -1,4 +1,5 @@
 import { TOKEN_TYPE_NAMES } from '../../contract/token-types.ts';
+import type { AuditDraft } from '../../core/audit-ports.ts';
 import type {
   ApplicationRecord,
   Authority,
@@ -13,6 +14,7 @@ import type {
   TokenIndexes,
   TokenRecord,
   Tombstone,
+  Undertaker,
   VaultHeader,
   WrappedKey,
 } from '../../core/ports.ts';
@@ -71,7 +73,12 @@ class MemoryStore extends MemoryMaintenance implements Store {
     this.assertOpen();
   }
 
-  async insertTenant(tenant: TenantRecord, keys: readonly WrappedKey[], application: ApplicationRecord): Promise<void> {
+  async insertTenant(
+    tenant: TenantRecord,
+    keys: readonly WrappedKey[],
+    application: ApplicationRecord,
+    audit: AuditDraft,
+  ): Promise<void> {
     this.writing();
     if (this.tenants.has(tenant.id)) throw new Error('the id of the tenant is taken');
     if (keys.some((key) => key.generation !== this.vaultHeader.generation)) throw new Problem('write_conflict');
@@ -79,6 +86,7 @@ class MemoryStore extends MemoryMaintenance implements Store {
     requireNewestKeys(held, tenant);
     this.#addApplication(held, application);
     this.tenants.set(tenant.id, held);
+    this.audited(audit);
   }
 
   async findTenant(id: string): Promise<TenantWithKeys | undefined> {
@@ -93,7 +101,7 @@ class MemoryStore extends MemoryMaintenance implements Store {
     return all.map(({ record, keys }) => ({ tenant: record, keys }));
   }
 
-  async replaceTenant(tenant: TenantRecord, expectedRevision: number): Promise<boolean> {
+  async replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuditDraft | undefined): Promise<boolean> {
     this.writing();
     const held = this.tenants.get(tenant.id);
     if (held?.record.revision !== expectedRevision) return false;
@@ -101,13 +109,16 @@ class MemoryStore extends MemoryMaintenance implements Store {
     const { owner_id, created_by, created_at } = held.record;
     held.record = { ...tenant, owner_id, created_by, created_at };
     this.authorityChanges += 1;
+    this.audited(audit);
     return true;
   }
 
-  async deleteTenant(id: string): Promise<boolean> {
+  async deleteTenant(id: string, audit: AuditDraft): Promise<boolean> {
     this.writing();
     this.authorityChanges += 1;
-    return this.tenants.delete(id);
+    if (!this.tenants.delete(id)) return false;
+    this.audited(audit);
+    return true;
   }
 
   async usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage> {
@@ -123,8 +134,9 @@ class MemoryStore extends MemoryMaintenance implements Store {
     return { types, active: held.active.get(month) ?? 0 };
   }
 
-  async insertApplication(application: ApplicationRecord): Promise<void> {
+  async insertApplication(application: ApplicationRecord, audit: AuditDraft): Promise<void> {
     this.#addApplication(this.#need(application.tenant_id), application);
+    this.audited(audit);
   }
 
   async findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined> {
@@ -146,7 +158,11 @@ class MemoryStore extends MemoryMaintenance implements Store {
     return pageOf(found, page);
   }
 
-  async replaceApplication(application: ApplicationRecord, expectedRevision: number): Promise<boolean> {
+  async replaceApplication(
+    application: ApplicationRecord,
+    expectedRevision: number,
+    audit: AuditDraft | undefined,
+  ): Promise<boolean> {
     this.writing();
     const held = this.tenants.get(application.tenant_id);
     const stored = held?.applications.get(application.id);
@@ -155,14 +171,20 @@ class MemoryStore extends MemoryMaintenance implements Store {
     const { type, parent_id, created_by, created_at } = stored;
     held.applications.set(application.id, { ...application, type, parent_id, created_by, created_at });
     this.authorityChanges += 1;
+    this.audited(audit);
     return true;
   }
 
-  async deleteApplication(tenantId: string, id: string, expectedRevision: number): Promise<boolean> {
+  async deleteApplication(
+    tenantId: string,
+    id: string,
+    expectedRevision: number,
+    audit: (removed: readonly string[]) => AuditDraft,
+  ): Promise<boolean> {
     this.writing();
     const held = this.tenants.get(tenantId);
     if (held === undefined || held.applications.get(id)?.revision !== expectedRevision) return false;
-    this.#removeApplication(held, id);
+    this.audited(audit(this.#removeApplication(held, id)));
     return true;
   }
 
@@ -170,6 +192,7 @@ class MemoryStore extends MemoryMaintenance implements Store {
     token: TokenRecord,
     indexes: TokenIndexes,
     options: { readonly deduplicate: boolean; readonly now: Instant },
+    audit: AuditDraft,
   ): Promise<InsertTokenOutcome> {
     const held = this.#need(token.tenant_id);
     // A duplicate is looked for first: with one, nothing is stored and the id does not matter.
@@ -182,6 +205,7 @@ class MemoryStore extends MemoryMaintenance implements Store {
     held.tokens.set(token.id, { record: token, blinds: blindsOf(indexes) });
     held.lastCreated.set(token.type, Math.max(token.created_at, held.lastCreated.get(token.type) ?? token.created_at));
     held.active.set(token.active_month, (held.active.get(token.active_month) ?? 0) + 1);
+    this.audited(audit);
     return { outcome: 'inserted' };
   }
 
@@ -214,13 +238,13 @@ class MemoryStore extends MemoryMaintenance implements Store {
   async replaceToken(
     token: TokenRecord,
     indexes: TokenIndexes,
-    expectedRevision: number,
-    now: Instant,
+    { revision, now }: { readonly revision: number; readonly now: Instant },
+    audit: AuditDraft,
   ): Promise<boolean> {
     this.writing();
     const held = this.tenants.get(token.tenant_id);
     const stored = held?.tokens.get(token.id)?.record;
-    if (held === undefined || stored?.revision !== expectedRevision || !isLive(stored, now)) return false;
+    if (held === undefined || stored?.revision !== revision || !isLive(stored, now)) return false;
     requireNewestKeys(held, token);
     // These never change, and the month is `markActive`'s: the caller may have read the record before it was counted.
     const { type, created_by, created_at, active_month } = stored;
@@ -228,15 +252,17 @@ class MemoryStore extends MemoryMaintenance implements Store {
       record: { ...token, type, created_by, created_at, active_month },
       blinds: blindsOf(indexes),
     });
+    this.audited(audit);
     return true;
   }
 
-  async deleteToken(tombstone: Tombstone, expectedRevision: number): Promise<boolean> {
+  async deleteToken(tombstone: Tombstone, expectedRevision: number, audit: AuditDraft): Promise<boolean> {
     this.writing();
     const held = this.tenants.get(tombstone.tenant_id);
     if (held === undefined || held.tokens.get(tombstone.id)?.record.revision !== expectedRevision) return false;
     held.tokens.delete(tombstone.id);
     held.tombstones.set(tombstone.id, tombstone);
+    this.audited(audit);
     return true;
   }
 
@@ -259,7 +285,7 @@ class MemoryStore extends MemoryMaintenance implements Store {
     return true;
   }
 
-  async removeExpired(now: Instant, limit: number): Promise<number> {
+  async removeExpired(now: Instant, limit: number, undertaker: Undertaker): Promise<number> {
     this.writing();
     let removed = 0;
     for (const held of this.tenants.values()) {
@@ -267,14 +293,17 @@ class MemoryStore extends MemoryMaintenance implements Store {
         if (removed === limit) return removed;
         if (isLive(record, now)) continue;
         const { tenant_id, id, type, created_by, created_at } = record;
+        const left = { tenant_id, id, type, created_by, created_at, deleted_at: now };
+        const { tombstone, audit } = undertaker.bury(left);
         held.tokens.delete(id);
-        held.tombstones.set(id, { tenant_id, id, type, created_by, created_at, deleted_at: now });
+        held.tombstones.set(id, tombstone);
+        this.audited(audit);
         removed += 1;
       }
       for (const application of [...held.applications.values()]) {
         if (removed === limit) return removed;
-        if (isLive(application, now)) continue;
-        this.#removeApplication(held, application.id);
+        if (isLive(application, now) || !held.applications.has(application.id)) continue;
+        this.audited(undertaker.dismiss(application.tenant_id, this.#removeApplication(held, application.id)));
         removed += 1;
       }
     }
@@ -302,10 +331,13 @@ class MemoryStore extends MemoryMaintenance implements Store {
     this.authorityChanges += 1;
   }
 
-  #removeApplication(held: MemoryTenant, id: string): void {
-    held.applications.delete(id);
-    for (const child of [...held.applications.values()]) if (child.parent_id === id) held.applications.delete(child.id);
+  /** Answers the ids of all that were removed, its own first. */
+  #removeApplication(held: MemoryTenant, id: string): readonly string[] {
+    const children = [...held.applications.values()].filter((other) => other.parent_id === id);
+    const removed = [id, ...children.map((child) => child.id)];
+    for (const one of removed) held.applications.delete(one);
     this.authorityChanges += 1;
+    return removed;
   }
 }
 

@@ -23,6 +23,12 @@ export interface ApplicationRow {
   readonly details: Buffer;
 }
 
+/** An application that was removed and, behind it, those that ended with it. */
+export interface DismissedApplications {
+  readonly tenant_id: string;
+  readonly ids: readonly string[];
+}
+
 export const SELECT_APPLICATION = `SELECT a.tenant, t.id AS tenant_id, a.id, a.type, a.key_hash, a.parent_id, a.created_by, a.created_at,
   a.modified_by, a.modified_at, a.expires_at, a.revision, a.key_id, a.details
 FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant`;
@@ -90,11 +96,17 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
     ),
   );
   const removeChildren = once(() =>
-    connection.prepare<[number, Buffer | null]>('DELETE FROM application WHERE tenant = ? AND parent_id = ?'),
+    connection
+      .prepare<[number, Buffer | null], Buffer>(
+        'DELETE FROM application WHERE tenant = ? AND parent_id = ? RETURNING id',
+      )
+      .pluck(),
   );
   const expired = once(() =>
-    connection.prepare<[number, number], { application: number; tenant: number; id: Buffer }>(
-      'SELECT application, tenant, id FROM application WHERE expires_at <= ? ORDER BY expires_at LIMIT ?',
+    connection.prepare<[number, number], { application: number; tenant: number; tenant_id: Buffer; id: Buffer }>(
+      `SELECT a.application, a.tenant, n.id AS tenant_id, a.id
+       FROM application a INDEXED BY application_expiry CROSS JOIN tenant n ON n.tenant = a.tenant
+       WHERE a.expires_at <= ? ORDER BY a.expires_at LIMIT ?`,
     ),
   );
   const removeRow = once(() => connection.prepare<[number]>('DELETE FROM application WHERE application = ?'));
@@ -176,21 +188,24 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       return changes > 0;
     },
 
-    remove(tenantId: string, id: string, expectedRevision: number): boolean {
+    /** The ids of what was removed: its own and those of its children; undefined when it is not there at that revision. */
+    remove(tenantId: string, id: string, expectedRevision: number): readonly string[] | undefined {
       const tenant = tenants.find(tenantId);
-      if (tenant === undefined || remove().run(tenant, uuidKey(id), expectedRevision).changes === 0) return false;
-      removeChildren().run(tenant, uuidKey(id));
-      return true;
+      const key = uuidKey(id);
+      if (tenant === undefined || remove().run(tenant, key, expectedRevision).changes === 0) return undefined;
+      return [id, ...removeChildren().all(tenant, key).map(uuidText)];
     },
 
     /** Removes at most `limit` expired ones, those that ended first before others, and their children. */
-    removeExpired(now: Instant, limit: number): number {
-      const rows = expired().all(now, limit);
-      for (const row of rows) {
-        removeRow().run(row.application);
-        removeChildren().run(row.tenant, row.id);
+    removeExpired(now: Instant, limit: number): readonly DismissedApplications[] {
+      const dismissed: DismissedApplications[] = [];
+      for (const row of expired().all(now, limit)) {
+        // Gone already when its creator was removed just before.
+        if (removeRow().run(row.application).changes === 0) continue;
+        const ids = [row.id, ...removeChildren().all(row.tenant, row.id)].map(uuidText);
+        dismissed.push({ tenant_id: uuidText(row.tenant_id), ids });
       }
-      return rows.length;
+      return dismissed;
     },
   };
 }

@@ -52,9 +52,10 @@ const CHECKS: readonly Check[] = [
   },
   {
     table: 'token_count',
-    what: 'the last time of creation of a type is before that of a token',
-    sql: `SELECT ${TENANT('c.tenant')} || ' type ' || c.type AS id FROM token_count c WHERE c.last_created_at <
-      (SELECT max(created_at) FROM token t WHERE t.tenant = c.tenant AND t.type = c.type)`,
+    what: 'the last time of creation of a type is not that of its last token',
+    sql: `SELECT ${TENANT('c.tenant')} || ' type ' || c.type AS id FROM token_count c WHERE c.last_created_at IS NOT max(
+      coalesce((SELECT max(created_at) FROM token t WHERE t.tenant = c.tenant AND t.type = c.type), 0),
+      coalesce((SELECT max(created_at) FROM tombstone b WHERE b.tenant = c.tenant AND b.type = c.type), 0))`,
   },
   {
     table: 'active_count',

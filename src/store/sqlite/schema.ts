@@ -17,6 +17,7 @@ export const BLIND_LENGTH = 16;
  *   total a count of entries. `token.blinds` repeats them, so that the entries of a token are found without another index.
  * - `token_count.live` is the number of rows in `token`, expired ones that were not yet removed included;
  *   `last_created_at` never goes back. Both are kept by the transactions that insert and remove.
+ * - `audit` only grows: what is done, in order, each entry chained to the one before it by a keyed hash.
  * - `change` is one row: `counter` is one more with each commit, `mark` 16 new random bytes;
  *   `swept_at` is when the direct door last removed what had expired.
  * - `key_id` and `index_key_id` say under which of the tenant's keys a row is; a rotation finds by them what is left to do.
@@ -121,8 +122,15 @@ export const SCHEMA: readonly string[] = [
   created_at INTEGER NOT NULL,
   deleted_by BLOB,
   deleted_at INTEGER NOT NULL,
+  mac BLOB NOT NULL,
   PRIMARY KEY (tenant, id)
 ) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE audit (
+  sequence INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  sealed BLOB NOT NULL,
+  link BLOB NOT NULL
+) STRICT`,
   `CREATE TABLE token_count (
   tenant INTEGER NOT NULL REFERENCES tenant,
   type INTEGER NOT NULL,

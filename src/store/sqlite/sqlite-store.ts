@@ -1,3 +1,4 @@
+import type { AuditDraft, AuditEntry, AuditHead } from '../../core/audit-ports.ts';
 import type { ChangeMark, Finding, InspectedRow, KeysOfTenant, ResealedToken } from '../../core/maintenance-ports.ts';
 import type {
   ApplicationRecord,
@@ -14,11 +15,13 @@ import type {
   TokenIndexes,
   TokenRecord,
   Tombstone,
+  Undertaker,
   VaultHeader,
   WrappedKey,
 } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { applicationRows } from './application-rows.ts';
+import { auditRows } from './audit-rows.ts';
 import { findTokens } from './find-tokens.ts';
 import { readHeader } from './header-table.ts';
 import { inspectTables } from './inspect-tables.ts';
@@ -50,6 +53,7 @@ export class SqliteStore implements Store {
   readonly #inspection;
   readonly #find;
   readonly #sweeps;
+  readonly #audit;
 
   constructor(session: Session) {
     const { connection } = session;
@@ -67,6 +71,7 @@ export class SqliteStore implements Store {
     });
     this.#rotation = keyRotation(connection, this.#tenants, this.#changes);
     this.#sweeps = sweepClaims(connection);
+    this.#audit = auditRows(connection);
     this.#find = findTokens(connection, this.#tenants, this.#tokens);
   }
 
@@ -86,10 +91,16 @@ export class SqliteStore implements Store {
     return this.#session.ping();
   }
 
-  insertTenant(tenant: TenantRecord, keys: readonly WrappedKey[], application: ApplicationRecord): Promise<void> {
+  insertTenant(
+    tenant: TenantRecord,
+    keys: readonly WrappedKey[],
+    application: ApplicationRecord,
+    audit: AuditDraft,
+  ): Promise<void> {
     return this.#changeAuthority('added', () => {
       this.#tenants.insert(tenant, keys);
       this.#applications.insert(application);
+      this.#audit.append(audit);
     });
   }
 
@@ -101,20 +112,25 @@ export class SqliteStore implements Store {
     return this.#session.readSnapshot(() => this.#tenants.list());
   }
 
-  replaceTenant(tenant: TenantRecord, expectedRevision: number): Promise<boolean> {
-    return this.#changeAuthority('removed', () => this.#tenants.replace(tenant, expectedRevision));
+  replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuditDraft | undefined): Promise<boolean> {
+    return this.#changeAuthority('removed', () =>
+      this.#audited(this.#tenants.replace(tenant, expectedRevision), audit),
+    );
   }
 
-  deleteTenant(id: string): Promise<boolean> {
-    return this.#destroy(() => this.#tenants.remove(id));
+  deleteTenant(id: string, audit: AuditDraft): Promise<boolean> {
+    return this.#destroy(() => this.#audited(this.#tenants.remove(id), audit));
   }
 
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage> {
     return this.#session.readSnapshot(() => this.#counts.usage(tenantId, month, now));
   }
 
-  insertApplication(application: ApplicationRecord): Promise<void> {
-    return this.#changeAuthority('added', () => this.#applications.insert(application));
+  insertApplication(application: ApplicationRecord, audit: AuditDraft): Promise<void> {
+    return this.#changeAuthority('added', () => {
+      this.#applications.insert(application);
+      this.#audit.append(audit);
+    });
   }
 
   findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined> {
@@ -129,20 +145,39 @@ export class SqliteStore implements Store {
     return this.#session.readSnapshot(() => this.#applications.page(filter, page, now));
   }
 
-  replaceApplication(application: ApplicationRecord, expectedRevision: number): Promise<boolean> {
-    return this.#changeAuthority('removed', () => this.#applications.replace(application, expectedRevision));
+  replaceApplication(
+    application: ApplicationRecord,
+    expectedRevision: number,
+    audit: AuditDraft | undefined,
+  ): Promise<boolean> {
+    return this.#changeAuthority('removed', () =>
+      this.#audited(this.#applications.replace(application, expectedRevision), audit),
+    );
   }
 
-  deleteApplication(tenantId: string, id: string, expectedRevision: number): Promise<boolean> {
-    return this.#changeAuthority('removed', () => this.#applications.remove(tenantId, id, expectedRevision));
+  deleteApplication(
+    tenantId: string,
+    id: string,
+    expectedRevision: number,
+    audit: (removed: readonly string[]) => AuditDraft,
+  ): Promise<boolean> {
+    return this.#changeAuthority('removed', () => {
+      const removed = this.#applications.remove(tenantId, id, expectedRevision);
+      return this.#audited(removed !== undefined, removed && audit(removed));
+    });
   }
 
   insertToken(
     token: TokenRecord,
     indexes: TokenIndexes,
     options: { readonly deduplicate: boolean; readonly now: Instant },
+    audit: AuditDraft,
   ): Promise<InsertTokenOutcome> {
-    return this.#session.write('added', () => this.#changes.insert(token, indexes, options));
+    return this.#session.write('added', () => {
+      const result = this.#changes.insert(token, indexes, options);
+      if (result.outcome === 'inserted') this.#audit.append(audit);
+      return result;
+    });
   }
 
   findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined> {
@@ -166,23 +201,46 @@ export class SqliteStore implements Store {
     return this.#session.readSnapshot(() => this.#changes.findDuplicate(tenantId, fingerprint, exceptId, now));
   }
 
-  replaceToken(token: TokenRecord, indexes: TokenIndexes, expectedRevision: number, now: Instant): Promise<boolean> {
-    return this.#session.write('removed', () => this.#changes.replace(token, indexes, expectedRevision, now));
+  replaceToken(
+    token: TokenRecord,
+    indexes: TokenIndexes,
+    { revision, now }: { readonly revision: number; readonly now: Instant },
+    audit: AuditDraft,
+  ): Promise<boolean> {
+    return this.#session.write('removed', () =>
+      this.#audited(this.#changes.replace(token, indexes, revision, now), audit),
+    );
   }
 
-  deleteToken(tombstone: Tombstone, expectedRevision: number): Promise<boolean> {
-    return this.#session.write('removed', () => this.#changes.delete(tombstone, expectedRevision));
+  deleteToken(tombstone: Tombstone, expectedRevision: number, audit: AuditDraft): Promise<boolean> {
+    return this.#session.write('removed', () =>
+      this.#audited(this.#changes.delete(tombstone, expectedRevision), audit),
+    );
+  }
+
+  appendAudit(drafts: readonly AuditDraft[]): Promise<void> {
+    return this.#session.write('added', () => {
+      for (const draft of drafts) this.#audit.append(draft);
+    });
+  }
+
+  readAudit(after: number, limit: number): Promise<readonly AuditEntry[]> {
+    return this.#session.read(() => this.#audit.read(after, limit));
+  }
+
+  auditHead(): Promise<AuditHead> {
+    return this.#session.read(() => this.#audit.head());
   }
 
   markActive(tenantId: string, ids: readonly string[], month: number): Promise<void> {
     return this.#session.write('added', () => this.#counts.markActive(tenantId, ids, month));
   }
 
-  async removeExpired(now: Instant, limit: number): Promise<number> {
+  async removeExpired(now: Instant, limit: number, undertaker: Undertaker): Promise<number> {
     let removed = 0;
     while (removed < limit) {
       const batch = Math.min(SWEEP_BATCH, limit - removed);
-      const count = await this.#session.write('removed', () => this.#sweep(now, batch));
+      const count = await this.#session.write('removed', () => this.#sweep(now, batch, undertaker));
       removed += count;
       if (count < batch) break;
     }
@@ -195,25 +253,30 @@ export class SqliteStore implements Store {
     return header;
   }
 
-  replaceHeader(header: VaultHeader, expected: VaultHeader): Promise<boolean> {
-    return this.#destroy(() => this.#rotation.replaceHeader(header, expected));
+  replaceHeader(header: VaultHeader, expected: VaultHeader, audit: AuditDraft): Promise<boolean> {
+    return this.#destroy(() => this.#audited(this.#rotation.replaceHeader(header, expected), audit));
   }
 
-  async replaceMasterKey(header: VaultHeader, expected: VaultHeader, keys: readonly KeysOfTenant[]): Promise<boolean> {
+  async replaceMasterKey(
+    header: VaultHeader,
+    expected: VaultHeader,
+    keys: readonly KeysOfTenant[],
+    audit: AuditDraft,
+  ): Promise<boolean> {
     try {
-      return await this.#destroy(() => this.#rotation.replaceMasterKey(header, expected, keys));
+      return await this.#destroy(() => this.#audited(this.#rotation.replaceMasterKey(header, expected, keys), audit));
     } catch (error) {
       if (error instanceof KeysChanged) return false;
       throw error;
     }
   }
 
-  addTenantKey(tenantId: string, key: WrappedKey): Promise<boolean> {
-    return this.#changeAuthority('added', () => this.#rotation.addKey(tenantId, key));
+  addTenantKey(tenantId: string, key: WrappedKey, audit: AuditDraft): Promise<boolean> {
+    return this.#changeAuthority('added', () => this.#audited(this.#rotation.addKey(tenantId, key), audit));
   }
 
-  removeTenantKey(tenantId: string, keyId: number): Promise<boolean> {
-    return this.#destroy(() => this.#rotation.removeKey(tenantId, keyId));
+  removeTenantKey(tenantId: string, keyId: number, audit: AuditDraft): Promise<boolean> {
+    return this.#destroy(() => this.#audited(this.#rotation.removeKey(tenantId, keyId), audit));
   }
 
   countStale(tenantId: string, current: KeyIds): Promise<number> {
@@ -259,15 +322,27 @@ export class SqliteStore implements Store {
     return this.#session.readSnapshot(() => this.#inspection.applications(tenantId, after, limit));
   }
 
+  inspectTombstones(tenantId: string, after: string, limit: number): Promise<readonly InspectedRow<Tombstone>[]> {
+    return this.#session.readSnapshot(() => this.#inspection.tombstones(tenantId, after, limit));
+  }
+
   close(): Promise<void> {
     return this.#session.close();
   }
 
-  #sweep(now: Instant, limit: number): number {
-    const tokens = this.#changes.removeExpired(now, limit);
-    const applications = this.#applications.removeExpired(now, limit - tokens);
-    if (applications > 0) this.#session.touchAuthority();
-    return tokens + applications;
+  #sweep(now: Instant, limit: number, undertaker: Undertaker): number {
+    const buried = this.#changes.removeExpired(now, limit, undertaker);
+    for (const audit of buried) this.#audit.append(audit);
+    const dismissed = this.#applications.removeExpired(now, limit - buried.length);
+    for (const { tenant_id, ids } of dismissed) this.#audit.append(undertaker.dismiss(tenant_id, ids));
+    if (dismissed.length > 0) this.#session.touchAuthority();
+    return buried.length + dismissed.length;
+  }
+
+  /** Inside the transaction of a change: its entry, if it was made. */
+  #audited(changed: boolean, audit: AuditDraft | undefined): boolean {
+    if (changed && audit !== undefined) this.#audit.append(audit);
+    return changed;
   }
 
   /** The write-ahead log is emptied before this resolves, unless another process keeps reading it for seconds. */

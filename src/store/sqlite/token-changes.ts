@@ -1,5 +1,13 @@
+import type { AuditDraft } from '../../core/audit-ports.ts';
 import type { ResealedToken } from '../../core/maintenance-ports.ts';
-import type { InsertTokenOutcome, Instant, TokenIndexes, TokenRecord, Tombstone } from '../../core/ports.ts';
+import type {
+  InsertTokenOutcome,
+  Instant,
+  TokenIndexes,
+  TokenRecord,
+  Tombstone,
+  Undertaker,
+} from '../../core/ports.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
 import type { TenantRows } from './tenant-rows.ts';
@@ -38,9 +46,9 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       .pluck(),
   );
   const bury = once(() =>
-    connection.prepare<[number, string, number, Buffer, number, Buffer | null, number]>(
-      `INSERT INTO tombstone (tenant, id, type, created_by, created_at, deleted_by, deleted_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    connection.prepare<[number, string, number, Buffer, number, Buffer | null, number, Uint8Array]>(
+      `INSERT INTO tombstone (tenant, id, type, created_by, created_at, deleted_by, deleted_at, mac)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
   );
   const expired = once(() =>
@@ -72,6 +80,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       tombstone.created_at,
       optionalUuidBytes(tombstone.deleted_by),
       tombstone.deleted_at,
+      tombstone.mac,
     );
   }
 
@@ -136,18 +145,21 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       return true;
     },
 
-    /** Removes at most `limit` expired tokens, those that ended first before others. */
-    removeExpired(now: Instant, limit: number): number {
-      const rows = expired().all(now, limit);
-      for (const row of rows) {
-        const tenantId = uuidText(row.tenant_id);
-        const stored = tokens.get(tenantId, row.tenant, row.token);
-        if (stored === undefined) throw new Error('unreachable: the row was there in this transaction');
-        const { id, created_by, created_at } = stored.record;
-        const type = tokenType(stored.typeCode);
-        remove(row.tenant, stored, { tenant_id: tenantId, id, type, created_by, created_at, deleted_at: now });
-      }
-      return rows.length;
+    /** Removes at most `limit` expired tokens, those that ended first before others; answers an entry for each. */
+    removeExpired(now: Instant, limit: number, undertaker: Pick<Undertaker, 'bury'>): readonly AuditDraft[] {
+      return expired()
+        .all(now, limit)
+        .map((row) => {
+          const tenantId = uuidText(row.tenant_id);
+          const stored = tokens.get(tenantId, row.tenant, row.token);
+          if (stored === undefined) throw new Error('unreachable: the row was there in this transaction');
+          const { id, created_by, created_at } = stored.record;
+          const type = tokenType(stored.typeCode);
+          const left = { tenant_id: tenantId, id, type, created_by, created_at, deleted_at: now };
+          const { tombstone, audit } = undertaker.bury(left);
+          remove(row.tenant, stored, tombstone);
+          return audit;
+        });
     },
   };
 }

@@ -1,0 +1,113 @@
+import type { OperationId } from '../../contract/operations.ts';
+
+/** What is done below the API, by whoever holds the file's key or by the vault itself. */
+export const LOCAL_ACTIONS = {
+  createVault: 'the vault was made',
+  createTenant: 'a tenant was made on the file',
+  issueKey: 'a management application was made on the file',
+  expireToken: 'an expired token was removed',
+  expireApplication: 'an expired application was removed',
+  addSlot: 'a key file or passphrase was added',
+  removeSlot: 'a key file or passphrase was removed',
+  replaceMasterKey: 'the master key was replaced',
+  addTenantKey: 'a tenant was given a new key',
+  removeTenantKey: 'a former key of a tenant was destroyed',
+} as const;
+
+export type AuditedAction = OperationId | keyof typeof LOCAL_ACTIONS;
+
+/** One event of the audit: who did what to which, and how it ended. Never a body, a value or metadata. */
+export interface AuditEvent {
+  readonly action: AuditedAction;
+  /** The HTTP status of the reply; 200 for what is no operation. */
+  readonly status: number;
+  /** Of the record after the change: records that were put back are found by it. Of a key its id, of the master key its generation. */
+  readonly revision?: number | undefined;
+  readonly application_id?: string | undefined;
+  /** The tenant of an event that no application caused; an application's tenant is its own. */
+  readonly tenant_id?: string | undefined;
+  /** The address that a remote caller came from; absent for this machine's own. */
+  readonly peer?: string | undefined;
+  /**
+   * The ids of the tokens or applications that it was about: all of a page's for a list; for the removal of an application
+   * those that ended with it, too; for a change of the slots the header's MAC.
+   */
+  readonly entities: readonly string[];
+}
+
+/** Two letters an action, for good: they stand in files. */
+const CODES = {
+  createToken: 'tc',
+  listTokens: 'tl',
+  getToken: 'tg',
+  updateToken: 'tu',
+  deleteToken: 'td',
+  createApplication: 'ac',
+  listApplications: 'al',
+  getApplicationByKey: 'ak',
+  getApplication: 'ag',
+  updateApplication: 'au',
+  regenerateApplicationKey: 'ar',
+  deleteApplication: 'ad',
+  getTenant: 'ng',
+  updateTenant: 'nu',
+  deleteTenant: 'nd',
+  getUsageReport: 'nr',
+  createVault: 'vc',
+  createTenant: 'nc',
+  issueKey: 'ni',
+  expireToken: 'te',
+  expireApplication: 'ae',
+  addSlot: 'sa',
+  removeSlot: 'sr',
+  replaceMasterKey: 'km',
+  addTenantKey: 'ka',
+  removeTenantKey: 'kr',
+} as const satisfies Record<AuditedAction, string>;
+
+const ACTIONS: ReadonlyMap<string, AuditedAction> = new Map(
+  (Object.keys(CODES) as AuditedAction[]).map((action) => [CODES[action], action]),
+);
+
+export const AUDITED_ACTIONS = Object.keys(CODES) as readonly AuditedAction[];
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/**
+ * The text that is sealed, one field a line: code, status, revision, application, tenant, peer, entities. Ids are without
+ * line ends (decisions §5); a UUID is `~` and its 22 characters of base64url, so that most events fit one step of padding.
+ */
+export function encodeEvent(event: AuditEvent): string {
+  const { action, status, revision, application_id = '', tenant_id = '', peer = '', entities } = event;
+  const ids = [application_id, tenant_id, peer, ...entities].map(packId);
+  return [CODES[action], status, revision ?? '', ...ids].join('\n');
+}
+
+/** The inverse of `encodeEvent`. */
+export function decodeEvent(text: string): AuditEvent {
+  const [code = '', status = '', revision = '', ...ids] = text.split('\n');
+  const action = ACTIONS.get(code);
+  if (!action) throw new Error('unreachable: the event was sealed by encodeEvent');
+  const [application, tenant, peer, ...entities] = ids.map(unpackId);
+  return {
+    action,
+    status: Number(status),
+    ...(revision !== '' && { revision: Number(revision) }),
+    ...(application && { application_id: application }),
+    ...(tenant && { tenant_id: tenant }),
+    ...(peer && { peer }),
+    entities,
+  };
+}
+
+function packId(id: string): string {
+  if (!UUID.test(id)) return id.startsWith('~') ? `~${id}` : id;
+  return `~${Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url')}`;
+}
+
+function unpackId(packed: string): string {
+  if (!packed.startsWith('~')) return packed;
+  if (packed.startsWith('~~')) return packed.slice(1);
+  const hex = Buffer.from(packed.slice(1), 'base64url').toString('hex');
+  return [8, 12, 16, 20, 32].map((end, index, ends) => hex.slice(index === 0 ? 0 : ends[index - 1], end)).join('-');
+}

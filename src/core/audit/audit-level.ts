@@ -1,0 +1,23 @@
+/** How much is written to the audit. Changes always are: their entries stand in the transaction of the change. */
+export const AUDIT_LEVELS = {
+  mutations: 'changes only',
+  reveal: 'changes, denials, and reads that show plaintext',
+  all: 'every call of a known application',
+} as const;
+
+export type AuditLevel = keyof typeof AUDIT_LEVELS;
+
+export const DEFAULT_AUDIT_LEVEL: AuditLevel = 'reveal';
+
+/** What a call that changed nothing was. */
+export type ReadKind = 'denied' | 'revealed' | 'other';
+
+const WRITTEN: Readonly<Record<AuditLevel, readonly ReadKind[]>> = {
+  mutations: [],
+  reveal: ['denied', 'revealed'],
+  all: ['denied', 'revealed', 'other'],
+};
+
+export function isAudited(level: AuditLevel, kind: ReadKind): boolean {
+  return WRITTEN[level].includes(kind);
+}

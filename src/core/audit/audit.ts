@@ -1,0 +1,79 @@
+import type { AuditDraft, AuditStore } from '../audit-ports.ts';
+import type { Clock, Keyring } from '../ports.ts';
+import { type AuditEvent, encodeEvent } from './audit-event.ts';
+import type { AuditLevel } from './audit-level.ts';
+
+/** How much `record` takes before it is written, and how long it may wait, in milliseconds. */
+const MOST_WAITING = 256;
+const DELAY_MS = 50;
+
+/** Where events go. */
+export interface Audit {
+  readonly level: AuditLevel;
+  /** The entry that a store writes together with a change. */
+  draft(event: AuditEvent): AuditDraft;
+  /**
+   * Writes an event that changed nothing: a moment later, in one commit with others; before it resolves where the audit is
+   * strict. Throws the store's problems: then the caller must not be answered.
+   */
+  record(event: AuditEvent): Promise<void>;
+  /** Writes what waits. Throws the store's problems, and keeps it. */
+  flush(): Promise<void>;
+}
+
+export interface AuditParts {
+  readonly store: AuditStore;
+  readonly keyring: Pick<Keyring, 'sealAuditEvent' | 'auditLink'>;
+  readonly clock: Clock;
+  readonly level: AuditLevel;
+  /** No secret leaves before its entry is on disk. */
+  readonly strict: boolean;
+}
+
+/**
+ * The audit fails closed. Once entries could not be written, nothing that belongs into the audit is answered until they
+ * are: each caller tries to write them, with its own, and is told of the failure.
+ */
+export function createAudit({ store, keyring, clock, level, strict }: AuditParts): Audit {
+  let waiting: AuditDraft[] = [];
+  let failed = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let writing: Promise<void> = Promise.resolve();
+
+  function draft(event: AuditEvent): AuditDraft {
+    const at = clock.now();
+    const sealed = keyring.sealAuditEvent(at, encodeEvent(event));
+    return { at, sealed, link: (previous, sequence) => keyring.auditLink(previous, { sequence, at, sealed }) };
+  }
+
+  async function record(event: AuditEvent): Promise<void> {
+    waiting.push(draft(event));
+    if (strict || failed || waiting.length >= MOST_WAITING) return flush();
+    timer ??= setTimeout(() => void flush().catch(() => undefined), DELAY_MS).unref();
+  }
+
+  /** One after the other, so that entries stand in the order of their events. */
+  function flush(): Promise<void> {
+    const written = writing.then(write);
+    writing = written.catch(() => undefined);
+    return written;
+  }
+
+  async function write(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    if (waiting.length === 0) return;
+    const drafts = waiting;
+    waiting = [];
+    try {
+      await store.appendAudit(drafts);
+      failed = false;
+    } catch (error) {
+      waiting = [...drafts, ...waiting];
+      failed = true;
+      throw error;
+    }
+  }
+
+  return { level, draft, record, flush };
+}

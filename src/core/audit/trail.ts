@@ -1,0 +1,53 @@
+import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import type { AuditDraft } from '../audit-ports.ts';
+import { Problem } from '../problem.ts';
+import type { Audit } from './audit.ts';
+import { isAudited } from './audit-level.ts';
+
+/** What one call leaves in the audit: its handler says what was touched, the one path when it is over. */
+export interface Trail {
+  /** The entry of a change, for the store. `revision` is the record's after it. */
+  changed(entities: readonly string[], revision?: number): AuditDraft;
+  /** The ids of what the reply shows of records that it leaves as they were; `revealed` when it shows plaintext. */
+  shown(entities: readonly string[], revealed: boolean): void;
+  /** The call succeeded. What was shown goes into the audit, as its level says. Throws the store's problems. */
+  finish(): Promise<void>;
+  /** The call ended with a problem. */
+  refuse(error: unknown): Promise<void>;
+}
+
+/** Who asked for what. */
+export interface TrailStart {
+  readonly operation: OperationId;
+  readonly application_id: string;
+  readonly peer: string | undefined;
+  /** What the path named. */
+  readonly named: readonly string[];
+}
+
+export function createTrail(audit: Audit, { operation, application_id, peer, named }: TrailStart): Trail {
+  const { status, method } = OPERATIONS[operation];
+  const who = { action: operation, application_id, peer };
+  let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
+
+  return {
+    changed: (entities, revision) => audit.draft({ ...who, status, revision, entities }),
+
+    shown(entities, revealed) {
+      seen = { entities, revealed };
+    },
+
+    async finish() {
+      // A change has written its entry; only one that found nothing to change says what it showed.
+      if (method !== 'GET' && !seen) return;
+      const { entities, revealed } = seen ?? { entities: named, revealed: false };
+      if (isAudited(audit.level, revealed ? 'revealed' : 'other')) await audit.record({ ...who, status, entities });
+    },
+
+    async refuse(error) {
+      if (!(error instanceof Problem) || error.status >= 500) return;
+      if (!isAudited(audit.level, error.status === 403 ? 'denied' : 'other')) return;
+      await audit.record({ ...who, status: error.status, entities: named });
+    },
+  };
+}

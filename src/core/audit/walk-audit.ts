@@ -1,0 +1,70 @@
+import { NO_LINK } from '../audit-link.ts';
+import type { AuditEntry, AuditHead, AuditStore } from '../audit-ports.ts';
+import type { Instant, Keyring } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import { type AuditEvent, decodeEvent } from './audit-event.ts';
+
+/** How many entries are read at once. */
+const PAGE = 500;
+
+export const START: AuditHead = { sequence: 0, link: NO_LINK };
+
+/** An entry that was opened, in its place. */
+export interface PlacedEvent {
+  readonly sequence: number;
+  readonly at: Instant;
+  readonly link: Uint8Array;
+  readonly event: AuditEvent;
+}
+
+/** The audit is not as it was written: `sequence` is the first entry that is not. */
+export class BrokenAudit extends Error {
+  override readonly name = 'BrokenAudit';
+  readonly sequence: number;
+  readonly what: string;
+
+  constructor(sequence: number, what: string) {
+    super(`entry ${sequence} of the audit ${what}`);
+    this.sequence = sequence;
+    this.what = what;
+  }
+}
+
+export interface AuditParts {
+  readonly store: AuditStore;
+  readonly keyring: Pick<Keyring, 'auditLink' | 'openAuditEvent'>;
+}
+
+/**
+ * The events behind `from`, in order, each held against the chain before it is given out: an entry that was altered, taken
+ * out, added or moved ends it with `BrokenAudit`. A tail that was cut is seen by whoever knows where the chain had come to.
+ */
+export async function* walkAudit({ store, keyring }: AuditParts, from: AuditHead = START): AsyncGenerator<PlacedEvent> {
+  let head = from;
+  for (;;) {
+    const entries = await store.readAudit(head.sequence, PAGE);
+    for (const entry of entries) {
+      const { sequence, at, sealed, link } = entry;
+      if (sequence !== head.sequence + 1) throw new BrokenAudit(head.sequence + 1, 'is missing');
+      const expected = keyring.auditLink(head.link, { sequence, at, sealed });
+      if (Buffer.compare(expected, link) !== 0) {
+        throw new BrokenAudit(sequence, 'was altered, or is not where it was written');
+      }
+      yield { sequence, at, link, event: openEvent(keyring, entry) };
+      head = entry;
+    }
+    if (entries.length < PAGE) return;
+  }
+}
+
+/** Throws `BrokenAudit` for one that does not open. */
+export function openEvent(keyring: AuditParts['keyring'], { sequence, at, sealed }: AuditEntry): AuditEvent {
+  try {
+    return decodeEvent(keyring.openAuditEvent(at, sealed));
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'integrity_failure') {
+      throw new BrokenAudit(sequence, 'does not open');
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,107 @@
+import { BrokenAudit, START, walkAudit } from '../audit/walk-audit.ts';
+import type { AuditHead } from '../audit-ports.ts';
+import type { Finding } from '../maintenance-ports.ts';
+import type { Keyring, Store } from '../ports.ts';
+import { headerMark } from './header-event.ts';
+import { createLedger, type LedgerTable, subjectOf } from './ledger.ts';
+
+const PUT_BACK = 'is not at the revision that the audit says: it was put back';
+const REMOVED = 'is in the audit, but its row is gone: it was removed outside the vault';
+const REVIVED = 'was removed, says the audit: its row was put back';
+const UNKNOWN = 'is not in the audit: its row was copied in, or the audit was cut';
+
+/** Holds the rows against the audit: what was put back, removed or added behind the vault's back opens well, and is here found. */
+export interface LedgerCheck {
+  /** A row that there is. Its revision is undefined where it has none, or where it cannot be read. */
+  saw(table: LedgerTable, tenantId: string, id: string, revision: number | undefined): void;
+  sawTombstone(tenantId: string, id: string): void;
+  /** What is wrong, when all rows have been seen. */
+  findings(): Promise<readonly Finding[]>;
+  readonly entries: number;
+}
+
+/**
+ * Reads the audit up to now. Rows are read afterwards, so that whatever changes meanwhile has an entry behind this point:
+ * those rows are left out. A broken audit is a finding, and then accounts for nothing.
+ */
+export async function startLedgerCheck(parts: {
+  readonly store: Store;
+  readonly keyring: Keyring;
+}): Promise<LedgerCheck> {
+  const { store } = parts;
+  const ledger = createLedger();
+  const wrong: (Finding & { readonly subject: string })[] = [];
+  const tenants = new Set<string>();
+  let head: AuditHead = START;
+  let broken: Finding | undefined;
+  try {
+    for await (const placed of walkAudit(parts)) {
+      ledger.apply(placed.event);
+      head = placed;
+    }
+  } catch (error) {
+    broken = brokenFinding(error);
+  }
+
+  function report(table: LedgerTable | 'header' | 'tombstone', tenantId: string, id: string, what: string): void {
+    const record = table === 'tombstone' ? 'token' : table;
+    wrong.push({ table, id: id === '' ? tenantId : id, what, subject: subjectOf(record, tenantId, id) });
+  }
+
+  function reportMissing(): void {
+    for (const tenantId of ledger.tenants()) {
+      if (!tenants.has(tenantId)) {
+        report('tenant', tenantId, tenantId, REMOVED);
+        continue;
+      }
+      for (const table of ['application', 'token', 'tenant_key'] as const) {
+        for (const [id, removed] of ledger.left(table, tenantId)) {
+          if (!removed) report(table, tenantId, id, REMOVED);
+          else if (table === 'token') report('tombstone', tenantId, id, REMOVED);
+        }
+      }
+    }
+  }
+
+  async function checkHeader(): Promise<void> {
+    const { mac } = await store.header();
+    if (ledger.header() !== headerMark(mac)) report('header', '', '', PUT_BACK);
+  }
+
+  return {
+    get entries() {
+      return head.sequence;
+    },
+
+    saw(table, tenantId, id, revision) {
+      if (table === 'tenant') tenants.add(id);
+      const expected = ledger.take(table, tenantId, id);
+      if (expected === undefined) report(table, tenantId, id, UNKNOWN);
+      else if (expected === 'removed') report(table, tenantId, id, REVIVED);
+      else if (revision !== undefined && expected !== revision) report(table, tenantId, id, PUT_BACK);
+    },
+
+    sawTombstone(tenantId, id) {
+      if (ledger.take('token', tenantId, id) !== 'removed') report('tombstone', tenantId, id, UNKNOWN);
+    },
+
+    async findings() {
+      if (broken) return [broken];
+      await checkHeader();
+      reportMissing();
+      if (wrong.length === 0) return [];
+      const touched = new Set<string>();
+      try {
+        for await (const { event } of walkAudit(parts, head)) for (const one of ledger.apply(event)) touched.add(one);
+      } catch (error) {
+        return [brokenFinding(error)];
+      }
+      return wrong.filter(({ subject }) => !touched.has(subject)).map(({ table, id, what }) => ({ table, id, what }));
+    },
+  };
+}
+
+function brokenFinding(error: unknown): Finding {
+  if (!(error instanceof BrokenAudit)) throw error;
+  return { table: 'audit', id: String(error.sequence), what: error.what };
+}

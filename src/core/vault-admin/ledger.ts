@@ -1,0 +1,131 @@
+import type { AuditEvent, AuditedAction } from '../audit/audit-event.ts';
+
+/** What stands for a record that was removed. */
+const REMOVED = 0;
+
+/** The tables whose rows the audit accounts for. */
+export type LedgerTable = 'tenant' | 'tenant_key' | 'application' | 'token';
+
+/** What the audit says that there is: the revision of each record, or that it was removed. */
+export interface Ledger {
+  /** Answers what the event was about, by `subjectOf`; empty for an event that changed nothing. */
+  apply(event: AuditEvent): readonly string[];
+  /**
+   * The revision that the record must be at; `removed`; undefined for one that was never made. It is crossed off: a second
+   * row of the same id is one that was never made.
+   */
+  take(table: LedgerTable, tenantId: string, id: string): number | 'removed' | undefined;
+  /** The records of the tenant that were not crossed off, and whether each was removed. */
+  left(table: Exclude<LedgerTable, 'tenant'>, tenantId: string): Iterable<readonly [id: string, removed: boolean]>;
+  tenants(): Iterable<string>;
+  /** Of the last change of the header. */
+  header(): string | undefined;
+}
+
+interface TenantLedger {
+  revision: number;
+  readonly rows: Readonly<Record<Exclude<LedgerTable, 'tenant'>, Map<string, number>>>;
+}
+
+/** Names a record, for comparison. */
+export function subjectOf(table: LedgerTable | 'header', tenantId: string, id: string): string {
+  return `${table} ${tenantId} ${id}`;
+}
+
+type Effect = 'upsert' | 'remove';
+
+/** What an action does to the records of a table. The others change no row that the ledger accounts for. */
+const EFFECTS: Partial<Record<AuditedAction, readonly [Exclude<LedgerTable, 'tenant'>, Effect]>> = {
+  createToken: ['token', 'upsert'],
+  updateToken: ['token', 'upsert'],
+  deleteToken: ['token', 'remove'],
+  expireToken: ['token', 'remove'],
+  createApplication: ['application', 'upsert'],
+  updateApplication: ['application', 'upsert'],
+  regenerateApplicationKey: ['application', 'upsert'],
+  issueKey: ['application', 'upsert'],
+  createTenant: ['application', 'upsert'],
+  deleteApplication: ['application', 'remove'],
+  expireApplication: ['application', 'remove'],
+};
+
+const HEADER_ACTIONS: ReadonlySet<AuditedAction> = new Set([
+  'createVault',
+  'addSlot',
+  'removeSlot',
+  'replaceMasterKey',
+]);
+
+/** The keys that a tenant begins with: one for its data, one for its indexes. */
+const FIRST_KEYS = ['1', '2'] as const;
+
+/** An empty ledger; the events are given to it in order, from the first. */
+export function createLedger(): Ledger {
+  const tenants = new Map<string, TenantLedger>();
+  const tenantOf = new Map<string, string>();
+  let header: string | undefined;
+
+  function apply(event: AuditEvent): readonly string[] {
+    // A read, a denial, or a call that found nothing to change.
+    if (event.status >= 400) return [];
+    const { action, entities, revision } = event;
+    if (HEADER_ACTIONS.has(action)) {
+      header = entities[0];
+      return [subjectOf('header', '', '')];
+    }
+    const id = event.tenant_id ?? tenantOf.get(event.application_id ?? '') ?? '';
+    if (action === 'createTenant') open(id);
+    const tenant = tenants.get(id);
+    if (tenant === undefined) return [];
+    if (action === 'deleteTenant') return close(id, tenant);
+    if (action === 'updateTenant') {
+      tenant.revision = revision ?? tenant.revision;
+      return [subjectOf('tenant', id, id)];
+    }
+    if (action === 'addTenantKey' || action === 'removeTenantKey') {
+      tenant.rows.tenant_key.set(String(revision), action === 'addTenantKey' ? 1 : REMOVED);
+      return [subjectOf('tenant_key', id, String(revision))];
+    }
+    return change(id, tenant, event);
+  }
+
+  function change(id: string, tenant: TenantLedger, { action, entities, revision }: AuditEvent): readonly string[] {
+    const effect = EFFECTS[action];
+    // A create that found a duplicate has no revision: nothing was made.
+    if (effect === undefined || (effect[1] === 'upsert' && revision === undefined)) return [];
+    const [table] = effect;
+    for (const entity of entities) {
+      tenant.rows[table].set(entity, effect[1] === 'upsert' ? (revision ?? REMOVED) : REMOVED);
+      if (table === 'application') tenantOf.set(entity, id);
+    }
+    const subjects = entities.map((entity) => subjectOf(table, id, entity));
+    return action === 'createTenant' ? [...subjects, subjectOf('tenant', id, id)] : subjects;
+  }
+
+  function open(id: string): void {
+    const rows = { application: new Map(), token: new Map(), tenant_key: new Map(FIRST_KEYS.map((key) => [key, 1])) };
+    tenants.set(id, { revision: 1, rows });
+  }
+
+  function close(id: string, tenant: TenantLedger): readonly string[] {
+    tenants.delete(id);
+    for (const application of tenant.rows.application.keys()) tenantOf.delete(application);
+    return [subjectOf('tenant', id, id)];
+  }
+
+  return {
+    apply,
+    take(table, tenantId, id) {
+      const tenant = tenants.get(tenantId);
+      if (table === 'tenant') return tenant?.revision;
+      const revision = tenant?.rows[table].get(id);
+      tenant?.rows[table].delete(id);
+      return revision === REMOVED ? 'removed' : revision;
+    },
+    *left(table, tenantId) {
+      for (const [id, revision] of tenants.get(tenantId)?.rows[table] ?? []) yield [id, revision === REMOVED];
+    },
+    tenants: () => tenants.keys(),
+    header: () => header,
+  };
+}

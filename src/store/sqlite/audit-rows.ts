@@ -1,0 +1,38 @@
+import { NO_LINK } from '../../core/audit-link.ts';
+import type { AuditDraft, AuditEntry, AuditHead } from '../../core/audit-ports.ts';
+import type { Connection } from './driver.ts';
+import { once } from './once.ts';
+
+/** The table `audit`. Synchronous; `append` needs the transaction of the change that it tells of. */
+export function auditRows(connection: Connection) {
+  const last = once(() =>
+    connection.prepare<[], AuditHead>('SELECT sequence, link FROM audit ORDER BY sequence DESC LIMIT 1'),
+  );
+  const insert = once(() =>
+    connection.prepare<[number, number, Uint8Array, Uint8Array]>(
+      'INSERT INTO audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)',
+    ),
+  );
+  const after = once(() =>
+    connection.prepare<[number, number], AuditEntry>(
+      'SELECT sequence, at, sealed, link FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?',
+    ),
+  );
+
+  function head(): AuditHead {
+    return last().get() ?? { sequence: 0, link: NO_LINK };
+  }
+
+  return {
+    head,
+
+    /** The head is read anew each time: another process, or a group that was rolled back, may have moved it. */
+    append({ at, sealed, link }: AuditDraft): void {
+      const before = head();
+      const sequence = before.sequence + 1;
+      insert().run(sequence, at, sealed, link(before.link, sequence));
+    },
+
+    read: (sequence: number, limit: number): readonly AuditEntry[] => after().all(sequence, limit),
+  };
+}

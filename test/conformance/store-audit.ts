@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LINK_BYTES, NO_LINK } from '../../src/core/audit-link.ts';
+import type { AuditEntry } from '../../src/core/audit-ports.ts';
+import type { Store } from '../../src/core/ports.ts';
+import {
+  addTenant,
+  addToken,
+  applicationRecord,
+  ENTRY,
+  entry,
+  FIRST_PAGE,
+  indexes,
+  NOW,
+  nextId,
+  type OpenStore,
+  sealed,
+  tenantKeys,
+  tenantRecord,
+  tokenRecord,
+  tombstoneOf,
+  UNDERTAKER,
+} from './store-fixtures.ts';
+
+/** How an entry that `entry(text)` drafted must stand. */
+function placed(text: string, sequence: number, previous: Uint8Array): AuditEntry {
+  const draft = entry(text);
+  return { sequence, at: draft.at, sealed: draft.sealed, link: draft.link(previous, sequence) };
+}
+
+/** The audit of a store: an entry stands where its change does, and only there. */
+export function storeAudit(open: OpenStore): void {
+  describe('the audit', () => {
+    let opened: Awaited<ReturnType<OpenStore>>;
+    let store: Store;
+    beforeAll(async () => {
+      opened = await open();
+      store = opened.store;
+    });
+    afterAll(() => opened.dispose());
+
+    /** The texts of the entries that `work` wrote, as their seals tell; the chain is checked on the way. */
+    async function written(work: () => Promise<unknown>): Promise<readonly AuditEntry[]> {
+      const before = await store.auditHead();
+      await work();
+      const entries = await store.readAudit(before.sequence, 1000);
+      for (const [at, { sequence }] of entries.entries()) expect(sequence).toBe(before.sequence + 1 + at);
+      return entries;
+    }
+
+    const one = (text: string) => [expect.objectContaining({ sealed: entry(text).sealed })];
+
+    it('begins empty, and chains what it is given in order, each to the one before', async () => {
+      expect(await store.auditHead()).toEqual({ sequence: 0, link: NO_LINK });
+      expect(await store.readAudit(0, 10)).toEqual([]);
+      await Promise.all([store.appendAudit([entry('a'), entry('b')]), store.appendAudit([entry('c')])]);
+      const a = placed('a', 1, NO_LINK);
+      const b = placed('b', 2, a.link);
+      const c = placed('c', 3, b.link);
+      expect(await store.readAudit(0, 10)).toEqual([a, b, c]);
+      expect(await store.readAudit(1, 1)).toEqual([b]);
+      expect(await store.readAudit(3, 10)).toEqual([]);
+      expect(await store.auditHead()).toMatchObject({ sequence: 3, link: c.link });
+      expect(c.link).toHaveLength(LINK_BYTES);
+    });
+
+    it('has an entry for every change that was made', async () => {
+      const tenant = tenantRecord();
+      const first = applicationRecord(tenant.id, { type: 'management' });
+      const token = tokenRecord(tenant.id, { id: 'audited' });
+      const plain = { deduplicate: false, now: NOW };
+      const changes: Readonly<Record<string, (name: string) => Promise<unknown>>> = {
+        tenant: (name) => store.insertTenant(tenant, tenantKeys(tenant.id), first, entry(name)),
+        'tenant replaced': (name) => store.replaceTenant({ ...tenant, revision: 2 }, 1, entry(name)),
+        application: (name) =>
+          store.insertApplication(applicationRecord(tenant.id, { parent_id: first.id }), entry(name)),
+        'application replaced': (name) => store.replaceApplication({ ...first, revision: 2 }, 1, entry(name)),
+        token: (name) => store.insertToken(token, indexes('f'), plain, entry(name)),
+        'token replaced': (name) =>
+          store.replaceToken({ ...token, revision: 2 }, indexes('f'), { revision: 1, now: NOW }, entry(name)),
+        'token deleted': (name) => store.deleteToken(tombstoneOf(token), 2, entry(name)),
+        'key added': (name) =>
+          store.addTenantKey(
+            tenant.id,
+            { key_id: 3, purpose: 'index', generation: 1, wrapped: sealed('k'), created_at: NOW },
+            entry(name),
+          ),
+        'key removed': (name) => store.removeTenantKey(tenant.id, 2, entry(name)),
+        'application deleted': (name) => store.deleteApplication(tenant.id, first.id, 2, () => entry(name)),
+        'tenant deleted': (name) => store.deleteTenant(tenant.id, entry(name)),
+      };
+      for (const [name, change] of Object.entries(changes)) {
+        expect(await written(() => change(name)), name).toEqual(one(name));
+      }
+    });
+
+    it('has none for what was not changed', async () => {
+      const { id, application } = await addTenant(store);
+      const token = await addToken(store, id, { id: 'kept' });
+      const twin = tokenRecord(id, { id: 'twin' });
+      const unchanged: Readonly<Record<string, () => Promise<unknown>>> = {
+        'a stale token': () => store.replaceToken(token, indexes('f'), { revision: 7, now: NOW }, ENTRY),
+        'an id that is taken': () =>
+          store.insertToken(tokenRecord(id, { id: 'kept' }), indexes('g'), { deduplicate: false, now: NOW }, ENTRY),
+        'a duplicate': () => store.insertToken(twin, indexes('kept'), { deduplicate: true, now: NOW }, ENTRY),
+        'a token that is gone': () => store.deleteToken(tombstoneOf(twin), 1, ENTRY),
+        'a stale application': () => store.replaceApplication(application, 7, ENTRY),
+        'an application that is gone': () => store.deleteApplication(id, nextId(), 1, () => ENTRY),
+        'a tenant that is gone': () => store.deleteTenant(nextId(), ENTRY),
+        'a key in use': () => store.removeTenantKey(id, 1, ENTRY),
+        'an application of no tenant': () =>
+          store.insertApplication(applicationRecord(nextId()), ENTRY).catch(() => undefined),
+        'a record that is sealed anew': () => store.replaceApplication(application, 1, undefined),
+        'a token that is counted': () => store.markActive(id, ['kept'], token.active_month + 1),
+      };
+      for (const [name, change] of Object.entries(unchanged)) expect(await written(change), name).toEqual([]);
+    });
+
+    it('says which applications ended with the one that was removed', async () => {
+      const { id } = await addTenant(store);
+      const parent = applicationRecord(id);
+      const child = applicationRecord(id, { type: 'expiring', parent_id: parent.id });
+      await store.insertApplication(parent, ENTRY);
+      await store.insertApplication(child, ENTRY);
+      const told: (readonly string[])[] = [];
+      await store.deleteApplication(id, parent.id, 1, (removed) => {
+        told.push(removed);
+        return ENTRY;
+      });
+      expect(told.at(-1)).toEqual([parent.id, child.id]);
+    });
+
+    it('has an entry for each record that has expired, written with its removal', async () => {
+      const { id } = await addTenant(store);
+      await addToken(store, id, { id: 'gone', expires_at: NOW + 1 });
+      const parent = applicationRecord(id, { expires_at: NOW + 2 });
+      const child = applicationRecord(id, { parent_id: parent.id, expires_at: NOW + 3 });
+      await store.insertApplication(parent, ENTRY);
+      await store.insertApplication(child, ENTRY);
+      const entries = await written(() => store.removeExpired(NOW + 10, 1000, UNDERTAKER));
+      expect(entries).toEqual([...one('bury gone'), ...one(`dismiss ${id} ${parent.id},${child.id}`)]);
+      const [tombstone] = await store.inspectTombstones(id, '', 10);
+      const { deleted_by: _, ...left } = tombstoneOf(tokenRecord(id, { id: 'gone' }), { deleted_at: NOW + 10 });
+      expect(tombstone).toMatchObject({ id: 'gone', record: left });
+      expect(await store.inspectTombstones(id, 'gone', 10)).toEqual([]);
+      expect((await store.findApplications({ tenant_id: id }, FIRST_PAGE, NOW)).total).toBe(1);
+    });
+
+    it('loses its place with its change: a transaction that fails leaves neither', async () => {
+      const { id } = await addTenant(store);
+      const broken = { ...ENTRY, link: () => fail() };
+      const inserted = store.insertToken(
+        tokenRecord(id, { id: 'lost' }),
+        indexes('f'),
+        { deduplicate: false, now: NOW },
+        broken,
+      );
+      const before = await store.auditHead();
+      await expect(inserted).rejects.toThrow('the entry failed');
+      expect((await store.auditHead()).sequence).toBe(before.sequence);
+      if (opened.reopen !== undefined) expect(await store.findToken(id, 'lost', NOW)).toBeUndefined();
+    });
+  });
+}
+
+function fail(): never {
+  throw new Error('the entry failed');
+}

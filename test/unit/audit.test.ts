@@ -1,0 +1,279 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { directClient } from '../../src/client/direct.ts';
+import type { Call } from '../../src/contract/call.ts';
+import type { OperationId } from '../../src/contract/operations.ts';
+import { AUDITED_ACTIONS, type AuditEvent, decodeEvent, encodeEvent } from '../../src/core/audit/audit-event.ts';
+import type { AuditLevel } from '../../src/core/audit/audit-level.ts';
+import { lastEvents } from '../../src/core/audit/last-events.ts';
+import { walkAudit } from '../../src/core/audit/walk-audit.ts';
+import { Problem } from '../../src/core/problem.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { composeVault } from '../../src/vault.ts';
+import { checkedClient } from '../checked-client.ts';
+import { seededRandom, steppingClock } from '../fixed-world.ts';
+
+const ALL = ['token:create', 'token:read', 'token:update', 'token:delete'];
+const rule = (transform: string) => ({ description: '', priority: 1, container: '/', transform, permissions: ALL });
+
+async function openAudited(auditLevel: AuditLevel, auditStrict = false) {
+  const random = seededRandom('audit');
+  const clock = steppingClock();
+  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
+  const store = createMemoryStore();
+  const vault = composeVault({ file: 'memory', store, keyring, clock, random, auditLevel, auditStrict });
+  const { application } = await vault.createTenant('test');
+  const client = checkedClient(directClient(vault));
+  const management = application.key ?? '';
+
+  async function call(apiKey: string, operation: OperationId, parts: Partial<Call> & { body?: object } = {}) {
+    const { body, ...more } = parts;
+    const reply = await client.call({
+      operation,
+      apiKey,
+      mediaType: operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json',
+      params: {},
+      query: [],
+      bodyText: body && JSON.stringify(body),
+      ...more,
+    });
+    if (reply.status === 400) throw new Error(reply.bodyText);
+    return { status: reply.status, body: JSON.parse(reply.bodyText ?? 'null') as never };
+  }
+  const application_ = async (body: object): Promise<{ readonly id: string; readonly key: string }> =>
+    (await call(management, 'createApplication', { body })).body;
+
+  const revealing = await application_({ name: 'reveal', type: 'private', rules: [rule('reveal')] });
+  const masking = await application_({ name: 'mask', type: 'private', rules: [rule('mask')] });
+  const { body: token } = await call(revealing.key, 'createToken', {
+    body: { type: 'token', id: 'first', data: 'SECRET', mask: '{{ data | last4 }}', metadata: { m: 'SECRET' } },
+  });
+
+  /** What `work` leaves in the audit. */
+  async function events(work: () => Promise<unknown>): Promise<readonly AuditEvent[]> {
+    const head = await store.auditHead();
+    await work();
+    // Waits for what is written a moment later, however long that takes: a strict entry stands behind it.
+    await vault.issueKey((await store.listTenants())[0]?.tenant.id ?? '');
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    const found: AuditEvent[] = [];
+    for await (const { event } of walkAudit({ store, keyring }, head))
+      if (event.action !== 'issueKey') found.push(event);
+    return found;
+  }
+  return { vault, store, keyring, clock, management, revealing, masking, token, call, events };
+}
+
+describe('an event', () => {
+  const id = fc.oneof(
+    fc.uuid(),
+    fc.stringMatching(/^[^\n]{1,40}$/),
+    fc.constantFrom('~', '~~x', '~AAAAAAAAAAAAAAAAAAAAAA'),
+  );
+  const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
+  const event = fc.record({
+    action: fc.constantFrom(...AUDITED_ACTIONS),
+    status: fc.integer({ min: 200, max: 599 }),
+    revision: optional(fc.nat()),
+    application_id: optional(id),
+    tenant_id: optional(id),
+    peer: optional(fc.ipV6()),
+    entities: fc.array(id, { maxLength: 5 }),
+  });
+
+  it('comes back as it was', () => {
+    fc.assert(
+      fc.property(event, (before) => {
+        const { revision, application_id, tenant_id, peer, ...rest } = before;
+        expect(decodeEvent(encodeEvent(before))).toEqual({
+          ...rest,
+          ...(revision !== undefined && { revision }),
+          ...(application_id !== undefined && { application_id }),
+          ...(tenant_id !== undefined && { tenant_id }),
+          ...(peer !== undefined && { peer }),
+        });
+      }),
+    );
+  });
+
+  it('fits one step of padding when it is about one token', () => {
+    const uuid = '01890a5d-ac96-774b-bcce-b302099a8057';
+    const text = encodeEvent({
+      action: 'createToken',
+      status: 201,
+      revision: 9999,
+      application_id: uuid,
+      entities: [uuid],
+    });
+    expect(Buffer.byteLength(text)).toBeLessThan(64);
+  });
+});
+
+describe('the audit', () => {
+  it('has who, what and which of every change, with the revision after it, at any level', async () => {
+    const { revealing, management, call, events } = await openAudited('mutations');
+    const who = { application_id: revealing.id };
+    const changes = await events(async () => {
+      await call(revealing.key, 'createToken', { body: { type: 'token', id: 'xyz', data: 1 } });
+      await call(revealing.key, 'updateToken', { params: { id: 'xyz' }, body: { data: 2 } });
+      await call(revealing.key, 'deleteToken', { params: { id: 'xyz' }, peer: '192.0.2.7' });
+      await call(management, 'updateApplication', {
+        params: { id: revealing.id },
+        body: { name: 'renamed', rules: [rule('mask')] },
+      });
+      await call(management, 'regenerateApplicationKey', { params: { id: revealing.id } });
+      await call(management, 'deleteApplication', { params: { id: revealing.id } });
+      await call(management, 'updateTenant', { body: { name: 'renamed' } });
+    });
+    const by = { application_id: expect.any(String) };
+    expect(changes).toEqual([
+      { action: 'createToken', status: 201, revision: 1, ...who, entities: ['xyz'] },
+      { action: 'updateToken', status: 200, revision: 2, ...who, entities: ['xyz'] },
+      { action: 'deleteToken', status: 204, ...who, peer: '192.0.2.7', entities: ['xyz'] },
+      { action: 'updateApplication', status: 200, revision: 2, ...by, entities: [revealing.id] },
+      { action: 'regenerateApplicationKey', status: 200, revision: 3, ...by, entities: [revealing.id] },
+      { action: 'deleteApplication', status: 204, ...by, entities: [revealing.id] },
+      { action: 'updateTenant', status: 200, revision: 2, ...by, entities: [] },
+    ]);
+  });
+
+  /** What is read, and at which levels it leaves an entry. */
+  const READS: readonly (readonly [
+    what: string,
+    reader: 'revealing' | 'masking' | 'management',
+    OperationId,
+    AuditLevel[],
+  ])[] = [
+    ['a token revealed', 'revealing', 'getToken', ['reveal', 'all']],
+    ['a token masked', 'masking', 'getToken', ['all']],
+    ['a token denied', 'management', 'getToken', ['reveal', 'all']],
+    ['a list revealed', 'revealing', 'listTokens', ['reveal', 'all']],
+    ['a list masked', 'masking', 'listTokens', ['all']],
+    ['the tenant denied', 'masking', 'getTenant', ['reveal', 'all']],
+    ['the tenant', 'management', 'getTenant', ['all']],
+    ['the applications', 'management', 'listApplications', ['all']],
+  ];
+  it.each(['mutations', 'reveal', 'all'] as const)(
+    'at the level %s has the reads that it says, and no other',
+    async (level) => {
+      const opened = await openAudited(level);
+      for (const [what, reader, operation, levels] of READS) {
+        const apiKey = reader === 'management' ? opened.management : opened[reader].key;
+        const params: Record<string, string> = operation === 'getToken' ? { id: 'first' } : {};
+        const found = await opened.events(() => opened.call(apiKey, operation, { params }));
+        expect(
+          found.map(({ action }) => action),
+          what,
+        ).toEqual(levels.includes(level) ? [operation] : []);
+        const isToken = operation === 'getToken' || operation === 'listTokens';
+        if (found.length > 0 && isToken) expect(found[0]?.entities, what).toEqual(['first']);
+      }
+    },
+  );
+
+  it('says of a create that found a duplicate, and of a missing token, only at `all`', async () => {
+    for (const level of ['reveal', 'all'] as const) {
+      const { revealing, call, events } = await openAudited(level);
+      const found = await events(async () => {
+        const body = { type: 'token', data: 'SECRET', deduplicate_token: true };
+        expect((await call(revealing.key, 'createToken', { body })).body['id']).toBe('first');
+        await call(revealing.key, 'getToken', { params: { id: 'nowhere' } });
+      });
+      expect(found.map(({ action, status, entities }) => [action, status, ...entities])).toEqual(
+        level === 'reveal'
+          ? []
+          : [
+              ['createToken', 201, 'first'],
+              ['getToken', 404, 'nowhere'],
+            ],
+      );
+    }
+  });
+
+  it('has nothing of a key that is none: whoever guesses cannot fill it', async () => {
+    const { call, events } = await openAudited('all');
+    expect(await events(() => call('key_nobody', 'getTenant'))).toEqual([]);
+  });
+
+  it('has no value, no metadata and no name', async () => {
+    const { store, keyring, revealing, call } = await openAudited('all', true);
+    await call(revealing.key, 'listTokens', { query: [['metadata.m', 'SECRET']] });
+    const texts: string[] = [];
+    for await (const { event } of walkAudit({ store, keyring })) texts.push(JSON.stringify(event));
+    expect(texts.length).toBeGreaterThan(4);
+    expect(texts.join()).not.toMatch(/SECRET|reveal|test/);
+    // The other way round, too: what is looked for can be found.
+    expect(texts.join()).toContain('first');
+  });
+
+  it('has an entry for what expired', async () => {
+    const { vault, clock, revealing, call, events } = await openAudited('mutations');
+    const expires_at = new Date(clock.now() + 60_000).toISOString();
+    await call(revealing.key, 'createToken', { body: { type: 'token', id: 'brief', data: 1, expires_at } });
+    clock.advance(120_000);
+    const found = await events(() => vault.sweep());
+    expect(found).toEqual([{ action: 'expireToken', status: 200, tenant_id: expect.any(String), entities: ['brief'] }]);
+  });
+
+  it('fails closed: what cannot be written is not answered, and nothing is lost when it can be again', async () => {
+    const { store, keyring, revealing, masking, call } = await openAudited('reveal', true);
+    const append = store.appendAudit.bind(store);
+    store.appendAudit = () => Promise.reject(new Problem('no_space'));
+    const get = (key: string) => call(key, 'getToken', { params: { id: 'first' } });
+    const refused = await get(revealing.key);
+    expect(refused.status).toBe(507);
+    expect(JSON.stringify(refused.body)).not.toContain('SECRET');
+    // What needs no entry needs no space.
+    expect((await get(masking.key)).status).toBe(200);
+    store.appendAudit = append;
+    expect((await get(revealing.key)).status).toBe(200);
+    const last = await lastEvents({ store, keyring }, ({ event }) => event.action === 'getToken', 10);
+    expect(last).toHaveLength(2);
+  });
+
+  it('fails closed without --audit-strict, too, from the first failure on', async () => {
+    const { vault, store, revealing, call } = await openAudited('reveal');
+    const append = store.appendAudit.bind(store);
+    store.appendAudit = () => Promise.reject(new Problem('no_space'));
+    const get = () => call(revealing.key, 'getToken', { params: { id: 'first' } });
+    expect((await get()).status).toBe(200);
+    await new Promise((resolve) => setTimeout(resolve, 120));
+    expect((await get()).status).toBe(507);
+    expect((await get()).status).toBe(507);
+    store.appendAudit = append;
+    expect((await get()).status).toBe(200);
+    await vault.close();
+  });
+
+  it('answers a strict read only when its entry is written', async () => {
+    const { store, revealing, call } = await openAudited('reveal', true);
+    const append = store.appendAudit.bind(store);
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    store.appendAudit = (drafts) => held.then(() => append(drafts));
+    let answered = false;
+    const reading = call(revealing.key, 'getToken', { params: { id: 'first' } }).then(() => {
+      answered = true;
+    });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(answered).toBe(false);
+    release();
+    await reading;
+  });
+
+  it('gives the last events that are asked for, newest first', async () => {
+    const { store, keyring, revealing, call } = await openAudited('mutations');
+    for (let n = 0; n < 1200; n += 1)
+      await call(revealing.key, 'updateToken', { params: { id: 'first' }, body: { data: n } });
+    const parts = { store, keyring };
+    const all = await lastEvents(parts, () => true, 10_000);
+    expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, at) => all.length - at));
+    expect((await lastEvents(parts, () => true, 3)).map(({ sequence }) => sequence)).toEqual(
+      all.slice(0, 3).map(({ sequence }) => sequence),
+    );
+    expect(await lastEvents(parts, ({ event }) => event.action === 'createToken', 1)).toHaveLength(1);
+  });
+});
