@@ -69,7 +69,38 @@ const ON_DEMAND = `
   const setOnDemand = (object, name, get) => Object.defineProperty(object, name, { get, enumerable: true, configurable: true });
 `;
 
-const RANDOM = 'getRandomValuesOfNode';
+const RANDOM = 'getRandomValuesOfSystem';
+
+/** Reads the kernel's source in blocks, gives each byte out once and wipes it. Where there is none, asks node:crypto. */
+const RANDOM_SOURCE = `
+  import { closeSync, openSync, readSync } from 'node:fs';
+  import { randomFillSync } from 'node:crypto';
+  const pool = new Uint8Array(1024);
+  let used = pool.length;
+  const refill = () => {
+    try {
+      const source = openSync('/dev/urandom', 'r');
+      try {
+        if (readSync(source, pool) === pool.length) return;
+      } finally {
+        closeSync(source);
+      }
+    } catch {}
+    randomFillSync(pool);
+  };
+  const getRandomValues = (target) => {
+    const bytes = new Uint8Array(target.buffer, target.byteOffset, target.byteLength);
+    if (bytes.length > pool.length) return randomFillSync(target);
+    if (used + bytes.length > pool.length) {
+      refill();
+      used = 0;
+    }
+    bytes.set(pool.subarray(used, used + bytes.length));
+    pool.fill(0, used, (used += bytes.length));
+    return target;
+  };
+  const ${RANDOM} = { getRandomValues };
+`;
 
 function replaceOnce(file, text, pattern, replacement) {
   const found = [...text.matchAll(pattern)];
@@ -79,8 +110,9 @@ function replaceOnce(file, text, pattern, replacement) {
 
 /**
  * libsodium carries its WebAssembly as base64 text and decodes it with a loop in JavaScript, which is most of the time
- * that it takes to load: this puts the same bytes beside the bundle, to be read. And it takes its few random bytes
- * from node:crypto itself instead of from Web Crypto, which is a layer around it that takes time to load, too.
+ * that it takes to load: this puts the same bytes beside the bundle, to be read. And when it starts it asks Web Crypto for
+ * some random bytes, which is all that it ever does with random ones here (nonces, salts and keys come from node:crypto);
+ * to load that takes a tenth of Node's own start. The kernel has the same bytes.
  *
  * `files` gets what is to be written: name → bytes.
  */
@@ -99,8 +131,7 @@ export function libsodiumFiles(files) {
       });
       hooks.onLoad({ filter: /[\\/]libsodium-wrappers\.mjs$/ }, async ({ path: file }) => {
         const text = replaceOnce(file, await readFile(file, 'utf8'), CONSTANTS, '$1setOnDemand(t,n[_],c)');
-        const random = `import { randomFillSync } from 'node:crypto';\nconst ${RANDOM} = { getRandomValues: randomFillSync };`;
-        const contents = `${random}${ON_DEMAND}${text.replaceAll('globalThis.crypto', RANDOM)}`;
+        const contents = `${RANDOM_SOURCE}${ON_DEMAND}${text.replaceAll('globalThis.crypto', RANDOM)}`;
         if (contents.split(RANDOM).length < 4) throw new Error(`${file}: does not ask for Web Crypto; look and adapt`);
         return { contents, loader: 'js' };
       });
@@ -151,7 +182,7 @@ export const BUNDLED_SQLITE = {
 };
 
 /** Modules of Node that few commands use and that load others in turn. Of these, only functions may be imported. */
-const LAZY = ['node:fs/promises', 'node:timers/promises'];
+const LAZY = ['node:crypto', 'node:fs/promises', 'node:timers/promises'];
 
 /** Loads those modules at the first call of one of their functions, not with the file of the bundle that imports them. */
 export const LAZY_BUILTINS = {

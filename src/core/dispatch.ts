@@ -8,6 +8,7 @@ import type { Caller } from './caller.ts';
 import type { Handler } from './handler.ts';
 import { HANDLERS } from './handlers.ts';
 import { stringifyJson } from './json/stringify.ts';
+import type { Random } from './ports.ts';
 import { Problem } from './problem.ts';
 import { problemReply } from './problem-reply.ts';
 import { checkMediaType } from './request/media-type.ts';
@@ -26,19 +27,19 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
   const authenticate = createAuthenticator(world);
 
   return async (call) => {
-    const traceId = call.traceId ?? world.random.id();
+    const trace = traceOf(call, world.random);
     try {
-      return await answer(call, traceId).catch((error: unknown) => {
+      return await answer(call, trace).catch((error: unknown) => {
         if (!mayBeStale(error)) throw error;
-        return world.keyring.refresh().then(() => answer(call, traceId));
+        return world.keyring.refresh().then(() => answer(call, trace));
       });
     } catch (error) {
-      if (!(error instanceof Problem) || error.status >= 500) world.reportError(error, traceId);
-      return problemReply(error instanceof Problem ? error : new Problem('internal_error'), traceId);
+      if (!(error instanceof Problem) || error.status >= 500) world.reportError(error, trace.traceId);
+      return problemReply(error instanceof Problem ? error : new Problem('internal_error'), trace.traceId);
     }
   };
 
-  async function answer(call: Call, traceId: string): Promise<Reply> {
+  async function answer(call: Call, trace: Trace): Promise<Reply> {
     const row: Operation = OPERATIONS[call.operation];
     const identity = await authenticate(call.apiKey);
     const trail = createTrail(world.audit, {
@@ -48,7 +49,7 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
       named: Object.values(call.params),
     });
     try {
-      const answered = reply(row, await perform(row, call, { ...identity, trail }), traceId);
+      const answered = reply(row, await perform(row, call, { ...identity, trail }), trace);
       await trail.finish();
       return answered;
     } catch (error) {
@@ -75,16 +76,44 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
     return handler(validate(id, row, call, body), caller, world);
   }
 
-  function reply(row: Operation, result: Parameters<typeof stringifyJson>[0] | undefined, traceId: string): Reply {
-    if (result === undefined) return { status: row.status, traceId };
+  function reply(row: Operation, result: Parameters<typeof stringifyJson>[0] | undefined, trace: Trace): Reply {
+    if (result === undefined) return withTrace({ status: row.status }, trace);
     const bodyText = stringifyJson(result);
     if (bodyText.length * 3 > world.limits.response && Buffer.byteLength(bodyText) > world.limits.response) {
       throw new Problem('result_too_large', {
         errors: { size: ['must be smaller: these items do not fit a response'] },
       });
     }
-    return { status: row.status, bodyText, traceId };
+    return withTrace({ status: row.status, bodyText }, trace);
   }
+}
+
+interface Trace {
+  readonly traceId: string;
+}
+
+/**
+ * The trace id that came with a call, or one that is made when somebody reads it: on the file nobody does unless there is
+ * a problem, and a random id is all that a read there would start the random source for.
+ */
+function traceOf({ traceId: given }: Call, random: Random): Trace {
+  let traceId = given;
+  return {
+    get traceId() {
+      traceId ??= random.id();
+      return traceId;
+    },
+  };
+}
+
+/** The reply with its trace id, which is still not made. */
+function withTrace(reply: Omit<Reply, 'traceId'>, trace: Trace): Reply {
+  return {
+    ...reply,
+    get traceId() {
+      return trace.traceId;
+    },
+  };
 }
 
 /**

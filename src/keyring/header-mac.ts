@@ -1,4 +1,3 @@
-import { timingSafeEqual } from 'node:crypto';
 import { Fault } from '../core/fault.ts';
 import type { VaultHeader } from '../core/ports.ts';
 import { FieldEncoder } from './field-encoder.ts';
@@ -35,7 +34,7 @@ export function headerMac(sodium: Sodium, header: Omit<VaultHeader, 'mac'>, mast
 /** Throws the fault `damaged` when the header is not the one that was made with this master key. */
 export function verifyHeader(sodium: Sodium, header: VaultHeader, master: Uint8Array): void {
   const expected = headerMac(sodium, header, master);
-  if (header.mac.length !== expected.length || !timingSafeEqual(header.mac, expected)) {
+  if (header.mac.length !== expected.length || !sodium.memcmp(header.mac, expected)) {
     throw new Fault('damaged', 'the header of the vault is damaged or was altered');
   }
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { crc32 } from '../core/crc32.ts';
 import { Fault } from '../core/fault.ts';
 import type { Instant } from '../core/ports.ts';
 import type { CredentialKind } from './credential.ts';
@@ -14,20 +14,20 @@ const SALT_AT = 18;
 const COMMITMENT_AT = SALT_AT + SALT_BYTES;
 const ENVELOPE_AT = COMMITMENT_AT + KEY_BYTES;
 const CHECKSUM_AT = ENVELOPE_AT + KEY_BYTES + ENVELOPE_OVERHEAD;
-const CHECKSUM_BYTES = 8;
+const CHECKSUM_BYTES = 4;
 const SLOT_BYTES = CHECKSUM_AT + CHECKSUM_BYTES;
 
 const NO_COST: PassphraseCost = { passes: 0, memory_kib: 0 };
 
 /**
- * A slot's bytes, 151 of them, integers big endian:
+ * A slot's bytes, 147 of them, integers big endian:
  *
  *     offset  0       1     2           6               10              18       34             66           143
- *             layout  kind  passes u32  memory KiB u32  created_at u64  salt 16  commitment 32  envelope 77  checksum 8
+ *             layout  kind  passes u32  memory KiB u32  created_at u64  salt 16  commitment 32  envelope 77  checksum u32
  *
  * `layout` is 0x01, `kind` 0x01 (key file; passes and memory are 0) or 0x02 (passphrase). The bytes up to the envelope
- * are the slot's clear part; the envelope, its key id the generation, holds the master key. The checksum, the first
- * bytes of SHA-256 over all before it, guards against nobody: it tells a slot damaged by accident from a wrong credential.
+ * are the slot's clear part; the envelope, its key id the generation, holds the master key. The checksum, the CRC-32
+ * of all before it, guards against nobody: it tells a slot damaged by accident from a wrong credential.
  */
 export interface Slot {
   readonly kind: CredentialKind;
@@ -38,14 +38,16 @@ export interface Slot {
   readonly envelope: Uint8Array;
 }
 
-function checksum(bytes: Uint8Array): Uint8Array {
-  return createHash('sha256').update(bytes.subarray(0, CHECKSUM_AT)).digest().subarray(0, CHECKSUM_BYTES);
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
+
+const checksum = (bytes: Uint8Array) => crc32(bytes.subarray(0, CHECKSUM_AT));
 
 /** The clear part, to which the envelope is bound. */
 export function encodeSlotClear(slot: Omit<Slot, 'envelope'>): Uint8Array {
   const bytes = new Uint8Array(ENVELOPE_AT);
-  const view = new DataView(bytes.buffer);
+  const view = viewOf(bytes);
   bytes[0] = LAYOUT;
   bytes[1] = KIND_BYTE[slot.kind];
   view.setUint32(2, slot.cost.passes);
@@ -60,7 +62,7 @@ export function encodeSlot(slot: Slot): Uint8Array {
   const bytes = new Uint8Array(SLOT_BYTES);
   bytes.set(encodeSlotClear(slot));
   bytes.set(slot.envelope, ENVELOPE_AT);
-  bytes.set(checksum(bytes), CHECKSUM_AT);
+  viewOf(bytes).setUint32(CHECKSUM_AT, checksum(bytes));
   return bytes;
 }
 
@@ -72,12 +74,12 @@ function within(cost: PassphraseCost): boolean {
 
 /** Throws the fault `damaged` for bytes that no version 1 slot has, and for a cost out of bounds. */
 export function decodeSlot(number: number, bytes: Uint8Array): Slot {
-  const intact = bytes.length === SLOT_BYTES && Buffer.compare(checksum(bytes), bytes.subarray(CHECKSUM_AT)) === 0;
+  const view = viewOf(bytes);
+  const intact = bytes.length === SLOT_BYTES && view.getUint32(CHECKSUM_AT) === checksum(bytes);
   const kind = KINDS.find((name) => KIND_BYTE[name] === bytes[1]);
   if (!intact || bytes[0] !== LAYOUT || kind === undefined) {
     throw new Fault('damaged', `key slot ${number} is damaged`);
   }
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   const cost = { passes: view.getUint32(2), memory_kib: view.getUint32(6) };
   const sound =
     kind === 'passphrase' ? within(cost) : cost.passes === NO_COST.passes && cost.memory_kib === NO_COST.memory_kib;

@@ -1,4 +1,4 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { Fault } from '../core/fault.ts';
 import type { Instant, SlotRecord } from '../core/ports.ts';
 import type { Credential } from './credential.ts';
@@ -44,7 +44,7 @@ export async function unwrapMasterKey(
   credential: Credential,
 ): Promise<Uint8Array | undefined> {
   const { commitment, kek } = await deriveSlotKeys(sodium, credential, slot.salt, slot.cost);
-  if (!timingSafeEqual(commitment, slot.commitment)) return undefined;
+  if (!sodium.memcmp(commitment, slot.commitment)) return undefined;
   try {
     return openEnvelope(sodium, kek, slotContext(vault, number, encodeSlotClear(slot)), slot.envelope);
   } catch (cause) {

@@ -7,6 +7,7 @@ export type Sodium = Pick<
   | 'crypto_aead_xchacha20poly1305_ietf_encrypt'
   | 'crypto_generichash'
   | 'crypto_kdf_derive_from_key'
+  | 'memcmp'
 >;
 
 let loading: Promise<Sodium> | undefined;

@@ -30,7 +30,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'keyring',
     folder: 'src/keyring/',
-    may: [...PORTS, 'src/core/base58.ts'],
+    may: [...PORTS, 'src/core/base58.ts', 'src/core/crc32.ts'],
     mayAsTypes: PORT_TYPES,
   },
   {

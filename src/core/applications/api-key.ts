@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import { API_KEY } from '../../contract/text.ts';
 import { BASE58_ALPHABET } from '../base58.ts';
+import { crc32 } from '../crc32.ts';
 import type { Random } from '../ports.ts';
 
 const PREFIX = 'key_';
@@ -12,9 +12,9 @@ const BASE = BASE58_ALPHABET.length;
 /** The largest multiple of 58 in a byte: what is at or above it is thrown away, or some characters would be likelier. */
 const UNBIASED = 256 - (256 % BASE);
 
-/** The first 32 bits of SHA-256 over the secret's characters, in base 58 with leading `1`s. */
+/** CRC-32 over the secret's characters, in base 58 with leading `1`s. Whoever scans for keys needs nothing of ours for it. */
 function checksum(secret: string): string {
-  let value = createHash('sha256').update(secret, 'ascii').digest().readUInt32BE(0);
+  let value = crc32(Buffer.from(secret, 'ascii'));
   let text = '';
   for (let index = 0; index < CHECKSUM_CHARACTERS; index++) {
     text = BASE58_ALPHABET.charAt(value % BASE) + text;
