@@ -1,15 +1,9 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { build, transform } from 'esbuild';
+import { libsodiumFiles } from './build-libsodium.js';
 import { ROOT, removeOthers, writeIfChanged } from './build-output.js';
-import {
-  BUNDLED_SQLITE,
-  LAZY_BUILTINS,
-  libsodiumFiles,
-  NAMED_EXPORTS,
-  NO_CHILD_PROCESSES,
-  RUNNING_TIME,
-} from './build-packages.js';
+import { BUNDLED_SQLITE, LAZY_BUILTINS, NAMED_EXPORTS, NO_CHILD_PROCESSES, RUNNING_TIME } from './build-packages.js';
 import { packTogether } from './build-packs.js';
 
 /** What is run. Becomes dist/cli/main.cjs, with dist/chunks/ for what it loads when it is needed. */

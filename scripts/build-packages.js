@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -57,87 +56,6 @@ export const NO_CHILD_PROCESSES = {
     });
   },
 };
-
-/** WebAssembly as base64, and the loop that decodes it. */
-const DECODED = /\(\w+=>\{for\(var .{1,400}?return \w+\}\)\("(AGFz[A-Za-z0-9+/]+=*)"\)/g;
-
-/** Where the wrappers call WebAssembly for each of some 300 constants, most of which V8 has to compile a function for. */
-const CONSTANTS =
-  /(for\(_=0;_<n\.length;_\+\+\)"function"==typeof\(c=r\["_"\+n\[_\]\.toLowerCase\(\)\]\)&&)\(t\[n\[_\]\]=c\(\)\)/g;
-
-const ON_DEMAND = `
-  const setOnDemand = (object, name, get) => Object.defineProperty(object, name, { get, enumerable: true, configurable: true });
-`;
-
-const RANDOM = 'getRandomValuesOfSystem';
-
-/** Reads the kernel's source in blocks, gives each byte out once and wipes it. Where there is none, asks node:crypto. */
-const RANDOM_SOURCE = `
-  import { closeSync, openSync, readSync } from 'node:fs';
-  import { randomFillSync } from 'node:crypto';
-  const pool = new Uint8Array(1024);
-  let used = pool.length;
-  const refill = () => {
-    try {
-      const source = openSync('/dev/urandom', 'r');
-      try {
-        if (readSync(source, pool) === pool.length) return;
-      } finally {
-        closeSync(source);
-      }
-    } catch {}
-    randomFillSync(pool);
-  };
-  const getRandomValues = (target) => {
-    const bytes = new Uint8Array(target.buffer, target.byteOffset, target.byteLength);
-    if (bytes.length > pool.length) return randomFillSync(target);
-    if (used + bytes.length > pool.length) {
-      refill();
-      used = 0;
-    }
-    bytes.set(pool.subarray(used, used + bytes.length));
-    pool.fill(0, used, (used += bytes.length));
-    return target;
-  };
-  const ${RANDOM} = { getRandomValues };
-`;
-
-function replaceOnce(file, text, pattern, replacement) {
-  const found = [...text.matchAll(pattern)];
-  if (found.length !== 1) throw new Error(`${file}: ${pattern} is found ${found.length} times; look and adapt`);
-  return text.replace(pattern, replacement);
-}
-
-/**
- * libsodium carries its WebAssembly as base64 text and decodes it with a loop in JavaScript, which is most of the time
- * that it takes to load: this puts the same bytes beside the bundle, to be read. And when it starts it asks Web Crypto for
- * some random bytes, which is all that it ever does with random ones here (nonces, salts and keys come from node:crypto);
- * to load that takes a tenth of Node's own start. The kernel has the same bytes.
- *
- * `files` gets what is to be written: name → bytes.
- */
-export function libsodiumFiles(files) {
-  return {
-    name: 'libsodium-files',
-    setup(hooks) {
-      hooks.onLoad({ filter: /[\\/]libsodium(-sumo)?\.mjs$/ }, async ({ path: file }) => {
-        const contents = replaceOnce(file, await readFile(file, 'utf8'), DECODED, (_whole, base64) => {
-          const bytes = Buffer.from(base64, 'base64');
-          const name = `${path.basename(file, '.mjs')}-${createHash('sha256').update(bytes).digest('hex').slice(0, 8)}.wasm`;
-          files.set(name, bytes);
-          return `require("node:fs").readFileSync(require("node:path").join(__dirname,"${name}"))`;
-        });
-        return { contents: contents.replace('import.meta.url', '""'), loader: 'js' };
-      });
-      hooks.onLoad({ filter: /[\\/]libsodium-wrappers\.mjs$/ }, async ({ path: file }) => {
-        const text = replaceOnce(file, await readFile(file, 'utf8'), CONSTANTS, '$1setOnDemand(t,n[_],c)');
-        const contents = `${RANDOM_SOURCE}${ON_DEMAND}${text.replaceAll('globalThis.crypto', RANDOM)}`;
-        if (contents.split(RANDOM).length < 4) throw new Error(`${file}: does not ask for Web Crypto; look and adapt`);
-        return { contents, loader: 'js' };
-      });
-    },
-  };
-}
 
 /**
  * The JavaScript of better-sqlite3 is a dozen small files, which take longer to find than to run; its native part

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { transform } from 'esbuild';
+import { ROOT } from './build-output.js';
+
+/** What makes libsodium start sooner. It changes how libsodium is loaded, never what it computes. */
+
+/** WebAssembly as base64, and the loop that decodes it. */
+const DECODED = /\(\w+=>\{for\(var .{1,400}?return \w+\}\)\("(AGFz[A-Za-z0-9+/]+=*)"\)/g;
+
+/** The names of the wrappers' functions and, in the same order, the functions. */
+const FUNCTIONS = /\be=\[((?:"\w+",?)+)\],a=\[((?:[\w$]+,?)+)\]/g;
+
+/** The names of their some 300 constants. */
+const CONSTANTS = /\bn=\[((?:"\w+",?)+)\](?=;for\()/g;
+
+/** Gives one of the some 290 functions of the WebAssembly the name that the wrappers call it by. */
+const NAMED_FUNCTION = /\b\w+\.(_crypto_\w+)=\w+\.\w+,/g;
+
+const RANDOM = 'getRandomValuesOfSystem';
+
+/** Reads the kernel's source in blocks, gives each byte out once and wipes it. Where there is none, asks node:crypto. */
+const RANDOM_SOURCE = `
+  import { closeSync, openSync, readSync } from 'node:fs';
+  import { randomFillSync } from 'node:crypto';
+  const pool = new Uint8Array(1024);
+  let used = pool.length;
+  const refill = () => {
+    try {
+      const source = openSync('/dev/urandom', 'r');
+      try {
+        if (readSync(source, pool) === pool.length) return;
+      } finally {
+        closeSync(source);
+      }
+    } catch {}
+    randomFillSync(pool);
+  };
+  const getRandomValues = (target) => {
+    const bytes = new Uint8Array(target.buffer, target.byteOffset, target.byteLength);
+    if (bytes.length > pool.length) return randomFillSync(target);
+    if (used + bytes.length > pool.length) {
+      refill();
+      used = 0;
+    }
+    bytes.set(pool.subarray(used, used + bytes.length));
+    pool.fill(0, used, (used += bytes.length));
+    return target;
+  };
+  const ${RANDOM} = { getRandomValues };
+`;
+
+/** Replaces the one place that looks as it is known to. */
+function replaceOnce(file, text, pattern, replacement) {
+  const found = [...text.matchAll(pattern)];
+  if (found.length !== 1) throw new Error(`${file}: ${pattern} is found ${found.length} times; look and adapt`);
+  return text.replace(pattern, replacement);
+}
+
+/** What of libsodium the sources name. */
+async function namesInSources() {
+  const folder = path.join(ROOT, 'src/keyring');
+  const texts = await Promise.all(
+    (await readdir(folder))
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => readFile(path.join(folder, name), 'utf8')),
+  );
+  return texts.flatMap((text) => text.match(/\b(?:crypto|randombytes)_\w+/g) ?? []);
+}
+
+/**
+ * The wrappers with only those functions and constants that the sources name, and those of the test that libsodium makes
+ * of itself when it starts. `calls` are the functions of the WebAssembly that they call.
+ */
+async function trimmedWrappers(file) {
+  const text = await readFile(file, 'utf8');
+  const ofSelfTest = [...text.matchAll(/\bt\.((?:crypto|randombytes)_\w+)/g)].map(([, name]) => name);
+  const kept = new Set([...ofSelfTest, ...(await namesInSources())]);
+  if (ofSelfTest.length === 0) throw new Error(`${file}: does not test itself; look and adapt`);
+
+  const listed = (list) => list.split(',').map((name) => name.replaceAll('"', ''));
+  const quoted = (names) => names.map((name) => `"${name}"`).join(',');
+  const fewer = replaceOnce(file, text, FUNCTIONS, (_whole, nameList, functionList) => {
+    const [names, functions] = [listed(nameList), listed(functionList)];
+    if (names.length !== functions.length) throw new Error(`${file}: a function has no name; look and adapt`);
+    const at = names.flatMap((name, index) => (kept.has(name) ? [index] : []));
+    return `e=[${quoted(at.map((index) => names[index]))}],a=[${at.map((index) => functions[index]).join(',')}]`;
+  });
+  const least = replaceOnce(file, fewer, CONSTANTS, (_whole, nameList) => {
+    return `n=[${quoted(listed(nameList).filter((name) => kept.has(name)))}]`;
+  });
+  const { code } = await transform(least, { format: 'esm', treeShaking: true });
+  const calls = new Set([...kept].map((name) => `_${name.toLowerCase()}`));
+  for (const [, name] of code.matchAll(/\.(_crypto_\w+)/g)) calls.add(name);
+  return { code, calls };
+}
+
+/**
+ * libsodium carries its WebAssembly as base64 text and decodes it with a loop in JavaScript, which is most of the time
+ * that it takes to load: this puts the same bytes beside the bundle, to be read. Of the hundreds of functions around it,
+ * which take most of the rest, only those stay that are called. And when it starts it asks Web Crypto for some random
+ * bytes, which is all that it ever does with random ones here (nonces, salts and keys come from node:crypto); to load that
+ * takes a tenth of Node's own start. The kernel has the same bytes.
+ *
+ * `files` gets what is to be written: name → bytes.
+ */
+export function libsodiumFiles(files) {
+  return {
+    name: 'libsodium-files',
+    setup(hooks) {
+      hooks.onLoad({ filter: /[\\/]libsodium(-sumo)?\.mjs$/ }, async ({ path: file }) => {
+        const contents = replaceOnce(file, await readFile(file, 'utf8'), DECODED, (_whole, base64) => {
+          const bytes = Buffer.from(base64, 'base64');
+          const name = `${path.basename(file, '.mjs')}-${createHash('sha256').update(bytes).digest('hex').slice(0, 8)}.wasm`;
+          files.set(name, bytes);
+          return `require("node:fs").readFileSync(require("node:path").join(__dirname,"${name}"))`;
+        });
+        const kind = /-sumo\.mjs$/.test(file) ? '-sumo' : '';
+        const { path: wrappers } = await hooks.resolve(`libsodium-wrappers${kind}`, {
+          kind: 'import-statement',
+          resolveDir: ROOT,
+        });
+        const { calls } = await trimmedWrappers(wrappers);
+        const fewer = contents.replaceAll(NAMED_FUNCTION, (whole, name) => (calls.has(name) ? whole : ''));
+        return { contents: fewer.replace('import.meta.url', '""'), loader: 'js' };
+      });
+      hooks.onLoad({ filter: /[\\/]libsodium-wrappers\.mjs$/ }, async ({ path: file }) => {
+        const { code } = await trimmedWrappers(file);
+        const contents = `${RANDOM_SOURCE}${code.replaceAll('globalThis.crypto', RANDOM)}`;
+        if (contents.split(RANDOM).length < 4) throw new Error(`${file}: does not ask for Web Crypto; look and adapt`);
+        return { contents, loader: 'js' };
+      });
+    },
+  };
+}
