@@ -1,15 +1,21 @@
 import type { ExitCode } from './exit-codes.ts';
 import { exitInterrupted } from './interrupt.ts';
-import { ownStandardOutput } from './output/standard-output.ts';
+import { endAtOnce, ownStandardOutput } from './output/standard-output.ts';
 
 /**
  * Runs one command line and answers its exit code; results are on stdout, everything else on stderr. Nothing heavy may
  * be imported here: `vault --help` starts through this file.
  */
 export async function main(argv: readonly string[], { ownsOutput = false } = {}): Promise<number> {
-  let exitCode: ExitCode = 0;
   if (ownsOutput) ownStandardOutput();
   process.on('SIGINT', exitInterrupted);
+  const exitCode = await runCommandLine(argv);
+  if (ownsOutput) endAtOnce(exitCode);
+  return exitCode;
+}
+
+async function runCommandLine(argv: readonly string[]): Promise<number> {
+  let exitCode: ExitCode = 0;
   try {
     if (argv[0] === '--version' && argv.length > 1) {
       return await (await import('./local/show-version.ts')).showVersion(argv);

@@ -90,3 +90,24 @@ describe('a start', () => {
     }
   });
 });
+
+describe('an end', () => {
+  const tellEnd = path.join(folder, 'tell-end.cjs');
+  writeFileSync(tellEnd, "process.on('beforeExit', () => require('node:fs').writeSync(2, 'by itself'));");
+  const ended = (...words: readonly string[]) => node('--require', tellEnd, BIN, ...words);
+
+  it('comes at once when all is written', () => {
+    expect(ended('--version')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^vault /), stderr: '' });
+  });
+
+  it('waits for what is written to standard error', () => {
+    const { status, stderr } = ended('--no-such-flag');
+    expect([status, stderr]).toEqual([2, expect.stringMatching(/^vault: .*by itself$/s)]);
+  });
+
+  it('waits for what a pipe does not hold at once', () => {
+    const { status, stdout, stderr } = ended('openapi');
+    expect(stdout.length).toBeGreaterThan(64 * 1024);
+    expect([status, typeof JSON.parse(stdout), stderr]).toEqual([0, 'object', 'by itself']);
+  });
+});

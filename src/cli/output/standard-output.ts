@@ -8,12 +8,37 @@ const PIPE_BYTES = 16 * 1024;
 /** How many bytes may still go past `process.stdout`; once one has gone through it, all do: the order stays. */
 let room = 0;
 
+/** Whether somebody asked for one of Node's streams; texts may be on their way through it. */
+let hasStreams = true;
+
 /**
  * Says that this process was started for one command line, and that nobody else writes to its standard output. To make
  * `process.stdout` takes Node a fifth of its own start: the first texts, mostly the only ones, can then do without.
  */
 export function ownStandardOutput(): void {
   room = PIPE_BYTES;
+  hasStreams = !['stdout', 'stderr'].every(watch);
+}
+
+/** Notes when a stream of this process is asked for. Answers whether that can be noted. */
+function watch(name: string): boolean {
+  const found = Object.getOwnPropertyDescriptor(process, name);
+  const make = found?.get;
+  if (make === undefined || found?.configurable !== true) return false;
+  function get(): unknown {
+    hasStreams = true;
+    return make?.call(process);
+  }
+  Object.defineProperty(process, name, { ...found, get });
+  return true;
+}
+
+/**
+ * Ends a process of one command line that has done all it was asked, unless a text may still be on its way: then it ends by
+ * itself, as soon as that has arrived. To clear away all that Node has in memory takes it a tenth of its own start.
+ */
+export function endAtOnce(exitCode: number): void {
+  if (!hasStreams) process.exit(exitCode);
 }
 
 /** What `process.stdout.isTTY` says, without making `process.stdout` for a file or a pipe. */
