@@ -37,12 +37,10 @@ const VAULT = [
   'keyring/sodium.ts',
 ];
 
+const SODIUM = 'libsodium-wrappers/dist/modules-esm/libsodium-wrappers.mjs';
+
 /** What opening a vault loads, as the ends of the entry points' names. */
-const DIRECT = [
-  'fewer-files:vault',
-  'bundled-sqlite:sqlite',
-  'libsodium-wrappers/dist/modules-esm/libsodium-wrappers.mjs',
-];
+const DIRECT = ['fewer-files:vault', 'bundled-sqlite:sqlite', SODIUM];
 
 /** Some sources with all that they import before any `await import()`. */
 async function closureOf(names) {
@@ -203,7 +201,7 @@ async function toCommonJs({ path: file, text }) {
 /** The files of the product, by path. */
 async function productFiles({ outputFiles, metafile }, outdir) {
   const codes = new Map(await Promise.all(outputFiles.map(toCommonJs)));
-  const packed = packTogether(codes, metafile, DIRECT);
+  const packed = packTogether(codes, metafile, DIRECT, SODIUM);
   return [...packed].map(([name, code]) => [
     path.join(outdir, name === 'main.cjs' ? 'cli' : 'chunks', name),
     Buffer.from(`${WRAPPER.before}${code}${WRAPPER.after}`),

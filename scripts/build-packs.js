@@ -25,9 +25,12 @@ function closureOf(outputs, start, isExcluded = () => false) {
  *
  * A pack holds its files as functions, which run when they are first asked for: `$file("name")`.
  *
+ * Of the second pack, the output that comes from `begun` has a promise `ready` and runs as soon as the pack is loaded:
+ * libsodium's WebAssembly is compiled beside this thread while the others run.
+ *
  * `codes` are the CommonJS texts by name, `metafile` is esbuild's. Answers texts by name, those of packs and the others.
  */
-export function packTogether(codes, metafile, direct) {
+export function packTogether(codes, metafile, direct, begun) {
   const { outputs } = metafile;
   const nameOf = (file) => file.split('/').at(-1);
   const entry = Object.keys(outputs).find((file) => nameOf(file) === ENTRY);
@@ -70,7 +73,10 @@ export function packTogether(codes, metafile, direct) {
       '},$done=new Map,$file=name=>{let module=$done.get(name);' +
       'if(module===undefined){$done.set(name,module={exports:{}});$files[name](module.exports,module)}return module.exports};';
     const own = pack === 'first' ? `main:(...words)=>$file("${ENTRY}").main(...words),` : '';
-    return `${load}module.exports={${own}$file};`;
+    // Whoever waits for it is told of a failure.
+    const [early] = pack === 'direct' ? starts([begun]).map(nameOf) : [];
+    const begin = early === undefined ? '' : `$file("${early}").ready.catch(()=>{});`;
+    return `${load}module.exports={${own}$file};${begin}`;
   }
 
   const packed = new Map([
