@@ -14,6 +14,8 @@ export interface Call {
   readonly query: readonly (readonly [name: string, value: string])[];
   /** The name of a query parameter that the transport could not make text of. */
   readonly queryFault?: string | undefined;
+  /** The name of a path's parameter of which the same is true; its value in `params` is as it was sent. */
+  readonly paramFault?: string | undefined;
   readonly bodyText?: string | undefined;
   /** Set instead of `bodyText` when the transport could not make text of the body. */
   readonly bodyFault?: 'too_large' | 'not_utf8' | undefined;
@@ -21,6 +23,8 @@ export interface Call {
   readonly fromBrowser?: boolean | undefined;
   /** The address that the call came from, where that is another machine. Only the daemon sets it. */
   readonly peer?: string | undefined;
+  /** Told the id of the application that asks, as soon as its key is known: for the daemon's log, and no part of a request. */
+  readonly onCaller?: ((applicationId: string) => void) | undefined;
   /** Returned as the problem body's `instance`; one is made when it is absent. */
   readonly traceId?: string | undefined;
 }

@@ -42,6 +42,7 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
   async function answer(call: Call, trace: Trace): Promise<Reply> {
     const row: Operation = OPERATIONS[call.operation];
     const identity = await authenticate(call.apiKey);
+    call.onCaller?.(identity.application.record.id);
     const trail = createTrail(world.audit, {
       operation: call.operation,
       application_id: identity.application.record.id,

@@ -53,12 +53,13 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const stopServer = createStop(server, timeouts.stop);
   const screen = createScreen({ limits, keyHeader, isOwnHost: (host) => isOwnHost(host) });
 
-  function answer(response: ServerResponse, reply: Reply, { route, allow, fields = [] }: AnswerOptions = {}): void {
+  function answer(response: ServerResponse, reply: Reply, more: AnswerOptions = {}): void {
+    const { route, applicationId, allow, fields = [] } = more;
     const { linger } = timeouts;
     const all = [...cors.fields(response.req), ...fields];
     writeReply(response, reply, { traceHeader, allow, fields: all, close: stopping, bodyLimit: limits.body, linger });
     if (!options.log) return;
-    logRequest(reply, { method: response.req.method, route, start: starts.get(response.req) });
+    logRequest(reply, { method: response.req.method, route, applicationId, start: starts.get(response.req) });
   }
 
   function refusalOf(request: IncomingMessage): ProblemCode | undefined {

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Client, Reply } from '../contract/call.ts';
+import type { Call, Client, Reply } from '../contract/call.ts';
 import type { OperationId } from '../contract/operations.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
-import { allowedMethods, OWN_PATHS } from './allowed-methods.ts';
+import { allowedMethods, OWN_PATHS, operationAt } from './allowed-methods.ts';
 import type { Cors } from './cors.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { createFailureLimit } from './failure-limit.ts';
@@ -29,6 +29,8 @@ export interface EndpointContext {
 export interface AnswerOptions {
   /** For the log. */
   readonly route?: string;
+  /** For the log: who asked, when the key was good. */
+  readonly applicationId?: string | undefined;
   readonly allow?: string | undefined;
   /** Further fields, names and values in turn. */
   readonly fields?: readonly string[];
@@ -44,7 +46,8 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
     operation: OperationId,
     request: IncomingMessage,
     response: ServerResponse,
-    params: Readonly<Record<string, string>>,
+    sentParams: Pick<Call, 'params' | 'paramFault'>,
+    onCaller: (applicationId: string) => void,
   ): Promise<Reply | undefined> {
     const traceId = traceIdOf(request);
     const peer = request.socket.remoteAddress ?? '';
@@ -56,19 +59,9 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
       const apiKey = single(request.headers[keyHeader]);
       const mediaType = mediaTypeOf(request);
       const origin = cors.allows(request) ? { fromBrowser: true } : undefined;
-      const sent = {
-        operation,
-        apiKey,
-        mediaType,
-        params,
-        query,
-        queryFault,
-        bodyText,
-        bodyFault,
-        traceId,
-        ...origin,
-      };
-      const reply = await client.call(isLoopback(peer) ? sent : { ...sent, peer });
+      const from = isLoopback(peer) ? undefined : { peer };
+      const sent = { operation, apiKey, mediaType, ...sentParams, query, queryFault, bodyText, bodyFault };
+      const reply = await client.call({ ...sent, ...origin, ...from, onCaller, traceId });
       if (reply.status !== 401) return reply;
       if (failures.exceeded(peer)) throw new Problem('too_many_requests');
       failures.failed(peer);
@@ -80,11 +73,25 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
     }
   }
 
+  function operate(
+    id: OperationId,
+    route: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+    params: Pick<Call, 'params' | 'paramFault'>,
+  ): void {
+    let applicationId: string | undefined;
+    const onCaller = (known: string): void => {
+      applicationId = known;
+    };
+    void call(id, request, response, params, onCaller).then((reply) => {
+      if (reply !== undefined) answer(response, reply, { route, applicationId });
+    });
+  }
+
   return {
     operation(id, route, request, response, params) {
-      void call(id, request, response, params).then((reply) => {
-        if (reply !== undefined) answer(response, reply, { route });
-      });
+      operate(id, route, request, response, { params });
     },
     own(name, request, response) {
       const traceId = traceIdOf(request);
@@ -110,6 +117,13 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
       answer(response, problemReply(problem, traceId), { allow });
     },
     badPath(request, response) {
+      const match = operationAt(request.method ?? '', request.url ?? '');
+      if (match !== undefined) {
+        // Who asks is looked at first (decisions §1): the dispatcher refuses the parameter, in its place.
+        const [paramFault] = Object.keys(match.params);
+        operate(match.id, match.route, request, response, { params: match.params, paramFault });
+        return;
+      }
       const problem = new Problem('invalid_request', { detail: 'The path is not validly percent-encoded.' });
       answer(response, problemReply(problem, traceIdOf(request)));
     },

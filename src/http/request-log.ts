@@ -6,12 +6,14 @@ export interface Answered {
   readonly method?: string | undefined;
   /** The pattern of the table, never the path: paths carry token ids. */
   readonly route?: string | undefined;
+  /** Who asked; absent when the key was not good. */
+  readonly applicationId?: string | undefined;
   /** `performance.now()` when the request's headers were read. */
   readonly start?: number | undefined;
 }
 
 /** One line of JSON a request to stderr, of these members and no others (hardening.md, "Logs"). */
-export function logRequest(reply: Reply, { method, route, start }: Answered): void {
+export function logRequest(reply: Reply, { method, route, applicationId, start }: Answered): void {
   const line = {
     time: new Date().toISOString(),
     level: reply.status >= 500 ? 'error' : 'info',
@@ -19,6 +21,7 @@ export function logRequest(reply: Reply, { method, route, start }: Answered): vo
     method,
     route,
     status: reply.status,
+    application_id: applicationId,
     ms: start === undefined ? undefined : Math.round((performance.now() - start) * 1000) / 1000,
   };
   process.stderr.write(`${JSON.stringify(line)}\n`);

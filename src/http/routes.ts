@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
-import { OWN_PATHS, type OwnPath, READ_METHODS } from './allowed-methods.ts';
+import { isOperationId, OWN_PATHS, type OwnPath, READ_METHODS } from './allowed-methods.ts';
 
 /** What answers once a request has found its way. Each must answer, and must not throw. */
 export interface Endpoints {
@@ -98,10 +98,6 @@ export async function createRouter(endpoints: Endpoints, options: RouterOptions)
   }
   await app.ready();
   return { route, close: () => app.close() };
-}
-
-function isOperationId(name: string): name is OperationId {
-  return Object.hasOwn(OPERATIONS, name);
 }
 
 function unreachable(): never {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { Problem } from '../../src/core/problem.ts';
 import { startDaemon } from '../../src/http/daemon.ts';
-import { daemonOptions, echoClient, flawsOfProblem, KEY, raw, sleep } from './http-fixture.ts';
+import { APPLICATION_ID, daemonOptions, echoClient, flawsOfProblem, KEY, raw, sleep } from './http-fixture.ts';
 import { AUTH, faultCode, pool, start } from './http-harness.ts';
 
 describe('a call', () => {
@@ -36,6 +36,7 @@ describe('a call', () => {
         ],
         bodyText: '{"data":1.10}',
         bodyFault: undefined,
+        onCaller: expect.any(Function),
         traceId: 'trace 1',
       },
     ]);
@@ -242,7 +243,9 @@ test('the log has one line a request, of allowed members only', async () => {
     [400, undefined, undefined],
     [200, 'GET', '/readyz'],
   ]);
-  expect(Object.keys(entries[0])).toEqual(['time', 'level', 'trace_id', 'method', 'route', 'status', 'ms']);
+  const members = ['time', 'level', 'trace_id', 'method', 'route', 'status', 'application_id', 'ms'];
+  expect(Object.keys(entries[0])).toEqual(members);
+  expect(entries.map((entry) => entry.application_id)).toEqual([APPLICATION_ID, undefined, undefined, undefined]);
   expect(entries[0].trace_id).toBe('t1');
 });
 

@@ -15,6 +15,9 @@ export interface EchoClient extends Client {
   gate: Promise<void> | undefined;
 }
 
+/** The application that every good key is of. */
+export const APPLICATION_ID = '69cbfda3-79e9-4f58-b25f-6f68bd505227';
+
 export function echoClient(): EchoClient {
   const client: EchoClient = {
     calls: [],
@@ -34,10 +37,12 @@ function answerTo(call: Call): Reply {
   const traceId = call.traceId ?? '';
   if (call.apiKey === 'crash') throw new TypeError('a secret in a message');
   if (call.apiKey !== KEY) return problemReply(new Problem('unauthenticated'), traceId);
+  call.onCaller?.(APPLICATION_ID);
   if (call.mediaType === 'application/octet-stream')
     return problemReply(new Problem('unsupported_media_type'), traceId);
   if (call.bodyFault === 'too_large') return problemReply(new Problem('body_too_large'), traceId);
   if (call.bodyFault === 'not_utf8') return problemReply(new Problem('malformed_json'), traceId);
+  if (call.paramFault !== undefined) return problemReply(new Problem('invalid_request'), traceId);
   if (call.operation.startsWith('delete')) return { status: 204, traceId };
   return { status: 200, bodyText: JSON.stringify(call), traceId };
 }

@@ -94,6 +94,29 @@ describe('the order of checks holds over HTTP', () => {
   });
 });
 
+describe('a path that is not validly encoded is told of in its place', () => {
+  test.each<readonly [Sent['method'], string]>([
+    ['GET', '/tokens/%zz'],
+    ['DELETE', '/tokens/%e0%a4/'],
+    ['GET', '/tokens/%?size=1'],
+  ])('%s %s', async (method, path) => {
+    expect((await send({ method, path })).status).toBe(401);
+    expect((await send({ method, path, key: 'key_unknown' })).status).toBe(401);
+    expect((await send({ method, path, key: opened.management })).status).toBe(403);
+    const { status, text } = await send({ method, path, key: writer });
+    expect(status).toBe(400);
+    expect(JSON.parse(text)).toMatchObject({
+      type: `${PROBLEM_TYPE_PREFIX}invalid_request`,
+      errors: { id: ['is not validly percent-encoded'] },
+    });
+  });
+
+  test('a path of no operation needs no key to be refused', async () => {
+    expect((await send({ method: 'GET', path: '/nowhere/%zz' })).status).toBe(400);
+    expect((await send({ method: 'POST', path: '/tokens/%zz' })).status).toBe(400);
+  });
+});
+
 test('an operation without a body takes any content type with no bytes', async () => {
   const deleted = await send({ method: 'DELETE', path: '/tokens/abc%20def', key: writer, type: 'application/json' });
   expect(deleted).toEqual({ status: OPERATIONS.deleteToken.status, text: '' });

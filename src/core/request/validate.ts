@@ -22,6 +22,7 @@ export function validate<Id extends OperationId>(
   call: Call,
   body: Json | undefined,
 ): Request<Id> {
+  if (call.paramFault !== undefined) throw invalid(call.paramFault, 'is not validly percent-encoded');
   if (call.queryFault !== undefined) throw invalid(call.queryFault, 'is not validly percent-encoded');
   const validators = VALIDATORS[id];
   const params: Json = Object.assign(Object.create(null), call.params);
