@@ -163,6 +163,22 @@ describe('openVaultFile', () => {
     expect(await refusal(file)).toBe('file_unsafe');
   });
 
+  it('calls what is not a vault that, whatever its rights', async () => {
+    const folder = await temporaryFolder();
+    await alter(join(folder, 'foreign.db'), 'CREATE TABLE token (a)');
+    for (const [name, bytes] of [
+      ['empty.db', ''],
+      ['short.db', 'VLT1'],
+      ['notes.txt', 'a text that is not a database\n'.repeat(400)],
+    ] as const) {
+      await writeFile(join(folder, name), bytes);
+    }
+    for (const name of ['empty.db', 'short.db', 'notes.txt', 'foreign.db']) {
+      chmodSync(join(folder, name), 0o644);
+      expect([name, await refusal(join(folder, name))]).toEqual([name, 'not_a_vault']);
+    }
+  });
+
   it('refuses a folder or a file that cannot be written', async () => {
     // The superuser may write everywhere.
     if (!POSIX || process.getuid?.() === 0) return;

@@ -1,11 +1,16 @@
-import { accessSync, type BigIntStats, constants, lstatSync } from 'node:fs';
+import { accessSync, type BigIntStats, closeSync, constants, lstatSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Fault } from '../../core/fault.ts';
+import { APPLICATION_ID } from './schema.ts';
 
 /** What SQLite keeps beside the file while it is open, or after a crash. */
 export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
 
 const GROUP_AND_OTHERS = 0o077n;
+
+/** The header of a database file (SQLite's "Database File Format", §1.3) and where `application_id` stands in it. */
+const HEAD_BYTES = 100;
+const APPLICATION_ID_AT = 68;
 
 /**
  * Checks that `path` may be opened as a vault: a regular file of this user's, closed to others, in a folder that can be
@@ -14,12 +19,17 @@ const GROUP_AND_OTHERS = 0o077n;
 export function checkFile(path: string): BigIntStats {
   const found = look(path);
   if (found === undefined) throw new Fault('file_missing', `there is no vault at ${path}`);
-  assertSafe(path, found);
+  if (found.isFile() && found.size === 0n) throw new Fault('not_a_vault', `${path} is empty`);
+  try {
+    assertSafe(path, found);
+  } catch (error) {
+    if (found.isFile() && isForeign(path)) throw new Fault('not_a_vault', `${path} is not a vault`);
+    throw error;
+  }
   for (const companion of COMPANIONS) {
     const beside = look(path + companion);
     if (beside !== undefined) assertSafe(path + companion, beside);
   }
-  if (found.size === 0n) throw new Fault('not_a_vault', `${path} is empty`);
   try {
     accessSync(path, constants.R_OK | constants.W_OK);
     accessSync(dirname(path), constants.W_OK | constants.X_OK);
@@ -44,5 +54,24 @@ function assertSafe(path: string, found: BigIntStats): void {
   const user = process.getuid?.();
   if (user === undefined) return;
   if (found.uid !== BigInt(user)) throw new Fault('file_unsafe', `${path} belongs to another user`);
-  if ((found.mode & GROUP_AND_OTHERS) !== 0n) throw new Fault('file_unsafe', `${path} is open to other users`);
+  if ((found.mode & GROUP_AND_OTHERS) === 0n) return;
+  throw new Fault('file_unsafe', `${path} is open to other users`);
+}
+
+/**
+ * Whether a file that may not be opened is no vault at all: then its rights are nobody's business here. Reading it, which
+ * for a file that this process has open as a database would drop its locks, is only for files that were never opened.
+ */
+function isForeign(path: string): boolean {
+  let file: number | undefined;
+  try {
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+    const head = Buffer.alloc(HEAD_BYTES);
+    const read = readSync(file, head, 0, HEAD_BYTES, 0);
+    return read < HEAD_BYTES || head.readUInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID;
+  } catch {
+    return false;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
 }
