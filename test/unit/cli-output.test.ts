@@ -5,6 +5,7 @@ import { wantsColour } from '../../src/cli/output/colour.ts';
 import { escapeInJson, stripControlCharacters, stripFromLines } from '../../src/cli/output/control-characters.ts';
 import { cutToWidth, displayWidth, fitWidths, wrapToWidth } from '../../src/cli/output/display-width.ts';
 import { chooseFormat, FORMATS } from '../../src/cli/output/format.ts';
+import { createPrinter } from '../../src/cli/output/print-result.ts';
 import { chooseShowing, renderResult } from '../../src/cli/output/render-result.ts';
 import { checkField, parsePath, selectField } from '../../src/cli/output/select-field.ts';
 import { viewOf } from '../../src/cli/run-operation.ts';
@@ -40,7 +41,7 @@ describe('formats', () => {
 
   it('yaml keeps the order of members, the lexemes of numbers and the kind of strings', async () => {
     const { text } = await render('yaml', TOKEN);
-    expect(text).toContain('data:\n  b: 1.10\n  a: 9007199254740993\n  "10": 1e2\n  s: yes\n');
+    expect(text).toContain('data:\n  b: 1.10\n  a: 9007199254740993\n  "10": 1e2\n  s: "yes"\n');
     expect(parseYaml(text)).toMatchObject({ id: 'tok-1', data: { s: 'yes' }, containers: ['/a/', '/b/'] });
   });
 
@@ -169,6 +170,21 @@ describe('formats', () => {
     expect(text).toBe('id    tok-1\ndata  one two three\n      four five six\n      seven\n');
   });
 
+  it('a table of one thing keeps long names whole, in lines of their own where the values leave no room', async () => {
+    const type = (name: string) => `"${name}":{"count":1,"last_created_at":"2026-11-20T13:20:12.000+00:00"}`;
+    const body = `{"token_report":{"metrics_by_type":{${type('card')},${type('social_security_number')}},"included_monthly_active_tokens":1000,"monthly_active_tokens":2}}`;
+    const view = viewOf(OPERATIONS.getUsageReport);
+    const { text } = await render('table', body, view, { colour: false, width: 80 });
+    expect(text).not.toContain('…');
+    const name = 'token_report.metrics_by_type.social_security_number.last_created_at';
+    expect(text).toMatch(new RegExp(`^${name}\n {10,}2026-11-20 \\S+ \\S+$`, 'm'));
+    expect(text).toMatch(/^token_report\.included_monthly_active_tokens +1000$/m);
+    for (const line of text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(80);
+    const wide = (await render('table', body, view, { colour: false, width: 120 })).text;
+    expect(wide).toMatch(new RegExp(`^${name}  2026-11-20`, 'm'));
+    expect((await render('table', body, view)).text).toBe(wide);
+  });
+
   it('a table never sends a control character to the terminal, and no colour unless it is asked to', async () => {
     const evil = '{"id":"tok-1","data":"a\\u001b]0;x\\u0007b\\u009bc\\nforged\\u202e"}';
     const { text } = await render('table', evil);
@@ -228,6 +244,21 @@ describe('--quiet and --field', () => {
 
   it.each(['', '.', '.a', 'a..b', 'a[', 'a[x]', 'a]', 'a."b"'])('refuses the path %j', (path) => {
     expect(() => parsePath(path)).toThrow('--field is a path');
+  });
+
+  it('ids have no format, and what was typed beats the environment', () => {
+    const make = (flags: object, env: Readonly<Record<string, string>> = {}) => createPrinter(flags, env, list);
+    expect(() => make({ quiet: true, output: 'csv' })).toThrow('only one of --quiet and --output');
+    expect(() => make({ quiet: true, field: 'data' })).toThrow('only one of --field and --quiet');
+    expect(() => make({}, { VAULT_QUIET: '1', VAULT_FIELD: 'data' })).toThrow('only one of --field and --quiet');
+    for (const [flags, env] of [
+      [{ quiet: true }, { VAULT_OUTPUT: 'csv', VAULT_FIELD: 'data' }],
+      [{ field: 'data' }, { VAULT_QUIET: '1', VAULT_OUTPUT: 'csv' }],
+      [{ field: 'data', output: 'json' }, {}],
+      [{ output: 'csv' }, { VAULT_QUIET: '1' }],
+    ] as const) {
+      expect(() => make(flags, env)).not.toThrow();
+    }
   });
 
   it('finds own members only', () => {

@@ -1,3 +1,4 @@
+import { Fault } from '../../core/fault.ts';
 import { type Environment, flagValue, type GlobalFlags, isSwitchedOn, OUTPUT_FLAGS } from '../global-flags.ts';
 import { tell } from '../report-failure.ts';
 import { wantsColour } from './colour.ts';
@@ -37,14 +38,28 @@ export async function createListPrinter(flags: GlobalFlags, env: Environment, vi
 function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
   const toTerminal = isTerminal();
   const format = chooseFormat(flagValue(flags.output, env, OUTPUT_FLAGS.output), toTerminal);
-  const field = flagValue(flags.field, env, OUTPUT_FLAGS.field);
-  const showing = chooseShowing(format, field, isSwitchedOn(flags.quiet, env, OUTPUT_FLAGS.quiet), view);
+  const { field, quiet } = partOf(flags, env);
+  const showing = chooseShowing(format, field, quiet, view);
   const options: RenderOptions = {
     colour: wantsColour(toTerminal, flags.color, env),
     // A terminal that does not know its size says 0.
     width: toTerminal ? process.stdout.columns || 80 : undefined,
   };
   return { showing, options, write: (text: string) => writeOut(toTerminal ? forTerminal(text, showing) : text) };
+}
+
+/**
+ * The part of a result that is asked for. What was typed beats what the environment says of the others, too. A field is
+ * printed raw whatever the format; ids are no table of anything.
+ */
+function partOf(flags: GlobalFlags, env: Environment): { readonly field: string | undefined; readonly quiet: boolean } {
+  if (flags.quiet && flags.output !== undefined) {
+    throw new Fault('usage', 'only one of --quiet and --output can be given: ids are printed one a line, in no format');
+  }
+  if (flags.quiet) return { field: flags.field, quiet: true };
+  const isFree = flags.field === undefined && flags.output === undefined;
+  const quiet = isFree && isSwitchedOn(flags.quiet, env, OUTPUT_FLAGS.quiet);
+  return { field: flagValue(flags.field, env, OUTPUT_FLAGS.field), quiet };
 }
 
 /** A table has been made safe cell by cell, and holds colours. */

@@ -96,17 +96,23 @@ function detailsOf(body: Json, view: ResultView): readonly Line[] {
 }
 
 async function layOutDetails(rows: readonly Line[], options: RenderOptions): Promise<string> {
-  const widest = Math.max(0, ...rows.map(([name = '']) => displayWidth(name)));
-  const nameWidth = options.width === undefined ? widest : Math.min(widest, Math.floor(options.width / 2));
-  const valueWidth = options.width === undefined ? Number.POSITIVE_INFINITY : options.width - nameWidth - GAP.length;
+  const { width = Number.POSITIVE_INFINITY } = options;
+  const widest = (at: 0 | 1) => Math.max(0, ...rows.map((row) => displayWidth(row[at] ?? '')));
+  // Half of the line, or what the values leave.
+  const nameWidth = Math.min(widest(0), Math.max(Math.floor(width / 2), width - GAP.length - widest(1)));
+  const valueWidth = width - nameWidth - GAP.length;
   const bold = await painter(options);
   return rows
-    .flatMap(([name = '', value = '']) =>
-      wrapToWidth(value, valueWidth).map((line, at) => {
-        const shown = padded(cutToWidth(at === 0 ? name : '', nameWidth), nameWidth);
-        return `${line === '' ? shown.trimEnd() : bold(shown) + GAP + line}\n`;
-      }),
-    )
+    .flatMap(([name = '', value = '']) => {
+      const values = wrapToWidth(value, valueWidth);
+      // A name is what `--field` takes: it is never cut, and a long one has lines of its own.
+      const [own, beside] = displayWidth(name) > nameWidth ? [wrapToWidth(name, width), ''] : [[], name];
+      const lines = values.map((line, at) => {
+        const shown = padded(at === 0 ? beside : '', nameWidth);
+        return line === '' ? shown.trimEnd() : bold(shown) + GAP + line;
+      });
+      return [...own.map(bold), ...lines].map((line) => `${line}\n`);
+    })
     .join('');
 }
 

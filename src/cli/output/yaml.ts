@@ -13,11 +13,23 @@ const LEXEME: ScalarTag = {
   stringify: ({ value }) => (value instanceof JsonNumber ? value.lexeme : String(value)),
 };
 
-/** YAML 1.2 with every value as it was: member order, number lexemes, strings that look like something else in quotes. */
+/** Strings that readers of YAML 1.1 may not take for strings, beside those that `compat` knows; only ever looked at to quote them. */
+const LOOK_ALIKE: ScalarTag = {
+  tag: 'tag:yaml.org,2002:value',
+  default: true,
+  test: /^(?:<<|=|[ynYN]|[-+]?\d[\d_]*(?::[0-5]?\d)+(?:\.[\d_]*)?|[-+]?[\d.][\d_.]*[eE][-+]?\d+)$/,
+  resolve: (text) => text,
+};
+
+/**
+ * YAML 1.2 with every value as it was: member order, number lexemes, and in quotes the strings that look like something else,
+ * to readers of YAML 1.1 too: times, yes and no, 0123, 1:20.
+ */
 export async function renderYaml(body: Json): Promise<Rendered> {
   const { stringify } = await import('yaml');
   const text = stringify(withOrder(body), {
-    customTags: (tags) => [LEXEME, ...tags],
+    customTags: (tags) => [LEXEME, LOOK_ALIKE, ...tags],
+    compat: 'yaml-1.1',
     lineWidth: 0,
     aliasDuplicateObjects: false,
   });
