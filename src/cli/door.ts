@@ -32,14 +32,25 @@ export function chooseDoor(flags: GlobalFlags, env: Environment, exists: (path: 
   });
 }
 
-/** The file that a command without an endpoint works on; it never goes through a daemon. */
+/**
+ * The file that a command without an endpoint works on; it never goes through a daemon. Whoever named only a daemon meant
+ * that daemon's vault, and `./vault.db` may be another: the file must then be named. Throws the fault `usage`.
+ */
 export function chooseFile(flags: GlobalFlags, env: Environment): string {
+  const hint = 'set --file (VAULT_FILE)';
   if (flags.url !== undefined) {
-    throw new Fault('usage', 'this command works on the file, not through a daemon', {
-      hint: 'set --file (VAULT_FILE)',
-    });
+    throw new Fault('usage', 'this command works on the file, not through a daemon: --url is not for it', { hint });
   }
-  return flagValue(flags.file, env, FILE_FLAGS.file) ?? DEFAULT_FILE;
+  const file = flagValue(flags.file, env, FILE_FLAGS.file);
+  if (file === undefined && env['VAULT_URL']) {
+    throw new Fault('usage', 'this command works on the file, and VAULT_URL or the profile names a daemon', { hint });
+  }
+  return file ?? DEFAULT_FILE;
+}
+
+/** The same for a command that makes what it works on, a file or a daemon: a daemon that runs elsewhere is not meant. */
+export function chooseOwnFile(flags: GlobalFlags, env: Environment): string {
+  return chooseFile(flags, { ...env, VAULT_URL: undefined });
 }
 
 /** `calls` says whether a connection is worth keeping. */

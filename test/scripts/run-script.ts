@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
+import { LOCAL_COMMANDS } from '../../src/cli/local-commands.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { RESULT_VALIDATORS } from '../../src/core/result-validators.generated.js';
@@ -121,6 +122,10 @@ export async function runScript(script: Script, door: DoorName): Promise<readonl
   }
 }
 
+function isLocal(words: readonly string[]): boolean {
+  return LOCAL_COMMANDS.some(({ command }) => command.every((word, at) => words[at] === word));
+}
+
 async function runSteps(
   script: Script,
   cwd: string,
@@ -133,7 +138,10 @@ async function runSteps(
     const line = splitWords(step.command, variables);
     if (line.words[0] !== 'vault') throw new Error(`only vault can be run: ${step.command}`);
     const stdin = step.stdin.map((one) => `${one}\n`).join('');
-    const ran = await runVault(line.words.slice(1), { cwd, env: { ...env, ...line.env }, stdin });
+    const words = line.words.slice(1);
+    // What has no endpoint works on the file, and is told which, whatever daemon is named besides.
+    const file = isLocal(words) ? { VAULT_FILE: 'vault.db' } : {};
+    const ran = await runVault(words, { cwd, env: { ...env, ...file, ...line.env }, stdin });
     if (step.capture !== undefined) {
       if (ran.exitCode !== 0) throw new Error(`${step.command} ended with ${ran.exitCode}: ${ran.stderr}`);
       variables.set(step.capture, ran.stdout.trimEnd());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { namedCredential } from '../../src/cli/credential.ts';
-import { chooseDoor, chooseFile } from '../../src/cli/door.ts';
+import { chooseDoor, chooseFile, chooseOwnFile } from '../../src/cli/door.ts';
 import { Fault } from '../../src/core/fault.ts';
 
 const URL = 'http://127.0.0.1:1';
@@ -36,9 +36,17 @@ describe('chooseDoor', () => {
 
 describe('chooseFile', () => {
   it('never goes through a daemon', () => {
-    expect(chooseFile({}, { VAULT_URL: URL })).toBe('./vault.db');
+    expect(chooseFile({}, {})).toBe('./vault.db');
+    expect(chooseFile({}, { VAULT_URL: '' })).toBe('./vault.db');
     expect(chooseFile({}, { VAULT_URL: URL, VAULT_FILE: 'a.db' })).toBe('a.db');
-    expect(() => chooseFile({ url: URL }, {})).toThrow('works on the file');
+    expect(chooseFile({ file: 'a.db' }, { VAULT_URL: URL })).toBe('a.db');
+    expect(() => chooseFile({ url: URL }, {})).toThrow('--url is not for it');
+  });
+
+  it('does not take ./vault.db for the vault of a daemon that is named', () => {
+    expect(() => chooseFile({}, { VAULT_URL: URL })).toThrow('VAULT_URL or the profile names a daemon');
+    expect(chooseOwnFile({}, { VAULT_URL: URL })).toBe('./vault.db');
+    expect(() => chooseOwnFile({ url: URL }, {})).toThrow('--url is not for it');
   });
 });
 

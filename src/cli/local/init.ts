@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { Fault } from '../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import { keyFileBeside, namedCredential, readPassphraseFile } from '../credential.ts';
-import { chooseFile } from '../door.ts';
+import { chooseOwnFile } from '../door.ts';
 import type { Finish } from '../exit-codes.ts';
 import {
   addFlags,
@@ -61,7 +61,7 @@ export function defineInit(command: Command, finish: Finish): void {
 }
 
 async function init(flags: GlobalFlags & InitFlags, env: Environment): Promise<string> {
-  const file = chooseFile(flags, env);
+  const file = chooseOwnFile(flags, env);
   const tenantName = checkTenantName('--tenant', flagValue(flags.tenant, env, INIT_FLAGS.tenant) ?? 'default');
   if (await lstat(file).catch(() => undefined)) throw new Fault('file_exists', `${file} exists`);
   const weakPassphrase = isSwitchedOn(flags.weakPassphrase, env, INIT_FLAGS.weakPassphrase);
