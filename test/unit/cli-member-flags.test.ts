@@ -122,6 +122,11 @@ describe('memberFlags', () => {
     expect(help({ type: 'array', items: { enum: ['a', 'b'] }, maxItems: 3, description: 'Which.' })).toBe(
       'Which. Repeatable. (one of a, b; at most 3 values)',
     );
+    expect(help({ type: 'array', items: { type: 'string', maxLength: 9 }, minItems: 1, maxItems: 3 })).toBe(
+      'Repeatable. (at most 9 characters; 1 to 3 values)',
+    );
+    expect(help({ type: 'string', minLength: 3, maxLength: 400 })).toBe('(3 to 400 characters)');
+    expect(help({ type: 'string', minLength: 1, maxLength: 9 })).toBe('(at most 9 characters)');
     expect(help({ type: 'string' })).toBe('');
     expect(help({ type: 'string', description: 'A path.', examples: ['/a/'] })).toBe('A path. (such as /a/)');
     expect(help({ type: 'string', description: 'Such as /a/.', examples: ['/a/'] })).toBe('Such as /a/.');

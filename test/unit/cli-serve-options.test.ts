@@ -48,8 +48,18 @@ describe('serveOptions', () => {
     [{ includedActiveTokens: '-1' }, '--included-active-tokens'],
     [{ includedActiveTokens: '1.5' }, '--included-active-tokens'],
     [{ audit: 'none' }, '--audit'],
+    [{ socket: 's', port: '1' }, 'only one of --socket and --port'],
+    [{ socket: 's', host: 'h' }, 'only one of --socket and --host'],
   ])('refuses %j', (flags, flag) => {
     expect(() => serveOptions(flags, {})).toThrow(flag);
+  });
+
+  it('takes a socket or a port, whichever was typed', () => {
+    const socketOf = (flags: object, env: Readonly<Record<string, string>>) => serveOptions(flags, env).socket;
+    expect(socketOf({ socket: 's' }, { VAULT_PORT: '1', VAULT_HOST: 'h' })).toBe('s');
+    expect(socketOf({ port: '0' }, { VAULT_SOCKET: 's' })).toBeUndefined();
+    expect(socketOf({}, { VAULT_SOCKET: 's' })).toBe('s');
+    expect(() => socketOf({}, { VAULT_SOCKET: 's', VAULT_PORT: '1' })).toThrow('VAULT_SOCKET and VAULT_PORT');
   });
 });
 

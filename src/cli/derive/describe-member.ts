@@ -5,14 +5,15 @@ import { wordsOf } from './shorthand.ts';
 
 /** The help text of a flag: what the member is, how it is given, its limits, and an example where its form needs one. */
 export function describeMember(schema: Schema, kind: FlagKind, required: boolean): string {
+  const measured = schema.maxLength === undefined ? (schema.items ?? {}) : schema;
   const sentences = [schema.description ?? '', howToGive(schema, kind)];
   const facts = [
     ...(required ? ['required'] : []),
     ...choices(schema.items ?? schema),
     ...pairChoices(schema),
     ...range('', schema.minimum, schema.maximum),
-    ...range(' characters', undefined, schema.maxLength ?? schema.items?.maxLength),
-    ...range(' values', undefined, schema.maxItems),
+    ...range(' characters', least(measured.minLength), measured.maxLength),
+    ...range(' values', schema.minItems, schema.maxItems),
     ...range(' pairs', undefined, schema.maxProperties),
     ...(schema.default === undefined ? [] : [`default: ${String(schema.default)}`]),
     ...example(schema),
@@ -42,6 +43,11 @@ function pairChoices(schema: Schema): readonly string[] {
 function example(schema: Schema): readonly string[] {
   const text = schema.examples?.[0] ?? schema.items?.examples?.[0];
   return typeof text !== 'string' || schema.description?.includes(text) ? [] : [`such as ${text}`];
+}
+
+/** That a text is not empty goes without saying. */
+function least(minimum: number | undefined): number | undefined {
+  return minimum !== undefined && minimum > 1 ? minimum : undefined;
 }
 
 function range(unit: string, minimum: number | undefined, maximum: number | undefined): readonly string[] {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
+import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit-codes.ts';
 import {
   ANCHOR_FLAGS,
@@ -31,7 +32,7 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   if (clearable.length > 0) addRepeatable(command, '--clear <member>', clearHelp(clearable));
   if (row.query?.properties?.['page'] !== undefined) addFlags(command, LIST_FLAGS);
   if (row.body !== undefined)
-    command.option('--body <source>', 'the whole body instead: @file, or - for standard input');
+    addOnce(command, '--body <source>', 'the whole body instead: @file, or - for standard input');
   command.optionsGroup('Vault:');
   addFlags(command, { ...DAEMON_FLAGS, ...FILE_FLAGS, ...ANCHOR_FLAGS, ...PROFILE_FLAGS, ...KEY_FLAGS });
   command.optionsGroup('Output:');
@@ -53,10 +54,21 @@ function clearHelp(clearable: readonly string[]): string {
 function addMemberFlag(command: Command, flag: MemberFlag): void {
   const words = `--${flag.name} ${PLACEHOLDERS[flag.kind]}`;
   if (!flag.repeatable) {
-    command.option(words, flag.help);
+    addOnce(command, words, flag.help);
     return;
   }
   addRepeatable(command, words, flag.help);
+}
+
+/** Of two values of one member, neither may be lost without a word. */
+function addOnce(command: Command, words: string, help: string): void {
+  command.option(words, help);
+  const [flag = ''] = words.split(' ');
+  let isGiven = false;
+  command.on(`option:${flag.slice(2)}`, () => {
+    if (isGiven) throw new Fault('usage', `${flag} is given twice, and takes one value`);
+    isGiven = true;
+  });
 }
 
 function addRepeatable(command: Command, words: string, help: string): void {

@@ -109,7 +109,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment):
     dev,
     host: flagValue(flags.host, env, SERVE_FLAGS.host) ?? '127.0.0.1',
     port: parsePort(flagValue(flags.port, env, SERVE_FLAGS.port) ?? '8484'),
-    socket: flagValue(flags.socket, env, SERVE_FLAGS.socket),
+    socket: socketOf(flags, env),
     headerPrefix: flagValue(flags.headerPrefix, env, SERVE_FLAGS.headerPrefix) ?? DEFAULT_HEADER_PREFIX,
     readyFile: flagValue(flags.readyFile, env, SERVE_FLAGS.readyFile),
     log: parseLog(flags.log === undefined ? env[SERVE_FLAGS.log.env] : String(flags.log)) ?? !dev,
@@ -130,6 +130,22 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment):
 function parseAuditLevel(text: string | undefined): AuditLevel | undefined {
   if (text === undefined || Object.hasOwn(AUDIT_LEVELS, text)) return text as AuditLevel | undefined;
   throw new Fault('usage', `--audit (VAULT_AUDIT) is one of ${Object.keys(AUDIT_LEVELS).join(', ')}`);
+}
+
+/** A socket is instead of a port: two at one level are a mistake, and what was typed beats the environment. */
+function socketOf(flags: ServeFlags, env: Environment): string | undefined {
+  for (const name of ['port', 'host'] as const) {
+    if (flags.socket !== undefined && flags[name] !== undefined) {
+      throw new Fault('usage', `only one of --socket and --${name} can be given`);
+    }
+  }
+  if (flags.socket !== undefined) return flags.socket;
+  if (flags.port !== undefined || flags.host !== undefined) return undefined;
+  const socket = env[SERVE_FLAGS.socket.env] || undefined;
+  if (socket !== undefined && env[SERVE_FLAGS.port.env]) {
+    throw new Fault('usage', 'only one of VAULT_SOCKET and VAULT_PORT can be set');
+  }
+  return socket;
 }
 
 function tlsOf(flags: ServeFlags, env: Environment): ServeOptions['tls'] {

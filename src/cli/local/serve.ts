@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { Fault } from '../../core/fault.ts';
 import type { Vault } from '../../vault.ts';
 import { readCredential } from '../credential.ts';
-import { chooseFile } from '../door.ts';
+import { chooseOwnFile } from '../door.ts';
 import type { ExitCode, Finish } from '../exit-codes.ts';
 import {
   ANCHOR_FLAGS,
@@ -39,9 +39,19 @@ export function defineServe(command: Command, finish: Finish): void {
   command.action(async () => {
     const flags = typedFlags<ServeFlags>(command);
     const options = serveOptions(flags, process.env);
+    if (options.dev) refuseForDev(flags);
     // A --dev vault is one of its own.
     finish(await serve(flags, options, options.dev ? process.env : await withProfile(flags, process.env)));
   });
+}
+
+const NOT_FOR_DEV = { keyFile: '--key-file', passphraseFile: '--passphrase-file', anchor: '--anchor' } as const;
+
+/** A --dev vault makes the key that opens it, and keeps it where it looks for it. */
+function refuseForDev(flags: GlobalFlags): void {
+  const names = Object.keys(NOT_FOR_DEV) as (keyof typeof NOT_FOR_DEV)[];
+  const given = names.find((name) => flags[name] !== undefined);
+  if (given !== undefined) throw new Fault('usage', `only one of --dev and ${NOT_FOR_DEV[given]} can be given`);
 }
 
 async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env: Environment): Promise<ExitCode> {
@@ -88,7 +98,7 @@ async function openServed(
     const { keptDevVault, temporaryDevVault } = await import('./dev-vault.ts');
     return flags.file === undefined ? temporaryDevVault(settings) : keptDevVault(flags.file, settings);
   }
-  const file = chooseFile(flags, env);
+  const file = chooseOwnFile(flags, env);
   const credential = await readCredential(file, flags, env);
   const anchor = flagValue(flags.anchor, env, ANCHOR_FLAGS.anchor);
   const { openVault } = await import('../../vault.ts');

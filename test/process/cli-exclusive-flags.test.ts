@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makePlace, type Place } from './cli-fixture.ts';
+
+let place: Place;
+let key = '';
+beforeAll(async () => {
+  place = makePlace();
+  key = await place.init('v');
+});
+afterAll(() => place.remove());
+
+const CREATE = ['tokens', 'create', '--type', 'token'];
+const SECRET = '4242424242424242';
+
+describe('of two flags that exclude each other none wins without a word', () => {
+  it.each<readonly [readonly string[], Readonly<Record<string, string>>, string]>([
+    [[...CREATE, '--data', '1', '--curl', '--dry-run'], {}, 'only one of --curl and --dry-run can be given'],
+    [[...CREATE, '--data', '1'], { VAULT_CURL: '1', VAULT_DRY_RUN: '1' }, 'only one of --curl and --dry-run'],
+    [[...CREATE, '--data', '1', '--data', SECRET], {}, '--data is given twice, and takes one value'],
+    [[...CREATE, '--text', '1', '--text', SECRET], {}, '--text is given twice, and takes one value'],
+    [[...CREATE, '--data', '1', '--text', SECRET], {}, 'only one of --data or --text can be given'],
+    [['tokens', 'create', '--body', '-', '--body', '@b.json'], {}, '--body is given twice, and takes one value'],
+    [['tokens', 'create', '--body', '-', '--text', SECRET], {}, '--body is the whole body'],
+    [[...CREATE, '--data', '1', '--deduplicate-token=true', '--deduplicate-token'], {}, '--deduplicate-token is given'],
+    [['tokens', 'list', '-q', '-o', 'csv'], {}, 'only one of --quiet and --output can be given'],
+    [['tokens', 'list', '-q', '--field', 'data'], {}, 'only one of --field and --quiet can be given'],
+    [['tokens', 'list', '--all', '--page', '2'], {}, 'only one of --all and --page can be given'],
+    [['serve', '--port', '0', '--socket', 's'], {}, 'only one of --socket and --port can be given'],
+    [['serve', '--dev', '--port', '0', '--key-file', 'k'], {}, 'only one of --dev and --key-file can be given'],
+  ])('%j', async (words, env, fact) => {
+    const ended = await place.vault(words, { VAULT_FILE: 'v.db', VAULT_API_KEY: key, ...env });
+    expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(ended.stderr).toContain(`vault: ${fact}`);
+    expect(ended.stderr).not.toContain(SECRET);
+  });
+
+  it('what was typed beats the environment', async () => {
+    const shown = await place.vault([...CREATE, '--data', '1', '--dry-run'], { VAULT_CURL: '1', VAULT_FILE: 'v.db' });
+    expect(shown).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"method":"POST"') });
+    const ids = await place.vault(['apps', 'list', '-q'], {
+      VAULT_OUTPUT: 'csv',
+      VAULT_FILE: 'v.db',
+      VAULT_API_KEY: key,
+    });
+    expect(ids.stdout).toMatch(/^[0-9a-f-]{36}\n$/);
+  });
+});
+
+describe('a command on the file, where only a daemon is named', () => {
+  const COMMANDS = [
+    ['doctor'],
+    ['backup', 'out.db'],
+    ['restore', 'backup.db'],
+    ['keys', 'list'],
+    ['keys', 'status'],
+    ['keys', 'rotate'],
+    ['keys', 'add', '--new-key-file', 'n.key'],
+    ['keys', 'remove', '--slot', '1', '--yes'],
+    ['tenant', 'list'],
+    ['tenant', 'create', '--name', 'n'],
+    ['tenant', 'issue-key', '--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227'],
+  ];
+
+  it.each(COMMANDS.map((words) => [words.join(' '), words] as const))(
+    'vault %s does not take ./vault.db for its vault',
+    async (_line, words) => {
+      const ended = await place.vault(words, { VAULT_URL: 'http://127.0.0.1:1' });
+      expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
+      expect(ended.stderr).toContain('this command works on the file, and VAULT_URL or the profile names a daemon');
+      expect(ended.stderr).toContain('hint: set --file (VAULT_FILE)');
+    },
+  );
+
+  it('works on the file that is named besides', async () => {
+    for (const [words, env] of [
+      [['tenant', 'list', '--file', 'v.db'], {}],
+      [['tenant', 'list'], { VAULT_FILE: 'v.db' }],
+    ] as const) {
+      const ended = await place.vault(words, { VAULT_URL: 'http://127.0.0.1:1', ...env });
+      expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
+    }
+  });
+});
