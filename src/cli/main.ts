@@ -9,6 +9,8 @@ import { endAtOnce, ownStandardOutput } from './output/standard-output.ts';
 export async function main(argv: readonly string[], { ownsOutput = false } = {}): Promise<number> {
   if (ownsOutput) ownStandardOutput();
   process.on('SIGINT', exitInterrupted);
+  // To Node this signal means: open the inspector. Whoever is not the debugger of this process has no business in it.
+  if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
   const exitCode = await runCommandLine(argv);
   if (ownsOutput) endAtOnce(exitCode);
   return exitCode;

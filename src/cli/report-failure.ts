@@ -3,14 +3,16 @@ import { FAULTS } from '../contract/faults.ts';
 import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
 import { Fault } from '../core/fault.ts';
 import { type MemberErrors, Problem } from '../core/problem.ts';
+import type { NameMember } from './derive/name-member.ts';
 import { type ExitCode, exitCodeOf } from './exit-codes.ts';
 import type { Environment } from './global-flags.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
+import { writeError } from './output/write-error.ts';
 
 /** What can be done about a problem, where its own text does not say it. */
 const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   unauthenticated:
-    'VAULT_API_KEY or --api-key-file must hold a key of this vault; `vault tenant issue-key` makes a new one',
+    'VAULT_API_KEY or --api-key-file must hold a key of this vault; `vault tenant issue-key` makes a new one, `vault doctor` looks for damage',
   vault_busy: 'try again',
   too_many_requests: 'try again later',
   no_space: 'make room on the disk and try again',
@@ -26,23 +28,23 @@ interface ToldProblem {
 
 /** One line of fact on stderr, and where there is something to do a line `hint:`. */
 export function tell(fact: string, hint?: string): void {
-  process.stderr.write(`vault: ${stripControlCharacters(fact)}\n`);
-  if (hint !== undefined) process.stderr.write(`hint: ${stripControlCharacters(hint)}\n`);
+  writeError(`vault: ${stripControlCharacters(fact)}\n`);
+  if (hint !== undefined) writeError(`hint: ${stripControlCharacters(hint)}\n`);
 }
 
-/** Tells what a reply that is a problem says. */
-export function reportProblem(reply: Reply): ExitCode {
-  return tellProblem({ ...(JSON.parse(reply.bodyText ?? '{}') as ToldProblem), status: reply.status });
+/** Tells what a reply that is a problem says; `nameMember` puts the paths in it into words of the command line. */
+export function reportProblem(reply: Reply, nameMember: NameMember = asItIs): ExitCode {
+  return tellProblem({ ...(JSON.parse(reply.bodyText ?? '{}') as ToldProblem), status: reply.status }, nameMember);
 }
 
 /** Tells what went wrong. Of an error that nobody foresaw, nothing but that it happened: its message may hold a value. */
-export function reportFailure(error: unknown, env: Environment): ExitCode {
+export function reportFailure(error: unknown, env: Environment, nameMember: NameMember = asItIs): ExitCode {
   if (error instanceof Problem) {
-    return tellProblem({ ...error, type: `${PROBLEM_TYPE_PREFIX}${error.code}` });
+    return tellProblem({ ...error, type: `${PROBLEM_TYPE_PREFIX}${error.code}` }, nameMember);
   }
   if (error instanceof Fault) {
     tell(error.message, error.hint);
-    if (env['VAULT_DEBUG'] === '1' && error.cause instanceof Error) process.stderr.write(`${error.cause.stack}\n`);
+    if (env['VAULT_DEBUG'] === '1' && error.cause instanceof Error) writeError(`${error.cause.stack}\n`);
     return FAULTS[error.code].exit;
   }
   if (isCommanderError(error)) return reportUsage(error);
@@ -51,18 +53,22 @@ export function reportFailure(error: unknown, env: Environment): ExitCode {
   // Ctrl-C in a prompt.
   if (error instanceof Error && error.name === 'ExitPromptError') return 130;
   tell('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'VAULT_DEBUG=1 shows where');
-  if (env['VAULT_DEBUG'] === '1' && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+  if (env['VAULT_DEBUG'] === '1' && error instanceof Error) writeError(`${error.stack}\n`);
   return 1;
 }
 
-function tellProblem(problem: ToldProblem): ExitCode {
+function asItIs(path: string): string {
+  return path;
+}
+
+function tellProblem(problem: ToldProblem, nameMember: NameMember): ExitCode {
   tell(problem.detail);
   for (const [path, messages] of Object.entries(problem.errors ?? {})) {
-    for (const message of messages) tell(`  ${path}: ${message}`);
+    for (const message of messages) tell(`  ${nameMember(path)}: ${message}`);
   }
   const code = problem.type.slice(PROBLEM_TYPE_PREFIX.length);
   const hint = Object.hasOwn(HINTS, code) ? HINTS[code as ProblemCode] : undefined;
-  if (hint !== undefined) process.stderr.write(`hint: ${hint}\n`);
+  if (hint !== undefined) writeError(`hint: ${hint}\n`);
   return exitCodeOf(problem.status, problem.type);
 }
 

@@ -1,13 +1,15 @@
 import type { Command } from 'commander';
-import type { Call, Client } from '../contract/call.ts';
+import type { Call, Client, Reply } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
 import { Fault } from '../core/fault.ts';
 import { readApiKey } from './api-key.ts';
 import { assembleCall, type CommandInput } from './derive/assemble-call.ts';
+import { memberNames } from './derive/name-member.ts';
 import { chooseDoor, openDoor } from './door.ts';
 import type { ExitCode } from './exit-codes.ts';
 import {
   CONFIRM_FLAGS,
+  type Environment,
   flagValue,
   isSwitchedOn,
   KEY_OUT_FLAGS,
@@ -21,7 +23,7 @@ import { createListPrinter, createPrinter } from './output/print-result.ts';
 import type { ResultView } from './output/result-view.ts';
 import { withProfile } from './profiles/with-profile.ts';
 import { canPrompt, confirmLoss } from './prompt.ts';
-import { reportProblem } from './report-failure.ts';
+import { reportFailure, reportProblem } from './report-failure.ts';
 import { createTextReader } from './text-reader.ts';
 
 /** One operation from its command line to its exit code. All that can be refused is refused before anything is sent. */
@@ -29,13 +31,17 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const row: Operation = OPERATIONS[id];
   const flags = typedFlags<OperationFlags>(command);
   const env = await withProfile(flags, process.env);
-  const isOn = (name: 'curl' | 'dryRun') => isSwitchedOn(flags[name], env, REQUEST_FLAGS[name]);
   const all = wantsAll(row, flags, env, typed);
-  if (isOn('curl') || isOn('dryRun')) {
+  const shown = shownAs(flags, env);
+  if (shown !== undefined) {
     if (all) throw new Fault('usage', '--all is many requests: --curl and --dry-run show one');
     const { showRequest } = await import('./show-request.ts');
-    const call = await assemble(id, await complete(id, row, typed));
-    return showRequest(call, isOn('curl') ? 'curl' : 'dry-run', flags, env);
+    const input = await complete(id, row, typed);
+    try {
+      return await showRequest(await assemble(id, input), shown, flags, env);
+    } catch (error) {
+      return reportFailure(error, env, memberNames(id, input));
+    }
   }
 
   const view = viewOf(row);
@@ -43,16 +49,23 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const listPrinter = all ? await createListPrinter(flags, env, view) : undefined;
   const door = chooseDoor(flags, env);
   const apiKey = await readApiKey(flags, env);
-  const call = { ...(await assemble(id, await complete(id, row, typed))), apiKey };
+  const input = await complete(id, row, typed);
+  const call = { ...(await assemble(id, input)), apiKey };
+  const nameMember = memberNames(id, input);
   if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, env, CONFIRM_FLAGS.yes)) {
     await confirmLoss(row.cli.confirm);
   }
   const client = await openDoor(door, flags, env, all ? 'many' : 'one');
   try {
-    if (listPrinter !== undefined) return await (await import('./list-all.ts')).listAll(client, call, listPrinter);
+    if (listPrinter !== undefined) {
+      return await (await import('./list-all.ts')).listAll(client, call, listPrinter, nameMember);
+    }
     const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut) : undefined;
     const keyFile = keyOut === undefined ? undefined : await (await import('./key-out.ts')).reserveKeyFile(keyOut);
-    return await callAndPrint(client, call, keyFile, async (bodyText) => printer?.print(bodyText));
+    return await callAndPrint(client, call, keyFile, {
+      print: async (bodyText) => printer?.print(bodyText),
+      refuse: (reply) => reportProblem(reply, nameMember),
+    });
   } finally {
     await client.close();
   }
@@ -64,12 +77,16 @@ export function viewOf(row: Operation): ResultView {
   return { schema: row.result, list, columns: row.cli.columns, rest: true };
 }
 
-function wantsAll(
-  row: Operation,
-  flags: OperationFlags,
-  env: Parameters<typeof isSwitchedOn>[1],
-  { members }: CommandInput,
-): boolean {
+/** Whether the request is shown in place of being sent, and how: as what was typed, else as the environment says. */
+function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | undefined {
+  const isTyped = flags.curl !== undefined || flags.dryRun !== undefined;
+  const isOn = (name: 'curl' | 'dryRun') => isSwitchedOn(flags[name], isTyped ? {} : env, REQUEST_FLAGS[name]);
+  if (isOn('curl') && isOn('dryRun')) throw new Fault('usage', 'only one of --curl and --dry-run can be given');
+  if (isOn('curl')) return 'curl';
+  return isOn('dryRun') ? 'dry-run' : undefined;
+}
+
+function wantsAll(row: Operation, flags: OperationFlags, env: Environment, { members }: CommandInput): boolean {
   if (row.query?.properties?.['page'] === undefined || !isSwitchedOn(flags.all, env, LIST_FLAGS.all)) return false;
   if (members['page'] === undefined) return true;
   throw new Fault('usage', 'only one of --all and --page can be given');
@@ -95,13 +112,13 @@ async function callAndPrint(
   client: Client,
   call: Call,
   keyFile: KeyFile | undefined,
-  print: (bodyText: string) => Promise<void>,
+  show: { readonly print: (bodyText: string) => Promise<void>; readonly refuse: (reply: Reply) => ExitCode },
 ): Promise<ExitCode> {
   try {
     const reply = await client.call(call);
-    if (reply.status >= 400) return reportProblem(reply);
+    if (reply.status >= 400) return show.refuse(reply);
     if (reply.bodyText === undefined) return 0;
-    await print(keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText));
+    await show.print(keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText));
     return 0;
   } finally {
     await keyFile?.discard();

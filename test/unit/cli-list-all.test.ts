@@ -48,7 +48,12 @@ async function printAll(
     async (text) => void written.push(text),
     (text) => void noted.push(text),
   );
-  const exitCode = await listAll(client, options.call ?? { ...CALL, query: [...CALL.query, ['size', '2']] }, printer);
+  const exitCode = await listAll(
+    client,
+    options.call ?? { ...CALL, query: [...CALL.query, ['size', '2']] },
+    printer,
+    (path) => path,
+  );
   return { exitCode, written, noted, text: written.join('') };
 }
 

@@ -1,5 +1,6 @@
 import type { ExitCode } from '../exit-codes.ts';
 import { exitInterrupted } from '../interrupt.ts';
+import { ownStandardError } from '../output/write-error.ts';
 import { tell } from '../report-failure.ts';
 import { errorCode } from '../text-reader.ts';
 
@@ -14,7 +15,6 @@ export interface Stopper {
 
 /**
  * From here on the first SIGTERM or SIGINT stops the daemon in order, within 10 s; the second ends the process at once.
- * SIGUSR1 does nothing: Node would open its inspector.
  */
 export function createStopper(): Stopper {
   let requested: ExitCode | undefined;
@@ -24,11 +24,11 @@ export function createStopper(): Stopper {
     setTimeout(() => process.exit(exitCode), GRACE_MS).unref();
     wake(exitCode);
   };
+  ownStandardError();
   process.off('SIGINT', exitInterrupted);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => (requested === undefined ? request(0) : process.exit(128 + SIGNAL_NUMBERS[signal])));
   }
-  if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
       tell(`stopping after an uncaught error (${errorCode(error)})`);

@@ -1,0 +1,235 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+
+/** Windows has no signals: there a daemon is ended by its console. */
+const posix = process.platform !== 'win32';
+const SECRET = '4012888888881881';
+
+/** Makes a daemon do, at SIGUSR2, what a bug would. The messages hold a secret, as those of V8 may. */
+const BUGS = `
+const bug = () => Object.assign(new TypeError('${SECRET} is not iterable'), { code: 'E_OF_A_BUG' });
+process.on('SIGUSR2', () => {
+  if (process.env.BUG === 'rejection') Promise.reject(bug());
+  else setImmediate(() => { throw bug(); });
+});`;
+
+let place: Place;
+let managementKey = '';
+let writerKey = '';
+beforeAll(async () => {
+  place = makePlace();
+  managementKey = await place.init('v');
+  const rule = 'description=all priority=1 container=/ transform=reveal permissions=token:create,token:read';
+  const words = ['apps', 'create', '--name', 'w', '--type', 'private', '--rule', rule, '--field', 'key'];
+  const made = await place.vault(words, { VAULT_API_KEY: managementKey, VAULT_FILE: 'v.db' });
+  writerKey = made.stdout.trim();
+  writeFileSync(place.inside('bugs.cjs'), BUGS);
+});
+afterAll(() => place.remove());
+
+interface Served {
+  readonly child: ChildProcess;
+  readonly port: number;
+  readonly ended: Promise<Ended>;
+}
+
+const started: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of started.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+});
+
+let count = 0;
+async function serve(env: Readonly<Record<string, string>> = {}): Promise<Served> {
+  count += 1;
+  const ready = place.inside(`ready-${count}.json`);
+  const words = ['serve', '--file', 'v.db', '--port', '0', '--ready-file', ready];
+  const child = spawn(process.execPath, [VAULT_BIN, ...words], {
+    cwd: place.cwd,
+    env: cleanEnvironment(env),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  started.push(child);
+  const ended = endOf(child, 30_000);
+  while (!existsSync(ready)) {
+    if (child.exitCode !== null) throw new Error((await ended).stderr);
+    await sleep(20);
+  }
+  return { child, port: Number(new URL(JSON.parse(readFileSync(ready, 'utf8')).url).port), ended };
+}
+
+/** A connection, and all that came back on it when it was closed. */
+interface Line {
+  readonly socket: Socket;
+  readonly answer: Promise<string>;
+}
+
+function open(port: number): Line {
+  const socket = connect(port, '127.0.0.1');
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    text += String(chunk);
+  });
+  socket.on('error', () => undefined);
+  return { socket, answer: new Promise((resolve) => socket.once('close', () => resolve(text))) };
+}
+
+const BODY = `{"type":"token","data":"${SECRET}"}`;
+const request = (port: number, line: string, more = '') =>
+  `${line} HTTP/1.1\r\nHost: localhost:${port}\r\nSVC-API-KEY: ${writerKey}\r\n${more}\r\n`;
+
+/** A request that is under way until the rest of its body is sent. */
+async function startRequest(port: number): Promise<Line & { finish(): void }> {
+  const line = open(port);
+  const more = `Content-Type: application/json\r\nContent-Length: ${BODY.length}\r\n`;
+  line.socket.write(request(port, 'POST /tokens', more) + BODY.slice(0, 5));
+  await sleep(150);
+  return { ...line, finish: () => line.socket.write(BODY.slice(5)) };
+}
+
+const isRefused = (port: number) =>
+  fetch(`http://127.0.0.1:${port}/livez`).then(
+    () => false,
+    () => true,
+  );
+
+describe.runIf(posix)('a signal', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)('%s: nothing new, what is under way finishes, exit 0', async (signal) => {
+    const { child, port, ended } = await serve();
+    const kept = open(port);
+    kept.socket.write(request(port, 'GET /livez'));
+    const busy = await startRequest(port);
+    const begin = performance.now();
+    child.kill(signal);
+    expect(await kept.answer).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await isRefused(port)).toBe(true);
+    busy.finish();
+    expect(await busy.answer).toMatch(/^HTTP\/1\.1 201 /);
+    const { exitCode, stderr } = await ended;
+    expect(exitCode).toBe(0);
+    expect(performance.now() - begin).toBeLessThan(3_000);
+    expect(stderr).not.toContain(SECRET);
+  });
+
+  it('cuts within 10 s what does not finish', async () => {
+    const { child, port, ended } = await serve();
+    const busy = await startRequest(port);
+    const begin = performance.now();
+    child.kill('SIGTERM');
+    expect(await busy.answer).toBe('');
+    expect((await ended).exitCode).toBe(0);
+    expect(performance.now() - begin).toBeLessThan(10_000);
+  }, 20_000);
+
+  it.each([
+    ['SIGTERM', 143],
+    ['SIGINT', 130],
+  ] as const)('a second one, %s, ends it at once', async (signal, code) => {
+    const { child, port, ended } = await serve();
+    await startRequest(port);
+    child.kill('SIGTERM');
+    await sleep(200);
+    expect(child.exitCode).toBe(null);
+    const begin = performance.now();
+    child.kill(signal);
+    expect((await ended).exitCode).toBe(code);
+    expect(performance.now() - begin).toBeLessThan(1_000);
+    expect(await place.vault(['doctor', '--file', 'v.db'])).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe.runIf(posix)('SIGUSR1', () => {
+  const OPENED = /Debugger listening|Starting inspector/;
+
+  it('does not open the inspector, at the start or later', async () => {
+    const words = ['--inspect-port=0', VAULT_BIN, 'wait', '--url', 'http://127.0.0.1:1', '--timeout', '800ms'];
+    const early = spawn(process.execPath, words, { env: cleanEnvironment(), stdio: ['ignore', 'ignore', 'pipe'] });
+    const earlyEnd = endOf(early, 10_000);
+    await sleep(400);
+    early.kill('SIGUSR1');
+    expect(await earlyEnd).toMatchObject({ exitCode: 8, stderr: expect.not.stringMatching(OPENED) });
+
+    const { child, port, ended } = await serve({ NODE_OPTIONS: '--inspect-port=0' });
+    for (let i = 0; i < 3; i += 1) child.kill('SIGUSR1');
+    await sleep(500);
+    expect(await isRefused(port)).toBe(false);
+    child.kill('SIGTERM');
+    expect(await ended).toMatchObject({ exitCode: 0, stderr: expect.not.stringMatching(OPENED) });
+  });
+
+  it('would open that of another program', async () => {
+    const child = spawn(process.execPath, ['--inspect-port=0', '-e', 'setTimeout(() => {}, 1500)'], {
+      env: cleanEnvironment(),
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const ended = endOf(child, 10_000);
+    await sleep(500);
+    child.kill('SIGUSR1');
+    expect((await ended).stderr).toMatch(OPENED);
+  });
+});
+
+describe.runIf(posix)('an error that nobody caught', () => {
+  it.each(['exception', 'rejection'])('%s: its code is told, what is under way finishes, exit 70', async (bug) => {
+    const options = `--require ${JSON.stringify(place.inside('bugs.cjs'))}`;
+    const { child, port, ended } = await serve({ NODE_OPTIONS: options, BUG: bug });
+    const busy = await startRequest(port);
+    child.kill('SIGUSR2');
+    await sleep(150);
+    expect(await isRefused(port)).toBe(true);
+    busy.finish();
+    expect(await busy.answer).toMatch(/^HTTP\/1\.1 201 /);
+    const { exitCode, stderr } = await ended;
+    expect(exitCode).toBe(70);
+    expect(stderr).toContain('vault: stopping after an uncaught error (E_OF_A_BUG)\n');
+    expect(stderr).not.toMatch(new RegExp(`${SECRET}|iterable|bugs\\.cjs`));
+    expect(await place.vault(['doctor', '--file', 'v.db'])).toMatchObject({ exitCode: 0 });
+  });
+});
+
+it('the log names who asked, by the id of the application, and nothing that was sent', async () => {
+  const env = { VAULT_API_KEY: managementKey, VAULT_FILE: 'v.db' };
+  const listed = JSON.parse((await place.vault(['apps', 'list'], env)).stdout);
+  const idOf = (type: string) => listed.data.find((one: { readonly type: string }) => one.type === type).id;
+  const { child, port, ended } = await serve();
+  const ask = (path: string, key: string, init: RequestInit = {}) =>
+    fetch(`http://127.0.0.1:${port}${path}`, {
+      ...init,
+      headers: { 'svc-api-key': key, 'content-type': 'application/json', 'x-note': SECRET },
+    });
+  const statuses = [
+    await ask('/tokens', writerKey, { method: 'POST', body: BODY }),
+    await ask(`/tokens/${SECRET}`, writerKey),
+    await ask(`/tokens?metadata.a=${SECRET}`, writerKey),
+    await ask('/tokens', managementKey),
+    await ask(`/tokens/%${SECRET}%zz`, writerKey),
+    await ask('/tokens', writerKey, { method: 'POST', body: `{"${SECRET}":1}` }),
+    await ask('/tokens', `key_${SECRET}`),
+    await ask(`/${SECRET}`, writerKey),
+    await ask('/livez', writerKey),
+  ].map(({ status }) => status);
+  expect(statuses).toEqual([201, 404, 200, 403, 400, 400, 401, 404, 200]);
+  child.kill('SIGTERM');
+  const { stderr } = await ended;
+  expect(stderr).not.toContain(SECRET);
+  const [writer, management] = [idOf('private'), idOf('management')];
+  const lines = stderr.split('\n').filter((line) => line.startsWith('{'));
+  const entries = lines.map((line) => JSON.parse(line));
+  expect(entries.map((entry) => [entry.status, entry.method, entry.route, entry.application_id])).toEqual([
+    [201, 'POST', '/tokens', writer],
+    [404, 'GET', '/tokens/{id}', writer],
+    [200, 'GET', '/tokens', writer],
+    [403, 'GET', '/tokens', management],
+    [400, 'GET', '/tokens/{id}', writer],
+    [400, 'POST', '/tokens', writer],
+    [401, 'GET', '/tokens', undefined],
+    [404, 'GET', undefined, undefined],
+    [200, 'GET', '/livez', undefined],
+  ]);
+  const allowed = ['time', 'level', 'trace_id', 'method', 'route', 'status', 'application_id', 'ms'];
+  for (const entry of entries) for (const name of Object.keys(entry)) expect(allowed).toContain(name);
+});
