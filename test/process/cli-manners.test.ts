@@ -70,6 +70,43 @@ describe('without a terminal nothing waits for an answer', () => {
     if (ended.exitCode !== 0) expect(ended.stderr).toMatch(NEEDS);
   });
 
+  const SECOND_WORDS: Readonly<Record<string, readonly string[]>> = {
+    'tokens create': ['--type', 'token', '--data', '1'],
+    'tokens patch': ['--metadata', 'a=b'],
+    'apps create': ['--name', 'n', '--type', 'public', '--permission', 'token:create'],
+    'apps update': ['--name', 'n'],
+    'tenant update': ['--name', 'n'],
+    'tenant create': ['--name', 'n'],
+    'tenant issue-key': ['--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227'],
+    'keys add': ['--new-key-file', 'other.key'],
+    'keys remove': ['--slot', '0'],
+    backup: ['out.db'],
+    restore: ['x.db'],
+    serve: ['--port', '0'],
+  };
+  const ON_FILE = [...ROWS.map((row) => row.cli), ...LOCAL_COMMANDS]
+    .map(({ command }) => command)
+    .filter(([word]) => !['init', 'wait', 'env', 'completion', 'openapi', 'profile'].includes(word));
+
+  it.each(ON_FILE.map((command) => [command.join(' '), command] as const))(
+    'vault %s asks for no passphrase and no confirmation: it names the flag',
+    async (line, command) => {
+      writeFileSync(place.inside('locked.db'), readFileSync(place.inside('v.db')), { mode: 0o600 });
+      writeFileSync(place.inside('x.db'), readFileSync(place.inside('v.db')), { mode: 0o600 });
+      const row = ROWS.find((one) => one.cli.command.join(' ') === line);
+      const file = line === 'restore' ? 'restored.db' : 'locked.db';
+      const words = [...command, ...(row?.cli.arguments ?? []).map(() => 'some-id'), ...(SECOND_WORDS[line] ?? [])];
+      const ended = await withoutTerminal(words, { VAULT_FILE: file, VAULT_API_KEY: managementKey });
+      expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
+      expect(ended.milliseconds).toBeLessThan(LIMIT_MS);
+      const asks = row?.cli.confirm !== undefined || line === 'keys remove';
+      expect(ended.stderr).toMatch(
+        asks ? /^hint: --yes confirms it\./m : /^hint: set --key-file .* or --passphrase-file/m,
+      );
+      expect(ended.stderr).not.toMatch(/Go on\?|Passphrase of/);
+    },
+  );
+
   it.each([
     ['the vault', ['tokens', 'list'], {}, ['--url', '--file']],
     ['the API key', ['tokens', 'list', '--file', 'v.db'], {}, ['--api-key-file', 'VAULT_API_KEY']],
