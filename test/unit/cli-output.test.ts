@@ -183,6 +183,10 @@ describe('formats', () => {
     const wide = (await render('table', body, view, { colour: false, width: 120 })).text;
     expect(wide).toMatch(new RegExp(`^${name}  2026-11-20`, 'm'));
     expect((await render('table', body, view)).text).toBe(wide);
+    const bold = (await render('table', body, view, { colour: true, width: 80 })).text;
+    expect(stripControlCharacters(bold.replaceAll('\n', '|')).replaceAll(/\[\d+m/g, '')).toBe(
+      text.replaceAll('\n', '|'),
+    );
   });
 
   it('a table never sends a control character to the terminal, and no colour unless it is asked to', async () => {

@@ -111,7 +111,7 @@ async function layOutDetails(rows: readonly Line[], options: RenderOptions): Pro
         const shown = padded(at === 0 ? beside : '', nameWidth);
         return line === '' ? shown.trimEnd() : bold(shown) + GAP + line;
       });
-      return [...own.map(bold), ...lines].map((line) => `${line}\n`);
+      return [...own.map((line) => bold(line)), ...lines].map((line) => `${line}\n`);
     })
     .join('');
 }
