@@ -66,13 +66,14 @@ function checkResult(words: readonly string[], stdout: string): void {
   }
 }
 
-/** A daemon in a process of its own, on a free port, that has said that it is ready. */
+/** A daemon in a process of its own, on a free port or the socket that is named, that has said that it is ready. */
 export async function startServe(
   cwd: string,
   words: readonly string[],
 ): Promise<{ readonly ready: Readonly<Record<string, unknown>>; stop(): Promise<number> }> {
   const readyFile = path.join(cwd, 'ready.json');
-  const child = spawn(process.execPath, [VAULT, 'serve', '--port', '0', '--ready-file', readyFile, ...words], {
+  const port = words.includes('--socket') ? [] : ['--port', '0'];
+  const child = spawn(process.execPath, [VAULT, 'serve', ...port, '--ready-file', readyFile, ...words], {
     cwd,
     env: cleanEnvironment(),
     stdio: ['ignore', 'ignore', 'pipe'],
