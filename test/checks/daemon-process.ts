@@ -1,0 +1,95 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+/** The built product's command line. */
+export const VAULT_BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+
+const MOST_START_MS = 30_000;
+const MOST_STOP_MS = 20_000;
+
+/** Without this shell's settings of a vault. */
+export const ENVIRONMENT: NodeJS.ProcessEnv = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')),
+);
+
+export interface DaemonOptions {
+  readonly file: string;
+  /** Outside the vault's folder, when that is short of space. */
+  readonly readyFile: string;
+  readonly flags?: readonly string[];
+  /** What runs the daemon: a recorder, a limit. The daemon's own command line follows. */
+  readonly wrapper?: readonly string[];
+  /** Another product than the one of this checkout. */
+  readonly bin?: string;
+}
+
+export interface DaemonProcess {
+  readonly url: string;
+  /** The daemon's own, not the wrapper's. */
+  readonly pid: number;
+  /** Sends the signal to the daemon; resolves when all that was started is gone, to the exit code. */
+  stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+}
+
+/** Starts `vault serve`, and resolves when it accepts requests. It ends with this process at the latest. */
+export async function startDaemon({
+  file,
+  readyFile,
+  flags = [],
+  wrapper = [],
+  bin = VAULT_BIN,
+}: DaemonOptions): Promise<DaemonProcess> {
+  rmSync(readyFile, { force: true });
+  const serve = ['serve', '--file', file, '--port', '0', '--ready-file', readyFile, '--log', 'false', ...flags];
+  const [program = '', ...args] = [...wrapper, process.execPath, bin, ...serve];
+  const child = spawn(program, args, { env: ENVIRONMENT, stdio: ['ignore', 'ignore', 'pipe'] });
+  let told = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    told += text;
+  });
+  const failed = new Promise<never>((_resolve, reject) => child.once('error', reject));
+  const ready = await Promise.race([untilReady(child, readyFile, () => told), failed]);
+  const { url, pid } = ready;
+  const kill = () => send(pid, 'SIGKILL');
+  process.once('exit', kill);
+  return {
+    url,
+    pid,
+    async stop(signal) {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
+      const gone = once(child, 'exit');
+      send(pid, signal);
+      const timer = setTimeout(kill, MOST_STOP_MS);
+      await gone;
+      clearTimeout(timer);
+      process.removeListener('exit', kill);
+      return child.exitCode;
+    },
+  };
+}
+
+async function untilReady(
+  child: ChildProcess,
+  readyFile: string,
+  told: () => string,
+): Promise<{ readonly url: string; readonly pid: number }> {
+  const started = performance.now();
+  while (!existsSync(readyFile)) {
+    if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the daemon did not start: ${told()}`);
+    if (performance.now() - started > MOST_START_MS) {
+      child.kill('SIGKILL');
+      throw new Error('the daemon was not ready in time');
+    }
+    await sleep(3);
+  }
+  return JSON.parse(readFileSync(readyFile, 'utf8'));
+}
+
+function send(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
+  try {
+    process.kill(pid, signal);
+  } catch {} // gone already
+}

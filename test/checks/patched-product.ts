@@ -1,0 +1,45 @@
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The built product with one line changed: what a check's control runs on. */
+export interface PatchedProduct {
+  /** Its `bin/vault.js`. */
+  readonly bin: string;
+  remove(): void;
+}
+
+/**
+ * Copies the built product and replaces `before` by `after` in all of its code. Throws unless `before` stands there, in
+ * one file, once: a control on an unchanged product would prove nothing.
+ */
+export function patchProduct(before: string, after: string): PatchedProduct {
+  // Inside the checkout, so that packages are found from there.
+  const parent = join(ROOT, 'node_modules', '.cache');
+  mkdirSync(parent, { recursive: true });
+  const folder = mkdtempSync(join(parent, 'token-vault-patched-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', remove);
+  for (const part of ['bin', 'dist', 'package.json']) {
+    cpSync(join(ROOT, part), join(folder, part), { recursive: true, filter: (path) => !path.endsWith('.cache') });
+  }
+  let replaced = 0;
+  for (const name of readdirSync(join(folder, 'dist', 'chunks'))) {
+    if (!name.endsWith('.cjs')) continue;
+    const file = join(folder, 'dist', 'chunks', name);
+    const parts = readFileSync(file, 'latin1').split(before);
+    if (parts.length === 1) continue;
+    replaced += parts.length - 1;
+    writeFileSync(file, parts.join(after), 'latin1');
+  }
+  if (replaced !== 1) throw new Error(`"${before}" stands ${replaced} times in the built product, not once`);
+  return {
+    bin: join(folder, 'bin', 'vault.js'),
+    remove: () => {
+      process.removeListener('exit', remove);
+      remove();
+    },
+  };
+}

@@ -1,0 +1,121 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DaemonProcess, startDaemon } from './daemon-process.ts';
+import type { State } from './kill-ledger.ts';
+import { type DiskEvent, readTrace, recorder, traceIdOf } from './power-loss-trace.ts';
+import { makeVaultFile, type VaultFile } from './vault-file.ts';
+
+/** What a token was asked to become; its number is its place in the list. */
+export interface SentOperation {
+  readonly id: string;
+  readonly state: State;
+}
+
+/** A daemon's whole life, from an empty vault until SIGTERM. */
+export interface Recording extends Pick<VaultFile, 'credential' | 'everything'> {
+  /** The file before the daemon started. */
+  readonly database: Buffer;
+  readonly operations: readonly SentOperation[];
+  readonly events: readonly DiskEvent[];
+}
+
+export interface RecordOptions {
+  readonly random: () => number;
+  /** Each ends with a pause, in which the daemon empties the log. */
+  readonly rounds: number;
+  readonly operationsARound: number;
+  /** The most characters in a value. Long ones fill the log until SQLite starts it anew. */
+  readonly longest: number;
+  readonly bin?: string;
+}
+
+const WRITERS = 4;
+/** A delete has the log emptied after 200 ms without a write. */
+const PAUSE_MS = 400;
+
+/** Records the system calls of a daemon under four writers. Throws where they cannot be recorded. */
+export async function record({ bin, ...options }: RecordOptions): Promise<Recording> {
+  assertRecorder();
+  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
+  let daemon: DaemonProcess | undefined;
+  try {
+    const { file, keyFile: _, ...keys } = await makeVaultFile(folder);
+    const database = readFileSync(file);
+    const prefix = join(folder, 'trace');
+    daemon = await startDaemon({
+      file,
+      readyFile: join(folder, 'ready.json'),
+      wrapper: recorder(prefix),
+      ...(bin !== undefined && { bin }),
+    });
+    const operations = await work(daemon.url, keys.everything, options);
+    await daemon.stop('SIGTERM');
+    const events = readTrace(prefix, daemon.pid, file);
+    const answers = events.filter(({ kind }) => kind === 'answer').length;
+    if (answers !== operations.length) {
+      throw new Error(`${operations.length} answers came, ${answers} stand in the recording`);
+    }
+    return { ...keys, database, operations, events };
+  } finally {
+    await daemon?.stop('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function assertRecorder(): void {
+  if (spawnSync('strace', ['-qq', '-o', '/dev/null', 'true']).status === 0) return;
+  throw new Error(
+    'system calls cannot be recorded: this check needs Linux, strace (apt-get install strace) and ptrace',
+  );
+}
+
+async function work(
+  url: string,
+  key: string,
+  { random, rounds, operationsARound, longest }: Omit<RecordOptions, 'bin'>,
+): Promise<readonly SentOperation[]> {
+  const operations: SentOperation[] = [];
+  const owned: string[][] = Array.from({ length: WRITERS }, () => []);
+
+  async function send(method: string, path: string, id: string, state: State): Promise<void> {
+    const number = operations.push({ id, state }) - 1;
+    const data = { left: state, right: state, filling: 'x'.repeat(Math.floor(random() * longest)) };
+    const content = { data, metadata: { version: String(state) } };
+    const body = method === 'POST' ? { id, type: 'token', ...content } : content;
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const reply = await fetch(`${url}${path}`, {
+      method,
+      headers: { 'SVC-API-KEY': key, 'SVC-TRACE-ID': traceIdOf(number), 'Content-Type': type },
+      ...(state !== 'deleted' && { body: JSON.stringify(body) }),
+    });
+    await reply.arrayBuffer();
+    if (!reply.ok) throw new Error(`${method} was answered ${reply.status}`);
+  }
+
+  async function next(own: string[]): Promise<void> {
+    const kind = random();
+    const version = operations.length;
+    const id = own[Math.floor(random() * own.length)];
+    if (id === undefined || kind < 0.35) {
+      own.push(`power-${version}`);
+      await send('POST', '/tokens', `power-${version}`, version);
+    } else if (kind < 0.8) {
+      await send('PATCH', `/tokens/${id}`, id, version);
+    } else {
+      own.splice(own.indexOf(id), 1);
+      await send('DELETE', `/tokens/${id}`, id, 'deleted');
+    }
+  }
+
+  for (let round = 0; round < rounds; round += 1) {
+    const writer = async (own: string[]) => {
+      for (let count = 0; count < operationsARound / WRITERS; count += 1) await next(own);
+    };
+    await Promise.all(owned.map((own) => writer(own)));
+    await sleep(PAUSE_MS);
+  }
+  return operations;
+}

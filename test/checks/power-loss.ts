@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { createLedger } from './kill-ledger.ts';
+import { patchProduct } from './patched-product.ts';
+import { seededNumbers } from './perform.ts';
+import { createCrashDisk, type Image, LOSSES, type Loss } from './power-loss-disk.ts';
+import { type Recording, record } from './power-loss-record.ts';
+import { readTokens, withVault } from './vault-file.ts';
+
+/** The full run has values so long that SQLite starts the log anew before a pause lets the daemon empty it. */
+const SIZES = {
+  quick: { images: 100, rounds: 3, operationsARound: 40, longest: 2_000 },
+  full: { images: 2_500, rounds: 6, operationsARound: 160, longest: 16_000 },
+} as const;
+
+/** When the power fails: after this many events, with this loss. */
+interface Failure {
+  readonly after: number;
+  readonly loss: Loss;
+}
+
+/**
+ * Where there is something to lose, or to have lost: before and after each sync, and after each answer. `count` of them,
+ * drawn at random and in the order of time.
+ */
+function drawFailures({ events }: Recording, count: number, random: () => number): readonly Failure[] {
+  const moments = new Set<number>();
+  for (const [index, { kind }] of events.entries()) {
+    if (kind === 'sync') moments.add(index);
+    if (kind !== 'write' || random() < 0.1) moments.add(index + 1);
+  }
+  const all = [...moments].flatMap((after) => LOSSES.map((loss) => ({ after, loss, order: random() })));
+  return all
+    .toSorted((a, b) => a.order - b.order)
+    .slice(0, count)
+    .toSorted((a, b) => a.after - b.after);
+}
+
+/** What happened to the tokens of one image: `undefined` when all is as it was acknowledged. */
+async function replay(recording: Recording, answered: ReadonlySet<number>, image: Image, folder: string) {
+  const { credential, everything, operations } = recording;
+  const file = join(folder, 'vault.db');
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+  if (image.database) writeFileSync(file, image.database, { mode: 0o600 });
+  if (image.log) writeFileSync(`${file}-wal`, image.log, { mode: 0o600 });
+  const ledger = createLedger(false);
+  const waiting = new Set<string>();
+  for (const [number, { id, state }] of operations.entries()) {
+    // A token's next write begins when the last one is answered, so one may be under way, and none behind it.
+    if (waiting.has(id)) continue;
+    ledger.sends(id, state);
+    if (answered.has(number)) ledger.acknowledges(id, state);
+    else waiting.add(id);
+  }
+  const found = await withVault({ file, credential }, (perform) => readTokens(perform, everything));
+  for (const id of ledger.all()) ledger.finds(id, found.get(id));
+  const { lost, undone, half } = ledger.figures();
+  return { lost, undone, half, first: ledger.violations()[0] };
+}
+
+async function fail(recording: Recording, images: number, random: () => number) {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
+  const disk = createCrashDisk(recording.database);
+  const answered = new Set<number>();
+  const counts = {
+    images: 0,
+    with_unsynced_changes: 0,
+    not_opened: 0,
+    lost: 0,
+    undone: 0,
+    half: 0,
+    images_with_loss: 0,
+  };
+  let first: string | undefined;
+  let applied = 0;
+  try {
+    for (const { after, loss } of drawFailures(recording, images, random)) {
+      for (; applied < after; applied += 1) {
+        const event = recording.events[applied];
+        if (event?.kind === 'answer') answered.add(event.operation);
+        else if (event) disk.apply(event);
+      }
+      counts.images += 1;
+      if (disk.pending() > 0) counts.with_unsynced_changes += 1;
+      const where = `power lost after event ${after}, unsynced changes ${loss}`;
+      try {
+        const found = await replay(recording, answered, disk.fail(loss, random), folder);
+        if (found.first !== undefined) counts.images_with_loss += 1;
+        for (const kind of ['lost', 'undone', 'half'] as const) counts[kind] += found[kind];
+        if (found.first !== undefined) first ??= `${where}: ${found.first}`;
+      } catch (error) {
+        counts.not_opened += 1;
+        first ??= `${where}: ${String(error)}`;
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+  const figures = {
+    acknowledged: recording.operations.length,
+    syncs: recording.events.filter(({ kind }) => kind === 'sync').length,
+    checkpoints: recording.events.filter((event) => event.kind === 'sync' && event.file === 'database').length,
+    ...counts,
+  };
+  if (first !== undefined) throw new CheckFailure(first, figures);
+  if (counts.images < images) throw new CheckFailure(`the recording gave only ${counts.images} images`, figures);
+  return figures;
+}
+
+async function run({ seed, quick }: CheckOptions) {
+  const { images, ...workload } = SIZES[quick ? 'quick' : 'full'];
+  const random = seededNumbers(seed);
+  return await fail(await record({ random, ...workload }), images, random);
+}
+
+/** The product with the setting that better-sqlite3 has of itself: it answers before what it wrote is on the disk. */
+async function control({ seed }: CheckOptions) {
+  const { images, ...workload } = SIZES.quick;
+  const random = seededNumbers(seed);
+  const product = patchProduct('["synchronous","FULL",2]', '["synchronous","NORMAL",1]');
+  try {
+    return await fail(await record({ random, ...workload, bin: product.bin }), images, random);
+  } finally {
+    product.remove();
+  }
+}
+
+export const CHECK: Check = { number: 2, name: 'power loss', quick: true, run, control };
