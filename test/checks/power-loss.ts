@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { createLedger } from './kill-ledger.ts';
+import { makeMemoryFolder } from './memory-folder.ts';
 import { patchProduct } from './patched-product.ts';
 import { seededNumbers } from './perform.ts';
 import { createCrashDisk, type Image, LOSSES, type Loss } from './power-loss-disk.ts';
@@ -61,7 +61,7 @@ async function replay(recording: Recording, answered: ReadonlySet<number>, image
 }
 
 async function fail(recording: Recording, images: number, random: () => number) {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
+  const folder = makeMemoryFolder();
   const disk = createCrashDisk(recording.database);
   const answered = new Set<number>();
   const counts = {
@@ -86,7 +86,7 @@ async function fail(recording: Recording, images: number, random: () => number) 
       if (disk.pending() > 0) counts.with_unsynced_changes += 1;
       const where = `power lost after event ${after}, unsynced changes ${loss}`;
       try {
-        const found = await replay(recording, answered, disk.fail(loss, random), folder);
+        const found = await replay(recording, answered, disk.fail(loss, random), folder.path);
         if (found.first !== undefined) counts.images_with_loss += 1;
         for (const kind of ['lost', 'undone', 'half'] as const) counts[kind] += found[kind];
         if (found.first !== undefined) first ??= `${where}: ${found.first}`;
@@ -96,7 +96,7 @@ async function fail(recording: Recording, images: number, random: () => number) 
       }
     }
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    folder.remove();
   }
   const figures = {
     acknowledged: recording.operations.length,
