@@ -11,13 +11,16 @@ export async function readSecretFile(flag: string, path: string): Promise<Buffer
   }
 }
 
-/** Makes a file of mode 0600 that was not there before, whole and on the disk when it resolves. */
+/** Makes a file of mode 0600 that was not there before, whole and on the disk when it resolves, and not there when it fails. */
 export async function writeNewSecretFile(path: string, content: Uint8Array | string): Promise<void> {
-  const { open } = await import('node:fs/promises');
+  const { open, rm } = await import('node:fs/promises');
   const handle = await open(path, 'wx', 0o600);
   try {
     await handle.writeFile(content);
     await handle.sync();
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
   } finally {
     await handle.close();
   }
@@ -57,6 +60,9 @@ export async function writeNewFile(flag: string, path: string, pieces: AsyncIter
 export function cannotMake(flag: string, path: string, error: unknown): Fault {
   const code = errorCode(error);
   if (code === 'EEXIST') return new Fault('file_exists', `${flag}: ${path} exists`, { cause: error });
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new Fault('no_space', `${flag}: there is no space left for ${path}`, { cause: error });
+  }
   return new Fault('usage', `${flag}: ${path} cannot be made (${code})`, {
     hint: 'its folder must be there, and writable',
     cause: error,

@@ -1,7 +1,12 @@
 import { retryBusy } from './busy-retry.ts';
 import { connect, setPragmas } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
+import { toFileFault } from './file-fault.ts';
 import { placeFile } from './place-file.ts';
+import { sqliteCode } from './sqlite-error.ts';
+
+/** Damage and locks are found where the copy is read from; all else is the trouble of the file that is written. */
+const OF_THE_SOURCE = /^SQLITE_(CORRUPT|NOTADB|BUSY|IOERR_READ|IOERR_SHORT_READ)/;
 
 /**
  * Writes one consistent state of an open database to a new file of mode 0600, while others read and write it. `verify` is
@@ -13,7 +18,11 @@ export async function backUpFile(
   verify?: (copy: string) => Promise<void>,
 ): Promise<void> {
   await placeFile(target, async (building) => {
-    await retryBusy(() => connection.prepare<[string]>('VACUUM INTO ?').run(building));
+    try {
+      await retryBusy(() => connection.prepare<[string]>('VACUUM INTO ?').run(building));
+    } catch (error) {
+      throw OF_THE_SOURCE.test(sqliteCode(error) ?? '') ? toFileFault(connection.name, error) : error;
+    }
     await verify?.(building);
   });
 }
@@ -26,7 +35,9 @@ export async function backUpVaultFile(
 ): Promise<void> {
   const connection = connect(await loadDriver(), file);
   try {
-    await retryBusy(() => setPragmas(connection));
+    await retryBusy(() => setPragmas(connection)).catch((error: unknown) => {
+      throw toFileFault(file, error);
+    });
     await backUpFile(connection, target, verify);
   } finally {
     connection.close();

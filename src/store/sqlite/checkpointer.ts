@@ -3,6 +3,9 @@ import { sqliteCode } from './sqlite-error.ts';
 /** How long after the last write the log is emptied, in milliseconds: soon when old sealed values stand in it. */
 const QUIET_MS = { removed: 200, added: 2000 } as const;
 
+/** A write that finds no space has the log emptied, but not more often than this, in milliseconds. */
+const NO_SPACE_PAUSE_MS = 500;
+
 /** Under constant writing the log is emptied this long after the first write that asked for it. */
 const LONGEST_WAIT_MS = 5000;
 
@@ -14,6 +17,7 @@ export class Checkpointer {
   readonly #truncate: () => boolean;
   #timer: NodeJS.Timeout | undefined;
   #askedAt = 0;
+  #attemptedAt = Number.NEGATIVE_INFINITY;
   #writtenAt = 0;
   #quiet: number = QUIET_MS.added;
 
@@ -30,9 +34,18 @@ export class Checkpointer {
     this.#wait(this.#quiet);
   }
 
+  /**
+   * The log itself may be what fills the disk: much of what stands in it was written over since, and takes up no more room
+   * in the file.
+   */
+  afterNoSpace(): void {
+    if (performance.now() - this.#attemptedAt >= NO_SPACE_PAUSE_MS) this.attempt();
+  }
+
   /** Empties the log now if nothing is in the way; otherwise it stays scheduled. */
   attempt(): boolean {
     let done = false;
+    this.#attemptedAt = performance.now();
     try {
       done = this.#truncate();
     } catch (error) {

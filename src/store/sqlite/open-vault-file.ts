@@ -1,18 +1,17 @@
 import { type BigIntStats, lstatSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { FaultCode } from '../../contract/faults.ts';
 import { Fault } from '../../core/fault.ts';
 import type { VaultHeader } from '../../core/ports.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { checkFile } from './check-file.ts';
 import { connect, setPragmas } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
+import { toFileFault } from './file-fault.ts';
 import { readHeader } from './header-table.ts';
 import { CURRENT_LAYOUT, type Layout } from './layout.ts';
 import { PathWatch } from './path-watch.ts';
 import { APPLICATION_ID } from './schema.ts';
 import { Session } from './session.ts';
-import { sqliteCode } from './sqlite-error.ts';
 import { SqliteStore } from './sqlite-store.ts';
 
 export interface OpenedVaultFile {
@@ -49,7 +48,7 @@ export async function openVaultFile(
     return { header, store: new SqliteStore(session) };
   } catch (error) {
     connection?.close();
-    throw toFault(file, error);
+    throw toFileFault(file, error);
   }
 }
 
@@ -91,22 +90,4 @@ function assertSameFile(file: string, checked: BigIntStats): void {
   if (now === undefined || now.dev !== checked.dev || now.ino !== checked.ino) {
     throw new Fault('file_unsafe', `${file} was replaced while it was opened`);
   }
-}
-
-const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
-  SQLITE_NOTADB: ['not_a_vault', 'is not a vault'],
-  SQLITE_CORRUPT: ['damaged', 'is damaged'],
-  SQLITE_IOERR: ['damaged', 'cannot be read whole'],
-  SQLITE_ERROR: ['damaged', 'is damaged'],
-  SQLITE_BUSY: ['locked_by_other', 'is locked by another process'],
-  SQLITE_CANTOPEN: ['file_unwritable', 'cannot be opened for writing'],
-  SQLITE_READONLY: ['file_unwritable', 'cannot be written'],
-  SQLITE_PERM: ['file_unwritable', 'cannot be opened for writing'],
-  SQLITE_FULL: ['no_space', 'has no space left beside it'],
-};
-
-function toFault(file: string, error: unknown): unknown {
-  const primary = sqliteCode(error)?.split('_', 2).join('_') ?? '';
-  const row = Object.hasOwn(FAULT_BY_CODE, primary) ? FAULT_BY_CODE[primary] : undefined;
-  return row === undefined ? error : new Fault(row[0], `${file} ${row[1]}`, { cause: error });
 }

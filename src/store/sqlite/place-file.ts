@@ -4,6 +4,7 @@ import { link, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Fault } from '../../core/fault.ts';
 import { COMPANIONS } from './check-file.ts';
+import { NO_SPACE_CODES } from './sqlite-error.ts';
 
 /**
  * Puts a database file at `path` that `build` makes. It is built under another name in the same folder, from an empty file
@@ -79,7 +80,7 @@ function toFault(target: string, error: unknown): unknown {
   if (error instanceof Fault) return error;
   const code = systemCode(error) ?? '';
   if (code === 'EEXIST') return new Fault('file_exists', `${target} exists`, { cause: error });
-  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL' || code === 'SQLITE_IOERR_WRITE') {
+  if (NO_SPACE_CODES.has(code)) {
     return new Fault('no_space', `there is no space left for ${target}`, { cause: error });
   }
   if (code === 'ENOENT' && !existsSync(dirname(target))) {

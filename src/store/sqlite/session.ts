@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import type { ChangeMark } from '../../core/maintenance-ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
@@ -65,6 +66,8 @@ export class Session {
     };
     this.#group = new GroupCommit(transactions, { deadlineMs: busyDeadlineMs });
     this.#checkpointer = new Checkpointer(() => this.#truncateLog());
+    // A process that was killed left its log, with old sealed values in it: nobody else empties it before the next write.
+    if (hasLog(connection.name)) this.#checkpointer.afterWrite('removed');
   }
 
   /** Runs `query`, which is one statement, or several that need not agree. */
@@ -97,7 +100,11 @@ export class Session {
       if (this.#closing === undefined) this.#checkpointer.afterWrite(residue);
       return result;
     } catch (error) {
-      throw toProblem(error);
+      const problem = toProblem(error);
+      if (problem instanceof Problem && problem.code === 'no_space' && this.#closing === undefined) {
+        this.#checkpointer.afterNoSpace();
+      }
+      throw problem;
     }
   }
 
@@ -173,6 +180,11 @@ export class Session {
     const busy = this.connection.pragma('wal_checkpoint(TRUNCATE)', { simple: true });
     return busy === 0;
   }
+}
+
+/** Only `stat`: reading the log's bytes would drop SQLite's locks. */
+function hasLog(file: string): boolean {
+  return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
 }
 
 /** Another connection still reads from the log. Has SQLite's code so that it is waited for like any other lock. */

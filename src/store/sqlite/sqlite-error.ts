@@ -13,14 +13,17 @@ export function isBusy(error: unknown): boolean {
   return code !== undefined && (code === 'SQLITE_BUSY' || code.startsWith('SQLITE_BUSY_'));
 }
 
-/**
- * What callers are told for a result code, or for its first two words. A quota or a full shared-memory file shows as a
- * failed write, not as SQLITE_FULL.
- */
+/** A full disk, as SQLite and the system say it. A quota or a full shared-memory file shows as a failed write. */
+export const NO_SPACE_CODES: ReadonlySet<string> = new Set([
+  'SQLITE_FULL',
+  'SQLITE_IOERR_WRITE',
+  'SQLITE_IOERR_SHMSIZE',
+  'ENOSPC',
+  'EDQUOT',
+]);
+
+/** What callers are told for a result code, or for its first two words. */
 const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode>> = {
-  SQLITE_FULL: 'no_space',
-  SQLITE_IOERR_WRITE: 'no_space',
-  SQLITE_IOERR_SHMSIZE: 'no_space',
   SQLITE_CORRUPT: 'integrity_failure',
   SQLITE_NOTADB: 'integrity_failure',
   SQLITE_IOERR_SHORT_READ: 'integrity_failure',
@@ -35,9 +38,10 @@ export function toProblem(error: unknown): unknown {
   if (isBusy(error)) return vaultBusy(error);
   const code = sqliteCode(error);
   if (code === undefined) return error;
+  if (NO_SPACE_CODES.has(code)) return new Problem('no_space', { cause: error, retryAfter: 1 });
   const primary = code.split('_', 2).join('_');
   const problem = Object.hasOwn(PROBLEM_BY_CODE, code) ? PROBLEM_BY_CODE[code] : PROBLEM_BY_CODE[primary];
-  if (problem === 'no_space' || problem === 'vault_moved') return new Problem(problem, { cause: error, retryAfter: 1 });
+  if (problem === 'vault_moved') return new Problem(problem, { cause: error, retryAfter: 1 });
   return problem === undefined ? error : new Problem(problem, { cause: error });
 }
 

@@ -1,0 +1,235 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { type DaemonProcess, ENVIRONMENT, startDaemon, VAULT_BIN } from './daemon-process.ts';
+import { patchProduct } from './patched-product.ts';
+import { inParallel, seededNumbers } from './perform.ts';
+import { limitFileSize, mountSmallDisk, type SmallDisk } from './small-disk.ts';
+import { makeVaultFile, type VaultFile } from './vault-file.ts';
+
+const WRITERS = 8;
+/** Room for some commits, so that the disk fills up in the middle of one. */
+const LEFT = 150_000;
+const MOST_RECOVERY_MS = 5_000;
+const PROBLEM = 'urn:token-vault:problem:no_space';
+const HINT = 'hint: make room on the disk and try again\n';
+const TOLD = `vault: There is no space left for the vault.\n${HINT}`;
+const COMPANION = /-(wal|shm)$/;
+
+interface Answer {
+  readonly status: number;
+  readonly body: { readonly type?: string; readonly data?: { readonly version: number } };
+}
+
+/** What is done to a vault on a small disk, and what must be true of it. */
+function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () => number) {
+  /** The version of each token, as acknowledged: a write that is refused changes nothing. */
+  const expected = new Map<string, number>();
+  const counts = { acknowledged: 0, refused: 0, reads: 0, cli_runs: 0 };
+  let version = 0;
+  let daemon: DaemonProcess | undefined;
+
+  async function request(method: string, path: string, content?: object): Promise<Answer> {
+    const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const reply = await fetch(`${daemon?.url}${path}`, {
+      method,
+      headers: { 'SVC-API-KEY': everything, 'Content-Type': type },
+      ...(content && { body: JSON.stringify(content) }),
+    });
+    const text = await reply.text();
+    return { status: reply.status, body: text === '' ? {} : JSON.parse(text) };
+  }
+
+  /** Whether it was done. Throws for every answer but success and 507. */
+  async function write(id: string | undefined): Promise<boolean> {
+    version += 1;
+    const own = version;
+    const content = { data: { version: own, filling: 'x'.repeat(Math.floor(random() * 3_000)) } };
+    const kind = random();
+    const target = id ?? `full-${own}`;
+    const deletes = id !== undefined && kind < 0.2;
+    const method = id === undefined ? 'POST' : deletes ? 'DELETE' : 'PATCH';
+    const body = method === 'POST' ? { id: target, type: 'token', ...content } : deletes ? undefined : content;
+    const { status, body: said } = await request(method, id === undefined ? '/tokens' : `/tokens/${id}`, body);
+    if (status === 507 && said.type === PROBLEM) {
+      counts.refused += 1;
+      return false;
+    }
+    if (status >= 300) throw new CheckFailure(`on a full disk, ${method} was answered ${status} ${said.type}`, counts);
+    counts.acknowledged += 1;
+    if (deletes) expected.delete(target);
+    else expected.set(target, own);
+    return true;
+  }
+
+  /** One run of the command line: its exit code, and where that is given, what it says on stderr. */
+  async function expectCli(args: readonly string[], exitCode: number, stderr?: string): Promise<void> {
+    const [program = '', ...words] = [...disk.wrapper, process.execPath, VAULT_BIN, ...args];
+    const env = { ...ENVIRONMENT, VAULT_API_KEY: everything };
+    const ran = await new Promise<{ readonly code: unknown; readonly stderr: string }>((resolve) => {
+      execFile(program, words, { env }, (error, _stdout, said) => resolve({ code: error?.code ?? 0, stderr: said }));
+    });
+    counts.cli_runs += 1;
+    if (ran.code === exitCode && (stderr === undefined || ran.stderr === stderr)) return;
+    throw new CheckFailure(`vault ${args[0]} ${args[1] ?? ''} ends with ${ran.code}: ${ran.stderr}`, counts);
+  }
+
+  const anyId = () => [...expected.keys()][0] ?? '';
+
+  return {
+    counts,
+    expectCli: (args: readonly string[], exitCode: number, stderr: string) =>
+      expectCli([...args, '--file', file], exitCode, stderr),
+    pid: () => daemon?.pid,
+
+    async start(readyFile: string, bin?: string): Promise<void> {
+      daemon = await startDaemon({ file, readyFile, ...(bin !== undefined && { bin }) });
+    },
+    stop: async (signal: 'SIGTERM' | 'SIGKILL') => (await daemon?.stop(signal)) ?? null,
+
+    /** Each writer has tokens of its own, and stops after `count` writes, or `refusals` that were refused one after the other. */
+    async writeMany(count: number, refusals: number): Promise<void> {
+      const owned = [...expected.keys()];
+      await inParallel(WRITERS, WRITERS, async (writer) => {
+        const own = owned.filter((_id, index) => index % WRITERS === writer);
+        let refused = 0;
+        for (let done = 0; done < count && refused < refusals; done += 1) {
+          const id = random() < 0.4 ? undefined : own.pop();
+          refused = (await write(id)) ? 0 : refused + 1;
+        }
+      });
+    },
+
+    async readAll(): Promise<void> {
+      for (const [id, version] of expected) {
+        const { status, body } = await request('GET', `/tokens/${id}`);
+        counts.reads += 1;
+        if (status !== 200 || body.data?.version !== version) {
+          throw new CheckFailure(`${id} is ${body.data?.version} (${status}), acknowledged was ${version}`, counts);
+        }
+      }
+      const { status, body } = await request('GET', '/tokens?size=1');
+      const total = (body as { readonly pagination?: { readonly total_items: number } }).pagination?.total_items;
+      if (status !== 200 || total !== expected.size) {
+        throw new CheckFailure(`the list has ${total} tokens (${status}), acknowledged were ${expected.size}`, counts);
+      }
+    },
+
+    /** Nobody has the vault open, and even the files beside it cannot be made: that is no damage, and leaves nothing behind. */
+    async expectNothingFits(): Promise<void> {
+      const folder = dirname(file);
+      const before = readdirSync(folder).filter((name) => !COMPANION.test(name));
+      const told = `vault: ${file} has no space left beside it\n${HINT}`;
+      for (const words of [['tokens', 'get', anyId()], ['tokens', 'list'], ['doctor'], ['keys', 'status']]) {
+        await expectCli([...words, '--file', file], 1, told);
+      }
+      const copy = join(folder, 'copy.db');
+      await expectCli(['backup', copy, '--file', file], 1);
+      const made = `vault: there is no space left for ${copy}\n${HINT}`;
+      await expectCli(['init', '--file', copy, '--key-file', `${file}.key`], 1, made);
+      // A key is so small that it fits below any limit of the file's size.
+      if (disk.way === 'tmpfs') {
+        const key = join(folder, 'new.key');
+        const noKey = `vault: --key-file: there is no space left for ${key}\n${HINT}`;
+        await expectCli(['init', '--file', copy, '--key-file', key], 1, noKey);
+      }
+      const left = readdirSync(folder).filter((name) => !COMPANION.test(name) && !before.includes(name));
+      if (left.length > 0) throw new CheckFailure(`left behind: ${left.join(', ')}`, counts);
+    },
+
+    /** Milliseconds until a write is done again, by the same daemon. */
+    async recovery(): Promise<number> {
+      const started = performance.now();
+      while (!(await write(undefined))) {
+        if (performance.now() - started > MOST_RECOVERY_MS) {
+          throw new CheckFailure('there is space again, and writes are still refused', counts);
+        }
+        await sleep(20);
+      }
+      return Math.round(performance.now() - started);
+    },
+
+    anyId,
+  };
+}
+
+interface Options extends CheckOptions {
+  readonly bin?: string;
+}
+
+async function fillUp(disk: SmallDisk, { seed, quick, bin }: Options) {
+  const elsewhere = mkdtempSync(join(tmpdir(), 'vault-check-'));
+  const readyFile = join(elsewhere, 'ready.json');
+  const rounds = quick ? 1 : 5;
+  const use = createUse(await makeVaultFile(disk.folder), disk, seededNumbers(seed));
+  let slowest = 0;
+  try {
+    await use.start(readyFile, bin);
+    for (let round = 0; round < rounds; round += 1) {
+      await use.writeMany(8, 1);
+      disk.leave(LEFT, use.pid());
+      await use.writeMany(200, 3);
+      disk.leave(0, use.pid());
+      const refused = use.counts.refused;
+      await use.writeMany(3, 3);
+      if (use.counts.refused === refused)
+        throw new CheckFailure('the disk is full, and no write was refused', use.counts);
+      await use.readAll();
+      await use.expectCli(['tokens', 'create', '--type', 'token', '--data', '1'], 1, TOLD);
+      await use.expectCli(['tokens', 'get', use.anyId()], 0, '');
+      await use.expectCli(['doctor'], 0, '');
+      if (round % 2 === 1) {
+        await use.stop('SIGKILL');
+        disk.free(undefined);
+        await use.start(readyFile, bin);
+      } else {
+        disk.free(use.pid());
+      }
+      slowest = Math.max(slowest, await use.recovery());
+      await use.readAll();
+    }
+    const exitCode = await use.stop('SIGTERM');
+    if (exitCode !== 0) throw new CheckFailure(`the daemon ended with ${exitCode}`, use.counts);
+    disk.leave(0, undefined);
+    await use.expectNothingFits();
+    disk.free(undefined);
+    await use.start(readyFile, bin);
+    await use.readAll();
+    return { ...use.counts, lost: 0, rounds, slowest_recovery_ms: slowest };
+  } finally {
+    await use.stop('SIGKILL');
+    rmSync(elsewhere, { recursive: true, force: true });
+    disk.remove();
+  }
+}
+
+const prefixed = (way: string, figures: Readonly<Record<string, number>>) =>
+  Object.fromEntries(Object.entries(figures).map(([name, value]) => [`${way}_${name}`, value]));
+
+const limited = () => limitFileSize((folder) => join(folder, 'vault.db-wal'));
+
+/** On a file system that is really full, where one can be mounted; and where one cannot, too, at a limit of the file's size. */
+async function run(options: CheckOptions) {
+  const mounted = mountSmallDisk();
+  const full = mounted ? await fillUp(mounted, options) : {};
+  return {
+    mounted: mounted !== undefined,
+    ...prefixed('tmpfs', full),
+    ...prefixed('limit', await fillUp(limited(), options)),
+  };
+}
+
+/** A product that takes a full disk for another process's lock. */
+async function control(options: CheckOptions) {
+  const product = patchProduct('Problem("no_space",', 'Problem("vault_busy",');
+  try {
+    return await fillUp(limited(), { ...options, quick: true, bin: product.bin });
+  } finally {
+    product.remove();
+  }
+}
+
+export const CHECK: Check = { number: 6, name: 'full disk', quick: false, run, control };

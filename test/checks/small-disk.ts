@@ -1,0 +1,87 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, rmSync, statSync, truncateSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A folder for a vault, on which space can be taken away and given back while a process writes there. */
+export interface SmallDisk {
+  readonly way: 'tmpfs' | 'file_size';
+  readonly folder: string;
+  /** Leaves about as many bytes to the process, if there is one, and none to what is started with `wrapper`. */
+  leave(bytes: number, pid: number | undefined): void;
+  free(pid: number | undefined): void;
+  /** What a command that shall meet the same shortage is started with. */
+  readonly wrapper: readonly string[];
+  remove(): void;
+}
+
+const MEBIBYTE = 2 ** 20;
+
+/** A file system in memory; undefined where this process may not mount one. */
+export function mountSmallDisk(): SmallDisk | undefined {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
+  if (!succeeds('mount', '-t', 'tmpfs', '-o', 'size=4m,mode=0700', 'tmpfs', folder)) {
+    rmSync(folder, { recursive: true });
+    return undefined;
+  }
+  const filler = join(folder, 'filler');
+  const unmount = () => {
+    succeeds('umount', '-l', folder);
+    rmSync(folder, { recursive: true, force: true });
+  };
+  process.once('exit', unmount);
+  return {
+    way: 'tmpfs',
+    folder,
+    leave: (bytes) => {
+      fill(filler);
+      truncateSync(filler, Math.max(0, statSync(filler).size - bytes));
+    },
+    free: () => rmSync(filler, { force: true }),
+    wrapper: [],
+    remove: () => {
+      process.removeListener('exit', unmount);
+      unmount();
+    },
+  };
+}
+
+function fill(path: string): void {
+  const file = openSync(path, 'a');
+  try {
+    for (const size of [MEBIBYTE, 4096]) while (fits(file, size));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function fits(file: number, size: number): boolean {
+  try {
+    return writeSync(file, Buffer.alloc(size)) === size;
+  } catch {
+    return false;
+  }
+}
+
+/** The system's limit on the size of a file, which a write meets as it meets a quota. Throws where there is no `prlimit`. */
+export function limitFileSize(log: (folder: string) => string): SmallDisk {
+  if (!succeeds('prlimit', '--version'))
+    throw new Error('this check needs Linux and prlimit (apt-get install util-linux)');
+  const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
+  const limit = (pid: number | undefined, bytes: number | 'unlimited') => {
+    if (pid !== undefined && !succeeds('prlimit', '--pid', String(pid), `--fsize=${bytes}:unlimited`))
+      throw new Error('prlimit failed');
+  };
+  return {
+    way: 'file_size',
+    folder,
+    leave: (bytes, pid) => limit(pid, (statSync(log(folder), { throwIfNoEntry: false })?.size ?? 0) + bytes),
+    free: (pid) => limit(pid, 'unlimited'),
+    wrapper: ['prlimit', '--fsize=4096:unlimited'],
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+function succeeds(program: string, ...args: readonly string[]): boolean {
+  return spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+}

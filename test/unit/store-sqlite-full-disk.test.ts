@@ -1,0 +1,78 @@
+import { copyFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { cannotMake } from '../../src/cli/secret-file.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { Problem } from '../../src/core/problem.ts';
+import { Checkpointer } from '../../src/store/sqlite/checkpointer.ts';
+import { toFileFault } from '../../src/store/sqlite/file-fault.ts';
+import { toProblem } from '../../src/store/sqlite/sqlite-error.ts';
+import { openStore, rawConnection, temporaryFolder, temporaryVault } from './store-sqlite-fixture.ts';
+
+const withCode = (code: string) => Object.assign(new Error('as it was said'), { code });
+
+/** What an error of SQLite is while a vault is opened, and while it is used. */
+const ERRORS = [
+  ['SQLITE_FULL', 'no_space', 'no_space'],
+  ['SQLITE_IOERR_WRITE', 'no_space', 'no_space'],
+  ['SQLITE_IOERR_SHMSIZE', 'no_space', 'no_space'],
+  ['SQLITE_IOERR_READ', 'damaged', undefined],
+  ['SQLITE_IOERR_SHORT_READ', 'damaged', 'integrity_failure'],
+  ['SQLITE_CORRUPT_INDEX', 'damaged', 'integrity_failure'],
+  ['SQLITE_NOTADB', 'not_a_vault', 'integrity_failure'],
+  ['SQLITE_BUSY_RECOVERY', 'locked_by_other', 'vault_busy'],
+  ['SQLITE_READONLY_DIRECTORY', 'file_unwritable', undefined],
+  ['SQLITE_READONLY_DBMOVED', 'file_unwritable', 'vault_moved'],
+  ['SQLITE_CANTOPEN', 'file_unwritable', 'vault_moved'],
+] as const;
+
+describe('a full disk is no damage, and damage is no full disk', () => {
+  it.each(ERRORS)('%s: the fault %s, the problem %s', (code, fault, problem) => {
+    const error = withCode(code);
+    const opening = toFileFault('v.db', error);
+    expect(opening instanceof Fault && opening.code).toBe(fault);
+    expect(opening).toMatchObject({ message: expect.stringMatching(/^v\.db /), cause: error });
+    const using = toProblem(error);
+    expect(using instanceof Problem ? using.code : undefined).toBe(problem);
+    if (problem === undefined) expect(using).toBe(error);
+  });
+
+  it('any other error stays what it is', () => {
+    const error = withCode('ERR_OTHER');
+    expect(toFileFault('v.db', error)).toBe(error);
+    expect(toProblem(error)).toBe(error);
+  });
+
+  it.each(['ENOSPC', 'EDQUOT'])('a key that finds no space: %s', (code) => {
+    expect(cannotMake('--key-file', 'k', withCode(code))).toMatchObject({
+      code: 'no_space',
+      message: '--key-file: there is no space left for k',
+    });
+  });
+});
+
+describe('the log', () => {
+  it('is emptied at once when a write finds no space, and not with each that follows', () => {
+    let attempts = 0;
+    const checkpointer = new Checkpointer(() => {
+      attempts += 1;
+      return true;
+    });
+    for (let count = 0; count < 10; count += 1) checkpointer.afterNoSpace();
+    expect(attempts).toBe(1);
+  });
+
+  it('that a killed process left is emptied though nobody writes', async () => {
+    const file = await temporaryVault();
+    const killed = await rawConnection(file);
+    killed.exec("UPDATE change SET mark = x'00'");
+    const left = join(await temporaryFolder(), 'vault.db');
+    for (const suffix of ['', '-wal']) copyFileSync(file + suffix, left + suffix);
+    const logSize = () => statSync(`${left}-wal`).size;
+    expect(logSize()).toBeGreaterThan(0);
+    await openStore(left);
+    for (let waited = 0; logSize() > 0 && waited < 100; waited += 1) await sleep(50);
+    expect(logSize()).toBe(0);
+  });
+});
