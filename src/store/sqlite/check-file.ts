@@ -1,5 +1,6 @@
 import { accessSync, type BigIntStats, closeSync, constants, lstatSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { FAULTS } from '../../contract/faults.ts';
 import { Fault } from '../../core/fault.ts';
 import { APPLICATION_ID } from './schema.ts';
 
@@ -30,13 +31,22 @@ export function checkFile(path: string): BigIntStats {
     const beside = look(path + companion);
     if (beside !== undefined) assertSafe(path + companion, beside);
   }
-  try {
-    accessSync(path, constants.R_OK | constants.W_OK);
-    accessSync(dirname(path), constants.W_OK | constants.X_OK);
-  } catch (cause) {
-    throw new Fault('file_unwritable', `${path} or its folder cannot be written`, { cause });
+  if (!may(path, constants.R_OK | constants.W_OK)) {
+    throw new Fault('file_unwritable', `${path} cannot be written`, { hint: FAULTS.file_unsafe.hint });
+  }
+  if (!may(dirname(path), constants.W_OK | constants.X_OK)) {
+    throw new Fault('file_unwritable', `the folder of ${path} cannot be written`);
   }
   return found;
+}
+
+function may(path: string, access: number): boolean {
+  try {
+    accessSync(path, access);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function look(path: string): BigIntStats | undefined {

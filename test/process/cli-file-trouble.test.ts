@@ -1,0 +1,146 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+import { isThere, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = makePlace();
+  await place.init('v');
+});
+afterAll(() => place.remove());
+
+const superuser = process.getuid?.() === 0;
+
+/** What makes the superuser obey modes; undefined where nothing does, or where files have none. */
+function obeyingModes(): readonly string[] | undefined {
+  if (process.getuid === undefined) return undefined;
+  if (!superuser) return [];
+  return isThere('setpriv') ? ['setpriv', '--bounding-set', '-dac_override,-dac_read_search'] : undefined;
+}
+
+interface Told {
+  readonly exitCode: number;
+  readonly stderr: string;
+}
+
+function runObeying(prefix: readonly string[], words: readonly string[]): Promise<Told> {
+  const [program = '', ...args] = [...prefix, process.execPath, VAULT_BIN, ...words];
+  const options = { cwd: place.cwd, env: cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config') }) };
+  return new Promise((resolve) => {
+    execFile(program, args, options, (error, _stdout, stderr) => {
+      resolve({ exitCode: typeof error?.code === 'number' ? error.code : 0, stderr });
+    });
+  });
+}
+
+/** A copy of the vault in a folder of its own. */
+function copyInto(folder: string): string {
+  mkdirSync(place.inside(folder), { recursive: true });
+  const name = `${folder}/x.db`;
+  copyFileSync(place.inside('v.db'), place.inside(name));
+  chmodSync(place.inside(name), 0o600);
+  return name;
+}
+
+const told = (fact: string, hint?: string) => `vault: ${fact}\n${hint === undefined ? '' : `hint: ${hint}\n`}`;
+const on = (file: string) => ['--file', file, '--key-file', 'v.db.key'];
+const FOLDER_HINT = 'the folder of the vault must be writable: its log stands beside it';
+const DAMAGED_HINT = '`vault doctor` names what is damaged; `vault restore` brings back a backup';
+
+describe('a file or folder whose mode forbids it', () => {
+  const prefix = obeyingModes();
+
+  it('a folder that cannot be written: 2, whatever is wanted of it', async () => {
+    if (prefix === undefined) return expect(superuser || process.platform === 'win32').toBe(true);
+    const file = copyInto('closed');
+    chmodSync(place.inside('closed'), 0o500);
+    const fact = `the folder of ${place.inside(file)} cannot be written`;
+    for (const words of [['tenant', 'list'], ['doctor'], ['serve', '--port', '0']]) {
+      expect(await runObeying(prefix, [...words, ...on(file)])).toEqual({
+        exitCode: 2,
+        stderr: told(fact, FOLDER_HINT),
+      });
+    }
+    const made = await runObeying(prefix, ['init', ...on('closed/y.db')]);
+    expect(made).toEqual({
+      exitCode: 2,
+      stderr: told(`${place.inside('closed/y.db')} cannot be written`, FOLDER_HINT),
+    });
+    chmodSync(place.inside('closed'), 0o700);
+    expect(readdirSync(place.inside('closed'))).toEqual(['x.db']);
+    expect(await runObeying(prefix, ['tenant', 'list', ...on(file)])).toEqual({ exitCode: 0, stderr: '' });
+  });
+
+  it('a vault that cannot be written: 2', async () => {
+    if (prefix === undefined) return expect(superuser || process.platform === 'win32').toBe(true);
+    const file = copyInto('fixed');
+    chmodSync(place.inside(file), 0o400);
+    expect(await runObeying(prefix, ['tenant', 'list', ...on(file)])).toEqual({
+      exitCode: 2,
+      stderr: told(
+        `${place.inside(file)} cannot be written`,
+        'a vault is a regular file of your own, with mode 0600: `chmod 600 FILE`',
+      ),
+    });
+  });
+
+  it('a key file that cannot be read: 2', async () => {
+    if (prefix === undefined) return expect(superuser || process.platform === 'win32').toBe(true);
+    copyFileSync(place.inside('v.db.key'), place.inside('closed.key'));
+    chmodSync(place.inside('closed.key'), 0o000);
+    const ran = await runObeying(prefix, ['tenant', 'list', '--file', 'v.db', '--key-file', 'closed.key']);
+    expect(ran).toEqual({ exitCode: 2, stderr: told('--key-file: closed.key cannot be read (EACCES)') });
+  });
+});
+
+describe('a file that another process holds', () => {
+  it('is waited for, then 8: busy for a writer, locked when nobody may even read', { timeout: 60_000 }, async () => {
+    const [written, held] = [copyInto('written'), copyInto('held')];
+    const [writer, holder] = [new Database(place.inside(written)), new Database(place.inside(held))];
+    writer.exec('BEGIN IMMEDIATE');
+    holder.pragma('locking_mode = EXCLUSIVE');
+    holder.exec('BEGIN EXCLUSIVE');
+    try {
+      const [read, busy, locked] = await Promise.all([
+        runObeying([], ['tenant', 'list', ...on(written)]),
+        runObeying([], ['tenant', 'create', '--name', 'n', ...on(written)]),
+        runObeying([], ['tenant', 'list', ...on(held)]),
+      ]);
+      expect(read).toEqual({ exitCode: 0, stderr: '' });
+      expect(busy).toEqual({ exitCode: 8, stderr: told('The vault is busy; try again.', 'try again') });
+      expect(locked).toEqual({
+        exitCode: 8,
+        stderr: told(`${place.inside(held)} is locked by another process`, 'another process holds the file; try again'),
+      });
+    } finally {
+      writer.close();
+      holder.close();
+    }
+    expect(await runObeying([], ['tenant', 'create', '--name', 'n', ...on(written)])).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('a file whose bytes were lost', () => {
+  const LOSSES: readonly (readonly [string, (bytes: Buffer) => Buffer])[] = [
+    ['its second half', (bytes) => bytes.subarray(0, bytes.length / 2)],
+    ['all but its first page', (bytes) => Buffer.from(bytes).fill(0xff, 4096)],
+  ];
+
+  it.each(LOSSES)('%s: 9, and no copy is made of it', async (_what, lose) => {
+    const file = copyInto('lost');
+    writeFileSync(place.inside(file), lose(readFileSync(place.inside('v.db'))));
+    const fact = `${place.inside(file)} is damaged`;
+    expect(await runObeying([], ['tenant', 'list', ...on(file)])).toEqual({
+      exitCode: 9,
+      stderr: told(fact, DAMAGED_HINT),
+    });
+    const copied = await runObeying([], ['backup', 'copy.db', ...on(file)]);
+    expect(copied).toEqual({ exitCode: 9, stderr: told(`${file} is damaged`, DAMAGED_HINT) });
+    expect(existsSync(place.inside('copy.db'))).toBe(false);
+    const found = await runObeying([], ['doctor', ...on(file)]);
+    expect(found).toEqual({ exitCode: 9, stderr: told('1 finding', '`vault restore` brings back a backup') });
+  });
+});
