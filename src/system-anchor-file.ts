@@ -6,6 +6,7 @@ import { Fault } from './core/fault.ts';
 export interface AnchorFile {
   /** Undefined when there is none yet. Throws the fault `file_unwritable`. */
   read(): Promise<string | undefined>;
+  /** Throws the faults `file_unwritable`, `no_space`. */
   write(text: string): Promise<void>;
 }
 
@@ -33,6 +34,9 @@ export function anchorFile(path: string): AnchorFile {
         await rename(temporary, path);
       } catch (cause) {
         await rm(temporary, { force: true });
+        if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOSPC' || cause.code === 'EDQUOT')) {
+          throw new Fault('no_space', `there is no space left for the anchor ${path}`, { cause });
+        }
         throw new Fault('file_unwritable', `the anchor ${path} cannot be written`, { cause, hint: HINT });
       }
     },

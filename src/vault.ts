@@ -208,8 +208,8 @@ export function composeVault(parts: VaultParts): Vault {
       await world.activity.flush();
       try {
         await world.audit.flush();
-      } finally {
         await parts.anchor?.close();
+      } finally {
         await store.close();
         keyring.close();
       }

@@ -1,4 +1,4 @@
-import { lstat, rm } from 'node:fs/promises';
+import { lstat, open, rm } from 'node:fs/promises';
 import type { JsonObject } from '../contract/json.ts';
 import { Fault } from '../core/fault.ts';
 import { memberNames, objectOfMembers } from '../core/json/member-names.ts';
@@ -6,6 +6,9 @@ import { parseJson } from '../core/json/parse.ts';
 import { stringifyJson } from '../core/json/stringify.ts';
 import { asObject } from './output/result-view.ts';
 import { cannotMake, putInPlace, writeNewSecretFile } from './secret-file.ts';
+
+/** Longer than any API key: so much is on the disk before the key is made. */
+const RESERVED_BYTES = 256;
 
 /** A new file for an API key, under a temporary name until the key is in it. */
 export interface KeyFile {
@@ -16,13 +19,13 @@ export interface KeyFile {
 
 /**
  * Makes sure that the key can be written before it is made: a key that is shown once must not be lost to a full disk or
- * a file that was there before. Throws the faults `file_exists` and `usage`.
+ * a file that was there before. Throws the faults `file_exists`, `usage`, `no_space`.
  */
 export async function reserveKeyFile(path: string): Promise<KeyFile> {
   const temporary = `${path}.${process.pid}.tmp`;
   if (await exists(path)) throw new Fault('file_exists', `--key-out: ${path} exists`);
   try {
-    await writeNewSecretFile(temporary, '');
+    await writeNewSecretFile(temporary, ' '.repeat(RESERVED_BYTES));
   } catch (error) {
     throw cannotMake('--key-out', path, error);
   }
@@ -31,8 +34,7 @@ export async function reserveKeyFile(path: string): Promise<KeyFile> {
       const body = asObject(parseJson(bodyText, { maxDepth: 1024 })) ?? {};
       const { key, rest } = splitKey(body);
       if (key === undefined) throw new Fault('usage', '--key-out: the result has no key');
-      await rm(temporary);
-      await writeNewSecretFile(temporary, `${key}\n`);
+      await overwrite(temporary, `${key}\n`);
       await putInPlace(temporary, path).catch((cause: unknown) => {
         throw new Fault('file_exists', `--key-out: ${path} cannot be made; the key is in ${temporary}`, { cause });
       });
@@ -42,6 +44,18 @@ export async function reserveKeyFile(path: string): Promise<KeyFile> {
       await rm(temporary, { force: true });
     },
   };
+}
+
+/** The file keeps its place on the disk, so that a disk that is full by now does not lose the key. */
+async function overwrite(path: string, content: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.write(content, 0);
+    await file.truncate(Buffer.byteLength(content));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 /** The result of `work`; with a path, its key goes to that new file, which is made sure of before the work is done. */

@@ -1,4 +1,13 @@
-import { copyFileSync, existsSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
@@ -38,6 +47,34 @@ it('is made at the first open, follows the commits, and refuses an older copy of
   await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
   writeFileSync(file, newest);
   await withVault(file, async () => undefined, anchor);
+});
+
+it('is written when the vault has moved, and not otherwise', async () => {
+  const { folder, file, apiKey } = await fileVault(1);
+  const anchor = join(folder, 'anchor');
+  const inode = () => statSync(anchor, { bigint: true }).ino;
+  await withVault(file, async () => undefined, anchor);
+  const first = inode();
+  await withVault(file, async () => undefined, anchor);
+  expect(inode()).toBe(first);
+  await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', TOKEN), anchor);
+  expect(inode()).not.toBe(first);
+});
+
+it('that cannot be written at the end keeps nothing else from ending', async () => {
+  const { folder, file, apiKey } = await fileVault(1);
+  const away = join(folder, 'away');
+  mkdirSync(away);
+  const closing = withVault(
+    file,
+    async (vault) => {
+      await callVault(vault, apiKey, 'createToken', TOKEN);
+      rmSync(away, { recursive: true });
+    },
+    join(away, 'anchor'),
+  );
+  await expect(closing).rejects.toMatchObject({ code: 'file_unwritable' });
+  expect(existsSync(`${file}-wal`)).toBe(false);
 });
 
 it('finds a log that was cut', async () => {

@@ -16,15 +16,22 @@ export interface AnchorParts {
   readonly keyring: Keyring;
 }
 
-/** Throws `damaged` when the vault is not where its anchor says, or further. A missing anchor says nothing. */
-export async function compareWithAnchor({ store, keyring }: AnchorParts, note: AnchorNote): Promise<void> {
+/**
+ * Throws `damaged` when the vault is not where its anchor says, or further. A missing anchor says nothing. Resolves to the
+ * anchor as it is.
+ */
+export async function compareWithAnchor(
+  { store, keyring }: AnchorParts,
+  note: AnchorNote,
+): Promise<string | undefined> {
   const text = await note.read();
   const { vault_id } = await store.header();
-  if (text === undefined) return;
+  if (text === undefined) return undefined;
   const said = readAnchor(keyring, vault_id, text);
   const { sequence } = said.audit;
   const [entry] = sequence === 0 ? [] : await store.readAudit(sequence - 1, 1);
   checkAnchor(said, { change: await store.lastChange(), audit: entry ?? START });
+  return text;
 }
 
 /** What is read first is not ahead of what is read second: the anchor never says more than there is. */
@@ -38,9 +45,9 @@ async function reachedBy(store: Store): Promise<Reached> {
  */
 export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<{ close(): Promise<void> }> {
   const { store, keyring } = parts;
-  await compareWithAnchor(parts, note);
+  // An anchor that is right is left alone: on a full disk, reads go on.
+  let written = await compareWithAnchor(parts, note);
   const { vault_id } = await store.header();
-  let written = '';
 
   async function follow(): Promise<void> {
     const text = writeAnchor(keyring, vault_id, await reachedBy(store));
