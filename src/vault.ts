@@ -15,7 +15,7 @@ import type { AnchorParts } from './core/vault-admin/keep-anchor.ts';
 import type { World } from './core/world.ts';
 import type { Credential } from './keyring/credential.ts';
 import { reportError } from './report-error.ts';
-import { systemClock } from './system-clock.ts';
+import { systemClock, type Times } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 
 const SWEEP_BATCH = 500;
@@ -58,10 +58,12 @@ export interface OpenVaultOptions extends VaultSettings {
   readonly reportError?: World['reportError'] | undefined;
   /** A file outside the vault that says how far the vault had come: an older copy in its place is refused. */
   readonly anchor?: string | undefined;
+  /** What the vault's clock is made of; by default the machine's. */
+  readonly times?: Times | undefined;
 }
 
 /** Opens a vault file and unlocks its keys. Throws faults: missing, unsafe, foreign, newer or damaged file, wrong credential. */
-export async function openVault({ file, credential, anchor, ...options }: OpenVaultOptions): Promise<Vault> {
+export async function openVault({ file, credential, anchor, times, ...options }: OpenVaultOptions): Promise<Vault> {
   const [{ openVaultFile }, { followMasterKey }, { loadSodium }] = await Promise.all([
     import('./store/sqlite/open-vault-file.ts'),
     import('./keyring/follow-master-key.ts'),
@@ -73,7 +75,8 @@ export async function openVault({ file, credential, anchor, ...options }: OpenVa
   try {
     const keyring = await followMasterKey(header, credential, () => store.header());
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
-    return composeVault({ file, store, keyring, anchor: kept, ...options });
+    const clock = systemClock(await store.keepExpiry((times?.wall ?? Date.now)()), times);
+    return composeVault({ file, store, keyring, clock, anchor: kept, ...options });
   } catch (error) {
     await store.close();
     throw error;
@@ -186,7 +189,7 @@ export function composeVault(parts: VaultParts): Vault {
     await world.activity.flush();
     let removed = 0;
     for (;;) {
-      const batch = await store.removeExpired(world.clock.now(), SWEEP_BATCH, undertaker);
+      const batch = await store.removeExpired(world.clock.settled(), SWEEP_BATCH, undertaker);
       removed += batch;
       if (batch < SWEEP_BATCH) return removed;
     }
@@ -208,6 +211,8 @@ export function composeVault(parts: VaultParts): Vault {
       await world.activity.flush();
       try {
         await world.audit.flush();
+        // A clock that is in doubt hides, but what it hid comes back when it was wrong and the vault is opened anew.
+        await store.keepExpiry(world.clock.settled()).catch(() => undefined);
         await parts.anchor?.close();
       } finally {
         await store.close();

@@ -9,6 +9,11 @@ export type Instant = number;
 export interface Clock {
   /** Never smaller than an earlier answer of the same clock. */
   now(): Instant;
+  /**
+   * The latest instant that is beyond doubt: a forward jump of over an hour counts after it has stood for an hour. Only what
+   * had expired by then may be removed.
+   */
+  settled(): Instant;
 }
 
 export interface Random {
@@ -357,6 +362,12 @@ export interface Store extends Maintenance, AuditStore {
   removeExpired(now: Instant, limit: number, undertaker: Undertaker): Promise<number>;
   /** True for one caller in `interval` milliseconds, of all processes together: it removes what has expired. */
   claimSweep(now: Instant, interval: number): Promise<boolean>;
+  /**
+   * Resolves to the latest expiry at or before `now` of anything that is, or was, in the store when this was called; 0 when
+   * there is none. It is kept in the store and never goes back: a clock that starts from it resurrects nothing. Resolves
+   * even when it cannot be written now.
+   */
+  keepExpiry(now: Instant): Promise<Instant>;
 
   /** Writes what is under way, and lets go of the file. */
   close(): Promise<void>;

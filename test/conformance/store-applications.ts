@@ -45,6 +45,19 @@ export function storeApplications(store: () => Store): void {
       expect(await store().claimSweep(start, hour)).toBe(false);
     });
 
+    it('keeps the latest expiry that was passed', async () => {
+      const { id } = await addTenant(store());
+      expect(await store().keepExpiry(NOW)).toBe(0);
+      const expiring = applicationRecord(id, { type: 'expiring', expires_at: NOW + 100 });
+      await store().insertApplication(expiring);
+      await addToken(store(), id, { expires_at: NOW + 200 });
+      expect(await store().keepExpiry(NOW + 99)).toBe(0);
+      expect(await store().keepExpiry(NOW + 100)).toBe(NOW + 100);
+      expect(await store().keepExpiry(NOW + 5000)).toBe(NOW + 200);
+      await store().removeExpired(NOW + 5000, 1000);
+      expect(await store().keepExpiry(NOW)).toBe(NOW + 200);
+    });
+
     it('hides an expired one at the instant and removes it when swept', async () => {
       const { id } = await addTenant(store());
       const application = applicationRecord(id, { type: 'expiring', expires_at: NOW + 100 });

@@ -13,12 +13,12 @@ export interface SweeperWorld {
 
 /**
  * One turn of the sweeper, to be run every minute. When the wall clock has gone forward by over an hour more than time has
- * passed, nothing is removed for an hour: a clock that is wrong must not delete what has not expired.
+ * passed, it says so; the vault's own clock (`Clock.settled`) then keeps what would not have expired for an hour: a clock
+ * that is wrong must not delete anything.
  */
 export function createSweeper({ wallTime, runningTime, sweep, tell }: SweeperWorld): () => Promise<void> {
   let lastWall = wallTime();
   let lastRunning = runningTime();
-  let pausedUntil = Number.NEGATIVE_INFINITY;
   return async () => {
     const wall = wallTime();
     const running = runningTime();
@@ -26,12 +26,10 @@ export function createSweeper({ wallTime, runningTime, sweep, tell }: SweeperWor
     lastWall = wall;
     lastRunning = running;
     if (jump > HOUR) {
-      pausedUntil = running + HOUR;
       tell(
         'the clock went forward by more than an hour: expired tokens are hidden, and removed from the file in an hour',
       );
     }
-    if (running < pausedUntil) return;
     try {
       await sweep();
     } catch {

@@ -50,6 +50,7 @@ const NO_HEADER: VaultHeader = {
 
 class MemoryStore extends MemoryMaintenance implements Store {
   #sweptAt = 0;
+  #expiredAt = 0;
 
   async authorityVersion(): Promise<string> {
     this.assertOpen();
@@ -283,6 +284,19 @@ class MemoryStore extends MemoryMaintenance implements Store {
     this.writing();
     this.#sweptAt = now;
     return true;
+  }
+
+  async keepExpiry(now: Instant): Promise<Instant> {
+    this.assertOpen();
+    for (const { tokens, applications } of this.tenants.values()) {
+      for (const { expires_at = 0 } of [
+        ...[...tokens.values()].map(({ record }) => record),
+        ...applications.values(),
+      ]) {
+        if (expires_at <= now) this.#expiredAt = Math.max(this.#expiredAt, expires_at);
+      }
+    }
+    return this.#expiredAt;
   }
 
   async removeExpired(now: Instant, limit: number, undertaker: Undertaker): Promise<number> {

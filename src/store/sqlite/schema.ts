@@ -19,7 +19,7 @@ export const BLIND_LENGTH = 16;
  *   `last_created_at` never goes back. Both are kept by the transactions that insert and remove.
  * - `audit` only grows: what is done, in order, each entry chained to the one before it by a keyed hash.
  * - `change` is one row: `counter` is one more with each commit, `mark` 16 new random bytes;
- *   `swept_at` is when the direct door last removed what had expired.
+ *   `swept_at` is when the direct door last removed what had expired; `expired_at` the latest expiry that was passed.
  * - `key_id` and `index_key_id` say under which of the tenant's keys a row is; a rotation finds by them what is left to do.
  */
 export const SCHEMA: readonly string[] = [
@@ -27,7 +27,8 @@ export const SCHEMA: readonly string[] = [
   one INTEGER PRIMARY KEY CHECK (one = 1),
   counter INTEGER NOT NULL,
   mark BLOB NOT NULL,
-  swept_at INTEGER NOT NULL
+  swept_at INTEGER NOT NULL,
+  expired_at INTEGER NOT NULL
 ) STRICT`,
   `CREATE TABLE header (
   one INTEGER PRIMARY KEY CHECK (one = 1),

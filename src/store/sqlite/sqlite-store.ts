@@ -22,6 +22,7 @@ import type {
 import { Problem } from '../../core/problem.ts';
 import { applicationRows } from './application-rows.ts';
 import { auditRows } from './audit-rows.ts';
+import { expiryMark } from './expiry-mark.ts';
 import { findTokens } from './find-tokens.ts';
 import { readHeader } from './header-table.ts';
 import { inspectTables } from './inspect-tables.ts';
@@ -54,6 +55,7 @@ export class SqliteStore implements Store {
   readonly #find;
   readonly #sweeps;
   readonly #audit;
+  readonly #expiries;
 
   constructor(session: Session) {
     const { connection } = session;
@@ -72,6 +74,7 @@ export class SqliteStore implements Store {
     this.#rotation = keyRotation(connection, this.#tenants, this.#changes);
     this.#sweeps = sweepClaims(connection);
     this.#audit = auditRows(connection);
+    this.#expiries = expiryMark(connection);
     this.#find = findTokens(connection, this.#tenants, this.#tokens);
   }
 
@@ -300,6 +303,14 @@ export class SqliteStore implements Store {
     // Most callers are not the one: they read, and do not wait for a commit.
     if (!(await this.#session.read(() => this.#sweeps.isDue(due)))) return false;
     return this.#session.write('added', () => this.#sweeps.claim(now, due));
+  }
+
+  async keepExpiry(now: Instant): Promise<Instant> {
+    const { kept, passed } = await this.#session.readSnapshot(() => this.#expiries.read(now));
+    if (passed <= kept) return kept;
+    // A full or busy disk stops no reader: whoever comes next keeps it.
+    await this.#session.write('added', () => this.#expiries.keep(passed)).catch(() => undefined);
+    return passed;
   }
 
   lastChange(): Promise<ChangeMark> {

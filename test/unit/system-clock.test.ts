@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/system-clock.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const START = Date.UTC(2026, 2, 1);
+
+function clockOf(floor?: number) {
+  let wall = START;
+  let running = 0;
+  const clock = systemClock(floor, { wall: () => wall, running: () => running });
+  return {
+    clock,
+    /** `real` milliseconds pass; the wall's clock is set forward or back by `set` besides. */
+    pass: (real: number, set = 0) => {
+      running += real;
+      wall += real + set;
+    },
+  };
+}
+
+describe('the system clock', () => {
+  it('goes with the wall, and never back', () => {
+    const { clock, pass } = clockOf();
+    expect([clock.now(), clock.settled()]).toEqual([START, START]);
+    pass(MINUTE);
+    expect([clock.now(), clock.settled()]).toEqual([START + MINUTE, START + MINUTE]);
+    pass(MINUTE, -24 * HOUR);
+    expect([clock.now(), clock.settled()]).toEqual([START + MINUTE, START + MINUTE]);
+  });
+
+  it('does not start before its floor', () => {
+    const { clock, pass } = clockOf(START + HOUR);
+    expect([clock.now(), clock.settled()]).toEqual([START + HOUR, START + HOUR]);
+    pass(HOUR + 1);
+    expect(clock.now()).toBe(START + HOUR + 1);
+  });
+
+  it('believes a jump of an hour at once, and a larger one after an hour', () => {
+    const { clock, pass } = clockOf();
+    pass(0, HOUR);
+    expect(clock.settled()).toBe(START + HOUR);
+    pass(0, HOUR + 1);
+    expect([clock.now(), clock.settled()]).toEqual([START + 2 * HOUR + 1, START + HOUR]);
+    pass(HOUR - 1);
+    expect(clock.settled()).toBe(START + HOUR);
+    pass(1);
+    expect(clock.settled()).toBe(START + 3 * HOUR + 1);
+  });
+
+  it('never believes a jump that was taken back within the hour, but does not show it', () => {
+    const { clock, pass } = clockOf();
+    pass(0, 1000 * HOUR);
+    expect(clock.now()).toBe(START + 1000 * HOUR);
+    pass(10 * MINUTE, -1000 * HOUR);
+    expect(clock.now()).toBe(START + 1000 * HOUR);
+    pass(2 * HOUR);
+    expect([clock.now(), clock.settled()]).toEqual([START + 1000 * HOUR, START + 130 * MINUTE]);
+  });
+});
