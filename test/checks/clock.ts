@@ -1,0 +1,165 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSweeper } from '../../src/cli/local/sweeper.ts';
+import { directClient } from '../../src/client/direct.ts';
+import type { Times } from '../../src/system-clock.ts';
+import { createVault, openVault, type Vault } from '../../src/vault.ts';
+import { type Check, CheckFailure, type Figures } from './check.ts';
+import { CLOCK_CASES, type ClockCase, LIFETIMES, MINUTE } from './clock-cases.ts';
+import { createCaller, type Perform } from './perform.ts';
+
+const KEY = new Uint8Array(32).fill(7);
+const CREDENTIAL = { kind: 'key_file', key: KEY } as const;
+
+/** A wall's clock that people set, and one that only runs; `believing`: the same twice, so that no jump shows. */
+function settableTimes(start: number, believing: boolean) {
+  let wall = start;
+  let running = 0;
+  return {
+    times: { wall: () => wall, running: () => (believing ? wall : running) } satisfies Times,
+    pass: (real: number) => {
+      wall += real;
+      running += real;
+    },
+    set: (to: number) => {
+      wall = to;
+    },
+  };
+}
+
+/** One vault file, opened again and again at times of the case's choice. */
+interface Timed {
+  readonly perform: Perform;
+  readonly turn: () => Promise<void>;
+  readonly restart: () => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+async function openTimed(file: string, times: Times): Promise<Timed> {
+  let vault: Vault;
+  let turn: () => Promise<void>;
+  async function open(): Promise<void> {
+    vault = await openVault({ file, credential: CREDENTIAL, times });
+    const sweep = () => vault.sweep();
+    turn = createSweeper({ wallTime: times.wall, runningTime: times.running, sweep, tell: () => undefined });
+  }
+  await open();
+  return {
+    perform: createCaller(() => directClient(vault)),
+    turn: () => turn(),
+    restart: async () => {
+      await vault.close();
+      await open();
+    },
+    close: () => vault.close(),
+  };
+}
+
+/** How many rows the file holds: what is hidden and was not purged counts. */
+async function rowsOf(file: string): Promise<number> {
+  const { default: Database } = await import('better-sqlite3');
+  const database = new Database(file, { fileMustExist: true, readonly: true });
+  try {
+    const row: unknown = database.prepare('SELECT count(*) FROM token').pluck().get();
+    return Number(row);
+  } finally {
+    database.close();
+  }
+}
+
+/** Counts what was seen and what was not as it must be. */
+function createTally() {
+  let observations = 0;
+  let resurrected = 0;
+  let lost = 0;
+  const wrong: string[] = [];
+  return {
+    sees(where: string, id: string, readable: boolean, expected: boolean): void {
+      observations++;
+      if (readable === expected) return;
+      if (readable) resurrected++;
+      else lost++;
+      wrong.push(`${where}: ${id} is ${readable ? 'there' : 'not there'}`);
+    },
+    counts(where: string, rows: number, expected: number): void {
+      observations++;
+      if (rows === expected) return;
+      if (rows < expected) lost++;
+      wrong.push(`${where}: ${rows} rows instead of ${expected}`);
+    },
+    wrong,
+    figures: (cases: number) => ({ cases, observations, resurrected, lost_or_purged: lost }),
+  };
+}
+
+type Tally = ReturnType<typeof createTally>;
+
+async function runCase(one: ClockCase, key: string, file: string, tally: Tally, believing: boolean): Promise<void> {
+  const clock = settableTimes(one.start, believing);
+  const timed = await openTimed(file, clock.times);
+  const ids = Object.entries(LIFETIMES).map(([name, ms]) => ({ id: `${one.name}-${name}`, ms }));
+  const names = [...ids.map(({ id }) => id), `${one.name}-eternal`];
+  const before = await rowsOf(file);
+  for (const { id, ms } of ids) {
+    const expires_at = new Date(one.start + ms).toISOString();
+    const { status, text } = await timed.perform(key, 'createToken', {
+      body: { type: 'token', id, data: id, expires_at },
+    });
+    if (status !== 201) throw new CheckFailure(`${id} was answered ${status} ${text}`);
+  }
+  await timed.perform(key, 'createToken', { body: { type: 'token', id: names.at(-1), data: 'x' } });
+  try {
+    for (const [index, step] of one.steps.entries()) {
+      if (step.set !== undefined) clock.set(one.start + step.set);
+      for (let left = step.pass ?? 0; left > 0; left -= MINUTE) {
+        clock.pass(Math.min(left, MINUTE));
+        if (step.sweeping !== false) await timed.turn();
+      }
+      if (step.restart) await timed.restart();
+      const where = `${one.name}, step ${index + 1}`;
+      const list = await timed.perform(key, 'listTokens', { query: `size=100` });
+      for (const { id, ms } of [...ids, { id: `${one.name}-eternal`, ms: Number.POSITIVE_INFINITY }]) {
+        const expected = ms > step.gone;
+        const { status } = await timed.perform(key, 'getToken', { id });
+        tally.sees(where, id, status === 200, expected);
+        tally.sees(`${where}, list`, id, list.text.includes(`"${id}"`), expected);
+      }
+      const purged = ids.filter(({ ms }) => ms <= step.purged).length;
+      tally.counts(where, await rowsOf(file), before + names.length - purged);
+    }
+  } finally {
+    for (const id of names) await timed.perform(key, 'deleteToken', { id });
+    await timed.close();
+  }
+}
+
+async function runAll(cases: readonly ClockCase[], believing = false): Promise<Figures> {
+  const tally = createTally();
+  for (const one of cases) {
+    const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
+    try {
+      const file = join(folder, 'vault.db');
+      const { vault, application } = await createVault({ file, credential: CREDENTIAL, tenantName: 'clock' });
+      const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
+      const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
+      const body = { name: 'all', type: 'private', rules: [rule] };
+      const call = createCaller(() => directClient(vault));
+      const made = await call(String(application.key), 'createApplication', { body });
+      await vault.close();
+      await runCase(one, String(made.body['key']), file, tally, believing);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  }
+  const [first] = tally.wrong;
+  if (first !== undefined) throw new CheckFailure(`${first} (${tally.wrong.length} such)`, tally.figures(cases.length));
+  return tally.figures(cases.length);
+}
+
+const run = () => runAll(CLOCK_CASES);
+
+/** The same cases on clocks that believe every jump: then tokens are purged that had not expired. */
+const control = () => runAll(CLOCK_CASES, true);
+
+export const CHECK: Check = { number: 15, name: 'clock', quick: false, run, control };
