@@ -29,6 +29,8 @@ export interface ServedVault {
   start(): Promise<number>;
   /** Of the running daemon. */
   url(): string;
+  /** Of the running daemon's process. */
+  pid(): number;
   /** SIGKILL; resolves when it is gone. */
   kill(): Promise<void>;
   /** The running daemon, over HTTP. */
@@ -104,6 +106,10 @@ export async function serveVault(): Promise<ServedVault> {
     everything,
     start,
     url: () => url,
+    pid: () => {
+      if (daemon?.pid === undefined) throw new Error('the daemon is not running');
+      return daemon.pid;
+    },
     kill,
     remote: createCaller(() => {
       if (!remote) throw new Error('the daemon is not running');

@@ -1,0 +1,82 @@
+import { CheckFailure } from './check.ts';
+import { seededNumbers } from './perform.ts';
+import type { ServedVault } from './served-vault.ts';
+
+/** How many tokens each worker has at a time: the file stays as large as it is, or its growth would be taken for a leak. */
+const MOST_OWN = 100;
+/** Of each worker: what lies between its calls, in milliseconds, so that a soak is a load and not a race. */
+export const PAUSE_MS = 2;
+
+export type LoadOperation = 'createToken' | 'getToken' | 'listTokens' | 'updateToken' | 'deleteToken';
+
+/** What each must be answered with. A token that expires may be gone. */
+const EXPECTED: Readonly<Record<LoadOperation, number>> = {
+  createToken: 201,
+  getToken: 200,
+  listTokens: 200,
+  updateToken: 200,
+  deleteToken: 204,
+};
+
+/** What was done, and what went wrong first. */
+export interface LoadLedger {
+  readonly counts: Record<LoadOperation, number>;
+  expiring: number;
+  errors: number;
+  firstError: string | undefined;
+}
+
+export function createLoadLedger(): LoadLedger {
+  const counts = { createToken: 0, getToken: 0, listTokens: 0, updateToken: 0, deleteToken: 0 };
+  return { counts, expiring: 0, errors: 0, firstError: undefined };
+}
+
+/** One worker on tokens of its own: creates, reads, lists, patches, deletes, a quarter of what it creates expires in seconds. */
+export async function soakWorker(
+  vault: ServedVault,
+  ledger: LoadLedger,
+  { seed, name, ended }: { readonly seed: number; readonly name: string; readonly ended: () => boolean },
+): Promise<void> {
+  const random = seededNumbers(seed);
+  const own: string[] = [];
+  let count = 0;
+
+  async function send(operation: LoadOperation, parts: object): Promise<void> {
+    try {
+      const { status, text } = await vault.remote(vault.everything, operation, parts);
+      if (status !== EXPECTED[operation]) throw new CheckFailure(`${operation} was answered ${status} ${text}`);
+      ledger.counts[operation]++;
+    } catch (error) {
+      ledger.errors++;
+      ledger.firstError ??= String(error);
+    }
+  }
+
+  async function create(): Promise<void> {
+    const id = `${name}-${count++}`;
+    const data = { version: count, filling: 'x'.repeat(Math.floor(random() * 1_500)) };
+    const body = { id, type: 'token', data, metadata: { worker: name, turn: String(count % 10) } };
+    if (random() < 0.25) {
+      // It is left to the sweeper.
+      const expires_at = new Date(Date.now() + 2_000 + random() * 20_000).toISOString();
+      ledger.expiring++;
+      return send('createToken', { body: { ...body, expires_at } });
+    }
+    await send('createToken', { body });
+    own.push(id);
+  }
+
+  while (!ended()) {
+    const kind = random();
+    const id = own[Math.floor(random() * own.length)];
+    if (id === undefined || (kind < 0.3 && own.length < MOST_OWN)) await create();
+    else if (kind < 0.55) await send('getToken', { id });
+    else if (kind < 0.65) await send('listTokens', { query: `size=20&metadata.worker=${name}` });
+    else if (kind < 0.8) await send('updateToken', { id, body: { data: { version: count, patched: random() } } });
+    else {
+      own.splice(own.indexOf(id), 1);
+      await send('deleteToken', { id });
+    }
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+}

@@ -1,0 +1,91 @@
+import { statSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { descriptorsOf, residentMiB } from './process-figures.ts';
+import { type ServedVault, serveVault } from './served-vault.ts';
+import { type Sample, soakFigures } from './soak-figures.ts';
+import { createLoadLedger, type LoadLedger, soakWorker } from './soak-load.ts';
+
+const WORKERS = 8;
+const EVERY_MS = 1_000;
+/** Minutes of load, and how many of them pass before memory is looked at. */
+const DURATIONS = { quick: { minutes: 1 / 3, settledAfter: 1 / 6 }, full: { minutes: 10, settledAfter: 2 } } as const;
+const MOST_SLOPE = 1;
+const MOST_WAL_MIB = 16;
+/** The load has a connection a worker, which the client opens and closes as it likes; SQLite opens and closes its own files. */
+const DESCRIPTOR_PLAY = WORKERS + 4;
+
+/** Only `stat`: reading a file of an open database drops its locks where the reader is the one that has it open. */
+function look(vault: ServedVault, minute: number): Sample {
+  return {
+    minute,
+    rss: residentMiB(vault.pid()) ?? 0,
+    descriptors: descriptorsOf(vault.pid()) ?? 0,
+    walBytes: statSync(`${vault.file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
+  };
+}
+
+/** `besides` runs beside the load: what the control does wrong. */
+async function soak(vault: ServedVault, seed: number, minutes: number, besides?: () => Promise<void>) {
+  const ledger = createLoadLedger();
+  const samples: Sample[] = [];
+  const started = performance.now();
+  const minute = () => (performance.now() - started) / 60_000;
+  const ended = () => minute() >= minutes;
+  const workers = Array.from({ length: WORKERS }, (_, index) =>
+    soakWorker(vault, ledger, { seed: seed + index, name: `worker-${index}`, ended }),
+  );
+  while (!ended()) {
+    await besides?.();
+    await sleep(EVERY_MS);
+    samples.push(look(vault, minute()));
+  }
+  await Promise.all(workers);
+  return { ledger, samples };
+}
+
+function judge(ledger: LoadLedger, samples: readonly Sample[], settledAfter: number, whole: boolean): Figures {
+  const { counts, expiring, errors, firstError } = ledger;
+  const calls = Object.values(counts).reduce((sum, count) => sum + count, 0);
+  const figures = { ...soakFigures(samples, settledAfter), ...counts, calls, expiring, errors };
+  if (errors > 0) throw new CheckFailure(`an error: ${firstError}`, figures);
+  if (figures.wal_max_mib >= MOST_WAL_MIB)
+    throw new CheckFailure(`the log grew to ${figures.wal_max_mib} MiB`, figures);
+  if (figures.descriptors_max - figures.descriptors_min > DESCRIPTOR_PLAY) {
+    throw new CheckFailure(`${figures.descriptors_min} to ${figures.descriptors_max} descriptors`, figures);
+  }
+  // The heap of a process that is seconds old still grows to its size: only a whole soak says what it grows by.
+  if (whole && figures.rss_slope_mib_per_min >= MOST_SLOPE) {
+    throw new CheckFailure(`memory grows by ${figures.rss_slope_mib_per_min} MiB a minute`, figures);
+  }
+  return figures;
+}
+
+async function run({ seed, quick }: CheckOptions): Promise<Figures> {
+  const { minutes, settledAfter } = DURATIONS[quick ? 'quick' : 'full'];
+  const vault = await serveVault();
+  try {
+    await vault.start();
+    const { ledger, samples } = await soak(vault, seed, minutes);
+    return judge(ledger, samples, settledAfter, !quick);
+  } finally {
+    await vault.close();
+  }
+}
+
+/** A load that leaves connections behind: the daemon's descriptors grow with each look. */
+async function control({ seed }: CheckOptions): Promise<Figures> {
+  const { leakConnections } = await import('./idle-connections.ts');
+  const vault = await serveVault();
+  const leak = leakConnections(() => vault.url());
+  try {
+    await vault.start();
+    const { ledger, samples } = await soak(vault, seed, DURATIONS.quick.minutes, () => leak.open(10));
+    return judge(ledger, samples, 0, false);
+  } finally {
+    leak.close();
+    await vault.close();
+  }
+}
+
+export const CHECK: Check = { number: 13, name: 'soak', quick: false, run, control };
