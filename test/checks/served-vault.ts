@@ -25,10 +25,11 @@ export interface ServedVault {
   readonly management: string;
   /** The key of a private application with all token permissions and `reveal` on everything. */
   readonly everything: string;
-  /** Starts the daemon; resolves to the milliseconds until it accepts requests. */
-  start(): Promise<number>;
+  /** Starts the daemon, with at most so many descriptors (`ulimit -n`); resolves to the milliseconds until it accepts requests. */
+  start(descriptors?: number): Promise<number>;
   /** Of the running daemon. */
   url(): string;
+  readonly running: () => boolean;
   /** Of the running daemon's process. */
   pid(): number;
   /** SIGKILL; resolves when it is gone. */
@@ -63,11 +64,14 @@ export async function serveVault(): Promise<ServedVault> {
     return stdout;
   }
 
-  async function start(): Promise<number> {
+  async function start(descriptors?: number): Promise<number> {
     rmSync(readyFile, { force: true });
     const started = performance.now();
     const args = [VAULT, 'serve', '--file', file, '--port', '0', '--ready-file', readyFile];
-    const child = spawn(process.execPath, args, { env: ENVIRONMENT, stdio: 'ignore' });
+    // Of both limits: Node raises the soft one to the hard one.
+    const limited = ['-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath, ...args];
+    const [command, words] = descriptors === undefined ? [process.execPath, args] : ['/bin/sh', limited];
+    const child = spawn(command, words, { env: ENVIRONMENT, stdio: 'ignore' });
     daemon = child;
     while (!existsSync(readyFile)) {
       if (child.exitCode !== null || child.signalCode !== null) throw new Error('the daemon did not start');
@@ -106,6 +110,7 @@ export async function serveVault(): Promise<ServedVault> {
     everything,
     start,
     url: () => url,
+    running: () => daemon?.pid !== undefined && daemon.exitCode === null && daemon.signalCode === null,
     pid: () => {
       if (daemon?.pid === undefined) throw new Error('the daemon is not running');
       return daemon.pid;

@@ -1,0 +1,25 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** Answers everything with 200 and does nothing. Prints its port; ends by itself. */
+const SERVER = `
+import { createServer } from 'node:http';
+const server = createServer((request, response) => { request.resume(); response.end('{}'); });
+server.listen(0, '127.0.0.1', () => console.log(server.address().port));
+setTimeout(() => process.exit(), 120000);
+`;
+
+/** A server of node:http in a process of its own, without anything of the vault's. */
+export async function startBareServer(): Promise<{ readonly url: string; readonly port: number; close(): void }> {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', SERVER], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const close = () => {
+    child.kill('SIGKILL');
+    process.removeListener('exit', close);
+  };
+  process.once('exit', close);
+  const [line] = await once(child.stdout, 'data');
+  const port = Number(String(line).trim());
+  return { url: `http://127.0.0.1:${port}/`, port, close };
+}

@@ -1,0 +1,77 @@
+import { connect, type Socket } from 'node:net';
+
+const MOST_WAIT_MS = 20_000;
+/** What opens at a time: a burst of thousands would measure the machine's queue of connections. */
+const WIDTH = 200;
+
+/** Connections that were used once, were answered, and are kept. */
+export interface KeepAlives {
+  /** Opens so many; rejects unless each is answered. */
+  open(count: number): Promise<void>;
+  /** Tries to open so many. Resolves to how many were answered within two seconds of the last. */
+  attempt(count: number): Promise<number>;
+  /** Sends one more request on so many of those that are open; resolves to how many are answered. */
+  ask(count: number): Promise<number>;
+  readonly openNow: () => number;
+  close(): void;
+}
+
+export function createKeepAlives(url: string): KeepAlives {
+  const { hostname, port, host } = new URL(url);
+  const request = `GET /livez HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
+  const answered = new Set<Socket>();
+  const all = new Set<Socket>();
+
+  /** True when the socket is answered with 200 in time. */
+  function answer(socket: Socket, milliseconds: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      const settle = (ok: boolean) => {
+        clearTimeout(timer);
+        socket.off('data', onData).off('close', onClose);
+        resolve(ok);
+      };
+      const onData = (bytes: Buffer) => settle(bytes.toString('latin1').startsWith('HTTP/1.1 200'));
+      const onClose = () => settle(false);
+      const timer = setTimeout(settle, milliseconds, false);
+      socket.on('data', onData).once('close', onClose);
+      socket.write(request);
+    });
+  }
+
+  async function openOne(milliseconds: number): Promise<boolean> {
+    const socket = connect({ host: hostname, port: Number(port) });
+    all.add(socket);
+    // A refusal, or a reset later on, is a way of closing.
+    socket.on('error', () => undefined);
+    socket.once('close', () => {
+      all.delete(socket);
+      answered.delete(socket);
+    });
+    const ok = await answer(socket, milliseconds);
+    socket.resume();
+    if (ok) answered.add(socket);
+    return ok;
+  }
+
+  return {
+    open: async (count) => {
+      for (let done = 0; done < count; done += WIDTH) {
+        const batch = Array.from({ length: Math.min(WIDTH, count - done) }, () => openOne(MOST_WAIT_MS));
+        const failed = (await Promise.all(batch)).filter((ok) => !ok).length;
+        if (failed > 0) throw new Error(`${failed} connections were not answered`);
+      }
+    },
+    attempt: async (count) => {
+      const tried = await Promise.all(Array.from({ length: count }, () => openOne(2_000)));
+      return tried.filter(Boolean).length;
+    },
+    ask: async (count) => {
+      const asked = await Promise.all([...answered].slice(0, count).map((socket) => answer(socket, 2_000)));
+      return asked.filter(Boolean).length;
+    },
+    openNow: () => answered.size,
+    close: () => {
+      for (const socket of all) socket.destroy();
+    },
+  };
+}
