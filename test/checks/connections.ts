@@ -126,7 +126,7 @@ async function answers(vault: ServedVault): Promise<boolean> {
 
 /** Connections beyond the limit are refused, those within it go on; when they close, new ones are answered. */
 async function atTheLimit(vault: ServedVault): Promise<Figures> {
-  await vault.start(FEW_DESCRIPTORS);
+  await vault.start({ descriptors: FEW_DESCRIPTORS });
   const idle = createKeepAlives(vault.url());
   try {
     await idle.open(50);

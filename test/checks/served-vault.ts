@@ -19,14 +19,21 @@ const execute = promisify(execFile);
 /** Without this shell's settings of a vault. */
 const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 
+export interface StartOptions {
+  /** The most that it may have open (`ulimit -n`). */
+  readonly descriptors?: number;
+  /** More flags of `vault serve`. */
+  readonly flags?: readonly string[];
+}
+
 /** A vault file of its own folder, and the built product on it. Whatever happens, its processes end with this one. */
 export interface ServedVault {
   readonly file: string;
   readonly management: string;
   /** The key of a private application with all token permissions and `reveal` on everything. */
   readonly everything: string;
-  /** Starts the daemon, with at most so many descriptors (`ulimit -n`); resolves to the milliseconds until it accepts requests. */
-  start(descriptors?: number): Promise<number>;
+  /** Starts the daemon; resolves to the milliseconds until it accepts requests. */
+  start(options?: StartOptions): Promise<number>;
   /** Of the running daemon. */
   url(): string;
   readonly running: () => boolean;
@@ -64,10 +71,10 @@ export async function serveVault(): Promise<ServedVault> {
     return stdout;
   }
 
-  async function start(descriptors?: number): Promise<number> {
+  async function start({ descriptors, flags = [] }: StartOptions = {}): Promise<number> {
     rmSync(readyFile, { force: true });
     const started = performance.now();
-    const args = [VAULT, 'serve', '--file', file, '--port', '0', '--ready-file', readyFile];
+    const args = [VAULT, 'serve', '--file', file, '--port', '0', '--ready-file', readyFile, ...flags];
     // Of both limits: Node raises the soft one to the hard one.
     const limited = ['-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath, ...args];
     const [command, words] = descriptors === undefined ? [process.execPath, args] : ['/bin/sh', limited];

@@ -1,0 +1,145 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PROBLEMS } from '../../src/contract/problems.ts';
+import { DEFAULT_TIMEOUTS } from '../../src/http/timeouts.ts';
+import { flawsOfProblem, raw } from '../process/http-fixture.ts';
+import { type RefusedCase, refusedRequests, requestTexts } from '../process/refused-requests.ts';
+import { startBareServer } from './bare-server.ts';
+import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { type MannersCase, mannersCases } from './http-manners.ts';
+import { inParallel, seededNumbers } from './perform.ts';
+import { descriptorsOf } from './process-figures.ts';
+import { serveVault } from './served-vault.ts';
+
+const LEAST_CASES = 28;
+const WIDTH = 12;
+/** Longer than the daemon waits for the slowest request. */
+const PATIENCE_MS = DEFAULT_TIMEOUTS.request + 5_000;
+const SETTLE_MS = 10_000;
+/** The limits that the table of refusals is written for. */
+const LIMITS = ['--max-body', '1000', '--max-url', '500', '--max-headers', '2000'];
+
+interface Target {
+  readonly port: number;
+  readonly key: string;
+}
+
+interface Tally {
+  cases: number;
+  connections: number;
+  readonly wrong: string[];
+}
+
+/** One malformed request: its refusal whole, and the connection closed or still good. */
+async function refuse({ port, key }: Target, one: RefusedCase, tally: Tally): Promise<void> {
+  const sent = one.input();
+  const first = await raw(port, sent, { ...one.options, untilClosed: one.closes, patience: PATIENCE_MS });
+  const [response] = first.responses;
+  const flaws = [...flawsOfProblem(response, one.code)];
+  if (response?.headers.get('allow') !== one.allow) flaws.push('allow');
+  if (first.responses.length !== 1) flaws.push(`${first.responses.length} responses`);
+  if (one.closes && !first.closed) flaws.push('left open');
+  tally.connections++;
+  if (!one.closes) {
+    const pieces = typeof sent === 'string' || Buffer.isBuffer(sent) ? [sent] : sent;
+    const again = await raw(port, [...pieces, requestTexts(() => port, key).get('/livez')], { expect: 2 });
+    tally.connections++;
+    const statuses = again.responses.map(({ status }) => status).join();
+    if (statuses !== `${PROBLEMS[one.code].status},200`) flaws.push(`then ${statuses}`);
+  }
+  tally.cases++;
+  if (flaws.length > 0) tally.wrong.push(`${one.name}: ${flaws.join(', ')}`);
+}
+
+async function behave({ port }: Target, { name, input, statuses, options }: MannersCase, tally: Tally): Promise<void> {
+  const { responses } = await raw(port, input(), { expect: statuses.length, patience: PATIENCE_MS, ...options });
+  const seen = responses.map(({ status }) => status).join();
+  const order = responses.map(({ headers }) => headers.get('svc-trace-id')).join();
+  tally.cases++;
+  tally.connections++;
+  if (seen !== statuses.join()) tally.wrong.push(`${name}: ${seen} instead of ${statuses.join()}`);
+  // Those of a pipeline carry their number as trace id.
+  else if (statuses.length > 1 && order !== statuses.map((_, index) => `trace-${index}`).join()) {
+    tally.wrong.push(`${name}: answered in the order ${order}`);
+  }
+}
+
+/** The order of the cases and the moments at which clients go away are the seed's. */
+async function runCases(target: Target, { seed, quick }: CheckOptions): Promise<Tally> {
+  const random = seededNumbers(seed);
+  const tally: Tally = { cases: 0, connections: 0, wrong: [] };
+  const port = () => target.port;
+  const refusals = refusedRequests(port, target.key).filter((one) => !quick || one.code !== 'request_timeout');
+  const cut = refusals.map((one) => ({ one, after: Math.floor(random() * 40) }));
+  const work = [
+    // The slow ones first: they wait beside all others.
+    ...refusals.toSorted((a, b) => rank(b) - rank(a)).map((one) => () => refuse(target, one, tally)),
+    ...mannersCases(port, target.key).map((one) => () => behave(target, one, tally)),
+    ...cut.map(({ one, after }) => async () => {
+      await raw(target.port, one.input(), { abortAfter: after });
+      tally.connections++;
+    }),
+  ];
+  await inParallel(work.length, WIDTH, async (index) => {
+    // Bytes that are no response at all.
+    await work[index]?.().catch((error: unknown) => tally.wrong.push(String(error)));
+  });
+  return tally;
+}
+
+function rank({ code }: RefusedCase): number {
+  return code === 'request_timeout' ? 1 : 0;
+}
+
+function judge(tally: Tally, figures: Figures): Figures {
+  const all = { cases: tally.cases, connections: tally.connections, wrong: tally.wrong.length, ...figures };
+  if (tally.wrong.length > 0) throw new CheckFailure(tally.wrong.slice(0, 3).join('; '), all);
+  if (tally.cases < LEAST_CASES) throw new CheckFailure('too few cases', all);
+  return all;
+}
+
+async function run(options: CheckOptions): Promise<Figures> {
+  const vault = await serveVault();
+  try {
+    await vault.start({ flags: LIMITS });
+    const target = { port: Number(new URL(vault.url()).port), key: vault.everything };
+    const { get } = requestTexts(() => target.port, target.key);
+    const alive = async () =>
+      (await raw(target.port, get('/tokens', 'Connection: close\r\n'), { untilClosed: true })).responses[0]?.status;
+    if ((await alive()) !== 200) throw new CheckFailure('it does not answer');
+    // Until the connections of the first requests are gone.
+    await sleep(1_000);
+    const before = descriptorsOf(vault.pid()) ?? 0;
+    const tally = await runCases(target, options);
+    const after = await settled(() => descriptorsOf(vault.pid()) ?? 0, before);
+    const figures = {
+      descriptors_before: before,
+      descriptors_after: after,
+      alive: vault.running() && (await alive()) === 200,
+    };
+    const all = judge(tally, figures);
+    if (!figures.alive) throw new CheckFailure('it does not answer afterwards', all);
+    if (after !== before) throw new CheckFailure(`${after - before} descriptors more than before`, all);
+    return all;
+  } finally {
+    await vault.close();
+  }
+}
+
+/** The value once it is `wanted`, or the last one. */
+async function settled(look: () => number, wanted: number): Promise<number> {
+  const started = performance.now();
+  while (look() !== wanted && performance.now() - started < SETTLE_MS) await sleep(100);
+  return look();
+}
+
+/** A server that takes everything for a good request. */
+async function control({ seed }: CheckOptions): Promise<Figures> {
+  const bare = await startBareServer();
+  try {
+    return judge(await runCases({ port: bare.port, key: 'key' }, { seed, quick: true }), {});
+  } finally {
+    bare.close();
+  }
+}
+
+export const CHECK: Check = { number: 10, name: 'malformed HTTP', quick: false, run, control };
