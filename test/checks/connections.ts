@@ -185,7 +185,7 @@ const control = ({ seed }: CheckOptions) =>
         if (over || !vault.running()) continue;
         process.kill(vault.pid(), 'SIGSTOP');
         await sleep(200);
-        process.kill(vault.pid(), 'SIGCONT');
+        if (vault.running()) process.kill(vault.pid(), 'SIGCONT');
       }
     })();
     try {

@@ -11,6 +11,7 @@ const EVERY_MS = 1_000;
 /** Minutes of load, and how many of them pass before memory is looked at. */
 const DURATIONS = { quick: { minutes: 1 / 3, settledAfter: 1 / 6 }, full: { minutes: 10, settledAfter: 2 } } as const;
 const MOST_SLOPE = 1;
+const OVERDUE_MS = 2 * 60_000;
 const MOST_WAL_MIB = 16;
 /** The load has a connection a worker, which the client opens and closes as it likes; SQLite opens and closes its own files. */
 const DESCRIPTOR_PLAY = WORKERS + 4;
@@ -26,7 +27,7 @@ function look(vault: ServedVault, minute: number): Sample {
 }
 
 /** `besides` runs beside the load: what the control does wrong. */
-async function soak(vault: ServedVault, seed: number, minutes: number, besides?: () => Promise<void>) {
+async function soak(vault: ServedVault, seed: number, minutes: number, besides?: () => Promise<void>): Promise<Soaked> {
   const ledger = createLoadLedger();
   const samples: Sample[] = [];
   const started = performance.now();
@@ -41,14 +42,33 @@ async function soak(vault: ServedVault, seed: number, minutes: number, besides?:
     samples.push(look(vault, minute()));
   }
   await Promise.all(workers);
-  return { ledger, samples };
+  return { ledger, samples, overdue: await overdueOf(vault.file) };
 }
 
-function judge(ledger: LoadLedger, samples: readonly Sample[], settledAfter: number, whole: boolean): Figures {
+/** Tokens that a sweeper of every minute should have removed from the file long ago. */
+async function overdueOf(file: string): Promise<number> {
+  const { default: Database } = await import('better-sqlite3');
+  const database = new Database(file, { fileMustExist: true, readonly: true });
+  try {
+    const overdue = database.prepare<[number], number>('SELECT count(*) FROM token WHERE expires_at < ?').pluck();
+    return overdue.get(Date.now() - OVERDUE_MS) ?? 0;
+  } finally {
+    database.close();
+  }
+}
+
+interface Soaked {
+  readonly ledger: LoadLedger;
+  readonly samples: readonly Sample[];
+  readonly overdue: number;
+}
+
+function judge({ ledger, samples, overdue }: Soaked, settledAfter: number, whole: boolean): Figures {
   const { counts, expiring, errors, firstError } = ledger;
   const calls = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  const figures = { ...soakFigures(samples, settledAfter), ...counts, calls, expiring, errors };
+  const figures = { ...soakFigures(samples, settledAfter), ...counts, calls, expiring, overdue, errors };
   if (errors > 0) throw new CheckFailure(`an error: ${firstError}`, figures);
+  if (overdue > 0) throw new CheckFailure(`${overdue} expired tokens were not swept`, figures);
   if (figures.wal_max_mib >= MOST_WAL_MIB)
     throw new CheckFailure(`the log grew to ${figures.wal_max_mib} MiB`, figures);
   if (figures.descriptors_max - figures.descriptors_min > DESCRIPTOR_PLAY) {
@@ -66,8 +86,7 @@ async function run({ seed, quick }: CheckOptions): Promise<Figures> {
   const vault = await serveVault();
   try {
     await vault.start();
-    const { ledger, samples } = await soak(vault, seed, minutes);
-    return judge(ledger, samples, settledAfter, !quick);
+    return judge(await soak(vault, seed, minutes), settledAfter, !quick);
   } finally {
     await vault.close();
   }
@@ -80,8 +99,7 @@ async function control({ seed }: CheckOptions): Promise<Figures> {
   const leak = leakConnections(() => vault.url());
   try {
     await vault.start();
-    const { ledger, samples } = await soak(vault, seed, DURATIONS.quick.minutes, () => leak.open(10));
-    return judge(ledger, samples, 0, false);
+    return judge(await soak(vault, seed, DURATIONS.quick.minutes, () => leak.open(10)), 0, false);
   } finally {
     leak.close();
     await vault.close();
