@@ -84,13 +84,13 @@ async function askBoth(vault: ServedVault, seed: number, rounds: number) {
 async function manyIdle(vault: ServedVault, { seed, quick }: CheckOptions): Promise<Figures> {
   const size = quick ? 'quick' : 'full';
   await vault.start();
-  const before = descriptorsOf(vault.pid()) ?? 0;
+  const before = descriptorsOf(vault.pid());
   const idle = createKeepAlives(vault.url());
   try {
     await idle.open(IDLE[size]);
     const { active, beside } = await askBoth(vault, seed, ROUNDS[size]);
     const { took, failed } = active;
-    const held = descriptorsOf(vault.pid()) ?? 0;
+    const held = descriptorsOf(vault.pid());
     const figures = {
       idle: idle.openNow(),
       active: ACTIVE,

@@ -108,9 +108,9 @@ async function run(options: CheckOptions): Promise<Figures> {
     if ((await alive()) !== 200) throw new CheckFailure('it does not answer');
     // Until the connections of the first requests are gone.
     await sleep(1_000);
-    const before = descriptorsOf(vault.pid()) ?? 0;
+    const before = descriptorsOf(vault.pid());
     const tally = await runCases(target, options);
-    const after = await settled(() => descriptorsOf(vault.pid()) ?? 0, before);
+    const after = await settled(() => descriptorsOf(vault.pid()), before);
     const figures = {
       descriptors_before: before,
       descriptors_after: after,

@@ -1,13 +1,21 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Open descriptors of a process (Linux); undefined elsewhere. */
-export function descriptorsOf(pid: number): number | undefined {
-  return process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : undefined;
+/** Both look into /proc: elsewhere they throw, so that no check passes on figures that it does not have. */
+function requireLinux(): void {
+  if (process.platform !== 'linux')
+    throw new Error('descriptors and memory of a process are read from /proc: on Linux only');
 }
 
-/** Resident memory of a process in MiB (Linux); undefined elsewhere. */
-export function residentMiB(pid: number): number | undefined {
-  if (process.platform !== 'linux') return undefined;
+/** Open descriptors of a process. */
+export function descriptorsOf(pid: number): number {
+  requireLinux();
+  return readdirSync(`/proc/${pid}/fd`).length;
+}
+
+/** Resident memory of a process in MiB. */
+export function residentMiB(pid: number): number {
+  requireLinux();
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return kib === undefined ? undefined : Number(kib) / 1024;
+  if (kib === undefined) throw new Error('the process has no resident memory: it is gone');
+  return Number(kib) / 1024;
 }

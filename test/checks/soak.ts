@@ -20,8 +20,8 @@ const DESCRIPTOR_PLAY = WORKERS + 4;
 function look(vault: ServedVault, minute: number): Sample {
   return {
     minute,
-    rss: residentMiB(vault.pid()) ?? 0,
-    descriptors: descriptorsOf(vault.pid()) ?? 0,
+    rss: residentMiB(vault.pid()),
+    descriptors: descriptorsOf(vault.pid()),
     walBytes: statSync(`${vault.file}-wal`, { throwIfNoEntry: false })?.size ?? 0,
   };
 }
