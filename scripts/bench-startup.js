@@ -1,26 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { BIN, bareEnvironment, makeVault, run, start } from './run-vault.js';
-
-const LISTENING = /^vault: listening on (\S+)/m;
-
-/** Resolves to the daemon's address as soon as it says that it listens. */
-async function serve(file, env) {
-  const { child, output, ended } = start([BIN, 'serve', '--file', file, '--port', '0'], env);
-  const url = await new Promise((resolve, reject) => {
-    child.stderr.on('data', () => {
-      const found = output.stderr.match(LISTENING)?.[1];
-      if (found !== undefined) resolve(found);
-    });
-    ended.then(([code]) => reject(new Error(`serve ended with ${code}: ${output.stderr}`)));
-  });
-  const stop = async () => {
-    child.kill('SIGTERM');
-    await ended;
-  };
-  return { url, stop };
-}
+import { serve } from './bench-daemon.js';
+import { BIN, bareEnvironment, makeVault, run } from './run-vault.js';
 
 async function timed(action) {
   const started = performance.now();
@@ -47,7 +29,7 @@ export async function startup({ rounds, ownEnvironment }) {
   try {
     const { file, env, token, keyFile } = await makeVault(folder, 'read', bare);
     const other = await makeVault(folder, 'serve', bare);
-    daemon = await serve(file, env);
+    daemon = await serve(['--file', file], env);
     const remote = { ...bare, VAULT_URL: daemon.url, VAULT_API_KEY: env.VAULT_API_KEY };
     const get = [BIN, 'tokens', 'get', token];
 
@@ -61,7 +43,7 @@ export async function startup({ rounds, ownEnvironment }) {
         case: 'vault serve (ready)',
         target: 4,
         run: async () => {
-          const measured = await timed(() => serve(other.file, { ...bare, VAULT_KEY_FILE: other.keyFile }));
+          const measured = await timed(() => serve(['--file', other.file], { ...bare, VAULT_KEY_FILE: other.keyFile }));
           await measured.result.stop();
           return measured;
         },

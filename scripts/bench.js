@@ -8,23 +8,29 @@
  * the vault's: some variables, such as NODE_EXTRA_CA_CERTS, make a bare Node slower and every ratio smaller.
  */
 import { parseArgs } from 'node:util';
+import { http } from './bench-http.js';
 import { startup } from './bench-startup.js';
 
-/** Each takes `{ rounds, ownEnvironment }` and gives `{ title, rows }`; a row is flat, its members are the columns. */
-const CASES = { startup };
+/** Each takes the options below and gives `{ title, rows }`; a row is flat, its members are the columns. */
+const CASES = { startup, http };
+const ROUNDS = { startup: 30, http: 5 };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    rounds: { type: 'string', default: '30' },
+    rounds: { type: 'string' },
+    seconds: { type: 'string', default: '2' },
+    tokens: { type: 'string', default: '100000' },
     json: { type: 'boolean', default: false },
     'own-environment': { type: 'boolean', default: false },
   },
 });
-const rounds = Number(values.rounds);
+const [rounds, seconds, tokens] = [values.rounds ?? '1', values.seconds, values.tokens].map(Number);
 const unknown = positionals.filter((name) => !Object.hasOwn(CASES, name));
-if (unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1) {
-  process.stderr.write(`bench: give --rounds from 1, and of the cases: ${Object.keys(CASES).join(', ')}\n`);
+if (unknown.length > 0 || !Number.isInteger(rounds) || rounds < 1 || !(seconds > 0) || !(tokens > 0)) {
+  process.stderr.write(
+    `bench: give --rounds from 1, --seconds, --tokens, and of the cases: ${Object.keys(CASES).join(', ')}\n`,
+  );
   process.exit(2);
 }
 
@@ -40,7 +46,12 @@ function table(rows) {
 }
 
 for (const name of positionals.length > 0 ? positionals : Object.keys(CASES)) {
-  const { title, rows } = await CASES[name]({ rounds, ownEnvironment: values['own-environment'] });
+  const { title, rows } = await CASES[name]({
+    rounds: values.rounds === undefined ? ROUNDS[name] : rounds,
+    seconds,
+    tokens,
+    ownEnvironment: values['own-environment'],
+  });
   if (values.json) for (const row of rows) process.stdout.write(`${JSON.stringify({ bench: name, ...row })}\n`);
   else process.stdout.write(`${title}\n\n${table(rows)}\n\n`);
 }

@@ -33,7 +33,7 @@ export function sealEnvelope(
   envelope[2] = keyId >>> 16;
   envelope[3] = keyId >>> 8;
   envelope[4] = keyId;
-  takeNonce(envelope, NONCE_AT);
+  takeNonce(sodium, envelope, NONCE_AT);
   const nonce = envelope.subarray(NONCE_AT, CIPHERTEXT_AT);
   envelope.set(sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(plaintext, context, null, nonce, key), CIPHERTEXT_AT);
   return envelope;

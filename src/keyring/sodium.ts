@@ -8,6 +8,7 @@ export type Sodium = Pick<
   | 'crypto_generichash'
   | 'crypto_kdf_derive_from_key'
   | 'memcmp'
+  | 'randombytes_buf'
 >;
 
 let loading: Promise<Sodium> | undefined;

@@ -49,12 +49,12 @@ export function storeApplications(store: () => Store): void {
       const { id } = await addTenant(store());
       expect(await store().keepExpiry(NOW)).toBe(0);
       const expiring = applicationRecord(id, { type: 'expiring', expires_at: NOW + 100 });
-      await store().insertApplication(expiring);
+      await store().insertApplication(expiring, ENTRY);
       await addToken(store(), id, { expires_at: NOW + 200 });
       expect(await store().keepExpiry(NOW + 99)).toBe(0);
       expect(await store().keepExpiry(NOW + 100)).toBe(NOW + 100);
       expect(await store().keepExpiry(NOW + 5000)).toBe(NOW + 200);
-      await store().removeExpired(NOW + 5000, 1000);
+      await store().removeExpired(NOW + 5000, 1000, UNDERTAKER);
       expect(await store().keepExpiry(NOW)).toBe(NOW + 200);
     });
 
