@@ -1,0 +1,123 @@
+/**
+ * Freezes a vault file of the format that the built product writes, with its keys and with what it answers, as
+ * `vault-files/format-N.vault` and `.json`: what a release has written, every later one has to read. To be run once for
+ * each format that is released; a file that is there already is replaced only with `--replace`.
+ *
+ *   npm run build && node test/vectors/freeze-vault-file.js [--replace]
+ */
+import { execFile } from 'node:child_process';
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+const FILES = fileURLToPath(new URL('./vault-files/', import.meta.url));
+const PASSPHRASE = 'a frozen passphrase: Zoë';
+/** Where SQLite keeps `user_version`: the file format of SQLite, §1.3. */
+const USER_VERSION_AT = 60;
+const execute = promisify(execFile);
+const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
+const folder = mkdtempSync(path.join(tmpdir(), 'vault-freeze-'));
+const file = path.join(folder, 'vault.db');
+
+async function vault(words, apiKey = '') {
+  const env = { ...environment, VAULT_FILE: file, VAULT_API_KEY: apiKey, VAULT_CONFIG_DIR: folder };
+  const { stdout } = await execute(process.execPath, [VAULT, ...words], { env });
+  return stdout;
+}
+
+const json = async (words, apiKey) => JSON.parse(await vault(words, apiKey));
+const flags = (members) => Object.entries(members).flatMap(([name, value]) => [`--${name}`, value]);
+
+/** One of each type, and what is hard to keep: numbers by lexeme, odd text, own masks, indexes and containers. */
+const TOKENS = [
+  { type: 'card', data: '{"number":"4242424242424242","expiration_month":12,"expiration_year":2099,"cvc":"123"}' },
+  { type: 'bank', data: '{"routing_number":"021000021","account_number":"1234567890"}' },
+  { type: 'card_number', data: '"5555555555554444"', id: '{{ data | alias_card }}' },
+  { type: 'us_bank_account_number', data: '"000123456789"', container: '/ledger/2024/' },
+  { type: 'us_bank_routing_number', data: '"011401533"' },
+  { type: 'social_security_number', data: '"123-45-6789"', 'deduplicate-token': 'true' },
+  { type: 'employer_id_number', data: '"12-3456789"' },
+  { type: 'token', id: 'numbers', data: '[9007199254740993,1.10,-0,1e400,"\\ud800",{"__proto__":1,"b":2,"a":3}]' },
+  {
+    type: 'token',
+    id: 'text',
+    data: '"Zoë ✓ 漢字 🃏"',
+    mask: '"{{ data | reveal_last: 2 }}"',
+    metadata: 'customer=Zoë',
+  },
+  { type: 'token', id: 'long', data: JSON.stringify('long '.repeat(500)), 'search-index': '{{ data | truncate: 9 }}' },
+  { type: 'token', id: 'expires', data: 'true', 'expires-at': '12/31/9998 11:59:59 PM -05:00' },
+  { type: 'token', id: 'patched', data: '{"a":1,"b":{"c":2}}', metadata: 'old=1' },
+  { type: 'token', id: 'deleted', data: '"gone"' },
+];
+
+async function fill() {
+  const { application } = await json(['init', '--tenant', 'Frozen ✓']);
+  const management = application.key;
+  const rule = 'container=/ transform=reveal permissions=token:create,token:read,token:update,token:delete';
+  const revealing = await json(
+    ['apps', 'create', '--name', 'révealing', '--type', 'private', '--rule', rule],
+    management,
+  );
+  const permission = ['--permission', 'token:read', '--permission', 'token:create'];
+  const masking = await json(['apps', 'create', '--name', 'masking', '--type', 'private', ...permission], management);
+  const ids = [];
+  for (const token of TOKENS) ids.push((await json(['tokens', 'create', ...flags(token)], revealing.key)).id);
+  await vault(
+    ['tokens', 'patch', 'patched', '--data', '{"b":{"c":null,"d":[3]}}', '--metadata', 'new=2'],
+    revealing.key,
+  );
+  await vault(['tokens', 'delete', 'deleted', '--yes'], revealing.key);
+  const passphraseFile = path.join(folder, 'passphrase');
+  writeFileSync(passphraseFile, PASSPHRASE, { mode: 0o600 });
+  await vault(['keys', 'add', '--new-passphrase-file', passphraseFile]);
+  await vault(['keys', 'rotate', '--yes']);
+  // One row more under the second key than the rotation saw.
+  ids.push((await json(['tokens', 'create', '--type', 'token', '--data', '"after"'], masking.key)).id);
+  return { management, revealing: revealing.key, masking: masking.key, ids: ids.filter((id) => id !== 'deleted') };
+}
+
+/** What is asked, as words for the command line and as a call; the answer is the same bytes through both. */
+function questions({ management, revealing, masking, ids }) {
+  const get = (apiKey) =>
+    ids.map((id) => ({ apiKey, words: ['tokens', 'get', id], operation: 'getToken', params: { id } }));
+  const ask = (apiKey, words, operation, query = []) => ({ apiKey, words, operation, params: {}, query });
+  const list = (...query) => [
+    ['tokens', 'list', ...query.flatMap(([name, value]) => [`--${name}`, value])],
+    'listTokens',
+  ];
+  return [
+    ...get(revealing),
+    ...get(masking),
+    ask(masking, ...list(['size', '100']), [['size', '100']]),
+    ask(revealing, ['tokens', 'list', '--metadata', 'customer=zoË'], 'listTokens', [['metadata.customer', 'zoË']]),
+    ask(management, ['apps', 'list'], 'listApplications'),
+    ask(management, ['tenant', 'get'], 'getTenant'),
+  ];
+}
+
+try {
+  const filled = await fill();
+  const answers = [];
+  for (const question of questions(filled)) {
+    const bodyText = (await vault(question.words, question.apiKey)).trimEnd();
+    answers.push({ query: [], ...question, bodyText });
+  }
+  const format = readFileSync(file).readUInt32BE(USER_VERSION_AT);
+  const to = path.join(FILES, `format-${format}`);
+  if (existsSync(`${to}.vault`) && !process.argv.includes('--replace')) {
+    throw new Error(`format ${format} is frozen already; --replace is for a format that was not released`);
+  }
+  const keyFile = readFileSync(`${file}.key`).toString('hex');
+  copyFileSync(file, `${to}.vault`);
+  writeFileSync(`${to}.json`, JSON.stringify({ format, key_file: keyFile, passphrase: PASSPHRASE, answers }));
+  const biome = createRequire(import.meta.url).resolve('@biomejs/biome/bin/biome');
+  await execute(process.execPath, [biome, 'format', '--write', `${to}.json`], { env: environment });
+  process.stdout.write(`frozen: format ${format}, ${answers.length} answers\n`);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
