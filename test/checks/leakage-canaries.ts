@@ -1,0 +1,96 @@
+/**
+ * What a canary stands for: `data` of tokens, which only a revealing reader is shown; `key`, an API key or a passphrase,
+ * which only its maker is shown, once; `sealed`, all else that is stored sealed; `clear`, the ids of tokens, which the file
+ * shows and logs do not.
+ */
+export type CanaryKind = 'data' | 'key' | 'sealed' | 'clear';
+
+/** A text that exists nowhere else: where it is found, it has leaked. */
+export interface Canary {
+  readonly name: string;
+  readonly kind: CanaryKind;
+  /** Bytes where it is no text. */
+  readonly value: string | Uint8Array;
+}
+
+/** One form that a canary can have among other bytes. */
+export interface Needle {
+  readonly canary: string;
+  readonly kind: CanaryKind;
+  readonly encoding: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Makes and keeps canaries; the same random numbers make the same ones. */
+export interface Canaries {
+  /** Lower-case letters and digits, so that folding changes nothing, in front of `end`. */
+  word(name: string, kind?: CanaryKind, end?: string): string;
+  /** So many digits, the last chosen so that the Luhn sum is right. */
+  card(name: string): string;
+  digits(name: string, count: number): string;
+  /** What was made elsewhere: an API key, a key file. */
+  keep<Value extends string | Uint8Array>(name: string, kind: CanaryKind, value: Value): Value;
+  all(): readonly Canary[];
+}
+
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const WORD_LENGTH = 20;
+
+export function createCanaries(random: () => number): Canaries {
+  const made: Canary[] = [];
+  const some = (alphabet: string, count: number) =>
+    Array.from({ length: count }, () => alphabet[Math.floor(random() * alphabet.length)]).join('');
+  const keep = <Value extends string | Uint8Array>(name: string, kind: CanaryKind, value: Value) => {
+    made.push({ name, kind, value });
+    return value;
+  };
+  return {
+    word: (name, kind = 'sealed', end = '') => keep(name, kind, some(LETTERS, WORD_LENGTH) + end),
+    card: (name) => keep(name, 'data', withLuhn(`4${some('0123456789', 14)}`)),
+    digits: (name, count) => keep(name, 'data', some('0123456789', count)),
+    keep,
+    all: () => made,
+  };
+}
+
+function withLuhn(digits: string): string {
+  const doubled = [...digits].reverse().map((digit, index) => Number(digit) * (index % 2 === 0 ? 2 : 1));
+  const sum = doubled.reduce((total, value) => total + (value > 9 ? value - 9 : value), 0);
+  return digits + ((10 - (sum % 10)) % 10);
+}
+
+/** Every form of a value that is looked for, by its name. */
+export function encodings(value: string | Uint8Array): Readonly<Record<string, Uint8Array>> {
+  const plain = Buffer.from(value);
+  const utf16 = () => Buffer.from(String(value), 'utf16le');
+  const forms: Record<string, Uint8Array> = {
+    plain,
+    ...(typeof value === 'string' && { utf16le: utf16(), utf16be: utf16().swap16() }),
+    hex: Buffer.from(plain.toString('hex')),
+    hex_upper: Buffer.from(plain.toString('hex').toUpperCase()),
+  };
+  for (const alphabet of ['base64', 'base64url'] as const) {
+    for (const before of [0, 1, 2]) {
+      forms[`${alphabet}_${before}`] = Buffer.from(base64Within(plain, before, alphabet));
+    }
+  }
+  return forms;
+}
+
+/** The characters that stand for the bytes alone when `before` bytes, modulo 3, precede them. */
+function base64Within(bytes: Buffer, before: number, alphabet: 'base64' | 'base64url'): string {
+  const whole = Buffer.concat([Buffer.alloc(before), bytes]);
+  return whole.toString(alphabet).slice(Math.ceil((before * 8) / 6), Math.floor((whole.length * 8) / 6));
+}
+
+/** All forms of all canaries, each once. */
+export function needlesOf(canaries: readonly Canary[]): readonly Needle[] {
+  return canaries.flatMap(({ name, kind, value }) => {
+    const forms = new Map<string, Needle>();
+    for (const [encoding, bytes] of Object.entries(encodings(value))) {
+      const hex = Buffer.from(bytes).toString('hex');
+      if (!forms.has(hex)) forms.set(hex, { canary: name, kind, encoding, bytes });
+    }
+    return [...forms.values()];
+  });
+}

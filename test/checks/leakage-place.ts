@@ -1,0 +1,174 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { bundleApart } from './bundle-apart.ts';
+import type { CanaryKind, Needle } from './leakage-canaries.ts';
+import type { Hit, ScanResult, WatchResult } from './leakage-scanner.ts';
+
+const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+const MOST_START_MS = 30_000;
+const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
+
+/** What a command may show on standard output; nothing may stand on standard error. */
+export const SHOWS = {
+  nothing: [],
+  /** To a reader whose transform is mask or redact. */
+  masked: ['sealed', 'clear'],
+  revealed: ['sealed', 'clear', 'data'],
+  /** To whoever makes a key. */
+  key: ['sealed', 'clear', 'key'],
+} as const satisfies Record<string, readonly CanaryKind[]>;
+
+export type Shows = keyof typeof SHOWS;
+
+interface RunOptions {
+  readonly shows?: Shows;
+  readonly stdin?: string | undefined;
+  /** What it must end with; 0. */
+  readonly exit?: number;
+}
+
+/**
+ * The folders of one run: `vault/` with the files that are looked at, `tmp/` and what the commands wrote, and `given/` for
+ * what is given to them, which alone is not looked at.
+ */
+export interface Place {
+  readonly file: string;
+  readonly keyFile: string;
+  /** What every process that was started here has in its environment. */
+  readonly marker: string;
+  inside(name: string): string;
+  given(name: string, content?: string | Uint8Array): string;
+  /** Runs the built command line to its end; answers its standard output. */
+  vault(words: readonly string[], options?: RunOptions): Promise<string>;
+  serve(flags: readonly string[], shows?: Shows): Promise<{ readonly url: string; readonly child: ChildProcess }>;
+  /** How many commands and daemons were run, and with which words, by the id of their process. */
+  readonly ran: ReadonlyMap<number, readonly string[]>;
+  /** The folder of what commands wrote that may show no more than this. */
+  written(stream: Shows | 'stderr'): string;
+  remove(): void;
+}
+
+export function makePlace(): Place {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-leakage-'));
+  const inside = (name: string) => join(folder, name);
+  for (const name of [
+    'vault',
+    'tmp',
+    'given',
+    'written',
+    ...['stderr', ...Object.keys(SHOWS)].map((s) => `written/${s}`),
+  ]) {
+    mkdirSync(inside(name), { mode: 0o700 });
+  }
+  const file = inside('vault/vault.db');
+  const ran = new Map<number, readonly string[]>();
+  const children = new Set<ChildProcess>();
+  const written = (stream: Shows | 'stderr') => inside(`written/${stream}`);
+  let count = 0;
+  const env = {
+    ...ENVIRONMENT,
+    TMPDIR: inside('tmp'),
+    TMP: inside('tmp'),
+    TEMP: inside('tmp'),
+    VAULT_CONFIG_DIR: inside('given'),
+  };
+
+  function start(words: readonly string[], shows: Shows) {
+    const name = `${String(count++).padStart(4, '0')}.txt`;
+    const [out, err] = [join(written(shows), name), join(written('stderr'), name)];
+    const handles = [out, err].map((path) => openSync(path, 'w', 0o600));
+    const child = spawn(process.execPath, [VAULT, ...words], { cwd: inside('tmp'), env, stdio: ['pipe', ...handles] });
+    for (const handle of handles) closeSync(handle);
+    // A command that does not read its standard input may be gone before it is written.
+    child.stdin?.on('error', () => undefined);
+    children.add(child);
+    child.once('exit', () => children.delete(child));
+    if (child.pid !== undefined) ran.set(child.pid, words);
+    return { child, out, err };
+  }
+
+  const remove = () => {
+    for (const child of children) child.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  };
+  process.once('exit', remove);
+
+  return {
+    file,
+    keyFile: inside('given/vault.key'),
+    marker: `VAULT_CONFIG_DIR=${inside('given')}`,
+    inside,
+    given(name, content) {
+      const path = inside(`given/${name}`);
+      if (content !== undefined) writeFileSync(path, content, { mode: 0o600 });
+      return path;
+    },
+    async vault(words, { shows = 'nothing', stdin = '', exit = 0 } = {}) {
+      const { child, out, err } = start(words, shows);
+      child.stdin?.end(stdin);
+      const [code] = await once(child, 'exit');
+      if (code === exit) return readFileSync(out, 'utf8');
+      throw new Error(`vault ${words.join(' ')} ended with ${code}, not ${exit}: ${readFileSync(err, 'utf8')}`);
+    },
+    async serve(flags, shows = 'nothing') {
+      const ready = inside(`given/ready-${count}.json`);
+      const { child, err } = start(['serve', '--port', '0', '--ready-file', ready, ...flags], shows);
+      const due = performance.now() + MOST_START_MS;
+      while (!existsSync(ready)) {
+        if (child.exitCode !== null || performance.now() > due)
+          throw new Error(`no daemon: ${readFileSync(err, 'utf8')}`);
+        await sleep(10);
+      }
+      return { url: String(JSON.parse(readFileSync(ready, 'utf8')).url), child };
+    },
+    ran,
+    written,
+    remove: () => {
+      process.removeListener('exit', remove);
+      remove();
+    },
+  };
+}
+
+/** Looks for canaries from a process that has nothing else to do with the vault. */
+export interface Scanner {
+  scan(paths: readonly string[], needles: readonly Needle[]): Promise<ScanResult>;
+  watch(marker: string): Promise<void>;
+  /** What the watched processes looked like. */
+  seen(): Promise<WatchResult>;
+  close(): void;
+}
+
+export async function startScanner(): Promise<Scanner> {
+  const { script, remove } = await bundleApart('leakage-scanner');
+  const child = fork(script, ['scan'], {
+    serialization: 'advanced',
+    env: {},
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const ask = async (message: object | 'stop') => {
+    child.send(message);
+    const [answer] = await once(child, 'message');
+    return answer;
+  };
+  return {
+    scan: (paths, needles) => ask({ paths, needles }),
+    watch: (marker) => ask({ marker }),
+    seen: () => ask('stop'),
+    close: () => {
+      child.disconnect();
+      remove();
+    },
+  };
+}
+
+/** For messages: what was found first, without the text itself. */
+export function describeHits(hits: readonly Hit[]): string {
+  const named = hits.slice(0, 8).map(({ where, canary, encoding }) => `${canary} as ${encoding} in ${where}`);
+  return `${hits.length} hits: ${named.join('; ')}`;
+}

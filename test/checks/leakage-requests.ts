@@ -1,0 +1,103 @@
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import type { Canaries } from './leakage-canaries.ts';
+
+/** One request that a daemon refuses, with canaries wherever it can have them. */
+interface Refused {
+  readonly status: number;
+  readonly method?: string;
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+const JSON_BODY = { 'content-type': 'application/json' };
+/** More than the peer may fail in a second. */
+const FAILURES = 40;
+const OVER_ONE_MEBIBYTE = 1_100_000;
+
+function send(url: string, { method = 'GET', path = '/tokens', headers = {}, body }: Refused): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(new URL(url), { method, path, headers, agent: false }, (response) => {
+      response.resume().once('end', () => resolve(response.statusCode ?? 0));
+      // A daemon that refuses a body in the middle of it may close at once.
+      response.once('error', () => resolve(response.statusCode ?? 0));
+    });
+    outgoing.once('error', reject);
+    outgoing.end(body);
+  });
+}
+
+/** What is not HTTP; resolves when the daemon has closed. */
+function sendRaw(url: string, text: string): Promise<string> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    let answer = '';
+    const socket = connect(Number(port), hostname, () => socket.end(text));
+    socket.setEncoding('utf8').on('data', (part: string) => {
+      answer += part;
+    });
+    socket.once('error', () => resolve(answer));
+    socket.once('close', () => resolve(answer));
+  });
+}
+
+/**
+ * Sends what is answered with each status from 400 to 431, with canaries in bodies, queries, paths and headers; answers the
+ * statuses that came. The trace id is left alone: it is made to be logged.
+ */
+export async function sendRefused(
+  url: string,
+  { management, everything }: { readonly management: string; readonly everything: string },
+  canaries: Canaries,
+): Promise<ReadonlySet<number>> {
+  const word = (what: string) => canaries.word(`request ${what}`, 'data');
+  const key = { 'svc-api-key': everything };
+  const post = { method: 'POST', headers: { ...key, ...JSON_BODY } } as const;
+  const cases: readonly Refused[] = [
+    { ...post, status: 400, body: `{"type":"token","data":"${word('cut')}` },
+    {
+      ...post,
+      status: 400,
+      body: JSON.stringify({ type: 'token', data: word('value'), [word('member')]: word('of a member') }),
+    },
+    {
+      ...post,
+      status: 400,
+      body: JSON.stringify({ type: 'token', data: word('masked'), mask: `{% ${word('tag')} %}` }),
+    },
+    { status: 400, path: `/tokens?${word('parameter')}=${word('of a parameter')}`, headers: key },
+    { status: 400, path: `/tokens?size=${word('size')}`, headers: key },
+    { status: 401, headers: { 'svc-api-key': word('key'), cookie: word('cookie') } },
+    { status: 401, headers: { authorization: `Bearer ${word('bearer')}` } },
+    { status: 403, path: `/tokens/${word('id')}`, headers: { 'svc-api-key': management } },
+    { status: 404, path: `/tokens/${word('unknown id')}`, headers: key },
+    { status: 404, path: `/${word('route')}/${word('below')}?${word('route query')}`, headers: key },
+    { status: 405, method: 'DELETE', path: `/tokens?${word('method query')}`, headers: key },
+    { ...post, status: 409, body: JSON.stringify({ id: 'request-taken', type: 'token', data: word('taken') }) },
+    { ...post, status: 413, body: `"${word('large')}${' '.repeat(OVER_ONE_MEBIBYTE)}"` },
+    { status: 414, path: `/tokens?metadata.a=${word('long').repeat(500)}`, headers: key },
+    { ...post, status: 415, headers: { ...key, 'content-type': `text/${word('type')}` }, body: word('typed body') },
+    { status: 421, headers: { ...key, host: `${word('host')}.test` } },
+    { status: 431, headers: { ...key, 'x-long': word('header').repeat(1_000) } },
+  ];
+  const seen = new Set<number>();
+  await send(url, { ...post, status: 201, body: '{"id":"request-taken","type":"token","data":1}' });
+  for (const refused of cases) {
+    const status = await send(url, refused);
+    if (status !== refused.status) throw new Error(`a request was answered ${status}, not ${refused.status}`);
+    seen.add(status);
+  }
+  const host = new URL(url).host;
+  await sendRaw(url, `GET /${word('raw')} ${word('protocol')}\r\n${word('raw header')}\r\n\r\n`);
+  await sendRaw(
+    url,
+    `POST /tokens HTTP/1.1\r\nHost: ${host}\r\nContent-Length: x${word('length')}\r\n\r\n${word('raw body')}`,
+  );
+  await sendRaw(url, `POST /tokens HTTP/1.1\r\nHost: ${host}\r\nContent-Length: 100\r\n\r\n${word('half a body')}`);
+  const guesses = Array.from({ length: FAILURES }, () =>
+    send(url, { status: 429, headers: { 'svc-api-key': word('guess') } }),
+  );
+  for (const status of await Promise.all(guesses)) seen.add(status);
+  return seen;
+}

@@ -1,0 +1,39 @@
+import type { Needle } from './leakage-canaries.ts';
+
+interface Statement {
+  all(...values: readonly unknown[]): readonly unknown[];
+}
+
+interface Database {
+  prepare(sql: string): { raw(): Statement };
+  close(): void;
+}
+
+const PIECE = 24;
+
+/**
+ * The sealed bytes of some tokens as they stand in a copy of the file, in pieces: SQLite may spread one over pages. The
+ * copy is nobody's vault, so it may be opened here.
+ */
+export async function sealedPieces(copy: string, ids: readonly string[]): Promise<readonly Needle[]> {
+  const { default: Driver } = await import('better-sqlite3');
+  const database: Database = new Driver(copy, { fileMustExist: true });
+  try {
+    const statement = database.prepare(`SELECT details, masked, definition, data FROM token
+      WHERE id IN (${ids.map(() => '?').join(', ')})`);
+    const columns = statement
+      .raw()
+      .all(...ids)
+      .flatMap((row) => (Array.isArray(row) ? row : []));
+    const sealed = columns.filter((bytes): bytes is Uint8Array => bytes instanceof Uint8Array);
+    if (sealed.length < ids.length * 3) throw new Error('the copy does not have the tokens');
+    return sealed.flatMap((bytes, column) =>
+      Array.from({ length: Math.floor(bytes.length / PIECE) }, (_, piece): Needle => {
+        const cut = bytes.subarray(piece * PIECE, (piece + 1) * PIECE);
+        return { canary: `sealed value ${column}`, kind: 'sealed', encoding: `piece ${piece}`, bytes: cut };
+      }),
+    );
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,215 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { type Canaries, createCanaries, encodings, type Needle, needlesOf } from './leakage-canaries.ts';
+import { useLocalCommands, useOperations } from './leakage-commands.ts';
+import { describeHits, makePlace, type Place, type Scanner, SHOWS, type Shows, startScanner } from './leakage-place.ts';
+import { sendRefused } from './leakage-requests.ts';
+import type { Hit } from './leakage-scanner.ts';
+import { sealedPieces } from './leakage-sealed.ts';
+import { seededNumbers } from './perform.ts';
+
+const ROUNDS = { quick: 1, full: 3 } as const;
+const MOST_CLEANING_MS = 10_000;
+const EXPECTED_STATUSES = [400, 401, 403, 404, 405, 409, 413, 414, 415, 421, 429, 431];
+const ENDS = ['', '-wal', '-shm', '-journal'];
+
+const filesOf = (file: string) => ENDS.map((end) => file + end);
+
+/** The whole of one vault's life; figures of what was looked at. Throws at the first place where a canary was found. */
+async function live(random: () => number, scanner: Scanner, quick: boolean): Promise<Figures> {
+  const place = makePlace();
+  const canaries = createCanaries(random);
+  const sums = { bytes: 0, files: 0, scans: 0 };
+  const hold = async (where: string, paths: readonly string[], needles: readonly Needle[]) => {
+    const { hits, bytes, files } = await scanner.scan(paths, needles);
+    sums.bytes += bytes;
+    sums.files += files;
+    sums.scans += 1;
+    if (hits.length > 0) throw new CheckFailure(`${where}: ${describeHits(hits)}`, { ...sums, hits: hits.length });
+  };
+  const inFile = () => needlesOf(canaries.all().filter(({ kind }) => kind !== 'clear'));
+  try {
+    await scanner.watch(place.marker);
+    const keys = await makeVault(place, canaries);
+    const logged = await place.serve(['--file', place.file, '--key-file', place.keyFile]);
+    const opened = ['--file', place.file, '--key-file', place.keyFile];
+    const doors = [
+      { name: 'http', flags: ['--url', logged.url], management: keys.managementFile },
+      { name: 'file', flags: opened, management: keys.managementFile },
+    ];
+    // The sample has one door: both make the same calls.
+    await Promise.all(doors.slice(quick ? 1 : 0).map((door) => useOperations(place, canaries, door)));
+    const statuses = await sendRefused(logged.url, keys, canaries);
+    const absent = EXPECTED_STATUSES.filter((status) => !statuses.has(status));
+    if (absent.length > 0) throw new Error(`no request was answered ${absent.join(', ')}`);
+    await hold('the vault in use', filesOf(place.file), inFile());
+    await end(logged.child, 'SIGKILL');
+    await hold('the vault of a daemon that was killed', filesOf(place.file), inFile());
+
+    const silent = await place.serve([...opened, '--no-log']);
+    const deleted = await deleteSealed(place, canaries, silent.url, keys, scanner);
+    await end(silent.child, 'SIGTERM');
+    await useLocalCommands(place, canaries);
+    const dev = await place.serve(['--dev'], 'key');
+    await end(dev.child, 'SIGTERM');
+
+    await hold('the vault, its copies, the temporary folder', [place.inside('vault'), place.inside('tmp')], inFile());
+    const all = needlesOf(canaries.all());
+    await hold('standard error', [place.written('stderr')], all);
+    for (const shows of Object.keys(SHOWS) as Shows[]) {
+      const allowed: readonly string[] = SHOWS[shows];
+      await hold(
+        `what may show ${shows}`,
+        [place.written(shows)],
+        all.filter(({ kind }) => !allowed.includes(kind)),
+      );
+    }
+    return { canaries: canaries.all().length, ...sums, ...(await lookAtProcesses(place, scanner, all)), ...deleted };
+  } finally {
+    place.remove();
+  }
+}
+
+async function end(
+  child: { kill(signal: NodeJS.Signals): boolean; once(name: 'exit', listener: () => void): unknown },
+  signal: NodeJS.Signals,
+) {
+  const gone = new Promise<void>((resolve) => child.once('exit', resolve));
+  child.kill(signal);
+  await gone;
+}
+
+/** The vault with its first keys, which nobody has seen but the files that they were written to. */
+async function makeVault(place: Place, canaries: Canaries) {
+  const managementFile = place.given('management.key');
+  const name = canaries.word('first tenant');
+  const opened = ['--file', place.file, '--key-file', place.keyFile];
+  await place.vault(['init', ...opened, '--tenant', name, '--key-out', managementFile], { shows: 'masked' });
+  const everythingFile = place.given('everything.key');
+  const rule = { description: '', priority: 1, container: '/', transform: 'reveal' };
+  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
+  const body = { name: canaries.word('first application'), type: 'private', rules: [{ ...rule, permissions }] };
+  await place.vault(
+    ['apps', 'create', ...opened, '--api-key-file', managementFile, '--key-out', everythingFile, '--body', '-'],
+    {
+      shows: 'masked',
+      stdin: JSON.stringify(body),
+    },
+  );
+  const [management, everything] = [managementFile, everythingFile].map((path) => readFileSync(path, 'utf8').trim());
+  canaries.keep('first management key', 'key', management ?? '');
+  canaries.keep('first application key', 'key', everything ?? '');
+  // The bytes that open the file stand nowhere but in their own file.
+  canaries.keep('key file', 'key', readFileSync(place.keyFile));
+  return { managementFile, everythingFile, management: management ?? '', everything: everything ?? '' };
+}
+
+/** Deletes one token and patches another, and waits until the daemon has cleaned file and log of what was sealed before. */
+async function deleteSealed(
+  place: Place,
+  canaries: Canaries,
+  url: string,
+  keys: { readonly everythingFile: string },
+  scanner: Scanner,
+): Promise<Figures> {
+  const flags = ['--url', url, '--api-key-file', keys.everythingFile];
+  const ids = ['small', 'large', 'patched'].map((size) => canaries.word(`${size} deleted id`, 'clear'));
+  for (const [index, id] of ids.entries()) {
+    const data = canaries.word(`deleted data ${index}`, 'data').repeat(index === 1 ? 1_000 : 1);
+    const stdin = JSON.stringify({ id, type: 'token', data, mask: '{{ data | last4 }}' });
+    await place.vault(['tokens', 'create', ...flags, '--body', '-'], { shows: 'masked', stdin });
+  }
+  const copy = place.given('before-the-deletion');
+  await place.vault(['backup', copy, '--file', place.file, '--key-file', place.keyFile]);
+  const pieces = await sealedPieces(copy, ids);
+  const files = filesOf(place.file);
+  const before = (await scanner.scan(files, pieces)).hits.length;
+  // A few pieces lie on the edge of two pages.
+  if (before < pieces.length * 0.95)
+    throw new Error(`only ${before} of ${pieces.length} sealed pieces are found before the deletion`);
+  for (const id of ids.slice(0, 2)) await place.vault(['tokens', 'delete', id, ...flags, '--yes']);
+  const [, , patched] = ids;
+  // Its definition and details are sealed anew with it, for their context has changed.
+  const stdin = JSON.stringify({ data: canaries.word('patched data', 'data') });
+  await place.vault(['tokens', 'patch', patched ?? '', ...flags, '--body', '-'], { shows: 'revealed', stdin });
+  const started = performance.now();
+  let hits: readonly Hit[] = [];
+  do {
+    await sleep(100);
+    ({ hits } = await scanner.scan(files, pieces));
+  } while (hits.length > 0 && performance.now() - started < MOST_CLEANING_MS);
+  const figures = { sealed_pieces: pieces.length, cleaned_after_ms: Math.round(performance.now() - started) };
+  if (hits.length > 0) throw new CheckFailure(`after a deletion: ${describeHits(hits)}`, figures);
+  return figures;
+}
+
+/** A canary on a command line is there because this check has put it there, or it has leaked. */
+async function lookAtProcesses(place: Place, scanner: Scanner, needles: readonly Needle[]): Promise<Figures> {
+  const processes = await scanner.seen();
+  const leaked = processes.flatMap(({ pid, cmdline, environ }) => {
+    const [shown, given] = [Buffer.from(cmdline), Buffer.from(environ)];
+    const typed = Buffer.from((place.ran.get(pid) ?? []).join('\0'));
+    const where = `/proc/${pid}`;
+    return needles
+      .filter(({ bytes }) => {
+        const needle = Buffer.from(bytes);
+        return given.includes(needle) || (shown.includes(needle) && !typed.includes(needle));
+      })
+      .map(({ canary, encoding }) => ({ where, canary, encoding }));
+  });
+  const figures = { commands: place.ran.size, processes: processes.length };
+  if (leaked.length > 0) throw new CheckFailure(`processes: ${describeHits(leaked)}`, figures);
+  // A machine under load may start and end a process between two looks, but not many of them.
+  if (existsSync('/proc') && processes.length < place.ran.size / 2) throw new Error('too few processes were seen');
+  return figures;
+}
+
+async function run({ seed, quick }: CheckOptions): Promise<Figures> {
+  const random = seededNumbers(seed);
+  const scanner = await startScanner();
+  const rounds = ROUNDS[quick ? 'quick' : 'full'];
+  try {
+    let figures: Figures = {};
+    for (let round = 0; round < rounds; round++) figures = added(figures, await live(random, scanner, quick));
+    return { rounds, ...figures, hits: 0 };
+  } finally {
+    scanner.close();
+  }
+}
+
+function added(left: Figures, right: Figures): Figures {
+  return Object.fromEntries(
+    Object.entries(right).map(([name, value]) => [name, Number(left[name] ?? 0) + Number(value)]),
+  );
+}
+
+/** A copy of a vault to which somebody has added a column in plain text: each form of a canary in it must be found. */
+async function control({ seed }: CheckOptions): Promise<void> {
+  const canaries = createCanaries(seededNumbers(seed));
+  const text = canaries.word('planted', 'data', '?~>ÿ');
+  const place = makePlace();
+  const scanner = await startScanner();
+  try {
+    await makeVault(place, canaries);
+    const { default: Database } = await import('better-sqlite3');
+    const found: string[] = [];
+    for (const [encoding, bytes] of Object.entries(encodings(text))) {
+      const copy = place.inside(`vault/planted-${encoding}`);
+      await place.vault(['backup', copy, '--file', place.file, '--key-file', place.keyFile]);
+      const database = new Database(copy);
+      database.exec('ALTER TABLE tenant ADD COLUMN plain BLOB');
+      database.prepare('UPDATE tenant SET plain = ?').run(bytes);
+      database.close();
+      const { hits } = await scanner.scan([copy], needlesOf(canaries.all()));
+      if (hits.some((hit) => hit.canary === 'planted' && hit.encoding === encoding)) found.push(encoding);
+    }
+    if (found.length < Object.keys(encodings(text)).length) return;
+    throw new CheckFailure(`found as ${found.join(', ')}`);
+  } finally {
+    scanner.close();
+    place.remove();
+  }
+}
+
+export const CHECK: Check = { number: 8, name: 'leakage', quick: true, run, control };
