@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { type Canaries, createCanaries, encodings, type Needle, needlesOf } from './leakage-canaries.ts';
@@ -194,9 +194,11 @@ async function control({ seed }: CheckOptions): Promise<void> {
     await makeVault(place, canaries);
     const { default: Database } = await import('better-sqlite3');
     const found: string[] = [];
+    const backup = place.inside('vault/backup');
+    await place.vault(['backup', backup, '--file', place.file, '--key-file', place.keyFile]);
     for (const [encoding, bytes] of Object.entries(encodings(text))) {
       const copy = place.inside(`vault/planted-${encoding}`);
-      await place.vault(['backup', copy, '--file', place.file, '--key-file', place.keyFile]);
+      copyFileSync(backup, copy);
       const database = new Database(copy);
       database.exec('ALTER TABLE tenant ADD COLUMN plain BLOB');
       database.prepare('UPDATE tenant SET plain = ?').run(bytes);
