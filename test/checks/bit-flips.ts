@@ -1,0 +1,163 @@
+import { fork } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { directClient } from '../../src/client/direct.ts';
+import { createVault } from '../../src/vault.ts';
+import type { FlipJob, FlipTally, FlipTrouble } from './bit-flip-worker.ts';
+import { bundleApart } from './bundle-apart.ts';
+import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import type { Question } from './flipped-answers.ts';
+import { createCaller, seededNumbers } from './perform.ts';
+
+/** Where files cost no disk, on Linux. */
+const MEMORY = '/dev/shm';
+const TOKENS = 40;
+/** How many are read one by one, too. */
+const SINGLE = 5;
+const QUICK_FLIPS = 1_500;
+const CONTROL_FLIPS = 3_000;
+/** How many troubles of a kind the figures name. */
+const MOST_NAMED = 12;
+
+interface Subject {
+  readonly bytes: Uint8Array;
+  readonly key: Uint8Array;
+  readonly questions: readonly Question[];
+}
+
+/** A closed vault with tokens of every type that a flip could turn into another, and all that is asked of it. */
+async function makeSubject(file: string, random: () => number): Promise<Subject> {
+  const key = Uint8Array.from({ length: 32 }, () => Math.floor(random() * 256));
+  const { vault, application } = await createVault({
+    file,
+    credential: { kind: 'key_file', key },
+    tenantName: 'flips',
+  });
+  const client = directClient(vault);
+  const perform = createCaller(() => client);
+  const management = application.key ?? '';
+  const create = async (body: object) => (await perform(management, 'createApplication', { body })).body;
+  const permissions = ['token:create', 'token:read', 'token:delete'];
+  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
+  const revealing = String((await create({ name: 'revealing', type: 'private', rules: [rule] }))['key']);
+  const masking = String((await create({ name: 'masking', type: 'private', permissions }))['key']);
+  const ids: string[] = [];
+  for (let n = 0; n < TOKENS; n++) {
+    const [type, data] = n % 2 === 0 ? ['card_number', '4242424242424242'] : ['token', `value ${n} ${random()}`];
+    const expires = n % 5 === 0 ? { expires_at: '2099-01-01T00:00:00Z' } : {};
+    const body = {
+      id: `flip-${n}`,
+      type,
+      data,
+      mask: '{{ data | reveal_last: 4 }}',
+      metadata: { tag: `${n % 4}` },
+      ...expires,
+    };
+    const { status } = await perform(revealing, 'createToken', { body });
+    if (status !== 201) throw new Error(`a token was answered ${status}`);
+    ids.push(body.id);
+  }
+  for (const id of ['flip-dead-1', 'flip-dead-2']) {
+    await perform(revealing, 'createToken', { body: { id, type: 'token', data: id } });
+    await perform(revealing, 'deleteToken', { id });
+  }
+  await client.close();
+  const questions: Question[] = [
+    // All of them by their ids in one call, which takes half the time of as many.
+    { operation: 'listTokens', apiKey: revealing, query: [['size', '100'], ...ids.map((id) => ['id', id] as const)] },
+    ...ids.slice(0, SINGLE).map((id): Question => ({ operation: 'getToken', apiKey: revealing, id })),
+    { operation: 'listTokens', apiKey: masking, query: [['size', '100']] },
+    { operation: 'listTokens', apiKey: masking, query: [['metadata.tag', '1']] },
+    { operation: 'listApplications', apiKey: management },
+    { operation: 'getTenant', apiKey: management },
+  ];
+  return { bytes: new Uint8Array(readFileSync(file)), key, questions };
+}
+
+/** In a process of its own: a file that is altered may end whoever reads it. */
+function runWorker(script: string, job: FlipJob): Promise<FlipTally> {
+  return new Promise((resolve, reject) => {
+    const worker = fork(script, ['flip'], { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    process.once('exit', () => worker.kill('SIGKILL'));
+    worker.once('message', (tally: FlipTally) => resolve(tally));
+    worker.once('error', reject);
+    worker.once('exit', (code, signal) => {
+      reject(new CheckFailure(`a process that opens altered files ended with ${signal ?? code}`));
+    });
+    worker.send(job);
+  });
+}
+
+interface FlipOptions {
+  readonly seed: number;
+  /** How many bytes; all when it is absent. */
+  readonly sample?: number;
+  readonly blind?: boolean;
+}
+
+async function flips({ seed, sample, blind = false }: FlipOptions): Promise<Figures> {
+  const random = seededNumbers(seed);
+  const folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'vault-check-'));
+  const { script, remove } = await bundleApart('bit-flip-worker');
+  try {
+    const subject = await makeSubject(join(folder, 'vault.db'), random);
+    const size = subject.bytes.length;
+    const offsets =
+      sample === undefined
+        ? Uint32Array.from({ length: size }, (_, offset) => offset)
+        : Uint32Array.from({ length: sample }, () => Math.floor(random() * size));
+    const workers = availableParallelism();
+    const tallies = await Promise.all(
+      Array.from({ length: workers }, (_, worker) =>
+        runWorker(script, {
+          ...subject,
+          file: join(folder, `flipped-${worker}.db`),
+          seed: seed + worker,
+          offsets: offsets.filter((_offset, index) => index % workers === worker),
+          blind,
+        }),
+      ),
+    );
+    return judge(size, tallies);
+  } finally {
+    remove();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function judge(size: number, tallies: readonly FlipTally[]): Figures {
+  const sum = (of: (tally: FlipTally) => number) => tallies.reduce((total, tally) => total + of(tally), 0);
+  const missed = tallies.flatMap((tally) => tally.missed);
+  const wrong = tallies.flatMap((tally) => tally.wrong);
+  const codes: Record<string, number> = {};
+  for (const tally of tallies) {
+    for (const [code, count] of Object.entries(tally.codes))
+      codes[`with_${code}`] = (codes[`with_${code}`] ?? 0) + count;
+  }
+  const figures = {
+    bytes: size,
+    flips: sum((tally) => tally.flips),
+    identical: sum((tally) => tally.identical),
+    clear_errors: sum((tally) => tally.errors),
+    losses_found_by_doctor: sum((tally) => tally.foundByDoctor),
+    losses_missed: missed.length,
+    wrong_answers: wrong.length,
+    ...codes,
+  };
+  if (wrong.length > 0) throw new CheckFailure(`wrong answers: ${name(wrong)}`, figures);
+  if (missed.length > 0) throw new CheckFailure(`losses that doctor does not find: ${name(missed)}`, figures);
+  return figures;
+}
+
+function name(troubles: readonly FlipTrouble[]): string {
+  const named = troubles.slice(0, MOST_NAMED).map(({ offset, bit, what }) => `byte ${offset} bit ${bit}: ${what}`);
+  return named.join('; ');
+}
+
+const run = ({ seed, quick }: CheckOptions) => flips({ seed, ...(quick && { sample: QUICK_FLIPS }) });
+
+/** Without doctor the losses that nobody was told of are there. */
+const control = ({ seed }: CheckOptions) => flips({ seed, sample: CONTROL_FLIPS, blind: true });
+
+export const CHECK: Check = { number: 4, name: 'bit flips', quick: false, run, control };
