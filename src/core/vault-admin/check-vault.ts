@@ -102,8 +102,15 @@ async function walk<Row extends { readonly id: string }>(
     paged();
     const last = rows.at(-1);
     if (last === undefined) return;
+    // An index that leads to another row than it names would lead to the same page again, for ever.
+    if (compareBytes(last.id, after) <= 0) throw new Problem('integrity_failure');
     after = last.id;
   }
+}
+
+/** In the order of the store: of the bytes of UTF-8. */
+function compareBytes(left: string, right: string): number {
+  return Buffer.compare(Buffer.from(left), Buffer.from(right));
 }
 
 /** Undefined when something is not as it was sealed. */
