@@ -6,7 +6,6 @@ import { load, once, percentile, requestBytes } from './bench-load.js';
 import { rawInsertRate } from './bench-raw-sqlite.js';
 import { BIN, bareEnvironment, run } from './run-vault.js';
 
-const HOST = 'localhost';
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 const round = (value, digits = 2) => Number(value.toFixed(digits));
 
@@ -28,23 +27,24 @@ async function makeVault(folder, bare) {
   return { file, direct, keys: { reveal: reveal.key, mask: mask.key, deny: deny.key, wrong: `key_${'2'.repeat(32)}` } };
 }
 
-function requests(keys) {
+/** `host` is the daemon's: it answers for its own name only. */
+function requests(keys, host) {
   const request = (who, parts) => ({ ...parts, headers: { 'svc-api-key': keys[who], ...parts.headers } });
   const json = { 'content-type': 'application/json' };
   const patch = { 'content-type': 'application/merge-patch+json' };
   return {
-    get: (who, id) => requestBytes(request(who, { method: 'GET', path: `/tokens/${id}` }), HOST),
-    list: (who, query) => requestBytes(request(who, { method: 'GET', path: `/tokens?${query}` }), HOST),
+    get: (who, id) => requestBytes(request(who, { method: 'GET', path: `/tokens/${id}` }), host),
+    list: (who, query) => requestBytes(request(who, { method: 'GET', path: `/tokens?${query}` }), host),
     create: (n) => {
       const metadata = { customer: `customer-${Math.floor(n / 20)}`, order: `order-${n}` };
       const body = JSON.stringify({ type: 'card', data: CARD, metadata });
-      return requestBytes(request('reveal', { method: 'POST', path: '/tokens', headers: json, body }), HOST);
+      return requestBytes(request('reveal', { method: 'POST', path: '/tokens', headers: json, body }), host);
     },
     patch: (id, n) => {
       const body = JSON.stringify({ metadata: { order: `order-${n}-patched` } });
-      return requestBytes(request('reveal', { method: 'PATCH', path: `/tokens/${id}`, headers: patch, body }), HOST);
+      return requestBytes(request('reveal', { method: 'PATCH', path: `/tokens/${id}`, headers: patch, body }), host);
     },
-    delete: (id) => requestBytes(request('reveal', { method: 'DELETE', path: `/tokens/${id}` }), HOST),
+    delete: (id) => requestBytes(request('reveal', { method: 'DELETE', path: `/tokens/${id}` }), host),
   };
 }
 
@@ -87,11 +87,16 @@ export async function http({ rounds, seconds, tokens, ownEnvironment }) {
   let daemon;
   try {
     const { file, keys } = await makeVault(folder, environment);
-    const request = requests(keys);
+    let request;
     const ids = [];
     const keepId = ({ body }) => ids.push(JSON.parse(body.toString()).id);
     const env = { ...environment, VAULT_FILE: file };
-    daemon = await serve([], env);
+    const restart = async (...args) => {
+      await daemon?.stop();
+      daemon = await serve(args, env);
+      request = requests(keys, `127.0.0.1:${daemon.port}`);
+    };
+    await restart();
 
     async function measure(name, target, parts) {
       const figures = await againstBare({ port: daemon.port, bare, rounds, seconds, ...parts });
@@ -123,9 +128,7 @@ export async function http({ rounds, seconds, tokens, ownEnvironment }) {
     let patched = 0;
     await measure('patch', 0.2, { expected: 200, next: () => request.patch(some(), patched++) });
     await measure('delete', 0.2, { expected: 204, next: () => request.delete(ids.pop()) });
-    await daemon.stop();
-
-    daemon = await serve(['--audit', 'mutations'], env);
+    await restart('--audit', 'mutations');
     await measure('get, revealed (--audit mutations)', 0.55, {
       expected: 200,
       next: () => request.get('reveal', some()),

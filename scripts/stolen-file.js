@@ -36,6 +36,11 @@ const NOTES = {
   'token.definition': 'mask, search indexes, fingerprint expression',
   'token.data': 'the value',
   'token_index.blind': 'one blind index of a token',
+  'tombstone.mac': 'of the row, keyed',
+  'audit.at': 'when something was done: that it was, nobody can hide',
+  'audit.sealed': 'who did what to which, and how it ended',
+  'audit.link': 'of the entry and the one before it, keyed',
+  'change.expired_at': 'the last end of a token that has passed',
 };
 
 const cell = (text) => String(text).replaceAll('|', '\\|');
