@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
-import { checkFile } from './kill-file.ts';
 import { createLedger, type Ledger, type State } from './kill-ledger.ts';
 import { inParallel, type PerformParts, percentile, seededNumbers } from './perform.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
@@ -125,8 +124,8 @@ async function kills({ seed, cycles, leastAcknowledged, trusting = false }: Kill
     if (violation !== undefined) throw new CheckFailure(violation, figures());
     if (ledger.figures().acknowledged < leastAcknowledged) throw new CheckFailure('too few writes', figures());
     await vault.kill();
-    const damage = await checkFile(vault.file);
-    if (damage !== undefined) throw new CheckFailure(damage, figures());
+    const doctor = await vault.cli(['doctor'], '').catch((error: { readonly stdout?: string }) => String(error.stdout));
+    if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures());
     return figures();
   } finally {
     await vault.close();
