@@ -12,7 +12,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { openVaultAdmin } from '../../src/vault-admin.ts';
-import { CREDENTIAL, callVault, fileVault, tamper, withVault } from './vault-admin-fixture.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 const TOKEN = { body: { type: 'token', data: 1 } };
 const OLDER = { code: 'damaged', message: expect.stringContaining('older than its anchor') };
@@ -141,6 +142,6 @@ it('is not deceived by the counter alone', async () => {
   await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', TOKEN), anchor);
   const counter = Number(readFileSync(anchor, 'utf8').split('\n')[2]);
   writeFileSync(file, older);
-  await tamper(file, (connection) => connection.prepare('UPDATE change SET counter = ?').run(counter));
+  await tamperFile(file, (connection) => connection.prepare('UPDATE change SET counter = ?').run(counter));
   await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
 });

@@ -2,7 +2,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, 
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { backUpVault, checkVaultFile, openVaultAdmin, restoreVault } from '../../src/vault-admin.ts';
-import { CREDENTIAL, callVault, fileVault, tamper, withVault } from './vault-admin-fixture.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 const OTHER = { kind: 'key_file', key: new Uint8Array(32).fill(8) } as const;
 const back = (from: string, to: string) => backUpVault({ from, to, credential: CREDENTIAL });
@@ -74,7 +75,7 @@ it('makes no copy of a damaged vault, and no vault of a damaged backup', async (
   const copy = join(folder, 'copy');
   await back(file, copy);
   const damage = "UPDATE token SET data = definition WHERE id = 'token-1'";
-  for (const each of [file, copy]) await tamper(each, (connection) => connection.exec(damage));
+  for (const each of [file, copy]) await tamperFile(each, (connection) => connection.exec(damage));
   const failure = { code: 'damaged', message: expect.stringContaining('token-1') };
   await expect(back(file, `${copy}2`)).rejects.toMatchObject(failure);
   await expect(restore(copy, join(folder, 'r.db'))).rejects.toMatchObject(failure);
@@ -93,7 +94,7 @@ it('does not take the file of a running vault for a backup', async () => {
 it('holds, after a rotation, neither the old keys nor what they sealed, in file and log', async () => {
   const { file, apiKey } = await fileVault(300);
   const old: Buffer[] = [];
-  await tamper(file, (connection) => {
+  await tamperFile(file, (connection) => {
     const rows = connection
       .prepare<[], Buffer>(
         'SELECT wrapped FROM tenant_key UNION ALL SELECT details FROM application UNION ALL SELECT data FROM token',

@@ -4,8 +4,6 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { connect } from '../../src/store/sqlite/connect.ts';
-import { type Connection, loadDriver } from '../../src/store/sqlite/driver.ts';
 import { createVault, openVault, type Vault } from '../../src/vault.ts';
 
 export const CREDENTIAL: Credential = { kind: 'key_file', key: new Uint8Array(32).fill(7) };
@@ -77,15 +75,5 @@ export async function withVault<T>(file: string, use: (vault: Vault) => Promise<
     return await use(vault);
   } finally {
     await vault.close();
-  }
-}
-
-/** Alters a closed file as somebody without its key can. */
-export async function tamper(file: string, change: (connection: Connection) => void): Promise<void> {
-  const connection = connect(await loadDriver(), file);
-  try {
-    change(connection);
-  } finally {
-    connection.close();
   }
 }

@@ -1,0 +1,122 @@
+import type { Connection } from '../../src/store/sqlite/driver.ts';
+import type { Perform } from './perform.ts';
+import { tamperFile } from './tamper-file.ts';
+
+/** What a file's rows were, before something happened to them. */
+export interface KeptTable {
+  readonly table: string;
+  readonly rows: readonly object[];
+}
+
+const TABLES = ['header', 'slot', 'tenant', 'tenant_key', 'application', 'token', 'token_index', 'tombstone', 'audit'];
+
+const COUNTERS = `DELETE FROM token_count; DELETE FROM active_count;
+  INSERT INTO token_count SELECT tenant, type, sum(live), max(created_at) FROM
+    (SELECT tenant, type, 1 AS live, created_at FROM token
+     UNION ALL SELECT tenant, type, 0, created_at FROM tombstone) GROUP BY tenant, type;
+  INSERT INTO active_count SELECT tenant, active_month, count(*) FROM token GROUP BY tenant, active_month;`;
+
+export async function keepRows(file: string): Promise<readonly KeptTable[]> {
+  let kept: readonly KeptTable[] = [];
+  await tamperFile(file, (connection) => {
+    kept = TABLES.map((table) => ({ table, rows: connection.prepare<[], object>(`SELECT * FROM ${table}`).all() }));
+  });
+  return kept;
+}
+
+/** One row into a table, column by column. */
+export function insertRow(connection: Connection, table: string, row: object): void {
+  const names = Object.keys(row);
+  const values = names.map((name) => `@${name}`);
+  connection.prepare<[object]>(`INSERT INTO ${table} (${names}) VALUES (${values})`).run(row);
+}
+
+/** Puts the rows of these tables back, counters and all: every row is one that the vault wrote, and opens. */
+export async function putBack(
+  file: string,
+  kept: readonly KeptTable[],
+  tables: readonly string[] = TABLES,
+): Promise<void> {
+  await tamperFile(file, (connection) => {
+    connection.exec('PRAGMA foreign_keys = OFF');
+    for (const { table, rows } of kept) {
+      if (!tables.includes(table)) continue;
+      connection.exec(`DELETE FROM ${table}`);
+      for (const row of rows) insertRow(connection, table, row);
+    }
+    connection.exec(COUNTERS);
+  });
+}
+
+/** Of an application that may do everything with tokens, and of a management application. */
+export interface ActingKeys {
+  readonly apiKey: string;
+  readonly management: string;
+}
+
+const TOKENS = ['token', 'token_index', 'tombstone'];
+const NEW_TOKEN = { body: { type: 'token', data: 1 } };
+
+async function privateApplication(perform: Perform, { management }: ActingKeys): Promise<{ readonly id: string }> {
+  const { body } = await perform(management, 'listApplications');
+  const listed = body['data'] as readonly { readonly id: string; readonly type: string }[];
+  return { id: listed.find(({ type }) => type === 'private')?.id ?? '' };
+}
+
+/** What the vault does, after which somebody puts older rows back; and what doctor must say of it. */
+export const ROLLBACKS: Readonly<
+  Record<
+    string,
+    readonly [
+      act: (perform: Perform, keys: ActingKeys) => Promise<unknown>,
+      tables: readonly string[],
+      table: string,
+      what: RegExp,
+    ]
+  >
+> = {
+  'a token as it was before a change': [
+    (perform, { apiKey }) => perform(apiKey, 'updateToken', { id: 'token-1', body: { data: 'newer' } }),
+    TOKENS,
+    'token',
+    /it was put back/,
+  ],
+  'a token that was deleted': [
+    (perform, { apiKey }) => perform(apiKey, 'deleteToken', { id: 'token-1' }),
+    TOKENS,
+    'token',
+    /was removed, says the audit/,
+  ],
+  'an application whose key was regenerated': [
+    async (perform, keys) =>
+      perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
+    ['application'],
+    'application',
+    /it was put back/,
+  ],
+  'an application that was deleted': [
+    async (perform, keys) => perform(keys.management, 'deleteApplication', await privateApplication(perform, keys)),
+    ['application'],
+    'application',
+    /was removed, says the audit/,
+  ],
+  'the tenant as it was before a change': [
+    (perform, { management }) =>
+      perform(management, 'updateTenant', { body: { name: 'x', settings: { deduplicate_tokens: 'true' } } }),
+    ['tenant'],
+    'tenant',
+    /it was put back/,
+  ],
+  'the state before a token was made': [
+    (perform, { apiKey }) => perform(apiKey, 'createToken', NEW_TOKEN),
+    TOKENS,
+    'token',
+    /removed outside the vault/,
+  ],
+  'rows and audit, but for the newest token': [
+    (perform, { apiKey }) => perform(apiKey, 'createToken', NEW_TOKEN),
+    ['audit'],
+    'token',
+    /is not in the audit/,
+  ],
+};

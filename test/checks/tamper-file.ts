@@ -1,0 +1,12 @@
+import { connect } from '../../src/store/sqlite/connect.ts';
+import { type Connection, loadDriver } from '../../src/store/sqlite/driver.ts';
+
+/** Alters a closed file as somebody without its key can. */
+export async function tamperFile(file: string, change: (connection: Connection) => void): Promise<void> {
+  const connection = connect(await loadDriver(), file);
+  try {
+    change(connection);
+  } finally {
+    connection.close();
+  }
+}
