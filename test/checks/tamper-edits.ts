@@ -128,20 +128,20 @@ export const TAMPER_EDITS: Readonly<Record<string, readonly [sql: string, table:
   'a wrapped key removed': ['DELETE FROM tenant_key WHERE key_id = 1', 'tenant_key', '', /do not unwrap/],
   'the tenant edited': ['UPDATE tenant SET owner_id = zeroblob(16)', 'tenant', '', /does not open/],
   'an application given another key': [
-    'UPDATE application SET key_hash = zeroblob(32) WHERE type = 1',
+    'UPDATE application SET key_hash = zeroblob(32) WHERE application = (SELECT max(application) FROM application)',
     'application',
     '',
     /does not open/,
   ],
   'an application of another type': ['UPDATE application SET type = 3', 'application', '', /does not open/],
   'an orphaned application': [
-    'UPDATE application SET parent_id = zeroblob(16) WHERE type = 1',
+    'UPDATE application SET parent_id = zeroblob(16) WHERE application = (SELECT max(application) FROM application)',
     'application',
     '',
     /made by an application that is gone/,
   ],
   'a slot damaged': ['UPDATE slot SET bytes = CAST(zeroblob(4) || substr(bytes, 5) AS BLOB)', 'header', '', /slot 0/],
-  'a slot added': ['INSERT INTO slot SELECT 1, bytes FROM slot', 'header', '', /header/],
+  'a slot added': ['INSERT INTO slot SELECT max(slot) + 1, bytes FROM slot', 'header', '', /header/],
   'the header edited': ['UPDATE header SET created_at = created_at + 1', 'header', '', /header/],
   'a trigger planted': [
     'CREATE TRIGGER t AFTER INSERT ON token BEGIN DELETE FROM tombstone; END',
@@ -149,6 +149,7 @@ export const TAMPER_EDITS: Readonly<Record<string, readonly [sql: string, table:
     '',
     /tables/,
   ],
+  'the note of the last commit removed': ['DELETE FROM change', 'change', '', /note of the last commit/],
   'a row of a tenant that there is not': [
     'PRAGMA foreign_keys = OFF; INSERT INTO active_count VALUES (77, 1, 1)',
     'active_count',

@@ -21,6 +21,11 @@ const CHECKS: readonly Check[] = [
     sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM ${table} WHERE tenant NOT IN (SELECT tenant FROM tenant)`,
   })),
   {
+    table: 'change',
+    what: 'the note of the last commit is missing',
+    sql: "SELECT '' AS id WHERE NOT EXISTS (SELECT 1 FROM change)",
+  },
+  {
     table: 'application',
     what: 'was made by an application that is gone',
     sql: `SELECT lower(hex(a.id)) AS id FROM application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS

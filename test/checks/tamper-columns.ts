@@ -1,0 +1,236 @@
+const TOKEN_1 = "tenant = 1 AND id = 'token-1'";
+const TOKEN_2 = "tenant = 1 AND id = 'token-2'";
+const PRIVATE = '(SELECT min(application) FROM application WHERE type = 1)';
+const NEXT = '(SELECT max(application) FROM application WHERE type = 1 AND tenant = 1)';
+const FOREIGN = '(SELECT max(application) FROM application WHERE tenant = 2)';
+
+/** A value that the vault did not write, in each column of a row. */
+const EDITED: readonly (readonly [
+  table: string,
+  where: string,
+  columns: Readonly<Record<string, string>>,
+  which?: string,
+])[] = [
+  [
+    'token',
+    TOKEN_2,
+    {
+      id: "'token-9'",
+      type: '4',
+      created_by: 'randomblob(16)',
+      created_at: 'created_at - 1000',
+      modified_by: 'randomblob(16)',
+      modified_at: 'modified_at + 1',
+      expires_at: '1',
+      revision: 'revision - 1',
+      key_id: '2',
+      index_key_id: '1',
+      active_month: 'active_month - 1',
+      blinds: 'CAST(randomblob(16) || substr(blinds, 17) AS BLOB)',
+      details: 'zeroblob(length(details))',
+      masked: 'CAST(substr(masked, 1, length(masked) - 1) AS BLOB)',
+      definition: 'CAST(definition || zeroblob(1) AS BLOB)',
+      data: "x'01'",
+    },
+  ],
+  ['token', "tenant = 1 AND id = 'ends'", { expires_at: 'NULL' }, 'one that expires'],
+  [
+    'application',
+    `application = ${PRIVATE}`,
+    {
+      id: 'randomblob(16)',
+      type: '2',
+      key_hash: 'randomblob(32)',
+      created_by: 'NULL',
+      created_at: 'created_at + 1',
+      modified_by: 'randomblob(16)',
+      modified_at: '1700000000000',
+      expires_at: '9000000000000',
+      revision: '2',
+      key_id: '2',
+      details: `(SELECT details FROM application WHERE application = ${NEXT})`,
+    },
+  ],
+  [
+    'application',
+    'type = 4',
+    { parent_id: `(SELECT id FROM application WHERE application = ${NEXT})`, type: '1' },
+    'an expiring one',
+  ],
+  ['application', 'type = 4', { expires_at: 'expires_at + 86400000' }, 'an expiring one'],
+  [
+    'tenant',
+    'tenant = 1',
+    {
+      id: 'randomblob(16)',
+      owner_id: '(SELECT owner_id FROM tenant WHERE tenant = 2)',
+      created_by: 'randomblob(16)',
+      created_at: 'created_at - 1',
+      modified_by: 'randomblob(16)',
+      modified_at: '1700000000000',
+      revision: 'revision + 1',
+      key_id: '2',
+      details: '(SELECT details FROM tenant WHERE tenant = 2)',
+    },
+  ],
+  [
+    'tenant_key',
+    'tenant = 1 AND key_id = 1',
+    {
+      key_id: '7',
+      purpose: '2',
+      generation: '2',
+      created_at: 'created_at + 1',
+      wrapped: '(SELECT wrapped FROM tenant_key WHERE tenant = 2 AND key_id = 1)',
+    },
+  ],
+  [
+    'header',
+    'one = 1',
+    {
+      vault_id: "'00000000-0000-4000-8000-000000000000'",
+      format: '2',
+      created_at: '0',
+      generation: 'generation + 1',
+      carried: 'zeroblob(100)',
+      mac: 'zeroblob(32)',
+    },
+  ],
+  ['slot', 'slot = 0', { slot: '5', bytes: '(SELECT bytes FROM slot WHERE slot = 1)' }],
+  [
+    'tombstone',
+    "id = 'gone'",
+    {
+      id: "'gone-never'",
+      type: '2',
+      created_by: 'randomblob(16)',
+      created_at: 'created_at - 1',
+      deleted_by: 'NULL',
+      deleted_at: 'deleted_at + 1',
+      mac: "(SELECT mac FROM tombstone WHERE id = 'gone-too')",
+    },
+  ],
+  [
+    'audit',
+    'sequence = 6',
+    {
+      sequence: '1000',
+      at: 'at - 1',
+      sealed: '(SELECT sealed FROM audit WHERE sequence = 5)',
+      link: 'zeroblob(16)',
+    },
+  ],
+  ['token_count', 'tenant = 1 AND type = 1', { live: '0', last_created_at: 'last_created_at + 1', type: '3' }],
+  ['active_count', 'tenant = 1', { tokens: '0', month: 'month + 1' }],
+  [
+    'token_index',
+    `token = (SELECT token FROM token WHERE ${TOKEN_2})`,
+    { created_at: 'created_at + 1', tenant: '2', blind: 'CAST(substr(blind, 2) || zeroblob(1) AS BLOB)' },
+  ],
+];
+
+const columnEdits = EDITED.flatMap(([table, where, columns, which = 'a row']) =>
+  Object.entries(columns).map(
+    ([column, value]) =>
+      [`${table}.${column} of ${which} edited`, `UPDATE ${table} SET ${column} = ${value} WHERE ${where}`] as const,
+  ),
+);
+
+const sealedSwaps = ['data', 'masked', 'details', 'definition', 'blinds'].flatMap((column) => [
+  [
+    `token.${column} swapped with another row's`,
+    `CREATE TEMP TABLE kept AS SELECT token, ${column} AS bytes FROM token WHERE tenant = 1 AND id IN ('token-1', 'token-2');
+     UPDATE token SET ${column} = (SELECT bytes FROM kept WHERE kept.token <> token.token)
+     WHERE token IN (SELECT token FROM kept)`,
+  ] as const,
+  [
+    `token.${column} of the other tenant's token of the same id`,
+    `UPDATE token SET ${column} = (SELECT ${column} FROM token WHERE tenant = 2 AND id = 'token-1') WHERE ${TOKEN_1}`,
+  ] as const,
+]);
+
+/** Deletes, moves, copies and plants, in all tables. */
+const OTHERS: Readonly<Record<string, string>> = {
+  'a token moved to the other tenant': `UPDATE token SET tenant = 2 WHERE ${TOKEN_2}`,
+  'a token copied to the other tenant, with its index': `
+    INSERT INTO token SELECT NULL, 2, id, type, created_by, created_at, modified_by, modified_at, expires_at, revision, key_id,
+      index_key_id, active_month, blinds, details, masked, definition, data FROM token WHERE ${TOKEN_2};
+    INSERT INTO token_index SELECT 2, blind, created_at, (SELECT max(token) FROM token) FROM token_index
+      WHERE token = (SELECT token FROM token WHERE ${TOKEN_2})`,
+  'a token copied under a new id': `
+    INSERT INTO token SELECT NULL, 1, 'copied', type, created_by, created_at, modified_by, modified_at, expires_at, revision,
+      key_id, index_key_id, active_month, blinds, details, masked, definition, data FROM token WHERE ${TOKEN_1}`,
+  'an application moved to the other tenant': `UPDATE application SET tenant = 2 WHERE application = ${PRIVATE}`,
+  'an application copied to the other tenant': `
+    INSERT INTO application SELECT NULL, 2, id, type, randomblob(32), parent_id, created_by, created_at, modified_by, modified_at,
+      expires_at, revision, key_id, details FROM application WHERE application = ${PRIVATE}`,
+  'the key hashes of two applications swapped': `
+    CREATE TEMP TABLE kept AS SELECT application, key_hash FROM application WHERE application IN (${PRIVATE}, ${NEXT});
+    UPDATE application SET key_hash = randomblob(32) WHERE application IN (${PRIVATE}, ${NEXT});
+    UPDATE application SET key_hash = (SELECT key_hash FROM kept WHERE kept.application <> application.application)
+    WHERE application IN (SELECT application FROM kept)`,
+  'the key of one tenant on an application of the other': `
+    CREATE TEMP TABLE kept AS SELECT key_hash FROM application WHERE application = ${PRIVATE};
+    DELETE FROM application WHERE application = ${PRIVATE};
+    UPDATE application SET key_hash = (SELECT key_hash FROM kept) WHERE application = ${FOREIGN}`,
+  'an application deleted': `DELETE FROM application WHERE application = ${PRIVATE}`,
+  'all applications deleted': 'DELETE FROM application',
+  'all tokens deleted, counters and index with them':
+    'DELETE FROM token; DELETE FROM token_index; DELETE FROM active_count; UPDATE token_count SET live = 0',
+  'a tombstone deleted': "DELETE FROM tombstone WHERE id = 'gone'",
+  'all tombstones deleted': 'DELETE FROM tombstone',
+  'a tombstone moved to the other tenant': "UPDATE tombstone SET tenant = 2 WHERE id = 'gone'",
+  'the whole index deleted': 'DELETE FROM token_index',
+  'a tenant’s wrapped keys deleted': 'DELETE FROM tenant_key WHERE tenant = 2',
+  'wrapped keys swapped between tenants': `
+    CREATE TEMP TABLE kept AS SELECT tenant, key_id, wrapped FROM tenant_key;
+    UPDATE tenant_key SET wrapped = (SELECT wrapped FROM kept
+      WHERE kept.tenant = 3 - tenant_key.tenant AND kept.key_id = tenant_key.key_id)`,
+  'a tenant deleted with all its rows': [
+    'token',
+    'tombstone',
+    'token_index',
+    'token_count',
+    'active_count',
+    'application',
+    'tenant_key',
+    'tenant',
+  ]
+    .map((table) => `DELETE FROM ${table} WHERE tenant = 2`)
+    .join(';'),
+  'the tenants’ ids swapped': `
+    CREATE TEMP TABLE kept AS SELECT tenant, id FROM tenant; UPDATE tenant SET id = randomblob(16);
+    UPDATE tenant SET id = (SELECT id FROM kept WHERE kept.tenant = 3 - tenant.tenant)`,
+  'the header deleted': 'DELETE FROM header',
+  'a slot deleted': 'DELETE FROM slot WHERE slot = 1',
+  'all slots deleted': 'DELETE FROM slot',
+  'the slots swapped': `
+    UPDATE slot SET slot = 7 WHERE slot = 0; UPDATE slot SET slot = 0 WHERE slot = 1; UPDATE slot SET slot = 1 WHERE slot = 7`,
+  'the whole audit deleted': 'DELETE FROM audit',
+  'the head of the audit cut': 'DELETE FROM audit WHERE sequence < 5',
+  'five entries of the audit cut from its tail':
+    'DELETE FROM audit WHERE sequence > (SELECT max(sequence) - 5 FROM audit)',
+  'the head of the audit cut and the rest moved up':
+    'DELETE FROM audit WHERE sequence = 1; UPDATE audit SET sequence = sequence - 1',
+  'two links of the audit swapped': `
+    CREATE TEMP TABLE kept AS SELECT sequence, link FROM audit WHERE sequence IN (4, 5);
+    UPDATE audit SET link = (SELECT link FROM kept WHERE kept.sequence <> audit.sequence) WHERE sequence IN (4, 5)`,
+  'a view planted': 'CREATE VIEW planted AS SELECT data FROM token',
+  'an index planted': 'CREATE INDEX planted ON token (masked)',
+  'a table planted': 'CREATE TABLE planted (x)',
+  'a trigger that copies what is written':
+    'CREATE TRIGGER planted AFTER INSERT ON audit BEGIN UPDATE token SET revision = 9; END',
+  'a view in place of a table': 'ALTER TABLE tombstone RENAME TO kept; CREATE VIEW tombstone AS SELECT * FROM kept',
+  'an index dropped': 'DROP INDEX token_expiry',
+  'a column added': 'ALTER TABLE token ADD COLUMN more INTEGER',
+  'the format number raised': 'PRAGMA user_version = 2',
+  'the format number lowered': 'PRAGMA user_version = 0',
+  'the application id changed': 'PRAGMA application_id = 1',
+};
+
+/** More of what somebody without the key does to a closed file of `makeTamperVault`: SQL by what it is. */
+export const TAMPER_COLUMNS: Readonly<Record<string, string>> = Object.fromEntries([
+  ...columnEdits,
+  ...sealedSwaps,
+  ...Object.entries(OTHERS),
+]);

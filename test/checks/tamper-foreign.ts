@@ -1,0 +1,67 @@
+import { crc32 } from '../../src/core/crc32.ts';
+import type { PassphraseCost } from '../../src/keyring/slot-kdf.ts';
+import type { Connection } from '../../src/store/sqlite/driver.ts';
+
+const TABLES = ['tenant', 'tenant_key', 'application', 'token', 'token_index', 'tombstone', 'audit', 'header', 'slot'];
+
+/** Of a table, all rows of the other vault in place of this one's. */
+const replaced = (tables: readonly string[]) =>
+  tables.map((table) => `DELETE FROM ${table}; INSERT INTO ${table} SELECT * FROM other.${table};`).join('\n');
+
+/** What is copied in from another vault, made alike but with keys of its own: `other` is attached. */
+export const FOREIGN_EDITS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(TABLES.map((table) => [`another vault’s ${table} table`, replaced([table])])),
+  'another vault’s tokens and their index': replaced(['token', 'token_index', 'tombstone']),
+  'another vault’s header and slots': replaced(['header', 'slot']),
+  'another vault’s tenants, keys and all their rows': replaced([
+    'tenant',
+    'tenant_key',
+    'application',
+    'token',
+    'token_index',
+    'tombstone',
+  ]),
+  'all of another vault but its header and slots': replaced(TABLES.slice(0, -2)),
+  'one row of another vault’s tokens': `
+    DELETE FROM token WHERE tenant = 1 AND id = 'token-1';
+    INSERT INTO token SELECT * FROM other.token WHERE tenant = 1 AND id = 'token-1'`,
+  'one value of another vault’s tokens':
+    'UPDATE token SET data = (SELECT data FROM other.token o WHERE o.token = token.token)',
+  'one application of another vault': `
+    INSERT INTO application SELECT NULL, tenant, id, type, key_hash, parent_id, created_by, created_at, modified_by, modified_at,
+      expires_at, revision, key_id, details FROM other.application WHERE type = 1 LIMIT 1`,
+  'another vault’s wrapped data key': `
+    UPDATE tenant_key SET wrapped = (SELECT wrapped FROM other.tenant_key o WHERE o.tenant = tenant_key.tenant
+      AND o.key_id = tenant_key.key_id) WHERE key_id = 1`,
+  'one slot of another vault': 'UPDATE slot SET bytes = (SELECT bytes FROM other.slot o WHERE o.slot = slot.slot)',
+};
+
+/** Copies rows of the vault at `path` in. */
+export function copyFrom(connection: Connection, path: string, sql: string): void {
+  connection.prepare<[string]>('ATTACH ? AS other').run(path);
+  connection.exec(sql);
+}
+
+/** Derivations that would take this machine's memory, or hours; and one that is too cheap. */
+export const ABSURD_COSTS: Readonly<Record<string, PassphraseCost>> = {
+  '4 TiB of memory': { passes: 3, memory_kib: 0xffff_ffff },
+  'a KiB more than 1 GiB': { passes: 3, memory_kib: 1024 * 1024 + 1 },
+  '17 passes': { passes: 17, memory_kib: 64 * 1024 },
+  'four thousand million passes': { passes: 0xffff_ffff, memory_kib: 64 * 1024 },
+  '8 KiB of memory': { passes: 3, memory_kib: 8 },
+};
+
+const PASSES_AT = 2;
+const MEMORY_AT = 6;
+const CHECKSUM_BYTES = 4;
+
+/** Writes the cost into a slot of a passphrase, with a checksum that fits: that one guards against nobody. */
+export function setSlotCost(connection: Connection, slot: number, { passes, memory_kib }: PassphraseCost): void {
+  const found = connection.prepare<[number], Buffer>('SELECT bytes FROM slot WHERE slot = ?').pluck().get(slot);
+  if (found === undefined) throw new Error(`there is no slot ${slot}`);
+  const bytes = Buffer.from(found);
+  bytes.writeUInt32BE(passes, PASSES_AT);
+  bytes.writeUInt32BE(memory_kib, MEMORY_AT);
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, -CHECKSUM_BYTES)), bytes.length - CHECKSUM_BYTES);
+  connection.prepare<[Buffer, number]>('UPDATE slot SET bytes = ? WHERE slot = ?').run(bytes, slot);
+}

@@ -1,0 +1,136 @@
+import type { OperationId } from '../../src/contract/operations.ts';
+import type { Vault } from '../../src/vault.ts';
+import type { TamperVault } from './tamper-vault.ts';
+
+export interface ReadReply {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** One reply for each read, by its name. */
+export type Replies = ReadonlyMap<string, ReadReply>;
+
+/**
+ * What a reply of an altered vault is: the same, or what the vault said before its last change; a clear error; less than there
+ * was, which doctor must find; counters that differ, which are not sealed. Anything else is `other`: what must never be.
+ */
+export type Verdict = 'same' | 'older' | 'error' | 'less' | 'counters' | 'other';
+
+const TOKEN_QUERIES = [
+  'size=100',
+  'page=2&size=2',
+  'metadata.tag=tag 1',
+  'metadata.tag=tag 2',
+  'type=card',
+  'id=token-1',
+];
+/** Lists of which an item may be on another page when an earlier one is missing. */
+const WHOLE = TOKEN_QUERIES.slice(0, 2);
+
+/** Everything that the product reads of a vault: each token, application and tenant, and the usage report, for each reader. */
+export async function readEverything(
+  vault: Pick<Vault, 'dispatch'>,
+  { readers, managers, tokens }: Pick<TamperVault, 'readers' | 'managers' | 'tokens'>,
+  applications: readonly string[],
+): Promise<Replies> {
+  const replies = new Map<string, ReadReply>();
+  async function read(who: number, apiKey: string, operation: OperationId, id?: string, query = ''): Promise<void> {
+    const params = id === undefined ? {} : { id };
+    const reply = await vault.dispatch({ operation, apiKey, params, query: [...new URLSearchParams(query)] });
+    const text = reply.bodyText ?? '';
+    replies.set([operation, who, id ?? query].join(' '), { status: reply.status, text });
+  }
+  for (const [who, key] of readers.entries()) {
+    for (const query of TOKEN_QUERIES) await read(who, key, 'listTokens', undefined, query);
+    for (const id of tokens) await read(who, key, 'getToken', id);
+  }
+  for (const [who, key] of managers.entries()) {
+    await read(who, key, 'listApplications', undefined, 'size=100');
+    await read(who, key, 'getApplicationByKey');
+    await read(who, key, 'getTenant');
+    await read(who, key, 'getUsageReport');
+    for (const id of applications) await read(who, key, 'getApplication', id);
+  }
+  return replies;
+}
+
+/** Of all the applications that the first manager sees, in replies of a sound vault. */
+export function applicationsIn(replies: Replies): readonly string[] {
+  return listOf(replies.get('listApplications 0 size=100')).items.map((item) => {
+    return String((item as { readonly id: string }).id);
+  });
+}
+
+const CLEAR = new Set(['integrity_failure']);
+const GONE = new Set([
+  'unauthenticated',
+  'token_not_found',
+  'application_not_found',
+  'no_governing_rule',
+  'permission_missing',
+]);
+
+/** Holds one reply against what the vault said when it was sound: now and, for rows put back, before its last change. */
+export function judgeReply(name: string, found: ReadReply, now: Replies, before?: Replies): Verdict {
+  const verdict = judgeAgainst(name, found, now);
+  if (before === undefined || verdict === 'same' || verdict === 'error') return verdict;
+  if (judgeAgainst(name, found, before) === 'same') return 'older';
+  return verdict === 'other' && mixed(name, found, [now, before]) ? 'older' : verdict;
+}
+
+function judgeAgainst(name: string, found: ReadReply, sound: Replies): Verdict {
+  const expected = sound.get(name);
+  if (expected === undefined) return 'other';
+  if (found.status >= 400) {
+    const code = codeOf(found);
+    if (expected.status === found.status && codeOf(expected) === code) return 'same';
+    if (CLEAR.has(code)) return 'error';
+    return GONE.has(code) ? 'less' : 'other';
+  }
+  if (found.text === expected.text) return 'same';
+  if (name.startsWith('getToken')) return withoutData(found.text, expected.text) ? 'less' : 'other';
+  if (name.startsWith('getUsageReport')) return 'counters';
+  if (!name.startsWith('list')) return 'other';
+  const known = knownItems(name, [sound]);
+  const { items, total } = listOf(found);
+  const strange = items.filter((item) => !known.has(JSON.stringify(item)));
+  if (strange.length > 0) {
+    const redacted = (item: unknown) => [...known].some((text) => withoutData(JSON.stringify(item), text));
+    return strange.every(redacted) ? 'less' : 'other';
+  }
+  const expectedList = listOf(expected);
+  return items.length < expectedList.items.length || total < expectedList.total ? 'less' : 'counters';
+}
+
+/** A token as it was, but for its data: its masked form is missing, so that who may see only that is shown none. */
+function withoutData(found: string, expected: string): boolean {
+  const { data, ...rest }: Readonly<Record<string, unknown>> = JSON.parse(expected);
+  return data !== undefined && found === JSON.stringify(rest);
+}
+
+/** A list in which some items are as they are, others as they were. */
+function mixed(name: string, found: ReadReply, sound: readonly Replies[]): boolean {
+  if (found.status >= 400 || !name.startsWith('list')) return false;
+  const known = knownItems(name, sound);
+  return listOf(found).items.every((item) => known.has(JSON.stringify(item)));
+}
+
+function knownItems(name: string, sound: readonly Replies[]): ReadonlySet<string> {
+  const page = WHOLE.find((query) => name.startsWith('listTokens') && name.endsWith(query));
+  const whole = page === undefined ? name : name.replace(page, WHOLE[0] ?? '');
+  return new Set(sound.flatMap((replies) => listOf(replies.get(whole)).items.map((item) => JSON.stringify(item))));
+}
+
+function listOf(reply: ReadReply | undefined): { readonly items: readonly unknown[]; readonly total: number } {
+  if (reply === undefined || reply.status >= 400) return { items: [], total: 0 };
+  const { data, pagination } = JSON.parse(reply.text) as {
+    readonly data: readonly unknown[];
+    readonly pagination: { readonly total_items: number };
+  };
+  return { items: data, total: pagination.total_items };
+}
+
+function codeOf({ text }: ReadReply): string {
+  const { type } = JSON.parse(text) as { readonly type: string };
+  return type.split(/[/:]/).at(-1) ?? '';
+}

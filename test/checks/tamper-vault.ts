@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { directClient } from '../../src/client/direct.ts';
+import type { Credential } from '../../src/keyring/credential.ts';
+import { createVault, openVault } from '../../src/vault.ts';
+import { openVaultAdmin } from '../../src/vault-admin.ts';
+import { createCaller } from './perform.ts';
+import type { ActingKeys } from './put-back.ts';
+
+const PASSPHRASE: Credential = { kind: 'passphrase', passphrase: 'a passphrase of a check' };
+
+const ALL = ['token:create', 'token:read', 'token:update', 'token:delete'];
+const rule = (transform: string, permissions: readonly string[], container = '/') => {
+  return { description: '', priority: 1, container, transform, permissions };
+};
+
+/** A closed vault file with something in each of its tables, in two tenants. */
+export interface TamperVault extends ActingKeys {
+  readonly folder: string;
+  readonly file: string;
+  readonly credential: Credential;
+  /** A second way in. */
+  readonly passphrase: Credential;
+  /** Who reads tokens: revealed, masked, redacted, by plain permission, expiring, and in the other tenant. */
+  readonly readers: readonly string[];
+  readonly managers: readonly string[];
+  readonly tokens: readonly string[];
+  remove(): void;
+}
+
+/** Both tenants have a token `token-1`, the first one's last change makes `token-3`. The seed is in the data only. */
+export async function makeTamperVault(seed: number): Promise<TamperVault> {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-tamper-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', remove);
+  const file = join(folder, 'vault.db');
+  const key = new Uint8Array(32).map((_, at) => (seed * 31 + at * 7) % 251);
+  writeFileSync(`${file}.key`, key, { mode: 0o600 });
+  const credential: Credential = { kind: 'key_file', key };
+  const { vault, application } = await createVault({ file, credential, tenantName: 'first' });
+  const perform = createCaller(() => directClient(vault));
+  const management = application.key ?? '';
+  const other = (await vault.createTenant('second')).application.key ?? '';
+
+  async function addApplication(body: object, by = management): Promise<string> {
+    return String((await perform(by, 'createApplication', { body })).body['key']);
+  }
+
+  const apiKey = await addApplication({
+    name: 'everything',
+    type: 'private',
+    rules: [rule('reveal', ALL)],
+    can_create_expiring_applications: true,
+  });
+  const condition = { attribute: 'container', operator: 'starts_with', value: '/' };
+  const readers = [
+    apiKey,
+    await addApplication({ name: 'mask', type: 'private', rules: [rule('mask', ['token:read'], '/pci/')] }),
+    await addApplication({ name: 'redact', type: 'private', rules: [rule('redact', ['token:read'])] }),
+    await addApplication({ name: 'plain', type: 'private', permissions: ['token:read'] }),
+    await addApplication(
+      {
+        name: 'expiring',
+        type: 'expiring',
+        expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+        rules: [
+          { description: '', priority: 1, conditions: [condition], transform: 'mask', permissions: ['token:read'] },
+        ],
+      },
+      apiKey,
+    ),
+  ];
+  const foreign = await addApplication({ name: 'other', type: 'private', rules: [rule('reveal', ALL)] }, other);
+
+  const token = (body: object, by = apiKey) => perform(by, 'createToken', { body });
+  const simple = (n: number) => {
+    return { id: `token-${n}`, type: 'token', data: seed + n, mask: '{{ data }}', metadata: { tag: `tag ${n}` } };
+  };
+  for (const n of [0, 1, 2]) await token(simple(n));
+  await token({ ...simple(1), data: 'of the second tenant', metadata: { tag: 'tag 2' } }, foreign);
+  const card = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
+  await token({ id: 'card', type: 'card', data: card, containers: ['/pci/high/', '/other/'] });
+  await token({ id: 'ssn', type: 'social_security_number', data: '123-45-6789' });
+  await token({ id: 'ends', type: 'token', data: 'soon', expires_at: new Date(Date.now() + 86_400_000).toISOString() });
+  await perform(apiKey, 'updateToken', { id: 'token-2', body: { data: 'changed', metadata: { more: 'x' } } });
+  for (const id of ['gone', 'gone-too']) {
+    await token({ id, type: 'token', data: id });
+    await perform(apiKey, 'deleteToken', { id });
+  }
+  await vault.close();
+  const admin = await openVaultAdmin({ file, credential });
+  await admin.addSlot(PASSPHRASE, { allowWeak: true });
+  await admin.close();
+  const again = await openVault({ file, credential });
+  await createCaller(() => directClient(again))(apiKey, 'createToken', { body: simple(3) });
+  await again.close();
+  return {
+    folder,
+    file,
+    credential,
+    passphrase: PASSPHRASE,
+    apiKey,
+    management,
+    readers: [...readers, foreign],
+    managers: [management, other],
+    tokens: ['token-0', 'token-1', 'token-2', 'token-3', 'card', 'ssn', 'ends', 'gone', 'gone-too'],
+    remove: () => {
+      process.removeListener('exit', remove);
+      remove();
+    },
+  };
+}
