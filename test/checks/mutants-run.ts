@@ -1,0 +1,111 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** A guard taken out of the source, and the tests that must fail without it. */
+export interface Mutant {
+  readonly name: string;
+  readonly file: string;
+  /** Stands exactly once in the file. */
+  readonly from: string;
+  readonly to: string;
+  /** Test files; with a pattern, only the tests whose name it matches. */
+  readonly tests: readonly string[];
+  readonly pattern?: string;
+}
+
+/** How many tests ran, and how many of them failed. `broken` says why none could. */
+export interface TestRun {
+  readonly passed: number;
+  readonly failed: number;
+  readonly broken: string | undefined;
+}
+
+/** A copy of the sources and the tests, in which guards may be missing. */
+export interface MutantCopy {
+  test(files: readonly string[], pattern?: string): Promise<TestRun>;
+  /** Runs the mutant's tests without its guard, and puts that back. Throws for a row that no longer fits the source. */
+  testMutant(mutant: Mutant): Promise<TestRun>;
+  remove(): void;
+}
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const COPIED = [
+  'src',
+  'test',
+  'scripts',
+  'bin',
+  'docs',
+  'README.md',
+  'package.json',
+  'tsconfig.json',
+  'vitest.config.ts',
+];
+/** A guard whose absence never ends is noticed as well. */
+const MOST_MS = 120_000;
+
+export function copySources(): MutantCopy {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-mutants-'));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', remove);
+  for (const name of COPIED) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'), 'junction');
+
+  async function test(files: readonly string[], pattern?: string): Promise<TestRun> {
+    const report = join(folder, 'report.json');
+    rmSync(report, { force: true });
+    const words = ['run', ...files, '--reporter=json', `--outputFile=${report}`, '--bail=1', '--no-cache'];
+    const runner = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
+    const named = pattern === undefined ? [] : ['-t', pattern];
+    const child = spawn(process.execPath, [runner, ...words, ...named], {
+      cwd: folder,
+      stdio: 'ignore',
+      timeout: MOST_MS,
+      killSignal: 'SIGKILL',
+    });
+    await once(child, 'exit');
+    if (child.signalCode !== null) return { passed: 0, failed: 1, broken: undefined };
+    return readReport(report);
+  }
+
+  return {
+    test,
+    async testMutant(mutant) {
+      const path = join(folder, mutant.file);
+      const whole = readFileSync(path, 'utf8');
+      if (whole.split(mutant.from).length !== 2) {
+        throw new Error(`a stale mutant: ${mutant.name}: its text does not stand exactly once in ${mutant.file}`);
+      }
+      writeFileSync(
+        path,
+        whole.replace(mutant.from, () => mutant.to),
+      );
+      try {
+        return await test(mutant.tests, mutant.pattern);
+      } finally {
+        writeFileSync(path, whole);
+      }
+    },
+    remove() {
+      process.removeListener('exit', remove);
+      remove();
+    },
+  };
+}
+
+interface Report {
+  readonly numPassedTests: number;
+  readonly numFailedTests: number;
+  readonly testResults: readonly { readonly status: string; readonly message: string }[];
+}
+
+/** A file that cannot even be loaded has no failed test: the mutant is no program, and kills nothing. */
+function readReport(path: string): TestRun {
+  const { numPassedTests, numFailedTests, testResults }: Report = JSON.parse(readFileSync(path, 'utf8'));
+  const ran = numPassedTests + numFailedTests;
+  const broken = ran > 0 ? undefined : (testResults.find(({ message }) => message !== '')?.message ?? 'no test ran');
+  return { passed: numPassedTests, failed: numFailedTests, broken };
+}
