@@ -1,6 +1,7 @@
 import { directClient } from '../src/client/direct.ts';
 import type { Client } from '../src/contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../src/contract/operations.ts';
+import type { Keyring } from '../src/core/ports.ts';
 import { createKeyring } from '../src/keyring/create-keyring.ts';
 import { createMemoryStore } from '../src/store/memory/memory-store.ts';
 import { composeVault, type Vault } from '../src/vault.ts';
@@ -36,12 +37,22 @@ export interface MemoryVault {
   application(body: object): Promise<string>;
 }
 
-export async function openMemoryVault(seed = 'seed'): Promise<MemoryVault> {
+/** `keyringOf` changes what the keyring answers. */
+export async function openMemoryVault(
+  seed = 'seed',
+  keyringOf: (keyring: Keyring) => Keyring = (keyring) => keyring,
+): Promise<MemoryVault> {
   const clock = steppingClock();
   const random = seededRandom(seed);
   const credential = { kind: 'key_file', key: random.bytes(32) } as const;
   const { keyring } = await createKeyring(credential, { now: clock.now() });
-  const vault = composeVault({ file: 'memory', store: createMemoryStore(), keyring, clock, random });
+  const vault = composeVault({
+    file: 'memory',
+    store: createMemoryStore(),
+    keyring: keyringOf(keyring),
+    clock,
+    random,
+  });
   const client = checkedClient(directClient(vault));
   const { tenant, application } = await vault.createTenant('test');
   const management = application.key ?? '';

@@ -14,8 +14,8 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
   {
     name: 'what others changed of applications is not noticed',
     file: 'src/core/authenticate.ts',
-    from: 'if (current !== version || cache.size >= MOST_CACHED) {',
-    to: "if (version === '' || cache.size >= MOST_CACHED) {",
+    from: '      cache.clear();\n',
+    to: '',
     tests: ['test/unit/core-applications.test.ts'],
   },
   {
@@ -88,7 +88,8 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     file: 'src/core/tokens/create.ts',
     from: 'if (!transform) return { id, type, tenant_id, fingerprint, containers };',
     to: '',
-    tests: ['test/unit/core-create.test.ts', 'test/unit/access-writing.test.ts'],
+    tests: ['test/unit/tokens.test.ts'],
+    pattern: 'cannot read it',
   },
   {
     name: 'totals count what the caller may not read',
@@ -172,7 +173,8 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     file: 'src/http/failure-limit.ts',
     from: 'return window.count >= failures;',
     to: 'return false;',
-    tests: HTTP,
+    tests: ['test/process/http-daemon.test.ts'],
+    pattern: '20 failed',
   },
   {
     name: 'answers may be cached',

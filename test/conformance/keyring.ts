@@ -12,6 +12,7 @@ import type {
 } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
+import { keyringLinks } from './keyring-links.ts';
 
 /** A keyring to be held to the port's promises. */
 export interface KeyringSubject {
@@ -307,6 +308,8 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         expect(tenant.fingerprint('car', 'dvalue')).not.toBe(tenant.fingerprint('card', 'value'));
       });
     });
+
+    keyringLinks(() => keyring, TENANT, OTHER_TENANT);
 
     describe('unlock', () => {
       test('gives the same keys back', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
+import type { Keyring } from '../../src/core/ports.ts';
 import { type Answer, type CallParts, type MemoryVault, openMemoryVault } from '../memory-vault.ts';
 
 export const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
@@ -26,8 +27,8 @@ export interface Core extends MemoryVault {
   token(body: object, key?: string): Promise<string>;
 }
 
-export async function openCore(): Promise<Core> {
-  const world = await openMemoryVault();
+export async function openCore(keyringOf?: (keyring: Keyring) => Keyring): Promise<Core> {
+  const world = await openMemoryVault('seed', keyringOf);
   const key = await world.application({ name: 'all', type: 'private', rules: [rule({ permissions: PRIVATE })] });
   return {
     ...world,

@@ -104,6 +104,26 @@ describe('List Tokens (§4.1)', () => {
     expect(idsOf(await list('metadata.a.b='))).toEqual([]);
   });
 
+  it('metadata is compared without regard to case in any alphabet, and in one normal form', async () => {
+    const id = await core.token({ type: 'token', data: 1, metadata: { a: 'Straße', b: 'caf\u00e9', c: 'ΣΑΣ' } });
+    for (const query of ['metadata.a=STRASSE', 'metadata.b=CAFE\u0301', 'metadata.c=σας', 'metadata.a=strasse']) {
+      expect(idsOf(await list(query)), query).toEqual([id]);
+    }
+    expect(idsOf(await list('metadata.b=cafe'))).toEqual([]);
+  });
+
+  it('a token that a blind index finds, and that has other metadata, is not shown', async () => {
+    // 16 bytes of a hash can be the same for two values: here they always are.
+    const one = new Uint8Array(16);
+    const colliding = await openCore((keyring) => ({
+      ...keyring,
+      openTenant: (...words) => ({ ...keyring.openTenant(...words), blindIndex: () => one }),
+    }));
+    const id = await colliding.token({ type: 'token', data: 1, metadata: { tag: 'a' } });
+    await colliding.token({ type: 'token', data: 2, metadata: { tag: 'b' } });
+    expect(idsOf(await colliding.own('listTokens', { query: 'metadata.tag=a' }))).toEqual([id]);
+  });
+
   it.each(['fingerprint=x', 'container=/a/', 'Type=card', 'metadata=x', 'ids=x'])(
     '%s: an unknown parameter',
     async (query) => {
