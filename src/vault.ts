@@ -49,6 +49,8 @@ export interface VaultSettings {
   readonly auditLevel?: AuditLevel | undefined;
   /** No secret leaves before its entry of the audit is on disk. */
   readonly auditStrict?: boolean | undefined;
+  /** The system's, unless it is one that tests move. */
+  readonly clock?: Clock | undefined;
 }
 
 export interface OpenVaultOptions extends VaultSettings {
@@ -146,7 +148,6 @@ export interface VaultParts extends VaultSettings {
   readonly file: string;
   readonly store: Store;
   readonly keyring: Keyring;
-  readonly clock?: Clock;
   readonly random?: Random;
   /** Follows the commits; closed before the store. */
   readonly anchor?: { close(): Promise<void> } | undefined;

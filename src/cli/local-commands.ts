@@ -111,6 +111,36 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     load: async () => (await import('./local/doctor.ts')).defineDoctor,
   },
   {
+    command: ['clock', 'set'],
+    summary: 'Let the clock of a --dev daemon go on from a time',
+    load: async () => (await import('./local/clock.ts')).defineClockSet,
+  },
+  {
+    command: ['clock', 'advance'],
+    summary: 'Put the clock of a --dev daemon forward; what has expired then is removed',
+    load: async () => (await import('./local/clock.ts')).defineClockAdvance,
+  },
+  {
+    command: ['clock', 'reset'],
+    summary: 'Put the clock of a --dev daemon back to that of its machine',
+    load: async () => (await import('./local/clock.ts')).defineClockReset,
+  },
+  {
+    command: ['faults', 'set'],
+    summary: 'Let the next requests to a --dev daemon fail, wait or be dropped',
+    load: async () => (await import('./local/faults.ts')).defineFaultsSet,
+  },
+  {
+    command: ['faults', 'list'],
+    summary: 'List the faults that are still to happen',
+    load: async () => (await import('./local/faults.ts')).defineFaultsList,
+  },
+  {
+    command: ['faults', 'clear'],
+    summary: 'Forget the faults that are still to happen',
+    load: async () => (await import('./local/faults.ts')).defineFaultsClear,
+  },
+  {
     command: ['profile', 'add'],
     summary: 'Keep what reaches a vault under a name',
     load: async () => (await import('./local/profile.ts')).defineProfileAdd,

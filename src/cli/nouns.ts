@@ -10,5 +10,7 @@ export const NOUNS = {
   tenant: { summary: 'The tenant of the calling key, and the tenants of the file' },
   profile: { summary: 'Vaults and their credentials, kept under a name' },
   audit: { summary: 'What was done to the vault: who, what, when, and whether anything was altered since' },
+  clock: { summary: 'The clock of a daemon started with --dev, for tests' },
+  faults: { summary: 'What goes wrong with the next requests to a daemon started with --dev' },
   keys: { summary: 'The keys of the file: what opens it, and what seals its records' },
 } as const satisfies Record<string, NounRow>;

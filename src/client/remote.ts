@@ -66,7 +66,8 @@ function encode(text: string): string {
   }
 }
 
-function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
+/** The reply that a response carries. Throws the fault `unreachable` for one that no vault sends. */
+export function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
   const { status } = response;
   const traceId = header(response, `${prefix}-trace-id`) ?? '';
   if (status === 204) return { status, traceId };

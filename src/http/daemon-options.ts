@@ -1,6 +1,7 @@
 import type { Limits } from '../contract/limits.ts';
 import { Fault } from '../core/fault.ts';
 import { isOrigin } from './cors.ts';
+import type { DevControls } from './dev-controls.ts';
 import { isLoopback } from './own-hosts.ts';
 import type { Timeouts } from './timeouts.ts';
 
@@ -31,6 +32,8 @@ export interface DaemonOptions {
   readonly timeouts?: Partial<Timeouts> | undefined;
   /** Origins of web pages that may call, exactly as browsers write them (`https://shop.example`). */
   readonly corsOrigins?: readonly string[] | undefined;
+  /** What a management key may do to it besides, for tests. */
+  readonly dev?: DevControls | undefined;
 }
 
 /** Throws the fault `usage`. */

@@ -7,6 +7,8 @@ import { problemReply } from '../core/problem-reply.ts';
 import { OWN_PATHS } from './allowed-methods.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions } from './daemon-options.ts';
+import type { DevControls } from './dev-controls.ts';
+import type { DevRequests } from './dev-requests.ts';
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
 import { listenOnPort, listenOnSocket } from './listen.ts';
 import { createHostCheck, urlHost } from './own-hosts.ts';
@@ -81,11 +83,20 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     onClientError: refusal.clientError,
   });
 
+  const dev = options.dev === undefined ? undefined : await openDev(options.dev);
+
+  async function openDev(controls: DevControls): Promise<DevRequests> {
+    const { createDevRequests } = await import('./dev-requests.ts');
+    const isFromBrowser = (request: IncomingMessage) => cors.allows(request);
+    return createDevRequests({ controls, client, keyHeader, traceIdOf: traceOf, isFromBrowser, answer });
+  }
+
   function receive(request: IncomingMessage, response: ServerResponse): void {
     newest.set(request.socket, response);
     if (options.log) starts.set(request, performance.now());
     const code = refusalOf(request);
-    if (code === undefined) router.route(request, response);
+    if (code === undefined && dev !== undefined) dev(request, response, () => router.route(request, response));
+    else if (code === undefined) router.route(request, response);
     else answer(response, problemReply(new Problem(code), traceOf(request)));
   }
   // An unknown expectation is ignored like any unknown header; 100-continue is answered by whoever wants the body.

@@ -68,6 +68,8 @@ export const LAYERS: readonly Layer[] = [
       'src/http/',
       'src/vault.ts',
       'src/vault-admin.ts',
+      'src/vault-dev.ts',
+      'src/vault-resettable.ts',
       'src/report-error.ts',
       'package.json',
     ],

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { copyFile, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
 import { Fault } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Vault, VaultSettings } from '../../vault.ts';
+import { type DevClock, devClock, movableClock } from '../../vault-dev.ts';
 import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../credential.ts';
 import { writeNewSecretFile } from '../secret-file.ts';
 import { provideKeyFile } from './provide-key-file.ts';
@@ -23,18 +24,52 @@ export interface DevKeys {
 export interface DevVault {
   readonly vault: Vault;
   readonly keys: DevKeys;
+  readonly clock: DevClock;
+  /** Back to how it was when it was made, with the same keys. Absent of a vault that is kept. */
+  readonly reset?: () => Promise<void>;
 }
 
-/** A vault that is gone when the process exits; its key was never on a disk. */
+/** What is made or opened, before its clock is given out. */
+type MadeVault = Pick<DevVault, 'vault' | 'keys'>;
+
+/** A vault that is gone when it is closed or the process exits; its key was never on a disk. */
 export async function temporaryDevVault(settings: VaultSettings): Promise<DevVault> {
   const folder = mkdtempSync(path.join(tmpdir(), 'vault-dev-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const remove = () => rmSync(folder, { recursive: true, force: true });
+  process.on('exit', remove);
   const key = new Uint8Array(randomBytes(KEY_BYTES));
-  return makeDevVault(path.join(folder, 'vault.db'), { kind: 'key_file', key }, settings, async () => undefined);
+  const [file, start] = [path.join(folder, 'vault.db'), path.join(folder, 'start.db')];
+  const clock = movableClock();
+  const all = { ...settings, clock };
+  const made = await makeDevVault(file, { kind: 'key_file', key: key.slice() }, all, async () => undefined);
+  // Closed while it is copied: SQLite's locks do not outlive another reader of the file in the same process.
+  await made.vault.close();
+  await copyFile(file, start);
+  const [{ openVault }, { resettableVault }] = await Promise.all([
+    import('../../vault.ts'),
+    import('../../vault-resettable.ts'),
+  ]);
+  const open = () => openVault({ file, credential: { kind: 'key_file', key: key.slice() }, ...all });
+  const { vault, reset } = resettableVault(await open(), async () => {
+    await copyFile(start, file);
+    return open();
+  });
+  const close = async () => {
+    await vault.close();
+    process.off('exit', remove);
+    remove();
+  };
+  return { vault: { ...vault, close }, keys: made.keys, clock: devClock(clock, vault.sweep), reset };
 }
 
 /** A vault that is made on first use and kept, with its key and its two API keys in files beside it. */
 export async function keptDevVault(file: string, settings: VaultSettings): Promise<DevVault> {
+  const clock = movableClock();
+  const made = await keptVault(file, { ...settings, clock });
+  return { ...made, clock: devClock(clock, made.vault.sweep) };
+}
+
+async function keptVault(file: string, settings: VaultSettings): Promise<MadeVault> {
   const keysFile = `${file}.dev.json`;
   if (existsSync(file)) {
     const keys = await readKeys(file, keysFile);
@@ -60,7 +95,7 @@ async function makeDevVault(
   credential: Credential,
   settings: VaultSettings,
   keep: (keys: DevKeys) => Promise<void>,
-): Promise<DevVault> {
+): Promise<MadeVault> {
   const { createVault } = await import('../../vault.ts');
   const { vault, tenant, application } = await createVault({ file, credential, tenantName: 'dev', ...settings });
   try {

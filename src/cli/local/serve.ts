@@ -21,7 +21,7 @@ import { withProfile } from '../profiles/with-profile.ts';
 import { tell } from '../report-failure.ts';
 import { readSecretFile } from '../secret-file.ts';
 import { VERSION } from '../version.ts';
-import type { DevKeys } from './dev-vault.ts';
+import type { DevKeys, DevVault } from './dev-vault.ts';
 import { writeReadyFile } from './ready-file.ts';
 import {
   DEFAULT_HEADER_PREFIX,
@@ -57,9 +57,9 @@ function refuseForDev(flags: GlobalFlags): void {
 async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env: Environment): Promise<ExitCode> {
   const asJson = chooseFormat(flagValue(flags.output, env, OUTPUT_FLAGS.output), true) === 'json';
   const stopper = createStopper();
-  const { vault, keys } = await openServed(flags, options, env);
+  const { vault, keys, ...dev } = await openServed(flags, options, env);
   try {
-    const daemon = await listen(vault, options);
+    const daemon = await listen(vault, options, dev);
     const ready = { url: daemon.url, pid: process.pid, version: VERSION, ...prefixOf(options), ...keys };
     try {
       if (options.readyFile !== undefined) await writeReadyFile(options.readyFile, ready);
@@ -88,11 +88,10 @@ function prefixOf({ headerPrefix }: ServeOptions): { readonly header_prefix?: st
   return headerPrefix === DEFAULT_HEADER_PREFIX ? {} : { header_prefix: headerPrefix };
 }
 
-async function openServed(
-  flags: GlobalFlags,
-  options: ServeOptions,
-  env: Environment,
-): Promise<{ readonly vault: Vault; readonly keys?: DevKeys }> {
+/** What only a `--dev` vault has is absent of others. */
+type ServedVault = Pick<DevVault, 'vault'> & { readonly keys?: DevKeys } & Pick<Partial<DevVault>, 'clock' | 'reset'>;
+
+async function openServed(flags: GlobalFlags, options: ServeOptions, env: Environment): Promise<ServedVault> {
   const { settings } = options;
   if (options.dev) {
     const { keptDevVault, temporaryDevVault } = await import('./dev-vault.ts');
@@ -105,7 +104,7 @@ async function openServed(
   return { vault: await openVault({ file, credential, anchor, ...settings }) };
 }
 
-async function listen(vault: Vault, options: ServeOptions) {
+async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omit<ServedVault, 'vault'>) {
   const [{ startDaemon }, { directClient }] = await Promise.all([
     import('../../http/daemon.ts'),
     import('../../client/direct.ts'),
@@ -125,6 +124,7 @@ async function listen(vault: Vault, options: ServeOptions) {
     hostNames,
     corsOrigins,
     tls,
+    dev: clock === undefined ? undefined : { clock, reset },
     ...(socket !== undefined && { socket }),
   });
 }

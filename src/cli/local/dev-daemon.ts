@@ -1,0 +1,79 @@
+import type { Command } from 'commander';
+import { type DevRequest, sendToDev } from '../../client/dev-remote.ts';
+import { PROBLEM_TYPE_PREFIX } from '../../contract/problems.ts';
+import { Fault } from '../../core/fault.ts';
+import { readApiKey } from '../api-key.ts';
+import type { ExitCode, Finish } from '../exit-codes.ts';
+import {
+  addFlags,
+  DAEMON_FLAGS,
+  type Environment,
+  flagValue,
+  type GlobalFlags,
+  KEY_FLAGS,
+  OUTPUT_FLAGS,
+  PROFILE_FLAGS,
+  typedFlags,
+} from '../global-flags.ts';
+import { createPrinter } from '../output/print-result.ts';
+import type { ResultView } from '../output/result-view.ts';
+import { withProfile } from '../profiles/with-profile.ts';
+import { reportProblem, tell } from '../report-failure.ts';
+
+/** The part of a request that a subcommand decides. */
+export type Asked = Omit<DevRequest, 'apiKey'>;
+
+export interface DevCommand<T extends object> {
+  readonly view: ResultView;
+  /** Complete command lines, shown by `--help`. */
+  readonly examples: readonly string[];
+  /** Checks what was typed, before anything is sent. Throws the fault `usage`. */
+  readonly ask: (words: readonly string[], flags: T & GlobalFlags) => Asked;
+}
+
+/** A subcommand that asks a running `vault serve --dev` for what only that does. */
+export function defineOnDevDaemon<T extends object>(command: Command, finish: Finish, row: DevCommand<T>): void {
+  addFlags(command, { ...DAEMON_FLAGS, ...PROFILE_FLAGS, ...KEY_FLAGS, ...OUTPUT_FLAGS });
+  const examples = row.examples.map((line) => `  ${line}`).join('\n');
+  command.addHelpText(
+    'after',
+    `\nOnly for a daemon started with --dev, on this machine, with its management key:\n  eval "$(vault env --ready-file ready.json --as management)"\n\nExamples:\n${examples}`,
+  );
+  command.action(async () => {
+    const flags = typedFlags<T>(command);
+    const env = await withProfile(flags, process.env);
+    const printer = createPrinter(flags, env, row.view);
+    const asked = row.ask(command.args, flags);
+    const url = urlOf(flags, env);
+    const apiKey = await readApiKey(flags, env);
+    const headerPrefix = flagValue(flags.headerPrefix, env, DAEMON_FLAGS.headerPrefix);
+    const reply = await sendToDev({ url, ...(headerPrefix !== undefined && { headerPrefix }) }, { ...asked, apiKey });
+    if (reply.status >= 400) {
+      finish(refuse(reply));
+      return;
+    }
+    await printer.print(reply.bodyText ?? '');
+    finish(0);
+  });
+}
+
+/** What was typed beats the environment. A file is no daemon. Throws the fault `usage`. */
+function urlOf(flags: GlobalFlags, env: Environment): string {
+  const url = flags.file === undefined ? flagValue(flags.url, env, DAEMON_FLAGS.url) : undefined;
+  if (url !== undefined) return url;
+  throw new Fault('usage', 'this command needs a running `vault serve --dev`', {
+    hint: 'set --url (VAULT_URL), or `eval "$(vault env --ready-file FILE --as management)"`',
+  });
+}
+
+function refuse(reply: Parameters<typeof reportProblem>[0]): ExitCode {
+  const { type }: { readonly type?: unknown } = JSON.parse(reply.bodyText ?? '{}');
+  if (type === `${PROBLEM_TYPE_PREFIX}route_not_found`) {
+    throw new Fault('usage', 'only a daemon started with --dev answers this command', {
+      hint: 'start one: `vault serve --dev --ready-file ready.json`',
+    });
+  }
+  const exitCode = reportProblem(reply);
+  if (exitCode === 5) tell('only a management key may do this', 'vault env --ready-file FILE --as management');
+  return exitCode;
+}

@@ -1,0 +1,18 @@
+/** The paths that only a daemon started with `--dev` answers. They are no part of the API: no row, no OpenAPI. */
+export const DEV_PATHS = { clock: '/dev/clock', faults: '/dev/faults', reset: '/dev/reset' } as const;
+
+/** What is to happen to the next `times` requests that match, instead of being answered or before it. */
+export interface DevFault {
+  /** A method, or `*`, and a path: `POST /tokens`, `GET /tokens/{id}`. */
+  readonly request: string;
+  /** The problem to answer with, by its status. */
+  readonly status?: number;
+  /** Seconds; of a 429 or 503. */
+  readonly retry_after?: number;
+  /** Milliseconds. */
+  readonly delay_ms?: number;
+  /** The connection ends without an answer. */
+  readonly drop?: boolean;
+  /** How often it is still to happen. */
+  readonly times: number;
+}

@@ -1,0 +1,112 @@
+import type { DevFault } from '../contract/dev-paths.ts';
+import { PROBLEMS, type ProblemCode } from '../contract/problems.ts';
+import { invalid, Problem } from '../core/problem.ts';
+import { allowedMethods } from './allowed-methods.ts';
+
+/** The faults that a test has asked for, in the order in which it did: the first that matches happens. */
+export interface DevFaults {
+  add(fault: DevFault): void;
+  list(): readonly DevFault[];
+  clear(): void;
+  /** The fault of this request, which is then one nearer to its end. */
+  take(method: string, url: string): DevFault | undefined;
+}
+
+export function createDevFaults(): DevFaults {
+  let faults: readonly DevFault[] = [];
+  return {
+    add(fault) {
+      faults = [...faults, fault];
+    },
+    list: () => faults,
+    clear() {
+      faults = [];
+    },
+    take(method, url) {
+      const found = faults.find(({ request }) => matches(request, method, url));
+      if (found === undefined) return undefined;
+      const left = { ...found, times: found.times - 1 };
+      faults = faults.flatMap((fault) => (fault !== found ? [fault] : left.times > 0 ? [left] : []));
+      return found;
+    },
+  };
+}
+
+const MOST_TIMES = 1_000_000;
+const LONGEST_DELAY_MS = 60_000;
+const REQUEST = /^(\*|GET|HEAD|POST|PUT|PATCH|DELETE) (\/[!-~]*)$/;
+const MEMBERS: readonly string[] = ['request', 'status', 'retry_after', 'delay_ms', 'drop', 'times'];
+
+/** Checks a fault that was sent. Throws the problem `invalid_request`. */
+export function readDevFault(sent: Readonly<Record<string, unknown>>): DevFault {
+  const stray = Object.keys(sent).find((name) => !MEMBERS.includes(name));
+  if (stray !== undefined) throw invalid(stray, `is not one of ${MEMBERS.join(', ')}`);
+  const status = wholeNumber(sent, 'status', 100, 599);
+  const retry_after = wholeNumber(sent, 'retry_after', 0, 3600);
+  const delay_ms = wholeNumber(sent, 'delay_ms', 0, LONGEST_DELAY_MS);
+  const times = wholeNumber(sent, 'times', 1, MOST_TIMES) ?? 1;
+  const { drop = false } = sent;
+  if (typeof drop !== 'boolean') throw invalid('drop', 'must be true or false');
+  if (status !== undefined && problemOf(status) === undefined) {
+    throw invalid('status', `must be one of ${STATUSES.join(', ')}`);
+  }
+  if (drop && status !== undefined) throw invalid('drop', 'must not be given with status: there is no answer');
+  if (!drop && status === undefined && delay_ms === undefined) {
+    throw invalid('status', 'must be given, or delay_ms, or drop');
+  }
+  if (retry_after !== undefined && status !== 429 && status !== 503) {
+    throw invalid('retry_after', 'must only be given with a status of 429 or 503');
+  }
+  return {
+    request: readRequest(sent['request']),
+    ...(status !== undefined && { status }),
+    ...(retry_after !== undefined && { retry_after }),
+    ...(delay_ms !== undefined && { delay_ms }),
+    ...(drop && { drop }),
+    times,
+  };
+}
+
+/** The problem that a fault answers with. */
+export function problemOfFault({ status, retry_after: retryAfter }: DevFault): Problem | undefined {
+  const code = status === undefined ? undefined : problemOf(status);
+  if (code === undefined) return undefined;
+  const options = { detail: `${PROBLEMS[code].detail} (A fault of \`vault faults set\`.)` };
+  return new Problem(code, { ...options, ...(retryAfter !== undefined && { retryAfter }) });
+}
+
+const STATUSES = [...new Set(Object.values(PROBLEMS).map(({ status }) => status))].sort((a, b) => a - b);
+
+/** Of the problems with a status, the registry's first is the plainest. */
+function problemOf(status: number): ProblemCode | undefined {
+  return (Object.keys(PROBLEMS) as ProblemCode[]).find((code) => PROBLEMS[code].status === status);
+}
+
+function readRequest(sent: unknown): string {
+  const [, method = '', path = ''] = (typeof sent === 'string' && REQUEST.exec(sent)) || [];
+  const allowed = method === '' ? undefined : allowedMethods(path);
+  if (allowed === undefined) throw invalid('request', 'must be a method or * and a path of the API: POST /tokens');
+  if (method === '*' || allowed.split(', ').includes(method)) return `${method} ${path}`;
+  throw invalid('request', `must be a method that the path answers: ${allowed}`);
+}
+
+function wholeNumber(sent: Readonly<Record<string, unknown>>, name: string, least: number, most: number) {
+  const value = sent[name];
+  if (value === undefined) return undefined;
+  if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
+  throw invalid(name, `must be a whole number from ${least} to ${most}`);
+}
+
+/** A segment in braces stands for any. A query and a trailing slash make no difference. */
+function matches(request: string, method: string, url: string): boolean {
+  const [wanted, path = ''] = request.split(' ');
+  if (wanted !== '*' && wanted !== method) return false;
+  const [pattern, actual] = [segmentsOf(path), segmentsOf(url)];
+  if (pattern.length !== actual.length) return false;
+  return pattern.every((part, at) => (/^\{.*\}$/.test(part) ? actual[at] !== '' : part === actual[at]));
+}
+
+function segmentsOf(url: string): readonly string[] {
+  const [path = ''] = url.split('?');
+  return path.replace(/(?<=.)\/$/, '').split('/');
+}

@@ -1,0 +1,196 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Client, Reply } from '../contract/call.ts';
+import { DEV_PATHS } from '../contract/dev-paths.ts';
+import { invalid, Problem } from '../core/problem.ts';
+import { problemReply } from '../core/problem-reply.ts';
+import type { DevControls } from './dev-controls.ts';
+import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
+import type { AnswerOptions } from './endpoints.ts';
+import { createFailureLimit } from './failure-limit.ts';
+import { isLoopback } from './own-hosts.ts';
+import { readBody } from './read-body.ts';
+import { logFailure } from './request-log.ts';
+
+const MOST_BODY = 64 * 1024;
+const FAILURES_A_SECOND = 20;
+/** The last millisecond of the year 9999. */
+const LAST_INSTANT = 253_402_300_799_999;
+const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+/** What these requests need of the daemon around them. */
+export interface DevContext {
+  readonly controls: DevControls;
+  readonly client: Client;
+  /** In lower case. */
+  readonly keyHeader: string;
+  readonly traceIdOf: (request: IncomingMessage) => string;
+  /** The request comes from a web page. */
+  readonly isFromBrowser: (request: IncomingMessage) => boolean;
+  readonly answer: (response: ServerResponse, reply: Reply, more?: AnswerOptions) => void;
+}
+
+type Sent = Readonly<Record<string, unknown>>;
+type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE';
+/** Resolves to the body of the reply; undefined: 204. */
+type Action = (sent: Sent) => Promise<object | undefined>;
+
+/** Takes a request before the router does. `next` hands it on. */
+export type DevRequests = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
+
+/**
+ * What a `--dev` daemon has before its router: the paths below `/dev/`, for management keys on this machine, and the
+ * faults that they have asked for. A fault comes before everything else that a request would meet, its key included.
+ */
+export function createDevRequests({ controls, client, ...context }: DevContext): DevRequests {
+  const { keyHeader, traceIdOf, isFromBrowser, answer } = context;
+  const failures = createFailureLimit(FAILURES_A_SECOND);
+  const faults = createDevFaults();
+  const { clock } = controls;
+
+  const shownClock = (removed?: number) => ({
+    now: new Date(clock.now()).toISOString().replace('Z', '+00:00'),
+    offset_ms: clock.offset(),
+    ...(removed !== undefined && { removed }),
+  });
+  const shownFaults = () => ({ data: faults.list() });
+
+  const ACTIONS: Readonly<Record<string, Partial<Readonly<Record<Verb, Action>>>>> = {
+    [DEV_PATHS.clock]: {
+      GET: async () => shownClock(),
+      PUT: async (sent) => shownClock(await clock.set(timeOf(sent))),
+      POST: async (sent) => shownClock(await clock.advance(advanceOf(sent, clock.now()))),
+      DELETE: async () => shownClock(await clock.reset()),
+    },
+    [DEV_PATHS.faults]: {
+      GET: async () => shownFaults(),
+      POST: async (sent) => {
+        faults.add(readDevFault(sent));
+        return shownFaults();
+      },
+      DELETE: async () => {
+        faults.clear();
+        return shownFaults();
+      },
+    },
+    [DEV_PATHS.reset]: {
+      POST: async () => {
+        if (controls.reset === undefined) {
+          throw new Problem('route_not_found', { detail: 'Only a temporary vault can be put back.' });
+        }
+        await controls.reset();
+        faults.clear();
+        await clock.reset();
+        return undefined;
+      },
+    },
+  };
+
+  async function reply(request: IncomingMessage, response: ServerResponse, action: Action): Promise<Reply | undefined> {
+    const traceId = traceIdOf(request);
+    try {
+      const body = await readBody(request, response, MOST_BODY);
+      if (body === 'aborted') return undefined;
+      const refused = await refusalOf(request, traceId);
+      if (refused !== undefined) return refused;
+      if (body.bodyFault !== undefined) {
+        throw new Problem(body.bodyFault === 'too_large' ? 'body_too_large' : 'malformed_json');
+      }
+      const result = await action(parse(body.bodyText));
+      return result === undefined
+        ? { status: 204, traceId }
+        : { status: 200, bodyText: JSON.stringify(result), traceId };
+    } catch (error) {
+      if (error instanceof Problem) return problemReply(error, traceId);
+      logFailure(error, traceId);
+      return problemReply(new Problem('internal_error'), traceId);
+    }
+  }
+
+  /** Who may read the tenant holds a management key: no other type of application has that permission. */
+  async function refusalOf(request: IncomingMessage, traceId: string): Promise<Reply | undefined> {
+    const sent = request.headers[keyHeader];
+    const apiKey = typeof sent === 'string' ? sent : undefined;
+    const fromBrowser = isFromBrowser(request);
+    const asked = await client.call({ operation: 'getTenant', apiKey, params: {}, query: [], fromBrowser, traceId });
+    if (asked.status === 200) return undefined;
+    if (asked.status !== 401) return asked;
+    const peer = request.socket.remoteAddress ?? '';
+    if (failures.exceeded(peer)) throw new Problem('too_many_requests');
+    failures.failed(peer);
+    return asked;
+  }
+
+  function fail(request: IncomingMessage, response: ServerResponse, next: () => void): void {
+    const fault = faults.take(request.method ?? '', request.url ?? '');
+    if (fault === undefined) {
+      next();
+      return;
+    }
+    const problem = problemOfFault(fault);
+    const happen = (): void => {
+      if (fault.drop) request.socket.destroy();
+      else if (problem === undefined) next();
+      else answer(response, problemReply(problem, traceIdOf(request)));
+    };
+    if (fault.delay_ms === undefined) happen();
+    else setTimeout(happen, fault.delay_ms).unref();
+  }
+
+  return (request, response, next) => {
+    const path = (request.url ?? '').replace(/\?.*$/, '').replace(/\/$/, '');
+    const actions = Object.hasOwn(ACTIONS, path) && isLocal(request) ? ACTIONS[path] : undefined;
+    if (actions === undefined) {
+      fail(request, response, next);
+      return;
+    }
+    const action = isVerb(request.method, actions) ? actions[request.method] : undefined;
+    if (action === undefined) {
+      const refused = problemReply(new Problem('method_not_allowed'), traceIdOf(request));
+      answer(response, refused, { route: path, allow: Object.keys(actions).join(', ') });
+      return;
+    }
+    void reply(request, response, action).then((made) => {
+      if (made !== undefined) answer(response, made, { route: path });
+    });
+  };
+}
+
+/** A Unix socket has no address: whoever reaches it is on this machine. */
+function isLocal({ socket: { remoteAddress: address = '' } }: IncomingMessage): boolean {
+  return address === '' || isLoopback(address);
+}
+
+function isVerb(method: string | undefined, actions: Readonly<Partial<Record<Verb, Action>>>): method is Verb {
+  return method !== undefined && Object.hasOwn(actions, method);
+}
+
+function parse(text: string | undefined): Sent {
+  if (text === undefined || text === '') return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new Problem('malformed_json', { cause });
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new Problem('invalid_request', { detail: 'The body must be a JSON object.' });
+}
+
+function onlyMember(sent: Sent, name: string): unknown {
+  const stray = Object.keys(sent).find((each) => each !== name);
+  if (stray !== undefined) throw invalid(stray, `is not known; the body is { ${name} }`);
+  return sent[name];
+}
+
+function timeOf(sent: Sent): number {
+  const now = onlyMember(sent, 'now');
+  const instant = typeof now === 'string' && ISO.test(now) ? Date.parse(now) : Number.NaN;
+  if (instant >= 0 && instant <= LAST_INSTANT) return instant;
+  throw invalid('now', 'must be an ISO 8601 time with its offset, from 1970 to 9999: 2030-01-31T12:00:00Z');
+}
+
+function advanceOf(sent: Sent, now: number): number {
+  const by = onlyMember(sent, 'advance_ms');
+  if (typeof by === 'number' && Number.isInteger(by) && by >= 0 && now + by <= LAST_INSTANT) return by;
+  throw invalid('advance_ms', 'must be a whole number of milliseconds, at least 0 and to no later year than 9999');
+}

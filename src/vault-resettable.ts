@@ -1,0 +1,51 @@
+import type { Vault } from './vault.ts';
+
+/** A vault that can be put back to how it was. */
+export interface ResettableVault {
+  readonly vault: Vault;
+  /** Lets finish what is under way, puts the vault back, and lets what came meanwhile go on with it. */
+  reset(): Promise<void>;
+}
+
+/**
+ * Stands in front of a vault that `putBack` makes anew: it is called when the one before is closed. Where it fails,
+ * everything fails from then on.
+ */
+export function resettableVault(first: Vault, putBack: () => Promise<Vault>): ResettableVault {
+  let current = Promise.resolve(first);
+  const underWay = new Set<Promise<unknown>>();
+
+  function use<T>(work: (vault: Vault) => Promise<T>): Promise<T> {
+    const done = current.then(work);
+    const forget = (): void => {
+      underWay.delete(done);
+    };
+    underWay.add(done);
+    done.then(forget, forget);
+    return done;
+  }
+
+  return {
+    vault: {
+      file: first.file,
+      limits: first.limits,
+      dispatch: (call) => use((vault) => vault.dispatch(call)),
+      ready: () => use((vault) => vault.ready()),
+      createTenant: (name) => use((vault) => vault.createTenant(name)),
+      listTenants: () => use((vault) => vault.listTenants()),
+      issueKey: (tenantId) => use((vault) => vault.issueKey(tenantId)),
+      sweep: () => use((vault) => vault.sweep()),
+      sweepNowAndThen: () => use((vault) => vault.sweepNowAndThen()),
+      close: () => use((vault) => vault.close()),
+    },
+    async reset() {
+      const before = [...underWay];
+      current = current.then(async (vault) => {
+        await Promise.allSettled(before);
+        await vault.close();
+        return putBack();
+      });
+      await current;
+    },
+  };
+}
