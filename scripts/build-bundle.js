@@ -10,7 +10,10 @@ import { packTogether } from './build-packs.js';
 export const ENTRY_POINTS = ['cli/main.ts'];
 
 /** What other programs import: `exports` of package.json. Bundled apart, in dist/library/, so that a command loads none of it. */
-export const LIBRARY = ['client/remote.ts', 'contract/operations.ts'];
+export const LIBRARY = ['client/remote.ts', 'client/create-client.ts', 'contract/operations.ts'];
+
+/** Of these also, or only, a CommonJS file each, for programs (and test runners) that are no ES modules. */
+export const COMMON_LIBRARY = ['client/create-client.ts', 'testing/start-vault.ts'];
 
 /** Has a native part, so it is installed, not bundled; its JavaScript is (scripts/build-packages.js). */
 const EXTERNAL = ['better-sqlite3'];
@@ -208,6 +211,34 @@ async function productFiles({ outputFiles, metafile }, outdir) {
   ]);
 }
 
+/**
+ * What is imported as CommonJS: one file each, with all that it needs but `better-sqlite3` and the WebAssembly beside it.
+ * The helper for tests holds the whole daemon; ES modules import it through a file of a few lines.
+ */
+async function commonLibrary(outdir) {
+  const wasm = new Map();
+  const { outputFiles, metafile } = await build({
+    ...BUNDLE,
+    splitting: false,
+    format: 'cjs',
+    supported: { 'dynamic-import': false },
+    define: { 'import.meta.url': 'moduleUrl' },
+    inject: [path.join(ROOT, 'scripts/module-url.js')],
+    plugins: [NAMED_EXPORTS, NO_CHILD_PROCESSES, BUNDLED_SQLITE, libsodiumFiles(wasm)],
+    entryPoints: COMMON_LIBRARY.map((name) => path.join(SOURCES, name)),
+    outbase: SOURCES,
+    outdir,
+  });
+  const files = [
+    ...outputFiles.map(({ path: file, contents }) => [file, contents]),
+    ...[...wasm].map(([name, bytes]) => [path.join(outdir, 'testing', name), bytes]),
+    [path.join(outdir, 'testing/start-vault.js'), TESTING_MODULE],
+  ];
+  return { files, metafile };
+}
+
+const TESTING_MODULE = `import common from './start-vault.cjs';\n\nexport const { startVault } = common;\n`;
+
 export async function bundle() {
   const outdir = path.join(ROOT, 'dist');
   const sources = (names) => names.map((name) => path.join(SOURCES, name));
@@ -218,15 +249,17 @@ export async function bundle() {
     inject: [],
     outdir: path.join(outdir, 'library'),
   };
-  const [product, imported] = await Promise.all([
+  const [product, imported, common] = await Promise.all([
     build({ ...BUNDLE, entryPoints: sources(ENTRY_POINTS), outbase: SOURCES, outdir }),
     build({ ...library, entryPoints: sources(LIBRARY), outbase: SOURCES }),
+    commonLibrary(path.join(outdir, 'library')),
   ]);
-  const inputs = [product, imported].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  const inputs = [product, imported, common].flatMap(({ metafile }) => Object.keys(metafile.inputs));
   const files = new Map([
     ...[...LIBSODIUM_FILES].map(([name, bytes]) => [path.join(outdir, 'chunks', name), bytes]),
     ...(await productFiles(product, outdir)),
     ...imported.outputFiles.map(({ path: file, contents }) => [file, contents]),
+    ...common.files,
     [path.join(outdir, 'LICENSES.txt'), await licences(inputs)],
   ]);
 

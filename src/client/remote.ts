@@ -3,6 +3,7 @@ import { OPERATIONS, type Operation } from '../contract/operations.ts';
 import { Fault } from '../core/fault.ts';
 import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport } from './http-transport.ts';
 import { oneShotTransport } from './one-shot-transport.ts';
+import { requestPath } from './request-path.ts';
 
 export interface RemoteOptions {
   /** `http://…`, `https://…` or `unix:/path.sock`. */
@@ -43,19 +44,13 @@ export function headerPrefixOf(given = 'SVC'): string {
 /** The request that the call's row describes. */
 export function requestOf(call: Call, prefix: string): HttpRequest {
   const row: Operation = OPERATIONS[call.operation];
-  const path = row.path.replace(/\{(\w+)\}/g, (_whole, name: string) => encodeSegment(call.params[name] ?? ''));
-  const query = call.query.map(([name, value]) => `${encode(name)}=${encode(value)}`).join('&');
+  const path = requestPath(row.path, call.params, call.query, encode);
   const headers: Record<string, string> = { accept: 'application/json, application/problem+json' };
   if (call.apiKey !== undefined && SENDABLE.test(call.apiKey)) headers[`${prefix}-api-key`] = call.apiKey;
   if (call.traceId !== undefined && SENDABLE.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
   if (call.mediaType !== undefined) headers['content-type'] = call.mediaType;
   if (call.bodyText !== undefined) headers['content-length'] = String(Buffer.byteLength(call.bodyText));
-  return { method: row.method, path: query === '' ? path : `${path}?${query}`, headers, bodyText: call.bodyText };
-}
-
-/** Dots are encoded too: `..` is an id that the vault refuses, not the folder above. */
-function encodeSegment(value: string): string {
-  return /^\.{1,2}$/.test(value) ? value.replaceAll('.', '%2E') : encode(value);
+  return { method: row.method, path, headers, bodyText: call.bodyText };
 }
 
 function encode(text: string): string {

@@ -76,6 +76,20 @@ export const LAYERS: readonly Layer[] = [
     mayAsTypes: ['src/keyring/credential.ts'],
   },
   {
+    name: 'helper for tests',
+    folder: 'src/testing/',
+    may: [
+      'src/contract/',
+      'src/core/',
+      'src/client/',
+      'src/http/',
+      'src/cli/local/dev-vault.ts',
+      'src/cli/local/ready-file.ts',
+      'src/cli/version.ts',
+    ],
+    mayAsTypes: ['src/vault.ts', 'src/vault-dev.ts'],
+  },
+  {
     name: 'composition root',
     folder: 'src/vault',
     may: ['src/contract/', 'src/core/', 'src/keyring/', 'src/store/', 'src/system-', 'src/report-error.ts'],

@@ -1,0 +1,201 @@
+import type { Json } from '../contract/json.ts';
+import {
+  type BodyOf,
+  OPERATIONS,
+  type Operation,
+  type OperationId,
+  type ParamsOf,
+  type QueryOf,
+  type ResultOf,
+} from '../contract/operations.ts';
+import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
+import { requestPath } from './request-path.ts';
+
+/** The part of `fetch` that a client uses. */
+export type Fetch = (
+  url: string,
+  init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; redirect: 'error' },
+) => Promise<{
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  text(): Promise<string>;
+}>;
+
+export interface ClientOptions {
+  /** Where the daemon listens: `http://127.0.0.1:8484`. A Unix socket needs a `fetch` that knows of it. */
+  readonly url: string;
+  readonly apiKey: string;
+  /** What the header names begin with; `SVC` unless the daemon was told otherwise. */
+  readonly headerPrefix?: string;
+  /** Milliseconds for one call, its body included; 30 seconds. */
+  readonly timeout?: number;
+  /** Ends every call. */
+  readonly signal?: AbortSignal;
+  /** The global one. */
+  readonly fetch?: Fetch;
+}
+
+/** What any call may have besides what its operation takes. */
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** Printable, at most 200 characters; comes back as `traceId` of a `VaultError`. */
+  readonly traceId?: string;
+}
+
+/** Where any JSON may stand, a caller may pass any value that `JSON.stringify` takes. */
+type Sent<T> = { readonly [K in keyof T]: Json extends T[K] ? unknown : T[K] };
+
+type Member<Name extends string, T> = [T] extends [undefined]
+  ? { readonly [K in Name]?: never }
+  : Partial<T> extends T
+    ? { readonly [K in Name]?: Sent<T> }
+    : { readonly [K in Name]: Sent<T> };
+
+/** What an operation takes: `params`, `query` and `body` as its row has them. */
+export type RequestOf<Id extends OperationId> = Member<'params', ParamsOf<Id>> &
+  Member<'query', QueryOf<Id>> &
+  Member<'body', BodyOf<Id>> &
+  CallOptions;
+
+type Arguments<T> = Partial<T> extends T ? [request?: T] : [request: T];
+
+/** Every operation of the API, by its id. Each throws `VaultError` for a problem, and what `fetch` throws. */
+export type VaultClient = {
+  readonly [Id in OperationId]: (...args: Arguments<RequestOf<Id>>) => Promise<ResultOf<Id>>;
+};
+
+/** What a problem's body says (RFC 9457). */
+interface ProblemBody {
+  readonly type?: unknown;
+  readonly title?: unknown;
+  readonly detail?: unknown;
+  readonly errors?: Readonly<Record<string, readonly string[]>>;
+}
+
+/** The vault answered with a problem. */
+export class VaultError extends Error {
+  override readonly name = 'VaultError';
+  /** The last part of the problem's `type`; `not_a_vault` where the answer was none of a vault's. */
+  readonly code: ProblemCode | 'not_a_vault';
+  readonly status: number;
+  readonly title: string;
+  readonly detail: string;
+  /** What is wrong, by the dotted path of the member. */
+  readonly errors: Readonly<Record<string, readonly string[]>>;
+  /** Seconds; of a 429 or 503. */
+  readonly retryAfter: number | undefined;
+  readonly traceId: string;
+
+  constructor(status: number, problem: ProblemBody, more: { readonly traceId: string; readonly retryAfter?: number }) {
+    const { type, title, detail, errors } = problem;
+    const isProblem = typeof type === 'string' && type.startsWith(PROBLEM_TYPE_PREFIX);
+    const code = isProblem ? (type.slice(PROBLEM_TYPE_PREFIX.length) as ProblemCode) : 'not_a_vault';
+    const said = isProblem && typeof detail === 'string' ? detail : `The server is not a vault (status ${status}).`;
+    super(`${code}: ${said}`);
+    this.code = code;
+    this.status = status;
+    this.title = typeof title === 'string' ? title : '';
+    this.detail = said;
+    this.errors = errors ?? {};
+    this.retryAfter = more.retryAfter;
+    this.traceId = more.traceId;
+  }
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+
+/**
+ * A client of the API for programs: it follows the table of operations, needs nothing but `fetch`, and runs in Node and in
+ * browsers. Numbers in results are doubles: of `9007199254740993` or `1.10` in `data` the text is lost, as with any
+ * `JSON.parse`; keep such values in strings. Throws a `TypeError` for a URL that `fetch` cannot ask.
+ */
+export function createClient(options: ClientOptions): VaultClient {
+  const base = options.url.replace(/\/+$/, '');
+  if (!/^https?:\/\//i.test(base) && options.fetch === undefined) {
+    throw new TypeError('url must begin with http:// or https://; for a Unix socket, pass a fetch that knows of it');
+  }
+  const operations = Object.entries<Operation>(OPERATIONS).map(([id, row]): readonly [string, unknown] => {
+    return [id, (request: AnyRequest = {}) => call(row, request)];
+  });
+
+  async function call(row: Operation, request: AnyRequest): Promise<unknown> {
+    const { signal, end } = limit(options.timeout ?? DEFAULT_TIMEOUT_MS, [options.signal, request.signal]);
+    try {
+      const ask = options.fetch ?? globalThis.fetch;
+      const path = requestPath(row.path, request.params ?? {}, pairsOf(request.query ?? {}), encodeURIComponent);
+      const response = await ask(`${base}${path}`, { ...sentBy(row, request), signal, redirect: 'error' });
+      return await resultOf(response);
+    } finally {
+      end();
+    }
+  }
+
+  const prefix = options.headerPrefix ?? 'SVC';
+
+  function sentBy(row: Operation, { body, traceId }: AnyRequest) {
+    const headers: Record<string, string> = { accept: 'application/json, application/problem+json' };
+    headers[`${prefix}-API-KEY`] = options.apiKey;
+    if (traceId !== undefined) headers[`${prefix}-TRACE-ID`] = traceId;
+    if (row.body === undefined) return { method: row.method, headers };
+    headers['content-type'] = row.mediaType ?? 'application/json';
+    return { method: row.method, headers, body: JSON.stringify(body ?? {}) };
+  }
+
+  async function resultOf(response: Awaited<ReturnType<Fetch>>): Promise<unknown> {
+    const { status, headers } = response;
+    const text = await response.text();
+    if (status === 204) return undefined;
+    const body = parse(text);
+    if ((status === 200 || status === 201) && typeof body === 'object' && body !== null) return body;
+    const after = headers.get('retry-after');
+    throw new VaultError(status, typeof body === 'object' && body !== null ? body : {}, {
+      traceId: headers.get(`${prefix}-TRACE-ID`) ?? '',
+      ...(after !== null && Number.isFinite(Number(after)) && { retryAfter: Number(after) }),
+    });
+  }
+
+  return Object.fromEntries(operations) as VaultClient;
+}
+
+/** A request of whatever operation. */
+interface AnyRequest extends CallOptions {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+}
+
+/** A list is repeated, an object `m` becomes `m.<key>`, as the daemon reads them. */
+function pairsOf(query: Readonly<Record<string, unknown>>): readonly (readonly [string, string])[] {
+  return Object.entries(query).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    if (Array.isArray(value)) return value.map((item) => [name, String(item)] as const);
+    if (typeof value !== 'object' || value === null) return [[name, String(value)] as const];
+    return Object.entries(value).map(([key, item]) => [`${name}.${key}`, String(item)] as const);
+  });
+}
+
+/** `AbortSignal.any` and `AbortSignal.timeout` in one, for browsers that lack the first. */
+function limit(timeout: number, signals: readonly (AbortSignal | undefined)[]) {
+  const controller = new AbortController();
+  const given = signals.filter((signal) => signal !== undefined);
+  const abort = (): void => controller.abort(given.find(({ aborted }) => aborted)?.reason);
+  const late = (): void => controller.abort(new DOMException(`no answer within ${timeout} ms`, 'TimeoutError'));
+  const timer = setTimeout(late, timeout);
+  for (const signal of given) signal.addEventListener('abort', abort);
+  if (given.some(({ aborted }) => aborted)) abort();
+  return {
+    signal: controller.signal,
+    end() {
+      clearTimeout(timer);
+      for (const signal of given) signal.removeEventListener('abort', abort);
+    },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { type Ready, readReadyFile } from '../cli/local/ready-file.ts';
+import { Fault } from '../core/fault.ts';
+import type { StartedDaemon } from './started-daemon.ts';
+
+const LONGEST_START_MS = 30_000;
+const PAUSE_MS = 10;
+/** From where this stands in the sources, and in the bundle. */
+const BINS = ['../../bin/vault.js', '../../../bin/vault.js'];
+
+/** `vault serve --dev` in a process of its own, which does not outlive this one. */
+export async function startChild(headerPrefix: string): Promise<StartedDaemon> {
+  const bin = BINS.map((name) => fileURLToPath(new URL(name, import.meta.url))).find(existsSync);
+  if (bin === undefined) throw new Fault('usage', 'unreachable: the package has no bin/vault.js');
+  const folder = mkdtempSync(path.join(tmpdir(), 'vault-test-'));
+  const readyFile = path.join(folder, 'ready.json');
+  const words = [bin, 'serve', '--dev', '--port', '0', '--ready-file', readyFile, '--header-prefix', headerPrefix];
+  const child = spawn(process.execPath, words, { env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said = (said + text).slice(-2_000);
+  });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  const end = (): void => void child.kill();
+  process.on('exit', end);
+
+  async function stop(): Promise<void> {
+    child.ref();
+    // On Windows a signal ends it at once; elsewhere it stops by itself, within 10 s.
+    if (child.exitCode === null && child.signalCode === null) child.kill();
+    await ended;
+    process.off('exit', end);
+    rmSync(folder, { recursive: true, force: true });
+  }
+
+  async function ready(): Promise<Ready> {
+    const deadline = performance.now() + LONGEST_START_MS;
+    while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
+      const found = await readReadyFile(readyFile);
+      if (found !== undefined) return found;
+      await sleep(PAUSE_MS);
+    }
+    throw new Fault('not_ready', `\`vault serve --dev\` did not start: ${said.trim()}`);
+  }
+
+  try {
+    const { url, tenant_id = '', management_key = '', private_key = '' } = await ready();
+    child.unref();
+    child.stderr.destroy();
+    return { url, keys: { tenant_id, management_key, private_key }, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Without settings of another vault. */
+function environment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
+}
