@@ -12,8 +12,11 @@ export const ENTRY_POINTS = ['cli/main.ts'];
 /** What other programs import: `exports` of package.json. Bundled apart, in dist/library/, so that a command loads none of it. */
 export const LIBRARY = ['client/remote.ts', 'client/create-client.ts', 'contract/operations.ts'];
 
-/** Of these also, or only, a CommonJS file each, for programs (and test runners) that are no ES modules. */
-export const COMMON_LIBRARY = ['client/create-client.ts', 'testing/start-vault.ts'];
+/** The one of these that is a CommonJS file, too: programs and test runners that are no ES modules use it. */
+const COMMON_CLIENT = 'client/create-client.ts';
+
+/** The helper for tests, which holds the whole daemon, is CommonJS only; ES modules import it through a file of a few lines. */
+export const TESTING = 'testing/start-vault.ts';
 
 /** Has a native part, so it is installed, not bundled; its JavaScript is (scripts/build-packages.js). */
 const EXTERNAL = ['better-sqlite3'];
@@ -211,30 +214,28 @@ async function productFiles({ outputFiles, metafile }, outdir) {
   ]);
 }
 
-/**
- * What is imported as CommonJS: one file each, with all that it needs but `better-sqlite3` and the WebAssembly beside it.
- * The helper for tests holds the whole daemon; ES modules import it through a file of a few lines.
- */
+/** What is imported as CommonJS: one file each, with all that it needs but `better-sqlite3` and the WebAssembly beside it. */
 async function commonLibrary(outdir) {
   const wasm = new Map();
-  const { outputFiles, metafile } = await build({
-    ...BUNDLE,
-    splitting: false,
-    format: 'cjs',
-    supported: { 'dynamic-import': false },
-    define: { 'import.meta.url': 'moduleUrl' },
-    inject: [path.join(ROOT, 'scripts/module-url.js')],
-    plugins: [NAMED_EXPORTS, NO_CHILD_PROCESSES, BUNDLED_SQLITE, libsodiumFiles(wasm)],
-    entryPoints: COMMON_LIBRARY.map((name) => path.join(SOURCES, name)),
-    outbase: SOURCES,
-    outdir,
-  });
+  const options = { ...BUNDLE, splitting: false, format: 'cjs', outbase: SOURCES, outdir };
+  const [client, testing] = await Promise.all([
+    build({ ...options, plugins: [], define: {}, inject: [], entryPoints: [path.join(SOURCES, COMMON_CLIENT)] }),
+    build({
+      ...options,
+      // What a test runner runs has no `import()`.
+      supported: { 'dynamic-import': false },
+      define: { 'import.meta.url': 'moduleUrl' },
+      inject: [path.join(ROOT, 'scripts/module-url.js')],
+      plugins: [NAMED_EXPORTS, NO_CHILD_PROCESSES, BUNDLED_SQLITE, libsodiumFiles(wasm)],
+      entryPoints: [path.join(SOURCES, TESTING)],
+    }),
+  ]);
   const files = [
-    ...outputFiles.map(({ path: file, contents }) => [file, contents]),
+    ...[client, testing].flatMap(({ outputFiles }) => outputFiles.map(({ path: file, contents }) => [file, contents])),
     ...[...wasm].map(([name, bytes]) => [path.join(outdir, 'testing', name), bytes]),
     [path.join(outdir, 'testing/start-vault.js'), TESTING_MODULE],
   ];
-  return { files, metafile };
+  return { files, metafile: testing.metafile };
 }
 
 const TESTING_MODULE = `import common from './start-vault.cjs';\n\nexport const { startVault } = common;\n`;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type BuildOptions, build, type Metafile } from 'esbuild';
 import { describe, expect, it } from 'vitest';
-import { BUNDLE, ENTRY_POINTS, LIBRARY } from '../scripts/build-bundle.js';
+import { BUNDLE, ENTRY_POINTS, LIBRARY, TESTING } from '../scripts/build-bundle.js';
 import { ROOT } from '../scripts/build-output.js';
 import { packageName } from './architecture/imports.ts';
 import {
@@ -231,6 +231,6 @@ describe('what starts with the command line', () => {
   });
 
   it('is only the entry points that exist', () => {
-    expect([...ENTRY_POINTS, ...LIBRARY].filter((name) => !sources.has(`src/${name}`))).toEqual([]);
+    expect([...ENTRY_POINTS, ...LIBRARY, TESTING].filter((name) => !sources.has(`src/${name}`))).toEqual([]);
   });
 });

@@ -1,0 +1,223 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { type BuildOptions, build } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROOT } from '../../scripts/build-output.js';
+import { startVault, type TestVault } from '../../src/testing/start-vault.ts';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+
+const execute = promisify(execFile);
+
+/** A project of its own that has this package installed. */
+let project = '';
+beforeAll(() => {
+  project = mkdtempSync(path.join(tmpdir(), 'vault-project-'));
+  mkdirSync(path.join(project, 'node_modules/@types'), { recursive: true });
+  symlinkSync(ROOT, path.join(project, 'node_modules/token-vault'), 'junction');
+  symlinkSync(path.join(ROOT, 'node_modules/@types/node'), path.join(project, 'node_modules/@types/node'), 'junction');
+  symlinkSync(
+    path.join(ROOT, 'node_modules/undici-types'),
+    path.join(project, 'node_modules/undici-types'),
+    'junction',
+  );
+});
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+async function run(name: string, text: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  writeFileSync(path.join(project, name), text);
+  const { stdout } = await execute(process.execPath, [name], { cwd: project, env: cleanEnvironment(env) });
+  return stdout;
+}
+
+const BODY = `
+  const vault = await startVault({ mode: process.env.MODE });
+  const { id } = await vault.client.createToken({ body: { type: 'card', data: { number: '4242424242424242' } } });
+  const other = createClient({ url: vault.url, apiKey: vault.keys.private_key });
+  console.log((await other.getToken({ params: { id } })).data.number);
+  await other.getToken({ params: { id: 'none' } }).catch((error) => console.log(error instanceof VaultError, error.code));
+  await vault.stop();
+  await vault.stop();
+`;
+const SAID = '4242424242424242\ntrue token_not_found\n';
+
+describe('token-vault/testing and token-vault/client', () => {
+  it.each([
+    ['an ES module', 'in-process', 'a.mjs'],
+    ['an ES module', 'child', 'b.mjs'],
+    ['CommonJS', 'in-process', 'c.cjs'],
+    ['CommonJS', 'child', 'd.cjs'],
+  ])('from %s, %s; nothing is left behind', async (_what, mode, name) => {
+    const isModule = name.endsWith('.mjs');
+    const lines = isModule
+      ? [
+          "import { startVault } from 'token-vault/testing';",
+          "import { createClient, VaultError } from 'token-vault/client';",
+          BODY,
+        ]
+      : [
+          "const { startVault } = require('token-vault/testing');",
+          "const { createClient, VaultError } = require('token-vault/client');",
+          `void (async () => {${BODY}})();`,
+        ];
+    const temporary = path.join(project, `tmp-${name}`);
+    mkdirSync(temporary);
+    expect(await run(name, lines.join('\n'), { MODE: mode, TMPDIR: temporary, TEMP: temporary })).toBe(SAID);
+    // On Windows a child is not told to stop, it is ended.
+    if (process.platform !== 'win32' || mode === 'in-process') expect(readdirSync(temporary)).toEqual([]);
+  });
+
+  it('a program that forgets to stop its vaults can still exit', { timeout: 30_000 }, async () => {
+    const text = `import { startVault } from 'token-vault/testing';
+      await Promise.all([startVault(), startVault({ mode: 'child' })]);
+      process.exit(0);`;
+    const temporary = path.join(project, 'tmp-forgot');
+    mkdirSync(temporary);
+    await run('forgot.mjs', text, { TMPDIR: temporary, TEMP: temporary });
+    const left = () => readdirSync(temporary).filter((name) => name.startsWith('vault-dev-'));
+    for (let tries = 0; tries < 100 && left().length > 0; tries++) await new Promise((next) => setTimeout(next, 50));
+    if (process.platform !== 'win32') expect(left()).toEqual([]);
+  });
+
+  it.each([
+    ['an ES module', 'types.mts'],
+    ['CommonJS', 'types.cts'],
+  ])('have types for %s, and none is any', (_what, name) => {
+    const good = `import { startVault, type TestVault } from 'token-vault/testing';
+      import { createClient, VaultError, type VaultClient } from 'token-vault/client';
+      export async function use(): Promise<string> {
+        const vault: TestVault = await startVault({ mode: 'child' });
+        const client: VaultClient = createClient({ url: vault.url, apiKey: vault.keys.private_key, fetch });
+        const { data } = await client.listTokens({ query: { type: ['card'] } });
+        return data[0]?.id ?? new VaultError(1, {}, { traceId: '' }).code;
+      }`;
+    expect(complaints(name, good)).toEqual([]);
+    const bad = [`vault.keys.private_kye`, `client.createTokn`, `client.listTokens({ query: { type: ['crad'] } })`];
+    for (const wrong of bad) {
+      const found = complaints(name, good.replace('const { data }', `void ${wrong}; const { data }`));
+      expect(found).toHaveLength(1);
+    }
+  });
+});
+
+/** What the compiler says of a file of the project, the package's own declarations included. */
+function complaints(name: string, text: string): readonly string[] {
+  writeFileSync(path.join(project, name), text);
+  const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
+  const compiler = path.join(path.dirname(manifest), 'bin/tsc');
+  const flags = [
+    '--strict',
+    '--noEmit',
+    '--module',
+    'nodenext',
+    '--target',
+    'es2022',
+    '--lib',
+    'es2022,esnext.disposable',
+  ];
+  const { stdout } = spawnSync(process.execPath, [compiler, ...flags, '--types', 'node', name], {
+    cwd: project,
+    encoding: 'utf8',
+  });
+  return stdout.split('\n').filter((line) => line.includes('error TS'));
+}
+
+/** What a bundle for browsers of this text would have to find elsewhere. */
+async function foreignImports(contents: string): Promise<readonly string[]> {
+  const options: BuildOptions = { bundle: true, write: false, metafile: true, format: 'esm', platform: 'neutral' };
+  const { metafile } = await build({
+    ...options,
+    packages: 'external',
+    stdin: { contents, resolveDir: ROOT, sourcefile: 'page.js' },
+  });
+  return Object.values(metafile?.inputs ?? {}).flatMap(({ imports }) =>
+    imports.filter(({ external }) => external).map((found) => found.path),
+  );
+}
+
+describe('the typed client in a browser', () => {
+  const file = (name: string) => JSON.stringify(path.join(ROOT, 'dist/library/client', name));
+
+  it('imports nothing of Node and no package', async () => {
+    expect(await foreignImports(`export * from ${file('create-client.js')};`)).toEqual([]);
+  });
+
+  it('control: the other client would be found to', async () => {
+    expect(await foreignImports(`export * from ${file('remote.js')};`)).toContain('node:http');
+  });
+
+  it('runs where there is only what browsers have', async () => {
+    const vault = await startVault();
+    const text = `
+      import vm from 'node:vm';
+      import { readFileSync } from 'node:fs';
+      const { AbortController, DOMException, fetch, setTimeout, clearTimeout, URL } = globalThis;
+      const page = vm.createContext({ AbortController, DOMException, fetch, setTimeout, clearTimeout, URL, module: { exports: {} } });
+      vm.runInContext(readFileSync(${file('create-client.cjs')}, 'utf8'), page);
+      page.options = ${JSON.stringify({ url: vault.url, apiKey: vault.keys.private_key })};
+      const found = await vm.runInContext('module.exports.createClient(options).listTokens()', page);
+      console.log(found.pagination.total_items);`;
+    expect(await run('browser.mjs', text)).toBe('0\n');
+    await vault.stop();
+  });
+});
+
+describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
+  let vault: TestVault;
+  beforeAll(async () => {
+    vault = await startVault({ mode, headerPrefix: 'ABC' });
+  });
+  afterAll(() => vault.stop());
+
+  it('has a private and a management client', async () => {
+    const made = await vault.client.createToken({ body: { type: 'token', data: { a: [1, 'x'] } } });
+    expect(made.data).toBeUndefined();
+    expect((await vault.client.getToken({ params: { id: made.id } })).data).toEqual({ a: [1, 'x'] });
+    await expect(vault.management.listTokens()).rejects.toMatchObject({ code: 'permission_missing', status: 403 });
+    expect((await vault.management.getTenant()).id).toBe(vault.keys.tenant_id);
+  });
+
+  it('is reset to how it started', async () => {
+    const { client, management } = vault;
+    await client.createToken({ body: { id: 'one', type: 'token', data: 1 } });
+    await client.deleteToken({ params: { id: 'one' } });
+    const body = { name: 'more', type: 'public', permissions: ['token:create'] } as const;
+    const { key = '' } = await management.createApplication({ body });
+    await management.updateTenant({ body: { name: 'other', settings: { deduplicate_tokens: 'true' } } });
+    await vault.clock.advance(60_000);
+    await vault.faults.set({ request: 'GET /tokens', status: 500 });
+    await vault.reset();
+    await client.createToken({ body: { id: 'one', type: 'token', data: 1 } });
+    expect((await client.listTokens()).pagination.total_items).toBe(1);
+    expect((await management.listApplications()).data.map(({ name }) => name).sort()).toEqual([
+      'management',
+      'private',
+    ]);
+    expect(await management.getTenant()).toMatchObject({ name: 'dev', settings: {} });
+    expect(Math.abs((await vault.clock.now()).getTime() - Date.now())).toBeLessThan(30_000);
+    const gone = await fetch(`${vault.url}/tokens`, { method: 'POST', headers: { 'abc-api-key': key } });
+    expect(gone.status).toBe(401);
+  });
+
+  it('answers what comes while it is reset', async () => {
+    const all = await Promise.allSettled([
+      vault.reset(),
+      ...Array.from({ length: 20 }, () => vault.client.listTokens()),
+      vault.reset(),
+    ]);
+    expect(all.map(({ status }) => status)).toEqual(all.map(() => 'fulfilled'));
+  });
+
+  it('says what is wrong with a fault', async () => {
+    await expect(vault.faults.set({ request: 'GET /tokenz', status: 500 })).rejects.toThrow('a path of the API');
+  });
+
+  it('is gone when it is stopped', async () => {
+    const other = await startVault({ mode });
+    await other[Symbol.asyncDispose]();
+    await expect(other.client.getTenant()).rejects.toThrow('fetch failed');
+  });
+});

@@ -1,0 +1,157 @@
+import { describe, expect, expectTypeOf, it } from 'vitest';
+import {
+  createClient,
+  type Fetch,
+  type RequestOf,
+  type VaultClient,
+  VaultError,
+} from '../../src/client/create-client.ts';
+import type { Json } from '../../src/contract/json.ts';
+import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { Problem } from '../../src/core/problem.ts';
+import { problemReply } from '../../src/core/problem-reply.ts';
+
+type Init = Parameters<Fetch>[1];
+
+/** A `fetch` that answers with this, and what it was asked. */
+function answering(status: number, body = '', headers: Readonly<Record<string, string>> = {}) {
+  const asked: { readonly url: string; readonly init: Init }[] = [];
+  const fetch: Fetch = async (url, init) => {
+    asked.push({ url, init });
+    const { signal } = init;
+    if (signal.aborted) throw signal.reason;
+    return { status, headers: { get: (name) => headers[name.toLowerCase()] ?? null }, text: async () => body };
+  };
+  return { asked, fetch };
+}
+
+const at = { url: 'http://vault.test:8484/', apiKey: 'key_x' };
+
+describe('the typed client', () => {
+  it.each(Object.entries<Operation>(OPERATIONS))('%s asks for what its row says', async (id, row) => {
+    const { asked, fetch } = answering(row.status, row.status === 204 ? '' : '{}');
+    const calls: Readonly<Record<string, (request: never) => Promise<unknown>>> = {
+      ...createClient({ ...at, fetch }),
+    };
+    const result = await calls[id]?.({ params: { id: 'a b/..' }, body: { x: 1 } } as never);
+    expect(result).toEqual(row.status === 204 ? undefined : {});
+    const [{ url, init } = { url: '', init: undefined }] = asked;
+    expect(url).toBe(`http://vault.test:8484${row.path.replace('{id}', 'a%20b%2F..')}`);
+    expect(init).toMatchObject({ method: row.method, redirect: 'error', headers: { 'SVC-API-KEY': 'key_x' } });
+    expect(init?.body).toBe(row.body === undefined ? undefined : '{"x":1}');
+    const mediaType = row.body === undefined ? undefined : (row.mediaType ?? 'application/json');
+    expect(init?.headers['content-type']).toBe(mediaType);
+  });
+
+  it('writes a query as the daemon reads it, and an id that looks like a folder', async () => {
+    const { asked, fetch } = answering(200, '{}');
+    const client = createClient({ ...at, headerPrefix: 'ABC', fetch });
+    await client.listTokens({
+      query: { id: ['a', 'b'], type: ['card'], metadata: { 'x.y': 'ü&' }, page: 2 },
+      traceId: 'trace',
+    });
+    await client.getToken({ params: { id: '..' } });
+    expect(asked.map(({ url }) => url.replace('http://vault.test:8484', ''))).toEqual([
+      '/tokens?id=a&id=b&type=card&metadata.x.y=%C3%BC%26&page=2',
+      '/tokens/%2E%2E',
+    ]);
+    expect(asked[0]?.init.headers).toMatchObject({ 'ABC-API-KEY': 'key_x', 'ABC-TRACE-ID': 'trace' });
+  });
+
+  it('throws the problem', async () => {
+    const errors = { 'data.number': ['must be a card number'] };
+    const reply = problemReply(new Problem('invalid_request', { errors }), 'trace-1');
+    const { fetch } = answering(reply.status, reply.bodyText, { 'svc-trace-id': 'trace-1' });
+    const failed = createClient({ ...at, fetch }).createToken({ body: { type: 'card', data: 1 } });
+    await expect(failed).rejects.toBeInstanceOf(VaultError);
+    await expect(failed).rejects.toMatchObject({
+      name: 'VaultError',
+      code: 'invalid_request',
+      status: 400,
+      title: 'Bad Request',
+      detail: 'The request failed validation.',
+      errors,
+      traceId: 'trace-1',
+      retryAfter: undefined,
+    });
+  });
+
+  it('says when to try again', async () => {
+    const { bodyText } = problemReply(new Problem('too_many_requests'), 't');
+    const { fetch } = answering(429, bodyText, { 'retry-after': '7' });
+    await expect(createClient({ ...at, fetch }).getTenant()).rejects.toMatchObject({ retryAfter: 7, errors: {} });
+  });
+
+  it.each([
+    ['a page', 200, '<html>'],
+    ['another server’s error', 502, 'Bad Gateway'],
+    ['a problem of another', 404, '{"type":"about:blank","detail":"no"}'],
+    ['nothing', 200, ''],
+    ['a value that is no result', 200, '1'],
+  ])('takes %s for no vault', async (_what, status, body) => {
+    const { fetch } = answering(status, body);
+    const code = 'not_a_vault';
+    await expect(createClient({ ...at, fetch }).getTenant()).rejects.toMatchObject({ code, status, traceId: '' });
+  });
+
+  it('ends with its signals and its time', async () => {
+    const hangs: Fetch = (_url, { signal }) =>
+      new Promise((_resolve, reject) => {
+        if (signal.aborted) reject(signal.reason);
+        signal.addEventListener('abort', () => reject(signal.reason));
+      });
+    const slow = createClient({ ...at, timeout: 10, fetch: hangs });
+    await expect(slow.getTenant()).rejects.toMatchObject({ name: 'TimeoutError' });
+    const [all, one] = [new AbortController(), new AbortController()];
+    const client = createClient({ ...at, signal: all.signal, fetch: hangs });
+    const first = client.getTenant({ signal: one.signal });
+    one.abort(new Error('one'));
+    await expect(first).rejects.toThrow('one');
+    const second = client.getTenant();
+    all.abort(new Error('all'));
+    await expect(second).rejects.toThrow('all');
+    await expect(client.getTenant()).rejects.toThrow('all');
+  });
+
+  it('needs a URL that fetch can ask', () => {
+    expect(() => createClient({ url: 'unix:/v.sock', apiKey: 'k' })).toThrow(TypeError);
+    expect(() => createClient({ url: 'unix:/v.sock', apiKey: 'k', fetch: answering(200).fetch })).not.toThrow();
+  });
+});
+
+/** Held by the type checker: a wrong line here does not compile. */
+describe('the types of the client', () => {
+  it('follow the table', () => {
+    expectTypeOf<keyof VaultClient>().toEqualTypeOf<keyof typeof OPERATIONS>();
+    expectTypeOf<Awaited<ReturnType<VaultClient['deleteToken']>>>().toEqualTypeOf<undefined>();
+    type Created = Awaited<ReturnType<VaultClient['createToken']>>;
+    expectTypeOf<Created['id']>().toEqualTypeOf<string>();
+    expectTypeOf<Created['data']>().toEqualTypeOf<Json | undefined>();
+    expectTypeOf<Created['type']>().extract<'card'>().toEqualTypeOf<'card'>();
+    type Page = Awaited<ReturnType<VaultClient['listTokens']>>;
+    expectTypeOf<Page['pagination']['total_items']>().toEqualTypeOf<number>();
+    expectTypeOf<Page['data'][number]['id']>().toEqualTypeOf<string>();
+  });
+
+  it('ask for what must be there, and for nothing that is not', () => {
+    interface Card {
+      readonly number: string;
+    }
+    expectTypeOf<{ readonly body: { readonly type: 'card'; readonly data: Card } }>().toExtend<
+      RequestOf<'createToken'>
+    >();
+    expectTypeOf<{ readonly body: { readonly data: Card } }>().not.toExtend<RequestOf<'createToken'>>();
+    expectTypeOf<{ readonly body: { readonly type: 'crad'; readonly data: 1 } }>().not.toExtend<
+      RequestOf<'createToken'>
+    >();
+    expectTypeOf<object>().not.toExtend<RequestOf<'getToken'>>();
+    expectTypeOf<{ readonly params: { readonly id: string }; readonly body: object }>().not.toExtend<
+      RequestOf<'getToken'>
+    >();
+    expectTypeOf<VaultClient['getToken']>().parameters.toExtend<[unknown]>();
+    expectTypeOf<[]>().toExtend<Parameters<VaultClient['listTokens']>>();
+    expectTypeOf<[]>().toExtend<Parameters<VaultClient['getTenant']>>();
+    expectTypeOf<[]>().not.toExtend<Parameters<VaultClient['getToken']>>();
+    expectTypeOf(globalThis.fetch).toExtend<Fetch>();
+  });
+});

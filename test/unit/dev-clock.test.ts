@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { devClock, movableClock } from '../../src/vault-dev.ts';
+import { steppingClock } from '../fixed-world.ts';
+
+const HOUR = 60 * 60 * 1000;
+const START = Date.UTC(2026, 2, 1);
+
+/** Records that expire, and a clock that a sweep removes them by. */
+function world(...expiries: readonly number[]) {
+  const machine = steppingClock(START);
+  const clock = movableClock(machine);
+  const sweeps: number[] = [];
+  let left = expiries;
+  const sweep = async () => {
+    // Time passes while it works.
+    machine.advance(1);
+    const now = clock.now();
+    sweeps.push(now);
+    const before = left.length;
+    left = left.filter((at) => at > now);
+    return before - left.length;
+  };
+  return { machine, clock, sweeps, dev: devClock(clock, sweep), left: () => left };
+}
+
+describe('the clock of a --dev vault', () => {
+  it('runs as the machine does, away from it', async () => {
+    const { machine, dev } = world();
+    await dev.advance(HOUR);
+    machine.advance(5);
+    expect([dev.now(), dev.offset()]).toEqual([START + HOUR + 6, HOUR]);
+    await dev.set(START + 100);
+    const at = dev.now();
+    machine.advance(5);
+    expect(at).toBeGreaterThanOrEqual(START + 100);
+    expect([dev.now(), dev.offset()]).toEqual([at + 5, at - machine.now() + 5]);
+    await dev.reset();
+    expect([dev.now(), dev.offset()]).toEqual([machine.now(), 0]);
+  });
+
+  it('removes what has expired once it has moved, and says how much', async () => {
+    const { dev, left } = world(START + HOUR, START + 2 * HOUR, START + 3 * HOUR);
+    expect(await dev.advance(HOUR - 2)).toBe(0);
+    expect(await dev.advance(0)).toBe(1);
+    expect(await dev.set(START + 2 * HOUR - 1)).toBe(1);
+    expect(left()).toEqual([START + 3 * HOUR]);
+  });
+
+  it('removes what has expired before it goes back, at a time that stands still', async () => {
+    const { machine, clock, sweeps, dev, left } = world(START + HOUR + 5, START + HOUR + 6);
+    await clock.move(
+      () => HOUR,
+      async () => undefined,
+    );
+    machine.advance(5);
+    // Nobody has swept since: a reader would have found the first one expired.
+    expect(await dev.reset()).toBe(1);
+    expect(sweeps).toEqual([START + HOUR + 5, START + 7]);
+    expect(left()).toEqual([START + HOUR + 6]);
+  });
+
+  it('stays where it is when that fails, and runs on', async () => {
+    const machine = steppingClock(START);
+    const clock = movableClock(machine);
+    let broken = false;
+    const dev = devClock(clock, async () => {
+      if (broken) throw new Error('busy');
+      return 0;
+    });
+    await dev.advance(HOUR);
+    broken = true;
+    await expect(dev.reset()).rejects.toThrow('busy');
+    machine.advance(5);
+    expect([dev.now(), dev.offset()]).toEqual([START + HOUR + 5, HOUR]);
+    broken = false;
+    await dev.reset();
+    expect(dev.now()).toBe(START + 5);
+  });
+
+  it('makes one move after the other', async () => {
+    const { dev } = world();
+    await Promise.all([dev.advance(1), dev.advance(2), dev.advance(4)]);
+    expect(dev.offset()).toBe(7);
+  });
+});
