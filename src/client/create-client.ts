@@ -102,6 +102,18 @@ export class VaultError extends Error {
   }
 }
 
+/**
+ * A program may hold this class twice, as a module and as CommonJS, and the client that `token-vault/testing` gives has a
+ * third: an error of any of them is an instance of each.
+ */
+Object.defineProperty(VaultError, Symbol.hasInstance, {
+  value(this: unknown, error: unknown): boolean {
+    if (typeof error !== 'object' || error === null) return false;
+    if (this === VaultError && 'name' in error && error.name === 'VaultError' && 'traceId' in error) return true;
+    return typeof this === 'function' && Object.prototype.isPrototypeOf.call(this.prototype, error);
+  },
+});
+
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 /**

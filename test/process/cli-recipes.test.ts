@@ -43,10 +43,14 @@ function shell(words: readonly string[], env: Readonly<Record<string, string>> =
 const recipe = (name: string, words: readonly string[] = [], env = {}) => shell([`${RECIPES}${name}`, ...words], env);
 
 describe('recipes', () => {
-  it('are for shells of POSIX', () => {
+  it('are these', () => {
     expect(readdirSync(RECIPES).sort()).toEqual([
       'ci-job.yml',
       'exit-codes.sh',
+      'test_tokens.py',
+      'time-and-faults.sh',
+      'tokens.jest.cjs',
+      'tokens.vitest.mjs',
       'with-a-daemon.sh',
       'without-a-daemon.sh',
     ]);
@@ -67,6 +71,12 @@ describe('recipes', () => {
   it('without-a-daemon.sh masks', async () => {
     if (!posix) return;
     expect(await recipe('without-a-daemon.sh')).toMatchObject({ exitCode: 0, stdout: 'XXX-XX-6789\n', stderr: '' });
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+
+  it('time-and-faults.sh sees a token end, and a third try pass', { timeout: 60_000 }, async () => {
+    if (!posix) return;
+    expect(await recipe('time-and-faults.sh')).toMatchObject({ exitCode: 0, stdout: '1\n3\n' });
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 

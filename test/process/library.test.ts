@@ -38,11 +38,13 @@ const BODY = `
   const { id } = await vault.client.createToken({ body: { type: 'card', data: { number: '4242424242424242' } } });
   const other = createClient({ url: vault.url, apiKey: vault.keys.private_key });
   console.log((await other.getToken({ params: { id } })).data.number);
-  await other.getToken({ params: { id: 'none' } }).catch((error) => console.log(error instanceof VaultError, error.code));
+  for (const client of [other, vault.client]) {
+    await client.getToken({ params: { id: 'none' } }).catch((error) => console.log(error instanceof VaultError, error.code));
+  }
   await vault.stop();
   await vault.stop();
 `;
-const SAID = '4242424242424242\ntrue token_not_found\n';
+const SAID = '4242424242424242\ntrue token_not_found\ntrue token_not_found\n';
 
 describe('token-vault/testing and token-vault/client', () => {
   it.each([

@@ -113,6 +113,20 @@ describe('the typed client', () => {
     await expect(client.getTenant()).rejects.toThrow('all');
   });
 
+  it('knows the errors of another copy of itself, and no others', () => {
+    const more = { traceId: '' };
+    const copied = Object.assign(new Error('x'), { name: 'VaultError', code: 'token_not_found', traceId: 't' });
+    class Narrower extends VaultError {}
+    expect(copied).toBeInstanceOf(VaultError);
+    expect(new VaultError(404, {}, more)).toBeInstanceOf(VaultError);
+    expect(new Narrower(404, {}, more)).toBeInstanceOf(Narrower);
+    expect(new Narrower(404, {}, more)).toBeInstanceOf(VaultError);
+    expect(new VaultError(404, {}, more)).not.toBeInstanceOf(Narrower);
+    for (const other of [new Error('x'), null, undefined, 'VaultError', {}]) {
+      expect(other instanceof VaultError).toBe(false);
+    }
+  });
+
   it('needs a URL that fetch can ask', () => {
     expect(() => createClient({ url: 'unix:/v.sock', apiKey: 'k' })).toThrow(TypeError);
     expect(() => createClient({ url: 'unix:/v.sock', apiKey: 'k', fetch: answering(200).fetch })).not.toThrow();

@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+import { type Ended, endOf, isThere, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const posix = process.platform !== 'win32';
+const PYTHON = posix ? 'python3' : 'python';
+
+/** A project that has this package, vitest and `vault` on its PATH. */
+let place: Place;
+beforeAll(() => {
+  place = makePlace();
+  for (const name of ['bin', 'node_modules']) mkdirSync(place.inside(name));
+  for (const [name, target] of [
+    ['token-vault', ROOT],
+    ['vitest', path.join(ROOT, 'node_modules/vitest')],
+  ] as const) {
+    symlinkSync(target, place.inside(`node_modules/${name}`), 'junction');
+  }
+  const text = posix
+    ? `#!/bin/sh\nexec '${process.execPath}' '${VAULT_BIN}' "$@"\n`
+    : `@"${process.execPath}" "${VAULT_BIN}" %*\r\n`;
+  writeFileSync(place.inside(posix ? 'bin/vault' : 'bin/vault.cmd'), text);
+  if (posix) chmodSync(place.inside('bin/vault'), 0o755);
+});
+afterAll(() => place.remove());
+
+/** A copy of a recipe in the project, its text changed by `spoil`. */
+function copy(recipe: string, as: string, spoil?: (text: string) => string): void {
+  copyFileSync(path.join(ROOT, 'test/recipes', recipe), place.inside(as));
+  if (spoil === undefined) return;
+  const text = readFileSync(place.inside(as), 'utf8');
+  const spoilt = spoil(text);
+  expect(spoilt).not.toBe(text);
+  writeFileSync(place.inside(as), spoilt);
+}
+
+function run(program: string, words: readonly string[]): Promise<Ended> {
+  const PATH = `${place.inside('bin')}${path.delimiter}${process.env['PATH'] ?? ''}`;
+  const env = cleanEnvironment({ PATH, PYTHONDONTWRITEBYTECODE: '1' });
+  return endOf(spawn(program, [...words], { cwd: place.cwd, env, stdio: ['ignore', 'pipe', 'pipe'] }), 60_000);
+}
+
+const runVitest = () =>
+  run(process.execPath, [
+    path.join(ROOT, 'node_modules/vitest/vitest.mjs'),
+    'run',
+    '--root',
+    place.cwd,
+    '--reporter=tap',
+  ]);
+
+/** jest is not among what this package is developed with: its globals, as far as the recipe uses them, over node:test. */
+const JEST_GLOBALS = `
+const assert = require('node:assert/strict');
+const { after, before, beforeEach, test } = require('node:test');
+const match = (actual, expected) => {
+  for (const [name, value] of Object.entries(expected)) assert.deepEqual(actual[name], value);
+};
+const expect = (actual) => ({
+  toEqual: (expected) => assert.deepEqual(actual, expected),
+  rejects: { toMatchObject: (expected) => assert.rejects(actual, (error) => (match(error, expected), true)) },
+});
+Object.assign(globalThis, { beforeAll: before, beforeEach, afterAll: after, test, expect });
+`;
+
+/** What pytest does with the recipe, for machines without it: makes the fixtures, runs each test, ends the fixtures. */
+const PYTEST_STAND_IN = `
+import pathlib, sys, tempfile, types
+pytest = types.ModuleType("pytest")
+pytest.fixture = lambda **options: (lambda function: function)
+sys.modules["pytest"] = pytest
+import test_tokens
+class Factory:
+    def mktemp(self, name):
+        return pathlib.Path(tempfile.mkdtemp())
+session = test_tokens.vault(Factory())
+vault = next(session)
+try:
+    passed = 0
+    for name in [name for name in dir(test_tokens) if name.startswith("test_")]:
+        test_tokens.empty(vault)
+        getattr(test_tokens, name)(vault)
+        passed += 1
+    print(passed, "passed")
+finally:
+    next(session, None)
+`;
+
+describe('the recipes for test runners', { timeout: 120_000 }, () => {
+  it('vitest runs its recipe', async () => {
+    copy('tokens.vitest.mjs', 'tokens.test.mjs');
+    const ended = await runVitest();
+    expect({ exitCode: ended.exitCode, text: ended.stdout + ended.stderr }).toEqual({
+      exitCode: 0,
+      text: expect.any(String),
+    });
+    expect(ended.stdout.match(/^ +ok /gm)).toHaveLength(3);
+  });
+
+  it('control: and sees it fail when the vault does not do what it says', async () => {
+    copy('tokens.vitest.mjs', 'tokens.test.mjs', (text) => text.replace('25 * 3_600_000', '23 * 3_600_000'));
+    const ended = await runVitest();
+    expect(ended.exitCode).toBe(1);
+    expect(ended.stdout).toMatch(/not ok .* a token ends/);
+  });
+
+  it('the recipe for jest passes with its globals over node:test', async () => {
+    copy('tokens.jest.cjs', 'tokens.test.cjs');
+    writeFileSync(place.inside('globals.cjs'), JEST_GLOBALS);
+    const words = ['--require', './globals.cjs', '--test-reporter=tap', 'tokens.test.cjs'];
+    const ended = await run(process.execPath, words);
+    expect({ exitCode: ended.exitCode, text: ended.stdout + ended.stderr }).toEqual({
+      exitCode: 0,
+      text: expect.any(String),
+    });
+    expect(ended.stdout).toMatch(/^# pass 2$/m);
+    copy('tokens.jest.cjs', 'tokens.test.cjs', (text) => text.replace("'token_not_found'", "'token_found'"));
+    expect(await run(process.execPath, words)).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringMatching(/^# fail 1$/m),
+    });
+  });
+
+  it('pytest runs its recipe; where it is missing, plain Python does', async () => {
+    // `vault` is found by Python on Windows only with its suffix.
+    if (!posix || !isThere(PYTHON)) return;
+    copy('test_tokens.py', 'test_tokens.py');
+    const asked = await run(PYTHON, ['-m', 'pytest', '--version']);
+    const words =
+      asked.exitCode === 0 ? ['-m', 'pytest', '-q', '-p', 'no:cacheprovider', 'test_tokens.py'] : ['stand-in.py'];
+    writeFileSync(place.inside('stand-in.py'), PYTEST_STAND_IN);
+    const passed = { exitCode: 0, stdout: expect.stringContaining('3 passed') };
+    expect(await run(PYTHON, words)).toMatchObject(passed);
+    expect(await run(PYTHON, ['stand-in.py'])).toMatchObject(passed);
+    copy('test_tokens.py', 'test_tokens.py', (text) => text.replace('"times": 2', '"times": 3'));
+    for (const each of [words, ['stand-in.py']]) expect((await run(PYTHON, each)).exitCode).toBe(1);
+    expect(readdirSync(place.cwd)).not.toContain('.pytest_cache');
+  });
+});
