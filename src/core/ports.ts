@@ -7,7 +7,7 @@ import type { Maintenance } from './maintenance-ports.ts';
 export type Instant = number;
 
 export interface Clock {
-  /** Never smaller than an earlier answer of the same clock. */
+  /** Never smaller than an earlier answer of the same clock, unless a test moved it back: then what had expired is gone. */
   now(): Instant;
   /**
    * The latest instant that is beyond doubt: a forward jump of over an hour counts after it has stood for an hour. Only what

@@ -1,0 +1,55 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import type { Call, Reply } from '../../src/contract/call.ts';
+import { Problem } from '../../src/core/problem.ts';
+import { problemReply } from '../../src/core/problem-reply.ts';
+import { createDevRequests } from '../../src/http/dev-requests.ts';
+
+/** One request for the clock from an address, answered by a vault that says `asked` to whoever asks. */
+async function ask(address: string | undefined, asked: Reply = { status: 200, bodyText: '{}', traceId: 't' }) {
+  const socket = new Socket();
+  Object.defineProperty(socket, 'remoteAddress', { value: address });
+  const request = Object.assign(new IncomingMessage(socket), { method: 'GET', url: '/dev/clock?x', headers: {} });
+  const calls: Call[] = [];
+  const requests = createDevRequests({
+    controls: {
+      clock: { now: () => 0, offset: () => 5, set: async () => 0, advance: async () => 0, reset: async () => 0 },
+    },
+    client: {
+      call: async (call) => {
+        calls.push(call);
+        return asked;
+      },
+      close: async () => undefined,
+    },
+    keyHeader: 'svc-api-key',
+    traceIdOf: () => 't',
+    isFromBrowser: () => true,
+    answer: (_response, reply) => resolve(reply),
+  });
+  let resolve: (outcome: Reply | 'next') => void = () => undefined;
+  const outcome = new Promise<Reply | 'next'>((done) => {
+    resolve = done;
+  });
+  requests(request, new ServerResponse(request), () => resolve('next'));
+  return { outcome: await outcome, calls };
+}
+
+describe('the paths of a --dev daemon', () => {
+  it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', undefined])('answer %s', async (address) => {
+    const { outcome } = await ask(address);
+    expect(outcome).toMatchObject({ status: 200, bodyText: '{"now":"1970-01-01T00:00:00.000+00:00","offset_ms":5}' });
+  });
+
+  it.each(['10.0.0.1', '::ffff:10.0.0.1', 'fe80::1', '192.168.127.0'])('do not exist for %s', async (address) => {
+    expect(await ask(address)).toEqual({ outcome: 'next', calls: [] });
+  });
+
+  it('ask who it is as an operation of management keys does, a web page told as one', async () => {
+    const refused = problemReply(new Problem('origin_refused'), 't');
+    const { outcome, calls } = await ask('::1', refused);
+    expect(outcome).toEqual(refused);
+    expect(calls).toMatchObject([{ operation: 'getTenant', fromBrowser: true }]);
+  });
+});
