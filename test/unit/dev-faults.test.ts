@@ -54,7 +54,7 @@ describe('the faults of a --dev daemon', () => {
     ['status', { status: undefined }],
     ['times', { times: 0 }],
     ['times', { times: 1.5 }],
-    ['delay_ms', { delay_ms: 60_001 }],
+    ['delay_ms', { delay_ms: 25_001 }],
     ['retry_after', { retry_after: -1 }],
     ['retry_after', { status: 500, retry_after: 1 }],
     ['drop', { drop: true }],
