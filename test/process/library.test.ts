@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { type BuildOptions, build } from 'esbuild';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ROOT } from '../../scripts/build-output.js';
 import { startVault, type TestVault } from '../../src/testing/start-vault.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
@@ -153,6 +153,7 @@ describe('the typed client in a browser', () => {
 
   it('runs where there is only what browsers have', async () => {
     const vault = await startVault();
+    onTestFinished(() => vault.stop());
     const text = `
       import vm from 'node:vm';
       import { readFileSync } from 'node:fs';
@@ -163,7 +164,6 @@ describe('the typed client in a browser', () => {
       const found = await vm.runInContext('module.exports.createClient(options).listTokens()', page);
       console.log(found.pagination.total_items);`;
     expect(await run('browser.mjs', text)).toBe('0\n');
-    await vault.stop();
   });
 });
 
