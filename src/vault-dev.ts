@@ -46,6 +46,7 @@ export function movableClock(machine: Clock = systemClock()): MovableClock {
 
   return {
     now,
+    settled: () => held ?? machine.settled() + offset,
     offset: () => offset,
     move(to, settle) {
       const moved = last.then(() => moveNow(to, settle));
