@@ -106,6 +106,31 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     load: async () => (await import('./local/restore.ts')).defineRestore,
   },
   {
+    command: ['snapshot', 'save'],
+    summary: 'Keep the state of the file under a name, while others use it',
+    load: async () => (await import('./local/snapshot.ts')).defineSnapshotSave,
+  },
+  {
+    command: ['snapshot', 'list'],
+    summary: 'List the snapshots of the file',
+    load: async () => (await import('./local/snapshot.ts')).defineSnapshotList,
+  },
+  {
+    command: ['snapshot', 'load'],
+    summary: 'Go back to a snapshot in one step, while others use the file',
+    load: async () => (await import('./local/snapshot.ts')).defineSnapshotLoad,
+  },
+  {
+    command: ['snapshot', 'delete'],
+    summary: 'Delete a snapshot',
+    load: async () => (await import('./local/snapshot.ts')).defineSnapshotDelete,
+  },
+  {
+    command: ['reset'],
+    summary: 'Remove all tokens; applications and their API keys stay',
+    load: async () => (await import('./local/snapshot.ts')).defineReset,
+  },
+  {
     command: ['doctor'],
     summary: 'Open and check everything in the file, and name what is wrong',
     load: async () => (await import('./local/doctor.ts')).defineDoctor,

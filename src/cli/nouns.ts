@@ -12,5 +12,6 @@ export const NOUNS = {
   audit: { summary: 'What was done to the vault: who, what, when, and whether anything was altered since' },
   clock: { summary: 'The clock of a daemon started with --dev, for tests' },
   faults: { summary: 'What goes wrong with the next requests to a daemon started with --dev' },
+  snapshot: { summary: 'States of the file to go back to' },
   keys: { summary: 'The keys of the file: what opens it, and what seals its records' },
 } as const satisfies Record<string, NounRow>;

@@ -73,6 +73,12 @@ export interface Maintenance {
   /** Replaces those that still are as they were read; answers how many. */
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
 
+  /**
+   * Removes all tokens, tombstones and counters of these tenants, in one step, and what the store keeps of them; their
+   * applications stay. Answers how many tokens there were, expired ones included. One entry for each tenant that there is.
+   */
+  removeAllTokens(tenantIds: readonly string[], audit: (tenantId: string) => AuditDraft): Promise<number>;
+
   /** The last commit. */
   lastChange(): Promise<ChangeMark>;
   /** What can be found without a key: a damaged structure, indexes and counters that differ from their rows. */

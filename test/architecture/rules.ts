@@ -70,6 +70,7 @@ export const LAYERS: readonly Layer[] = [
       'src/vault-admin.ts',
       'src/vault-dev.ts',
       'src/vault-resettable.ts',
+      'src/vault-snapshots.ts',
       'src/report-error.ts',
       'package.json',
     ],

@@ -12,6 +12,8 @@ export const LOCAL_ACTIONS = {
   replaceMasterKey: 'the master key was replaced',
   addTenantKey: 'a tenant was given a new key',
   removeTenantKey: 'a former key of a tenant was destroyed',
+  loadSnapshot: 'the records went back to a snapshot',
+  resetTokens: 'all tokens of a tenant were removed',
 } as const;
 
 export type AuditedAction = OperationId | keyof typeof LOCAL_ACTIONS;
@@ -21,7 +23,7 @@ export interface AuditEvent {
   readonly action: AuditedAction;
   /** The HTTP status of the reply; 200 for what is no operation. */
   readonly status: number;
-  /** Of the record after the change: records that were put back are found by it. Of a key its id, of the master key its generation. */
+  /** Of the record after the change: records that were put back are found by it. Of a key its id, of the master key its generation, of a snapshot the place that the audit had come to. */
   readonly revision?: number | undefined;
   readonly application_id?: string | undefined;
   /** The tenant of an event that no application caused; an application's tenant is its own. */
@@ -63,6 +65,8 @@ const CODES = {
   replaceMasterKey: 'km',
   addTenantKey: 'ka',
   removeTenantKey: 'kr',
+  loadSnapshot: 'sl',
+  resetTokens: 'nz',
 } as const satisfies Record<AuditedAction, string>;
 
 const ACTIONS: ReadonlyMap<string, AuditedAction> = new Map(

@@ -1,9 +1,9 @@
 import { BrokenAudit, START, walkAudit } from '../audit/walk-audit.ts';
-import type { AuditHead } from '../audit-ports.ts';
 import type { Finding } from '../maintenance-ports.ts';
 import type { Keyring, Store } from '../ports.ts';
 import { headerMark } from './header-event.ts';
-import { createLedger, type LedgerTable, subjectOf } from './ledger.ts';
+import { createLedger, EVERYTHING, type LedgerTable, subjectOf } from './ledger.ts';
+import { readLedger } from './read-ledger.ts';
 
 const PUT_BACK = 'is not at the revision that the audit says: it was put back';
 const REMOVED = 'is in the audit, but its row is gone: it was removed outside the vault';
@@ -29,19 +29,13 @@ export async function startLedgerCheck(parts: {
   readonly keyring: Keyring;
 }): Promise<LedgerCheck> {
   const { store } = parts;
-  const ledger = createLedger();
   const wrong: (Finding & { readonly subject: string })[] = [];
   const tenants = new Set<string>();
-  let head: AuditHead = START;
   let broken: Finding | undefined;
-  try {
-    for await (const placed of walkAudit(parts)) {
-      ledger.apply(placed.event);
-      head = placed;
-    }
-  } catch (error) {
+  const { ledger, head } = await readLedger(parts).catch((error: unknown) => {
     broken = brokenFinding(error);
-  }
+    return { ledger: createLedger(), head: START };
+  });
 
   function report(table: LedgerTable | 'header' | 'tombstone', tenantId: string, id: string, what: string): void {
     const record = table === 'tombstone' ? 'token' : table;
@@ -96,6 +90,7 @@ export async function startLedgerCheck(parts: {
       } catch (error) {
         return [brokenFinding(error)];
       }
+      if (touched.has(EVERYTHING)) return [];
       return wrong.filter(({ subject }) => !touched.has(subject)).map(({ table, id, what }) => ({ table, id, what }));
     },
   };

@@ -6,9 +6,21 @@ const REMOVED = 0;
 /** The tables whose rows the audit accounts for. */
 export type LedgerTable = 'tenant' | 'tenant_key' | 'application' | 'token';
 
+/** Stands for every record, for comparison. */
+export const EVERYTHING = '*';
+
+/** The records of a moment, by tenant: what a snapshot of that moment holds. */
+export type LedgerState = ReadonlyMap<string, FrozenTenant>;
+
+interface FrozenTenant {
+  readonly revision: number;
+  readonly application: ReadonlyMap<string, number>;
+  readonly token: ReadonlyMap<string, number>;
+}
+
 /** What the audit says that there is: the revision of each record, or that it was removed. */
 export interface Ledger {
-  /** Answers what the event was about, by `subjectOf`; empty for an event that changed nothing. */
+  /** Answers what the event was about, by `subjectOf`, or `EVERYTHING`; empty for an event that changed nothing. */
   apply(event: AuditEvent): readonly string[];
   /**
    * The revision that the record must be at; `removed`; undefined for one that was never made. It is crossed off: a second
@@ -20,6 +32,8 @@ export interface Ledger {
   tenants(): Iterable<string>;
   /** Of the last change of the header. */
   header(): string | undefined;
+  /** A copy of what there is now. */
+  freeze(): LedgerState;
 }
 
 interface TenantLedger {
@@ -59,8 +73,11 @@ const HEADER_ACTIONS: ReadonlySet<AuditedAction> = new Set([
 /** The keys that a tenant begins with: one for its data, one for its indexes. */
 const FIRST_KEYS = ['1', '2'] as const;
 
-/** An empty ledger; the events are given to it in order, from the first. */
-export function createLedger(): Ledger {
+/**
+ * An empty ledger; the events are given to it in order, from the first. `states` has what there was at the places of the
+ * audit that loaded snapshots were taken at.
+ */
+export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map()): Ledger {
   const tenants = new Map<string, TenantLedger>();
   const tenantOf = new Map<string, string>();
   let header: string | undefined;
@@ -73,11 +90,16 @@ export function createLedger(): Ledger {
       header = entities[0];
       return [subjectOf('header', '', '')];
     }
+    if (action === 'loadSnapshot') return goBack(states.get(revision ?? 0) ?? new Map());
     const id = event.tenant_id ?? tenantOf.get(event.application_id ?? '') ?? '';
     if (action === 'createTenant') open(id);
     const tenant = tenants.get(id);
     if (tenant === undefined) return [];
     if (action === 'deleteTenant') return close(id, tenant);
+    if (action === 'resetTokens') {
+      tenant.rows.token.clear();
+      return [EVERYTHING];
+    }
     if (action === 'updateTenant') {
       tenant.revision = revision ?? tenant.revision;
       return [subjectOf('tenant', id, id)];
@@ -100,6 +122,20 @@ export function createLedger(): Ledger {
     }
     const subjects = entities.map((entity) => subjectOf(table, id, entity));
     return action === 'createTenant' ? [...subjects, subjectOf('tenant', id, id)] : subjects;
+  }
+
+  /** Keys stay as they are, and so do tenants that the snapshot does not know. */
+  function goBack(state: LedgerState): readonly string[] {
+    for (const [id, frozen] of state) {
+      const tenant = tenants.get(id);
+      if (tenant === undefined) continue;
+      tenant.revision = frozen.revision;
+      for (const table of ['application', 'token'] as const) {
+        tenant.rows[table].clear();
+        for (const [entity, revision] of frozen[table]) tenant.rows[table].set(entity, revision);
+      }
+    }
+    return [EVERYTHING];
   }
 
   function open(id: string): void {
@@ -127,5 +163,11 @@ export function createLedger(): Ledger {
     },
     tenants: () => tenants.keys(),
     header: () => header,
+    freeze: () =>
+      new Map(
+        [...tenants].map(([id, { revision, rows }]) => {
+          return [id, { revision, application: new Map(rows.application), token: new Map(rows.token) }] as const;
+        }),
+      ),
   };
 }

@@ -166,6 +166,19 @@ export class MemoryMaintenance implements Maintenance, AuditStore {
       .slice(0, limit);
   }
 
+  async removeAllTokens(tenantIds: readonly string[], audit: (tenantId: string) => AuditDraft): Promise<number> {
+    this.writing();
+    let removed = 0;
+    for (const id of tenantIds) {
+      const held = this.tenants.get(id);
+      if (held === undefined) continue;
+      removed += held.tokens.size;
+      for (const kept of [held.tokens, held.tombstones, held.lastCreated, held.active]) kept.clear();
+      this.audited(audit(id));
+    }
+    return removed;
+  }
+
   async appendAudit(drafts: readonly AuditDraft[]): Promise<void> {
     this.writing();
     for (const draft of drafts) this.audited(draft);

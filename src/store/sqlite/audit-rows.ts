@@ -3,19 +3,19 @@ import type { AuditDraft, AuditEntry, AuditHead } from '../../core/audit-ports.t
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
 
-/** The table `audit`. Synchronous; `append` needs the transaction of the change that it tells of. */
-export function auditRows(connection: Connection) {
+/** The table `audit` of `schema`. Synchronous; `append` needs the transaction of the change that it tells of. */
+export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
   const last = once(() =>
-    connection.prepare<[], AuditHead>('SELECT sequence, link FROM audit ORDER BY sequence DESC LIMIT 1'),
+    connection.prepare<[], AuditHead>(`SELECT sequence, link FROM ${schema}.audit ORDER BY sequence DESC LIMIT 1`),
   );
   const insert = once(() =>
     connection.prepare<[number, number, Uint8Array, Uint8Array]>(
-      'INSERT INTO audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)',
+      `INSERT INTO ${schema}.audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)`,
     ),
   );
   const after = once(() =>
     connection.prepare<[number, number], AuditEntry>(
-      'SELECT sequence, at, sealed, link FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?',
+      `SELECT sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT ?`,
     ),
   );
 

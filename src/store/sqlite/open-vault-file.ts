@@ -17,6 +17,8 @@ import { SqliteStore } from './sqlite-store.ts';
 export interface OpenedVaultFile {
   readonly header: VaultHeader;
   readonly store: SqliteStore;
+  /** For what is done to a file of this kind only; closed with the store. */
+  readonly session: Session;
 }
 
 /**
@@ -45,7 +47,7 @@ export async function openVaultFile(
     const header = await retryBusy(() => readVault(opened, file, layout), busyDeadlineMs);
     assertSameFile(file, checked);
     const session = new Session(opened, new PathWatch(file, checked), busyDeadlineMs);
-    return { header, store: new SqliteStore(session) };
+    return { header, store: new SqliteStore(session), session };
   } catch (error) {
     connection?.close();
     throw toFileFault(file, error);

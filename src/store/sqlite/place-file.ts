@@ -8,19 +8,23 @@ import { NO_SPACE_CODES } from './sqlite-error.ts';
 
 /**
  * Puts a database file at `path` that `build` makes. It is built under another name in the same folder, from an empty file
- * of mode 0600, and appears whole and on the disk, or not at all; an existing file is never touched. Throws the faults
- * `file_exists`, `file_unwritable`, `no_space`, and what `build` throws.
+ * of mode 0600, and appears whole and on the disk, or not at all; an existing file is never touched, or with `replace` gives
+ * way as a whole. Throws the faults `file_exists`, `file_unwritable`, `no_space`, and what `build` throws.
  */
-export async function placeFile(path: string, build: (building: string) => Promise<void>): Promise<void> {
+export async function placeFile(
+  path: string,
+  build: (building: string) => Promise<void>,
+  { replace = false }: { readonly replace?: boolean } = {},
+): Promise<void> {
   const target = resolve(path);
-  assertFree(target);
+  if (!replace) assertFree(target);
   const folder = dirname(target);
   const building = join(folder, `.${basename(target).slice(0, 64)}.${randomBytes(8).toString('hex')}.new`);
   try {
     await makeEmpty(building);
     await build(building);
     await sync(building, constants.O_RDWR);
-    await publish(building, target);
+    await (replace ? rename(building, target) : publish(building, target));
     // The new name must survive a power failure, as the contents do. Windows has no such call for folders.
     if (process.platform !== 'win32') await sync(folder, constants.O_RDONLY);
   } catch (error) {

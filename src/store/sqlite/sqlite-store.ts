@@ -298,6 +298,18 @@ export class SqliteStore implements Store {
     return this.#session.write('removed', () => this.#rotation.reseal(tenantId, changes));
   }
 
+  async removeAllTokens(tenantIds: readonly string[], audit: (tenantId: string) => AuditDraft): Promise<number> {
+    const removed = await this.#session.write('removed', () =>
+      tenantIds.reduce((sum, id) => {
+        const count = this.#tenants.empty(id);
+        if (count !== undefined) this.#audit.append(audit(id));
+        return sum + (count ?? 0);
+      }, 0),
+    );
+    await this.#session.emptyLog();
+    return removed;
+  }
+
   async claimSweep(now: Instant, interval: number): Promise<boolean> {
     const due = now - interval;
     // Most callers are not the one: they read, and do not wait for a commit.

@@ -31,17 +31,11 @@ interface KeyRow {
 
 const COLUMNS = 'tenant, id, owner_id, created_by, created_at, modified_by, modified_at, revision, key_id, details';
 
+/** What tokens are kept in, and counted by. */
+export const TABLES_OF_TOKENS = ['token_index', 'token', 'tombstone', 'token_count', 'active_count'] as const;
+
 /** Everything that hangs on a tenant, children first. */
-const TABLES_OF_TENANT = [
-  'token_index',
-  'token',
-  'tombstone',
-  'token_count',
-  'active_count',
-  'application',
-  'tenant_key',
-  'tenant',
-] as const;
+const TABLES_OF_TENANT = [...TABLES_OF_TOKENS, 'application', 'tenant_key', 'tenant'] as const;
 
 /** The tables `tenant` and `tenant_key`. All functions are synchronous and need a transaction where they write. */
 export type TenantRows = ReturnType<typeof tenantRows>;
@@ -167,6 +161,17 @@ export function tenantRows(connection: Connection) {
         expectedRevision,
       );
       return changes > 0;
+    },
+
+    /** Removes all its tokens; answers how many there were. */
+    empty(id: string): number | undefined {
+      const tenant = numberOf().get(uuidKey(id));
+      if (tenant === undefined) return undefined;
+      const removed = TABLES_OF_TOKENS.map((table) => {
+        const { changes } = connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = ?`).run(tenant);
+        return table === 'token' ? changes : 0;
+      });
+      return Math.max(...removed);
     },
 
     remove(id: string): boolean {

@@ -1,0 +1,128 @@
+import type { AuditDraft, AuditHead } from '../../core/audit-ports.ts';
+import { Fault } from '../../core/fault.ts';
+import { auditRows } from './audit-rows.ts';
+import type { Connection } from './driver.ts';
+import { FORMAT } from './schema.ts';
+import type { Session } from './session.ts';
+import { readFacts, type SignedFacts } from './snapshot-layout.ts';
+import { TABLES_OF_TOKENS } from './tenant-rows.ts';
+
+/** What is replaced, children last; the numbers of tenants never change inside a vault. */
+const REPLACED = ['application', ...TABLES_OF_TOKENS] as const;
+
+const TENANT_COLUMNS = ['modified_by', 'modified_at', 'revision', 'key_id', 'details'] as const;
+
+/** Tenants of the snapshot that the vault no longer has. */
+const GONE_TENANTS = `SELECT count(*) FROM snapshot.tenant s
+  WHERE NOT EXISTS (SELECT 1 FROM main.tenant t WHERE t.tenant = s.tenant AND t.id = s.id)`;
+
+/** Records of the snapshot under keys that the vault no longer has. */
+const LOST_KEYS = `SELECT count(*) FROM (
+    SELECT tenant, key_id FROM snapshot.tenant UNION SELECT tenant, key_id FROM snapshot.application
+    UNION SELECT tenant, key_id FROM snapshot.token UNION SELECT tenant, index_key_id FROM snapshot.token) s
+  WHERE NOT EXISTS (SELECT 1 FROM main.tenant_key k WHERE k.tenant = s.tenant AND k.key_id = s.key_id)`;
+
+export interface LoadSnapshotOptions {
+  /** Absolute. */
+  readonly path: string;
+  /** Throws when this vault did not write these facts. */
+  readonly verify: (facts: SignedFacts) => void;
+  /** The entry that tells of it. */
+  readonly audit: (facts: SignedFacts) => AuditDraft;
+}
+
+/**
+ * Puts the records of a snapshot in place of those that its tenants have, in one transaction of the open vault: whoever else
+ * serves the file sees the old records or the new ones. The audit, the keys and tenants that were made since stay. Answers
+ * the facts. Throws the faults `damaged` and `usage`, and what the session throws; then nothing was changed.
+ */
+export async function loadSnapshot(
+  session: Session,
+  { path, verify, audit }: LoadSnapshotOptions,
+): Promise<SignedFacts> {
+  const { connection } = session;
+  const facts = await withAttached(connection, path, async () => {
+    const read = checkedFacts(connection, path, verify);
+    await session.write('removed', () => {
+      session.touchAuthority();
+      refuseForeign(connection, read);
+      replaceRecords(connection);
+      auditRows(connection).append(audit(read));
+    });
+    return read;
+  });
+  await session.emptyLog();
+  return facts;
+}
+
+/** What a snapshot says of itself, and why it cannot be loaded, if so. */
+export interface InspectedSnapshot {
+  readonly facts?: SignedFacts;
+  readonly tokens?: number;
+  readonly refusal?: string;
+}
+
+export function inspectSnapshot(
+  session: Session,
+  { path, verify }: Omit<LoadSnapshotOptions, 'audit'>,
+): Promise<InspectedSnapshot> {
+  const { connection } = session;
+  return withAttached(connection, path, async () => {
+    const facts = checkedFacts(connection, path, verify);
+    const tokens = connection.prepare<[], number>('SELECT count(*) FROM snapshot.token').pluck().get() ?? 0;
+    try {
+      refuseForeign(connection, facts);
+      return { facts, tokens };
+    } catch (error) {
+      if (error instanceof Fault) return { facts, tokens, refusal: error.message };
+      throw error;
+    }
+  });
+}
+
+async function withAttached<T>(connection: Connection, path: string, work: () => Promise<T>): Promise<T> {
+  connection.prepare<[string]>('ATTACH ? AS snapshot').run(path);
+  try {
+    return await work();
+  } finally {
+    connection.exec('DETACH snapshot');
+  }
+}
+
+function checkedFacts(connection: Connection, path: string, verify: LoadSnapshotOptions['verify']): SignedFacts {
+  const facts = readFacts(connection, 'snapshot', FORMAT);
+  if (facts === undefined) throw new Fault('damaged', `${path} is not a snapshot of this format`);
+  verify(facts);
+  return facts;
+}
+
+/** A snapshot of this vault, but of a past that this file does not have, or that its keys no longer open. */
+function refuseForeign(connection: Connection, { sequence, link }: AuditHead): void {
+  const count = (sql: string) => connection.prepare<[], number>(sql).pluck().get() ?? 0;
+  const entry = auditRows(connection).read(sequence - 1, 1)[0];
+  if (entry?.sequence !== sequence || Buffer.compare(entry.link, link) !== 0) {
+    throw new Fault(
+      'usage',
+      'the snapshot is not of the past of this file: one of the two is a copy that went its own way',
+    );
+  }
+  if (count(GONE_TENANTS) > 0) {
+    throw new Fault('usage', 'the snapshot has a tenant that was deleted since; its keys are destroyed', {
+      hint: 'delete the snapshot and save a new one',
+    });
+  }
+  if (count(LOST_KEYS) > 0) {
+    throw new Fault('usage', 'the snapshot is sealed under keys that `vault keys rotate` destroyed since', {
+      hint: 'delete the snapshot and save a new one',
+    });
+  }
+}
+
+function replaceRecords(connection: Connection): void {
+  for (const table of REPLACED) {
+    connection.exec(`DELETE FROM main.${table} WHERE tenant IN (SELECT tenant FROM snapshot.tenant)`);
+    connection.exec(`INSERT INTO main.${table} SELECT * FROM snapshot.${table}`);
+  }
+  const assignments = TENANT_COLUMNS.map((column) => `${column} = s.${column}`).join(', ');
+  connection.exec(`UPDATE main.tenant AS t SET ${assignments} FROM snapshot.tenant s WHERE s.tenant = t.tenant`);
+}

@@ -1,0 +1,212 @@
+import { lstatSync } from 'node:fs';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { createAudit } from './core/audit/audit.ts';
+import { DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
+import { Fault } from './core/fault.ts';
+import type { Keyring } from './core/ports.ts';
+import { formatInstant } from './core/time.ts';
+import type { Credential } from './keyring/credential.ts';
+import type { SignedFacts, SnapshotFacts } from './store/sqlite/snapshot-layout.ts';
+import { systemClock } from './system-clock.ts';
+
+/** A snapshot as people see it. */
+export interface Snapshot {
+  readonly name: string;
+  readonly saved_at: string;
+  readonly tokens: number;
+  readonly bytes: number;
+}
+
+/** The same in a list, where one that cannot be loaded stands with the reason. */
+export type ListedSnapshot = Pick<Snapshot, 'name' | 'bytes'> & Partial<Snapshot> & { readonly refused?: string };
+
+/** The states that a vault can go back to, and the empty one. Other processes may serve the file. */
+export interface VaultSnapshots {
+  /** Throws `file_exists` unless `replace`. */
+  save(name: string, options: { readonly replace: boolean }): Promise<Snapshot>;
+  /** By name. */
+  list(): Promise<readonly ListedSnapshot[]>;
+  /** Throws `file_missing`, `damaged`, and `usage` for one that this vault cannot go back to. */
+  load(name: string): Promise<Snapshot>;
+  /** Throws `file_missing`. */
+  delete(name: string): Promise<void>;
+  /** Removes all tokens, of one tenant or of all; answers how many. Throws `usage` for a tenant that there is not. */
+  reset(tenantId: string | undefined): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** Lower case, since not every disk tells cases apart; none of the names that Windows keeps for devices. */
+const NAME = /^(?!(?:con|prn|aux|nul|com\d|lpt\d)$)[a-z0-9][a-z0-9_-]{0,63}$/;
+const SUFFIX = '.db';
+
+/** The name that a snapshot has while it is built, and the file that SQLite may keep beside it. */
+const LEFTOVER = /^\..+\.new(?:-journal)?$/;
+const LEFTOVER_AGE_MS = 60 * 60 * 1000;
+
+/** Throws the fault `usage` for a name that a snapshot cannot have. */
+export function checkSnapshotName(name: string): void {
+  if (NAME.test(name)) return;
+  throw new Fault('usage', 'the name of a snapshot is 1 to 64 lower-case letters, digits, - and _');
+}
+
+/** Throws what `openVault` throws. */
+export async function openVaultSnapshots(options: {
+  readonly file: string;
+  readonly credential: Credential;
+}): Promise<VaultSnapshots> {
+  const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
+    import('./store/sqlite/open-vault-file.ts'),
+    import('./keyring/follow-master-key.ts'),
+  ]);
+  const file = resolve(options.file);
+  const folder = `${file}.snapshots`;
+  const { header, store, session } = await openVaultFile(file);
+  const keyring = await followMasterKey(header, options.credential, () => store.header()).catch(
+    async (error: unknown) => {
+      await store.close();
+      throw error;
+    },
+  );
+  const clock = systemClock();
+  const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
+  const { vault_id } = header;
+
+  const pathOf = (name: string): string => {
+    checkSnapshotName(name);
+    return join(folder, name + SUFFIX);
+  };
+
+  async function existing(name: string): Promise<string> {
+    const path = pathOf(name);
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) {
+      throw new Fault('file_missing', `there is no snapshot ${name}`, { hint: '`vault snapshot list` shows them' });
+    }
+    const { checkFile } = await import('./store/sqlite/check-file.ts');
+    checkFile(path);
+    return path;
+  }
+
+  const verify = (name: string) => (facts: SignedFacts) => {
+    if (facts.vault_id !== vault_id) throw new Fault('damaged', `the snapshot ${name} is of another vault`);
+    if (facts.name !== name || Buffer.compare(macOf(keyring, facts), facts.mac) !== 0) {
+      throw new Fault('damaged', `the snapshot ${name} is not as it was written`);
+    }
+  };
+
+  async function show(name: string): Promise<ListedSnapshot> {
+    const { inspectSnapshot } = await import('./store/sqlite/load-snapshot.ts');
+    const path = await existing(name);
+    const { facts, tokens = 0, refusal } = await inspectSnapshot(session, { path, verify: verify(name) });
+    const { size: bytes } = await stat(path);
+    return {
+      name,
+      ...(facts && { saved_at: formatInstant(facts.saved_at), tokens }),
+      bytes,
+      ...(refusal !== undefined && { refused: refusal }),
+    };
+  }
+
+  return {
+    async save(name, { replace }) {
+      const target = pathOf(name);
+      const { saveSnapshot } = await import('./store/sqlite/save-snapshot.ts');
+      await store.ping();
+      await mkdir(folder, { mode: 0o700 }).catch(ignoreExisting);
+      await removeLeftovers(folder);
+      const saved_at = clock.now();
+      const sign = (head: Pick<SnapshotFacts, 'sequence' | 'link'>): SignedFacts => {
+        const facts = { vault_id, name, saved_at, sequence: head.sequence, link: head.link };
+        return { ...facts, mac: macOf(keyring, facts) };
+      };
+      await saveSnapshot({ file, target, replace, sign }).catch((error: unknown) => {
+        if (!(error instanceof Fault) || error.code !== 'file_exists') throw error;
+        throw new Fault('file_exists', `there is a snapshot ${name}`, {
+          hint: '--replace saves over it',
+          cause: error,
+        });
+      });
+      return whole(await show(name));
+    },
+
+    async list() {
+      const names = (await readdir(folder).catch(noFolder)).filter((entry) => entry.endsWith(SUFFIX));
+      const snapshots: ListedSnapshot[] = [];
+      for (const name of names.map((entry) => entry.slice(0, -SUFFIX.length)).sort()) {
+        if (NAME.test(name)) snapshots.push(await show(name).catch(refused(name)));
+      }
+      return snapshots;
+    },
+
+    async load(name) {
+      const path = await existing(name);
+      const { loadSnapshot } = await import('./store/sqlite/load-snapshot.ts');
+      const entry = ({ sequence }: SignedFacts) =>
+        audit.draft({ action: 'loadSnapshot', status: 200, revision: sequence, entities: [name] });
+      await loadSnapshot(session, { path, verify: verify(name), audit: entry });
+      return whole(await show(name));
+    },
+
+    async delete(name) {
+      await rm(await existing(name));
+    },
+
+    async reset(tenantId) {
+      const ids = (await store.listTenants()).map(({ tenant }) => tenant.id);
+      const wanted = tenantId === undefined ? ids : ids.filter((id) => id === tenantId.toLowerCase());
+      if (tenantId !== undefined && wanted.length === 0) {
+        throw new Fault('usage', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
+      }
+      const entry = (tenant_id: string) => audit.draft({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
+      return store.removeAllTokens(wanted, entry);
+    },
+
+    async close() {
+      await store.close();
+      keyring.close();
+    },
+  };
+}
+
+/** Over all that a snapshot says of itself, under a key that outlives the master key. */
+function macOf(keyring: Keyring, { vault_id, name, saved_at, sequence, link }: SnapshotFacts): Uint8Array {
+  const words = ['token-vault snapshot', vault_id, name, saved_at, sequence, Buffer.from(link).toString('hex')];
+  return keyring.anchorMac(words.join('\n'));
+}
+
+/** What a save that was killed has left: it is sealed, but takes room. One that is under way is younger. */
+async function removeLeftovers(folder: string): Promise<void> {
+  for (const entry of await readdir(folder)) {
+    if (!LEFTOVER.test(entry)) continue;
+    const path = join(folder, entry);
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
+    if (Date.now() - mtimeMs > LEFTOVER_AGE_MS) await rm(path, { force: true });
+  }
+}
+
+function refused(name: string): (error: unknown) => ListedSnapshot {
+  return (error) => {
+    if (!(error instanceof Fault)) throw error;
+    return { name, bytes: 0, refused: error.message };
+  };
+}
+
+function whole(snapshot: ListedSnapshot): Snapshot {
+  const { name, saved_at, tokens, bytes } = snapshot;
+  if (saved_at === undefined || tokens === undefined) throw new Error('unreachable: the snapshot was just read');
+  return { name, saved_at, tokens, bytes };
+}
+
+function ignoreExisting(error: unknown): void {
+  if (codeOf(error) === 'EEXIST') return;
+  throw new Fault('file_unwritable', 'the folder of the snapshots cannot be made', { cause: error });
+}
+
+function noFolder(error: unknown): readonly string[] {
+  if (codeOf(error) === 'ENOENT') return [];
+  throw error;
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

@@ -1,0 +1,233 @@
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import type { Vault } from '../../src/vault.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault-admin.ts';
+import { openVaultSnapshots, type VaultSnapshots } from '../../src/vault-snapshots.ts';
+import { CREDENTIAL, callVault, type FileVault, fileVault, tamper, withVault } from './vault-admin-fixture.ts';
+
+async function withSnapshots<T>(file: string, use: (snapshots: VaultSnapshots) => Promise<T>): Promise<T> {
+  const snapshots = await openVaultSnapshots({ file, credential: CREDENTIAL });
+  try {
+    return await use(snapshots);
+  } finally {
+    await snapshots.close();
+  }
+}
+
+const save = (file: string, name = 'base', replace = false) =>
+  withSnapshots(file, (snapshots) => snapshots.save(name, { replace }));
+const load = (file: string, name = 'base') => withSnapshots(file, (snapshots) => snapshots.load(name));
+const snapshotOf = (file: string, name = 'base') => join(`${file}.snapshots`, `${name}.db`);
+
+async function expectSound(file: string): Promise<void> {
+  expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true, findings: [] });
+}
+
+async function tokensOf(vault: Vault, { apiKey }: FileVault): Promise<Readonly<Record<string, unknown>>> {
+  const { body } = await callVault(vault, apiKey, 'listTokens', { query: [['size', '100']] });
+  const items: readonly { readonly id: string; readonly data: unknown }[] = body['data'];
+  return Object.fromEntries(items.map(({ id, data }) => [id, data]));
+}
+
+const usage = async (vault: Vault, apiKey: string) => (await callVault(vault, apiKey, 'getUsageReport')).body;
+
+it('goes back to a state while the file is served: records, applications, counters; not the audit', async () => {
+  const made = await fileVault(5);
+  const { file, apiKey, management } = made;
+  await withVault(file, async (vault) => {
+    await callVault(vault, apiKey, 'deleteToken', { id: 'token-4' });
+    const before = await tokensOf(vault, made);
+    const counted = await usage(vault, management);
+    const tenant = await callVault(vault, management, 'getTenant');
+    expect(await save(file)).toMatchObject({ name: 'base', tokens: 4 });
+
+    const application = { body: { name: 'later', type: 'private', permissions: ['token:read'] } };
+    const later: string = (await callVault(vault, management, 'createApplication', application)).body['key'];
+    await callVault(vault, management, 'updateTenant', { body: { name: 'renamed' } });
+    await callVault(vault, apiKey, 'updateToken', { id: 'token-0', body: { data: 'changed' } });
+    await callVault(vault, apiKey, 'deleteToken', { id: 'token-1' });
+    await callVault(vault, apiKey, 'createToken', { body: { id: 'token-new', type: 'token', data: 1 } });
+
+    expect(await load(file)).toMatchObject({ name: 'base', tokens: 4 });
+    expect(await tokensOf(vault, made)).toEqual(before);
+    expect(await usage(vault, management)).toEqual(counted);
+    expect(await callVault(vault, management, 'getTenant')).toEqual(tenant);
+    expect((await callVault(vault, later, 'listTokens')).status).toBe(401);
+    const found = await callVault(vault, apiKey, 'listTokens', { query: [['metadata.tag', 'tag 1']] });
+    expect(found.body['data']).toMatchObject([{ id: 'token-1' }]);
+    expect(
+      (await callVault(vault, apiKey, 'createToken', { body: { id: 'token-4', type: 'token', data: 1 } })).status,
+    ).toBe(409);
+  });
+  await expectSound(file);
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  const [event] = await admin.lastEvents(({ event: { action } }) => action === 'loadSnapshot', 1);
+  expect(event?.event).toMatchObject({ action: 'loadSnapshot', entities: ['base'] });
+  const deleted = await admin.lastEvents(({ event: { entities } }) => entities.includes('token-1'), 10);
+  expect(deleted.map(({ event: { action } }) => action)).toContain('deleteToken');
+  await admin.close();
+});
+
+it('is followed by doctor through loads of loads, and what is put back behind them is still found', async () => {
+  const made = await fileVault(3);
+  const { file, apiKey } = made;
+  const change = (data: unknown) =>
+    withVault(file, (vault) => callVault(vault, apiKey, 'updateToken', { id: 'token-0', body: { data } }));
+  await save(file, 'one');
+  await change('two');
+  await withSnapshots(file, (snapshots) => snapshots.reset(undefined));
+  await save(file, 'empty');
+  await load(file, 'one');
+  await change('three');
+  await save(file, 'three');
+  await load(file, 'empty');
+  await expectSound(file);
+  await load(file, 'three');
+  await expectSound(file);
+  expect(await withVault(file, (vault) => tokensOf(vault, made))).toEqual({
+    'token-0': 'three',
+    'token-1': 1,
+    'token-2': 2,
+  });
+
+  await change('four');
+  await tamper(file, (connection) => connection.exec("UPDATE token SET revision = 1 WHERE id = 'token-0'"));
+  const { ok, findings } = await checkVaultFile({ file, credential: CREDENTIAL });
+  expect(ok).toBe(false);
+  expect(findings).toContainEqual(expect.objectContaining({ table: 'token', id: 'token-0' }));
+});
+
+it('removes all tokens of a tenant, so that ids are free again, and nothing of them is left in the file', async () => {
+  const made = await fileVault(4);
+  const { file, apiKey, management, tenantId } = made;
+  await withVault(file, async (vault) => {
+    await callVault(vault, apiKey, 'deleteToken', { id: 'token-3' });
+    const other = await vault.createTenant('other');
+    expect(await withSnapshots(file, (snapshots) => snapshots.reset(other.tenant.id))).toBe(0);
+    expect(await withSnapshots(file, (snapshots) => snapshots.reset(tenantId))).toBe(3);
+    expect(await tokensOf(vault, made)).toEqual({});
+    expect(await usage(vault, management)).toMatchObject({ token_report: { metrics_by_type: {} } });
+    const again = { body: { id: 'token-3', type: 'token', data: 3 } };
+    expect((await callVault(vault, apiKey, 'createToken', again)).status).toBe(201);
+  });
+  await expectSound(file);
+  const gone = withSnapshots(file, (snapshots) => snapshots.reset('00000000-0000-4000-8000-000000000000'));
+  await expect(gone).rejects.toMatchObject({ code: 'usage' });
+});
+
+it('saves over a snapshot only when it is told to, and leaves nothing beside it', async () => {
+  const { file, apiKey } = await fileVault(1);
+  await save(file);
+  const first = readFileSync(snapshotOf(file));
+  await expect(save(file)).rejects.toMatchObject({ code: 'file_exists' });
+  expect(readFileSync(snapshotOf(file)).equals(first)).toBe(true);
+  await withVault(file, (vault) =>
+    callVault(vault, apiKey, 'createToken', { body: { id: 'token-9', type: 'token', data: 9 } }),
+  );
+  expect(await save(file, 'base', true)).toMatchObject({ tokens: 2 });
+  expect(readdirSync(`${file}.snapshots`)).toEqual(['base.db']);
+  if (process.platform !== 'win32') {
+    expect(statSync(snapshotOf(file)).mode & 0o777).toBe(0o600);
+    expect(statSync(`${file}.snapshots`).mode & 0o777).toBe(0o700);
+  }
+  await withSnapshots(file, (snapshots) => snapshots.delete('base'));
+  expect(await withSnapshots(file, (snapshots) => snapshots.list())).toEqual([]);
+});
+
+it('clears away what a killed save has left, but nothing that may be under way', async () => {
+  const { file } = await fileVault(0);
+  mkdirSync(`${file}.snapshots`, { mode: 0o700 });
+  const [old, young] = ['.base.db.00.new', '.base.db.11.new'].map((name) => join(`${file}.snapshots`, name));
+  if (old === undefined || young === undefined) throw new Error('unreachable: there are two');
+  for (const path of [old, young]) writeFileSync(path, '');
+  utimesSync(old, 1, 1);
+  await save(file);
+  expect([old, young].map((path) => existsSync(path))).toEqual([false, true]);
+  expect((await withSnapshots(file, (snapshots) => snapshots.list())).map(({ name }) => name)).toEqual(['base']);
+});
+
+it('holds no key, and is refused once its keys are destroyed', async () => {
+  const { file } = await fileVault(2);
+  await save(file);
+  await tamper(snapshotOf(file), (connection) => {
+    const tables = connection.prepare<[], string>('SELECT name FROM sqlite_schema').pluck().all();
+    expect(tables).toContain('token');
+    for (const absent of ['header', 'slot', 'tenant_key', 'audit']) expect(tables).not.toContain(absent);
+  });
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  await admin.rotate({ indexes: true, master: true });
+  await admin.close();
+  const refused = { code: 'usage', message: expect.stringContaining('keys rotate') };
+  await expect(load(file)).rejects.toMatchObject(refused);
+  const [listed] = await withSnapshots(file, (snapshots) => snapshots.list());
+  expect(listed).toMatchObject({ name: 'base', tokens: 2, refused: expect.stringContaining('keys rotate') });
+  await expectSound(file);
+});
+
+it('is refused when a tenant of it was deleted, and leaves one alone that was made since', async () => {
+  const made = await fileVault(2);
+  const { file } = made;
+  const other = await withVault(file, async (vault) => {
+    await save(file, 'one');
+    const founded = await vault.createTenant('other');
+    await load(file, 'one');
+    expect((await callVault(vault, founded.application.key ?? '', 'getTenant')).status).toBe(200);
+    await save(file, 'two');
+    expect((await callVault(vault, founded.application.key ?? '', 'deleteTenant')).status).toBe(204);
+    return founded;
+  });
+  expect(other.tenant.name).toBe('other');
+  await expect(load(file, 'two')).rejects.toMatchObject({ message: expect.stringContaining('deleted since') });
+  await load(file, 'one');
+  await expectSound(file);
+});
+
+it.each([
+  ['an altered fact', (path: string) => tamper(path, (c) => c.exec('UPDATE facts SET sequence = sequence - 1'))],
+  ['another name', (path: string) => tamper(path, (c) => c.exec("UPDATE facts SET name = 'other'"))],
+  ['a trigger in it', (path: string) => tamper(path, (c) => c.exec('CREATE VIEW token2 AS SELECT 1'))],
+  ['a file that is none', async (path: string) => tamper(path, (c) => c.pragma('application_id = 1'))],
+])('is refused with %s, and nothing is changed', async (_what, alter) => {
+  const made = await fileVault(2);
+  await save(made.file);
+  await alter(snapshotOf(made.file));
+  await expect(load(made.file)).rejects.toMatchObject({ code: 'damaged' });
+  expect(await withVault(made.file, (vault) => tokensOf(vault, made))).toEqual({ 'token-0': 0, 'token-1': 1 });
+  expect(await withSnapshots(made.file, (snapshots) => snapshots.list())).toMatchObject([
+    { name: 'base', refused: expect.any(String) },
+  ]);
+});
+
+it('is refused by another vault, and by a copy that went its own way', async () => {
+  const [one, two] = [await fileVault(1), await fileVault(1)];
+  await save(one.file);
+  mkdirSync(`${two.file}.snapshots`, { mode: 0o700 });
+  copyFileSync(snapshotOf(one.file), snapshotOf(two.file));
+  await expect(load(two.file)).rejects.toMatchObject({ code: 'damaged' });
+
+  const copy = join(one.folder, 'copy.db');
+  copyFileSync(one.file, copy);
+  const create = (file: string) =>
+    withVault(file, (vault) => callVault(vault, one.apiKey, 'createToken', { body: { type: 'token', data: 1 } }));
+  await create(one.file);
+  await save(one.file, 'later');
+  await create(copy);
+  mkdirSync(`${copy}.snapshots`, { mode: 0o700 });
+  copyFileSync(snapshotOf(one.file, 'later'), snapshotOf(copy, 'later'));
+  await expect(load(copy, 'later')).rejects.toMatchObject({ code: 'usage' });
+});
+
+it.each(['', '../x', 'A', 'nul', 'a'.repeat(65), '.x', 'a b'])('takes no name %j', async (name) => {
+  const { file } = await fileVault(0);
+  await expect(save(file, name)).rejects.toMatchObject({ code: 'usage' });
+});
