@@ -131,6 +131,21 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     load: async () => (await import('./local/snapshot.ts')).defineReset,
   },
   {
+    command: ['export'],
+    summary: 'Write the tokens to a file, sealed unless it is told otherwise',
+    load: async () => (await import('./local/export.ts')).defineExport,
+  },
+  {
+    command: ['import'],
+    summary: 'Make tokens of the rows of a file, NDJSON or CSV',
+    load: async () => (await import('./local/import.ts')).defineImport,
+  },
+  {
+    command: ['keygen'],
+    summary: 'Make a key pair to seal exports for',
+    load: async () => (await import('./local/keygen.ts')).defineKeygen,
+  },
+  {
     command: ['doctor'],
     summary: 'Open and check everything in the file, and name what is wrong',
     load: async () => (await import('./local/doctor.ts')).defineDoctor,

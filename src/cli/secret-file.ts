@@ -34,7 +34,11 @@ export async function putInPlace(temporary: string, path: string): Promise<void>
 }
 
 /** Makes a new file of mode 0600 of the pieces as they come: it appears whole, or not at all. */
-export async function writeNewFile(flag: string, path: string, pieces: AsyncIterable<string>): Promise<void> {
+export async function writeNewFile(
+  flag: string,
+  path: string,
+  pieces: AsyncIterable<string | Uint8Array>,
+): Promise<void> {
   const { lstat, open, rm } = await import('node:fs/promises');
   const there = await lstat(path).catch(() => undefined);
   if (there !== undefined) throw new Fault('file_exists', `${flag}: ${path} exists`);
@@ -43,7 +47,8 @@ export async function writeNewFile(flag: string, path: string, pieces: AsyncIter
     throw cannotMake(flag, path, error);
   });
   try {
-    for await (const piece of pieces) await handle.write(piece);
+    // `write` may stop in the middle of a piece when the disk is full; this goes on, and throws.
+    for await (const piece of pieces) await handle.writeFile(piece);
     await handle.sync();
     await handle.close();
     await putInPlace(temporary, path).catch((error: unknown) => {

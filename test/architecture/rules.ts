@@ -71,6 +71,7 @@ export const LAYERS: readonly Layer[] = [
       'src/vault-dev.ts',
       'src/vault-resettable.ts',
       'src/vault-snapshots.ts',
+      'src/vault-transfer.ts',
       'src/report-error.ts',
       'package.json',
     ],

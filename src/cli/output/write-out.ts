@@ -7,8 +7,8 @@ export class OutputClosed extends Error {
 }
 
 /** Resolves when the text is written to stdout. Throws `OutputClosed`, and the fault `no_space`. */
-export async function writeOut(text: string): Promise<void> {
-  const bytes = Buffer.from(text);
+export async function writeOut(text: string | Uint8Array): Promise<void> {
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text;
   let written = 0;
   try {
     written = writeAtOnce(bytes);

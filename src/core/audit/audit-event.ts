@@ -13,6 +13,7 @@ export const LOCAL_ACTIONS = {
   addTenantKey: 'a tenant was given a new key',
   removeTenantKey: 'a former key of a tenant was destroyed',
   loadSnapshot: 'the records went back to a snapshot',
+  exportTokens: 'the tokens of a tenant were exported from the file',
   resetTokens: 'all tokens of a tenant were removed',
 } as const;
 
@@ -32,7 +33,7 @@ export interface AuditEvent {
   readonly peer?: string | undefined;
   /**
    * The ids of the tokens or applications that it was about: all of a page's for a list; for the removal of an application
-   * those that ended with it, too; for a change of the slots the header's MAC.
+   * those that ended with it, too; for a change of the slots the header's MAC; for an export what it showed.
    */
   readonly entities: readonly string[];
 }
@@ -66,6 +67,7 @@ const CODES = {
   addTenantKey: 'ka',
   removeTenantKey: 'kr',
   loadSnapshot: 'sl',
+  exportTokens: 'nx',
   resetTokens: 'nz',
 } as const satisfies Record<AuditedAction, string>;
 

@@ -1,0 +1,147 @@
+import type { Command } from 'commander';
+import { UUID } from '../../contract/text.ts';
+import { Fault } from '../../core/fault.ts';
+import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import type { NamedSeal } from '../../vault-transfer.ts';
+import { readApiKey } from '../api-key.ts';
+import { readCredential } from '../credential.ts';
+import { chooseDoor, openDoor } from '../door.ts';
+import type { Finish } from '../exit-codes.ts';
+import {
+  addFlags,
+  DAEMON_FLAGS,
+  type Environment,
+  FILE_FLAGS,
+  flagValue,
+  type GlobalFlags,
+  isSwitchedOn,
+  KEY_FLAGS,
+  OUTPUT_FLAGS,
+  PROFILE_FLAGS,
+  typedFlags,
+} from '../global-flags.ts';
+import { createPrinter } from '../output/print-result.ts';
+import { isTerminal } from '../output/standard-output.ts';
+import { writeOut } from '../output/write-out.ts';
+import { withProfile } from '../profiles/with-profile.ts';
+import { reportProblem } from '../report-failure.ts';
+import { writeNewFile } from '../secret-file.ts';
+import { exportFormat } from '../transfer/export-format.ts';
+import { ExportRefused, pageExport } from '../transfer/page-export.ts';
+import { chooseSeal, SEAL_FLAGS, type SealFlags } from '../transfer/seal-flags.ts';
+import { progressLine } from './progress-line.ts';
+import { TRANSFER_VIEWS } from './transfer-view.ts';
+
+const EXPORT_FLAGS = {
+  out: { flag: '--out <path>', env: 'VAULT_OUT', help: 'a new file (0600), whole or not at all; default: stdout' },
+  format: { flag: '--format <format>', env: 'VAULT_EXPORT_FORMAT', help: 'ndjson or csv (default: ndjson)' },
+  masked: { flag: '--masked', env: 'VAULT_MASKED', help: 'the masked forms only, for sharing; works on the file' },
+  tenant: {
+    flag: '--tenant <id>',
+    env: 'VAULT_TENANT_ID',
+    help: 'of a file with several tenants; `vault tenant list` shows them',
+  },
+} as const;
+
+interface ExportFlags extends SealFlags {
+  readonly out?: string;
+  readonly format?: string;
+  readonly masked?: boolean;
+  readonly tenant?: string;
+}
+
+const HELP = `
+On the file, with its key and no API key: every token of the tenant with all that makes it, which \`vault import\` makes again
+in another vault. Through a daemon: what the API key may read, as it may read it; reads do not show masks, search indexes
+and fingerprint expressions, so such an export has none. Others may write meanwhile.`;
+
+type Row = Readonly<Record<string, Printable | undefined>>;
+
+/** Where the rows come from. */
+interface Source {
+  readonly view: 'full' | 'masked' | 'api';
+  pages(progress: (total: number) => void): AsyncIterable<readonly Row[]>;
+  close(): Promise<void>;
+}
+
+/** `vault export`: the tokens as a file, sealed unless it is told otherwise. */
+export function defineExport(command: Command, finish: Finish): void {
+  addFlags(command, { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...DAEMON_FLAGS, ...FILE_FLAGS, ...KEY_FLAGS, ...PROFILE_FLAGS });
+  addFlags(command, OUTPUT_FLAGS);
+  command.addHelpText('after', HELP);
+  command.action(async () => {
+    const flags = typedFlags<ExportFlags>(command);
+    const env = await withProfile(flags, process.env);
+    const printer = createPrinter(flags, env, TRANSFER_VIEWS.exported);
+    const format = exportFormat(flagValue(flags.format, env, EXPORT_FLAGS.format));
+    const masked = isSwitchedOn(flags.masked, env, EXPORT_FLAGS.masked);
+    const out = flagValue(flags.out, env, EXPORT_FLAGS.out);
+    const seal = await chooseSeal(flags, env, { sharable: masked });
+    if (out === undefined && seal !== undefined && isTerminal()) {
+      throw new Fault('usage', 'a sealed export is nothing to look at', { hint: 'set --out (VAULT_OUT)' });
+    }
+    const source = await openSource(flags, env, masked);
+    const line = progressLine('exporting');
+    let tokens = 0;
+    try {
+      const pieces = withSeal(
+        seal,
+        format.print(source, (done, total) => {
+          tokens = done;
+          line.show(done, Math.max(done, total));
+        }),
+      );
+      if (out === undefined) for await (const piece of pieces) await writeOut(piece);
+      else await writeNewFile('--out', out, pieces);
+    } catch (error) {
+      line.end();
+      if (!(error instanceof ExportRefused)) throw error;
+      finish(reportProblem(error.reply));
+      return;
+    } finally {
+      line.end();
+      await source.close();
+    }
+    const sealed = seal === undefined ? 'no' : 'recipient' in seal ? 'recipient' : 'passphrase';
+    if (out !== undefined) await printer.print(stringifyJson({ file: out, tokens, view: source.view, sealed }));
+    finish(0);
+  });
+}
+
+async function openSource(flags: ExportFlags & GlobalFlags, env: Environment, masked: boolean): Promise<Source> {
+  const door = chooseDoor(flags, env);
+  const tenantId = flagValue(flags.tenant, env, EXPORT_FLAGS.tenant);
+  if (tenantId !== undefined && !new RegExp(UUID, 'i').test(tenantId)) {
+    throw new Fault('usage', '--tenant is the id of a tenant, a UUID');
+  }
+  if (door.kind === 'remote') {
+    if (masked) {
+      throw new Fault('usage', '--masked works on the file: through a daemon the rules of the API key decide', {
+        hint: 'export with the key of an application whose rules mask',
+      });
+    }
+    const apiKey = await readApiKey(flags, env);
+    const client = await openDoor(door, flags, env, 'many');
+    return { view: 'api', pages: (told) => pageExport(client, apiKey, told), close: () => client.close() };
+  }
+  const credential = await readCredential(door.file, flags, env);
+  const { openTokenExport } = await import('../../vault-transfer.ts');
+  const view = masked ? 'masked' : 'full';
+  const opened = await openTokenExport({ file: door.file, credential, tenantId, view });
+  return {
+    view,
+    pages(told) {
+      told(opened.total);
+      return opened.pages();
+    },
+    close: () => opened.close(),
+  };
+}
+
+async function* withSeal(
+  seal: NamedSeal | undefined,
+  pieces: AsyncIterable<string>,
+): AsyncGenerator<string | Uint8Array> {
+  if (seal === undefined) yield* pieces;
+  else yield* await (await import('../../vault-transfer.ts')).sealPieces(seal, pieces);
+}

@@ -1,0 +1,21 @@
+import { open } from 'node:fs/promises';
+import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import { cannotMake } from '../secret-file.ts';
+import type { RowError } from './import-rows.ts';
+
+/** The rows that were refused, a line of JSON each: where they stood and what the vault said. No value of theirs is in it. */
+export interface ErrorFile {
+  add(error: RowError): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A new file of mode 0600. Each line is in it before the next row is refused: a run that is killed has told so far. */
+export async function openErrorFile(path: string): Promise<ErrorFile> {
+  const handle = await open(path, 'wx', 0o600).catch((error: unknown) => {
+    throw cannotMake('--errors', path, error);
+  });
+  return {
+    add: async (error) => void (await handle.writeFile(`${stringifyJson({ ...error } as Printable)}\n`)),
+    close: () => handle.close(),
+  };
+}

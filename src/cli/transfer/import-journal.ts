@@ -1,0 +1,122 @@
+import { createHash, type Hash, randomBytes } from 'node:crypto';
+import { open, readFile, rename } from 'node:fs/promises';
+import { Fault } from '../../core/fault.ts';
+import { errorCode } from '../text-reader.ts';
+import { derivedId, factsOf, type ImportRow, withId } from './import-row.ts';
+
+/**
+ * What an import remembers of itself, as JSON in a file of mode 0600 that is always one whole version:
+ *
+ *     { "version": 1, "secret": 64 hex digits, "rows": how many have an answer, "sha256": of those rows }
+ *
+ * `secret` gives rows without an id one, so that no run of the journal makes a token twice.
+ */
+interface JournalState {
+  readonly version: 1;
+  readonly secret: string;
+  readonly rows: number;
+  readonly sha256: string;
+}
+
+/** A journal at work. */
+export interface ImportJournal {
+  /** How many rows earlier runs have done. */
+  readonly done: number;
+  /** The rows that are left, each with an id. Throws the fault `usage` when those that are done are not the ones of the journal. */
+  left(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow>;
+  /** Notes that so many of the rows that were left have an answer, and that no other is under way. */
+  note(rows: number): Promise<void>;
+  isDerived(id: string): boolean;
+}
+
+/** Opens a journal, or begins one. Throws the fault `usage` for a file that is none. */
+export async function openJournal(path: string): Promise<ImportJournal> {
+  const found = await readJournal(path);
+  let state: JournalState = found ?? {
+    version: 1,
+    secret: randomBytes(32).toString('hex'),
+    rows: 0,
+    sha256: digestOf(createHash('sha256')),
+  };
+  // On the disk before the first row: a run that is killed right away has given no id that the next would not give.
+  if (found === undefined) await writeJournal(path, state);
+  const { rows: done, secret } = state;
+  const hash = createHash('sha256');
+  const derived = new Set<string>();
+
+  return {
+    done,
+    isDerived: (id) => derived.delete(id),
+
+    async *left(rows) {
+      let passed = 0;
+      for await (const row of rows) {
+        hash.update(`${row.body}\n`);
+        passed += 1;
+        if (passed === done && digestOf(hash) !== state.sha256) throw foreign(path);
+        if (passed <= done) continue;
+        if (factsOf(row.body).id !== undefined) yield row;
+        else {
+          const id = derivedId(secret, row.line);
+          derived.add(id);
+          yield { line: row.line, body: withId(row.body, id) };
+        }
+      }
+      if (passed < done) throw foreign(path);
+    },
+
+    async note(rows) {
+      derived.clear();
+      state = { ...state, rows: done + rows, sha256: digestOf(hash) };
+      await writeJournal(path, state);
+    },
+  };
+}
+
+function digestOf(hash: Hash): string {
+  return hash.copy().digest('hex');
+}
+
+function foreign(path: string): Fault {
+  return new Fault('usage', `--resume: ${path} is the journal of another import`, {
+    hint: 'name a new one, or the file that it was begun with',
+  });
+}
+
+async function readJournal(path: string): Promise<JournalState | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw new Fault('usage', `--resume: ${path} cannot be read (${errorCode(error)})`, { cause: error });
+  }
+  try {
+    const state = JSON.parse(text) as JournalState;
+    const isWhole =
+      state.version === 1 &&
+      /^[0-9a-f]{64}$/.test(state.secret) &&
+      Number.isSafeInteger(state.rows) &&
+      /^[0-9a-f]{64}$/.test(state.sha256);
+    if (isWhole) return state;
+  } catch {
+    // Told below.
+  }
+  throw new Fault('usage', `--resume: ${path} is no journal of an import`);
+}
+
+async function writeJournal(path: string, state: JournalState): Promise<void> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  try {
+    const handle = await open(temporary, 'w', 0o600);
+    try {
+      await handle.writeFile(`${JSON.stringify(state)}\n`);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    throw new Fault('usage', `--resume: ${path} cannot be written (${errorCode(error)})`, { cause: error });
+  }
+}

@@ -1,0 +1,67 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { Fault } from '../../core/fault.ts';
+import type { Environment } from '../global-flags.ts';
+import { errorCode } from '../text-reader.ts';
+import { chooseOpener, type OpenFlags } from './seal-flags.ts';
+
+/** What is imported: its bytes as they were before they were sealed. */
+export interface InputFile {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  /** In bytes, as it stands; undefined for a stream. */
+  readonly size: number | undefined;
+  /** How many of them were read. */
+  read(): number;
+}
+
+/** Opens a file or, for `-`, standard input; one that is sealed with what the flags name. Throws the fault `usage`. */
+export async function openInput(path: string, flags: OpenFlags, env: Environment): Promise<InputFile> {
+  let read = 0;
+  const stream: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : createReadStream(path);
+  const pieces = (async function* () {
+    try {
+      for await (const piece of stream) {
+        read += piece.length;
+        yield piece;
+      }
+    } catch (error) {
+      throw new Fault('usage', `${path} cannot be read (${errorCode(error)})`, { cause: error });
+    }
+  })();
+  const size = path === '-' ? undefined : await sizeOf(path);
+  const { isSealed, openPieces } = await import('../../vault-transfer.ts');
+  const { start, all } = await lookAhead(pieces);
+  const bytes = (await isSealed(start)) ? await openPieces(await chooseOpener(flags, env), all) : all;
+  return { bytes, size, read: () => read };
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    const found = await stat(path);
+    if (found.isDirectory()) throw new Fault('usage', `${path} is a folder`);
+    return found.isFile() ? found.size : undefined;
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw new Fault('usage', `${path} cannot be read (${errorCode(error)})`, { cause: error });
+  }
+}
+
+/** Enough to see what a file is. */
+const START_BYTES = 4;
+
+/** The first bytes, and all of them from the beginning. */
+async function lookAhead(pieces: AsyncGenerator<Uint8Array>) {
+  const seen: Uint8Array[] = [];
+  let start = Buffer.alloc(0);
+  while (start.length < START_BYTES) {
+    const { done, value } = await pieces.next();
+    if (done === true) break;
+    seen.push(value);
+    start = Buffer.concat([start, value]);
+  }
+  const all = (async function* () {
+    yield* seen;
+    yield* pieces;
+  })();
+  return { start, all };
+}

@@ -1,0 +1,189 @@
+import { randomBytes } from 'node:crypto';
+import { Fault } from '../core/fault.ts';
+import type { Credential } from './credential.ts';
+import { COST_BOUNDS, deriveSlotKeys, PASSPHRASE_COST, type PassphraseCost, SALT_BYTES } from './slot-kdf.ts';
+import type { Sodium } from './sodium.ts';
+import { KEY_BYTES } from './sub-keys.ts';
+import type { TransferKey } from './transfer-key.ts';
+
+/** "VLTX": how a sealed export begins. No JSON text and no CSV of ours does. */
+export const SEALED_MAGIC = Buffer.from('VLTX');
+
+const LAYOUT = 0x01;
+const KIND = { recipient: 0x01, passphrase: 0x02 } as const;
+const CHUNK_BYTES = 64 * 1024;
+const LENGTH_BYTES = 4;
+const BOX_BYTES = 48 + KEY_BYTES;
+const PASSPHRASE_BYTES = 4 + 4 + SALT_BYTES + KEY_BYTES;
+
+/** What an export is sealed for. */
+export type Seal =
+  | { readonly kind: 'recipient'; readonly public_key: Uint8Array }
+  | { readonly kind: 'passphrase'; readonly passphrase: string };
+
+/** What opens one. */
+export type Opener =
+  | { readonly kind: 'recipient'; readonly key: TransferKey }
+  | { readonly kind: 'passphrase'; readonly passphrase: string };
+
+const DAMAGED = 'the sealed file is damaged, or was cut off';
+
+/**
+ * Seals a stream of bytes under a key of its own, integers big endian:
+ *
+ *     offset  0       4       5     6                                      then
+ *             "VLTX"  layout  kind  how the stream key is reached          secretstream header 24, chunks
+ *
+ *     kind 1 (recipient)   sealed box of the stream key 80 (X25519, crypto_box_seal)
+ *     kind 2 (passphrase)  passes u32 ‖ memory KiB u32 ‖ salt 16 ‖ commitment 32; the stream key is Argon2id's (slot-kdf.ts)
+ *     chunk                length u32 ‖ that many bytes of crypto_secretstream_xchacha20poly1305, at most 64 KiB + 17
+ *
+ * `layout` is 0x01. The additional data of the first chunk is everything before it, so that no byte of the head can be
+ * changed; the last chunk, and no other, has the tag FINAL, and nothing follows it: a file that was cut does not open to its end.
+ */
+export async function* sealStream(
+  sodium: Sodium,
+  seal: Seal,
+  pieces: AsyncIterable<string>,
+): AsyncGenerator<Uint8Array> {
+  const { key, reached } = await newStreamKey(sodium, seal);
+  const { state, header } = sodium.crypto_secretstream_xchacha20poly1305_init_push(key);
+  key.fill(0);
+  const head = Buffer.concat([SEALED_MAGIC, Uint8Array.of(LAYOUT, KIND[seal.kind]), reached, header]);
+  yield head;
+  let context: Uint8Array | null = head;
+  const push = (chunk: Uint8Array, tag: number): Uint8Array => {
+    const sealed = sodium.crypto_secretstream_xchacha20poly1305_push(state, chunk, context, tag);
+    context = null;
+    const length = Buffer.alloc(LENGTH_BYTES);
+    length.writeUInt32BE(sealed.length);
+    return Buffer.concat([length, sealed]);
+  };
+  let waiting: Uint8Array = new Uint8Array(0);
+  for await (const piece of pieces) {
+    waiting = Buffer.concat([waiting, Buffer.from(piece)]);
+    while (waiting.length > CHUNK_BYTES) {
+      yield push(waiting.subarray(0, CHUNK_BYTES), sodium.crypto_secretstream_xchacha20poly1305_TAG_MESSAGE);
+      waiting = waiting.subarray(CHUNK_BYTES);
+    }
+  }
+  yield push(waiting, sodium.crypto_secretstream_xchacha20poly1305_TAG_FINAL);
+}
+
+/**
+ * The bytes that were sealed. Each chunk is proven before it is given out; that the last one has come is known only when
+ * this ends. Throws the faults `wrong_credential`, and `damaged` for whatever is not as it was sealed.
+ */
+export async function* openStream(
+  sodium: Sodium,
+  opener: Opener,
+  pieces: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  const source = byteSource(pieces);
+  const fixed = await source.exactly(SEALED_MAGIC.length + 2);
+  if (!fixed.subarray(0, SEALED_MAGIC.length).equals(SEALED_MAGIC) || fixed[SEALED_MAGIC.length] !== LAYOUT) {
+    throw new Fault('damaged', 'this is no sealed export, or one of a newer vault');
+  }
+  const kind = fixed[SEALED_MAGIC.length + 1];
+  if (kind !== KIND.recipient && kind !== KIND.passphrase) throw new Fault('damaged', DAMAGED);
+  const reached = await source.exactly(kind === KIND.recipient ? BOX_BYTES : PASSPHRASE_BYTES);
+  const header = await source.exactly(sodium.crypto_secretstream_xchacha20poly1305_HEADERBYTES);
+  if (kind !== KIND[opener.kind]) {
+    const wanted = kind === KIND.recipient ? '--identity' : '--seal-passphrase-file';
+    throw new Fault('wrong_credential', 'the export is sealed in another way', { hint: `set ${wanted}` });
+  }
+  const key = await reachStreamKey(sodium, opener, reached);
+  const state = sodium.crypto_secretstream_xchacha20poly1305_init_pull(header, key);
+  key.fill(0);
+  const most = CHUNK_BYTES + sodium.crypto_secretstream_xchacha20poly1305_ABYTES;
+  let context: Uint8Array | null = Buffer.concat([fixed, reached, header]);
+  for (;;) {
+    const length = (await source.exactly(LENGTH_BYTES)).readUInt32BE();
+    if (length > most) throw new Fault('damaged', DAMAGED);
+    const pulled = pull(sodium, state, await source.exactly(length), context);
+    context = null;
+    yield pulled.message;
+    if (pulled.tag === sodium.crypto_secretstream_xchacha20poly1305_TAG_FINAL) break;
+  }
+  if (!(await source.atEnd())) throw new Fault('damaged', 'something follows the end of the sealed file');
+}
+
+type State = ReturnType<Sodium['crypto_secretstream_xchacha20poly1305_init_pull']>;
+
+interface Pulled {
+  readonly message: Uint8Array;
+  readonly tag: number;
+}
+
+function pull(sodium: Sodium, state: State, chunk: Uint8Array, context: Uint8Array | null): Pulled {
+  let pulled: Pulled | false = false;
+  try {
+    pulled = sodium.crypto_secretstream_xchacha20poly1305_pull(state, chunk, context);
+  } catch (cause) {
+    throw new Fault('damaged', DAMAGED, { cause });
+  }
+  if (pulled === false) throw new Fault('damaged', DAMAGED);
+  return pulled;
+}
+
+async function newStreamKey(sodium: Sodium, seal: Seal) {
+  if (seal.kind === 'recipient') {
+    const key = randomBytes(KEY_BYTES);
+    return { key, reached: sodium.crypto_box_seal(key, seal.public_key) };
+  }
+  const salt = randomBytes(SALT_BYTES);
+  const { kek, commitment } = await deriveSlotKeys(sodium, credentialOf(seal), salt, PASSPHRASE_COST);
+  const cost = Buffer.alloc(8);
+  cost.writeUInt32BE(PASSPHRASE_COST.passes);
+  cost.writeUInt32BE(PASSPHRASE_COST.memory_kib, 4);
+  return { key: kek, reached: Buffer.concat([cost, salt, commitment]) };
+}
+
+async function reachStreamKey(sodium: Sodium, opener: Opener, reached: Buffer): Promise<Uint8Array> {
+  if (opener.kind === 'recipient') {
+    try {
+      return sodium.crypto_box_seal_open(reached, opener.key.public_key, opener.key.secret_key);
+    } catch (cause) {
+      throw new Fault('wrong_credential', 'the export is not sealed for this key', { cause });
+    }
+  }
+  const cost: PassphraseCost = { passes: reached.readUInt32BE(0), memory_kib: reached.readUInt32BE(4) };
+  for (const name of ['passes', 'memory_kib'] as const) {
+    // A file is not trusted before it is opened: it must not take this machine's memory, or hours.
+    const { min, max } = COST_BOUNDS[name];
+    if (cost[name] < min || cost[name] > max) throw new Fault('damaged', DAMAGED);
+  }
+  const salt = reached.subarray(8, 8 + SALT_BYTES);
+  const { kek, commitment } = await deriveSlotKeys(sodium, credentialOf(opener), salt, cost);
+  if (sodium.memcmp(commitment, reached.subarray(8 + SALT_BYTES))) return kek;
+  kek.fill(0);
+  throw new Fault('wrong_credential', 'the passphrase is not the one that the export is sealed with');
+}
+
+function credentialOf({ passphrase }: { readonly passphrase: string }): Credential {
+  return { kind: 'passphrase', passphrase };
+}
+
+/** Bytes by count, out of pieces of any size. */
+function byteSource(pieces: AsyncIterable<Uint8Array>) {
+  const iterator = pieces[Symbol.asyncIterator]();
+  let waiting: Buffer = Buffer.alloc(0);
+  async function more(): Promise<boolean> {
+    const { done, value } = await iterator.next();
+    if (done === true) return false;
+    waiting = Buffer.concat([waiting, value]);
+    return true;
+  }
+  return {
+    async exactly(count: number): Promise<Buffer> {
+      while (waiting.length < count) if (!(await more())) throw new Fault('damaged', DAMAGED);
+      const taken = waiting.subarray(0, count);
+      waiting = waiting.subarray(count);
+      return taken;
+    },
+    async atEnd(): Promise<boolean> {
+      while (waiting.length === 0) if (!(await more())) return true;
+      return false;
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import { Fault } from '../core/fault.ts';
+import type { Sodium } from './sodium.ts';
+import { KEY_BYTES } from './sub-keys.ts';
+
+/** Above the two halves of a transfer key: what a file or a flag holds is then known at sight. */
+const SECRET_PREFIX = 'vault-transfer-secret-1:';
+const PUBLIC_PREFIX = 'vault-transfer-1:';
+
+const BASE64URL = /^[\w-]{43}$/;
+
+/** An X25519 key pair: what is sealed to the public half is opened by the secret one only. */
+export interface TransferKey {
+  readonly public_key: Uint8Array;
+  readonly secret_key: Uint8Array;
+}
+
+/** A new pair as texts of one line: the secret half is for a file, the public one for whoever is to seal. */
+export function newTransferKey(sodium: Sodium): { readonly secret: string; readonly recipient: string } {
+  const secret = randomBytes(KEY_BYTES);
+  const text = { secret: print(SECRET_PREFIX, secret), recipient: print(PUBLIC_PREFIX, publicOf(sodium, secret)) };
+  secret.fill(0);
+  return text;
+}
+
+/** Throws the fault `usage` for a text that is no secret half. */
+export function parseTransferKey(sodium: Sodium, text: string): TransferKey {
+  const secret_key = parse(SECRET_PREFIX, text);
+  if (secret_key === undefined) throw new Fault('wrong_credential', 'this is no secret key of `vault keygen`');
+  return { secret_key, public_key: publicOf(sodium, secret_key) };
+}
+
+/** Throws the fault `usage` for a text that is no public half. */
+export function parseRecipient(text: string): Uint8Array {
+  const key = parse(PUBLIC_PREFIX, text);
+  if (key !== undefined) return key;
+  throw new Fault('usage', '--recipient is a public key of `vault keygen`', {
+    hint: `it begins with ${PUBLIC_PREFIX}`,
+  });
+}
+
+function publicOf(sodium: Sodium, secret: Uint8Array): Uint8Array {
+  return sodium.crypto_scalarmult_base(secret);
+}
+
+function print(prefix: string, key: Uint8Array): string {
+  return prefix + Buffer.from(key).toString('base64url');
+}
+
+function parse(prefix: string, text: string): Uint8Array | undefined {
+  const line = text.trim();
+  const body = line.slice(prefix.length);
+  return line.startsWith(prefix) && BASE64URL.test(body) ? Buffer.from(body, 'base64url') : undefined;
+}

@@ -1,0 +1,118 @@
+import { createAudit } from './core/audit/audit.ts';
+import { DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
+import { Fault } from './core/fault.ts';
+import { type ExportedToken, type ExportView, exportTokens } from './core/vault-admin/export-tokens.ts';
+import type { Credential } from './keyring/credential.ts';
+import type { Opener, Seal } from './keyring/sealed-stream.ts';
+import { systemClock } from './system-clock.ts';
+
+/** The tokens of a vault's file, for whoever holds its key. */
+export interface TokenExport {
+  /** How many tokens there are, for a progress bar; changes while others write. */
+  readonly total: number;
+  pages(): AsyncGenerator<readonly ExportedToken[]>;
+  close(): Promise<void>;
+}
+
+export interface OpenExportOptions {
+  readonly file: string;
+  readonly credential: Credential;
+  /** May be left out where there is one. */
+  readonly tenantId: string | undefined;
+  readonly view: ExportView;
+}
+
+/** Throws what `openVault` throws, and `usage` for a tenant that there is not. */
+export async function openTokenExport({ file, credential, tenantId, view }: OpenExportOptions): Promise<TokenExport> {
+  const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
+    import('./store/sqlite/open-vault-file.ts'),
+    import('./keyring/follow-master-key.ts'),
+  ]);
+  const { header, store } = await openVaultFile(file);
+  try {
+    const keyring = await followMasterKey(header, credential, () => store.header());
+    const clock = systemClock();
+    const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
+    const tenant = chooseTenant(
+      (await store.listTenants()).map((found) => found.tenant.id),
+      tenantId,
+    );
+    const { types } = await store.usage(tenant, 0, clock.now());
+    return {
+      total: types.reduce((sum, { count }) => sum + count, 0),
+      pages: () => exportTokens({ store, keyring, clock, audit }, tenant, view),
+      async close() {
+        await store.close();
+        keyring.close();
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+function chooseTenant(ids: readonly string[], wanted: string | undefined): string {
+  const [only, ...others] = wanted === undefined ? ids : ids.filter((id) => id === wanted.toLowerCase());
+  if (only !== undefined && others.length === 0) return only;
+  const fact = wanted === undefined ? 'the file has several tenants, or none' : 'there is no tenant with this id';
+  throw new Fault('usage', fact, { hint: 'set --tenant (VAULT_TENANT_ID); `vault tenant list` shows them' });
+}
+
+/** What a person names to seal with: a public key, or a passphrase. */
+export type NamedSeal = { readonly recipient: string } | { readonly passphrase: string };
+
+/** Seals text as it comes. Throws the fault `usage` for a text that is no public key, `weak_passphrase`. */
+export async function sealPieces(named: NamedSeal, pieces: AsyncIterable<string>): Promise<AsyncGenerator<Uint8Array>> {
+  const [{ loadSodium }, { sealStream }] = await Promise.all([
+    import('./keyring/sodium.ts'),
+    import('./keyring/sealed-stream.ts'),
+  ]);
+  return sealStream(await loadSodium(), await sealOf(named), pieces);
+}
+
+async function sealOf(named: NamedSeal): Promise<Seal> {
+  if ('recipient' in named) {
+    const { parseRecipient } = await import('./keyring/transfer-key.ts');
+    return { kind: 'recipient', public_key: parseRecipient(named.recipient) };
+  }
+  const { requireStrongPassphrase } = await import('./keyring/passphrase.ts');
+  requireStrongPassphrase(named.passphrase, false);
+  return { kind: 'passphrase', passphrase: named.passphrase };
+}
+
+/** What a person names to open with: the text of a secret key, or a passphrase. */
+export type NamedOpener = { readonly secret: string } | { readonly passphrase: string };
+
+/** Opens what `sealPieces` made. Throws the faults `wrong_credential`, `damaged`. */
+export async function openPieces(
+  named: NamedOpener,
+  pieces: AsyncIterable<Uint8Array>,
+): Promise<AsyncGenerator<Uint8Array>> {
+  const [{ loadSodium }, { openStream }, { parseTransferKey }] = await Promise.all([
+    import('./keyring/sodium.ts'),
+    import('./keyring/sealed-stream.ts'),
+    import('./keyring/transfer-key.ts'),
+  ]);
+  const sodium = await loadSodium();
+  const opener: Opener =
+    'secret' in named
+      ? { kind: 'recipient', key: parseTransferKey(sodium, named.secret) }
+      : { kind: 'passphrase', passphrase: named.passphrase };
+  return openStream(sodium, opener, pieces);
+}
+
+/** How a sealed export begins. */
+export async function isSealed(start: Uint8Array): Promise<boolean> {
+  const { SEALED_MAGIC } = await import('./keyring/sealed-stream.ts');
+  return SEALED_MAGIC.equals(start.subarray(0, SEALED_MAGIC.length));
+}
+
+/** A key pair to seal exports for: the secret half for a file, the public one to give away. */
+export async function createTransferKey(): Promise<{ readonly secret: string; readonly recipient: string }> {
+  const [{ loadSodium }, { newTransferKey }] = await Promise.all([
+    import('./keyring/sodium.ts'),
+    import('./keyring/transfer-key.ts'),
+  ]);
+  return newTransferKey(await loadSodium());
+}
