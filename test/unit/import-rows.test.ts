@@ -1,0 +1,262 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { csvRows, parseColumnMap } from '../../src/cli/transfer/csv-rows.ts';
+import { openJournal } from '../../src/cli/transfer/import-journal.ts';
+import type { ImportRow } from '../../src/cli/transfer/import-row.ts';
+import { ImportStopped, importRows, type RowError } from '../../src/cli/transfer/import-rows.ts';
+import { readCsv } from '../../src/cli/transfer/read-csv.ts';
+import { decodeText, readLines } from '../../src/cli/transfer/read-lines.ts';
+import { isSameToken } from '../../src/cli/transfer/same-token.ts';
+import type { Call, Client, Reply } from '../../src/contract/call.ts';
+
+async function* piecesOf<T>(list: readonly T[]): AsyncGenerator<T> {
+  yield* list;
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<readonly T[]> {
+  const list: T[] = [];
+  for await (const item of items) list.push(item);
+  return list;
+}
+
+const records = async (text: string, step = text.length || 1) => {
+  const pieces = text.match(new RegExp(`[\\s\\S]{1,${step}}`, 'g')) ?? [];
+  return (await all(readCsv(piecesOf(pieces)))).map(({ line, cells }) => [line, ...cells]);
+};
+
+describe('readCsv', () => {
+  const TEXT = 'a,b\r\n"1, ""x""",\n\n"two\r\nlines",z\r\n"",""\nlast,"q"';
+  const EXPECTED = [
+    [1, 'a', 'b'],
+    [2, '1, "x"', ''],
+    [4, 'two\r\nlines', 'z'],
+    [6, '', ''],
+    [7, 'last', 'q'],
+  ];
+
+  it.each([1, 2, 3, 100])('reads RFC 4180 in pieces of %i', async (step) => {
+    expect(await records(TEXT, step)).toEqual(EXPECTED);
+  });
+
+  it.each(['a,"b', 'a"b,c', '"a"b,c'])('refuses %j', async (text) => {
+    await expect(records(text)).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining('line 1') });
+  });
+});
+
+describe('readLines', () => {
+  it('numbers lines, passes empty ones over, takes a byte order mark off', async () => {
+    const bytes = Buffer.from('\ufeffone\r\n\ntwo ✓\nthree');
+    const cut = [bytes.subarray(0, 13), bytes.subarray(13, 14), bytes.subarray(14)];
+    const lines = await all(readLines(decodeText(piecesOf(cut))));
+    expect(lines.map(({ line, text }) => [line, text.trim()])).toEqual([
+      [1, 'one'],
+      [3, 'two ✓'],
+      [4, 'three'],
+    ]);
+  });
+
+  it('refuses what is not UTF-8', async () => {
+    await expect(all(readLines(decodeText(piecesOf([Buffer.from([0xff, 0x0a])]))))).rejects.toMatchObject({
+      code: 'usage',
+    });
+  });
+});
+
+describe('csvRows', () => {
+  const cards = async (map: readonly string[], text: string) =>
+    (await all(csvRows(readCsv(piecesOf([text])), 'card', parseColumnMap(map, 'card')))).map(({ line, body }) => [
+      line,
+      JSON.parse(body),
+    ]);
+
+  it('maps columns to members, numbers to numbers, leaves empty cells out', async () => {
+    const map = ['number=pan', 'expiration_month=mm', 'cvc=cvc', 'metadata.who=name', 'id=ref'];
+    expect(await cards(map, 'ref,pan,mm,cvc,name,more\nr1,4242424242424242,07,012,"A, B",x\n,1,x,,,\n')).toEqual([
+      [
+        2,
+        {
+          id: 'r1',
+          type: 'card',
+          data: { number: '4242424242424242', expiration_month: 7, cvc: '012' },
+          metadata: { who: 'A, B' },
+        },
+      ],
+      [3, { type: 'card', data: { number: '1', expiration_month: 'x' } }],
+    ]);
+  });
+
+  it.each([
+    [['number=no'], 'no column no'],
+    [['nummer=pan'], 'no member nummer'],
+    [['number'], 'member=column'],
+    [['number=pan', 'number=b'], 'twice'],
+    [['id=pan'], 'must name a column'],
+  ])('refuses --map %j', async (map, message) => {
+    await expect(cards(map, 'pan,b\n1,2\n')).rejects.toMatchObject({ message: expect.stringContaining(message) });
+  });
+
+  it('refuses a record that is too short', async () => {
+    await expect(cards(['number=pan'], 'pan,b\n1\n')).rejects.toMatchObject({
+      message: expect.stringContaining('line 2'),
+    });
+  });
+});
+
+describe('isSameToken', () => {
+  const body =
+    '{"type":"token","data":{"n":1.10},"metadata":{"a":"1","b":"2"},"containers":["/A/","/b/"],"expires_at":"2031-01-01"}';
+  const shown =
+    '{"id":"x","type":"token","data":{"n":1.10},"metadata":{"b":"2","a":"1"},"containers":["/b/","/a/"],"expires_at":"2031-01-01T00:00:00.000+00:00"}';
+  it('compares what the vault answers with what was sent', () => expect(isSameToken(body, shown)).toBe(true));
+  it.each([
+    ['"n":1.10', '"n":1.1'],
+    ['"token"', '"card"'],
+    ['"2"', '"3"'],
+    ['"/b/",', ''],
+    ['2031', '2032'],
+  ])('tells %s from %s', (from, to) => expect(isSameToken(body, shown.replace(from, to))).toBe(false));
+});
+
+/** A vault as far as an import sees it: what was created by id, and what it says to some rows. */
+function fakeVault(answer: (call: Call, tries: number) => number | undefined = () => undefined) {
+  const tokens = new Map<string, string>();
+  const tries = new Map<string, number>();
+  let made = 0;
+  let [running, most] = [0, 0];
+  const problem = (status: number): Reply => ({
+    status,
+    traceId: '',
+    retryAfter: 0,
+    bodyText: JSON.stringify({ type: `urn:problem:code${status}`, detail: `said ${status}` }),
+  });
+  const client: Client = {
+    async call(call) {
+      running += 1;
+      most = Math.max(most, running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running -= 1;
+      const body = call.bodyText ?? '';
+      tries.set(body, (tries.get(body) ?? 0) + 1);
+      const status = answer(call, tries.get(body) ?? 0);
+      if (status !== undefined) return problem(status);
+      if (call.operation === 'getToken')
+        return { status: 200, traceId: '', bodyText: tokens.get(call.params['id'] ?? '') ?? '{}' };
+      if (call.operation === 'updateToken') return { status: 200, traceId: '', bodyText: '{}' };
+      made += 1;
+      const id: string = JSON.parse(body).id ?? `made-${made}`;
+      if (tokens.has(id)) return problem(409);
+      tokens.set(id, body);
+      return { status: 201, traceId: '', bodyText: body };
+    },
+    close: async () => undefined,
+  };
+  return { client, tokens, most: () => most };
+}
+
+const rowsOf = (bodies: readonly object[]): AsyncGenerator<ImportRow> =>
+  piecesOf(bodies.map((body, at) => ({ line: at + 1, body: JSON.stringify(body) })));
+const numbered = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ id: `row-${n}`, type: 'token', data: n }));
+
+async function run(
+  client: Client,
+  rows: AsyncIterable<ImportRow>,
+  more: Partial<Parameters<typeof importRows>[1]> = {},
+) {
+  const errors: RowError[] = [];
+  const refused = async (error: RowError) => void errors.push(error);
+  const counts = await importRows(rows, {
+    client,
+    apiKey: 'key',
+    refused,
+    progress: () => undefined,
+    isDerived: () => false,
+    ...more,
+  });
+  return { counts, errors };
+}
+
+describe('importRows', () => {
+  it('has many rows under way, but never more than 32, and passes over what is there', async () => {
+    const vault = fakeVault();
+    expect((await run(vault.client, rowsOf(numbered(100)))).counts).toEqual({ created: 100, skipped: 0, failed: 0 });
+    expect(vault.most()).toBe(32);
+    const more = [...numbered(101), { id: 'row-1', type: 'token', data: 'other' }];
+    const { counts, errors } = await run(vault.client, rowsOf(more));
+    expect(counts).toEqual({ created: 1, skipped: 100, failed: 1 });
+    expect(errors).toMatchObject([{ line: 102, status: 409 }]);
+  });
+
+  it('sends a row again while the vault is busy', async () => {
+    const vault = fakeVault((_call, tries) => (tries < 3 ? 503 : undefined));
+    expect((await run(vault.client, rowsOf(numbered(5)))).counts.created).toBe(5);
+  });
+
+  it('takes the mask away from a token that has none', async () => {
+    const calls: string[] = [];
+    const vault = fakeVault((call) => void calls.push(call.operation));
+    await run(vault.client, rowsOf([{ id: 'one', type: 'card_number', data: '1', mask: null }]));
+    expect(calls).toEqual(['createToken', 'updateToken']);
+  });
+
+  it.each([401, 500, 507])('ends at %i, which every row would get', async (status) => {
+    const vault = fakeVault((call) => (call.bodyText?.includes('row-40') ? status : undefined));
+    const stopped = run(vault.client, rowsOf(numbered(1000)));
+    await expect(stopped).rejects.toMatchObject({
+      name: new ImportStopped({ status, traceId: '' }).name,
+      reply: { status },
+    });
+    expect(vault.tokens.size).toBeLessThan(200);
+  });
+});
+
+describe('a journal', () => {
+  function place(): string {
+    const folder = mkdtempSync(join(tmpdir(), 'vault-journal-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    return join(folder, 'journal');
+  }
+  const nameless = (count: number) => Array.from({ length: count }, (_, n) => ({ type: 'token', data: n }));
+
+  it('makes no row twice, however often the run is stopped', async () => {
+    const path = place();
+    let budget = 2_500;
+    const vault = fakeVault((call) => {
+      if (call.operation !== 'createToken') return undefined;
+      budget -= 1;
+      return budget < 0 ? 500 : undefined;
+    });
+    const attempt = async () => {
+      const journal = await openJournal(path);
+      const checkpoint = (done: number) => journal.note(done);
+      return run(vault.client, journal.left(rowsOf(nameless(5_000))), { checkpoint, isDerived: journal.isDerived });
+    };
+    await expect(attempt()).rejects.toMatchObject({ name: 'ImportStopped' });
+    expect(vault.tokens.size).toBe(2_500);
+    expect((await openJournal(path)).done).toBe(2_000);
+    budget = 10_000;
+    expect((await attempt()).counts).toEqual({ created: 2_500, skipped: 500, failed: 0 });
+    expect(vault.tokens.size).toBe(5_000);
+    expect((await attempt()).counts).toEqual({ created: 0, skipped: 0, failed: 0 });
+    if (process.platform !== 'win32') expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it('is refused with another file, with a shorter one, and when it is none', async () => {
+    const path = place();
+    const journal = await openJournal(path);
+    await all(journal.left(rowsOf(nameless(3))));
+    await journal.note(3);
+    await expect(openJournal(path).then((again) => all(again.left(rowsOf(numbered(3)))))).rejects.toMatchObject({
+      code: 'usage',
+    });
+    await expect(openJournal(path).then((again) => all(again.left(rowsOf(nameless(2)))))).rejects.toMatchObject({
+      code: 'usage',
+    });
+    expect(await openJournal(path).then((again) => all(again.left(rowsOf(nameless(4)))))).toHaveLength(1);
+    writeFileSync(path, '{"version":1}');
+    await expect(openJournal(path)).rejects.toMatchObject({ code: 'usage' });
+    expect(existsSync(path) && readFileSync(path, 'utf8')).toBe('{"version":1}');
+  });
+});
