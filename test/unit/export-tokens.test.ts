@@ -1,0 +1,156 @@
+import { expect, it } from 'vitest';
+import { factsOf } from '../../src/cli/transfer/import-row.ts';
+import { importRows } from '../../src/cli/transfer/import-rows.ts';
+import { pageExport } from '../../src/cli/transfer/page-export.ts';
+import type { Client } from '../../src/contract/call.ts';
+import { stringifyJson } from '../../src/core/json/stringify.ts';
+import type { ExportView } from '../../src/core/vault-admin/export-tokens.ts';
+import type { Vault } from '../../src/vault.ts';
+import { openVaultAdmin } from '../../src/vault-admin.ts';
+import { openTokenExport } from '../../src/vault-transfer.ts';
+import { CREDENTIAL, callVault, fileVault, tamper, withVault } from './vault-admin-fixture.ts';
+
+const CARD = { number: '4242424242424242', expiration_month: 7, expiration_year: 2031 };
+
+/** One of everything that makes a token. */
+const BODIES: readonly string[] = [
+  JSON.stringify({ id: 'card-default', type: 'card', data: CARD, containers: ['/pci/high/a/', '/b/'] }),
+  JSON.stringify({ id: 'card-own', type: 'card', data: CARD, mask: { n: '{{ data.number | last4 }}', x: [1, null] } }),
+  '{"id":"numbers","type":"token","data":{"__proto__":1,"n":1.10,"big":9007199254740993,"s":"\\ud800"}}',
+  JSON.stringify({ id: 'ssn', type: 'social_security_number', data: '123-45-6789', search_indexes: ['{{ data }}'] }),
+  JSON.stringify({ id: 'ssn-none', type: 'social_security_number', data: '123-45-6789', search_indexes: [] }),
+  JSON.stringify({ id: 'print', type: 'token', data: { a: 'x' }, fingerprint_expression: '{{ data.a }}' }),
+  JSON.stringify({
+    id: 'dated',
+    type: 'token',
+    data: 1,
+    metadata: { k: 'v' },
+    expires_at: '2099-01-01T00:00:00+02:00',
+  }),
+];
+
+const asClient = (vault: Vault): Client => ({ call: (call) => vault.dispatch(call), close: async () => undefined });
+
+async function exported(file: string, view: ExportView = 'full'): Promise<readonly string[]> {
+  const opened = await openTokenExport({ file, credential: CREDENTIAL, tenantId: undefined, view });
+  const lines: string[] = [];
+  try {
+    for await (const rows of opened.pages()) lines.push(...rows.map(stringifyJson));
+  } finally {
+    await opened.close();
+  }
+  return lines;
+}
+
+async function imported(file: string, apiKey: string, bodies: readonly string[]) {
+  const rows = async function* () {
+    for (const [at, body] of bodies.entries()) yield { line: at + 1, body };
+  };
+  return withVault(file, (vault) =>
+    importRows(rows(), {
+      client: asClient(vault),
+      apiKey,
+      refused: async (error) => expect(error).toBeUndefined(),
+      progress: () => undefined,
+      isDerived: () => false,
+    }),
+  );
+}
+
+it('exports all that makes a token again in another vault, byte for byte', async () => {
+  const [from, to] = [await fileVault(3), await fileVault(0)];
+  await imported(from.file, from.apiKey, BODIES);
+  await withVault(from.file, async (vault) => {
+    await callVault(vault, from.apiKey, 'updateToken', { id: 'card-default', body: { mask: null } });
+    await callVault(vault, from.apiKey, 'deleteToken', { id: 'token-2' });
+  });
+  const lines = await exported(from.file);
+  expect(lines.map((line) => factsOf(line).id)).toEqual(
+    ['token-0', 'token-1', ...BODIES.map((body) => JSON.parse(body).id)].sort(),
+  );
+  expect(lines.join()).toContain('{"__proto__":1,"n":1.10,"big":9007199254740993,"s":"\\ud800"}');
+
+  expect(await imported(to.file, to.apiKey, lines)).toEqual({ created: lines.length, skipped: 0, failed: 0 });
+  expect(await exported(to.file)).toEqual(lines);
+  expect(await exported(to.file, 'masked')).toEqual(await exported(from.file, 'masked'));
+  expect(await imported(to.file, to.apiKey, lines)).toEqual({ created: 0, skipped: lines.length, failed: 0 });
+  const [one, two] = await Promise.all(
+    [from, to].map(({ file, apiKey }) =>
+      withVault(file, async (vault) => (await callVault(vault, apiKey, 'getToken', { id: 'numbers' })).body['data']),
+    ),
+  );
+  expect(two).toEqual(one);
+});
+
+it('shows masked forms and no data when it is for sharing, and its entry stands in the audit', async () => {
+  const { file, apiKey, tenantId } = await fileVault(0);
+  await imported(file, apiKey, BODIES);
+  const lines = await exported(file, 'masked');
+  expect(lines).toHaveLength(BODIES.length);
+  for (const secret of ['4242424242424242', '123-45', 'proto', '"data"', '"mask"']) {
+    expect(lines.join('\n').includes(secret), secret).toBe(false);
+  }
+  expect(lines.find((line) => line.includes('card-default'))).toContain('"masked":{"number":"XXXXXXXXXXXX4242"');
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  const [placed] = await admin.lastEvents(() => true, 1);
+  expect(placed?.event).toMatchObject({ action: 'exportTokens', tenant_id: tenantId, entities: ['masked'] });
+  await admin.close();
+});
+
+it('needs to be told which tenant, of several, and gives out nothing that does not open', async () => {
+  const { file, tenantId } = await fileVault(2);
+  const other = await withVault(file, (vault) => vault.createTenant('other'));
+  await expect(exported(file)).rejects.toMatchObject({ code: 'usage' });
+  const open = (id: string) => openTokenExport({ file, credential: CREDENTIAL, tenantId: id, view: 'full' });
+  await expect(open('00000000-0000-4000-8000-000000000000')).rejects.toMatchObject({ code: 'usage' });
+  const none = await open(other.tenant.id);
+  expect((await none.pages().next()).done).toBe(true);
+  await none.close();
+  await tamper(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-0'"));
+  const damaged = await open(tenantId);
+  await expect(damaged.pages().next()).rejects.toMatchObject({ code: 'integrity_failure' });
+  await damaged.close();
+});
+
+it('goes on through a rotation of the keys', async () => {
+  const { file } = await fileVault(450);
+  const opened = await openTokenExport({ file, credential: CREDENTIAL, tenantId: undefined, view: 'full' });
+  const pages = opened.pages();
+  let rows = (await pages.next()).value?.length ?? 0;
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  await admin.rotate({ indexes: true, master: true });
+  await admin.close();
+  for await (const page of pages) rows += page.length;
+  expect(rows).toBe(450);
+  await opened.close();
+});
+
+it('through the API meets every token once, whatever is made and removed meanwhile', async () => {
+  const { file, apiKey } = await fileVault(260);
+  await withVault(file, async (vault) => {
+    let calls = 0;
+    const client: Client = {
+      call: async (call) => {
+        calls += 1;
+        if (calls === 2) {
+          await callVault(vault, apiKey, 'createToken', { body: { id: 'token-new', type: 'token', data: 1 } });
+          for (const n of [259, 258, 257]) await callVault(vault, apiKey, 'deleteToken', { id: `token-${n}` });
+        }
+        return vault.dispatch(call);
+      },
+      close: async () => undefined,
+    };
+    const ids: unknown[] = [];
+    for await (const rows of pageExport(client, apiKey, () => undefined)) ids.push(...rows.map(({ id }) => id));
+    expect(new Set(ids).size).toBe(ids.length);
+    for (let n = 0; n < 257; n += 1) expect(ids).toContain(`token-${n}`);
+  });
+});
+
+it('through the API ends with what the vault answers in place of a page', async () => {
+  const { file } = await fileVault(0);
+  await withVault(file, async (vault) => {
+    const refused = pageExport(asClient(vault), 'no key', () => undefined).next();
+    await expect(refused).rejects.toMatchObject({ name: 'ExportRefused', reply: { status: 401 } });
+  });
+});
