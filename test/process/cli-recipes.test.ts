@@ -45,7 +45,9 @@ const recipe = (name: string, words: readonly string[] = [], env = {}) => shell(
 describe('recipes', () => {
   it('are these', () => {
     expect(readdirSync(RECIPES).sort()).toEqual([
+      'back-to-a-snapshot.sh',
       'ci-job.yml',
+      'copy-between-vaults.sh',
       'exit-codes.sh',
       'test_tokens.py',
       'time-and-faults.sh',
@@ -77,6 +79,37 @@ describe('recipes', () => {
   it('time-and-faults.sh sees a token end, and a third try pass', { timeout: 60_000 }, async () => {
     if (!posix) return;
     expect(await recipe('time-and-faults.sh')).toMatchObject({ exitCode: 0, stdout: '1\n3\n' });
+  it('back-to-a-snapshot.sh gives each test the same tokens', async () => {
+    if (!posix) return;
+    writeFileSync(place.inside('seed.ndjson'), '{"id":"card-1","type":"token","data":"as seeded"}\n');
+    const ran = await recipe('back-to-a-snapshot.sh', [
+      'seed.ndjson',
+      'vault tokens delete card-1 --yes; vault tokens create --type token --text x -q --id other',
+      'vault tokens list -q; vault tokens get card-1 --field data',
+    ]);
+    expect(ran).toMatchObject({ exitCode: 0, stdout: 'other\ncard-1\nas seeded\n', stderr: '' });
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+
+  it('copy-between-vaults.sh copies what it was given a key for', async () => {
+    if (!posix) return;
+    const keys: string[] = [];
+    for (const name of ['from', 'to']) {
+      const env = { VAULT_FILE: `${name}.db`, VAULT_API_KEY: await place.init(name) };
+      const rights = ['--permission', 'token:create', '--permission', 'token:update'];
+      const words = ['apps', 'create', '--name', 'p', '--type', 'private', ...rights, '--field', 'key'];
+      keys.push((await place.vault(words, env)).stdout.trim());
+    }
+    const created = await place.vault(['tokens', 'create', '--type', 'token', '--text', 'x', '--id', 'carried'], {
+      VAULT_FILE: 'from.db',
+      VAULT_API_KEY: keys[0] ?? '',
+    });
+    expect(created.exitCode).toBe(0);
+    const ran = await recipe('copy-between-vaults.sh', ['from.db', 'to.db'], { VAULT_API_KEY: keys[1] ?? '' });
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(ran.stdout).toContain('"created":1');
+    const copied = await place.vault(['export', '--plaintext'], { VAULT_FILE: 'to.db' });
+    expect(copied.stdout).toContain('"id":"carried"');
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 

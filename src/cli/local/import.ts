@@ -50,6 +50,13 @@ const IMPORT_FLAGS = {
   },
 } as const;
 
+/** Repeatable, so that it is no row of the table. */
+const MAP_FLAG = {
+  flag: '--map <member=column>',
+  env: 'VAULT_IMPORT_MAP',
+  help: 'of a CSV: where a member is read from; repeatable, or with commas in the variable',
+} as const;
+
 interface ImportFlags extends OpenFlags {
   readonly format?: string;
   readonly type?: string;
@@ -71,7 +78,7 @@ const MOST_TOLD = 5;
 export function defineImport(command: Command, finish: Finish): void {
   command.argument('<file>', 'what to import; - for standard input');
   addFlags(command, IMPORT_FLAGS);
-  command.option('--map <member=column>', 'of a CSV: where a member is read from (repeatable)', collect);
+  command.option(MAP_FLAG.flag, `${MAP_FLAG.help} [env: ${MAP_FLAG.env}]`, collect);
   addFlags(command, { ...OPEN_FLAGS, ...DAEMON_FLAGS, ...FILE_FLAGS, ...ANCHOR_FLAGS, ...KEY_FLAGS, ...PROFILE_FLAGS });
   addFlags(command, OUTPUT_FLAGS);
   command.addHelpText('after', HELP);
@@ -140,7 +147,7 @@ function rowReader(
   if (format === 'csv') {
     if (type === undefined) throw new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card');
     const parsed = parseTokenType(type);
-    const map = parseColumnMap(flags.map ?? [], parsed);
+    const map = parseColumnMap(flags.map ?? env[MAP_FLAG.env]?.split(',') ?? [], parsed);
     return (input) => csvRows(readCsv(decodeText(input.bytes)), parsed, map);
   }
   if (format !== 'ndjson') throw new Fault('usage', '--format is ndjson or csv');

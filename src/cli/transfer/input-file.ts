@@ -17,8 +17,9 @@ export interface InputFile {
 /** Opens a file or, for `-`, standard input; one that is sealed with what the flags name. Throws the fault `usage`. */
 export async function openInput(path: string, flags: OpenFlags, env: Environment): Promise<InputFile> {
   let read = 0;
-  const stream: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : createReadStream(path);
   const pieces = (async function* () {
+    // Opened when it is read: a stream that nobody waits for ends the process when it fails.
+    const stream: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : createReadStream(path);
     try {
       for await (const piece of stream) {
         read += piece.length;

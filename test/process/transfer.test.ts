@@ -1,0 +1,173 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { cleanEnvironment, type Ran, runVault, startServe } from '../scripts/run-script.ts';
+import { VAULT_BIN } from './cli-fixture.ts';
+
+const PERMISSIONS = ['token:create', 'token:read', 'token:update', 'token:delete'];
+const CARDS =
+  'pan,mm,yyyy,who\n4242424242424242,1,2031,"Ann, B"\n4242424242424241,1,2031,\n378282246310005,12,2032,C\n';
+const MAP = ['--type', 'card', '--map', 'number=pan', '--map', 'expiration_month=mm', '--map', 'metadata.who=who'];
+
+let cwd = '';
+const inside = (name: string) => path.join(cwd, name);
+/** API keys by the name of the vault's file. */
+const keys = new Map<string, string>();
+const vault = (
+  file: string,
+  words: readonly string[],
+  own: Readonly<Record<string, string>> = {},
+  stdin = '',
+): Promise<Ran> =>
+  runVault(words, { cwd, env: { VAULT_FILE: file, VAULT_API_KEY: keys.get(file) ?? '', ...own }, stdin });
+const result = async (file: string, words: readonly string[], own: Readonly<Record<string, string>> = {}) => {
+  const ran = await vault(file, words, own);
+  expect(ran).toMatchObject({ exitCode: 0 });
+  return JSON.parse(ran.stdout);
+};
+
+async function make(file: string): Promise<void> {
+  const made = JSON.parse((await runVault(['init', '--file', file], { cwd })).stdout);
+  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions: PERMISSIONS };
+  const words = [
+    'apps',
+    'create',
+    '--name',
+    'a',
+    '--type',
+    'private',
+    '--rule',
+    JSON.stringify(rule),
+    '--field',
+    'key',
+  ];
+  keys.set(file, made.application.key);
+  keys.set(file, (await vault(file, words)).stdout.trim());
+}
+
+const lines = (count: number, id: (n: number) => object = (n) => ({ id: `row-${n}` })) =>
+  Array.from({ length: count }, (_, n) => `${JSON.stringify({ ...id(n), type: 'token', data: { n } })}\n`).join('');
+
+/** Starts a command on a file and kills it when `until` says so. */
+async function killed(
+  file: string,
+  words: readonly string[],
+  until: () => Promise<boolean>,
+): Promise<NodeJS.Signals | null> {
+  const env = cleanEnvironment({ VAULT_FILE: file, VAULT_API_KEY: keys.get(file) ?? '' });
+  const child = spawn(process.execPath, [VAULT_BIN, ...words], { cwd, env, stdio: 'ignore' });
+  const ended = new Promise<NodeJS.Signals | null>((resolve) => child.on('close', (_code, signal) => resolve(signal)));
+  while (child.exitCode === null && !(await until())) await sleep(5);
+  child.kill('SIGKILL');
+  return ended;
+}
+
+beforeEach(async () => {
+  cwd = mkdtempSync(path.join(tmpdir(), 'vault-transfer-'));
+  await make('one.db');
+});
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+it('carries tokens sealed from one vault to another, and names rows that are refused', {
+  timeout: 60_000,
+}, async () => {
+  await make('two.db');
+  writeFileSync(inside('cards.csv'), CARDS);
+  const first = await vault('one.db', ['import', 'cards.csv', ...MAP, '--errors', 'errors.ndjson']);
+  expect(first).toMatchObject({ exitCode: 7, stdout: '{"created":2,"skipped":0,"failed":1}\n', stderr: '' });
+  const [refused] = readFileSync(inside('errors.ndjson'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  expect(refused).toMatchObject({ line: 3, status: 400, code: 'invalid_request' });
+  expect(readFileSync(inside('errors.ndjson'), 'utf8')).not.toContain('424242');
+
+  const { recipient } = await result('two.db', ['keygen', '--out', 'two.secret']);
+  if (process.platform !== 'win32') expect(statSync(inside('two.secret')).mode & 0o777).toBe(0o600);
+  const sealed = ['export', '--recipient', recipient, '--out', 'cards.sealed'];
+  expect(await result('one.db', sealed)).toMatchObject({ tokens: 2, view: 'full', sealed: 'recipient' });
+  expect(readFileSync(inside('cards.sealed')).includes('4242424242424242')).toBe(false);
+  expect(await vault('one.db', sealed)).toMatchObject({ exitCode: 2 });
+  expect(await vault('two.db', ['import', 'cards.sealed'])).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('--identity'),
+  });
+  expect(await vault('two.db', ['import', 'cards.sealed', '--identity', 'one.db.key'])).toMatchObject({ exitCode: 10 });
+  const imported = await result('two.db', ['import', 'cards.sealed', '--identity', 'two.secret']);
+  expect(imported).toEqual({ created: 2, skipped: 0, failed: 0 });
+  const [one, two] = [
+    await vault('one.db', ['export', '--plaintext']),
+    await vault('two.db', ['export', '--plaintext']),
+  ];
+  expect(two.stdout).toBe(one.stdout);
+  expect(two.stdout).toContain('4242424242424242');
+  expect((await vault('two.db', ['export', '--masked'])).stdout).not.toContain('4242424242424242');
+});
+
+it('asks nothing without a terminal, and refuses what cannot be', { timeout: 60_000 }, async () => {
+  const cases: readonly (readonly [readonly string[], string])[] = [
+    [['export'], '--recipient'],
+    [['export', '--plaintext', '--recipient', 'x'], 'only one of'],
+    [['export', '--masked', '--url', 'http://127.0.0.1:1', '--out', 'x'], 'works on the file'],
+    [['export', '--recipient', 'x'], '--recipient is a public key'],
+    [['export', '--plaintext', '--format', 'xml'], '--format'],
+    [['import', 'none.ndjson'], 'none.ndjson'],
+    [['import', 'one.csv'], '--type'],
+    [['import', 'x.ndjson', '--map', 'a=b'], 'for a CSV'],
+    [['keygen'], '--out'],
+  ];
+  for (const [words, text] of cases) {
+    const ran = await vault('one.db', words);
+    expect(ran, words.join(' ')).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(text) });
+  }
+  const unknown = await vault('one.db', ['import', '-'], { VAULT_API_KEY: 'wrong' }, lines(3));
+  expect(unknown).toMatchObject({ exitCode: 4, stdout: '' });
+});
+
+it('through a daemon exports what the key may read, and imports', { timeout: 60_000 }, async () => {
+  const daemon = await startServe(cwd, ['--file', 'one.db', '--log', 'false']);
+  const remote = { VAULT_FILE: '', VAULT_URL: String(daemon.ready['url']) };
+  expect(await vault('one.db', ['import', '-'], remote, lines(120))).toMatchObject({
+    exitCode: 0,
+    stdout: '{"created":120,"skipped":0,"failed":0}\n',
+  });
+  const { stdout } = await vault('one.db', ['export', '--plaintext'], remote);
+  const ids = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).id);
+  expect(ids.sort()).toEqual(Array.from({ length: 120 }, (_, n) => `row-${n}`).sort());
+  const masked = await vault('one.db', ['export', '--masked'], remote);
+  expect(masked).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('works on the file') });
+  expect(await daemon.stop()).toBe(0);
+});
+
+it('is completed by the next run when it is killed', { timeout: 180_000 }, async () => {
+  const count = 6_000;
+  writeFileSync(
+    inside('rows.ndjson'),
+    lines(count, () => ({})),
+  );
+  const total = async () => (await result('one.db', ['tokens', 'list', '--size', '1'])).pagination.total_items;
+  const journal = () => (existsSync(inside('journal')) ? JSON.parse(readFileSync(inside('journal'), 'utf8')).rows : 0);
+  const words = ['import', 'rows.ndjson', '--resume', 'journal'];
+  expect(await killed('one.db', words, async () => journal() >= 2_000)).toBe('SIGKILL');
+  const made = await total();
+  expect(made).toBeGreaterThanOrEqual(2_000);
+  expect(made).toBeLessThan(count);
+  const { created, skipped, failed } = await result('one.db', words);
+  expect(failed).toBe(0);
+  expect(created).toBe(count - made);
+  expect(skipped).toBeLessThan(count);
+  expect(await total()).toBe(count);
+
+  const begun = async () => readdirSync(cwd).some((name) => name.startsWith('out.'));
+  expect(await killed('one.db', ['export', '--plaintext', '--out', 'out'], begun)).toBe('SIGKILL');
+  expect(existsSync(inside('out'))).toBe(false);
+  expect(await result('one.db', ['export', '--plaintext', '--out', 'out'])).toMatchObject({ tokens: count });
+  expect(readFileSync(inside('out'), 'utf8').trim().split('\n')).toHaveLength(count);
+  expect(await result('one.db', ['doctor'])).toMatchObject({ ok: true });
+});
