@@ -79,6 +79,8 @@ describe('recipes', () => {
   it('time-and-faults.sh sees a token end, and a third try pass', { timeout: 60_000 }, async () => {
     if (!posix) return;
     expect(await recipe('time-and-faults.sh')).toMatchObject({ exitCode: 0, stdout: '1\n3\n' });
+  });
+
   it('back-to-a-snapshot.sh gives each test the same tokens', async () => {
     if (!posix) return;
     writeFileSync(place.inside('seed.ndjson'), '{"id":"card-1","type":"token","data":"as seeded"}\n');

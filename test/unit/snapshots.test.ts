@@ -13,7 +13,8 @@ import { expect, it } from 'vitest';
 import type { Vault } from '../../src/vault.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault-admin.ts';
 import { openVaultSnapshots, type VaultSnapshots } from '../../src/vault-snapshots.ts';
-import { CREDENTIAL, callVault, type FileVault, fileVault, tamper, withVault } from './vault-admin-fixture.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 async function withSnapshots<T>(file: string, use: (snapshots: VaultSnapshots) => Promise<T>): Promise<T> {
   const snapshots = await openVaultSnapshots({ file, credential: CREDENTIAL });
@@ -101,7 +102,7 @@ it('is followed by doctor through loads of loads, and what is put back behind th
   });
 
   await change('four');
-  await tamper(file, (connection) => connection.exec("UPDATE token SET revision = 1 WHERE id = 'token-0'"));
+  await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 1 WHERE id = 'token-0'"));
   const { ok, findings } = await checkVaultFile({ file, credential: CREDENTIAL });
   expect(ok).toBe(false);
   expect(findings).toContainEqual(expect.objectContaining({ table: 'token', id: 'token-0' }));
@@ -159,7 +160,7 @@ it('clears away what a killed save has left, but nothing that may be under way',
 it('holds no key, and is refused once its keys are destroyed', async () => {
   const { file } = await fileVault(2);
   await save(file);
-  await tamper(snapshotOf(file), (connection) => {
+  await tamperFile(snapshotOf(file), (connection) => {
     const tables = connection.prepare<[], string>('SELECT name FROM sqlite_schema').pluck().all();
     expect(tables).toContain('token');
     for (const absent of ['header', 'slot', 'tenant_key', 'audit']) expect(tables).not.toContain(absent);
@@ -193,10 +194,10 @@ it('is refused when a tenant of it was deleted, and leaves one alone that was ma
 });
 
 it.each([
-  ['an altered fact', (path: string) => tamper(path, (c) => c.exec('UPDATE facts SET sequence = sequence - 1'))],
-  ['another name', (path: string) => tamper(path, (c) => c.exec("UPDATE facts SET name = 'other'"))],
-  ['a trigger in it', (path: string) => tamper(path, (c) => c.exec('CREATE VIEW token2 AS SELECT 1'))],
-  ['a file that is none', async (path: string) => tamper(path, (c) => c.pragma('application_id = 1'))],
+  ['an altered fact', (path: string) => tamperFile(path, (c) => c.exec('UPDATE facts SET sequence = sequence - 1'))],
+  ['another name', (path: string) => tamperFile(path, (c) => c.exec("UPDATE facts SET name = 'other'"))],
+  ['a trigger in it', (path: string) => tamperFile(path, (c) => c.exec('CREATE VIEW token2 AS SELECT 1'))],
+  ['a file that is none', async (path: string) => tamperFile(path, (c) => c.pragma('application_id = 1'))],
 ])('is refused with %s, and nothing is changed', async (_what, alter) => {
   const made = await fileVault(2);
   await save(made.file);
