@@ -8,7 +8,8 @@ import type { ExportView } from '../../src/core/vault-admin/export-tokens.ts';
 import type { Vault } from '../../src/vault.ts';
 import { openVaultAdmin } from '../../src/vault-admin.ts';
 import { openTokenExport } from '../../src/vault-transfer.ts';
-import { CREDENTIAL, callVault, fileVault, tamper, withVault } from './vault-admin-fixture.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 7, expiration_year: 2031 };
 
@@ -106,7 +107,7 @@ it('needs to be told which tenant, of several, and gives out nothing that does n
   const none = await open(other.tenant.id);
   expect((await none.pages().next()).done).toBe(true);
   await none.close();
-  await tamper(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-0'"));
+  await tamperFile(file, (connection) => connection.exec("UPDATE token SET revision = 7 WHERE id = 'token-0'"));
   const damaged = await open(tenantId);
   await expect(damaged.pages().next()).rejects.toMatchObject({ code: 'integrity_failure' });
   await damaged.close();
