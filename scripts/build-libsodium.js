@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { transform } from 'esbuild';
 import { ROOT } from './build-output.js';
+import { trimWasm } from './trim-wasm.js';
 
 /** What makes libsodium start sooner. It changes how libsodium is loaded, never what it computes. */
 
@@ -15,8 +16,14 @@ const FUNCTIONS = /\be=\[((?:"\w+",?)+)\],a=\[((?:[\w$]+,?)+)\]/g;
 /** The names of their some 300 constants. */
 const CONSTANTS = /\bn=\[((?:"\w+",?)+)\](?=;for\()/g;
 
-/** Gives one of the some 290 functions of the WebAssembly the name that the wrappers call it by. */
-const NAMED_FUNCTION = /\b\w+\.(_crypto_\w+)=\w+\.\w+,/g;
+/** Gives one of the some 290 functions that the WebAssembly exports the name that the wrappers call it by. */
+const NAMED_FUNCTION = /\b\w+\.(_crypto_\w+)=\w+\.(\w+),/g;
+
+/** The same of any that stays: two names may be one function's. */
+const NAMED_EXPORT = /\b\w+\._\w+=\w+\.(\w+)/g;
+
+/** Makes the WebAssembly run: beside this thread, but in turns that wait until this one has nothing else to do. */
+const INSTANTIATED = /\bawait WebAssembly\.instantiate\((\w+),(\w+)\)/g;
 
 const RANDOM = 'getRandomValuesOfSystem';
 
@@ -98,10 +105,11 @@ async function trimmedWrappers(file) {
 
 /**
  * libsodium carries its WebAssembly as base64 text and decodes it with a loop in JavaScript, which is most of the time
- * that it takes to load: this puts the same bytes beside the bundle, to be read. Of the hundreds of functions around it,
- * which take most of the rest, only those stay that are called. And when it starts it asks Web Crypto for some random
- * bytes, which is all that it ever does with random ones here (nonces, salts and keys come from node:crypto); to load that
- * takes a tenth of Node's own start. The kernel has the same bytes.
+ * that it takes to load: this puts the bytes beside the bundle, to be read. Of the hundreds of functions in it and around
+ * it, which take most of the rest, only those stay that are called (scripts/trim-wasm.js), so few that to make them run at
+ * once is sooner done than in turns of the event loop. And when it starts it asks Web Crypto for some random bytes, which
+ * is all that it ever does with random ones here (nonces, salts and keys come from node:crypto); to load that takes a tenth
+ * of Node's own start. The kernel has the same bytes.
  *
  * `files` gets what is to be written: name → bytes.
  */
@@ -110,20 +118,30 @@ export function libsodiumFiles(files) {
     name: 'libsodium-files',
     setup(hooks) {
       hooks.onLoad({ filter: /[\\/]libsodium(-sumo)?\.mjs$/ }, async ({ path: file }) => {
-        const contents = replaceOnce(file, await readFile(file, 'utf8'), DECODED, (_whole, base64) => {
-          const bytes = Buffer.from(base64, 'base64');
-          const name = `${path.basename(file, '.mjs')}-${createHash('sha256').update(bytes).digest('hex').slice(0, 8)}.wasm`;
-          files.set(name, bytes);
-          return `require("node:fs").readFileSync(require("node:path").join(__dirname,"${name}"))`;
-        });
+        const text = await readFile(file, 'utf8');
         const kind = /-sumo\.mjs$/.test(file) ? '-sumo' : '';
         const { path: wrappers } = await hooks.resolve(`libsodium-wrappers${kind}`, {
           kind: 'import-statement',
           resolveDir: ROOT,
         });
         const { calls } = await trimmedWrappers(wrappers);
-        const fewer = contents.replaceAll(NAMED_FUNCTION, (whole, name) => (calls.has(name) ? whole : ''));
-        return { contents: fewer.replace('import.meta.url', '""'), loader: 'js' };
+        const dropped = new Set();
+        const fewer = text.replaceAll(NAMED_FUNCTION, (whole, name, exported) => {
+          if (calls.has(name)) return whole;
+          dropped.add(exported);
+          return '';
+        });
+        for (const [, exported] of fewer.matchAll(NAMED_EXPORT)) dropped.delete(exported);
+        const contents = replaceOnce(file, fewer, DECODED, (_whole, base64) => {
+          const bytes = trimWasm(Buffer.from(base64, 'base64'), (name) => dropped.has(name));
+          const name = `${path.basename(file, '.mjs')}-${createHash('sha256').update(bytes).digest('hex').slice(0, 8)}.wasm`;
+          files.set(name, bytes);
+          return `require("node:fs").readFileSync(require("node:path").join(__dirname,"${name}"))`;
+        });
+        const atOnce = replaceOnce(file, contents, INSTANTIATED, (_whole, bytes, imports) => {
+          return `{instance:new WebAssembly.Instance(new WebAssembly.Module(${bytes}),${imports})}`;
+        });
+        return { contents: atOnce.replace('import.meta.url', '""'), loader: 'js' };
       });
       hooks.onLoad({ filter: /[\\/]libsodium-wrappers\.mjs$/ }, async ({ path: file }) => {
         const { code } = await trimmedWrappers(file);

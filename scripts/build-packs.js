@@ -26,7 +26,7 @@ function closureOf(outputs, start, isExcluded = () => false) {
  * A pack holds its files as functions, which run when they are first asked for: `$file("name")`.
  *
  * Of the second pack, the output that comes from `begun` has a promise `ready` and runs as soon as the pack is loaded:
- * libsodium's WebAssembly is compiled beside this thread while the others run.
+ * when libsodium is asked for, nothing of its start is left to wait for.
  *
  * `codes` are the CommonJS texts by name, `metafile` is esbuild's. Answers texts by name, those of packs and the others.
  */
