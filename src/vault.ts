@@ -71,7 +71,7 @@ export async function openVault({ file, credential, anchor, times, ...options }:
     import('./keyring/follow-master-key.ts'),
     import('./keyring/sodium.ts'),
   ]);
-  // Its WebAssembly is compiled beside this thread, while this one opens the file. Who needs it is told of a failure.
+  // Its WebAssembly is made to run while this one opens the file, or before, in the bundle. Who needs it is told of a failure.
   loadSodium().catch(() => undefined);
   const { header, store } = await openVaultFile(file);
   try {
