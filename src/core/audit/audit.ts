@@ -47,9 +47,19 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   }
 
   async function record(event: AuditEvent): Promise<void> {
-    waiting.push(draft(event));
-    if (strict || failed || waiting.length >= MOST_WAITING) return flush();
-    timer ??= setTimeout(() => void flush().catch(() => undefined), DELAY_MS).unref();
+    const own = draft(event);
+    waiting.push(own);
+    if (!strict && !failed && waiting.length < MOST_WAITING) {
+      timer ??= setTimeout(() => void flush().catch(() => undefined), DELAY_MS).unref();
+      return;
+    }
+    try {
+      await flush();
+    } catch (error) {
+      // Nobody is answered, so there is nothing to tell of. What waited before it goes on waiting.
+      waiting = waiting.filter((one) => one !== own);
+      throw error;
+    }
   }
 
   /** One after the other, so that entries stand in the order of their events. */
