@@ -15,6 +15,7 @@ import { type Progress, type RotatedTenant, rotateTenant } from './core/vault-ad
 import type { Credential } from './keyring/credential.ts';
 import { requireStrongPassphrase } from './keyring/passphrase.ts';
 import { systemClock } from './system-clock.ts';
+import { restBetweenBatches } from './system-rest.ts';
 
 /** One way to open the vault, as people see it. */
 export interface Slot {
@@ -172,7 +173,8 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
       const ids = await tenantIds(tenantId);
       const removed_slots = master ? await replaceMaster() : [];
       const tenants: RotatedTenant[] = [];
-      const rotateOne = (id: string) => rotateTenant({ store, keyring, clock, audit }, id, { indexes }, progress);
+      const parts = { store, keyring, clock, audit, rest: restBetweenBatches() };
+      const rotateOne = (id: string) => rotateTenant(parts, id, { indexes }, progress);
       for (const id of ids) {
         const rotated = await rotateOne(id);
         // A key that an unfinished run had made was once wrapped by the former master key.

@@ -135,7 +135,7 @@ describe('rotation', () => {
       expect((await call('listTokens')).body['pagination']['total_items']).toBe(230);
       await healthy();
     }
-    expect(stops).toBe(10);
+    expect(stops).toBe(12);
     expect((await store.findTenant(tenant))?.keys).toHaveLength(2);
     await healthy();
   });

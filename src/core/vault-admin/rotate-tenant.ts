@@ -7,14 +7,16 @@ import { Problem } from '../problem.ts';
 import { openTenant, sealTenant } from '../tenants/opened-tenant.ts';
 import { resealToken } from './reseal-token.ts';
 
-/** How many records one transaction re-seals: some milliseconds of another process's waiting. */
-const BATCH = 100;
+/** How many records one transaction re-seals: a few milliseconds of another process's waiting. */
+const BATCH = 50;
 
 export interface RotationParts {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly audit: Pick<Audit, 'draft'>;
+  /** Awaited between two batches: lets the store's other users have their turn. */
+  readonly rest?: (() => Promise<void>) | undefined;
 }
 
 /** What became of one tenant's keys. */
@@ -59,6 +61,7 @@ export async function rotateTenant(
     const done = await resealSome(store, keyring, tenantId);
     if (done === undefined) break;
     resealed += done;
+    await parts.rest?.();
   }
   const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
   for (const { key_id } of keys) {
