@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants-run.ts';
 
-const HTTP = ['test/process/http-requests.test.ts', 'test/process/http-wire.test.ts'];
+const HTTP = ['test/process/http-wire.test.ts'];
 
 /** Who may ask for what, and what is refused on the way in: each row takes one guard away. */
 export const ACCESS_MUTANTS: readonly Mutant[] = [

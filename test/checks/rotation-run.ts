@@ -1,13 +1,16 @@
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { inParallel } from './perform.ts';
+import { countInFile, tenantKeyBytes } from './rotation-keys.ts';
+import { startLoad } from './rotation-load.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
-const execute = promisify(execFile);
+const CALLERS = 32;
+const LEAST_RUN_MS = 60;
 
 /** What a rotation under load came to. */
 export interface RotationRun {
@@ -16,85 +19,90 @@ export interface RotationRun {
   readonly acknowledged: number;
   /** Calls that were answered with anything but success while keys were rotated. */
   readonly refused: number;
+  readonly firstRefusal: string;
   /** Acknowledged writes that are not there at the end. */
   readonly lost: number;
   readonly doctorOk: boolean;
   /** Keys of the tenant at the end: one data key and one index key. */
   readonly keys: number;
-  /** Keys that were there at first and whose bytes are still in the file or its log. */
+  /** Keys that were there at first and whose bytes, wrapped or not, are still in the file or its log. */
   readonly oldKeysLeft: number;
+  /** Of the reads under the same writers, before any rotation and during those that were not killed; in milliseconds. */
+  readonly readP99Before: number;
+  readonly readP99During: number;
+  readonly readsDuring: number;
+  readonly rotationMs: number;
 }
 
 export interface RotationOptions {
   readonly tokens: number;
   readonly kills: number;
+  /** A run is killed after so many milliseconds at the latest. */
+  readonly killWithinMs?: number;
+  /** How long reads are measured before the first rotation. */
+  readonly beforeMs?: number;
   readonly random: () => number;
-  /** For a control: the last run is left out. */
+  /** For a control: the last runs are left out. */
   readonly unfinished?: boolean;
 }
 
-/** Rotates under writers over HTTP, kills the rotation at random moments, lets the last one finish, and looks at what is left. */
-export async function rotateUnderLoad({
-  tokens,
-  kills,
-  random,
-  unfinished = false,
-}: RotationOptions): Promise<RotationRun> {
+/** Rotates under callers over HTTP, kills the rotation at random moments, lets the last ones finish, and looks at what is left. */
+export async function rotateUnderLoad(options: RotationOptions): Promise<RotationRun> {
+  const { tokens, kills, killWithinMs = 560, beforeMs = 0, random, unfinished = false } = options;
   const vault = await serveVault();
   try {
     await vault.start();
     const written = new Map<string, number>();
-    let refused = 0;
-    let version = 0;
-    await inParallel(tokens, 16, async (n) => {
+    await inParallel(tokens, CALLERS, async (n) => {
       const body = { id: `rotated-${n}`, type: 'token', data: n, metadata: { tag: String(n) } };
       await vault.remote(vault.everything, 'createToken', { body });
       written.set(body.id, n);
     });
-    const first = await wrappedKeys(vault);
+    const credential = { kind: 'key_file', key: new Uint8Array(readFileSync(`${vault.file}.key`)) } as const;
+    const first = await tenantKeyBytes(vault.file, credential);
 
-    let running = true;
-    const writers = [0, 1, 2].map(async (writer) => {
-      while (running) {
-        version += 1;
-        const data = 1_000_000 + version;
-        const id = random() < 0.5 ? `rotated-${Math.floor(random() * (tokens / 3)) * 3 + writer}` : `new-${version}`;
-        const known = written.has(id);
-        if (!known && id.startsWith('rotated-')) continue;
-        const body = known ? { data } : { id, type: 'token', data };
-        const operation = known ? 'updateToken' : 'createToken';
-        const { status } = await vault.remote(vault.everything, operation, known ? { id, body } : { body });
-        if (status < 300) written.set(id, data);
-        else refused += 1;
-        const { body: found } = await vault.remote(vault.everything, 'getToken', { id });
-        if (found['data'] !== written.get(id)) refused += 1;
-      }
-    });
+    const load = startLoad(vault, { written, random });
+    // The log of so many creations is put away, and what is compiled late is compiled.
+    await sleep(beforeMs / 2);
+    load.readsSince();
+    await sleep(beforeMs);
+    const before = load.readsSince();
     let killed = 0;
     for (let run = 0; run < kills; run += 1) {
       const flags = [run % 2 === 0 ? [] : ['--indexes'], run % 5 === 4 ? ['--master'] : []].flat();
-      if (await rotateFor(vault, flags, 60 + random() * 500)) killed += 1;
+      const within = LEAST_RUN_MS + random() * (killWithinMs - LEAST_RUN_MS);
+      if (await rotateFor(vault, flags, within)) killed += 1;
     }
+    load.readsSince();
+    const started = performance.now();
     if (!unfinished) for (const flags of [['--indexes'], ['--indexes']]) await rotate(vault, flags);
-    running = false;
-    await Promise.all(writers);
+    const rotationMs = Math.round(performance.now() - started);
+    const during = load.readsSince();
+    await load.stop();
 
     let lost = 0;
-    await inParallel(written.size, 16, async (index) => {
-      const [id, data] = [...written][index] ?? [];
+    const acknowledged = [...written];
+    await inParallel(acknowledged.length, CALLERS, async (index) => {
+      const [id, data] = acknowledged[index] ?? [];
       const { status, body } = await vault.remote(vault.everything, 'getToken', { id: id ?? '' });
       if (status !== 200 || body['data'] !== data) lost += 1;
     });
     const doctor = JSON.parse(await vault.cli(['doctor'], '').catch(() => '{"ok":false}'));
-    const last = await wrappedKeys(vault);
+    const last = await tenantKeyBytes(vault.file, credential);
+    const old = first.flatMap(({ wrapped, unwrapped }) => [wrapped, unwrapped]);
     return {
       killed,
-      acknowledged: written.size,
-      refused,
+      acknowledged: acknowledged.length,
+      refused: load.refused(),
+      firstRefusal: load.firstRefusal(),
       lost,
       doctorOk: doctor.ok,
       keys: last.length,
-      oldKeysLeft: await countInFile(vault.file, first),
+      oldKeysLeft: await countInFile(vault.file, old),
+      readP99Before: before.p99,
+      readP99During: during.p99,
+      readsDuring: during.reads,
+      rotationMs,
     };
   } finally {
     await vault.close();
@@ -114,36 +122,4 @@ async function rotateFor(vault: ServedVault, flags: readonly string[], milliseco
   child.kill('SIGKILL');
   await ended;
   return child.signalCode === 'SIGKILL';
-}
-
-interface Statement {
-  all(): readonly unknown[];
-}
-
-interface Database {
-  prepare(sql: string): { pluck(): Statement };
-  close(): void;
-}
-
-/** The wrapped keys' own bytes: nonce, ciphertext and tag. */
-async function wrappedKeys({ file }: ServedVault): Promise<readonly string[]> {
-  const { default: Driver } = await import('better-sqlite3');
-  const database: Database = new Driver(file, { readonly: true });
-  try {
-    const rows = database.prepare('SELECT wrapped FROM tenant_key').pluck().all();
-    return rows.map((bytes) => (bytes instanceof Uint8Array ? Buffer.from(bytes).subarray(5).toString('hex') : ''));
-  } finally {
-    database.close();
-  }
-}
-
-/** In a process of its own: reading the bytes of a file that this one has open would drop its locks. */
-async function countInFile(file: string, keys: readonly string[]): Promise<number> {
-  const code = `
-    const { existsSync, readFileSync } = require('node:fs');
-    const [file, ...keys] = process.argv.slice(1);
-    const all = Buffer.concat([file, file + '-wal'].filter(existsSync).map((name) => readFileSync(name)));
-    process.stdout.write(String(keys.filter((key) => all.includes(Buffer.from(key, 'hex'))).length));`;
-  const { stdout } = await execute(process.execPath, ['-e', code, file, ...keys]);
-  return Number(stdout);
 }

@@ -1,0 +1,51 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { promisify } from 'node:util';
+import type { Credential } from '../../src/keyring/credential.ts';
+import { loadSodium } from '../../src/keyring/sodium.ts';
+import { deriveFromMaster } from '../../src/keyring/sub-keys.ts';
+import { unwrapTenantKey } from '../../src/keyring/tenant-key.ts';
+import { unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
+import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
+
+const execute = promisify(execFile);
+
+/** A key of a tenant as the file has it, without what is the same for all; and as it never should be there. */
+export interface TenantKeyBytes {
+  readonly wrapped: string;
+  readonly unwrapped: string;
+}
+
+/** Nonce, ciphertext and tag. */
+const WRAPPED_FROM = 5;
+
+/** All keys of all tenants, in hex. */
+export async function tenantKeyBytes(file: string, credential: Credential): Promise<readonly TenantKeyBytes[]> {
+  const { header, store } = await openVaultFile(file);
+  try {
+    const sodium = await loadSodium();
+    const master = await unlockMasterKey(header, credential);
+    const wrapping = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
+    return (await store.listTenants()).flatMap(({ tenant, keys }) =>
+      keys.map((key) => ({
+        wrapped: Buffer.from(key.wrapped).subarray(WRAPPED_FROM).toString('hex'),
+        unwrapped: Buffer.from(unwrapTenantKey(sodium, wrapping, header, tenant.id, key)).toString('hex'),
+      })),
+    );
+  } finally {
+    await store.close();
+  }
+}
+
+/** How many of the byte strings stand in the file or its log. In a process of its own: reading a file that this one has open would drop its locks. */
+export async function countInFile(file: string, texts: readonly string[]): Promise<number> {
+  const code = `
+    const { readFileSync } = require('node:fs');
+    const [files, texts] = process.argv.slice(1).map((text) => JSON.parse(text));
+    const all = files.map((name) => readFileSync(name));
+    const there = (text) => all.some((bytes) => bytes.includes(Buffer.from(text, 'hex')));
+    process.stdout.write(String(texts.filter(there).length));`;
+  const files = [file, `${file}-wal`].filter((name) => existsSync(name));
+  const { stdout } = await execute(process.execPath, ['-e', code, JSON.stringify(files), JSON.stringify(texts)]);
+  return Number(stdout);
+}
