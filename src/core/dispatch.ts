@@ -19,6 +19,9 @@ import type { World } from './world.ts';
 /** Whose keys are made to be in a web page (§2.5); the others are secrets that no page should hold. */
 const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring']);
 
+/** A rotation adds a data key and then an index key: a call may meet both, and the end of the rotation before. */
+const MOST_TRIES = 4;
+
 /**
  * The one path, Call → Reply, that every operation takes through both doors. The order of its steps is the order in which a
  * caller learns what is wrong (decisions §1): nobody is told anything about a body or a token before who asks is known.
@@ -29,15 +32,23 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
   return async (call) => {
     const trace = traceOf(call, world.random);
     try {
-      return await answer(call, trace).catch((error: unknown) => {
-        if (!mayBeStale(error)) throw error;
-        return world.keyring.refresh().then(() => answer(call, trace));
-      });
+      return await answerWithKeysOfNow(call, trace);
     } catch (error) {
       if (!(error instanceof Problem) || error.status >= 500) world.reportError(error, trace.traceId);
       return problemReply(error instanceof Problem ? error : new Problem('internal_error'), trace.traceId);
     }
   };
+
+  async function answerWithKeysOfNow(call: Call, trace: Trace): Promise<Reply> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await answer(call, trace);
+      } catch (error) {
+        if (tries === MOST_TRIES || !mayBeStale(error)) throw error;
+        await world.keyring.refresh();
+      }
+    }
+  }
 
   async function answer(call: Call, trace: Trace): Promise<Reply> {
     const row: Operation = OPERATIONS[call.operation];

@@ -179,6 +179,21 @@ describe('rotation', () => {
     await healthy();
   });
 
+  it('answers a call that meets one new key after the other', async () => {
+    const { body } = await create('x');
+    const original = store.replaceToken;
+    let left = 3;
+    Object.assign(store, {
+      replaceToken: async (...words: Parameters<Store['replaceToken']>) => {
+        if (left-- > 0) await rotate({ indexes: left % 2 === 0 });
+        return Reflect.apply(original, store, words);
+      },
+    });
+    expect(await call('updateToken', { id: body['id'], body: { data: 'y' } })).toMatchObject({ status: 200 });
+    expect(left).toBe(-1);
+    await healthy();
+  });
+
   it('loses nothing of what is written meanwhile', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 150; n += 1) ids.push((await create(n)).body['id']);
