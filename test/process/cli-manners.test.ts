@@ -83,23 +83,31 @@ describe('without a terminal nothing waits for an answer', () => {
     backup: ['out.db'],
     restore: ['x.db'],
     serve: ['--port', '0'],
+    'snapshot save': ['base'],
+    'snapshot load': ['base'],
+    'snapshot delete': ['base'],
+    export: ['--plaintext'],
+    import: ['rows.ndjson'],
   };
+  const ASKS: readonly string[] = ['keys remove', 'snapshot load', 'snapshot delete', 'reset'];
+  const NO_FILE = ['init', 'wait', 'env', 'completion', 'openapi', 'profile', 'clock', 'faults', 'keygen'];
   const ON_FILE = [...ROWS.map((row) => row.cli), ...LOCAL_COMMANDS]
     .map(({ command }) => command)
-    .filter(([word]) => !['init', 'wait', 'env', 'completion', 'openapi', 'profile', 'clock', 'faults'].includes(word));
+    .filter(([word]) => !NO_FILE.includes(word));
 
   it.each(ON_FILE.map((command) => [command.join(' '), command] as const))(
     'vault %s asks for no passphrase and no confirmation: it names the flag',
     async (line, command) => {
       writeFileSync(place.inside('locked.db'), readFileSync(place.inside('v.db')), { mode: 0o600 });
       writeFileSync(place.inside('x.db'), readFileSync(place.inside('v.db')), { mode: 0o600 });
+      writeFileSync(place.inside('rows.ndjson'), '');
       const row = ROWS.find((one) => one.cli.command.join(' ') === line);
       const file = line === 'restore' ? 'restored.db' : 'locked.db';
       const words = [...command, ...(row?.cli.arguments ?? []).map(() => 'some-id'), ...(SECOND_WORDS[line] ?? [])];
       const ended = await withoutTerminal(words, { VAULT_FILE: file, VAULT_API_KEY: managementKey });
       expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
       expect(ended.milliseconds).toBeLessThan(LIMIT_MS);
-      const asks = row?.cli.confirm !== undefined || line === 'keys remove';
+      const asks = row?.cli.confirm !== undefined || ASKS.includes(line);
       expect(ended.stderr).toMatch(
         asks ? /^hint: --yes confirms it\./m : /^hint: set --key-file .* or --passphrase-file/m,
       );
