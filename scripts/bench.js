@@ -2,7 +2,7 @@
  * Measures the built product. Figures are for reading: a slow machine is not a failure, so the exit code says only
  * whether the measuring itself worked.
  *
- *   npm run bench -- startup|snapshot|transfer [--rounds 30] [--json] [--own-environment]
+ *   npm run bench -- [startup] [http] [snapshot] [transfer] [--rounds N] [--json] [--own-environment]
  *
  * Commands run in an environment of a few fixed variables. With --own-environment they get this shell's instead, without
  * the vault's: some variables, such as NODE_EXTRA_CA_CERTS, make a bare Node slower and every ratio smaller.
