@@ -51,6 +51,8 @@ export interface VaultSettings {
   readonly auditStrict?: boolean | undefined;
   /** The system's, unless it is one that tests move. */
   readonly clock?: Clock | undefined;
+  /** Stands before the random source of ids and API keys, for test vaults. Nothing that seals comes from it. */
+  readonly overRandom?: ((system: Random) => Random) | undefined;
 }
 
 export interface OpenVaultOptions extends VaultSettings {
@@ -117,7 +119,7 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedV
   });
   let founded: FoundedTenant | undefined;
   await createVaultFile(file, header, async (store) => {
-    const world = createWorld({ file, store, keyring });
+    const world = createWorld({ file, store, keyring, overRandom: settings.overRandom });
     await world.audit.record(headerEvent('createVault', header));
     await world.audit.flush();
     founded = await foundTenant(world, tenantName);
@@ -159,7 +161,8 @@ const DEFAULT_INCLUDED_ACTIVE_TOKENS = 1000;
 function createWorld({
   store,
   keyring,
-  random,
+  random = systemRandom,
+  overRandom,
   limits,
   includedActiveTokens,
   auditLevel: level = DEFAULT_AUDIT_LEVEL,
@@ -172,7 +175,7 @@ function createWorld({
     keyring,
     clock,
     audit: createAudit({ store, keyring, clock, level, strict }),
-    random: random ?? systemRandom,
+    random: overRandom?.(random) ?? random,
     limits: limits ?? DEFAULT_LIMITS,
     activity: createActivity(store),
     includedActiveTokens: includedActiveTokens ?? DEFAULT_INCLUDED_ACTIVE_TOKENS,

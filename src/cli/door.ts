@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Client } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
+import type { VaultSettings } from '../vault.ts';
 import {
   ANCHOR_FLAGS,
   DAEMON_FLAGS,
@@ -53,12 +54,13 @@ export function chooseOwnFile(flags: GlobalFlags, env: Environment): string {
   return chooseFile(flags, { ...env, VAULT_URL: undefined });
 }
 
-/** `calls` says whether a connection is worth keeping. */
+/** `calls` says whether a connection is worth keeping. `overRandom` is for the file: a daemon has its own random source. */
 export async function openDoor(
   door: Door,
   flags: GlobalFlags,
   env: Environment,
   calls: 'one' | 'many',
+  overRandom?: VaultSettings['overRandom'],
 ): Promise<Client> {
   if (door.kind === 'remote') {
     const { remoteClient } = await import('../client/remote.ts');
@@ -79,6 +81,7 @@ export async function openDoor(
     includedActiveTokens: included,
     // One call and the end: whoever waits for it waits for its entry, too.
     auditStrict: true,
+    overRandom,
     ...(env['VAULT_DEBUG'] !== '1' && { reportError: silent }),
   };
   return directClient(await openVault({ file: door.file, credential, ...options }));

@@ -4,6 +4,8 @@ import type { Finish } from './exit-codes.ts';
 interface LocalCommand {
   readonly command: readonly [string] | readonly [string, string];
   readonly summary: string;
+  /** It goes through a door, to the file or to a daemon, as operations do. */
+  readonly usesDoor?: boolean;
   /** Gives the subcommand its flags and its action; loaded when the subcommand is called. */
   readonly load: () => Promise<(command: Command, finish: Finish) => void>;
 }
@@ -179,6 +181,17 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     command: ['faults', 'clear'],
     summary: 'Forget the faults that are still to happen',
     load: async () => (await import('./local/faults.ts')).defineFaultsClear,
+  },
+  {
+    command: ['seed', 'apply'],
+    summary: 'Make the tenant, the applications and the tokens that files name; a second time changes nothing',
+    usesDoor: true,
+    load: async () => (await import('./local/seed.ts')).defineSeedApply,
+  },
+  {
+    command: ['seed', 'schema'],
+    summary: 'Print the JSON Schema of a seed file',
+    load: async () => (await import('./local/seed.ts')).defineSeedSchema,
   },
   {
     command: ['profile', 'add'],

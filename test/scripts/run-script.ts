@@ -124,7 +124,9 @@ export async function runScript(script: Script, door: DoorName): Promise<readonl
 }
 
 function isLocal(words: readonly string[]): boolean {
-  return LOCAL_COMMANDS.some(({ command }) => command.every((word, at) => words[at] === word));
+  return LOCAL_COMMANDS.some(
+    ({ command, usesDoor }) => usesDoor !== true && command.every((word, at) => words[at] === word),
+  );
 }
 
 async function runSteps(

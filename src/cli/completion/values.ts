@@ -5,6 +5,7 @@ import { memberFlags } from '../derive/member-flags.ts';
 import { KEY_NAMES } from '../local/env.ts';
 import { SHELLS } from '../local/shell-lines.ts';
 import { FORMATS } from '../output/format.ts';
+import { OUT_FORMATS } from '../seed/seed-output.ts';
 import { COMPLETION_SCRIPTS } from './scripts.ts';
 
 /** Where the values of a word come from: they are known, or they are names of profiles or of files. */
@@ -15,10 +16,12 @@ const OWN_FLAGS: Readonly<Record<string, ValueSource>> = {
   '--profile': 'profiles',
   '--shell': Object.keys(SHELLS),
   '--as': KEY_NAMES,
+  '--out': OUT_FORMATS,
 };
 
 const OWN_ARGUMENTS: Readonly<Record<string, ValueSource>> = {
   completion: Object.keys(COMPLETION_SCRIPTS),
+  'seed apply': 'files',
   'profile use': 'profiles',
   'profile remove': 'profiles',
 };

@@ -1,0 +1,197 @@
+import type { Command } from 'commander';
+import { Fault } from '../../core/fault.ts';
+import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import { readApiKey } from '../api-key.ts';
+import { chooseDoor, openDoor } from '../door.ts';
+import type { Finish } from '../exit-codes.ts';
+import {
+  ANCHOR_FLAGS,
+  addFlags,
+  DAEMON_FLAGS,
+  type Environment,
+  FILE_FLAGS,
+  flagValue,
+  isSwitchedOn,
+  KEY_FLAGS,
+  OUTPUT_FLAGS,
+  PROFILE_FLAGS,
+  typedFlags,
+} from '../global-flags.ts';
+import { exitInterrupted } from '../interrupt.ts';
+import { createPrinter } from '../output/print-result.ts';
+import type { ResultView } from '../output/result-view.ts';
+import { writeOut } from '../output/write-out.ts';
+import { withProfile } from '../profiles/with-profile.ts';
+import { tell } from '../report-failure.ts';
+import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
+import { applySeed } from '../seed/apply-seed.ts';
+import { loadSeed, parseSeed } from '../seed/load-seed.ts';
+import { OUT_FORMATS, type OutFormat, printIds, seededIds, seedSummary } from '../seed/seed-output.ts';
+import { seedSchemaDocument } from '../seed/seed-schema.ts';
+import { seededRandom } from '../seed/seeded-random.ts';
+
+/** The number that ids, keys and test data follow from; of several commands. */
+export const SEED_FLAG = {
+  flag: '--seed <number>',
+  env: 'VAULT_SEED',
+  help: 'ids, keys and test data follow from this number; anybody can work the keys out: for test vaults only',
+} as const;
+
+const APPLY_FLAGS = {
+  prune: {
+    flag: '--prune',
+    env: 'VAULT_PRUNE',
+    help: 'remove what an earlier apply made and the files no longer name',
+  },
+  dryRun: { flag: '--dry-run', env: 'VAULT_DRY_RUN', help: 'show what would be done, and do nothing' },
+  seed: SEED_FLAG,
+  out: { flag: '--out <format>', env: 'VAULT_OUT', help: 'print ids and keys instead of the summary: json or dotenv' },
+  outFile: { flag: '--out-file <path>', env: 'VAULT_OUT_FILE', help: 'write them to this new file (0600) instead' },
+} as const;
+
+interface ApplyFlags {
+  readonly prune?: boolean;
+  readonly dryRun?: boolean;
+  readonly seed?: string;
+  readonly out?: string;
+  readonly outFile?: string;
+}
+
+const NUMBER = { type: 'integer' } as const;
+const COUNTS = {
+  seed: { type: 'string' },
+  created: NUMBER,
+  changed: NUMBER,
+  unchanged: NUMBER,
+  removed: NUMBER,
+} as const;
+const LINE = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    action: { type: 'string' },
+    item: { type: 'string' },
+    members: { type: 'array', items: { type: 'string' } },
+  },
+} as const;
+
+const VIEWS = {
+  applied: {
+    schema: { type: 'object', additionalProperties: false, properties: COUNTS },
+    list: false,
+    columns: Object.keys(COUNTS),
+    rest: false,
+  },
+  planned: {
+    schema: {
+      type: 'object',
+      additionalProperties: false,
+      properties: { ...COUNTS, data: { type: 'array', items: LINE } },
+    },
+    list: true,
+    columns: ['action', 'item', 'members'],
+    rest: false,
+  },
+} as const satisfies Record<string, ResultView>;
+
+const HELP = `
+A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema. The API key is a management application's: the apply
+makes an application for itself, and removes it at the end. A second apply changes nothing. What exists and was not made by
+the seed is never touched. Keys are shown by the apply that makes them; with --seed again, as long as they are not regenerated.
+--seed needs the file door (--file) to make applications: a daemon gives them random ids and keys. \`vault serve --dev
+--seed-file FILE --seed N\` and \`vault exec --seed-file FILE --seed N\` have the same ids and keys on every machine.
+
+Examples:
+  vault seed apply seed.yaml --dry-run
+  vault seed apply seed.yaml --out dotenv > .env.vault
+  vault seed apply apps.yaml tokens.json --prune`;
+
+/** `vault seed apply`: the tenant, applications and tokens of files, through either door. */
+export function defineSeedApply(command: Command, finish: Finish): void {
+  command.argument('<file...>', 'YAML or JSON; - for standard input');
+  addFlags(command, {
+    ...APPLY_FLAGS,
+    ...DAEMON_FLAGS,
+    ...FILE_FLAGS,
+    ...ANCHOR_FLAGS,
+    ...PROFILE_FLAGS,
+    ...KEY_FLAGS,
+    ...OUTPUT_FLAGS,
+  });
+  command.addHelpText('after', HELP);
+  command.action(async (files: readonly string[]) => {
+    const flags = typedFlags<ApplyFlags>(command);
+    const env = await withProfile(flags, process.env);
+    const dryRun = isSwitchedOn(flags.dryRun, env, APPLY_FLAGS.dryRun);
+    const out = outOf(flags, env, dryRun);
+    const printer = createPrinter(flags, env, dryRun ? VIEWS.planned : VIEWS.applied);
+    const seed = parseSeed(flagValue(flags.seed, env, SEED_FLAG));
+    const document = await loadSeed(files, env, seed ?? 0);
+    const door = chooseDoor(flags, env);
+    const apiKey = await readApiKey(flags, env);
+    const random = seed === undefined || door.kind === 'remote' ? undefined : seededRandom(seed);
+    const client = await openDoor(door, flags, env, 'many', random?.over);
+    const interrupted = stopAtInterrupt();
+    try {
+      const applied = await applySeed(client, apiKey, document, {
+        prune: isSwitchedOn(flags.prune, env, APPLY_FLAGS.prune),
+        dryRun,
+        random,
+        noNewApps: seed !== undefined && door.kind === 'remote',
+        signal: interrupted.signal,
+      });
+      const summary = seedSummary(applied, dryRun);
+      const ids = out === undefined ? '' : printIds(out.format, seededIds(applied, document));
+      if (out?.file !== undefined) {
+        await writeNewSecretFile(out.file, ids).catch((error: unknown) => {
+          throw cannotMake('--out-file', out.file ?? '', error);
+        });
+      }
+      if (out === undefined || out.file !== undefined) await printer.print(stringifyJson({ ...summary } as Printable));
+      else {
+        const { created, changed, unchanged, removed } = summary;
+        tell(`${created} created, ${changed} changed, ${unchanged} unchanged, ${removed} removed`);
+        await writeOut(ids);
+      }
+      finish(0);
+    } catch (error) {
+      if (!interrupted.signal.aborted) throw error;
+      finish(130);
+    } finally {
+      await client.close();
+    }
+  });
+}
+
+/** The first Ctrl-C lets the call that is under way end, and takes the apply's own application away; the second ends at once. */
+function stopAtInterrupt(): AbortController {
+  const controller = new AbortController();
+  process.off('SIGINT', exitInterrupted);
+  process.once('SIGINT', () => {
+    process.on('SIGINT', exitInterrupted);
+    controller.abort();
+  });
+  return controller;
+}
+
+function outOf(
+  flags: ApplyFlags,
+  env: Environment,
+  dryRun: boolean,
+): { readonly format: OutFormat; readonly file: string | undefined } | undefined {
+  const asked = flagValue(flags.out, env, APPLY_FLAGS.out);
+  const file = flagValue(flags.outFile, env, APPLY_FLAGS.outFile);
+  if (asked === undefined && file === undefined) return undefined;
+  if (dryRun) throw new Fault('usage', 'only one of --dry-run and --out can be given');
+  const format = OUT_FORMATS.find((known) => known === (asked ?? 'json'));
+  if (format === undefined) throw new Fault('usage', `--out (VAULT_OUT) is one of ${OUT_FORMATS.join(', ')}`);
+  return { format, file };
+}
+
+/** `vault seed schema`: the JSON Schema of a seed file, for editors. */
+export function defineSeedSchema(command: Command, finish: Finish): void {
+  command.action(async () => {
+    await writeOut(`${JSON.stringify(seedSchemaDocument(), null, 2)}\n`);
+    finish(0);
+  });
+}
