@@ -99,15 +99,16 @@ export const BUNDLED_SQLITE = {
   },
 };
 
-/** Modules of Node that few commands use and that load others in turn. Of these, only functions may be imported. */
+/** Modules of Node that few commands use and that load others in turn. Of these, only functions may be imported, execa apart. */
 const LAZY = ['node:crypto', 'node:fs/promises', 'node:timers/promises'];
 
 /** Loads those modules at the first call of one of their functions, not with the file of the bundle that imports them. */
 export const LAZY_BUILTINS = {
   name: 'lazy-builtins',
   setup(hooks) {
-    hooks.onResolve({ filter: /^node:/ }, ({ path: name, kind }) => {
-      return kind === 'import-statement' && LAZY.includes(name)
+    hooks.onResolve({ filter: /^node:/ }, ({ path: name, kind, importer }) => {
+      const isLazy = LAZY.includes(name) && !slashes(importer).includes('/node_modules/execa/');
+      return kind === 'import-statement' && isLazy
         ? { path: name, namespace: 'lazy-builtins' }
         : undefined;
     });

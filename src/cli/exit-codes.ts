@@ -3,8 +3,11 @@ import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
 /** What the process answers with. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 70 | 130;
 
+/** What `vault exec` ends with: the exit code of its command, whatever it means there. */
+export type PassedOn = number & { readonly passedOn?: never };
+
 /** How a subcommand hands over its exit code. */
-export type Finish = (exitCode: ExitCode) => void;
+export type Finish = (exitCode: ExitCode | PassedOn) => void;
 
 /** The exit codes and what they mean. */
 export const EXIT_CODES = {

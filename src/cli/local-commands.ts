@@ -23,6 +23,11 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     load: async () => (await import('./local/serve.ts')).defineServe,
   },
   {
+    command: ['exec'],
+    summary: 'Run a command with a vault that is there for its time',
+    load: async () => (await import('./local/exec.ts')).defineExec,
+  },
+  {
     command: ['wait'],
     summary: 'Wait until the daemon is ready',
     load: async () => (await import('./local/wait.ts')).defineWait,

@@ -1,4 +1,4 @@
-import type { ExitCode } from './exit-codes.ts';
+import type { ExitCode, PassedOn } from './exit-codes.ts';
 import { exitInterrupted } from './interrupt.ts';
 import { endAtOnce, ownStandardOutput } from './output/standard-output.ts';
 
@@ -17,7 +17,7 @@ export async function main(argv: readonly string[], { ownsOutput = false } = {})
 }
 
 async function runCommandLine(argv: readonly string[]): Promise<number> {
-  let exitCode: ExitCode = 0;
+  let exitCode: ExitCode | PassedOn = 0;
   try {
     if (argv[0] === '--version' && argv.length > 1) {
       return await (await import('./local/show-version.ts')).showVersion(argv);

@@ -115,6 +115,7 @@ export const PACKAGES: Readonly<Record<string, string>> = {
   yaml: 'src/cli/',
   'csv-stringify': 'src/cli/',
   'env-paths': 'src/cli/',
+  execa: 'src/cli/local/',
   uuidv7: 'src/system-random.ts',
 };
 
@@ -134,6 +135,7 @@ export const HEAVY = [
   'chalk',
   'yaml',
   'csv-stringify',
+  'execa',
 ] as const;
 
 const MAX_LINES = 400;

@@ -1,6 +1,8 @@
 import { renameSync, rmSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
+import type { JsonObject } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
+import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
 import { errorCode } from '../text-reader.ts';
 
@@ -14,6 +16,8 @@ export interface Ready {
   readonly tenant_id?: string;
   readonly management_key?: string;
   readonly private_key?: string;
+  /** Of a vault with a seed: the ids and keys that `vault seed apply --out json` prints. */
+  readonly seed?: JsonObject;
 }
 
 /** Puts a file of mode 0600 in place, whole, and removes it when the process exits. */
@@ -21,7 +25,7 @@ export async function writeReadyFile(path: string, content: Ready): Promise<void
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     await rm(temporary, { force: true });
-    await writeNewSecretFile(temporary, `${JSON.stringify(content)}\n`);
+    await writeNewSecretFile(temporary, `${stringifyJson({ ...content } as Printable)}\n`);
     renameSync(temporary, path);
   } catch (error) {
     rmSync(temporary, { force: true });

@@ -29,13 +29,7 @@ import { loadSeed, parseSeed } from '../seed/load-seed.ts';
 import { OUT_FORMATS, type OutFormat, printIds, seededIds, seedSummary } from '../seed/seed-output.ts';
 import { seedSchemaDocument } from '../seed/seed-schema.ts';
 import { seededRandom } from '../seed/seeded-random.ts';
-
-/** The number that ids, keys and test data follow from; of several commands. */
-export const SEED_FLAG = {
-  flag: '--seed <number>',
-  env: 'VAULT_SEED',
-  help: 'ids, keys and test data follow from this number; anybody can work the keys out: for test vaults only',
-} as const;
+import { SEED_FLAG } from './seed-flag.ts';
 
 const APPLY_FLAGS = {
   prune: {

@@ -5,12 +5,19 @@ import type { VaultSettings } from '../../vault.ts';
 import { DAEMON_FLAGS, type Environment, flagValue, type GlobalFlags, isSwitchedOn } from '../global-flags.ts';
 import { includedActiveTokens } from '../included-active-tokens.ts';
 import { parseByteSize } from './byte-size.ts';
+import { SEED_FLAG } from './seed-flag.ts';
 
 export const DEFAULT_HEADER_PREFIX = 'SVC';
 
 /** The flags of `vault serve`, besides those that open the file. */
 export const SERVE_FLAGS = {
   dev: { flag: '--dev', env: 'VAULT_DEV', help: 'a ready vault with its API keys; temporary unless --file is given' },
+  seedFile: {
+    flag: '--seed-file <path...>',
+    env: 'VAULT_SEED_FILE',
+    help: 'with --dev: what `vault seed apply` would make is made before requests are accepted',
+  },
+  seed: SEED_FLAG,
   host: { flag: '--host <address>', env: 'VAULT_HOST', help: 'the address to listen on (default: 127.0.0.1)' },
   port: { flag: '--port <number>', env: 'VAULT_PORT', help: 'the port to listen on, 0 for a free one (default: 8484)' },
   socket: { flag: '--socket <path>', env: 'VAULT_SOCKET', help: 'a Unix socket to listen on, instead of a port' },
@@ -61,6 +68,8 @@ export const SERVE_FLAGS = {
 
 export interface ServeFlags {
   readonly dev?: boolean;
+  readonly seedFile?: readonly string[];
+  readonly seed?: string;
   readonly host?: string;
   readonly port?: string;
   readonly socket?: string;

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
+import type { JsonObject } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
+import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import type { Vault } from '../../vault.ts';
 import { readCredential } from '../credential.ts';
 import { chooseOwnFile } from '../door.ts';
@@ -40,6 +42,7 @@ export function defineServe(command: Command, finish: Finish): void {
     const flags = typedFlags<ServeFlags>(command);
     const options = serveOptions(flags, process.env);
     if (options.dev) refuseForDev(flags);
+    else refuseSeed(flags);
     // A --dev vault is one of its own.
     finish(await serve(flags, options, options.dev ? process.env : await withProfile(flags, process.env)));
   });
@@ -54,13 +57,21 @@ function refuseForDev(flags: GlobalFlags): void {
   if (given !== undefined) throw new Fault('usage', `only one of --dev and ${NOT_FOR_DEV[given]} can be given`);
 }
 
+/** A variable may stand for other commands; a flag that is typed is meant. */
+function refuseSeed({ seedFile, seed }: ServeFlags): void {
+  if (seedFile === undefined && seed === undefined) return;
+  throw new Fault('usage', `${seedFile === undefined ? '--seed' : '--seed-file'} needs --dev`, {
+    hint: 'a vault that stays is seeded with `vault seed apply`',
+  });
+}
+
 async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env: Environment): Promise<ExitCode> {
   const asJson = chooseFormat(flagValue(flags.output, env, OUTPUT_FLAGS.output), true) === 'json';
   const stopper = createStopper();
-  const { vault, keys, ...dev } = await openServed(flags, options, env);
+  const { vault, keys, seeded, ...dev } = await openServed(flags, options, env);
   try {
     const daemon = await listen(vault, options, dev);
-    const ready = { url: daemon.url, pid: process.pid, version: VERSION, ...prefixOf(options), ...keys };
+    const ready = { url: daemon.url, pid: process.pid, version: VERSION, ...prefixOf(options), ...keys, ...seeded };
     try {
       if (options.readyFile !== undefined) await writeReadyFile(options.readyFile, ready);
     } catch (error) {
@@ -72,7 +83,8 @@ async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env
     tell(`listening on ${daemon.url}`);
     if (keys !== undefined) {
       const { devBanner } = await import('./dev-banner.ts');
-      await writeOut(asJson ? `${JSON.stringify(ready)}\n` : devBanner(daemon.url, keys, options.headerPrefix));
+      const banner = () => devBanner(daemon.url, keys, options.headerPrefix, seeded?.seed);
+      await writeOut(asJson ? `${stringifyJson({ ...ready } as Printable)}\n` : banner());
     }
     return await stopper.until(async () => {
       sweeper.stop();
@@ -89,13 +101,30 @@ function prefixOf({ headerPrefix }: ServeOptions): { readonly header_prefix?: st
 }
 
 /** What only a `--dev` vault has is absent of others. */
-type ServedVault = Pick<DevVault, 'vault'> & { readonly keys?: DevKeys } & Pick<Partial<DevVault>, 'clock' | 'reset'>;
+type ServedVault = Pick<DevVault, 'vault'> & { readonly keys?: DevKeys } & Pick<
+    Partial<DevVault>,
+    'clock' | 'reset'
+  > & {
+    readonly seeded?: { readonly seed: JsonObject };
+  };
 
-async function openServed(flags: GlobalFlags, options: ServeOptions, env: Environment): Promise<ServedVault> {
+async function openServed(
+  flags: ServeFlags & GlobalFlags,
+  options: ServeOptions,
+  env: Environment,
+): Promise<ServedVault> {
   const { settings } = options;
   if (options.dev) {
-    const { keptDevVault, temporaryDevVault } = await import('./dev-vault.ts');
-    return flags.file === undefined ? temporaryDevVault(settings) : keptDevVault(flags.file, settings);
+    const { openSeededDevVault } = await import('./seeded-dev-vault.ts');
+    const seedFiles = flags.seedFile ?? env[SERVE_FLAGS.seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
+    const { ids, ...dev } = await openSeededDevVault({
+      file: flags.file,
+      settings,
+      seedFiles,
+      seed: flagValue(flags.seed, env, SERVE_FLAGS.seed),
+      env,
+    });
+    return { ...dev, ...(seedFiles.length > 0 && { seeded: { seed: ids } }) };
   }
   const file = chooseOwnFile(flags, env);
   const credential = await readCredential(file, flags, env);

@@ -1,0 +1,129 @@
+import type { Command } from 'commander';
+import { DEFAULT_LIMITS } from '../../contract/limits.ts';
+import { Fault } from '../../core/fault.ts';
+import type { Finish } from '../exit-codes.ts';
+import { addFlags, type Environment, FILE_FLAGS, flagValue, isSwitchedOn, typedFlags } from '../global-flags.ts';
+import { seededVariables } from '../seed/seed-output.ts';
+import { VERSION } from '../version.ts';
+import { createChildRunner } from './run-child.ts';
+import { SEED_FLAG } from './seed-flag.ts';
+import { openSeededDevVault, type SeededDevVault } from './seeded-dev-vault.ts';
+
+const EXEC_FLAGS = {
+  seedFile: {
+    flag: '--seed-file <path>',
+    env: 'VAULT_SEED_FILE',
+    help: 'what `vault seed apply` would make is made first; repeatable, in the variable separated by commas',
+  },
+  seed: SEED_FLAG,
+  ephemeral: {
+    flag: '--ephemeral',
+    env: 'VAULT_EPHEMERAL',
+    help: 'a vault that is gone afterwards, whatever VAULT_FILE says (default without --file)',
+  },
+  file: { ...FILE_FLAGS.file, help: 'a vault that `vault serve --dev --file` made or would make, and that is kept' },
+} as const;
+
+interface ExecFlags {
+  readonly seedFile?: readonly string[];
+  readonly seed?: string;
+  readonly ephemeral?: boolean;
+}
+
+const HELP = `
+The command finds VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_TENANT_ID and, of a seed, what
+\`vault seed apply --out dotenv\` prints, in its environment; whatever else named a vault is taken out of it. Its exit code is
+that of this command, 128 and the number for a signal. Signals are passed on; a Ctrl-C on a terminal reaches both by itself.
+
+Examples:
+  vault exec -- npm test
+  vault exec --seed-file seed.yaml --seed 7 -- sh -c 'vault tokens get "$TOKEN_VISA"'
+  vault exec --file dev.db -- node server.js`;
+
+/** `vault exec`: a vault for the time of one command. */
+export function defineExec(command: Command, finish: Finish): void {
+  command.argument('<command...>', 'what to run, behind --');
+  const { seedFile, ...others } = EXEC_FLAGS;
+  addFlags(command, others);
+  command.option(
+    seedFile.flag,
+    `${seedFile.help} [env: ${seedFile.env}]`,
+    (path: string, before: readonly string[] = []) => [...before, path],
+  );
+  // A flag behind the name of the command is the command's, with and without --.
+  command.passThroughOptions();
+  command.addHelpText('after', HELP);
+  command.action(async (words: readonly string[]) => {
+    const flags = typedFlags<ExecFlags>(command);
+    const env: Environment = process.env;
+    const ephemeral = isSwitchedOn(flags.ephemeral, env, EXEC_FLAGS.ephemeral);
+    if (ephemeral && flags.file !== undefined)
+      throw new Fault('usage', 'only one of --ephemeral and --file can be given');
+    const fromEnvironment = env[seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
+    const child = createChildRunner();
+    const dev = await openSeededDevVault({
+      // VAULT_FILE names a vault of somebody's own: it is no --dev vault, and not meant.
+      file: flags.file,
+      settings: { limits: DEFAULT_LIMITS },
+      seedFiles: flags.seedFile ?? fromEnvironment,
+      seed: flagValue(flags.seed, env, SEED_FLAG),
+      env,
+    });
+    try {
+      const daemon = await serveDev(dev);
+      try {
+        finish(await child.run(words, variablesFor(dev, daemon.url, env)));
+      } finally {
+        await daemon.stop();
+      }
+    } finally {
+      await dev.vault.close();
+    }
+  });
+}
+
+async function serveDev({ vault }: SeededDevVault) {
+  const [{ startDaemon }, { directClient }] = await Promise.all([
+    import('../../http/daemon.ts'),
+    import('../../client/direct.ts'),
+  ]);
+  return startDaemon(directClient(vault), {
+    host: '127.0.0.1',
+    port: 0,
+    headerPrefix: 'SVC',
+    limits: DEFAULT_LIMITS,
+    ready: () => vault.ready(),
+    log: false,
+    version: VERSION,
+    allowInsecureHost: false,
+    hostNames: [],
+    corsOrigins: undefined,
+    tls: undefined,
+  });
+}
+
+/** What would lead the command to another vault, or to this one by another key. */
+const NOT_PASSED_ON = [
+  'VAULT_FILE',
+  'VAULT_KEY_FILE',
+  'VAULT_PASSPHRASE_FILE',
+  'VAULT_API_KEY_FILE',
+  'VAULT_PROFILE',
+  'VAULT_ANCHOR',
+  'VAULT_HEADER_PREFIX',
+  'VAULT_SEED_FILE',
+  'VAULT_SEED',
+] as const;
+
+function variablesFor({ keys, ids }: SeededDevVault, url: string, env: Environment): Readonly<Record<string, string>> {
+  const inherited = Object.entries(env).filter(([name]) => !NOT_PASSED_ON.some((one) => one === name));
+  const own = {
+    ...(Object.keys(ids).length > 0 && Object.fromEntries(seededVariables(ids))),
+    VAULT_URL: url,
+    VAULT_API_KEY: keys.private_key,
+    VAULT_MANAGEMENT_KEY: keys.management_key,
+    VAULT_TENANT_ID: keys.tenant_id,
+  };
+  const known = inherited.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+  return { ...Object.fromEntries(known), ...own };
+}
