@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { Fault } from '../../core/fault.ts';
-import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import { stringifyJson } from '../../core/json/stringify.ts';
 import { readApiKey } from '../api-key.ts';
 import { chooseDoor, openDoor } from '../door.ts';
 import type { Finish } from '../exit-codes.ts';
@@ -23,9 +23,9 @@ import type { ResultView } from '../output/result-view.ts';
 import { writeOut } from '../output/write-out.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 import { tell } from '../report-failure.ts';
-import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
 import { applySeed } from '../seed/apply-seed.ts';
 import { loadSeed, parseSeed } from '../seed/load-seed.ts';
+import { withOutFile } from '../seed/out-file.ts';
 import { OUT_FORMATS, type OutFormat, printIds, seededIds, seedSummary } from '../seed/seed-output.ts';
 import { seedSchemaDocument } from '../seed/seed-schema.ts';
 import { seededRandom } from '../seed/seeded-random.ts';
@@ -126,7 +126,7 @@ export function defineSeedApply(command: Command, finish: Finish): void {
     const random = seed === undefined || door.kind === 'remote' ? undefined : seededRandom(seed);
     const client = await openDoor(door, flags, env, 'many', random?.over);
     const interrupted = stopAtInterrupt();
-    try {
+    const apply = async () => {
       const applied = await applySeed(client, apiKey, document, {
         prune: isSwitchedOn(flags.prune, env, APPLY_FLAGS.prune),
         dryRun,
@@ -134,18 +134,18 @@ export function defineSeedApply(command: Command, finish: Finish): void {
         noNewApps: seed !== undefined && door.kind === 'remote',
         signal: interrupted.signal,
       });
-      const summary = seedSummary(applied, dryRun);
-      const ids = out === undefined ? '' : printIds(out.format, seededIds(applied, document));
-      if (out?.file !== undefined) {
-        await writeNewSecretFile(out.file, ids).catch((error: unknown) => {
-          throw cannotMake('--out-file', out.file ?? '', error);
-        });
-      }
-      if (out === undefined || out.file !== undefined) await printer.print(stringifyJson({ ...summary } as Printable));
-      else {
-        const { created, changed, unchanged, removed } = summary;
+      const text = out === undefined ? '' : printIds(out.format, seededIds(applied, document));
+      return { text, result: seedSummary(applied, dryRun) };
+    };
+    try {
+      if (out === undefined || out.file !== undefined) {
+        const summary = out?.file === undefined ? (await apply()).result : await withOutFile(out.file, apply);
+        await printer.print(stringifyJson(summary));
+      } else {
+        const { text, result } = await apply();
+        const { created, changed, unchanged, removed } = result;
         tell(`${created} created, ${changed} changed, ${unchanged} unchanged, ${removed} removed`);
-        await writeOut(ids);
+        await writeOut(text);
       }
       finish(0);
     } catch (error) {

@@ -59,6 +59,8 @@ type Note = (path: MemberPath, offset: number) => void;
 
 async function toJson(document: Document, note: Note, file: string): Promise<Json> {
   const { isAlias, isMap, isScalar, isSeq } = await import('yaml');
+  /** An anchor stands before its aliases, and a later one of its name takes its place. */
+  const anchors = new Map<string, Node>();
   let count = 0;
 
   function convert(node: Node | null | undefined, path: MemberPath): Json {
@@ -67,10 +69,11 @@ async function toJson(document: Document, note: Note, file: string): Promise<Jso
       throw new Fault('usage', `${file}: too many values, or too deep`);
     if (node == null) return null;
     if (isAlias(node)) {
-      const named = node.resolve(document);
+      const named = anchors.get(node.source);
       if (named === undefined) throw new Fault('usage', `${file}: an alias without its anchor`);
       return convert(named, path);
     }
+    if (node.anchor !== undefined) anchors.set(node.anchor, node);
     if (isSeq(node)) return node.items.map((item, at) => convertAt(item as Node | null, [...path, at]));
     if (isMap(node)) {
       const members = new Map<string, Json>();

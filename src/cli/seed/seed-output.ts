@@ -60,20 +60,32 @@ const PRINT: Readonly<Record<OutFormat, (ids: JsonObject) => string>> = {
 /** The text of `--out`. */
 export const printIds = (format: OutFormat, ids: JsonObject): string => PRINT[format](ids);
 
-interface Line {
-  readonly [name: string]: string | readonly string[];
-}
+type Line = {
+  readonly action: SeedAction;
+  readonly item: string;
+  readonly members: readonly string[];
+};
+
+/** How many items were made, changed, left and removed; with what was done to which. */
+export type SeedSummary = {
+  readonly seed: string;
+  readonly created: number;
+  readonly changed: number;
+  readonly unchanged: number;
+  readonly removed: number;
+  readonly data?: readonly Line[];
+};
 
 /** `{ seed, created, changed, unchanged, removed }`, and of a dry run what would be done to which item. */
-export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean) {
+export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean): SeedSummary {
   const tenant = plan.tenant === undefined ? [] : [lineOf(plan.tenant, 'tenant')];
   const lines: readonly Line[] = [
     ...tenant,
     ...plan.apps.map((planned) => lineOf(planned, `apps.${planned.item.item}`)),
     ...plan.tokens.map((planned) => lineOf(planned, `tokens.${planned.item.id}`)),
-    ...plan.removals.map(({ kind, item }) => ({ action: 'remove', item: `${kind}.${item}`, members: [] })),
+    ...plan.removals.map(({ kind, item }) => ({ action: 'remove' as const, item: `${kind}.${item}`, members: [] })),
   ];
-  const count = (action: SeedAction): number => lines.filter((line) => line['action'] === action).length;
+  const count = (action: SeedAction): number => lines.filter((line) => line.action === action).length;
   const counts = {
     seed,
     created: count('create'),
@@ -82,7 +94,7 @@ export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean) {
     removed: count('remove'),
   };
   if (!withItems) return counts;
-  return { ...counts, data: lines.filter((line) => line['action'] !== 'unchanged') };
+  return { ...counts, data: lines.filter((line) => line.action !== 'unchanged') };
 }
 
 function lineOf({ action, members }: Planned<unknown>, item: string): Line {

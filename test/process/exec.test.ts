@@ -1,0 +1,210 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+import { type Ended, endOf, makePlace, type Place, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
+
+const posix = process.platform !== 'win32';
+const SEED = `
+apps: { web: { type: public, permissions: [token:create] } }
+tokens: { visa: { type: card, data: { number: "4242424242424242" } }, cards: { generate: card, count: 3 } }
+`;
+
+let place: Place;
+beforeEach(() => {
+  place = makePlace();
+  mkdirSync(place.inside('tmp'));
+  writeFileSync(place.inside('seed.yaml'), SEED);
+  writeFileSync(place.inside('show.mjs'), SHOW);
+});
+afterEach(() => place.remove());
+
+/** A command: prints what it finds in its environment, and that the vault answers. */
+const SHOW = `
+const { VAULT_URL, VAULT_API_KEY } = process.env;
+const own = Object.entries(process.env).filter(([name]) => /^(?:VAULT_|APP_|TOKEN_)/.test(name) && name !== 'VAULT_URL');
+const reply = await fetch(VAULT_URL + '/tokens/' + (process.env.TOKEN_VISA ?? 'none'), { headers: { 'svc-api-key': VAULT_API_KEY } });
+console.log(JSON.stringify({ status: reply.status, ...Object.fromEntries(own.sort()) }));
+`;
+
+const env = (more: Readonly<Record<string, string>> = {}) => ({
+  TMPDIR: place.inside('tmp'),
+  TEMP: place.inside('tmp'),
+  TMP: place.inside('tmp'),
+  ...more,
+});
+
+const exec = (words: readonly string[], more: Readonly<Record<string, string>> = {}, stdin = '') =>
+  place.vault(['exec', ...words], env(more), stdin);
+
+/** A node of its own with this text, which is what runs everywhere. */
+const node = (text: string): readonly string[] => ['--', process.execPath, '-e', text];
+
+describe('vault exec', () => {
+  it.each([0, 1, 7, 255])('ends with the exit code %i of its command, and leaves nothing', async (code) => {
+    const ran = await exec(node(`console.log('out'); console.error('err'); process.exit(${code})`));
+    expect(ran).toEqual({ stdout: 'out\n', stderr: 'err\n', exitCode: code });
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+    expect(existsSync(place.inside('vault.db'))).toBe(false);
+  });
+
+  it('hands standard input on, and flags behind the command', async () => {
+    const echo =
+      'process.stdin.on("data", (d) => process.stdout.write(d)); process.stdout.write(process.argv.slice(1).join(" ") + "|")';
+    const ran = await exec(['--', process.execPath, '-e', echo, '--', '--seed', '-x', 'a b'], {}, 'typed\n');
+    expect(ran).toMatchObject({ exitCode: 0, stdout: '--seed -x a b|typed\n' });
+  });
+
+  it('gives the command a vault and its keys, and no way to another', async () => {
+    const other = {
+      VAULT_FILE: 'none.db',
+      VAULT_PROFILE: 'none',
+      VAULT_API_KEY_FILE: 'none',
+      VAULT_HEADER_PREFIX: 'ABC',
+    };
+    const ran = await exec(['--', process.execPath, 'show.mjs'], other);
+    expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(JSON.parse(ran.stdout)).toEqual({
+      status: 404,
+      VAULT_API_KEY: expect.stringMatching(/^key_/),
+      VAULT_CONFIG_DIR: expect.any(String),
+      VAULT_MANAGEMENT_KEY: expect.stringMatching(/^key_/),
+      VAULT_TENANT_ID: expect.any(String),
+    });
+  });
+
+  it('has the same ids and keys for the same --seed, and others for another', async () => {
+    const show = async (...words: readonly string[]) => {
+      const ran = await exec(['--seed-file', 'seed.yaml', ...words, '--', process.execPath, 'show.mjs']);
+      expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
+      return JSON.parse(ran.stdout);
+    };
+    const first = await show('--seed', '7');
+    expect(first).toMatchObject({ status: 200, TOKEN_VISA: 'visa', TOKEN_CARDS: 'cards', TOKEN_CARDS_COUNT: '3' });
+    expect(await show('--seed', '7')).toEqual(first);
+    // The same on every machine.
+    expect([first.APP_WEB_ID, first.VAULT_TENANT_ID]).toMatchInlineSnapshot(`
+      [
+        "fd9b8f90-ff30-43b8-aeb7-b5f2eb1e7d92",
+        "aae65bca-2c99-4fc2-b60a-997a71b0f7e3",
+      ]
+    `);
+    const [second, unseeded] = [await show('--seed', '8'), await show()];
+    for (const name of ['APP_WEB_ID', 'APP_WEB_KEY', 'VAULT_API_KEY', 'VAULT_MANAGEMENT_KEY', 'VAULT_TENANT_ID']) {
+      expect(new Set([first[name], second[name], unseeded[name]]).size).toBe(3);
+    }
+  });
+
+  it('with --file keeps the vault, and knows the keys of its seed again', async () => {
+    const words = ['--file', 'dev.db', '--seed-file', 'seed.yaml', '--seed', '7', '--', process.execPath, 'show.mjs'];
+    const first = await exec(words);
+    expect(await exec(words)).toEqual(first);
+    expect(JSON.parse(first.stdout).APP_WEB_KEY).toMatch(/^key_/);
+    expect(
+      readdirSync(place.cwd)
+        .filter((name) => name.startsWith('dev'))
+        .sort(),
+    ).toEqual(['dev.db', 'dev.db.dev.json', 'dev.db.key']);
+    expect(await place.vault(['doctor', '--file', 'dev.db'])).toMatchObject({ exitCode: 0 });
+  });
+
+  it.each([
+    [['--', 'no-such-command-here'], 127, 'vault: no-such-command-here cannot be run (ENOENT)\n'],
+    [['--seed-file', 'none.yaml', '--', 'x'], 2, 'vault: none.yaml cannot be read (ENOENT)\n'],
+    [['--seed', 'x', '--', 'x'], 2, 'vault: --seed is a whole number from 0\n'],
+    [['--ephemeral', '--file', 'x.db', '--', 'x'], 2, 'vault: only one of --ephemeral and --file can be given\n'],
+    [[], 2, "vault: missing required argument 'command'\n"],
+  ])('%j fails', async (words, exitCode, stderr) => {
+    const ran = await exec(words);
+    expect(ran).toMatchObject({ exitCode, stdout: '' });
+    expect(ran.stderr.startsWith(stderr)).toBe(true);
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+});
+
+/** Starts `vault exec` with a command that says what it was told by `signal`, and waits until that runs. */
+async function start(text: string): Promise<{ kill(signal: NodeJS.Signals): void; readonly ended: Promise<Ended> }> {
+  const child = spawn(
+    process.execPath,
+    [VAULT_BIN, 'exec', ...node(`require('fs').writeFileSync('up', String(process.pid)); ${text}`)],
+    {
+      cwd: place.cwd,
+      env: cleanEnvironment(env()),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  );
+  const ended = endOf(child, 20_000);
+  while (!existsSync(place.inside('up')) && child.exitCode === null) await sleep(20);
+  await sleep(100);
+  return { kill: (signal) => child.kill(signal), ended };
+}
+
+const isGone = (pid: number) => expect(() => process.kill(pid, 0)).toThrow('ESRCH');
+
+describe.runIf(posix)('a signal to vault exec', () => {
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s reaches the command, whose answer counts', async (signal) => {
+    const { kill, ended } = await start(
+      `process.on('${signal}', () => { console.log('told'); process.exit(9); }); setInterval(() => {}, 1000);`,
+    );
+    kill(signal);
+    expect(await ended).toMatchObject({ stdout: 'told\n', stderr: '', exitCode: 9 });
+    isGone(Number(readFileSync(place.inside('up'), 'utf8')));
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s ends a command that does not listen: %i, and nothing is left', async (signal, code) => {
+    const { kill, ended } = await start('setInterval(() => {}, 1000);');
+    expect(readdirSync(place.inside('tmp'))).toHaveLength(1);
+    kill(signal);
+    expect(await ended).toMatchObject({ stderr: '', exitCode: code });
+    isGone(Number(readFileSync(place.inside('up'), 'utf8')));
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+
+  it('before the command is there ends it without a trace', async () => {
+    const child = spawn(process.execPath, [VAULT_BIN, 'exec', ...node('setTimeout(() => {}, 20_000)')], {
+      cwd: place.cwd,
+      env: cleanEnvironment(env()),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const ended = endOf(child, 20_000);
+    while (readdirSync(place.inside('tmp')).length === 0 && child.exitCode === null) await sleep(2);
+    child.kill('SIGTERM');
+    expect((await ended).exitCode).toBe(143);
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+
+  it('Ctrl-C on a terminal is told to the command once', async () => {
+    const text =
+      "let n = 0; process.on('SIGINT', () => { n += 1; setTimeout(() => { console.log('times ' + n); process.exit(4); }, 500); }); console.log('go'); setInterval(() => {}, 1000);";
+    const typed = startOnTerminal(`exec -- '${process.execPath}' -e "${text}"`, { cwd: place.cwd, env: env() }, [
+      ['go', '\x03'],
+    ]);
+    if (typed === undefined) return;
+    const { stdout, exitCode } = await typed;
+    expect(stdout).toContain('times 1');
+    expect(exitCode).toBe(4);
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+});
+
+describe('vault serve --dev --seed-file', () => {
+  it('is not for a vault that stays, and tells what is wrong with the seed before it listens', async () => {
+    expect(await place.vault(['serve', '--seed-file', 'seed.yaml'])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('--seed-file needs --dev'),
+    });
+    writeFileSync(place.inside('bad.yaml'), 'tokens:\n  bad: { type: card, data: { number: "4242424242424241" } }\n');
+    const ran = await place.vault(['serve', '--dev', '--port', '0', '--seed-file', 'bad.yaml'], env());
+    expect(ran).toMatchObject({
+      exitCode: 7,
+      stdout: '',
+      stderr: expect.stringContaining('bad.yaml:2: tokens.bad.data.number'),
+    });
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+});

@@ -1,0 +1,253 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type ApplyOptions, applySeed } from '../../src/cli/seed/apply-seed.ts';
+import { readSeedFile } from '../../src/cli/seed/read-seed-file.ts';
+import { createSeedDocument } from '../../src/cli/seed/seed-document.ts';
+import { seededIds, seededVariables, seedSummary } from '../../src/cli/seed/seed-output.ts';
+import type { Client } from '../../src/contract/call.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+
+const SEED = `
+seed: shop
+tenant: { name: Shop, settings: { deduplicate_tokens: "false" } }
+apps:
+  web: { type: public, permissions: [token:create] }
+  reader:
+    name: The reader
+    type: private
+    rules: [{ description: all, priority: 1, container: /PCI/, transform: reveal, permissions: [token:read] }]
+tokens:
+  visa: { type: card, data: { number: "4242424242424242", cvc: "123" }, metadata: { app: "\${apps.web.id}" } }
+  ssn-1: { type: social_security_number, data: 123-45-6789 }
+  cards: { generate: card, count: 30 }
+`;
+
+let world: MemoryVault;
+let reader = '';
+beforeEach(async () => {
+  world = await openMemoryVault();
+  const rules = [{ description: 'all', priority: 1, container: '/', transform: 'reveal', permissions: EVERYTHING }];
+  reader = await world.application({ name: 'reader of the test', type: 'private', rules });
+});
+
+const EVERYTHING = ['token:create', 'token:read', 'token:update', 'token:delete'];
+
+async function apply(text: string, options: ApplyOptions = {}, client: Client = world.client) {
+  const document = createSeedDocument([await readSeedFile('s.yaml', text)], {}, 0);
+  const applied = await applySeed(client, world.management, document, options);
+  const { seed: _seed, ...counts } = seedSummary(applied, false);
+  return { counts, ids: seededIds(applied, document), plan: seedSummary(applied, true).data };
+}
+
+const counts = (created: number, changed: number, unchanged: number, removed = 0) => ({
+  created,
+  changed,
+  unchanged,
+  removed,
+});
+const token = (id: string) => world.call(reader, 'getToken', { id });
+const appNames = async () => {
+  const { text } = await world.call(world.management, 'listApplications', { query: 'size=100' });
+  return JSON.parse(text)
+    .data.map((app: { readonly name: string }) => app.name)
+    .sort();
+};
+const OWN_APPS = ['management', 'reader of the test'];
+
+describe('applySeed', () => {
+  it('makes what the file says, and then changes nothing', async () => {
+    const first = await apply(SEED);
+    expect(first.counts).toEqual(counts(34, 1, 0));
+    expect(Object.keys(first.ids['apps'] as object)).toEqual(['web', 'reader']);
+    const { web } = first.ids['apps'] as Readonly<Record<string, { readonly id: string; readonly key: string }>>;
+    const visa = await token('visa');
+    expect([visa.at('data.cvc'), visa.at('metadata.app')]).toEqual(['123', web?.id]);
+    const made = await world.call(web?.key, 'createToken', { body: { type: 'token', data: 1 } });
+    expect(made.status).toBe(201);
+    expect(await appNames()).toEqual([...OWN_APPS, 'The reader', 'web'].sort());
+
+    const before = await world.call(world.management, 'listApplications');
+    const second = await apply(SEED);
+    expect(second.counts).toEqual(counts(0, 0, 35));
+    expect(second.ids['apps']).toEqual({ web: { id: web?.id }, reader: { id: expect.any(String) } });
+    expect((await world.call(world.management, 'listApplications')).text).toBe(before.text);
+    expect((await token('visa')).text).toBe(visa.text);
+  });
+
+  it('changes what the file says otherwise, what no read shows included, and names it', async () => {
+    await apply(SEED);
+    const changed = SEED.replace('name: The reader', 'name: Another')
+      .replace('cvc: "123" }', 'expiration_month: 12 }, mask: { last: "{{ data.number | last4 }}" }, containers: [/x/]')
+      .replace(`metadata: { app: "\${apps.web.id}" }`, 'metadata: { b: x }')
+      .replace('data: 123-45-6789', 'data: 123-45-6789, search_indexes: ["{{ data }}"]');
+    const planned = await apply(changed, { dryRun: true });
+    expect(planned.plan).toEqual([
+      { action: 'change', item: 'apps.reader', members: ['name', 'rules'] },
+      { action: 'change', item: 'tokens.visa', members: ['data', 'mask', 'containers', 'metadata'] },
+      { action: 'change', item: 'tokens.ssn-1', members: ['search_indexes'] },
+    ]);
+    expect((await token('visa')).at('containers')).toEqual(['/pci/high/']);
+    expect((await apply(changed)).counts).toEqual(counts(0, 3, 32));
+    const visa = await token('visa');
+    expect(visa.at('data')).toEqual({ number: '4242424242424242', expiration_month: 12 });
+    expect([visa.at('metadata'), visa.at('containers')]).toEqual([{ b: 'x' }, ['/x/']]);
+    const masking = await world.application({ name: 'm', type: 'private', permissions: ['token:read'] });
+    expect((await world.call(masking, 'getToken', { id: 'visa' })).at('data')).toEqual({ last: '4242' });
+    expect((await apply(changed)).counts).toEqual(counts(0, 0, 35));
+    // And back: what is left out takes the default of the type.
+    expect((await apply(SEED)).counts).toEqual(counts(0, 3, 32));
+    expect((await world.call(masking, 'getToken', { id: 'visa' })).at('data.number')).toBe('XXXXXXXXXXXX4242');
+    expect((await apply(SEED)).counts).toEqual(counts(0, 0, 35));
+  });
+
+  it('takes back what somebody else changed or removed', async () => {
+    await apply(SEED);
+    await world.call(reader, 'updateToken', { id: 'cards-7', body: { metadata: { a: 'b' } } });
+    await world.call(reader, 'updateToken', { id: 'visa', body: { data: { cvc: '999' } } });
+    const { reader: own } = (await apply(SEED, { dryRun: true })).ids['apps'] as Readonly<
+      Record<string, { id: string }>
+    >;
+    await world.call(world.management, 'deleteApplication', { id: own?.id ?? '' });
+    expect((await apply(SEED)).counts).toEqual(counts(1, 2, 32));
+    expect([(await token('visa')).at('data.cvc'), (await token('cards-7')).at('metadata')]).toEqual(['123', undefined]);
+    // The id of a deleted token stays taken (decisions §5).
+    await world.call(reader, 'deleteToken', { id: 'visa' });
+    await expect(apply(SEED)).rejects.toMatchObject({
+      code: 'token_id_taken',
+      detail: expect.stringContaining('s.yaml:11: tokens.visa'),
+    });
+  });
+
+  it('removes with --prune what it made, and nothing else', async () => {
+    await apply(SEED);
+    await apply('seed: other\ntokens: { other: { type: token, data: 1 } }');
+    await world.call(reader, 'createToken', {
+      body: { id: 'cards-x', type: 'token', data: 1, metadata: { seed: 'shop' } },
+    });
+    const less = SEED.replace(/ {2}web: .*\n/, '')
+      .replace(`"\${apps.web.id}"`, 'x')
+      .replace('count: 30', 'count: 29')
+      .replace(/ {2}ssn-1.*\n/, '');
+    expect((await apply(less)).counts).toEqual(counts(0, 1, 31));
+    expect((await apply(less, { prune: true, dryRun: true })).plan).toEqual([
+      { action: 'remove', item: 'tokens.ssn-1', members: [] },
+      { action: 'remove', item: 'tokens.cards-30', members: [] },
+      { action: 'remove', item: 'apps.web', members: [] },
+    ]);
+    expect((await token('ssn-1')).status).toBe(200);
+    expect((await apply(less, { prune: true })).counts).toEqual(counts(0, 0, 32, 3));
+    const found = await Promise.all(['ssn-1', 'cards-30', 'cards-29', 'cards-x', 'other'].map(token));
+    expect(found.map(({ status }) => status)).toEqual([404, 404, 200, 200, 200]);
+    expect(await appNames()).toEqual([...OWN_APPS, 'The reader'].sort());
+    expect((await apply(less, { prune: true })).counts).toEqual(counts(0, 0, 32));
+  });
+
+  it('never touches a token that it did not make', async () => {
+    await world.call(reader, 'createToken', { body: { id: 'visa', type: 'token', data: 'mine' } });
+    await expect(apply(SEED)).rejects.toMatchObject({
+      code: 'token_id_taken',
+      detail: 's.yaml:11: tokens.visa: a token with the id visa exists, and this seed did not make it.',
+    });
+    expect((await token('visa')).at('data')).toBe('mine');
+    expect(await appNames()).toEqual(OWN_APPS);
+  });
+
+  it('tells what the vault refuses with file, line and member, and can go on afterwards', async () => {
+    const wrong = SEED.replace('number: "4242424242424242"', 'number: "4242424242424241"');
+    await expect(apply(wrong)).rejects.toMatchObject({
+      code: 'invalid_request',
+      errors: { 's.yaml:11: tokens.visa.data.number': [expect.any(String)] },
+    });
+    const after = await apply(SEED);
+    expect(after.counts.created + after.counts.changed + after.counts.unchanged).toBe(35);
+    expect(await appNames()).toEqual([...OWN_APPS, 'The reader', 'web'].sort());
+    expect((await apply(SEED)).counts).toEqual(counts(0, 0, 35));
+  });
+
+  it('refuses a duplicate where the tenant deduplicates, and a change of type', async () => {
+    const twice = `tenant: { settings: { deduplicate_tokens: "true" } }
+tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
+    await expect(apply(twice)).rejects.toThrow('has the same content');
+    await apply(
+      'apps: { a: { type: public, permissions: [token:create] } }\ntokens: { tok: { type: token, data: y } }',
+    );
+    await expect(apply('apps: { a: { type: private, permissions: [token:read] } }')).rejects.toThrow('keeps its type');
+    await expect(apply('tokens: { tok: { type: social_security_number, data: 123-45-6789 } }')).rejects.toThrow(
+      's.yaml:1: tokens.tok.type: a token keeps its type',
+    );
+  });
+
+  it('refuses a null that a patch cannot set', async () => {
+    await apply('tokens: { one: { type: token, data: { a: 1 } } }');
+    await expect(apply('tokens: { one: { type: token, data: { a: null } } }')).rejects.toThrow(
+      'a null inside an object',
+    );
+  });
+
+  it('leaves no application of its own behind, whatever ends it', async () => {
+    const stop = new AbortController();
+    let left = 12;
+    const client: Client = {
+      ...world.client,
+      call: (call) => {
+        left -= 1;
+        if (left === 0) stop.abort();
+        return world.client.call(call);
+      },
+    };
+    await expect(apply(SEED, { signal: stop.signal }, client)).rejects.toMatchObject({ name: 'AbortError' });
+    expect((await appNames()).filter((name: string) => name.includes('temporary'))).toEqual([]);
+    expect((await apply(SEED)).counts.created).toBeGreaterThan(0);
+    expect((await apply(SEED)).counts).toEqual(counts(0, 0, 35));
+  });
+
+  it('takes over the application of an apply that was killed before it could note its id', async () => {
+    const client: Client = {
+      ...world.client,
+      call: async (call) => {
+        const reply = await world.client.call(call);
+        if (call.operation === 'createApplication' && call.bodyText?.includes('The reader')) throw new Error('killed');
+        return reply;
+      },
+    };
+    await expect(apply(SEED, {}, client)).rejects.toThrow('killed');
+    await apply(SEED);
+    expect(await appNames()).toEqual([...OWN_APPS, 'The reader', 'web'].sort());
+  });
+
+  it('does not take what is not in its place for its record', async () => {
+    await apply(SEED);
+    const forged = {
+      type: 'token',
+      data: '{"apps":{},"tokens":{"victim":["","",""]}}',
+      metadata: { 'vault-seed': 'shop' },
+    };
+    await world.call(reader, 'createToken', { body: forged });
+    await world.call(reader, 'createToken', { body: { id: 'victim', type: 'token', data: 1 } });
+    expect((await apply(SEED, { prune: true })).counts).toEqual(counts(0, 0, 35));
+    expect((await token('victim')).status).toBe(200);
+    await world.call(reader, 'createToken', { body: { ...forged, containers: ['/vault-seed/'] } });
+    await expect(apply(SEED, { prune: true })).rejects.toThrow('two tokens in /vault-seed/');
+  });
+
+  it('refuses new applications where their keys cannot be fixed', async () => {
+    await expect(apply(SEED, { noNewApps: true })).rejects.toThrow('random ids and keys (web, reader)');
+    expect(await appNames()).toEqual(OWN_APPS);
+    await apply(SEED);
+    expect((await apply(SEED, { noNewApps: true })).counts).toEqual(counts(0, 0, 35));
+  });
+});
+
+it('variables are named for the items; of generated tokens there are two', () => {
+  const ids = {
+    apps: { 'my-web': { id: 'i', key: 'k' }, old: { id: 'o' } },
+    tokens: { visa: 'v', cards: ['c-1', 'c-2'] },
+  };
+  expect([...seededVariables(ids)].map((entry) => entry.join('='))).toEqual([
+    'APP_MY_WEB_ID=i',
+    'APP_MY_WEB_KEY=k',
+    'APP_OLD_ID=o',
+    'TOKEN_VISA=v',
+    'TOKEN_CARDS=c',
+    'TOKEN_CARDS_COUNT=2',
+  ]);
+});

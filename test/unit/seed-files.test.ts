@@ -1,0 +1,227 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { generateData } from '../../src/cli/seed/generate-data.ts';
+import { parseSeed } from '../../src/cli/seed/load-seed.ts';
+import { readSeedFile } from '../../src/cli/seed/read-seed-file.ts';
+import { createSeedDocument, type SeedDocument } from '../../src/cli/seed/seed-document.ts';
+import { GENERATED_KINDS, seedSchemaDocument } from '../../src/cli/seed/seed-schema.ts';
+import { seededRandom } from '../../src/cli/seed/seeded-random.ts';
+import { stringifyJson } from '../../src/core/json/stringify.ts';
+import { passesAba } from '../../src/core/token-types/aba.ts';
+import { passesLuhn } from '../../src/core/token-types/luhn.ts';
+
+async function read(text: string, env: Readonly<Record<string, string>> = {}, seed = 0): Promise<SeedDocument> {
+  return createSeedDocument([await readSeedFile('s.yaml', text)], env, seed);
+}
+
+const bodies = (document: SeedDocument, apps: readonly (readonly [string, string])[] = []) =>
+  document.tokens.map((token) => stringifyJson(token.body(new Map(apps))));
+
+describe('a seed file', () => {
+  it('is YAML or JSON, and says the same in both', async () => {
+    const yaml = 'tokens:\n  one-1: { type: token, data: { a: [1, x, true, null] } }\n';
+    const json = '{\n\t"tokens": {"one-1": {"type": "token", "data": {"a": [1, "x", true, null]}}}\n}\n';
+    expect(bodies(await read(json))).toEqual(bodies(await read(yaml)));
+    expect(bodies(await read(yaml))).toEqual(['{"id":"one-1","type":"token","data":{"a":[1,"x",true,null]}}']);
+  });
+
+  it('loses neither digits nor the order of members', async () => {
+    const text = 'tokens: { one: { type: token, data: { b: 1.10, 1: 9007199254740993, a: -0, "007": "007" } } }';
+    expect(bodies(await read(text))).toEqual([
+      '{"id":"one","type":"token","data":{"b":1.10,"1":9007199254740993,"a":-0,"007":"007"}}',
+    ]);
+  });
+
+  it('takes anchors, and no end of them', async () => {
+    const data = 'tokens:\n  one: { type: token, data: &d { x: 1 } }\n  two: { type: token, data: *d }';
+    expect(bodies(await read(data))[1]).toBe('{"id":"two","type":"token","data":{"x":1}}');
+    const laughs = Array.from(
+      { length: 12 },
+      (_, i) => `l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`,
+    );
+    await expect(read(`l0: &l0 lol\n${laughs.join('\n')}`)).rejects.toThrow('too many values');
+    await expect(read('a: &a [*a]')).rejects.toThrow('too many values, or too deep');
+  });
+
+  it.each([
+    ['a: [1', /^s\.yaml:1: not YAML: /],
+    ['tokens:\n  one:\n    data: 1\n    data: 4242424242424242\n', /^s\.yaml:4: not YAML: duplicate key$/],
+    ['tokens:\n  one:\n    type: cart\n    data: x\n', /^s\.yaml:3: tokens\.one\.type: must be one of token, card/],
+    [
+      'apps:\n  web:\n    permisions: []\n    type: public\n',
+      /^s\.yaml:3: .*permisions: is not a known member; did you mean permissions\?$/,
+    ],
+    ['apps:\n  web: { permissions: [token:create] }\n', /^s\.yaml:2: apps\.web: type must be given$/],
+    ['apps: { e: { type: expiring } }', /^s\.yaml:1: apps\.e\.type: must be one of private, public, management$/],
+    [
+      'tenant:\n  settings:\n    deduplicate_tokens: true\n',
+      /^s\.yaml:3: .*deduplicate_tokens: must be text: put it in quotes$/,
+    ],
+    [
+      'apps:\n  w:\n    type: private\n    rules:\n    - { priority: 1 }\n    - priority: 1.5\n',
+      /^s\.yaml:5: apps\.w\.rules\.0: description must be given$/,
+    ],
+    ['tokens: { one: { type: token } }', /^s\.yaml:1: tokens\.one: data must be given$/],
+    ['tokens: { one: { data: x } }', /tokens\.one: type must be given$/],
+    ['tokens: { one: { generate: card, data: x } }', /only one of data and generate/],
+    ['tokens: { one: { type: token, data: x, count: 2 } }', /count: is for `generate` only$/],
+    ['tokens: { one: { generate: card, count: 10001 } }', /must be at most 10000$/],
+    ['tokens: { one: { generate: card, type: bank } }', /card makes tokens of type card$/],
+    ['tokens: { one: { generate: card, type: token } }', /card makes tokens of type card$/],
+    ['tokens: { ab: { type: token, data: x } }', /an id has at least 3 characters/],
+    ['tokens: { 1a: { type: token, data: x } }', /tokens\.1a: its name has characters that it must not have$/],
+    ['tokens: { one: { type: token, data: x, id: "{{ data }}" } }', /id: has characters/],
+    [
+      'tokens: { one: { type: token, data: x, id: two }, two: { type: token, data: x } }',
+      /another token of the seed has the id two$/,
+    ],
+    ['tokens: { one: { type: token, data: x, metadata: { a: 1 } } }', /metadata\.a: must be text/],
+    ['tokens: []', /^s\.yaml:1: tokens: must be an object$/],
+    ['[]', /^s\.yaml:1: must be an object$/],
+    ['', /^s\.yaml:1: must be an object$/],
+  ])('%j is refused with file, line and member', async (text, message) => {
+    await expect(read(text)).rejects.toThrow(message);
+    await expect(read(text)).rejects.not.toThrow(/4242424242424242/);
+  });
+
+  it('refuses one item in two files', async () => {
+    const text = 'apps: { web: { type: public, permissions: [token:create] } }';
+    const two = [await readSeedFile('a.yaml', text), await readSeedFile('b.yaml', text)];
+    expect(() => createSeedDocument(two, {}, 0)).toThrow('apps.web stands in a.yaml and in b.yaml');
+    const named = [await readSeedFile('a.yaml', 'seed: a'), await readSeedFile('b.yaml', 'seed: b')];
+    expect(() => createSeedDocument(named, {}, 0)).toThrow('the files are of different seeds: a, b');
+  });
+
+  it('is described by docs/seed.schema.json', () => {
+    const file = new URL('../../docs/seed.schema.json', import.meta.url);
+    const text = `${JSON.stringify(seedSchemaDocument(), null, 2)}\n`;
+    if (process.env['UPDATE_DOCS']) writeFileSync(file, text);
+    expect(readFileSync(file, 'utf8')).toBe(text);
+  });
+});
+
+describe('references', () => {
+  const token = (data: string, more = '') => `tokens:\n  one: { type: token, data: ${JSON.stringify(data)}${more} }\n`;
+
+  it.each([
+    [`\${env.WHO}`, 'me'],
+    [`<\${ env.WHO }> \${env.WHO}`, '<me> me'],
+    [`$\${env.WHO} $5 {x}`, `\${env.WHO} $5 {x}`],
+    [`\${tokens.one.id}`, 'one'],
+    [`a\${apps.web.id}b`, 'aAPPb'],
+  ])('%s is %s', async (data, expected) => {
+    const document = await read(`apps: { web: { type: public, permissions: [token:create] } }\n${token(data)}`, {
+      WHO: 'me',
+    });
+    expect(JSON.parse(bodies(document, [['web', 'APP']])[0] ?? '').data).toBe(expected);
+  });
+
+  it('reach the ids of other files, and those of the environment', async () => {
+    const files = [
+      await readSeedFile('a', `tokens: { one: { type: token, data: "\${tokens.two.id}" } }`),
+      await readSeedFile('b', `tokens: { two: { type: token, data: x, id: "two-\${env.N}" } }`),
+    ];
+    expect(bodies(createSeedDocument(files, { N: '7' }, 0))).toEqual([
+      '{"id":"one","type":"token","data":"two-7"}',
+      '{"id":"two-7","type":"token","data":"x"}',
+    ]);
+  });
+
+  it.each([
+    [`\${env.NONE}`, 's.yaml:2: tokens.one.data: the environment variable NONE is not set'],
+    [`\${apps.web.id}`, `tokens.one.data: \${apps.web.id} names nothing`],
+    [`\${apps.web.key}`, `\${apps.web.key} names nothing`],
+    [`\${tokens.two.id}`, `\${tokens.two.id} names nothing`],
+    [`\${x}`, `\${x} names nothing`],
+  ])('%s is refused', async (data, message) => {
+    await expect(read(token(data))).rejects.toThrow(message);
+  });
+
+  it('of an application in an application, and of an id in itself, are refused', async () => {
+    const app = `apps: { web: { type: public, name: "\${apps.web.id}", permissions: [token:create] } }`;
+    await expect(read(app)).rejects.toThrow('is known to tokens only');
+    await expect(read(token('x', `, id: "\${tokens.one.id}"`))).rejects.toThrow('cannot be part of an id');
+  });
+});
+
+describe('generated data', () => {
+  const many = (kind: (typeof GENERATED_KINDS)[number], seed = 1) =>
+    Array.from({ length: 500 }, (_, at) => JSON.parse(stringifyJson(generateData(kind, `${seed}/${at}`))));
+
+  it('are the same on every machine', () => {
+    const first = Object.fromEntries(GENERATED_KINDS.map((kind) => [kind, stringifyJson(generateData(kind, 'a'))]));
+    expect(first).toMatchInlineSnapshot(`
+      {
+        "bank": "{"routing_number":"996842343","account_number":"000082428112"}",
+        "card": "{"number":"378282248423483","expiration_month":11,"expiration_year":2094,"cvc":"2811"}",
+        "person": "{"first_name":"Frances","last_name":"Example","email":"frances.example.42348@example.com","phone":"+1-202-555-0124","birth_date":"1952-01-12"}",
+        "ssn": ""968-33-2348"",
+      }
+    `);
+  });
+
+  it.each(GENERATED_KINDS)('%s: another seed, other data; hardly any twice', (kind) => {
+    expect(many(kind, 2)).not.toEqual(many(kind, 1));
+    expect(new Set(many(kind).map((one) => JSON.stringify(one))).size).toBeGreaterThan(495);
+  });
+
+  it('have right checksums, in ranges that are nobody’s', () => {
+    for (const { number, expiration_month, cvc } of many('card')) {
+      expect(number).toMatch(/^(?:42424242|55555555)\d{8}$|^37828224\d{7}$/);
+      expect(passesLuhn(number)).toBe(true);
+      expect(expiration_month >= 1 && expiration_month <= 12).toBe(true);
+      expect(cvc).toHaveLength(number.length === 15 ? 4 : 3);
+    }
+    for (const { routing_number, account_number } of many('bank')) {
+      expect(routing_number).toMatch(/^99\d{7}$/);
+      expect(passesAba(routing_number)).toBe(true);
+      expect(account_number).toMatch(/^0000\d{8}$/);
+    }
+    for (const ssn of many('ssn')) expect(ssn).toMatch(/^9\d\d-(?:0[1-9]|[1-4]\d)-\d{4}$/);
+    for (const { email, phone, birth_date } of many('person')) {
+      expect(email).toMatch(/^[a-z]+\.[a-z]+\.\d{5}@example\.com$/);
+      expect(phone).toMatch(/^\+1-202-555-01\d\d$/);
+      expect(Number.isNaN(Date.parse(birth_date))).toBe(false);
+    }
+  });
+
+  it('follow from the seed, the item and the number alone', async () => {
+    const one = await read('tokens: { cards: { generate: card, count: 3 } }', {}, 7);
+    const more = await read(
+      'tokens: { a-b: { generate: bank, count: 2 }, cards: { generate: card, count: 5 } }',
+      {},
+      7,
+    );
+    expect(bodies(more).slice(2, 5)).toEqual(bodies(one));
+    expect(one.tokens.map(({ id }) => id)).toEqual(['cards-1', 'cards-2', 'cards-3']);
+    expect(bodies(await read('tokens: { cards: { generate: card, count: 3 } }', {}, 8))).not.toEqual(bodies(one));
+  });
+});
+
+describe('--seed', () => {
+  it.each(['-1', '1.5', 'x', '', '1e3', '9999999999999999'])('%j is no seed', (text) => {
+    expect(() => parseSeed(text)).toThrow('--seed is a whole number from 0');
+  });
+
+  it('gives ids and bytes during the work for its label, and lets the system do the rest', async () => {
+    const system = { bytes: () => new Uint8Array([1]), id: () => 'system', timeOrderedId: () => 'time' };
+    const random = seededRandom(7);
+    const source = random.over(system);
+    const take = () =>
+      random.during('x', async () => [
+        source.id(),
+        Buffer.from(source.bytes(3)).toString('hex'),
+        source.timeOrderedId(),
+      ]);
+    const first = await take();
+    expect(await take()).toEqual(first);
+    expect(first[0]).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    expect(first[2]).toBe('time');
+    expect(await random.during('y', async () => source.id())).not.toBe(first[0]);
+    expect(seededRandom(8).at('x').id()).not.toBe(first[0]);
+    expect(random.at('x').id()).toBe(first[0]);
+    expect([source.id(), ...source.bytes(1)]).toEqual(['system', 1]);
+    await expect(random.during('x', () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect(source.id()).toBe('system');
+  });
+});
