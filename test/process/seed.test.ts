@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
+import { endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+
+const SEED = `
+apps:
+  web: { type: public, permissions: [token:create] }
+  reader: { type: private, permissions: [token:read] }
+tokens:
+  visa: { type: card, data: { number: "4242424242424242" }, metadata: { by: "\${apps.web.id}" } }
+  cards: { generate: card, count: 100 }
+  people: { generate: person, count: 100 }
+`;
+
+let place: Place;
+beforeEach(() => {
+  place = makePlace();
+  writeFileSync(place.inside('seed.yaml'), SEED);
+});
+afterEach(() => place.remove());
+
+async function fresh(name: string): Promise<Readonly<Record<string, string>>> {
+  return { VAULT_FILE: `${name}.db`, VAULT_API_KEY: await place.init(name) };
+}
+
+describe('vault seed apply --seed', () => {
+  const words = ['seed', 'apply', 'seed.yaml', '--seed', '7', '--out', 'json'];
+
+  it('gives two fresh vaults the same bytes, again and again, until a key is regenerated', async () => {
+    const [a, b] = [await fresh('a'), await fresh('b')];
+    const first = await place.vault(words, a);
+    expect(first).toMatchObject({ exitCode: 0, stderr: 'vault: 203 created, 0 changed, 0 unchanged, 0 removed\n' });
+    expect((await place.vault(words, b)).stdout).toBe(first.stdout);
+    expect((await place.vault(words, a)).stdout).toBe(first.stdout);
+    const { apps } = JSON.parse(first.stdout);
+    const made = await place.vault(['tokens', 'create', '--type', 'token', '--text', 'x', '-q'], {
+      ...a,
+      VAULT_API_KEY: apps.web.key,
+    });
+    expect(made.exitCode).toBe(0);
+    await place.vault(['apps', 'regenerate', apps.web.id], a);
+    expect(JSON.parse((await place.vault(words, a)).stdout).apps.web).toEqual({ id: apps.web.id });
+    expect(await place.vault(['doctor', '--file', 'a.db'])).toMatchObject({ exitCode: 0 });
+    const other = await place.vault(words.with(4, '8'), await fresh('c'));
+    expect(JSON.parse(other.stdout).apps.web.key).not.toBe(apps.web.key);
+  });
+
+  it('over HTTP refuses to make applications whose keys it cannot fix, and only those', async () => {
+    const { VAULT_API_KEY = '' } = await fresh('a');
+    const daemon = await startServe(place.cwd, ['--file', 'a.db', '--log', 'false']);
+    const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY };
+    expect(await place.vault(words, env)).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringContaining('--seed: a daemon gives new applications random ids and keys (web, reader)'),
+    });
+    expect((await place.vault(['apps', 'list', '--field', 'pagination.total_items'], env)).stdout).toBe('1\n');
+    expect((await place.vault(['seed', 'apply', 'seed.yaml', '--field', 'created'], env)).stdout).toBe('203\n');
+    // The data follow from another seed now.
+    expect((await place.vault(['seed', 'apply', 'seed.yaml', '--seed', '7', '--field', 'changed'], env)).stdout).toBe(
+      '200\n',
+    );
+    await daemon.stop();
+  });
+});
+
+it('vault seed apply --out-file makes a file of mode 0600, whole', async () => {
+  const env = await fresh('a');
+  const ran = await place.vault(['seed', 'apply', 'seed.yaml', '--out', 'dotenv', '--out-file', 'seeded.env'], env);
+  expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(readFileSync(place.inside('seeded.env'), 'utf8')).toMatch(/^APP_WEB_ID='[0-9a-f-]{36}'\nAPP_WEB_KEY='key_/);
+  if (process.platform !== 'win32') expect(statSync(place.inside('seeded.env')).mode & 0o777).toBe(0o600);
+  expect(readdirSync(place.cwd).filter((name) => name.includes('tmp'))).toEqual([]);
+});
+
+it('vault seed apply -: a key in the seed is never in what is told of it', async () => {
+  const env = await fresh('a');
+  const secret = '4012888888881881';
+  for (const text of [`tokens: {one: {type: card, data: {number: "${secret}`, `tokens: {one: {type: "${secret}"}}`]) {
+    const ran = await place.vault(['seed', 'apply', '-'], env, text);
+    expect(ran).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('vault: <stdin>:1: ') });
+    expect(ran.stderr).not.toContain(secret);
+  }
+});
+
+describe.runIf(process.platform !== 'win32')('Ctrl-C', () => {
+  it('ends an apply in order: 130, and its own application is gone', async () => {
+    const env = await fresh('a');
+    writeFileSync(place.inside('many.yaml'), 'tokens: { cards: { generate: card, count: 10000 } }');
+    const child = spawn(process.execPath, [VAULT_BIN, 'seed', 'apply', 'many.yaml'], {
+      cwd: place.cwd,
+      env: cleanEnvironment(env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const ended = endOf(child, 60_000);
+    const count = async () =>
+      Number((await place.vault(['apps', 'list', '--field', 'pagination.total_items'], env)).stdout);
+    while ((await count()) < 2 && child.exitCode === null) await sleep(20);
+    child.kill('SIGINT');
+    expect(await ended).toMatchObject({ stdout: '', stderr: '', exitCode: 130 });
+    expect(await count()).toBe(1);
+  }, 90_000);
+});
