@@ -108,9 +108,7 @@ export const LAZY_BUILTINS = {
   setup(hooks) {
     hooks.onResolve({ filter: /^node:/ }, ({ path: name, kind, importer }) => {
       const isLazy = LAZY.includes(name) && !slashes(importer).includes('/node_modules/execa/');
-      return kind === 'import-statement' && isLazy
-        ? { path: name, namespace: 'lazy-builtins' }
-        : undefined;
+      return kind === 'import-statement' && isLazy ? { path: name, namespace: 'lazy-builtins' } : undefined;
     });
     hooks.onLoad({ filter: /.*/, namespace: 'lazy-builtins' }, async ({ path: name }) => {
       const functions = Object.entries(await import(name)).filter(
