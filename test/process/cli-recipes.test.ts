@@ -49,6 +49,8 @@ describe('recipes', () => {
       'ci-job.yml',
       'copy-between-vaults.sh',
       'exit-codes.sh',
+      'seed.yaml',
+      'seeded.sh',
       'test_tokens.py',
       'time-and-faults.sh',
       'tokens.jest.cjs',
@@ -67,6 +69,23 @@ describe('recipes', () => {
     ]);
     expect(ran).toMatchObject({ exitCode: 7, stdout: '4242424242424242\n' });
     expect(() => process.kill(Number(readFileSync(place.inside('pid'), 'utf8')), 0)).toThrow('ESRCH');
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+
+  it('seeded.sh runs a command on what seed.yaml says, with the ids and keys of every other run', async () => {
+    if (!posix) return;
+    const command =
+      'VAULT_API_KEY=$APP_SUPPORT_KEY vault tokens get "$TOKEN_VISA" --field data.number; echo "$APP_WEB_ID"; exit 7';
+    const ran = await recipe('seeded.sh', ['sh', '-c', command]);
+    expect(ran).toMatchObject({
+      exitCode: 7,
+      stderr: '',
+      stdout: expect.stringMatching(/^XXXXXXXXXXXX4242\n[0-9a-f-]{36}\n$/),
+    });
+    expect((await recipe('seeded.sh', ['sh', '-c', command])).stdout).toBe(ran.stdout);
+    const count = 'vault tokens list --field pagination.total_items; echo "$TOKEN_CARDS_COUNT"';
+    // Visa, 20 and 100, and the record of the seed itself.
+    expect((await recipe('seeded.sh', ['sh', '-c', count])).stdout).toBe('122\n100\n');
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
