@@ -60,6 +60,12 @@ describe('recipes', () => {
     ]);
   });
 
+  it('seed.yaml stands in the README as it is', () => {
+    const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8');
+    const [, ...lines] = readFileSync(`${RECIPES}seed.yaml`, 'utf8').split('\n');
+    expect(readme).toContain(`\n\`\`\`yaml\n${lines.join('\n')}\`\`\`\n`);
+  });
+
   it('with-a-daemon.sh runs a command on a seeded vault, ends with its exit code and leaves nothing', async () => {
     if (!posix) return;
     const ran = await recipe('with-a-daemon.sh', [

@@ -104,3 +104,28 @@ describe.runIf(process.platform !== 'win32')('Ctrl-C', () => {
     expect(await count()).toBe(1);
   }, 90_000);
 });
+
+describe.runIf(process.platform !== 'win32')('a kill', () => {
+  it('in the middle of an apply: the next one ends what it began, and the one after has nothing to do', async () => {
+    const env = await fresh('a');
+    writeFileSync(place.inside('many.yaml'), `${SEED}  many: { generate: bank, count: 2000 }\n`);
+    for (const milliseconds of [250, 450, 700]) {
+      const child = spawn(process.execPath, [VAULT_BIN, 'seed', 'apply', 'many.yaml'], {
+        cwd: place.cwd,
+        env: cleanEnvironment(env),
+        stdio: 'ignore',
+      });
+      await sleep(milliseconds);
+      child.kill('SIGKILL');
+      await new Promise((resolve) => child.once('close', resolve));
+    }
+    expect(await place.vault(['seed', 'apply', 'many.yaml'], env)).toMatchObject({ exitCode: 0 });
+    expect((await place.vault(['seed', 'apply', 'many.yaml'], env)).stdout).toBe(
+      '{"seed":"default","created":0,"changed":0,"unchanged":2203,"removed":0}\n',
+    );
+    const names = await place.vault(['apps', 'list', '--all', '--field', 'name'], env);
+    const kept = names.stdout.split('\n').filter((name) => name !== '' && !name.includes('temporary'));
+    expect(kept.sort()).toEqual(['management', 'reader', 'web']);
+    expect(await place.vault(['doctor', '--file', 'a.db'])).toMatchObject({ exitCode: 0 });
+  }, 60_000);
+});

@@ -137,10 +137,21 @@ describe('references', () => {
     await expect(read(token(data))).rejects.toThrow(message);
   });
 
+  it('are nothing but what the file writes so', async () => {
+    const data = '\uE000web\uE000 \0web\0';
+    const text = `apps: { web: { type: public, permissions: [token:create] } }\n${token(data)}`;
+    expect(JSON.parse(bodies(await read(text), [['web', 'APP']])[0] ?? '').data).toBe(data);
+    // What a variable holds is not read as a reference again.
+    const env = { WHO: `$\{apps.web.id}` };
+    expect(JSON.parse(bodies(await read(token(`$\{env.WHO}`), env))[0] ?? '').data).toBe(env.WHO);
+  });
+
   it('of an application in an application, and of an id in itself, are refused', async () => {
     const app = `apps: { web: { type: public, name: "\${apps.web.id}", permissions: [token:create] } }`;
     await expect(read(app)).rejects.toThrow('is known to tokens only');
     await expect(read(token('x', `, id: "\${tokens.one.id}"`))).rejects.toThrow('cannot be part of an id');
+    const inId = `apps: { web: { type: public, permissions: [token:create] } }\n${token('x', `, id: "$\{apps.web.id}"`)}`;
+    await expect(read(inId)).rejects.toThrow('another vault has others');
   });
 });
 

@@ -38,6 +38,12 @@ export interface SeedDocument {
   readonly tokens: readonly SeedToken[];
 }
 
+/** What references stand for, when the ids of applications are these. */
+type ResolveWith = (idOfApp: (item: string) => string) => Resolve;
+
+/** Stands for the id of an application while that is not known. */
+const PLAIN_ID = '00000000-0000-4000-8000-000000000000';
+
 /** Throws the fault `usage`: an item twice, an unknown member, a value of the wrong kind, a reference to nothing. */
 export function createSeedDocument(
   texts: readonly SeedText[],
@@ -61,12 +67,13 @@ export function createSeedDocument(
         return fail(path, `\${${reference}} cannot be part of an id that others refer to`);
       return env[item] ?? fail(path, `the environment variable ${item} is not set`);
     };
-    const resolve: Resolve = (reference, path) => {
+    const resolveWith: ResolveWith = (idOfApp) => (reference, path) => {
       const [kind = '', item = '', member = ''] = reference.split('.');
       if (kind === 'env') return ofEnvironment(reference, path);
       if (kind === 'apps' && member === 'id' && appNames.has(item)) {
         if (path[0] !== 'tokens') fail(path, `\${${reference}} is known to tokens only: applications are made before`);
-        return `\uE000${item}\uE000`;
+        if (path[2] === 'id') fail(path, `\${${reference}} cannot be part of an id: another vault has others`);
+        return idOfApp(item);
       }
       if (kind === 'tokens' && member === 'id' && tokenIds.has(item)) {
         return String(resolveReferences(tokenIds.get(item) ?? '', ofEnvironment, path));
@@ -76,8 +83,11 @@ export function createSeedDocument(
         `\${${reference}} names nothing: \${env.NAME}, \${apps.NAME.id} or \${tokens.NAME.id} of an item of the seed`,
       );
     };
-    const value = resolveReferences(text.value, resolve);
-    const [flaw, ...others] = checkSchema(SEED_SCHEMA, withPlainIds(value));
+    const value = resolveReferences(
+      text.value,
+      resolveWith(() => PLAIN_ID),
+    );
+    const [flaw, ...others] = checkSchema(SEED_SCHEMA, value);
     if (flaw !== undefined) {
       const more = others.slice(0, 9).map(({ path, message }) => `${placeOf(text)(path)}: ${message}`);
       throw new Fault(
@@ -86,7 +96,7 @@ export function createSeedDocument(
         more.length === 0 ? {} : { hint: more.join('; ') },
       );
     }
-    return { text, value };
+    return { text, value, resolveWith };
   });
 
   const names = new Set(parts.map(({ value }) => textOf(asObject(value)?.['seed']) ?? 'default'));
@@ -98,8 +108,8 @@ export function createSeedDocument(
   const apps = parts.flatMap(({ text, value }) =>
     membersAt(value, 'apps').map(([item, app]) => seedApp(text, item, app)),
   );
-  const tokens = parts.flatMap(({ text, value }) =>
-    membersAt(value, 'tokens').flatMap(([item, token]) => seedTokens(text, item, token, seed)),
+  const tokens = parts.flatMap(({ text, value, resolveWith }) =>
+    membersAt(value, 'tokens').flatMap(([item, token]) => seedTokens(text, item, token, seed, resolveWith)),
   );
   checkIds(tokens);
   return { name: [...names][0] ?? 'default', tenant, apps, tokens };
@@ -111,9 +121,16 @@ function seedApp(text: SeedText, item: string, app: JsonObject): SeedApp {
   return { item, place: itemPlace(text, ['apps', item]), body };
 }
 
-function seedTokens(text: SeedText, item: string, token: JsonObject, seed: number): readonly SeedToken[] {
+function seedTokens(
+  text: SeedText,
+  item: string,
+  token: JsonObject,
+  seed: number,
+  resolveWith: ResolveWith,
+): readonly SeedToken[] {
   const place = itemPlace(text, ['tokens', item]);
   const { generate, count, ...own } = token;
+  const written = asObject(asObject(asObject(text.value)?.['tokens'] ?? null)?.[item] ?? null) ?? {};
   const kind = textOf(generate) as GeneratedKind | undefined;
   if (kind === undefined) {
     for (const name of ['type', 'data'])
@@ -129,29 +146,24 @@ function seedTokens(text: SeedText, item: string, token: JsonObject, seed: numbe
     const base = idOf(item, token);
     const id = kind === undefined ? base : `${base}-${at + 1}`;
     const data = kind === undefined ? {} : { data: generateData(kind, `${seed}\0data\0${item}\0${at + 1}`) };
-    const members = new Map<string, Json>(Object.entries({ id, type, ...withoutId(own), ...data }));
-    const body: SeedToken['body'] = (appIds) =>
-      asObject(fillIn(objectOfMembers(members), (app) => appIds.get(app) ?? '')) ?? {};
+    const body: SeedToken['body'] = (appIds) => {
+      const resolve = resolveWith((app) => appIds.get(app) ?? '');
+      const others = memberNames(written).flatMap((name) => {
+        const value = written[name] ?? null;
+        return OWN_MEMBERS.has(name)
+          ? []
+          : [[name, resolveReferences(value, resolve, ['tokens', item, name])] as const];
+      });
+      return objectOfMembers(
+        new Map<string, Json>([...Object.entries({ id, type }), ...others, ...Object.entries(data)]),
+      );
+    };
     return { item, id, generated: kind !== undefined, type, place, body };
   });
 }
 
-function withoutId({ id: _id, type: _type, ...others }: JsonObject): JsonObject {
-  return others;
-}
-
-/** The ids of applications, where the file refers to them. */
-function fillIn(value: Json, idOfApp: (item: string) => string): Json {
-  if (typeof value === 'string') return value.replace(MARK, (_, item: string) => idOfApp(item));
-  if (Array.isArray(value)) return value.map((item) => fillIn(item, idOfApp));
-  const object = asObject(value);
-  if (object === undefined) return value;
-  return objectOfMembers(new Map(memberNames(object).map((name) => [name, fillIn(object[name] ?? null, idOfApp)])));
-}
-
-/** Between two of these stands the name of an application whose id is not known yet. */
-const MARK = /\uE000([A-Za-z0-9_-]+)\uE000/g;
-const withPlainIds = (value: Json): Json => fillIn(value, () => '00000000-0000-4000-8000-000000000000');
+/** Of an item; all others are members of the request. */
+const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'type', 'generate', 'count']);
 
 function checkIds(tokens: readonly SeedToken[]): void {
   if (tokens.length > MAX_SEED_TOKENS) throw new Fault('usage', `a seed has at most ${MAX_SEED_TOKENS} tokens`);
