@@ -77,6 +77,19 @@ describe('suggest', () => {
     expect(await values(...before, '')).toEqual(expected);
   });
 
+  it('offers files where a seed is asked for, and the forms of what it made', async () => {
+    for (const before of [
+      ['seed', 'apply'],
+      ['seed', 'apply', 'a.yaml'],
+      ['serve', '--seed-file'],
+      ['exec', '--seed-file'],
+    ]) {
+      expect(await values(...before, '')).toBe('files');
+    }
+    expect(await values('seed', 'apply', '--out', '')).toEqual(['json', 'dotenv']);
+    expect(await values('profile', 'use', 'staging', '')).toEqual([]);
+  });
+
   it('offers the words of a rule', async () => {
     const words = await values('apps', 'create', '--rule', '');
     for (const transform of Object.keys(TRANSFORMS)) expect(words).toContain(`transform=${transform}`);

@@ -200,6 +200,20 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
     expect((await apply(SEED)).counts).toEqual(counts(0, 0, 35));
   });
 
+  it('removes what a killed apply worked as, an hour later', async () => {
+    const name = 'vault seed apply (temporary)';
+    const leave = () => world.application({ name, type: 'private', permissions: ['token:read'] });
+    world.clock.set(Date.now() - 2 * 60 * 60 * 1000);
+    await leave();
+    await world.application({ name, type: 'public', permissions: ['token:create'] });
+    world.clock.set(Date.now());
+    await leave();
+    await apply('tokens: {}');
+    const { text } = await world.call(world.management, 'listApplications');
+    const left = JSON.parse(text).data.filter((app: { readonly name: string }) => app.name === name);
+    expect(left.map((app: { readonly type: string }) => app.type)).toEqual(['private', 'public']);
+  });
+
   it('takes over the application of an apply that was killed before it could note its id', async () => {
     const client: Client = {
       ...world.client,

@@ -26,6 +26,9 @@ const OWN_ARGUMENTS: Readonly<Record<string, ValueSource>> = {
   'profile remove': 'profiles',
 };
 
+/** Take as many of them as there are. */
+const MANY_ARGUMENTS: ReadonlySet<string> = new Set(['seed apply']);
+
 /** What may stand behind a flag: the values of its schema, a file where a path is asked for, else nothing that is known. */
 export function flagValues(words: readonly string[], flag: Option): ValueSource {
   const row = Object.values<Operation>(OPERATIONS).find(({ cli }) => cli.command.join(' ') === words.join(' '));
@@ -33,13 +36,14 @@ export function flagValues(words: readonly string[], flag: Option): ValueSource 
   if (member !== undefined) return member.kind === 'shorthand' ? wordsOf(member.schema) : choices(member.schema);
   const own = OWN_FLAGS[flag.long ?? ''];
   if (own !== undefined) return own;
-  if (/<path>/.test(flag.flags)) return 'files';
+  if (/<path(?:\.\.\.)?>/.test(flag.flags)) return 'files';
   return /\[bool\]/.test(flag.flags) ? BOOLEANS : [];
 }
 
 /** What may be the argument at a place: a token has no name that is known without opening a vault. */
 export function argumentValues(words: readonly string[], place: number): ValueSource {
-  return place === 0 ? (OWN_ARGUMENTS[words.join(' ')] ?? []) : [];
+  const line = words.join(' ');
+  return place === 0 || MANY_ARGUMENTS.has(line) ? (OWN_ARGUMENTS[line] ?? []) : [];
 }
 
 const BOOLEANS = ['true', 'false'] as const;
