@@ -94,9 +94,10 @@ describe('a seed file', () => {
 
   it('is described by docs/seed.schema.json', () => {
     const file = new URL('../../docs/seed.schema.json', import.meta.url);
-    const text = `${JSON.stringify(seedSchemaDocument(), null, 2)}\n`;
-    if (process.env['UPDATE_DOCS']) writeFileSync(file, text);
-    expect(readFileSync(file, 'utf8')).toBe(text);
+    const document = seedSchemaDocument();
+    // `npm run format` then breaks its lines.
+    if (process.env['UPDATE_DOCS']) writeFileSync(file, `${JSON.stringify(document, null, 2)}\n`);
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(document);
   });
 });
 
