@@ -1,17 +1,14 @@
 import type { Vault } from './vault.ts';
 
-/** A vault that can be put back to how it was. */
+/** A vault that can be closed for a moment, to put its file back to how it was. */
 export interface ResettableVault {
   readonly vault: Vault;
-  /** Lets finish what is under way, puts the vault back, and lets what came meanwhile go on with it. */
-  reset(): Promise<void>;
+  /** Lets finish what is under way, runs `between` while the vault is closed, and lets what came meanwhile go on with it. */
+  reopen(between: () => Promise<void>): Promise<void>;
 }
 
-/**
- * Stands in front of a vault that `putBack` makes anew: it is called when the one before is closed. Where it fails,
- * everything fails from then on.
- */
-export function resettableVault(first: Vault, putBack: () => Promise<Vault>): ResettableVault {
+/** Stands in front of a vault that `open` opens anew. Where that fails, everything fails from then on. */
+export function resettableVault(first: Vault, open: () => Promise<Vault>): ResettableVault {
   let current = Promise.resolve(first);
   const underWay = new Set<Promise<unknown>>();
 
@@ -38,12 +35,13 @@ export function resettableVault(first: Vault, putBack: () => Promise<Vault>): Re
       sweepNowAndThen: () => use((vault) => vault.sweepNowAndThen()),
       close: () => use((vault) => vault.close()),
     },
-    async reset() {
+    async reopen(between) {
       const before = [...underWay];
       current = current.then(async (vault) => {
         await Promise.allSettled(before);
         await vault.close();
-        return putBack();
+        await between();
+        return open();
       });
       await current;
     },

@@ -25,8 +25,10 @@ export interface DevVault {
   readonly vault: Vault;
   readonly keys: DevKeys;
   readonly clock: DevClock;
-  /** Back to how it was when it was made, with the same keys. Absent of a vault that is kept. */
+  /** Back to how it was at its start, with the same keys. Absent of a vault that is kept. */
   readonly reset?: () => Promise<void>;
+  /** From here on `reset` goes back to what the vault holds now. Absent of a vault that is kept. */
+  readonly keepAsStart?: () => Promise<void>;
 }
 
 /** What is made or opened, before its clock is given out. */
@@ -50,16 +52,19 @@ export async function temporaryDevVault(settings: VaultSettings): Promise<DevVau
     import('../../vault-resettable.ts'),
   ]);
   const open = () => openVault({ file, credential: { kind: 'key_file', key: key.slice() }, ...all });
-  const { vault, reset } = resettableVault(await open(), async () => {
-    await copyFile(start, file);
-    return open();
-  });
+  const { vault, reopen } = resettableVault(await open(), open);
   const close = async () => {
     await vault.close();
     process.off('exit', remove);
     remove();
   };
-  return { vault: { ...vault, close }, keys: made.keys, clock: devClock(clock, vault.sweep), reset };
+  return {
+    vault: { ...vault, close },
+    keys: made.keys,
+    clock: devClock(clock, vault.sweep),
+    reset: () => reopen(() => copyFile(start, file)),
+    keepAsStart: () => reopen(() => copyFile(file, start)),
+  };
 }
 
 /** A vault that is made on first use and kept, with its key and its two API keys in files beside it. */

@@ -50,6 +50,7 @@ export async function openSeededDevVault(options: SeededDevVaultOptions): Promis
   try {
     const client: Client = directClient(dev.vault);
     const applied = await applySeed(client, dev.keys.management_key, document, { random });
+    await dev.keepAsStart?.();
     return { ...dev, ids: seededIds(applied, document) };
   } catch (error) {
     await dev.vault.close();
