@@ -49,7 +49,7 @@ export interface VaultSettings {
   readonly auditLevel?: AuditLevel | undefined;
   /** No secret leaves before its entry of the audit is on disk. */
   readonly auditStrict?: boolean | undefined;
-  /** The system's, unless it is one that tests move. */
+  /** The system's, unless it is one that tests move: what that has passed is not kept in the file. */
   readonly clock?: Clock | undefined;
   /** Stands before the random source of ids and API keys, for test vaults. Nothing that seals comes from it. */
   readonly overRandom?: ((system: Random) => Random) | undefined;
@@ -80,7 +80,15 @@ export async function openVault({ file, credential, anchor, times, ...options }:
     const keyring = await followMasterKey(header, credential, () => store.header());
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
     const clock = systemClock(await store.keepExpiry((times?.wall ?? Date.now)()), times);
-    return composeVault({ file, store, keyring, clock, anchor: kept, ...options });
+    return composeVault({
+      file,
+      store,
+      keyring,
+      clock,
+      anchor: kept,
+      keepsTime: options.clock === undefined,
+      ...options,
+    });
   } catch (error) {
     await store.close();
     throw error;
@@ -126,7 +134,17 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedV
   });
   if (!founded) throw new Fault('damaged', 'unreachable: the first tenant was not made');
   const { store } = await openVaultFile(file);
-  return { vault: composeVault({ ...settings, file, store, keyring, anchor: undefined }), ...founded };
+  return {
+    vault: composeVault({
+      ...settings,
+      file,
+      store,
+      keyring,
+      anchor: undefined,
+      keepsTime: settings.clock === undefined,
+    }),
+    ...founded,
+  };
 }
 
 /** What vaults are kept by, for whoever reports a fault: the format of the file, the versions of what reads and seals it. */
@@ -154,6 +172,8 @@ export interface VaultParts extends VaultSettings {
   /** Follows the commits; closed before the store. */
   readonly anchor?: { close(): Promise<void> } | undefined;
   readonly reportError?: World['reportError'] | undefined;
+  /** Whether the file remembers what has expired by this clock, so that it stays so when the clock goes back. */
+  readonly keepsTime?: boolean;
 }
 
 const DEFAULT_INCLUDED_ACTIVE_TOKENS = 1000;
@@ -216,7 +236,7 @@ export function composeVault(parts: VaultParts): Vault {
       try {
         await world.audit.flush();
         // A clock that is in doubt hides, but what it hid comes back when it was wrong and the vault is opened anew.
-        await store.keepExpiry(world.clock.settled()).catch(() => undefined);
+        if (parts.keepsTime) await store.keepExpiry(world.clock.settled()).catch(() => undefined);
         await parts.anchor?.close();
       } finally {
         await store.close();

@@ -89,4 +89,18 @@ describe('a vault whose clock is set', () => {
     expect(await statusOf(again, 'day')).toBe(200);
     await again.close();
   });
+
+  it('does not remember the time of a clock that a test has moved', async () => {
+    const first = await open();
+    await createExpiring(first, 'short', HOUR);
+    await first.close();
+    const later = () => START + 25 * HOUR;
+    const moved = await openVault({ file, credential: CREDENTIAL, times, clock: { now: later, settled: later } });
+    expect(await moved.sweep()).toBe(1);
+    await moved.close();
+    const again = await open();
+    const { created_at } = await call(again, 'createToken', { type: 'token', data: 1 });
+    expect(Date.parse(created_at)).toBe(START);
+    await again.close();
+  });
 });
