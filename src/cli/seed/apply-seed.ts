@@ -45,11 +45,12 @@ export async function applySeed(
   const management = seedCalls(client, apiKey);
   return asApplicant(client, management, dryRun ? 'read' : 'write', async (applicant) => {
     const [asked, calls] = [stoppable(management, signal), stoppable(applicant, signal)];
-    const kept = await readRecord(calls, document.name);
+    const allApps = await listEvery(asked, 'listApplications');
+    const kept = await readRecord(calls, document.name, allApps);
     const ids = new Set([...document.tokens.map(({ id }) => id), ...kept.record.tokens.keys()]);
     const live = {
       tenant: document.tenant === undefined ? undefined : await asked('getTenant'),
-      apps: await listEvery(asked, 'listApplications'),
+      apps: allApps,
       tokens: await findTokens(calls, [...ids]),
     };
     const whole = planSeed(document, kept.record, live);
@@ -89,7 +90,7 @@ async function carryOut({ document, plan, kept, asked, calls, options }: Work): 
     if (action !== 'unchanged') apps.set(item.item, { id: live === undefined ? undefined : String(live['id']) });
   }
   for (const { action, item } of plan.tokens) if (action !== 'unchanged') tokens.set(item.id, {});
-  const id = await writeRecord(calls, document.name, kept.id, { apps, tokens });
+  const begun = await writeRecord({ asked, calls }, document.name, kept, { apps, tokens });
 
   for (const { action, item, live } of plan.apps) {
     if (action === 'unchanged') continue;
@@ -117,7 +118,7 @@ async function carryOut({ document, plan, kept, asked, calls, options }: Work): 
     await (kind === 'apps' ? asked('deleteApplication', { id: gone }) : calls('deleteToken', { id: gone }));
     (kind === 'apps' ? apps : tokens).delete(item);
   }
-  await writeRecord(calls, document.name, id, { apps, tokens });
+  await writeRecord({ asked, calls }, document.name, begun, { apps, tokens });
   return made;
 }
 

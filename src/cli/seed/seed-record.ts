@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Json, JsonObject } from '../../contract/json.ts';
-import { Fault } from '../../core/fault.ts';
 import { memberNames, objectOfMembers } from '../../core/json/member-names.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
@@ -19,7 +18,9 @@ export interface RecordedItem {
 
 /**
  * What a seed made, kept in the vault as a token of its own: sealed, and seen by no mask. It is how the next apply knows what
- * has changed (a read shows neither mask nor search indexes) and how --prune knows what is its own to remove.
+ * has changed (a read shows neither mask nor search indexes) and how --prune knows what is its own to remove. Anybody who
+ * may create tokens could make one that looks like it, and so have a seed change what is not its own; so its digest stands
+ * in an application, the keeper, which only a management key can make or change. A token without that digest is no record.
  */
 export interface SeedRecord {
   readonly apps: ReadonlyMap<string, RecordedItem>;
@@ -48,24 +49,55 @@ function sorted(value: Json): Json {
 export interface KeptRecord {
   /** Of the token that it is; undefined before the first apply. */
   readonly id: string | undefined;
+  readonly keeper: Keeper | undefined;
   readonly record: SeedRecord;
 }
 
-/** Throws the fault `usage` when what looks like the record is not one. */
-export async function readRecord(calls: SeedCalls, seed: string): Promise<KeptRecord> {
+interface Keeper {
+  readonly id: string;
+  /** Of the record as it is and, while it is being written, as it will be. */
+  readonly digests: readonly string[];
+}
+
+const NOTHING: SeedRecord = { apps: new Map(), tokens: new Map() };
+
+/** `apps` are all applications of the tenant. */
+export async function readRecord(calls: SeedCalls, seed: string, apps: readonly JsonObject[]): Promise<KeptRecord> {
+  const keeper = keeperOf(seed, apps);
+  if (keeper === undefined) return { id: undefined, keeper, record: NOTHING };
   const found = await listEvery(calls, 'listTokens', [
     ['type', 'token'],
     [`metadata.${MARK}`, seed],
   ]);
   // Metadata is compared without regard to case.
-  const own = found.filter((token) => asObject(token['metadata'] ?? null)?.[MARK] === seed && isInPlace(token));
-  if (own.length > 1)
-    throw new Fault('usage', `two tokens in ${CONTAINER} say that they are the record of the seed ${seed}`);
-  const [token] = own;
-  if (token === undefined) return { id: undefined, record: { apps: new Map(), tokens: new Map() } };
-  const content = typeof token['data'] === 'string' ? asObject(parseRecord(token['data'])) : undefined;
-  if (content === undefined) throw new Fault('usage', `the token ${String(token['id'])} is not the record of a seed`);
-  return { id: String(token['id']), record: { apps: itemsOf(content['apps']), tokens: itemsOf(content['tokens']) } };
+  const marked = found.filter((token) => asObject(token['metadata'] ?? null)?.[MARK] === seed && isInPlace(token));
+  for (const { id, data } of marked) {
+    if (typeof data !== 'string' || !keeper.digests.includes(digestOfText(data))) continue;
+    const content = asObject(parseRecord(data)) ?? {};
+    return { id: String(id), keeper, record: { apps: itemsOf(content['apps']), tokens: itemsOf(content['tokens']) } };
+  }
+  return { id: undefined, keeper, record: NOTHING };
+}
+
+const keeperName = (seed: string): string => `vault seed: ${seed}`;
+
+function keeperOf(seed: string, apps: readonly JsonObject[]): Keeper | undefined {
+  // No management key made an expiring one: those are for applications of less right, too.
+  const app = apps.find(({ name, type }) => name === keeperName(seed) && type === 'private');
+  if (app === undefined) return undefined;
+  const [rule] = Array.isArray(app['rules']) ? app['rules'] : [];
+  const description = asObject(rule ?? null)?.['description'];
+  return { id: String(app['id']), digests: typeof description === 'string' ? description.split(' ') : [] };
+}
+
+/** Its key is thrown away, and could see nothing. */
+function keeperBody(seed: string, digests: readonly string[]): JsonObject {
+  const rule = { description: digests.join(' '), priority: 1, container: CONTAINER, transform: 'redact' };
+  return { name: keeperName(seed), rules: [{ ...rule, permissions: ['token:read'] }] };
+}
+
+function digestOfText(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }
 
 function parseRecord(text: string): Json {
@@ -95,18 +127,36 @@ function itemsOf(value: Json | undefined): ReadonlyMap<string, RecordedItem> {
   );
 }
 
-/** Puts the record in the place of the former, and answers its id. It is text, because an object would be merged. */
+/**
+ * Puts the record in the place of the former. It is text, because an object would be merged. Whenever it is stopped, the
+ * keeper has the digest of the record that there is. `asked` are calls with the management key.
+ */
 export async function writeRecord(
-  calls: SeedCalls,
+  { asked, calls }: { readonly asked: SeedCalls; readonly calls: SeedCalls },
   seed: string,
-  id: string | undefined,
-  { apps, tokens }: SeedRecord,
-): Promise<string> {
+  kept: KeptRecord,
+  record: SeedRecord,
+): Promise<KeptRecord> {
+  const data = recordText(record);
+  const next = digestOfText(data);
+  const before = kept.id === undefined ? [] : (kept.keeper?.digests ?? []);
+  const body = keeperBody(seed, [...before, next]);
+  const keeper =
+    kept.keeper === undefined
+      ? await asked('createApplication', { body: { ...body, type: 'private' } })
+      : await asked('updateApplication', { id: kept.keeper.id, body });
+  const id = await writeToken(calls, seed, kept.id, data);
+  const keeperId = String(keeper['id']);
+  if (before.length > 0) await asked('updateApplication', { id: keeperId, body: keeperBody(seed, [next]) });
+  return { id, keeper: { id: keeperId, digests: [next] }, record };
+}
+
+function recordText({ apps, tokens }: SeedRecord): string {
   const words = (items: ReadonlyMap<string, RecordedItem>): Json =>
     objectOfMembers(
       new Map([...items].map(([name, one]) => [name, [one.id ?? '', one.wanted ?? '', one.shown ?? '']])),
     );
-  const data = stringifyJson(
+  return stringifyJson(
     objectOfMembers(
       new Map([
         ['apps', words(apps)],
@@ -114,6 +164,9 @@ export async function writeRecord(
       ]),
     ),
   );
+}
+
+async function writeToken(calls: SeedCalls, seed: string, id: string | undefined, data: string): Promise<string> {
   if (id !== undefined) {
     await calls('updateToken', { id, body: { data } });
     return id;
