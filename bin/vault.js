@@ -31,12 +31,10 @@ function load(file, compiled) {
   return module.exports;
 }
 
-/** Without such code, or with that of another V8, Node's own cache does what it can: from 22.1 on. */
+/** With the code of another V8 it starts later. Node's own cache is no help: it stands where other users may write. */
 function loadMain() {
   const script = compile(MAIN);
-  if (script.cachedDataRejected === false) return load(MAIN, script);
-  require('node:module').enableCompileCache?.();
-  return require(MAIN);
+  return script.cachedDataRejected === false ? load(MAIN, script) : require(MAIN);
 }
 
 async function start(argv) {

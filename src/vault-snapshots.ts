@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createAudit } from './core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
@@ -113,6 +113,7 @@ export async function openVaultSnapshots(options: {
       const { saveSnapshot } = await import('./store/sqlite/save-snapshot.ts');
       await store.ping();
       await mkdir(folder, { mode: 0o700 }).catch(ignoreExisting);
+      await checkFolder(folder);
       await removeLeftovers(folder);
       const saved_at = clock.now();
       const sign = (head: Pick<SnapshotFacts, 'sequence' | 'link'>): SignedFacts => {
@@ -200,6 +201,17 @@ function whole(snapshot: ListedSnapshot): Snapshot {
 function ignoreExisting(error: unknown): void {
   if (codeOf(error) === 'EEXIST') return;
   throw new Fault('file_unwritable', 'the folder of the snapshots cannot be made', { cause: error });
+}
+
+/** Whoever else may write there could put a snapshot in another's place. */
+async function checkFolder(folder: string): Promise<void> {
+  const found = await lstat(folder);
+  if (!found.isDirectory()) throw new Fault('file_unsafe', `${folder} is not a folder`);
+  // Windows keeps owners and rights elsewhere.
+  const user = process.getuid?.();
+  if (user !== undefined && (found.uid !== user || (found.mode & 0o077) !== 0)) {
+    throw new Fault('file_unsafe', `${folder} is open to other users`, { hint: `chmod 700 ${folder}` });
+  }
 }
 
 function noFolder(error: unknown): readonly string[] {

@@ -16,6 +16,8 @@ import { parseBody } from './request/parse-body.ts';
 import { validate } from './request/validate.ts';
 import type { World } from './world.ts';
 
+const MOST_ID_LENGTH = 400;
+
 /** Whose keys are made to be in a web page (§2.5); the others are secrets that no page should hold. */
 const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring']);
 
@@ -58,7 +60,7 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
       operation: call.operation,
       application_id: identity.application.record.id,
       peer: call.peer,
-      named: Object.values(call.params),
+      named: Object.values(call.params).filter(mayBeId),
     });
     try {
       const answered = reply(row, await perform(row, call, { ...identity, trail }), trace);
@@ -126,6 +128,11 @@ function withTrace(reply: Omit<Reply, 'traceId'>, trace: Trace): Reply {
       return trace.traceId;
     },
   };
+}
+
+/** What could not be anybody's id is no name of anything, and has no place in the audit (decisions §5). */
+function mayBeId(text: string): boolean {
+  return text.length <= MOST_ID_LENGTH && !/\p{Cc}/u.test(text);
 }
 
 /**

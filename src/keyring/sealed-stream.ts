@@ -27,6 +27,7 @@ export type Opener =
   | { readonly kind: 'passphrase'; readonly passphrase: string };
 
 const DAMAGED = 'the sealed file is damaged, or was cut off';
+const MAKE_AGAIN = 'carry it over again, or make the export again; rows before the damage may have been imported';
 
 /**
  * Seals a stream of bytes under a key of its own, integers big endian:
@@ -85,7 +86,7 @@ export async function* openStream(
     throw new Fault('damaged', 'this is no sealed export, or one of a newer vault');
   }
   const kind = fixed[SEALED_MAGIC.length + 1];
-  if (kind !== KIND.recipient && kind !== KIND.passphrase) throw new Fault('damaged', DAMAGED);
+  if (kind !== KIND.recipient && kind !== KIND.passphrase) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
   const reached = await source.exactly(kind === KIND.recipient ? BOX_BYTES : PASSPHRASE_BYTES);
   const header = await source.exactly(sodium.crypto_secretstream_xchacha20poly1305_HEADERBYTES);
   if (kind !== KIND[opener.kind]) {
@@ -99,7 +100,7 @@ export async function* openStream(
   let context: Uint8Array | null = Buffer.concat([fixed, reached, header]);
   for (;;) {
     const length = (await source.exactly(LENGTH_BYTES)).readUInt32BE();
-    if (length > most) throw new Fault('damaged', DAMAGED);
+    if (length > most) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
     const pulled = pull(sodium, state, await source.exactly(length), context);
     context = null;
     yield pulled.message;
@@ -120,9 +121,9 @@ function pull(sodium: Sodium, state: State, chunk: Uint8Array, context: Uint8Arr
   try {
     pulled = sodium.crypto_secretstream_xchacha20poly1305_pull(state, chunk, context);
   } catch (cause) {
-    throw new Fault('damaged', DAMAGED, { cause });
+    throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN, cause });
   }
-  if (pulled === false) throw new Fault('damaged', DAMAGED);
+  if (pulled === false) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
   return pulled;
 }
 
@@ -144,20 +145,25 @@ async function reachStreamKey(sodium: Sodium, opener: Opener, reached: Buffer): 
     try {
       return sodium.crypto_box_seal_open(reached, opener.key.public_key, opener.key.secret_key);
     } catch (cause) {
-      throw new Fault('wrong_credential', 'the export is not sealed for this key', { cause });
+      throw new Fault('wrong_credential', 'the export is not sealed for this key', {
+        hint: 'give the secret key of the --recipient that it was sealed for, with --identity',
+        cause,
+      });
     }
   }
   const cost: PassphraseCost = { passes: reached.readUInt32BE(0), memory_kib: reached.readUInt32BE(4) };
   for (const name of ['passes', 'memory_kib'] as const) {
     // A file is not trusted before it is opened: it must not take this machine's memory, or hours.
     const { min, max } = COST_BOUNDS[name];
-    if (cost[name] < min || cost[name] > max) throw new Fault('damaged', DAMAGED);
+    if (cost[name] < min || cost[name] > max) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
   }
   const salt = reached.subarray(8, 8 + SALT_BYTES);
   const { kek, commitment } = await deriveSlotKeys(sodium, credentialOf(opener), salt, cost);
   if (sodium.memcmp(commitment, reached.subarray(8 + SALT_BYTES))) return kek;
   kek.fill(0);
-  throw new Fault('wrong_credential', 'the passphrase is not the one that the export is sealed with');
+  throw new Fault('wrong_credential', 'the passphrase is not the one that the export is sealed with', {
+    hint: 'give that one, with --seal-passphrase-file',
+  });
 }
 
 function credentialOf({ passphrase }: { readonly passphrase: string }): Credential {
@@ -176,7 +182,7 @@ function byteSource(pieces: AsyncIterable<Uint8Array>) {
   }
   return {
     async exactly(count: number): Promise<Buffer> {
-      while (waiting.length < count) if (!(await more())) throw new Fault('damaged', DAMAGED);
+      while (waiting.length < count) if (!(await more())) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
       const taken = waiting.subarray(0, count);
       waiting = waiting.subarray(count);
       return taken;

@@ -26,7 +26,10 @@ export async function startChild(headerPrefix: string): Promise<StartedDaemon> {
     said = (said + text).slice(-2_000);
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  const end = (): void => void child.kill();
+  const end = (): void => {
+    child.kill();
+    rmSync(folder, { recursive: true, force: true });
+  };
   process.on('exit', end);
 
   async function stop(): Promise<void> {

@@ -191,6 +191,16 @@ describe('the audit', () => {
     }
   });
 
+  it('has no text of the caller’s own: what could be no id is left out', async () => {
+    const { management, call, events } = await openAudited('all');
+    const found = await events(async () => {
+      for (const id of ['mine\nceo-salary\n~AAAAAAAAAAAAAAAAAAAAAA', 'x'.repeat(401), 'x'.repeat(400)]) {
+        await call(management, 'getToken', { params: { id } });
+      }
+    });
+    expect(found.map(({ status, entities }) => [status, ...entities])).toEqual([[403], [403], [403, 'x'.repeat(400)]]);
+  });
+
   it('has nothing of a key that is none: whoever guesses cannot fill it', async () => {
     const { call, events } = await openAudited('all');
     expect(await events(() => call('key_nobody', 'getTenant'))).toEqual([]);

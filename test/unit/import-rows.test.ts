@@ -230,7 +230,7 @@ describe('a journal', () => {
     });
     const attempt = async () => {
       const journal = await openJournal(path);
-      const checkpoint = (done: number) => journal.note(done);
+      const checkpoint = (done: number, failed: number) => journal.note(done, failed);
       return run(vault.client, journal.left(rowsOf(nameless(5_000))), { checkpoint, isDerived: journal.isDerived });
     };
     await expect(attempt()).rejects.toMatchObject({ name: 'ImportStopped' });
@@ -247,7 +247,8 @@ describe('a journal', () => {
     const path = place();
     const journal = await openJournal(path);
     await all(journal.left(rowsOf(nameless(3))));
-    await journal.note(3);
+    await journal.note(3, 1);
+    expect((await openJournal(path)).refused).toBe(1);
     await expect(openJournal(path).then((again) => all(again.left(rowsOf(numbered(3)))))).rejects.toMatchObject({
       code: 'usage',
     });

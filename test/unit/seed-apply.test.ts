@@ -262,6 +262,16 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
     expect((await token('victim')).status).toBe(200);
   });
 
+  it('does not make all generated data anew for a number that was left out', async () => {
+    const withNumber = async (number: number) => {
+      const document = createSeedDocument([await readSeedFile('s.yaml', SEED)], {}, number);
+      return seedSummary(await applySeed(world.client, world.management, document, {}), false);
+    };
+    await withNumber(7);
+    await expect(withNumber(0)).rejects.toThrow('is that of --seed 7, and not of 0');
+    expect(await withNumber(7)).toMatchObject({ changed: 0, unchanged: 35 });
+  });
+
   it('refuses new applications where their keys cannot be fixed', async () => {
     await expect(apply(SEED, { noNewApps: true })).rejects.toThrow('random ids and keys (web, reader)');
     expect(await appNames()).toEqual(OWN_APPS);

@@ -1,4 +1,5 @@
 import {
+  chmodSync,
   copyFileSync,
   existsSync,
   mkdirSync,
@@ -10,9 +11,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { Vault } from '../../src/vault.ts';
+import { openVault, type Vault } from '../../src/vault.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault-admin.ts';
 import { openVaultSnapshots, type VaultSnapshots } from '../../src/vault-snapshots.ts';
+import { keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
@@ -231,4 +233,57 @@ it('is refused by another vault, and by a copy that went its own way', async () 
 it.each(['', '../x', 'A', 'nul', 'a'.repeat(65), '.x', 'a b'])('takes no name %j', async (name) => {
   const { file } = await fileVault(0);
   await expect(save(file, name)).rejects.toMatchObject({ code: 'usage' });
+});
+
+it('is loaded beside a tenant made since, whose rows have taken the numbers of its own', async () => {
+  const made = await fileVault(2);
+  const { file, apiKey } = made;
+  await save(file);
+  await withVault(file, async (vault) => {
+    for (const id of ['token-0', 'token-1']) await callVault(vault, apiKey, 'deleteToken', { id });
+    const other = await vault.createTenant('other');
+    const rules = [
+      { description: '', priority: 1, container: '/', transform: 'reveal', permissions: ['token:create'] },
+    ];
+    const body = { name: 'b', type: 'private', rules };
+    const created = await callVault(vault, other.application.key ?? '', 'createApplication', { body });
+    for (let n = 0; n < 3; n += 1) {
+      const answer = await callVault(vault, created.body['key'], 'createToken', { body: { type: 'token', data: n } });
+      expect(answer.status).toBe(201);
+    }
+  });
+  await load(file);
+  await withVault(file, async (vault) => {
+    expect(await tokensOf(vault, made)).toEqual({ 'token-0': 0, 'token-1': 1 });
+    const { body } = await callVault(vault, apiKey, 'listTokens', { query: [['metadata.tag', 'tag 1']] });
+    expect((body['data'] as { id: string }[]).map(({ id }) => id)).toEqual(['token-1']);
+  });
+  await expectSound(file);
+});
+
+it('refuses a folder of snapshots that others may write in', async () => {
+  if (process.platform === 'win32') return;
+  const { file } = await fileVault(1);
+  mkdirSync(`${file}.snapshots`, { mode: 0o777 });
+  chmodSync(`${file}.snapshots`, 0o777);
+  await expect(save(file)).rejects.toMatchObject({ code: 'file_unsafe' });
+});
+
+it('does not hide a token that was put back from before all were removed', async () => {
+  const { file, apiKey } = await fileVault(0);
+  const wall = () => Date.now() - 3_600_000;
+  const times = { wall, running: () => performance.now() };
+  const create = (vault: Vault, data: string) =>
+    callVault(vault, apiKey, 'createToken', { body: { id: 'the-token', type: 'token', data } });
+  const earlier = await openVault({ file, credential: CREDENTIAL, times });
+  await create(earlier, 'old');
+  await earlier.close();
+  const before = await keepRows(file);
+  await withSnapshots(file, (snapshots) => snapshots.reset(undefined));
+  await withVault(file, (vault) => create(vault, 'new'));
+  await expectSound(file);
+  await putBack(file, before, ['token', 'token_index']);
+  expect((await checkVaultFile({ file, credential: CREDENTIAL })).findings).toEqual([
+    { table: 'token', id: 'the-token', what: expect.stringContaining('older than the removal of all tokens') },
+  ]);
 });

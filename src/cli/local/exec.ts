@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { DEFAULT_LIMITS } from '../../contract/limits.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit-codes.ts';
-import { addFlags, type Environment, FILE_FLAGS, flagValue, isSwitchedOn, typedFlags } from '../global-flags.ts';
+import { addFlags, type Environment, flagValue, isSwitchedOn, typedFlags } from '../global-flags.ts';
 import { seededVariables } from '../seed/seed-output.ts';
 import { VERSION } from '../version.ts';
 import { createChildRunner } from './run-child.ts';
@@ -19,9 +19,14 @@ const EXEC_FLAGS = {
   ephemeral: {
     flag: '--ephemeral',
     env: 'VAULT_EPHEMERAL',
-    help: 'a vault that is gone afterwards, whatever VAULT_FILE says (default without --file)',
+    help: 'a vault that is gone afterwards, whatever VAULT_DEV_FILE says (default without --file)',
   },
-  file: { ...FILE_FLAGS.file, help: 'a vault that `vault serve --dev --file` made or would make, and that is kept' },
+  file: {
+    flag: '--file <path>',
+    // VAULT_FILE names a vault of somebody's own: it is no --dev vault, and not meant.
+    env: 'VAULT_DEV_FILE',
+    help: 'a vault that `vault serve --dev --file` made or would make, and that is kept',
+  },
 } as const;
 
 interface ExecFlags {
@@ -62,8 +67,7 @@ export function defineExec(command: Command, finish: Finish): void {
     const fromEnvironment = env[seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
     const child = createChildRunner();
     const dev = await openSeededDevVault({
-      // VAULT_FILE names a vault of somebody's own: it is no --dev vault, and not meant.
-      file: flags.file,
+      file: ephemeral ? undefined : flagValue(flags.file, env, EXEC_FLAGS.file),
       settings: { limits: DEFAULT_LIMITS },
       seedFiles: flags.seedFile ?? fromEnvironment,
       seed: flagValue(flags.seed, env, SEED_FLAG),
@@ -82,7 +86,7 @@ export function defineExec(command: Command, finish: Finish): void {
   });
 }
 
-async function serveDev({ vault }: SeededDevVault) {
+async function serveDev({ vault, clock, reset }: SeededDevVault) {
   const [{ startDaemon }, { directClient }] = await Promise.all([
     import('../../http/daemon.ts'),
     import('../../client/direct.ts'),
@@ -99,24 +103,13 @@ async function serveDev({ vault }: SeededDevVault) {
     hostNames: [],
     corsOrigins: undefined,
     tls: undefined,
+    dev: { clock, reset },
   });
 }
 
-/** What would lead the command to another vault, or to this one by another key. */
-const NOT_PASSED_ON = [
-  'VAULT_FILE',
-  'VAULT_KEY_FILE',
-  'VAULT_PASSPHRASE_FILE',
-  'VAULT_API_KEY_FILE',
-  'VAULT_PROFILE',
-  'VAULT_ANCHOR',
-  'VAULT_HEADER_PREFIX',
-  'VAULT_SEED_FILE',
-  'VAULT_SEED',
-] as const;
-
 function variablesFor({ keys, ids }: SeededDevVault, url: string, env: Environment): Readonly<Record<string, string>> {
-  const inherited = Object.entries(env).filter(([name]) => !NOT_PASSED_ON.some((one) => one === name));
+  // Any of the vault's own could lead the command to another vault, or to this one by another key.
+  const inherited = Object.entries(env).filter(([name]) => !name.startsWith('VAULT_'));
   const own = {
     ...(Object.keys(ids).length > 0 && Object.fromEntries(seededVariables(ids))),
     VAULT_URL: url,

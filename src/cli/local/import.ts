@@ -103,7 +103,7 @@ export function defineImport(command: Command, finish: Finish): void {
         client,
         apiKey,
         progress: (done) => line.show(input.read(), Math.max(input.size ?? 0, input.read(), done > 0 ? 1 : 0)),
-        checkpoint: journal && ((done) => journal.note(done)),
+        checkpoint: journal && ((done, failed) => journal.note(done, failed)),
         isDerived: (id) => journal?.isDerived(id) ?? false,
         async refused(error) {
           await errors?.add(error);
@@ -114,8 +114,11 @@ export function defineImport(command: Command, finish: Finish): void {
       });
       line.end();
       if (errors === undefined && told > MOST_TOLD) tell(`${told} rows were refused`, '--errors FILE names them all');
+      const before = journal?.refused ?? 0;
+      if (before > 0)
+        tell(`${before} rows were refused in earlier runs`, 'import them, corrected, as a file of their own');
       await printer.print(stringifyJson({ ...counts }));
-      finish(counts.failed > 0 ? 7 : 0);
+      finish(counts.failed + before > 0 ? 7 : 0);
     } catch (error) {
       line.end();
       if (!(error instanceof ImportStopped)) throw error;

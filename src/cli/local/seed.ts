@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { Fault } from '../../core/fault.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
@@ -39,8 +40,16 @@ const APPLY_FLAGS = {
   },
   dryRun: { flag: '--dry-run', env: 'VAULT_DRY_RUN', help: 'show what would be done, and do nothing' },
   seed: SEED_FLAG,
-  out: { flag: '--out <format>', env: 'VAULT_OUT', help: 'print ids and keys instead of the summary: json or dotenv' },
-  outFile: { flag: '--out-file <path>', env: 'VAULT_OUT_FILE', help: 'write them to this new file (0600) instead' },
+  out: {
+    flag: '--out <format>',
+    env: 'VAULT_SEED_OUT',
+    help: 'print ids and keys instead of the summary: json or dotenv',
+  },
+  outFile: {
+    flag: '--out-file <path>',
+    env: 'VAULT_SEED_OUT_FILE',
+    help: 'write them to this new file (0600) instead',
+  },
 } as const;
 
 interface ApplyFlags {
@@ -100,6 +109,17 @@ Examples:
   vault seed apply seed.yaml --out dotenv > .env.vault
   vault seed apply apps.yaml tokens.json --prune`;
 
+/** Keys that follow from a number are for vaults without a secret: a `--dev` one, or one of which somebody says so. */
+function allowKnownKeys(file: string, isTyped: boolean): void {
+  if (existsSync(`${file}.dev.json`)) return;
+  if (!isTyped) {
+    throw new Fault('usage', 'VAULT_SEED makes API keys that anybody can work out, and this is no --dev vault', {
+      hint: 'unset it, or type --seed if the vault is for tests only',
+    });
+  }
+  tell('the API keys follow from --seed: anybody can work them out, so keep no secret in this vault');
+}
+
 /** `vault seed apply`: the tenant, applications and tokens of files, through either door. */
 export function defineSeedApply(command: Command, finish: Finish): void {
   command.argument('<file...>', 'YAML or JSON; - for standard input');
@@ -123,6 +143,7 @@ export function defineSeedApply(command: Command, finish: Finish): void {
     const document = await loadSeed(files, env, seed ?? 0);
     const door = chooseDoor(flags, env);
     const apiKey = await readApiKey(flags, env);
+    if (seed !== undefined && door.kind === 'direct') allowKnownKeys(door.file, flags.seed !== undefined);
     const random = seed === undefined || door.kind === 'remote' ? undefined : seededRandom(seed);
     const client = await openDoor(door, flags, env, 'many', random?.over);
     const interrupted = stopAtInterrupt();
@@ -178,7 +199,7 @@ function outOf(
   if (asked === undefined && file === undefined) return undefined;
   if (dryRun) throw new Fault('usage', 'only one of --dry-run and --out can be given');
   const format = OUT_FORMATS.find((known) => known === (asked ?? 'json'));
-  if (format === undefined) throw new Fault('usage', `--out (VAULT_OUT) is one of ${OUT_FORMATS.join(', ')}`);
+  if (format === undefined) throw new Fault('usage', `--out (VAULT_SEED_OUT) is one of ${OUT_FORMATS.join(', ')}`);
   return { format, file };
 }
 

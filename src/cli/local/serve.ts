@@ -41,17 +41,23 @@ export function defineServe(command: Command, finish: Finish): void {
   command.action(async () => {
     const flags = typedFlags<ServeFlags>(command);
     const options = serveOptions(flags, process.env);
-    if (options.dev) refuseForDev(flags);
+    if (options.dev) refuseForDev(flags, options);
     else refuseSeed(flags);
     // A --dev vault is one of its own.
     finish(await serve(flags, options, options.dev ? process.env : await withProfile(flags, process.env)));
   });
 }
 
+/** Only this machine reaches them. */
+const OWN_ADDRESSES: readonly string[] = ['127.0.0.1', 'localhost', '::1'];
 const NOT_FOR_DEV = { keyFile: '--key-file', passphraseFile: '--passphrase-file', anchor: '--anchor' } as const;
 
 /** A --dev vault makes the key that opens it, and keeps it where it looks for it. */
-function refuseForDev(flags: GlobalFlags): void {
+function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOptions): void {
+  const seeded = flagValue(flags.seed, process.env, SERVE_FLAGS.seed) !== undefined;
+  if (seeded && socket === undefined && !OWN_ADDRESSES.includes(host)) {
+    throw new Fault('usage', `--seed makes API keys that anybody can work out: they are not for --host ${host}`);
+  }
   const names = Object.keys(NOT_FOR_DEV) as (keyof typeof NOT_FOR_DEV)[];
   const given = names.find((name) => flags[name] !== undefined);
   if (given !== undefined) throw new Fault('usage', `only one of --dev and ${NOT_FOR_DEV[given]} can be given`);

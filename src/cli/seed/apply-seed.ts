@@ -47,6 +47,7 @@ export async function applySeed(
     const [asked, calls] = [stoppable(management, signal), stoppable(applicant, signal)];
     const allApps = await listEvery(asked, 'listApplications');
     const kept = await readRecord(calls, document.name, allApps);
+    requireSameNumber(document, kept.record.number);
     const ids = new Set([...document.tokens.map(({ id }) => id), ...kept.record.tokens.keys()]);
     const live = {
       tenant: document.tenant === undefined ? undefined : await asked('getTenant'),
@@ -75,6 +76,7 @@ interface Work {
 type MadeApps = Map<string, { readonly id: string; readonly key?: string }>;
 
 async function carryOut({ document, plan, kept, asked, calls, options }: Work): Promise<MadeApps> {
+  const { generatedFrom: number } = document;
   const apps = new Map(kept.record.apps);
   const tokens = new Map(kept.record.tokens);
   const made: MadeApps = new Map([...idsOf(plan.apps)].map(([item, id]) => [item, { id }]));
@@ -90,7 +92,7 @@ async function carryOut({ document, plan, kept, asked, calls, options }: Work): 
     if (action !== 'unchanged') apps.set(item.item, { id: live === undefined ? undefined : String(live['id']) });
   }
   for (const { action, item } of plan.tokens) if (action !== 'unchanged') tokens.set(item.id, {});
-  const begun = await writeRecord({ asked, calls }, document.name, kept, { apps, tokens });
+  const begun = await writeRecord({ asked, calls }, document.name, kept, { apps, tokens, number });
 
   for (const { action, item, live } of plan.apps) {
     if (action === 'unchanged') continue;
@@ -118,7 +120,7 @@ async function carryOut({ document, plan, kept, asked, calls, options }: Work): 
     await (kind === 'apps' ? asked('deleteApplication', { id: gone }) : calls('deleteToken', { id: gone }));
     (kind === 'apps' ? apps : tokens).delete(item);
   }
-  await writeRecord({ asked, calls }, document.name, begun, { apps, tokens });
+  await writeRecord({ asked, calls }, document.name, begun, { apps, tokens, number });
   return made;
 }
 
@@ -133,6 +135,18 @@ async function writeToken(calls: SeedCalls, { item, live }: Planned<SeedToken>, 
   throw new Problem('token_id_taken', {
     detail: `${place()}: the tenant deduplicates tokens, and ${String(created['id'])} has the same content.`,
   });
+}
+
+/** Another number would make other data of everything that is generated: a flag that was left out is no such wish. */
+function requireSameNumber({ generatedFrom }: SeedDocument, recorded: number | undefined): void {
+  if (generatedFrom === undefined || recorded === undefined || generatedFrom === recorded) return;
+  throw new Fault(
+    'usage',
+    `the generated data of this seed is that of --seed ${recorded}, and not of ${generatedFrom}`,
+    {
+      hint: `give --seed ${recorded}; for other data, give what is generated another name in the file`,
+    },
+  );
 }
 
 /** A patch cannot put a null into an object (RFC 7396 §2). */

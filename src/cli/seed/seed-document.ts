@@ -36,6 +36,8 @@ export interface SeedDocument {
   readonly tenant: { readonly place: Place; readonly body: JsonObject } | undefined;
   readonly apps: readonly SeedApp[];
   readonly tokens: readonly SeedToken[];
+  /** The number that generated data follows from; undefined where none is generated. */
+  readonly generatedFrom: number | undefined;
 }
 
 /** What references stand for, when the ids of applications are these. */
@@ -112,7 +114,11 @@ export function createSeedDocument(
     membersAt(value, 'tokens').flatMap(([item, token]) => seedTokens(text, item, token, seed, resolveWith)),
   );
   checkIds(tokens);
-  return { name: [...names][0] ?? 'default', tenant, apps, tokens };
+  const generates = parts.some(({ value }) =>
+    membersAt(value, 'tokens').some(([_item, token]) => token['generate'] !== undefined),
+  );
+  const generatedFrom = generates ? seed : undefined;
+  return { name: [...names][0] ?? 'default', tenant, apps, tokens, generatedFrom };
 }
 
 function seedApp(text: SeedText, item: string, app: JsonObject): SeedApp {

@@ -25,6 +25,8 @@ export interface RecordedItem {
 export interface SeedRecord {
   readonly apps: ReadonlyMap<string, RecordedItem>;
   readonly tokens: ReadonlyMap<string, RecordedItem>;
+  /** That generated data followed from; absent of a seed that generates none. */
+  readonly number?: number | undefined;
 }
 
 const CONTAINER = '/vault-seed/';
@@ -74,7 +76,8 @@ export async function readRecord(calls: SeedCalls, seed: string, apps: readonly 
   for (const { id, data } of marked) {
     if (typeof data !== 'string' || !keeper.digests.includes(digestOfText(data))) continue;
     const content = asObject(parseRecord(data)) ?? {};
-    return { id: String(id), keeper, record: { apps: itemsOf(content['apps']), tokens: itemsOf(content['tokens']) } };
+    const record = { apps: itemsOf(content['apps']), tokens: itemsOf(content['tokens']), number: numberOf(content) };
+    return { id: String(id), keeper, record };
   }
   return { id: undefined, keeper, record: NOTHING };
 }
@@ -151,7 +154,11 @@ export async function writeRecord(
   return { id, keeper: { id: keeperId, digests: [next] }, record };
 }
 
-function recordText({ apps, tokens }: SeedRecord): string {
+function numberOf({ number }: JsonObject): number | undefined {
+  return number === undefined ? undefined : Number(String(number));
+}
+
+function recordText({ apps, tokens, number }: SeedRecord): string {
   const words = (items: ReadonlyMap<string, RecordedItem>): Json =>
     objectOfMembers(
       new Map([...items].map(([name, one]) => [name, [one.id ?? '', one.wanted ?? '', one.shown ?? '']])),
@@ -161,6 +168,7 @@ function recordText({ apps, tokens }: SeedRecord): string {
       new Map([
         ['apps', words(apps)],
         ['tokens', words(tokens)],
+        ...(number === undefined ? [] : [['number', String(number)] as const]),
       ]),
     ),
   );

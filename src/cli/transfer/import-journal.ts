@@ -7,7 +7,8 @@ import { derivedId, factsOf, type ImportRow, withId } from './import-row.ts';
 /**
  * What an import remembers of itself, as JSON in a file of mode 0600 that is always one whole version:
  *
- *     { "version": 1, "secret": 64 hex digits, "rows": how many have an answer, "sha256": of those rows }
+ *     { "version": 1, "secret": 64 hex digits, "rows": how many have an answer, "refused": how many of them were refused,
+ *       "sha256": of those rows }
  *
  * `secret` gives rows without an id one, so that no run of the journal makes a token twice.
  */
@@ -15,17 +16,19 @@ interface JournalState {
   readonly version: 1;
   readonly secret: string;
   readonly rows: number;
+  readonly refused: number;
   readonly sha256: string;
 }
 
 /** A journal at work. */
 export interface ImportJournal {
-  /** How many rows earlier runs have done. */
+  /** How many rows earlier runs have done, and how many of these were refused. */
   readonly done: number;
+  readonly refused: number;
   /** The rows that are left, each with an id. Throws the fault `usage` when those that are done are not the ones of the journal. */
   left(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow>;
-  /** Notes that so many of the rows that were left have an answer, and that no other is under way. */
-  note(rows: number): Promise<void>;
+  /** Notes that so many of the rows that were left have an answer, so many of them refused, and that no other is under way. */
+  note(rows: number, refused: number): Promise<void>;
   isDerived(id: string): boolean;
 }
 
@@ -36,16 +39,18 @@ export async function openJournal(path: string): Promise<ImportJournal> {
     version: 1,
     secret: randomBytes(32).toString('hex'),
     rows: 0,
+    refused: 0,
     sha256: digestOf(createHash('sha256')),
   };
   // On the disk before the first row: a run that is killed right away has given no id that the next would not give.
   if (found === undefined) await writeJournal(path, state);
-  const { rows: done, secret } = state;
+  const { rows: done, refused, secret } = state;
   const hash = createHash('sha256');
   const derived = new Set<string>();
 
   return {
     done,
+    refused,
     isDerived: (id) => derived.delete(id),
 
     async *left(rows) {
@@ -65,12 +70,16 @@ export async function openJournal(path: string): Promise<ImportJournal> {
       if (passed < done) throw foreign(path);
     },
 
-    async note(rows) {
+    async note(rows, more) {
       derived.clear();
-      state = { ...state, rows: done + rows, sha256: digestOf(hash) };
+      state = { ...state, rows: done + rows, refused: refused + more, sha256: digestOf(hash) };
       await writeJournal(path, state);
     },
   };
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
 }
 
 function digestOf(hash: Hash): string {
@@ -96,7 +105,8 @@ async function readJournal(path: string): Promise<JournalState | undefined> {
     const isWhole =
       state.version === 1 &&
       /^[0-9a-f]{64}$/.test(state.secret) &&
-      Number.isSafeInteger(state.rows) &&
+      isCount(state.rows) &&
+      isCount(state.refused) &&
       /^[0-9a-f]{64}$/.test(state.sha256);
     if (isWhole) return state;
   } catch {
@@ -106,9 +116,10 @@ async function readJournal(path: string): Promise<JournalState | undefined> {
 }
 
 async function writeJournal(path: string, state: JournalState): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
+  // A name that nobody can have put a link under, and a file that was not there.
+  const temporary = `${path}.${randomBytes(8).toString('hex')}.tmp`;
   try {
-    const handle = await open(temporary, 'w', 0o600);
+    const handle = await open(temporary, 'wx', 0o600);
     try {
       await handle.writeFile(`${JSON.stringify(state)}\n`);
       await handle.sync();

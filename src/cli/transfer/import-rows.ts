@@ -39,7 +39,7 @@ export interface ImportOptions {
   readonly refused: (error: RowError) => Promise<void>;
   readonly progress: (done: number) => void;
   /** Told now and then, when every row up to this many has an answer. */
-  readonly checkpoint?: ((rows: number) => Promise<void>) | undefined;
+  readonly checkpoint?: ((read: number, failed: number) => Promise<void>) | undefined;
   /** Whether an id that a row brings was made up for it: then whoever has it is that row. */
   readonly isDerived: (id: string) => boolean;
 }
@@ -102,14 +102,14 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
       if (failure !== undefined) break;
       if (checkpoint !== undefined && read % CHECKPOINT_EVERY === 0) {
         await settle();
-        await checkpoint(read);
+        await checkpoint(read, counts.failed);
       }
     }
   } catch (error) {
     failure ??= error;
   }
   await settle();
-  await checkpoint?.(read);
+  await checkpoint?.(read, counts.failed);
   return counts;
 }
 

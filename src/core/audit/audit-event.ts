@@ -107,6 +107,7 @@ export function decodeEvent(text: string): AuditEvent {
 }
 
 function packId(id: string): string {
+  if (id.includes('\n')) throw new Error('unreachable: no id has a line end');
   if (!UUID.test(id)) return id.startsWith('~') ? `~${id}` : id;
   return `~${Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url')}`;
 }

@@ -1,19 +1,28 @@
 import { BrokenAudit, START, walkAudit } from '../audit/walk-audit.ts';
 import type { Finding } from '../maintenance-ports.ts';
-import type { Keyring, Store } from '../ports.ts';
+import type { Keyring, Store, TokenRecord } from '../ports.ts';
 import { headerMark } from './header-event.ts';
-import { createLedger, EVERYTHING, type LedgerTable, subjectOf } from './ledger.ts';
+import { createLedger, everythingOf, type LedgerTable, subjectOf } from './ledger.ts';
 import { readLedger } from './read-ledger.ts';
 
 const PUT_BACK = 'is not at the revision that the audit says: it was put back';
 const REMOVED = 'is in the audit, but its row is gone: it was removed outside the vault';
 const REVIVED = 'was removed, says the audit: its row was put back';
+const OUTLIVED = 'is older than the removal of all tokens, says the audit: its row was put back';
+const LATE = 'was put back: it is older than this look at the vault, and was not there when it began';
+const UNSURE = 'tokens were reset or a snapshot loaded while doctor looked: let it look again';
 const UNKNOWN = 'is not in the audit: its row was copied in, or the audit was cut';
+
+/** How long a write may take from its time to its commit: it waits for other processes. In milliseconds. */
+const SLACK_MS = 15_000;
+
+/** What of a row the audit can be held against; a sealed value is bound to both. */
+export type RowFacts = Pick<TokenRecord, 'revision' | 'created_at'>;
 
 /** Holds the rows against the audit: what was put back, removed or added behind the vault's back opens well, and is here found. */
 export interface LedgerCheck {
-  /** A row that there is. Its revision is undefined where it has none, or where it cannot be read. */
-  saw(table: LedgerTable, tenantId: string, id: string, revision: number | undefined): void;
+  /** A row that there is. Its facts are undefined where it has none, or where they cannot be read. */
+  saw(table: LedgerTable, tenantId: string, id: string, facts: RowFacts | undefined): void;
   sawTombstone(tenantId: string, id: string): void;
   /** What is wrong, when all rows have been seen. */
   findings(): Promise<readonly Finding[]>;
@@ -29,7 +38,8 @@ export async function startLedgerCheck(parts: {
   readonly keyring: Keyring;
 }): Promise<LedgerCheck> {
   const { store } = parts;
-  const wrong: (Finding & { readonly subject: string })[] = [];
+  const startedAt = Date.now();
+  const wrong: (Finding & { readonly subject: string; readonly tenant: string })[] = [];
   const tenants = new Set<string>();
   let broken: Finding | undefined;
   const { ledger, head } = await readLedger(parts).catch((error: unknown) => {
@@ -39,7 +49,13 @@ export async function startLedgerCheck(parts: {
 
   function report(table: LedgerTable | 'header' | 'tombstone', tenantId: string, id: string, what: string): void {
     const record = table === 'tombstone' ? 'token' : table;
-    wrong.push({ table, id: id === '' ? tenantId : id, what, subject: subjectOf(record, tenantId, id) });
+    wrong.push({
+      table,
+      id: id === '' ? tenantId : id,
+      what,
+      subject: subjectOf(record, tenantId, id),
+      tenant: tenantId,
+    });
   }
 
   function reportMissing(): void {
@@ -67,12 +83,15 @@ export async function startLedgerCheck(parts: {
       return head.sequence;
     },
 
-    saw(table, tenantId, id, revision) {
+    saw(table, tenantId, id, facts) {
       if (table === 'tenant') tenants.add(id);
       const expected = ledger.take(table, tenantId, id);
       if (expected === undefined) report(table, tenantId, id, UNKNOWN);
       else if (expected === 'removed') report(table, tenantId, id, REVIVED);
-      else if (revision !== undefined && expected !== revision) report(table, tenantId, id, PUT_BACK);
+      else if (facts !== undefined && expected !== facts.revision) report(table, tenantId, id, PUT_BACK);
+      else if (table === 'token' && facts !== undefined && facts.created_at < ledger.since(tenantId) - SLACK_MS) {
+        report(table, tenantId, id, OUTLIVED);
+      }
     },
 
     sawTombstone(tenantId, id) {
@@ -85,13 +104,27 @@ export async function startLedgerCheck(parts: {
       reportMissing();
       if (wrong.length === 0) return [];
       const touched = new Set<string>();
+      const late: number[] = [];
       try {
-        for await (const { event } of walkAudit(parts, head)) for (const one of ledger.apply(event)) touched.add(one);
+        for await (const { event, at, sequence } of walkAudit(parts, head)) {
+          const subjects = ledger.apply(event, at);
+          for (const one of subjects) touched.add(one);
+          // What was taken off the audit's end and put there again would excuse whatever it is about.
+          if (subjects.length > 0 && at < startedAt - SLACK_MS) late.push(sequence);
+        }
       } catch (error) {
         return [brokenFinding(error)];
       }
-      if (touched.has(EVERYTHING)) return [];
-      return wrong.filter(({ subject }) => !touched.has(subject)).map(({ table, id, what }) => ({ table, id, what }));
+      if (late.length > 0) return late.map((sequence) => ({ table: 'audit', id: String(sequence), what: LATE }));
+      const unexplained = wrong.filter(({ subject }) => !touched.has(subject));
+      const [unsure, sure] = [true, false].map((isUnsure) =>
+        unexplained.filter(({ tenant }) => touched.has(everythingOf(tenant)) === isUnsure),
+      );
+      const tenants_ = new Set(unsure?.map(({ tenant }) => tenant));
+      return [
+        ...(sure ?? []).map(({ table, id, what }) => ({ table, id, what })),
+        ...[...tenants_].map((id) => ({ table: 'tenant', id, what: UNSURE })),
+      ];
     },
   };
 }

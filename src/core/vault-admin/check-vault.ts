@@ -40,7 +40,7 @@ export async function checkVault(
     const ledger = await startLedgerCheck({ store, keyring });
     checked.audit_entries = ledger.entries;
     for (const { tenant, keys } of await store.listTenants()) {
-      ledger.saw('tenant', tenant.id, tenant.id, tenant.revision);
+      ledger.saw('tenant', tenant.id, tenant.id, tenant);
       for (const { key_id } of keys) ledger.saw('tenant_key', tenant.id, String(key_id), undefined);
       const opened = attempt(() => keyring.openTenant(tenant.id, keys));
       if (opened === undefined) {
@@ -55,7 +55,7 @@ export async function checkVault(
         (after) => store.inspectApplications(tenant.id, after, PAGE),
         async (row) => {
           checked.applications += 1;
-          ledger.saw('application', tenant.id, row.id, row.record?.revision);
+          ledger.saw('application', tenant.id, row.id, row.record);
           findings.push(...checkApplication(opened, row));
         },
       );
@@ -63,7 +63,7 @@ export async function checkVault(
         (after) => store.inspectTokens(tenant.id, after, PAGE),
         async (row) => {
           checked.tokens += 1;
-          ledger.saw('token', tenant.id, row.id, row.record?.revision);
+          ledger.saw('token', tenant.id, row.id, row.record);
           findings.push(...(await checkToken(opened, row)));
         },
         () => progress(checked.tokens, checked.tokens + PAGE),

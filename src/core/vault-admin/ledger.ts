@@ -1,4 +1,5 @@
 import type { AuditEvent, AuditedAction } from '../audit/audit-event.ts';
+import type { Instant } from '../ports.ts';
 
 /** What stands for a record that was removed. */
 const REMOVED = 0;
@@ -6,22 +7,27 @@ const REMOVED = 0;
 /** The tables whose rows the audit accounts for. */
 export type LedgerTable = 'tenant' | 'tenant_key' | 'application' | 'token';
 
-/** Stands for every record, for comparison. */
-export const EVERYTHING = '*';
+/** Stands for every record of a tenant, for comparison. */
+export function everythingOf(tenantId: string): string {
+  return `* ${tenantId}`;
+}
 
 /** The records of a moment, by tenant: what a snapshot of that moment holds. */
 export type LedgerState = ReadonlyMap<string, FrozenTenant>;
 
 interface FrozenTenant {
   readonly revision: number;
+  readonly since: Instant;
   readonly application: ReadonlyMap<string, number>;
   readonly token: ReadonlyMap<string, number>;
 }
 
 /** What the audit says that there is: the revision of each record, or that it was removed. */
 export interface Ledger {
-  /** Answers what the event was about, by `subjectOf`, or `EVERYTHING`; empty for an event that changed nothing. */
-  apply(event: AuditEvent): readonly string[];
+  /** Answers what the event was about, by `subjectOf` or `everythingOf`; empty for an event that changed nothing. */
+  apply(event: AuditEvent, at: Instant): readonly string[];
+  /** When the tenant's tokens were last removed all at once: no token of before can be there. */
+  since(tenantId: string): Instant;
   /**
    * The revision that the record must be at; `removed`; undefined for one that was never made. It is crossed off: a second
    * row of the same id is one that was never made.
@@ -38,6 +44,7 @@ export interface Ledger {
 
 interface TenantLedger {
   revision: number;
+  since: Instant;
   readonly rows: Readonly<Record<Exclude<LedgerTable, 'tenant'>, Map<string, number>>>;
 }
 
@@ -82,7 +89,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
   const tenantOf = new Map<string, string>();
   let header: string | undefined;
 
-  function apply(event: AuditEvent): readonly string[] {
+  function apply(event: AuditEvent, at: Instant): readonly string[] {
     // A read, a denial, or a call that found nothing to change.
     if (event.status >= 400) return [];
     const { action, entities, revision } = event;
@@ -98,7 +105,8 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     if (action === 'deleteTenant') return close(id, tenant);
     if (action === 'resetTokens') {
       tenant.rows.token.clear();
-      return [EVERYTHING];
+      tenant.since = at;
+      return [everythingOf(id)];
     }
     if (action === 'updateTenant') {
       tenant.revision = revision ?? tenant.revision;
@@ -126,21 +134,24 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
 
   /** Keys stay as they are, and so do tenants that the snapshot does not know. */
   function goBack(state: LedgerState): readonly string[] {
+    const changed: string[] = [];
     for (const [id, frozen] of state) {
       const tenant = tenants.get(id);
       if (tenant === undefined) continue;
+      changed.push(everythingOf(id));
       tenant.revision = frozen.revision;
+      tenant.since = frozen.since;
       for (const table of ['application', 'token'] as const) {
         tenant.rows[table].clear();
         for (const [entity, revision] of frozen[table]) tenant.rows[table].set(entity, revision);
       }
     }
-    return [EVERYTHING];
+    return changed;
   }
 
   function open(id: string): void {
     const rows = { application: new Map(), token: new Map(), tenant_key: new Map(FIRST_KEYS.map((key) => [key, 1])) };
-    tenants.set(id, { revision: 1, rows });
+    tenants.set(id, { revision: 1, since: 0, rows });
   }
 
   function close(id: string, tenant: TenantLedger): readonly string[] {
@@ -161,12 +172,13 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     *left(table, tenantId) {
       for (const [id, revision] of tenants.get(tenantId)?.rows[table] ?? []) yield [id, revision === REMOVED];
     },
+    since: (tenantId) => tenants.get(tenantId)?.since ?? 0,
     tenants: () => tenants.keys(),
     header: () => header,
     freeze: () =>
       new Map(
-        [...tenants].map(([id, { revision, rows }]) => {
-          return [id, { revision, application: new Map(rows.application), token: new Map(rows.token) }] as const;
+        [...tenants].map(([id, { revision, since, rows }]) => {
+          return [id, { revision, since, application: new Map(rows.application), token: new Map(rows.token) }] as const;
         }),
       ),
   };

@@ -34,7 +34,7 @@ async function readOnce(parts: AuditParts, places: Set<number>): Promise<ReadLed
       if (place < 1 || place >= sequence) throw new BrokenAudit(sequence, 'names a state that there never was');
       places.add(place);
     }
-    ledger.apply(event);
+    ledger.apply(event, placed.at);
     if (places.has(sequence)) states.set(sequence, ledger.freeze());
     head = placed;
   }

@@ -118,10 +118,28 @@ function refuseForeign(connection: Connection, { sequence, link }: AuditHead): v
   }
 }
 
+function highest(connection: Connection, table: 'token' | 'application'): number {
+  return connection.prepare<[], number>(`SELECT coalesce(max(${table}), 0) FROM main.${table}`).pluck().get() ?? 0;
+}
+
 function replaceRecords(connection: Connection): void {
   for (const table of REPLACED) {
     connection.exec(`DELETE FROM main.${table} WHERE tenant IN (SELECT tenant FROM snapshot.tenant)`);
-    connection.exec(`INSERT INTO main.${table} SELECT * FROM snapshot.${table}`);
+  }
+  // Rows of tenants made since may have the numbers that the snapshot's once had: its own are put behind them.
+  const behind = {
+    token: highest(connection, 'token'),
+    application: highest(connection, 'application'),
+  };
+  for (const table of REPLACED) {
+    const columns = connection
+      .prepare<[string], string>("SELECT name FROM pragma_table_info(?, 'main') ORDER BY cid")
+      .pluck()
+      .all(table);
+    const values = columns.map((name) =>
+      name === 'token' || name === 'application' ? `${name} + ${behind[name]}` : name,
+    );
+    connection.exec(`INSERT INTO main.${table} (${columns}) SELECT ${values} FROM snapshot.${table}`);
   }
   const assignments = TENANT_COLUMNS.map((column) => `${column} = s.${column}`).join(', ');
   connection.exec(`UPDATE main.tenant AS t SET ${assignments} FROM snapshot.tenant s WHERE s.tenant = t.tenant`);
