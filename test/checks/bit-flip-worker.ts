@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
 import type { Reply } from '../../src/contract/call.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { Problem } from '../../src/core/problem.ts';
 import { checkVaultFile } from '../../src/vault-admin.ts';
 import { type Answers, askAll, differenceOf, type Question } from './flipped-answers.ts';
 import { seededNumbers } from './perform.ts';
@@ -73,7 +74,7 @@ async function flipAll({ bytes, file, key, questions, seed, offsets, blind = fal
     try {
       return !(await checkVaultFile({ file, credential })).ok;
     } catch (error) {
-      if (error instanceof Fault) return true;
+      if (error instanceof Fault || (error instanceof Problem && error.code === 'integrity_failure')) return true;
       throw error;
     }
   }

@@ -1,8 +1,10 @@
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { FAULTS } from '../../src/contract/faults.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
+import type { ProblemCode } from '../../src/contract/problems.ts';
 import { PROBLEM_TYPE_PREFIX, PROBLEMS } from '../../src/contract/problems.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { Problem } from '../../src/core/problem.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { openVault } from '../../src/vault.ts';
 
@@ -15,7 +17,7 @@ export interface Question {
 }
 
 /** What a vault answered to each question, or the code of the fault that kept it from being opened. */
-export type Answers = readonly Reply[] | keyof typeof FAULTS;
+export type Answers = readonly Reply[] | keyof typeof FAULTS | ProblemCode;
 
 /** Throws what is neither a reply nor a fault that the contract knows: an error without a code or an exit. */
 export async function askAll(file: string, credential: Credential, questions: readonly Question[]): Promise<Answers> {
@@ -33,6 +35,8 @@ export async function askAll(file: string, credential: Credential, questions: re
     }
   } catch (error) {
     if (error instanceof Fault && Object.hasOwn(FAULTS, error.code)) return error.code;
+    // The command line tells it as it tells the reply of one, and ends with 9.
+    if (error instanceof Problem && CLEAR.has(error.code)) return error.code;
     throw error;
   }
 }

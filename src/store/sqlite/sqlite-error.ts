@@ -29,6 +29,12 @@ const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode>> = {
   SQLITE_IOERR_SHORT_READ: 'integrity_failure',
   SQLITE_IOERR_CORRUPTFS: 'integrity_failure',
   SQLITE_IOERR_DATA: 'integrity_failure',
+  // Rows that the tables' declarations exclude, and a header that asks for a newer SQLite: no code of ours makes them.
+  SQLITE_CONSTRAINT_NOTNULL: 'integrity_failure',
+  SQLITE_CONSTRAINT_CHECK: 'integrity_failure',
+  SQLITE_CONSTRAINT_DATATYPE: 'integrity_failure',
+  SQLITE_MISMATCH: 'integrity_failure',
+  SQLITE_READONLY: 'integrity_failure',
   SQLITE_READONLY_DBMOVED: 'vault_moved',
   SQLITE_CANTOPEN: 'vault_moved',
 };

@@ -1,4 +1,5 @@
 import type { TokenIndexes } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
 import { BLIND_LENGTH } from './schema.ts';
@@ -57,7 +58,9 @@ export function joinBlinds(indexes: TokenIndexes): Buffer {
   return Buffer.concat([...distinct.values()]);
 }
 
+/** Throws `integrity_failure` for what is none: a damaged row. */
 export function splitBlinds(blinds: Buffer): readonly Buffer[] {
+  if (!Buffer.isBuffer(blinds)) throw new Problem('integrity_failure');
   const parts: Buffer[] = [];
   for (let at = 0; at < blinds.length; at += BLIND_LENGTH) parts.push(blinds.subarray(at, at + BLIND_LENGTH));
   return parts;

@@ -1,3 +1,5 @@
+import { Problem } from '../../core/problem.ts';
+
 const CANONICAL = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** The 16 bytes that stand for a UUID in a lookup. Null, which no column equals, for anything but canonical lower case. */
@@ -16,7 +18,9 @@ export function optionalUuidBytes(id: string | undefined): Buffer | null {
   return id === undefined ? null : uuidBytes(id);
 }
 
+/** Of a damaged row anything may come, whatever the table's declaration says: throws `integrity_failure`. */
 export function uuidText(bytes: Buffer): string {
+  if (!Buffer.isBuffer(bytes)) throw new Problem('integrity_failure');
   const hex = bytes.toString('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
