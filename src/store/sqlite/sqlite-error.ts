@@ -23,7 +23,7 @@ export const NO_SPACE_CODES: ReadonlySet<string> = new Set([
 ]);
 
 /** What callers are told for a result code, or for its first two words. */
-const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode>> = {
+const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode | undefined>> = {
   SQLITE_CORRUPT: 'integrity_failure',
   SQLITE_NOTADB: 'integrity_failure',
   SQLITE_IOERR_SHORT_READ: 'integrity_failure',
@@ -35,6 +35,8 @@ const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode>> = {
   SQLITE_CONSTRAINT_DATATYPE: 'integrity_failure',
   SQLITE_MISMATCH: 'integrity_failure',
   SQLITE_READONLY: 'integrity_failure',
+  // A folder whose rights were taken away is no damage.
+  SQLITE_READONLY_DIRECTORY: undefined,
   SQLITE_READONLY_DBMOVED: 'vault_moved',
   SQLITE_CANTOPEN: 'vault_moved',
 };
