@@ -1,7 +1,9 @@
 import { NO_LINK } from '../../core/audit-link.ts';
 import type { AuditDraft, AuditEntry, AuditHead } from '../../core/audit-ports.ts';
+import { Problem } from '../../core/problem.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
+import { sqliteCode } from './sqlite-error.ts';
 
 /** The table `audit` of `schema`. Synchronous; `append` needs the transaction of the change that it tells of. */
 export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
@@ -30,7 +32,15 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     append({ at, sealed, link }: AuditDraft): void {
       const before = head();
       const sequence = before.sequence + 1;
-      insert().run(sequence, at, sealed, link(before.link, sequence));
+      if (!Buffer.isBuffer(before.link) && sequence > 1) throw new Problem('integrity_failure');
+      try {
+        insert().run(sequence, at, sealed, link(before.link, sequence));
+      } catch (error) {
+        // A place behind the last is free, unless the table is damaged.
+        if (sqliteCode(error)?.startsWith('SQLITE_CONSTRAINT'))
+          throw new Problem('integrity_failure', { cause: error });
+        throw error;
+      }
     },
 
     read: (sequence: number, limit: number): readonly AuditEntry[] => after().all(sequence, limit),

@@ -10,7 +10,7 @@ interface HeaderRow {
   readonly mac: Buffer;
 }
 
-/** The header as the file has it, unchecked: that is the keyring's. Undefined when there is none. */
+/** The header as the file has it, unchecked: that is the keyring's. Undefined when there is none that the table could hold. */
 export function readHeader(connection: Connection): VaultHeader | undefined {
   const row = connection
     .prepare<[], HeaderRow>('SELECT vault_id, format, created_at, generation, carried, mac FROM header')
@@ -19,6 +19,8 @@ export function readHeader(connection: Connection): VaultHeader | undefined {
   const slots = connection
     .prepare<[], { readonly slot: number; readonly bytes: Buffer }>('SELECT slot, bytes FROM slot ORDER BY slot')
     .all();
+  const blobs: readonly unknown[] = [row.mac, row.carried ?? row.mac, ...slots.map(({ bytes }) => bytes)];
+  if (!blobs.every((blob) => Buffer.isBuffer(blob))) return undefined;
   return { ...row, carried: row.carried ?? undefined, slots };
 }
 
