@@ -107,9 +107,9 @@ async function trimmedWrappers(file) {
  * libsodium carries its WebAssembly as base64 text and decodes it with a loop in JavaScript, which is most of the time
  * that it takes to load: this puts the bytes beside the bundle, to be read. Of the hundreds of functions in it and around
  * it, which take most of the rest, only those stay that are called (scripts/trim-wasm.js), so few that to make them run at
- * once is sooner done than in turns of the event loop. And when it starts it asks Web Crypto for some random bytes, which
- * is all that it ever does with random ones here (nonces, salts and keys come from node:crypto); to load that takes a tenth
- * of Node's own start. The kernel has the same bytes.
+ * once is sooner done than in turns of the event loop. And for random bytes it asks Web Crypto, when it starts and
+ * for whatever it is asked to make of them: the first nonces of a process, the keys of sealed exports. To load that takes a
+ * tenth of Node's own start. The kernel has the same bytes.
  *
  * `files` gets what is to be written: name → bytes.
  */

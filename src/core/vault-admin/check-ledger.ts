@@ -117,13 +117,12 @@ export async function startLedgerCheck(parts: {
       }
       if (late.length > 0) return late.map((sequence) => ({ table: 'audit', id: String(sequence), what: LATE }));
       const unexplained = wrong.filter(({ subject }) => !touched.has(subject));
-      const [unsure, sure] = [true, false].map((isUnsure) =>
-        unexplained.filter(({ tenant }) => touched.has(everythingOf(tenant)) === isUnsure),
-      );
-      const tenants_ = new Set(unsure?.map(({ tenant }) => tenant));
+      const isUnsure = (tenant: string) => touched.has(everythingOf(tenant));
+      const unsure = new Set(unexplained.map(({ tenant }) => tenant).filter(isUnsure));
+      const sure = unexplained.filter(({ tenant }) => !unsure.has(tenant));
       return [
-        ...(sure ?? []).map(({ table, id, what }) => ({ table, id, what })),
-        ...[...tenants_].map((id) => ({ table: 'tenant', id, what: UNSURE })),
+        ...sure.map(({ table, id, what }) => ({ table, id, what })),
+        ...[...unsure].map((id) => ({ table: 'tenant', id, what: UNSURE })),
       ];
     },
   };

@@ -1,0 +1,57 @@
+import { expect, it } from 'vitest';
+import { createAudit } from '../../src/core/audit/audit.ts';
+import { startLedgerCheck } from '../../src/core/vault-admin/check-ledger.ts';
+import { headerEvent } from '../../src/core/vault-admin/header-event.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+
+const [TENANT, OTHER] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
+
+/** The audit of two tenants, of which one has a token; doctor begins to look, and finds the token's row gone. */
+async function begun() {
+  let time = Date.now();
+  const clock = { now: () => time, settled: () => time };
+  const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: time });
+  const store = createMemoryStore();
+  const audit = createAudit({ store, keyring, clock, level: 'reveal', strict: true });
+  await audit.record(headerEvent('createVault', await store.header()));
+  for (const tenant_id of [TENANT, OTHER]) {
+    const entities = [`app-of-${tenant_id}`];
+    await audit.record({ action: 'createTenant', status: 200, tenant_id, revision: 1, entities });
+  }
+  const application_id = `app-of-${TENANT}`;
+  await audit.record({ action: 'createToken', status: 201, application_id, revision: 1, entities: ['lost'] });
+  const check = await startLedgerCheck({ store, keyring });
+  for (const tenant of [TENANT, OTHER]) {
+    check.saw('tenant', tenant, tenant, { revision: 1, created_at: time });
+    check.saw('application', tenant, `app-of-${tenant}`, { revision: 1, created_at: time });
+    for (const key of ['1', '2']) check.saw('tenant_key', tenant, key, undefined);
+  }
+  const reset = async (tenant_id: string, age = 0) => {
+    time -= age;
+    await audit.record({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
+  };
+  return { check, reset };
+}
+
+const LOST = { table: 'token', id: 'lost', what: expect.stringContaining('removed outside the vault') };
+
+it('finds a row that is gone, and still when another tenant is reset meanwhile', async () => {
+  const { check, reset } = await begun();
+  await reset(OTHER);
+  expect(await check.findings()).toEqual([LOST]);
+});
+
+it('does not call a vault sound whose tokens were reset while it was looked at', async () => {
+  const { check, reset } = await begun();
+  await reset(TENANT);
+  expect(await check.findings()).toEqual([
+    { table: 'tenant', id: TENANT, what: expect.stringContaining('look again') },
+  ]);
+});
+
+it('takes no entry for news that is older than the look: it was cut and put back', async () => {
+  const { check, reset } = await begun();
+  await reset(TENANT, 60_000);
+  expect(await check.findings()).toEqual([{ table: 'audit', id: '5', what: expect.stringContaining('was put back') }]);
+});
