@@ -82,7 +82,8 @@ export function startOnTerminal(
   options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
   answers: readonly (readonly [question: string, answer: string])[] = [],
 ): Promise<Ended> | undefined {
-  const terminal = onTerminal(`'${process.execPath}' '${VAULT_BIN}' ${line}`);
+  // Without exec a shell may stay in between, and answer a Ctrl-C with an exit code of its own.
+  const terminal = onTerminal(`exec '${process.execPath}' '${VAULT_BIN}' ${line}`);
   if (terminal === undefined) return undefined;
   const env = cleanEnvironment({ TERM: 'xterm-256color', ...options.env });
   const child = spawn(terminal[0], [...terminal[1]], { cwd: options.cwd, env, stdio: ['pipe', 'pipe', 'pipe'] });
