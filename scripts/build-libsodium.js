@@ -65,7 +65,7 @@ function replaceOnce(file, text, pattern, replacement) {
   return text.replace(pattern, replacement);
 }
 
-/** What of libsodium the sources name. */
+/** What of libsodium the sources name, the wrappers' functions or those below them. */
 async function namesInSources() {
   const folder = path.join(ROOT, 'src/keyring');
   const texts = await Promise.all(
@@ -73,7 +73,7 @@ async function namesInSources() {
       .filter((name) => name.endsWith('.ts'))
       .map((name) => readFile(path.join(folder, name), 'utf8')),
   );
-  return texts.flatMap((text) => text.match(/\b(?:crypto|randombytes)_\w+/g) ?? []);
+  return texts.flatMap((text) => [...text.matchAll(/\b_?((?:crypto|randombytes)_\w+)/g)].map(([, name]) => name));
 }
 
 /**

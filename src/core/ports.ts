@@ -186,6 +186,9 @@ export interface TokenRecord extends KeyIds {
   readonly definition: Uint8Array;
 }
 
+/** What a read can show of a token. */
+export type ShownToken = Omit<TokenRecord, 'definition'>;
+
 /** The blind indexes that a token is found by. Never derived from a record: the store cannot open one. */
 export interface TokenIndexes {
   readonly fingerprint: Uint8Array;
@@ -334,8 +337,10 @@ export interface Store extends Maintenance, AuditStore {
     audit: AuditDraft,
   ): Promise<InsertTokenOutcome>;
   findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined>;
+  /** The same for a read, which needs less of it. */
+  findShownToken(tenantId: string, id: string, now: Instant): Promise<ShownToken | undefined>;
   /** Newest first: `created_at` descending, then `id` ascending. */
-  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<TokenRecord>>;
+  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<ShownToken>>;
   /** The oldest live token with this fingerprint index, other than `exceptId`. */
   findDuplicate(
     tenantId: string,

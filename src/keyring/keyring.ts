@@ -2,9 +2,10 @@ import { LINK_BYTES } from '../core/audit-link.ts';
 import type { Instant, Keyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
-import { envelopeKeyId, openEnvelope, sealEnvelope } from './envelope.ts';
+import { envelopeKeyId, readEnvelope, sealEnvelope } from './envelope.ts';
 import { encodeFields } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
+import { keyedHash } from './keyed-hash.ts';
 import { padText, unpadText } from './padding.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveFromMaster } from './sub-keys.ts';
@@ -51,7 +52,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     apiKeyHash(apiKey) {
       requireUnlocked();
       const message = encodeFields(apiKey);
-      const hash = sodium.crypto_generichash(API_KEY_HASH_BYTES, message, carried.api_key_hash);
+      const hash = keyedHash(sodium, API_KEY_HASH_BYTES, message, carried.api_key_hash);
       message.fill(0);
       return hash;
     },
@@ -81,7 +82,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
     anchorMac(text) {
       requireUnlocked();
-      return sodium.crypto_generichash(ANCHOR_MAC_BYTES, encodeFields(text), carried.anchor);
+      return keyedHash(sodium, ANCHOR_MAC_BYTES, encodeFields(text), carried.anchor);
     },
 
     sealAuditEvent(at, text) {
@@ -95,7 +96,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     openAuditEvent(at, sealed) {
       requireUnlocked();
       if (envelopeKeyId(sealed) !== AUDIT_KEY_ID) throw new Problem('integrity_failure');
-      const text = unpadText(openEnvelope(sodium, carried.audit_sealing, auditContext(identity, at), sealed));
+      const text = readEnvelope(sodium, carried.audit_sealing, auditContext(identity, at), sealed, unpadText);
       if (text === undefined) throw new Problem('integrity_failure');
       return text;
     },
@@ -103,13 +104,13 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     auditLink(previous, { sequence, at, sealed }) {
       requireUnlocked();
       const entry = encodeFields('token-vault audit', identity.vault_id, previous, sequence, at, sealed);
-      return sodium.crypto_generichash(LINK_BYTES, entry, carried.audit_chain);
+      return keyedHash(sodium, LINK_BYTES, entry, carried.audit_chain);
     },
 
     tombstoneMac({ tenant_id, id, type, created_by, created_at, deleted_by, deleted_at }) {
       requireUnlocked();
       const fields = encodeFields(tenant_id, id, type, created_by, created_at, deleted_by, deleted_at);
-      return sodium.crypto_generichash(TOMBSTONE_MAC_BYTES, fields, carried.tombstone);
+      return keyedHash(sodium, TOMBSTONE_MAC_BYTES, fields, carried.tombstone);
     },
 
     // These keys are those of one master key: whoever can unlock another wraps this (follow-master-key.ts).

@@ -1,5 +1,6 @@
 import type { Credential } from './credential.ts';
 import { encodeFields } from './field-encoder.ts';
+import { keyedHash } from './keyed-hash.ts';
 import { passphraseBytes } from './passphrase.ts';
 import type { Sodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
@@ -49,7 +50,7 @@ export async function deriveSlotKeys(
   let derived: Uint8Array;
   if (credential.kind === 'key_file') {
     const message = encodeFields('token-vault key file', salt);
-    derived = sodium.crypto_generichash(2 * KEY_BYTES, message, credential.key);
+    derived = keyedHash(sodium, 2 * KEY_BYTES, message, credential.key);
   } else {
     const passphrase = passphraseBytes(credential.passphrase);
     derived = await argon2id(passphrase, salt, cost);

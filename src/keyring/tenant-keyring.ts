@@ -2,9 +2,10 @@ import { createHmac } from 'node:crypto';
 import { base58 } from '../core/base58.ts';
 import type { IndexKey, SealContext, TenantKeyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
-import { envelopeKeyId, openEnvelope, SUITE, sealEnvelope } from './envelope.ts';
+import { envelopeKeyId, readEnvelope, SUITE, sealEnvelope } from './envelope.ts';
 import { encodeFields, FieldEncoder } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
+import { keyedHash } from './keyed-hash.ts';
 import { padText, unpadText } from './padding.ts';
 import type { Sodium } from './sodium.ts';
 import type { OpenedIndexKey, TenantKeys } from './tenant-keys.ts';
@@ -70,9 +71,7 @@ export function tenantKeyring(
 
     open(context, sealed) {
       const keyId = envelopeKeyId(sealed);
-      const padded = openEnvelope(sodium, dataKey(keyId), writeContext(context, keyId), sealed);
-      const plaintext = unpadText(padded);
-      padded.fill(0);
+      const plaintext = readEnvelope(sodium, dataKey(keyId), writeContext(context, keyId), sealed, unpadText);
       if (plaintext === undefined) throw new Problem('integrity_failure');
       return plaintext;
     },
@@ -90,7 +89,7 @@ function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readon
     blindIndex(purpose, value) {
       requireUnlocked();
       const message = encodeFields(value);
-      const index = sodium.crypto_generichash(BLIND_INDEX_BYTES, message, keys[purpose]);
+      const index = keyedHash(sodium, BLIND_INDEX_BYTES, message, keys[purpose]);
       message.fill(0);
       return index;
     },

@@ -111,11 +111,12 @@ export function storeFilters(store: () => Store): void {
       }
     });
 
-    it('gives whole records', async () => {
+    it('gives all of a record that a read can show', async () => {
       const { id: tenant } = await addTenant(store());
       const token = await addToken(store(), tenant, { type: 'card', expires_at: NOW + 9 }, ['x']);
       const { records } = await store().findTokens(everything(tenant), FIRST_PAGE, NOW);
-      expect(records).toEqual([token]);
+      const { definition: _, ...shown } = token;
+      expect(records).toEqual([shown]);
     });
 
     it('finds by fingerprint as by any other blind index', async () => {

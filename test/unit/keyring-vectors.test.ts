@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
+import wrappers from 'libsodium-wrappers';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { IndexPurpose, SealContext } from '../../src/core/ports.ts';
-import { openEnvelope } from '../../src/keyring/envelope.ts';
+import { openEnvelope, sealEnvelope } from '../../src/keyring/envelope.ts';
 import { loadSodium, type Sodium } from '../../src/keyring/sodium.ts';
 import { deriveIndexKeys } from '../../src/keyring/sub-keys.ts';
 import { tenantKeyring } from '../../src/keyring/tenant-keyring.ts';
@@ -26,15 +27,23 @@ beforeAll(async () => {
 describe('XChaCha20-Poly1305', () => {
   const vector = vectors<Record<'key' | 'nonce' | 'aad' | 'plaintext' | 'ciphertext' | 'tag', string>>('xchacha');
 
+  const { key, nonce, aad, plaintext, ciphertext, tag } = vector;
+
   test('is that of draft-irtf-cfrg-xchacha, appendix A.3.1', () => {
-    const sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
-      bytes(vector.plaintext),
-      bytes(vector.aad),
-      null,
-      bytes(vector.nonce),
-      bytes(vector.key),
-    );
-    expect(hex(sealed)).toBe(vector.ciphertext + vector.tag);
+    const [text, context, nonceBytes] = [bytes(plaintext), bytes(aad), bytes(nonce)];
+    const sealed = wrappers.crypto_aead_xchacha20poly1305_ietf_encrypt(text, context, null, nonceBytes, bytes(key));
+    expect(hex(sealed)).toBe(ciphertext + tag);
+  });
+
+  test('seals what the wrappers of libsodium seal', () => {
+    for (const length of [0, 1, 64, 1000, 70_000]) {
+      const text = new Uint8Array(length).fill(0x61);
+      const envelope = sealEnvelope(sodium, bytes(key), 7, bytes(aad), text);
+      const own = envelope.subarray(5, 29);
+      const sealed = wrappers.crypto_aead_xchacha20poly1305_ietf_encrypt(text, bytes(aad), null, own, bytes(key));
+      expect(hex(envelope.subarray(29))).toBe(hex(sealed));
+      expect(hex(openEnvelope(sodium, bytes(key), bytes(aad), envelope))).toBe(hex(text));
+    }
   });
 
   test('stands in the envelope as it is drawn', () => {

@@ -41,7 +41,7 @@ async function reachesRule({ conditions = [], transform }: AccessRule, caller: C
       continue;
     }
     if (operator !== 'equals') continue;
-    const record = await world.store.findToken(tenant.record.id, value, world.clock.now());
+    const record = await world.store.findShownToken(tenant.record.id, value, world.clock.now());
     if (!record) continue;
     const { containers } = openDetails(tenant.keyring, value, record);
     const own = governingTransform(grants, 'token:read', { id: value, containers });

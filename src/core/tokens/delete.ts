@@ -15,7 +15,7 @@ export const deleteToken: Handler<'deleteToken'> = async (
   await world.activity.flush();
   await untilSwapped(async () => {
     const now = world.clock.now();
-    const record = await world.store.findToken(tenant_id, id, now);
+    const record = await world.store.findShownToken(tenant_id, id, now);
     if (!record) throw new Problem('token_not_found');
     const { containers } = openDetails(tenant.keyring, id, record);
     if (!reachesEveryContainer(grants, 'token:delete', { id, containers })) throw new Problem('no_governing_rule');

@@ -7,7 +7,7 @@ import { shownData, showToken } from './show-token.ts';
 /** Get a Token (§4.1). */
 export const getToken: Handler<'getToken'> = async ({ params: { id } }, { tenant, grants, trail }, world) => {
   const now = world.clock.now();
-  const record = await world.store.findToken(tenant.record.id, id, now);
+  const record = await world.store.findShownToken(tenant.record.id, id, now);
   if (!record) throw new Problem('token_not_found');
   const details = openDetails(tenant.keyring, id, record);
   const transform = governingTransform(grants, 'token:read', { id, containers: details.containers });

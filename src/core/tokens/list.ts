@@ -4,15 +4,7 @@ import { visibility } from '../access/visibility.ts';
 import type { Caller } from '../caller.ts';
 import type { Handler } from '../handler.ts';
 import { pageOf, pageRequest } from '../page.ts';
-import type {
-  Instant,
-  PageOf,
-  PageRequest,
-  TenantKeyring,
-  TokenCondition,
-  TokenFilter,
-  TokenRecord,
-} from '../ports.ts';
+import type { Instant, PageOf, PageRequest, ShownToken, TenantKeyring, TokenCondition, TokenFilter } from '../ports.ts';
 import type { World } from '../world.ts';
 import { foldCase } from './fold-case.ts';
 import { indexed, metadataText } from './indexes.ts';
@@ -58,9 +50,9 @@ async function findGoverned(
   now: Instant,
   caller: Caller,
   world: World,
-): Promise<PageOf<TokenRecord>> {
+): Promise<PageOf<ShownToken>> {
   const { keyring } = caller.tenant;
-  const records: TokenRecord[] = [];
+  const records: ShownToken[] = [];
   let total = 0;
   for (let offset = 0; ; offset += SCANNED_AT_ONCE) {
     const found = await world.store.findTokens(filter, { offset, limit: SCANNED_AT_ONCE }, now);
@@ -73,7 +65,7 @@ async function findGoverned(
   }
 }
 
-function transformOf({ grants }: Caller, { id }: TokenRecord, { containers }: TokenDetails) {
+function transformOf({ grants }: Caller, { id }: ShownToken, { containers }: TokenDetails) {
   return governingTransform(grants, 'token:read', { id, containers });
 }
 

@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { parseJson } from '../json/parse.ts';
 import { stringifyJson } from '../json/stringify.ts';
-import type { KeyIds, SealContext, TenantKeyring, TokenRecord } from '../ports.ts';
+import type { KeyIds, SealContext, ShownToken, TenantKeyring, TokenRecord } from '../ports.ts';
 
 /** What every read of a token shows. */
 export interface TokenDetails {
@@ -29,7 +29,7 @@ export interface TokenContents {
   readonly definition: TokenDefinition;
 }
 
-type ClearColumns = Omit<TokenRecord, 'data' | 'masked' | 'details' | 'definition'>;
+type ClearColumns = Omit<TokenRecord, SealedColumn>;
 type SealedColumn = 'data' | 'masked' | 'details' | 'definition';
 
 /** Under the newest data key. The blind indexes that go with it must be under the newest index key, as the fingerprint is. */
@@ -50,7 +50,7 @@ export function sealToken(
 }
 
 /** `id` is the one that was asked for, here and below. All throw `integrity_failure`. */
-export function openDetails(keyring: TenantKeyring, id: string, record: TokenRecord): TokenDetails {
+export function openDetails(keyring: TenantKeyring, id: string, record: ShownToken): TokenDetails {
   // Sealed by sealToken: opening proves that the text is its own; so below.
   const details = parseJson(keyring.open(contextOf(id, record, 'details'), record.details)) as unknown;
   return details as TokenDetails;
@@ -65,7 +65,7 @@ export function openDefinition(keyring: TenantKeyring, id: string, record: Token
 export function openText(
   keyring: TenantKeyring,
   id: string,
-  record: TokenRecord,
+  record: ShownToken,
   column: 'data' | 'masked',
 ): string | undefined {
   const sealed = record[column];

@@ -2,7 +2,7 @@ import type { Transform } from '../../contract/permissions.ts';
 import type { Token } from '../../contract/token.ts';
 import type { Shown } from '../handler.ts';
 import { JsonText } from '../json/json-text.ts';
-import type { TenantKeyring, TokenRecord } from '../ports.ts';
+import type { ShownToken, TenantKeyring } from '../ports.ts';
 import { formatInstant } from '../time.ts';
 import { openText, type TokenDefinition, type TokenDetails } from './opened-token.ts';
 
@@ -16,7 +16,7 @@ const SHOWN_COLUMN = { redact: undefined, mask: 'masked', reveal: 'data' } as co
 export function shownData(
   keyring: TenantKeyring,
   id: string,
-  record: TokenRecord,
+  record: ShownToken,
   transform: Transform,
 ): JsonText | undefined {
   const column = SHOWN_COLUMN[transform];
@@ -26,7 +26,7 @@ export function shownData(
 
 /** The Token (§2.1) as replies show it; `definition` only in the replies of create and update (§2.1). */
 export function showToken(
-  record: TokenRecord,
+  record: ShownToken,
   details: Omit<TokenDetails, 'fingerprint'> & { readonly fingerprint?: string | undefined },
   data: JsonText | undefined,
   definition?: TokenDefinition,

@@ -7,6 +7,7 @@ import type {
   Instant,
   PageOf,
   PageRequest,
+  ShownToken,
   Store,
   TenantRecord,
   TenantUsage,
@@ -216,12 +217,18 @@ class MemoryStore extends MemoryMaintenance implements Store {
     return record !== undefined && isLive(record, now) ? record : undefined;
   }
 
-  async findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<TokenRecord>> {
+  async findShownToken(tenantId: string, id: string, now: Instant): Promise<ShownToken | undefined> {
+    const record = await this.findToken(tenantId, id, now);
+    return record && shown(record);
+  }
+
+  async findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<ShownToken>> {
     this.assertOpen();
     const found = [...(this.tenants.get(filter.tenant_id)?.tokens.values() ?? [])]
       .filter((token) => isLive(token.record, now) && matchesToken(token, filter))
       .map((token) => token.record)
-      .sort(newestFirst);
+      .sort(newestFirst)
+      .map(shown);
     return pageOf(found, page);
   }
 
@@ -366,4 +373,8 @@ function oldestWith(
     .filter((token: HeldToken) => token.blinds.has(wanted) && token.record.id !== exceptId && isLive(token.record, now))
     .map((token) => token.record)
     .sort(oldestFirst)[0];
+}
+
+function shown({ definition: _, ...record }: TokenRecord): ShownToken {
+  return record;
 }

@@ -1,4 +1,4 @@
-import type { Instant, PageOf, PageRequest, TokenFilter, TokenRecord } from '../../core/ports.ts';
+import type { Instant, PageOf, PageRequest, ShownToken, TokenFilter } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Connection } from './driver.ts';
 import type { TenantRows } from './tenant-rows.ts';
@@ -27,7 +27,7 @@ export function findTokens(connection: Connection, tenants: TenantRows, tokens: 
 
   const count = (fragment: Fragment) => cached(fragment.sql).get(...fragment.params) ?? 0;
 
-  return (filter: TokenFilter, page: PageRequest, now: Instant): PageOf<TokenRecord> => {
+  return (filter: TokenFilter, page: PageRequest, now: Instant): PageOf<ShownToken> => {
     const tenant = tenants.find(filter.tenant_id);
     const query = toQuery(filter);
     if (tenant === undefined || query === undefined) return { records: [], total: 0 };
@@ -38,10 +38,10 @@ export function findTokens(connection: Connection, tenants: TenantRows, tokens: 
     if (limit <= 0) return { records: [], total };
     const numbers = cached(`${plan.list.sql} LIMIT ? OFFSET ?`).all(...plan.list.params, limit, page.offset);
     const records = numbers.map((number) => {
-      const stored = tokens.get(filter.tenant_id, tenant, number);
+      const record = tokens.getShown(filter.tenant_id, tenant, number);
       // An entry of an index without its row: the file was altered.
-      if (stored === undefined) throw new Problem('integrity_failure');
-      return stored.record;
+      if (record === undefined) throw new Problem('integrity_failure');
+      return record;
     });
     return { records, total };
   };

@@ -1,5 +1,6 @@
 import { Problem } from '../../core/problem.ts';
 import { BUSY_DEADLINE_MS, busyPause } from './busy-retry.ts';
+import { nextTurn } from './next-turn.ts';
 import { isBusy, vaultBusy } from './sqlite-error.ts';
 
 /** A transaction at a time on one connection; each call is synchronous. */
@@ -26,9 +27,6 @@ interface Write {
 
 /** Keeps one group's time on the event loop to some milliseconds. */
 const GROUP_SIZE = 128;
-
-/** Without node:timers/promises, which a command that writes once would load for this alone. */
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /**
  * Commits writes in groups: a commit waits for the disk, and what arrives meanwhile shares the next one.

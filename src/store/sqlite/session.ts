@@ -5,6 +5,7 @@ import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
 import type { Connection } from './driver.ts';
 import { GroupCommit } from './group-commit.ts';
+import { nextTurn } from './next-turn.ts';
 import { once } from './once.ts';
 import type { PathWatch } from './path-watch.ts';
 import { toProblem } from './sqlite-error.ts';
@@ -32,6 +33,7 @@ export class Session {
   #closing: Promise<void> | undefined;
   /** Raised by this connection's own changes to tenants, applications and keys: `data_version` shows only those of others. */
   #authorityChanges = 0;
+  #authority: Promise<string> | undefined;
   readonly #dataVersion;
   readonly #lastChange;
 
@@ -113,8 +115,16 @@ export class Session {
     this.#authorityChanges += 1;
   }
 
+  /**
+   * One look at the file for all that ask in one turn of the event loop, once all of them have asked: a change that was
+   * committed before any of them came is seen. What came together then goes on together, too, and is answered together.
+   */
   authorityVersion(): Promise<string> {
-    return this.read(() => `${this.#dataVersion().get()}:${this.#authorityChanges}`);
+    this.#authority ??= nextTurn().then(() => {
+      this.#authority = undefined;
+      return this.read(() => `${this.#dataVersion().get()}:${this.#authorityChanges}`);
+    });
+    return this.#authority;
   }
 
   lastChange(): Promise<ChangeMark> {

@@ -8,6 +8,7 @@ import type {
   KeyIds,
   PageOf,
   PageRequest,
+  ShownToken,
   Store,
   TenantRecord,
   TenantUsage,
@@ -191,7 +192,14 @@ export class SqliteStore implements Store {
     });
   }
 
-  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<TokenRecord>> {
+  findShownToken(tenantId: string, id: string, now: Instant): Promise<ShownToken | undefined> {
+    return this.#session.read(() => {
+      const record = this.#tokens.findShown(tenantId, id);
+      return record === undefined || isExpired(record, now) ? undefined : record;
+    });
+  }
+
+  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<ShownToken>> {
     return this.#session.readSnapshot(() => this.#find(filter, page, now));
   }
 

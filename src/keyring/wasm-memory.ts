@@ -1,0 +1,84 @@
+/**
+ * libsodium below its wrappers: the functions that every read and write calls. The wrappers take memory for each argument and
+ * copy what comes out; here all of a call is in one place, which is taken once. Pointers and lengths are numbers, a length of
+ * 64 bits is its two halves.
+ */
+export interface Wasm {
+  /** Another view after the memory has grown. */
+  readonly HEAPU8: Uint8Array;
+  _malloc(bytes: number): number;
+  _free(at: number): void;
+  _crypto_aead_xchacha20poly1305_ietf_encrypt(
+    ...args: [
+      sealed: number,
+      sealedLength: 0,
+      plaintext: number,
+      length: number,
+      lengthHigh: 0,
+      context: number,
+      contextLength: number,
+      contextLengthHigh: 0,
+      secretNonce: 0,
+      nonce: number,
+      key: number,
+    ]
+  ): number;
+  _crypto_aead_xchacha20poly1305_ietf_decrypt(
+    ...args: [
+      plaintext: number,
+      plaintextLength: 0,
+      secretNonce: 0,
+      sealed: number,
+      length: number,
+      lengthHigh: 0,
+      context: number,
+      contextLength: number,
+      contextLengthHigh: 0,
+      nonce: number,
+      key: number,
+    ]
+  ): number;
+  _crypto_generichash(
+    ...args: [
+      hash: number,
+      hashLength: number,
+      message: number,
+      length: number,
+      lengthHigh: 0,
+      key: number,
+      keyLength: number,
+    ]
+  ): number;
+}
+
+const FUNCTIONS = [
+  '_malloc',
+  '_free',
+  '_crypto_aead_xchacha20poly1305_ietf_encrypt',
+  '_crypto_aead_xchacha20poly1305_ietf_decrypt',
+  '_crypto_generichash',
+] as const satisfies readonly (keyof Wasm)[];
+
+/** Whether a release of libsodium has all that is called here. */
+export function isWasm(value: unknown): value is Wasm {
+  if (typeof value !== 'object' || value === null || !('HEAPU8' in value)) return false;
+  return FUNCTIONS.every((name) => typeof Reflect.get(value, name) === 'function');
+}
+
+/** Enough for nearly every call, in bytes. */
+const KEPT = 64 * 1024;
+
+let kept: { readonly wasm: Wasm; readonly at: number } | undefined;
+
+/** Where `bytes` bytes of a call may stand. To be given back with `release`. */
+export function reserve(wasm: Wasm, bytes: number): number {
+  if (bytes > KEPT) return wasm._malloc(bytes);
+  if (kept?.wasm !== wasm) kept = { wasm, at: wasm._malloc(KEPT) };
+  return kept.at;
+}
+
+/** Wipes what a call has left: keys, plaintext. */
+export function release(wasm: Wasm, at: number, bytes: number): void {
+  wasm.HEAPU8.fill(0, at, at + bytes);
+  if (at !== kept?.at) wasm._free(at);
+}
