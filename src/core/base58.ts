@@ -1,20 +1,32 @@
 /** The alphabet of base 58 as Bitcoin uses it: no `0`, `O`, `I`, `l`. */
 export const BASE58_ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 
+const BASE = BASE58_ALPHABET.length;
+const GROUP_PLACES = 5;
+const GROUP = BASE ** GROUP_PLACES;
+
 /** Bytes as a big-endian number in base 58; each leading zero byte is a leading `1`. */
 export function base58(bytes: Uint8Array): string {
-  const digits: number[] = [];
+  // Five places at a time, the least significant group first: a fifth of the divisions.
+  const groups: number[] = [];
   let zeros = 0;
   for (const byte of bytes) {
-    if (byte === 0 && digits.length === 0) zeros++;
+    if (byte === 0 && groups.length === 0) zeros++;
     let carry = byte;
-    for (let index = 0; index < digits.length; index++) {
-      carry += (digits[index] ?? 0) * 256;
-      digits[index] = carry % 58;
-      carry = Math.floor(carry / 58);
+    for (let index = 0; index < groups.length; index++) {
+      carry += (groups[index] ?? 0) * 256;
+      groups[index] = carry % GROUP;
+      carry = Math.floor(carry / GROUP);
     }
-    for (; carry > 0; carry = Math.floor(carry / 58)) digits.push(carry % 58);
+    if (carry > 0) groups.push(carry);
   }
-  const significant = digits.reverse().map((digit) => BASE58_ALPHABET[digit]);
-  return '1'.repeat(zeros) + significant.join('');
+  let text = '';
+  for (const group of groups) {
+    let rest = group;
+    for (let place = 0; place < GROUP_PLACES; place++) {
+      text = BASE58_ALPHABET.charAt(rest % BASE) + text;
+      rest = Math.floor(rest / BASE);
+    }
+  }
+  return '1'.repeat(zeros) + text.replace(/^1+/, '');
 }

@@ -60,7 +60,7 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
       operation: call.operation,
       application_id: identity.application.record.id,
       peer: call.peer,
-      named: Object.values(call.params).filter(mayBeId),
+      named: () => Object.values(call.params).filter(mayBeId),
     });
     try {
       const answered = reply(row, await perform(row, call, { ...identity, trail }), trace);

@@ -1,6 +1,8 @@
 const TAG = { absent: 0, ascii: 1, utf16: 2, number: 3, bytes: 4, list: 5 } as const;
 
 const INITIAL_CAPACITY = 256;
+/** Bytes that the encoder of `encodeFields` keeps room for. */
+const MOST_KEPT = 64 * 1024;
 
 /** A value that can stand in a context. */
 export type Field = string | number | Uint8Array | undefined;
@@ -89,6 +91,17 @@ export class FieldEncoder {
     this.#length = this.#start;
   }
 
+  /** Goes back to the start, and leaves nothing of what was written. */
+  wipe(): void {
+    this.#bytes.fill(0, this.#start, this.#length);
+    this.#length = this.#start;
+  }
+
+  /** Bytes that it has room for. */
+  get capacity(): number {
+    return this.#bytes.length;
+  }
+
   #tag(tag: number, more: number): void {
     this.#reserve(1 + more);
     this.#bytes[this.#length++] = tag;
@@ -111,9 +124,17 @@ export class FieldEncoder {
   }
 }
 
+let shared = new FieldEncoder();
+
 /** The encoding of one sequence. The caller owns the bytes, and wipes them when they are secret. */
 export function encodeFields(...fields: readonly Field[]): Uint8Array {
-  const encoder = new FieldEncoder();
-  for (const field of fields) encoder.field(field);
-  return encoder.written();
+  const encoder = shared;
+  try {
+    for (const field of fields) encoder.field(field);
+    return new Uint8Array(encoder.written());
+  } finally {
+    encoder.wipe();
+    // One long value is no reason to keep its room for good.
+    if (encoder.capacity > MOST_KEPT) shared = new FieldEncoder();
+  }
 }

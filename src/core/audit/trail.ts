@@ -22,7 +22,7 @@ export interface TrailStart {
   readonly application_id: string;
   readonly peer: string | undefined;
   /** What the path named. */
-  readonly named: readonly string[];
+  readonly named: () => readonly string[];
 }
 
 export function createTrail(audit: Audit, { operation, application_id, peer, named }: TrailStart): Trail {
@@ -40,14 +40,14 @@ export function createTrail(audit: Audit, { operation, application_id, peer, nam
     async finish() {
       // A change has written its entry; only one that found nothing to change says what it showed.
       if (method !== 'GET' && !seen) return;
-      const { entities, revealed } = seen ?? { entities: named, revealed: false };
-      if (isAudited(audit.level, revealed ? 'revealed' : 'other')) await audit.record({ ...who, status, entities });
+      if (!isAudited(audit.level, seen?.revealed ? 'revealed' : 'other')) return;
+      await audit.record({ ...who, status, entities: seen?.entities ?? named() });
     },
 
     async refuse(error) {
       if (!(error instanceof Problem) || error.status >= 500) return;
       if (!isAudited(audit.level, error.status === 403 ? 'denied' : 'other')) return;
-      await audit.record({ ...who, status: error.status, entities: named });
+      await audit.record({ ...who, status: error.status, entities: named() });
     },
   };
 }

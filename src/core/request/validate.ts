@@ -30,17 +30,19 @@ export function validate<Id extends OperationId>(
   // In a merge patch null means "remove" (RFC 7396), everywhere else "absent" (decisions §1).
   const keepsNulls = row.mediaType === 'application/merge-patch+json';
   const sentBody = row.body && body !== undefined && !keepsNulls ? dropNulls(row.body, body) : body;
-  const errors: MemberErrors = {
-    ...check(validators.params, row.params, params),
-    ...check(validators.query, row.query, query),
-    ...check(validators.body, row.body, sentBody),
-  };
-  if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
+  const errors = [
+    check(validators.params, row.params, params),
+    check(validators.query, row.query, query),
+    check(validators.body, row.body, sentBody),
+  ];
+  if (errors.some((found) => found !== undefined)) {
+    throw new Problem('invalid_request', { errors: Object.assign({}, ...errors) });
+  }
   // The validators were compiled from the schemas that these types are inferred from.
   return { params, query, body: sentBody } as Request<Id>;
 }
 
-function check(validator: Validator | undefined, schema: Schema | undefined, value: unknown): MemberErrors {
-  if (!validator || !schema || validator(value)) return {};
+function check(validator: Validator | undefined, schema: Schema | undefined, value: unknown): MemberErrors | undefined {
+  if (!validator || !schema || validator(value)) return undefined;
   return memberErrors(schema, validator.errors ?? []);
 }

@@ -4,6 +4,7 @@ import { governingTransform, reachesEveryContainer } from '../access/governing-t
 import type { Caller } from '../caller.ts';
 import { loadExpressions } from '../expressions/load-expressions.ts';
 import type { Handler, Shown } from '../handler.ts';
+import { JsonText } from '../json/json-text.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import type { TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
@@ -14,7 +15,7 @@ import { normalizeContainers } from './containers.ts';
 import { DEFAULT_FINGERPRINT, derive, naming } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { tokenIndexes } from './indexes.ts';
-import { openDefinition, openDetails, sealToken, type TokenDefinition } from './opened-token.ts';
+import { openDefinition, openDetails, sealToken, type TokenContents, type TokenDefinition } from './opened-token.ts';
 import { shownData, showToken } from './show-token.ts';
 import { checkTokenId } from './token-id.ts';
 
@@ -55,7 +56,7 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
     );
     const audit = caller.trail.changed([id], record.revision);
     const result = await world.store.insertToken(record, indexes, options, audit);
-    if (result.outcome === 'inserted') return showCreated(caller, record);
+    if (result.outcome === 'inserted') return showCreated(caller, record, contents);
     if (result.outcome === 'duplicate') return showDuplicate(caller, result.token);
   }
   throw new Problem('token_id_taken');
@@ -111,12 +112,11 @@ function checkedId(id: string): string {
 }
 
 /** §4.1: `data` in its masked form, whatever the transform; decisions §6: never more than the transform shows. */
-function showCreated({ tenant, grants }: Caller, record: TokenRecord): Shown<Token> {
-  const { keyring } = tenant;
-  const details = openDetails(keyring, record.id, record);
+function showCreated({ grants }: Caller, record: TokenRecord, contents: TokenContents): Shown<Token> {
+  const { details, definition, masked } = contents;
   const transform = governingTransform(grants, 'token:create', { id: record.id, containers: details.containers });
-  const data = transform && shownData(keyring, record.id, record, transform === 'redact' ? 'redact' : 'mask');
-  return showToken(record, details, data, openDefinition(keyring, record.id, record));
+  const isShown = transform !== undefined && transform !== 'redact' && masked !== undefined;
+  return showToken(record, details, isShown ? new JsonText(masked) : undefined, definition);
 }
 
 /** Decisions §7: the oldest matching token; a caller that cannot read it is told only which it is. */

@@ -25,21 +25,28 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     return last().get() ?? { sequence: 0, link: NO_LINK };
   }
 
+  function put(sequence: number, at: number, sealed: Uint8Array, link: Uint8Array): void {
+    try {
+      insert().run(sequence, at, sealed, link);
+    } catch (error) {
+      // A place behind the last is free, unless the table is damaged.
+      if (sqliteCode(error)?.startsWith('SQLITE_CONSTRAINT')) throw new Problem('integrity_failure', { cause: error });
+      throw error;
+    }
+  }
+
   return {
     head,
 
     /** The head is read anew each time: another process, or a group that was rolled back, may have moved it. */
-    append({ at, sealed, link }: AuditDraft): void {
-      const before = head();
-      const sequence = before.sequence + 1;
-      if (!Buffer.isBuffer(before.link) && sequence > 1) throw new Problem('integrity_failure');
-      try {
-        insert().run(sequence, at, sealed, link(before.link, sequence));
-      } catch (error) {
-        // A place behind the last is free, unless the table is damaged.
-        if (sqliteCode(error)?.startsWith('SQLITE_CONSTRAINT'))
-          throw new Problem('integrity_failure', { cause: error });
-        throw error;
+    append(...drafts: readonly AuditDraft[]): void {
+      let before = head();
+      if (!Buffer.isBuffer(before.link) && before.sequence > 0) throw new Problem('integrity_failure');
+      for (const { at, sealed, link } of drafts) {
+        const sequence = before.sequence + 1;
+        const own = link(before.link, sequence);
+        put(sequence, at, sealed, own);
+        before = { sequence, link: own };
       }
     },
 

@@ -1,16 +1,16 @@
 import type { Instant, PageOf, PageRequest, ShownToken, TokenFilter } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Connection } from './driver.ts';
+import type { ShownTokenRows } from './shown-token-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { type Fragment, toQuery, type Value } from './token-conditions.ts';
 import { planTokens } from './token-plan.ts';
-import type { TokenRows } from './token-rows.ts';
 
 /** How many different statements are kept prepared. */
 const CACHED = 64;
 
 /** Finds one page of tokens. Synchronous; to be called on one snapshot, so that page and total agree. */
-export function findTokens(connection: Connection, tenants: TenantRows, tokens: TokenRows) {
+export function findTokens(connection: Connection, tenants: TenantRows, tokens: ShownTokenRows) {
   const cache = new Map<string, ReturnType<typeof prepare>>();
 
   function prepare(sql: string) {
@@ -38,7 +38,7 @@ export function findTokens(connection: Connection, tenants: TenantRows, tokens: 
     if (limit <= 0) return { records: [], total };
     const numbers = cached(`${plan.list.sql} LIMIT ? OFFSET ?`).all(...plan.list.params, limit, page.offset);
     const records = numbers.map((number) => {
-      const record = tokens.getShown(filter.tenant_id, tenant, number);
+      const record = tokens.get(filter.tenant_id, tenant, number);
       // An entry of an index without its row: the file was altered.
       if (record === undefined) throw new Problem('integrity_failure');
       return record;

@@ -30,6 +30,7 @@ import { inspectTables } from './inspect-tables.ts';
 import { KeysChanged, keyRotation } from './key-rotation.ts';
 import { rowInspection } from './row-inspection.ts';
 import type { Residue, Session } from './session.ts';
+import { shownTokenRows } from './shown-token-rows.ts';
 import { sweepClaims } from './sweep-claims.ts';
 import { type TenantWithKeys, tenantRows } from './tenant-rows.ts';
 import { tokenChanges } from './token-changes.ts';
@@ -49,6 +50,7 @@ export class SqliteStore implements Store {
   readonly #tenants;
   readonly #applications;
   readonly #tokens;
+  readonly #shown;
   readonly #counts;
   readonly #changes;
   readonly #rotation;
@@ -64,6 +66,7 @@ export class SqliteStore implements Store {
     this.#tenants = tenantRows(connection);
     this.#applications = applicationRows(connection, this.#tenants);
     this.#tokens = tokenRows(connection);
+    this.#shown = shownTokenRows(connection);
     this.#counts = tokenCounts(connection, this.#tenants);
     this.#inspection = rowInspection(connection, this.#tenants);
     this.#changes = tokenChanges(connection, {
@@ -76,7 +79,7 @@ export class SqliteStore implements Store {
     this.#sweeps = sweepClaims(connection);
     this.#audit = auditRows(connection);
     this.#expiries = expiryMark(connection);
-    this.#find = findTokens(connection, this.#tenants, this.#tokens);
+    this.#find = findTokens(connection, this.#tenants, this.#shown);
   }
 
   authorityVersion(): Promise<string> {
@@ -194,7 +197,7 @@ export class SqliteStore implements Store {
 
   findShownToken(tenantId: string, id: string, now: Instant): Promise<ShownToken | undefined> {
     return this.#session.read(() => {
-      const record = this.#tokens.findShown(tenantId, id);
+      const record = this.#shown.find(tenantId, id);
       return record === undefined || isExpired(record, now) ? undefined : record;
     });
   }
@@ -230,9 +233,7 @@ export class SqliteStore implements Store {
   }
 
   appendAudit(drafts: readonly AuditDraft[]): Promise<void> {
-    return this.#session.write('added', () => {
-      for (const draft of drafts) this.#audit.append(draft);
-    });
+    return this.#session.write('added', () => this.#audit.append(...drafts));
   }
 
   readAudit(after: number, limit: number): Promise<readonly AuditEntry[]> {

@@ -1,8 +1,8 @@
-import type { Instant, ShownToken, TokenRecord } from '../../core/ports.ts';
+import type { Instant, TokenRecord } from '../../core/ports.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
 import { TOKEN_TYPE_CODES, tokenType } from './type-codes.ts';
-import { optionalUuidBytes, optionalUuidText, uuidBytes, uuidKey, uuidText } from './uuid-bytes.ts';
+import { optionalUuidBytes, optionalUuidText, uuidBytes, uuidText } from './uuid-bytes.ts';
 
 export interface TokenRow {
   readonly token: number;
@@ -27,27 +27,6 @@ export interface TokenRow {
 export const TOKEN_COLUMNS = `token, id, type, created_by, created_at, modified_by, modified_at, expires_at, revision, key_id,
   index_key_id, active_month, blinds, details, masked, definition, data`;
 
-/** What a read can show of a row, in the order of `SHOWN_COLUMNS`: as a list it is made sooner than as an object. */
-type ShownRow = readonly [
-  id: string,
-  type: number,
-  created_by: Buffer,
-  created_at: number,
-  modified_by: Buffer | null,
-  modified_at: number | null,
-  expires_at: number | null,
-  revision: number,
-  key_id: number,
-  index_key_id: number,
-  active_month: number,
-  details: Buffer,
-  masked: Buffer | null,
-  data: Buffer,
-];
-
-const SHOWN_COLUMNS = `t.id, t.type, t.created_by, t.created_at, t.modified_by, t.modified_at, t.expires_at, t.revision, t.key_id,
-  t.index_key_id, t.active_month, t.details, t.masked, t.data`;
-
 /** A row of `token` with what the record does not say. */
 export interface StoredToken {
   /** The number that stands for the token inside the file. */
@@ -66,18 +45,6 @@ export function tokenRows(connection: Connection) {
   );
   const byNumber = once(() =>
     connection.prepare<[number, number], TokenRow>(`SELECT ${TOKEN_COLUMNS} FROM token WHERE token = ? AND tenant = ?`),
-  );
-  const shownById = once(() =>
-    connection
-      .prepare<[Buffer | null, string], ShownRow>(
-        `SELECT ${SHOWN_COLUMNS} FROM tenant n CROSS JOIN token t ON t.tenant = n.tenant WHERE n.id = ? AND t.id = ?`,
-      )
-      .raw(),
-  );
-  const shownByNumber = once(() =>
-    connection
-      .prepare<[number, number], ShownRow>(`SELECT ${SHOWN_COLUMNS} FROM token t WHERE t.token = ? AND t.tenant = ?`)
-      .raw(),
   );
   const insertRow = once(() =>
     connection.prepare<
@@ -133,7 +100,7 @@ export function tokenRows(connection: Connection) {
   const removeRow = once(() => connection.prepare<[number]>('DELETE FROM token WHERE token = ?'));
 
   return {
-    /** Expired ones too: it is the row that is asked for. So below. */
+    /** Expired ones too: it is the row that is asked for. */
     find(tenantId: string, tenant: number, id: string): StoredToken | undefined {
       if (!isStorableText(id)) return undefined;
       const row = byId().get(tenant, id);
@@ -143,17 +110,6 @@ export function tokenRows(connection: Connection) {
     get(tenantId: string, tenant: number, token: number): StoredToken | undefined {
       const row = byNumber().get(token, tenant);
       return row && toStoredToken(tenantId, row);
-    },
-
-    findShown(tenantId: string, id: string): ShownToken | undefined {
-      if (!isStorableText(id)) return undefined;
-      const row = shownById().get(uuidKey(tenantId), id);
-      return row && toShownToken(tenantId, row);
-    },
-
-    getShown(tenantId: string, tenant: number, token: number): ShownToken | undefined {
-      const row = shownByNumber().get(token, tenant);
-      return row && toShownToken(tenantId, row);
     },
 
     /** Answers the number of the new row. */
@@ -211,26 +167,6 @@ export function isStorableText(text: string): boolean {
 
 export function isExpired(record: { readonly expires_at?: Instant | undefined }, now: Instant): boolean {
   return record.expires_at !== undefined && record.expires_at <= now;
-}
-
-function toShownToken(tenantId: string, row: ShownRow): ShownToken {
-  return {
-    id: row[0],
-    tenant_id: tenantId,
-    type: tokenType(row[1]),
-    created_by: uuidText(row[2]),
-    created_at: row[3],
-    modified_by: optionalUuidText(row[4]),
-    modified_at: row[5] ?? undefined,
-    expires_at: row[6] ?? undefined,
-    revision: row[7],
-    key_id: row[8],
-    index_key_id: row[9],
-    active_month: row[10],
-    details: row[11],
-    masked: row[12] ?? undefined,
-    data: row[13],
-  };
 }
 
 export function toStoredToken(tenantId: string, row: TokenRow): StoredToken {
