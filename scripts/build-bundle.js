@@ -3,7 +3,7 @@ import path from 'node:path';
 import { build, transform } from 'esbuild';
 import { libsodiumFiles } from './build-libsodium.js';
 import { ROOT, removeOthers, writeIfChanged } from './build-output.js';
-import { BUNDLED_SQLITE, LAZY_BUILTINS, NAMED_EXPORTS, NO_CHILD_PROCESSES, RUNNING_TIME } from './build-packages.js';
+import { BUNDLED_SQLITE, LAZY_BUILTINS, LEAN_COMMANDER, NAMED_EXPORTS, RUNNING_TIME } from './build-packages.js';
 import { packTogether } from './build-packs.js';
 
 /** What is run. Becomes dist/cli/main.cjs, with dist/chunks/ for what it loads when it is needed. */
@@ -154,14 +154,7 @@ export const BUNDLE = {
   target: 'node20.19',
   external: EXTERNAL,
   ...RUNNING_TIME,
-  plugins: [
-    NAMED_EXPORTS,
-    NO_CHILD_PROCESSES,
-    BUNDLED_SQLITE,
-    libsodiumFiles(LIBSODIUM_FILES),
-    LAZY_BUILTINS,
-    FEWER_FILES,
-  ],
+  plugins: [NAMED_EXPORTS, LEAN_COMMANDER, BUNDLED_SQLITE, libsodiumFiles(LIBSODIUM_FILES), LAZY_BUILTINS, FEWER_FILES],
   chunkNames: 'chunks/[name]-[hash]',
   outExtension: { '.js': '.cjs' },
   minifySyntax: true,
@@ -226,7 +219,7 @@ async function commonLibrary(outdir) {
       supported: { 'dynamic-import': false },
       define: { 'import.meta.url': 'moduleUrl' },
       inject: [path.join(ROOT, 'scripts/module-url.js')],
-      plugins: [NAMED_EXPORTS, NO_CHILD_PROCESSES, BUNDLED_SQLITE, libsodiumFiles(wasm)],
+      plugins: [NAMED_EXPORTS, LEAN_COMMANDER, BUNDLED_SQLITE, libsodiumFiles(wasm)],
       entryPoints: [path.join(SOURCES, TESTING)],
     }),
   ]);

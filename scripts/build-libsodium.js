@@ -17,13 +17,16 @@ const FUNCTIONS = /\be=\[((?:"\w+",?)+)\],a=\[((?:[\w$]+,?)+)\]/g;
 const CONSTANTS = /\bn=\[((?:"\w+",?)+)\](?=;for\()/g;
 
 /** Gives one of the some 290 functions that the WebAssembly exports the name that the wrappers call it by. */
-const NAMED_FUNCTION = /\b\w+\.(_crypto_\w+)=\w+\.(\w+),/g;
+const NAMED_FUNCTION = /\b\w+\.(_crypto_\w+)=\w+\.([\w$]+),/g;
 
 /** The same of any that stays: two names may be one function's. */
-const NAMED_EXPORT = /\b\w+\._\w+=\w+\.(\w+)/g;
+const NAMED_EXPORT = /\b\w+\._\w+=\w+\.([\w$]+)/g;
 
 /** Makes the WebAssembly run: beside this thread, but in turns that wait until this one has nothing else to do. */
 const INSTANTIATED = /\bawait WebAssembly\.instantiate\((\w+),(\w+)\)/g;
+
+/** Made for texts of the WebAssembly that are longer than 16 characters, which its own loop reads as well. */
+const DECODER = /\bglobalThis\.TextDecoder&&new TextDecoder\b(?:\(\))?/g;
 
 const RANDOM = 'getRandomValuesOfSystem';
 
@@ -141,7 +144,8 @@ export function libsodiumFiles(files) {
         const atOnce = replaceOnce(file, contents, INSTANTIATED, (_whole, bytes, imports) => {
           return `{instance:new WebAssembly.Instance(new WebAssembly.Module(${bytes}),${imports})}`;
         });
-        return { contents: atOnce.replace('import.meta.url', '""'), loader: 'js' };
+        const undecoded = replaceOnce(file, atOnce, DECODER, 'undefined');
+        return { contents: undecoded.replace('import.meta.url', '""'), loader: 'js' };
       });
       hooks.onLoad({ filter: /[\\/]libsodium-wrappers\.mjs$/ }, async ({ path: file }) => {
         const { code } = await trimmedWrappers(file);

@@ -40,18 +40,27 @@ export const NAMED_EXPORTS = {
   },
 };
 
+/** Replaces the one place that looks as it is known to. */
+function replaceOnce(file, text, known, replacement) {
+  if (text.split(known).length !== 2) throw new Error(`${file}: ${known} is not there once; look and adapt`);
+  return text.replace(known, () => replacement);
+}
+
 /**
  * commander runs other programs for subcommands of their own, which there are none of: loading Node's means for that is a
- * tenth of the time of `vault --help`.
+ * tenth of the time of `vault --help`. And it makes a command for whoever does not make one.
  */
-export const NO_CHILD_PROCESSES = {
-  name: 'no-child-processes',
+export const LEAN_COMMANDER = {
+  name: 'lean-commander',
   setup(hooks) {
+    hooks.onLoad({ filter: /[\\/]commander[\\/]index\.js$/ }, async ({ path: file }) => {
+      return { contents: replaceOnce(file, await readFile(file, 'utf8'), 'exports.program = new Command();', '') };
+    });
     hooks.onResolve({ filter: /^node:child_process$/ }, ({ importer }) => {
       const isCommander = slashes(importer).includes('/node_modules/commander/');
-      return isCommander ? { path: 'none', namespace: 'no-child-processes' } : undefined;
+      return isCommander ? { path: 'none', namespace: 'lean-commander' } : undefined;
     });
-    hooks.onLoad({ filter: /.*/, namespace: 'no-child-processes' }, () => {
+    hooks.onLoad({ filter: /.*/, namespace: 'lean-commander' }, () => {
       return { contents: 'exports.spawn = () => { throw new Error("unreachable"); };', loader: 'js' };
     });
   },
@@ -71,6 +80,10 @@ export const BUNDLED_SQLITE = {
     const known = version.startsWith('12.');
     hooks.onResolve({ filter: /^better-sqlite3$/ }, ({ namespace }) => {
       return known && namespace !== 'bundled-sqlite' ? { path: 'sqlite', namespace: 'bundled-sqlite' } : undefined;
+    });
+    hooks.onLoad({ filter: /[\\/]better-sqlite3[\\/]lib[\\/]methods[\\/]backup\.js$/ }, async ({ path: file }) => {
+      const made = 'promisify(fs.access)';
+      return { contents: replaceOnce(file, await readFile(file, 'utf8'), made, `(...words) => ${made}(...words)`) };
     });
     hooks.onResolve({ filter: /^better-sqlite3\// }, ({ path: specifier }) => ({ path: specifier, external: true }));
     hooks.onResolve({ filter: /^bindings$/ }, () => ({ path: 'bindings', namespace: 'bundled-sqlite' }));

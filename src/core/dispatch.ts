@@ -130,9 +130,12 @@ function withTrace(reply: Omit<Reply, 'traceId'>, trace: Trace): Reply {
   };
 }
 
+/** To compile an expression with a class of Unicode takes longer than a read of the store: few ids have to wait for it. */
+const PRINTABLE_ASCII = /^[ -~]*$/;
+
 /** What could not be anybody's id is no name of anything, and has no place in the audit (decisions §5). */
 function mayBeId(text: string): boolean {
-  return text.length <= MOST_ID_LENGTH && !/\p{Cc}/u.test(text);
+  return text.length <= MOST_ID_LENGTH && (PRINTABLE_ASCII.test(text) || !/\p{Cc}/u.test(text));
 }
 
 /**

@@ -4,8 +4,6 @@ const STEPS_END = 1024;
 /** The marker ends the text and says how it was encoded. Zeros follow. */
 const MARKER = { utf8: 0x80, utf16: 0x81 } as const;
 
-const LONE_SURROGATE = /\p{Surrogate}/u;
-
 /**
  * How many bytes are sealed for `length` bytes of text and marker: steps of 64 up to 1 KiB, then Padmé (Nikitin et al.,
  * "Reducing Metadata Leakage from Encrypted Files", PETS 2019, §4.4), which adds at most 12 % and leaks O(log log) bits.
@@ -23,7 +21,7 @@ export function paddedLength(length: number): number {
  * UTF-8 would lose, is in UTF-16LE and its marker is 0x81. The caller wipes the bytes.
  */
 export function padText(text: string): Uint8Array {
-  const wellFormed = !LONE_SURROGATE.test(text);
+  const wellFormed = text.isWellFormed();
   const encoding = wellFormed ? 'utf8' : 'utf16le';
   const length = Buffer.byteLength(text, encoding);
   const padded = Buffer.allocUnsafe(paddedLength(length + 1));

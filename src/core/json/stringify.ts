@@ -13,8 +13,8 @@ export type Printable =
   | readonly Printable[]
   | { readonly [name: string]: Printable | undefined };
 
-/** Everything that must be escaped, and a little more: quotes, backslashes, control characters, lone surrogates. */
-const NEEDS_ESCAPE = /["\\\p{Cc}\p{Cs}]/u;
+/** Everything that must be escaped, and a little more: quotes, backslashes, whatever is not printable ASCII. */
+const NEEDS_ESCAPE = /[^ !#-[\]-~]/;
 
 /**
  * Compact JSON text of a value; the same value always gives the same text. Numbers kept by lexeme are printed by it,

@@ -18,7 +18,7 @@ function holds({ record, blinds }: HeldToken, condition: TokenCondition): boolea
   if ('type_in' in condition) return condition.type_in.includes(record.type);
   if ('index_in' in condition) return condition.index_in.some((blind) => blinds.has(bytesKey(blind)));
   // Half a surrogate pair is no prefix of the character that starts with it.
-  return record.id.startsWith(condition.id_prefix) && !/\p{Surrogate}/u.test(condition.id_prefix);
+  return record.id.startsWith(condition.id_prefix) && condition.id_prefix.isWellFormed();
 }
 
 /** Equal for equal bytes. */

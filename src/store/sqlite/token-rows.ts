@@ -162,7 +162,7 @@ export function tokenRows(connection: Connection) {
 
 /** A lone surrogate would become U+FFFD on its way into the file, and so find what it is not. */
 export function isStorableText(text: string): boolean {
-  return !/\p{Surrogate}/u.test(text);
+  return text.isWellFormed();
 }
 
 export function isExpired(record: { readonly expires_at?: Instant | undefined }, now: Instant): boolean {
