@@ -34,10 +34,11 @@ const FIRST = [
   'core/problem-reply.ts',
 ];
 
-/** What opening a vault needs: one more. */
+/** What opening a vault and reading a token of it need: one more. */
 const VAULT = [
   'vault.ts',
   'client/direct.ts',
+  'core/tokens/get.ts',
   'store/sqlite/open-vault-file.ts',
   'keyring/follow-master-key.ts',
   'keyring/sodium.ts',
@@ -47,6 +48,10 @@ const SODIUM = 'libsodium-wrappers/dist/modules-esm/libsodium-wrappers.mjs';
 
 /** What opening a vault loads, as the ends of the entry points' names. */
 const DIRECT = ['fewer-files:vault', 'bundled-sqlite:sqlite', SODIUM];
+
+/** The source that loads what an operation needs when that is called: all that it loads besides is one more. */
+const HANDLERS = 'src/core/handlers.ts';
+const BODIES = 'src/core/body-validators.generated.js';
 
 /** Some sources with all that they import before any `await import()`. */
 async function closureOf(names) {
@@ -200,7 +205,8 @@ async function toCommonJs({ path: file, text }) {
 /** The files of the product, by path. */
 async function productFiles({ outputFiles, metafile }, outdir) {
   const codes = new Map(await Promise.all(outputFiles.map(toCommonJs)));
-  const packed = packTogether(codes, metafile, DIRECT, SODIUM);
+  const handlers = metafile.inputs[HANDLERS].imports.map(({ path: file }) => file);
+  const packed = packTogether(codes, metafile, { direct: DIRECT, operations: [...handlers, BODIES], begun: SODIUM });
   return [...packed].map(([name, code]) => [
     path.join(outdir, name === 'main.cjs' ? 'cli' : 'chunks', name),
     Buffer.from(`${WRAPPER.before}${code}${WRAPPER.after}`),

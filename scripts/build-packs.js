@@ -18,10 +18,11 @@ function closureOf(outputs, start, isExcluded = () => false) {
 
 /**
  * Puts files of the bundle that are loaded together into one: each file of its own costs a start a quarter of a
- * millisecond. There are two packs:
+ * millisecond. There are three packs:
  *
- *     cli/main.cjs            what every command needs
- *     chunks/direct-….cjs     what opening a vault needs besides: the outputs that come from one of `direct`
+ *     cli/main.cjs             what every command needs
+ *     chunks/direct-….cjs      what opening a vault needs besides: the outputs that come from one of `direct`
+ *     chunks/operations-….cjs  what operations need besides: the outputs that come from one of `operations`
  *
  * A pack holds its files as functions, which run when they are first asked for: `$file("name")`.
  *
@@ -30,7 +31,7 @@ function closureOf(outputs, start, isExcluded = () => false) {
  *
  * `codes` are the CommonJS texts by name, `metafile` is esbuild's. Answers texts by name, those of packs and the others.
  */
-export function packTogether(codes, metafile, direct, begun) {
+export function packTogether(codes, metafile, { direct, operations, begun }) {
   const { outputs } = metafile;
   const nameOf = (file) => file.split('/').at(-1);
   const entry = Object.keys(outputs).find((file) => nameOf(file) === ENTRY);
@@ -41,14 +42,19 @@ export function packTogether(codes, metafile, direct, begun) {
   const second = new Set(starts(direct).flatMap((file) => [...closureOf(outputs, file, (found) => first.has(found))]));
   for (const file of first) second.delete(file);
   if (second.size < direct.length) throw new Error(`packs: not all of ${direct.join(', ')} are in the bundle`);
+  const isBefore = (file) => first.has(file) || second.has(file);
+  const third = new Set(starts(operations).flatMap((file) => [...closureOf(outputs, file, isBefore)]));
+  for (const file of second) third.delete(file);
 
   const packOf = new Map([
     ...[...first].map((file) => [nameOf(file), 'first']),
     ...[...second].map((file) => [nameOf(file), 'direct']),
+    ...[...third].map((file) => [nameOf(file), 'operations']),
   ]);
   const hash = createHash('sha256');
-  for (const file of [...first, ...second]) hash.update(codes.get(nameOf(file)));
-  const files = { first: ENTRY, direct: `direct-${hash.digest('hex').slice(0, 8)}.cjs` };
+  for (const file of [...first, ...second, ...third]) hash.update(codes.get(nameOf(file)));
+  const made = hash.digest('hex').slice(0, 8);
+  const files = { first: ENTRY, direct: `direct-${made}.cjs`, operations: `operations-${made}.cjs` };
 
   /** `from` is a pack, or undefined for a file of its own; only the entry is not among the chunks. */
   function linked(code, from) {
@@ -80,6 +86,7 @@ export function packTogether(codes, metafile, direct, begun) {
   }
 
   const packed = new Map([
+    [files.operations, packText('operations', [...third])],
     [files.direct, packText('direct', [...second])],
     [files.first, packText('first', [...first])],
   ]);

@@ -3,7 +3,7 @@ import { build } from 'esbuild';
 import { ROOT, writeIfChanged } from './build-output.js';
 
 /** The schemas of a row that the product checks; results are checked by tests only. */
-const REQUEST_PARTS = ['params', 'query', 'body'];
+const URL_PARTS = ['params', 'query'];
 
 /** Say nothing about validity; left out of the compiled code. */
 const ANNOTATIONS = new Set(['description', 'examples', 'default']);
@@ -23,7 +23,7 @@ const isJsonObject = (value) => {
 };
 `;
 
-const REQUEST_TYPES = `${BANNER}import type { OperationId } from '../contract/operations.ts';
+const URL_TYPES = `${BANNER}import type { OperationId } from '../contract/operations.ts';
 
 /** What one keyword of a schema refused. There is no message: it would have to quote the value. */
 export interface ValidationError {
@@ -39,9 +39,17 @@ export interface ValidationError {
 /** A compiled schema. \`errors\` is of the last call, at most ${MAX_ERRORS} of them: read it before the next call. */
 export type Validator = ((value: unknown) => boolean) & { errors?: null | readonly ValidationError[] };
 
+/** Of what is in a path and behind it. */
 export declare const VALIDATORS: Readonly<
-  Record<OperationId, { readonly params?: Validator; readonly query?: Validator; readonly body?: Validator }>
+  Record<OperationId, { readonly params?: Validator; readonly query?: Validator }>
 >;
+`;
+
+const BODY_TYPES = `${BANNER}import type { OperationId } from '../contract/operations.ts';
+import type { Validator } from './validators.generated.js';
+
+/** An operation without a body has no entry. */
+export declare const BODY_VALIDATORS: Readonly<Partial<Record<OperationId, Validator>>>;
 `;
 
 const RESULT_TYPES = `${BANNER}import type { OperationId } from '../contract/operations.ts';
@@ -169,15 +177,20 @@ function table(members) {
 export async function generateValidators() {
   const { OPERATIONS, PROBLEM_BODY } = await loadContract();
   const rows = Object.entries(OPERATIONS);
-  const requests = rows.flatMap(([, row]) => REQUEST_PARTS.map((part) => row[part])).filter(Boolean);
+  const urls = rows.flatMap(([, row]) => URL_PARTS.map((part) => row[part])).filter(Boolean);
+  const bodies = rows.map(([, row]) => row.body).filter(Boolean);
   const results = rows.map(([, row]) => row.result).filter(Boolean);
 
-  const requestCode = await compile(requests, (nameOf) => {
+  const urlCode = await compile(urls, (nameOf) => {
     const members = rows.map(([id, row]) => {
-      const parts = REQUEST_PARTS.filter((part) => row[part]).map((part) => `${part}: ${nameOf(row[part])}`);
+      const parts = URL_PARTS.filter((part) => row[part]).map((part) => `${part}: ${nameOf(row[part])}`);
       return `${id}: { ${['__proto__: null', ...parts].join(', ')} }`;
     });
     return `export const VALIDATORS = ${table(members)};`;
+  });
+  const bodyCode = await compile(bodies, (nameOf) => {
+    const members = rows.filter(([, row]) => row.body).map(([id, row]) => `${id}: ${nameOf(row.body)}`);
+    return `export const BODY_VALIDATORS = ${table(members)};`;
   });
   const resultCode = await compile([...results, PROBLEM_BODY], (nameOf) => {
     const members = rows.filter(([, row]) => row.result).map(([id, row]) => `${id}: ${nameOf(row.result)}`);
@@ -186,10 +199,12 @@ export async function generateValidators() {
 
   const core = path.join(ROOT, 'src/core');
   const written = await Promise.all([
-    writeIfChanged(path.join(core, 'validators.generated.js'), requestCode),
-    writeIfChanged(path.join(core, 'validators.generated.d.ts'), REQUEST_TYPES),
+    writeIfChanged(path.join(core, 'validators.generated.js'), urlCode),
+    writeIfChanged(path.join(core, 'validators.generated.d.ts'), URL_TYPES),
+    writeIfChanged(path.join(core, 'body-validators.generated.js'), bodyCode),
+    writeIfChanged(path.join(core, 'body-validators.generated.d.ts'), BODY_TYPES),
     writeIfChanged(path.join(core, 'result-validators.generated.js'), resultCode),
     writeIfChanged(path.join(core, 'result-validators.generated.d.ts'), RESULT_TYPES),
   ]);
-  return `${requests.length} request and ${results.length} result schemas, ${written.filter(Boolean).length} files changed`;
+  return `${urls.length + bodies.length} request and ${results.length} result schemas, ${written.filter(Boolean).length} files changed`;
 }

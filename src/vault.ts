@@ -8,7 +8,7 @@ import { createUndertaker } from './core/audit/undertaker.ts';
 import { createDispatch } from './core/dispatch.ts';
 import { Fault } from './core/fault.ts';
 import type { Clock, Keyring, Random, Store } from './core/ports.ts';
-import { type FoundedTenant, foundTenant, issueManagementKey, showTenants } from './core/tenants/found-tenant.ts';
+import type { FoundedTenant } from './core/tenants/found-tenant.ts';
 import { createActivity } from './core/tokens/activity.ts';
 import { headerEvent } from './core/vault-admin/header-event.ts';
 import type { AnchorParts } from './core/vault-admin/keep-anchor.ts';
@@ -115,10 +115,11 @@ export interface CreatedVault extends FoundedTenant {
 
 /** Makes a new vault file with its first tenant. An existing file is never touched; a failure leaves none. */
 export async function createVault(options: CreateVaultOptions): Promise<CreatedVault> {
-  const [{ createVaultFile }, { openVaultFile }, { createKeyring }] = await Promise.all([
+  const [{ createVaultFile }, { openVaultFile }, { createKeyring }, { foundTenant }] = await Promise.all([
     import('./store/sqlite/create-vault-file.ts'),
     import('./store/sqlite/open-vault-file.ts'),
     import('./keyring/create-keyring.ts'),
+    import('./core/tenants/found-tenant.ts'),
   ]);
   const { file, credential, tenantName, weakPassphrase = false, ...settings } = options;
   const { keyring, header } = await createKeyring(credential, {
@@ -224,9 +225,9 @@ export function composeVault(parts: VaultParts): Vault {
     limits: world.limits,
     dispatch: createDispatch(world),
     ready: () => store.ping(),
-    createTenant: (name) => foundTenant(world, name),
-    listTenants: () => showTenants(world),
-    issueKey: (tenantId) => issueManagementKey(world, tenantId),
+    createTenant: async (name) => (await import('./core/tenants/found-tenant.ts')).foundTenant(world, name),
+    listTenants: async () => (await import('./core/tenants/found-tenant.ts')).showTenants(world),
+    issueKey: async (tenantId) => (await import('./core/tenants/found-tenant.ts')).issueManagementKey(world, tenantId),
     sweep,
     sweepNowAndThen: async () => {
       if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweep();

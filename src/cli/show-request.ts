@@ -24,7 +24,7 @@ export async function showRequest(
   }
   const { DRY_RUN_VIEW, dryRun } = await import('./derive/dry-run.ts');
   const printer = createPrinter(flags, env, DRY_RUN_VIEW);
-  await printer.print(dryRun(call, headerPrefix));
+  await printer.print(await dryRun(call, headerPrefix));
   return 0;
 }
 

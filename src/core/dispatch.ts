@@ -79,15 +79,16 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
     return handle(call.operation, row, call, parseBody(row, call, world.limits), caller);
   }
 
-  function handle<Id extends OperationId>(
+  async function handle<Id extends OperationId>(
     id: Id,
     row: Operation,
     call: Call,
     body: ReturnType<typeof parseBody>,
     caller: Caller,
   ) {
-    const handler: Handler<Id> = HANDLERS[id];
-    return handler(validate(id, row, call, body), caller, world);
+    const request = await validate(id, row, call, body);
+    const handler: Handler<Id> = await HANDLERS[id]();
+    return handler(request, caller, world);
   }
 
   function reply(row: Operation, result: Parameters<typeof stringifyJson>[0] | undefined, trace: Trace): Reply {

@@ -1,37 +1,25 @@
 import type { OperationId } from '../contract/operations.ts';
-import { createApplication } from './applications/create.ts';
-import { deleteApplication } from './applications/delete.ts';
-import { getApplication, getApplicationByKey } from './applications/get.ts';
-import { listApplications } from './applications/list.ts';
-import { regenerateApplicationKey } from './applications/regenerate.ts';
-import { updateApplication } from './applications/update.ts';
 import type { Handler } from './handler.ts';
-import { deleteTenant } from './tenants/delete.ts';
-import { getTenant } from './tenants/get.ts';
-import { updateTenant } from './tenants/update.ts';
-import { getUsageReport } from './tenants/usage.ts';
-import { createToken } from './tokens/create.ts';
-import { deleteToken } from './tokens/delete.ts';
-import { getToken } from './tokens/get.ts';
-import { listTokens } from './tokens/list.ts';
-import { updateToken } from './tokens/update.ts';
 
-/** What each row of the table does: leaving one out does not compile. */
-export const HANDLERS: { readonly [Id in OperationId]: Handler<Id> } = {
-  createToken,
-  listTokens,
-  getToken,
-  updateToken,
-  deleteToken,
-  createApplication,
-  listApplications,
-  getApplicationByKey,
-  getApplication,
-  updateApplication,
-  regenerateApplicationKey,
-  deleteApplication,
-  getTenant,
-  updateTenant,
-  deleteTenant,
-  getUsageReport,
+/**
+ * What each row of the table does: leaving one out does not compile. Each is loaded when it is first called: a command
+ * calls one of them, and ends.
+ */
+export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>> } = {
+  createToken: async () => (await import('./tokens/create.ts')).createToken,
+  listTokens: async () => (await import('./tokens/list.ts')).listTokens,
+  getToken: async () => (await import('./tokens/get.ts')).getToken,
+  updateToken: async () => (await import('./tokens/update.ts')).updateToken,
+  deleteToken: async () => (await import('./tokens/delete.ts')).deleteToken,
+  createApplication: async () => (await import('./applications/create.ts')).createApplication,
+  listApplications: async () => (await import('./applications/list.ts')).listApplications,
+  getApplicationByKey: async () => (await import('./applications/get.ts')).getApplicationByKey,
+  getApplication: async () => (await import('./applications/get.ts')).getApplication,
+  updateApplication: async () => (await import('./applications/update.ts')).updateApplication,
+  regenerateApplicationKey: async () => (await import('./applications/regenerate.ts')).regenerateApplicationKey,
+  deleteApplication: async () => (await import('./applications/delete.ts')).deleteApplication,
+  getTenant: async () => (await import('./tenants/get.ts')).getTenant,
+  updateTenant: async () => (await import('./tenants/update.ts')).updateTenant,
+  deleteTenant: async () => (await import('./tenants/delete.ts')).deleteTenant,
+  getUsageReport: async () => (await import('./tenants/usage.ts')).getUsageReport,
 };

@@ -93,12 +93,12 @@ describe('--curl', () => {
 });
 
 describe('--dry-run', () => {
-  it('shows the request, the key only as the name of its variable, the body as it is', () => {
-    expect(dryRun({ ...create('{"type":"token","data":1.10}'), apiKey: 'key_secret' }, undefined)).toBe(
+  it('shows the request, the key only as the name of its variable, the body as it is', async () => {
+    expect(await dryRun({ ...create('{"type":"token","data":1.10}'), apiKey: 'key_secret' }, undefined)).toBe(
       '{"method":"POST","path":"/tokens","headers":{"svc-api-key":"$VAULT_API_KEY","content-type":"application/json"},"body":{"type":"token","data":1.10}}',
     );
     const call: Call = { operation: 'listTokens', params: {}, query: [['type', 'card']] };
-    expect(dryRun(call, 'abc')).toBe(
+    expect(await dryRun(call, 'abc')).toBe(
       '{"method":"GET","path":"/tokens?type=card","headers":{"abc-api-key":"$VAULT_API_KEY"}}',
     );
   });
@@ -122,9 +122,9 @@ describe('--dry-run', () => {
       'expires_at',
     ],
     ['the query', { operation: 'listTokens', bodyText: undefined, query: [['size', '0']] }, 'size'],
-  ])('refuses by %s as the vault would', (_what, parts, member) => {
+  ])('refuses by %s as the vault would', async (_what, parts, member) => {
     try {
-      dryRun({ ...create(''), ...parts }, undefined);
+      await dryRun({ ...create(''), ...parts }, undefined);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       expect(Object.keys(error.errors ?? {})).toEqual([member]);
@@ -133,7 +133,7 @@ describe('--dry-run', () => {
     throw new Error('it was not refused');
   });
 
-  it('refuses a body that is not JSON', () => {
-    expect(() => dryRun(create('{'), undefined)).toThrow('malformed_json');
+  it('refuses a body that is not JSON', async () => {
+    await expect(dryRun(create('{'), undefined)).rejects.toThrow('malformed_json');
   });
 });

@@ -52,9 +52,10 @@ const BODY_CHECKS: { readonly [Id in OperationId]?: (body: BodyOf<Id>, now: numb
  * Checks a call as the vault would, as far as that is possible without one, and answers the request as JSON: method, path,
  * headers and body. The API key is a name in it. Throws problems.
  */
-export function dryRun(call: Call, headerPrefix: string | undefined): string {
+export async function dryRun(call: Call, headerPrefix: string | undefined): Promise<string> {
   const row: Operation = OPERATIONS[call.operation];
-  checkBody(call.operation, validate(call.operation, row, call, parseBody(row, call, DEFAULT_LIMITS)).body);
+  const { body } = await validate(call.operation, row, call, parseBody(row, call, DEFAULT_LIMITS));
+  checkBody(call.operation, body);
   const prefix = headerPrefixOf(headerPrefix);
   const { method, path, bodyText } = requestOf(call, prefix);
   const headers: Record<string, Printable | undefined> = {

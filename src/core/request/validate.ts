@@ -8,6 +8,8 @@ import { dropNulls } from './drop-nulls.ts';
 import { memberErrors } from './member-errors.ts';
 import { readQuery } from './read-query.ts';
 
+type BodyValidators = typeof import('../body-validators.generated.js').BODY_VALIDATORS;
+
 /** What a handler is given: every part is what the row's schema says. */
 export interface Request<Id extends OperationId> {
   readonly params: ParamsOf<Id>;
@@ -16,12 +18,12 @@ export interface Request<Id extends OperationId> {
 }
 
 /** Step 5 of the one path: the three parts against the row's schemas; all that is wrong is reported at once. */
-export function validate<Id extends OperationId>(
+export async function validate<Id extends OperationId>(
   id: Id,
   row: Operation,
   call: Call,
   body: Json | undefined,
-): Request<Id> {
+): Promise<Request<Id>> {
   if (call.paramFault !== undefined) throw invalid(call.paramFault, 'is not validly percent-encoded');
   if (call.queryFault !== undefined) throw invalid(call.queryFault, 'is not validly percent-encoded');
   const validators = VALIDATORS[id];
@@ -33,13 +35,21 @@ export function validate<Id extends OperationId>(
   const errors = [
     check(validators.params, row.params, params),
     check(validators.query, row.query, query),
-    check(validators.body, row.body, sentBody),
+    check(row.body && (bodyValidators ?? (await loadBodyValidators()))[id], row.body, sentBody),
   ];
   if (errors.some((found) => found !== undefined)) {
     throw new Problem('invalid_request', { errors: Object.assign({}, ...errors) });
   }
   // The validators were compiled from the schemas that these types are inferred from.
   return { params, query, body: sentBody } as Request<Id>;
+}
+
+let bodyValidators: BodyValidators | undefined;
+
+/** Those of bodies are most of what is compiled of the schemas, and a read has none. */
+async function loadBodyValidators(): Promise<BodyValidators> {
+  bodyValidators = (await import('../body-validators.generated.js')).BODY_VALIDATORS;
+  return bodyValidators;
 }
 
 function check(validator: Validator | undefined, schema: Schema | undefined, value: unknown): MemberErrors | undefined {
