@@ -16,6 +16,18 @@ const FUNCTIONS = /\be=\[((?:"\w+",?)+)\],a=\[((?:[\w$]+,?)+)\]/g;
 /** The names of their some 300 constants. */
 const CONSTANTS = /\bn=\[((?:"\w+",?)+)\](?=;for\()/g;
 
+/** The test that libsodium makes of itself when it starts, of a cipher that no vault has. */
+const SELF_TEST =
+  /=t\.randombytes_buf\(t\.crypto_secretbox_NONCEBYTES\),(\w+)=t\.randombytes_buf\(t\.crypto_secretbox_KEYBYTES\),(\w+)=t\.crypto_secretbox_easy\((\w+),(\w+),\1\),(\w+)=t\.crypto_secretbox_open_easy\(\2,\4,\1\)/g;
+
+/** The same of the cipher that seals. */
+const OWN_TEST = [
+  '=t.randombytes_buf(t.crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)',
+  '$1=t.randombytes_buf(t.crypto_aead_xchacha20poly1305_ietf_KEYBYTES)',
+  '$2=t.crypto_aead_xchacha20poly1305_ietf_encrypt($3,null,null,$4,$1)',
+  '$5=t.crypto_aead_xchacha20poly1305_ietf_decrypt(null,$2,null,$4,$1)',
+].join(',');
+
 /** Gives one of the some 290 functions that the WebAssembly exports the name that the wrappers call it by. */
 const NAMED_FUNCTION = /\b\w+\.(_crypto_\w+)=\w+\.([\w$]+),/g;
 
@@ -68,25 +80,29 @@ function replaceOnce(file, text, pattern, replacement) {
   return text.replace(pattern, replacement);
 }
 
-/** What of libsodium the sources name, the wrappers' functions or those below them. */
-async function namesInSources() {
+/** What the sources name that load a package: the wrappers' functions, or those below them. */
+async function namesInSources(name) {
   const folder = path.join(ROOT, 'src/keyring');
   const texts = await Promise.all(
     (await readdir(folder))
-      .filter((name) => name.endsWith('.ts'))
-      .map((name) => readFile(path.join(folder, name), 'utf8')),
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => readFile(path.join(folder, file), 'utf8')),
   );
-  return texts.flatMap((text) => [...text.matchAll(/\b_?((?:crypto|randombytes)_\w+)/g)].map(([, name]) => name));
+  const found = texts
+    .filter((text) => text.includes(`import('${name}')`))
+    .flatMap((text) => [...text.matchAll(/\b_?((?:crypto|randombytes)_\w+)/g)].map(([, called]) => called));
+  if (found.length === 0) throw new Error(`${name}: no source names a function of it; look and adapt`);
+  return found;
 }
 
 /**
- * The wrappers with only those functions and constants that the sources name, and those of the test that libsodium makes
- * of itself when it starts. `calls` are the functions of the WebAssembly that they call.
+ * The wrappers of a package with only those functions and constants that the sources name, and those of the test that
+ * libsodium makes of itself when it starts. `calls` are the functions of the WebAssembly that they call.
  */
-async function trimmedWrappers(file) {
-  const text = await readFile(file, 'utf8');
+async function trimmedWrappers(file, name) {
+  const text = replaceOnce(file, await readFile(file, 'utf8'), SELF_TEST, OWN_TEST);
   const ofSelfTest = [...text.matchAll(/\bt\.((?:crypto|randombytes)_\w+)/g)].map(([, name]) => name);
-  const kept = new Set([...ofSelfTest, ...(await namesInSources())]);
+  const kept = new Set([...ofSelfTest, ...(await namesInSources(name))]);
   if (ofSelfTest.length === 0) throw new Error(`${file}: does not test itself; look and adapt`);
 
   const listed = (list) => list.split(',').map((name) => name.replaceAll('"', ''));
@@ -123,11 +139,12 @@ export function libsodiumFiles(files) {
       hooks.onLoad({ filter: /[\\/]libsodium(-sumo)?\.mjs$/ }, async ({ path: file }) => {
         const text = await readFile(file, 'utf8');
         const kind = /-sumo\.mjs$/.test(file) ? '-sumo' : '';
-        const { path: wrappers } = await hooks.resolve(`libsodium-wrappers${kind}`, {
+        const name = `libsodium-wrappers${kind}`;
+        const { path: wrappers } = await hooks.resolve(name, {
           kind: 'import-statement',
           resolveDir: ROOT,
         });
-        const { calls } = await trimmedWrappers(wrappers);
+        const { calls } = await trimmedWrappers(wrappers, name);
         const dropped = new Set();
         const fewer = text.replaceAll(NAMED_FUNCTION, (whole, name, exported) => {
           if (calls.has(name)) return whole;
@@ -148,7 +165,8 @@ export function libsodiumFiles(files) {
         return { contents: undecoded.replace('import.meta.url', '""'), loader: 'js' };
       });
       hooks.onLoad({ filter: /[\\/]libsodium-wrappers\.mjs$/ }, async ({ path: file }) => {
-        const { code } = await trimmedWrappers(file);
+        const name = file.includes('libsodium-wrappers-sumo') ? 'libsodium-wrappers-sumo' : 'libsodium-wrappers';
+        const { code } = await trimmedWrappers(file, name);
         const contents = `${RANDOM_SOURCE}${code.replaceAll('globalThis.crypto', RANDOM)}`;
         if (contents.split(RANDOM).length < 4) throw new Error(`${file}: does not ask for Web Crypto; look and adapt`);
         return { contents, loader: 'js' };

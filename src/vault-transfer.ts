@@ -64,11 +64,11 @@ export type NamedSeal = { readonly recipient: string } | { readonly passphrase: 
 
 /** Seals text as it comes. Throws the fault `usage` for a text that is no public key, `weak_passphrase`. */
 export async function sealPieces(named: NamedSeal, pieces: AsyncIterable<string>): Promise<AsyncGenerator<Uint8Array>> {
-  const [{ loadSodium }, { sealStream }] = await Promise.all([
-    import('./keyring/sodium.ts'),
+  const [{ loadTransferSodium }, { sealStream }] = await Promise.all([
+    import('./keyring/transfer-sodium.ts'),
     import('./keyring/sealed-stream.ts'),
   ]);
-  return sealStream(await loadSodium(), await sealOf(named), pieces);
+  return sealStream(await loadTransferSodium(), await sealOf(named), pieces);
 }
 
 async function sealOf(named: NamedSeal): Promise<Seal> {
@@ -89,12 +89,12 @@ export async function openPieces(
   named: NamedOpener,
   pieces: AsyncIterable<Uint8Array>,
 ): Promise<AsyncGenerator<Uint8Array>> {
-  const [{ loadSodium }, { openStream }, { parseTransferKey }] = await Promise.all([
-    import('./keyring/sodium.ts'),
+  const [{ loadTransferSodium }, { openStream }, { parseTransferKey }] = await Promise.all([
+    import('./keyring/transfer-sodium.ts'),
     import('./keyring/sealed-stream.ts'),
     import('./keyring/transfer-key.ts'),
   ]);
-  const sodium = await loadSodium();
+  const sodium = await loadTransferSodium();
   const opener: Opener =
     'secret' in named
       ? { kind: 'recipient', key: parseTransferKey(sodium, named.secret) }
@@ -110,9 +110,9 @@ export async function isSealed(start: Uint8Array): Promise<boolean> {
 
 /** A key pair to seal exports for: the secret half for a file, the public one to give away. */
 export async function createTransferKey(): Promise<{ readonly secret: string; readonly recipient: string }> {
-  const [{ loadSodium }, { newTransferKey }] = await Promise.all([
-    import('./keyring/sodium.ts'),
+  const [{ loadTransferSodium }, { newTransferKey }] = await Promise.all([
+    import('./keyring/transfer-sodium.ts'),
     import('./keyring/transfer-key.ts'),
   ]);
-  return newTransferKey(await loadSodium());
+  return newTransferKey(await loadTransferSodium());
 }

@@ -42,7 +42,7 @@ async function argon2id(passphrase: Uint8Array, salt: Uint8Array, cost: Passphra
  * `cost` is checked by whoever read it, and does not matter for a key file. The caller wipes the KEK.
  */
 export async function deriveSlotKeys(
-  sodium: Sodium,
+  sodium: Pick<Sodium, 'crypto_generichash'>,
   credential: Credential,
   salt: Uint8Array,
   cost: PassphraseCost,

@@ -1,27 +1,34 @@
 import type sodium from 'libsodium-wrappers';
-import { isWasm, type Wasm } from './wasm-memory.ts';
+import type { Wasm } from './wasm-memory.ts';
 
-/** The part of libsodium that the keyring uses. Everything here is synchronous once loaded. */
+/**
+ * The part of libsodium that the keyring uses: what is not named here is not in the bundle, and takes no part in its start.
+ * Everything here is synchronous once loaded.
+ */
 export type Sodium = Pick<
   typeof sodium,
-  | 'crypto_box_seal'
-  | 'crypto_box_seal_open'
   | 'crypto_kdf_derive_from_key'
-  | 'crypto_scalarmult_base'
-  | 'crypto_secretstream_xchacha20poly1305_ABYTES'
-  | 'crypto_secretstream_xchacha20poly1305_HEADERBYTES'
-  | 'crypto_secretstream_xchacha20poly1305_TAG_FINAL'
-  | 'crypto_secretstream_xchacha20poly1305_TAG_MESSAGE'
-  | 'crypto_secretstream_xchacha20poly1305_init_pull'
-  | 'crypto_secretstream_xchacha20poly1305_init_push'
-  | 'crypto_secretstream_xchacha20poly1305_pull'
-  | 'crypto_secretstream_xchacha20poly1305_push'
   | 'memcmp'
   | 'randombytes_buf'
 > & {
   /** What the wrappers are around. */
   readonly libsodium: Wasm;
 };
+
+/** What is called below the wrappers (wasm-memory.ts). */
+const WASM_FUNCTIONS = [
+  '_malloc',
+  '_free',
+  '_crypto_aead_xchacha20poly1305_ietf_encrypt',
+  '_crypto_aead_xchacha20poly1305_ietf_decrypt',
+  '_crypto_generichash',
+] as const satisfies readonly (keyof Wasm)[];
+
+/** Whether a release of libsodium has all of it. */
+function isWasm(value: unknown): value is Wasm {
+  if (typeof value !== 'object' || value === null || !('HEAPU8' in value)) return false;
+  return WASM_FUNCTIONS.every((name) => typeof Reflect.get(value, name) === 'function');
+}
 
 let loading: Promise<Sodium> | undefined;
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Fault } from '../core/fault.ts';
-import type { Sodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
+import type { TransferSodium } from './transfer-sodium.ts';
 
 /** Above the two halves of a transfer key: what a file or a flag holds is then known at sight. */
 const SECRET_PREFIX = 'vault-transfer-secret-1:';
@@ -16,7 +16,7 @@ export interface TransferKey {
 }
 
 /** A new pair as texts of one line: the secret half is for a file, the public one for whoever is to seal. */
-export function newTransferKey(sodium: Sodium): { readonly secret: string; readonly recipient: string } {
+export function newTransferKey(sodium: TransferSodium): { readonly secret: string; readonly recipient: string } {
   const secret = randomBytes(KEY_BYTES);
   const text = { secret: print(SECRET_PREFIX, secret), recipient: print(PUBLIC_PREFIX, publicOf(sodium, secret)) };
   secret.fill(0);
@@ -24,7 +24,7 @@ export function newTransferKey(sodium: Sodium): { readonly secret: string; reado
 }
 
 /** Throws the fault `usage` for a text that is no secret half. */
-export function parseTransferKey(sodium: Sodium, text: string): TransferKey {
+export function parseTransferKey(sodium: TransferSodium, text: string): TransferKey {
   const secret_key = parse(SECRET_PREFIX, text);
   if (secret_key === undefined) throw new Fault('wrong_credential', 'this is no secret key of `vault keygen`');
   return { secret_key, public_key: publicOf(sodium, secret_key) };
@@ -39,7 +39,7 @@ export function parseRecipient(text: string): Uint8Array {
   });
 }
 
-function publicOf(sodium: Sodium, secret: Uint8Array): Uint8Array {
+function publicOf(sodium: TransferSodium, secret: Uint8Array): Uint8Array {
   return sodium.crypto_scalarmult_base(secret);
 }
 

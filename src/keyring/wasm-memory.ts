@@ -51,20 +51,6 @@ export interface Wasm {
   ): number;
 }
 
-const FUNCTIONS = [
-  '_malloc',
-  '_free',
-  '_crypto_aead_xchacha20poly1305_ietf_encrypt',
-  '_crypto_aead_xchacha20poly1305_ietf_decrypt',
-  '_crypto_generichash',
-] as const satisfies readonly (keyof Wasm)[];
-
-/** Whether a release of libsodium has all that is called here. */
-export function isWasm(value: unknown): value is Wasm {
-  if (typeof value !== 'object' || value === null || !('HEAPU8' in value)) return false;
-  return FUNCTIONS.every((name) => typeof Reflect.get(value, name) === 'function');
-}
-
 /** Enough for nearly every call, in bytes. */
 const KEPT = 64 * 1024;
 
