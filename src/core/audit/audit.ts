@@ -70,7 +70,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   }
 
   async function write(): Promise<void> {
-    clearTimeout(timer);
+    if (timer !== undefined) clearTimeout(timer);
     timer = undefined;
     if (waiting.length === 0) return;
     const drafts = waiting;

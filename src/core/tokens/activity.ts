@@ -42,7 +42,7 @@ export function createActivity(store: Store): Activity {
   }
 
   async function write(): Promise<void> {
-    clearTimeout(timer);
+    if (timer !== undefined) clearTimeout(timer);
     timer = undefined;
     const groups = [...pending.values()];
     pending = new Map();

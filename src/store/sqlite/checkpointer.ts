@@ -15,7 +15,8 @@ const LONGEST_WAIT_MS = 5000;
  */
 export class Checkpointer {
   readonly #truncate: () => boolean;
-  #timer: NodeJS.Timeout | undefined;
+  /** Set while the log waits to be emptied. */
+  #waiting: { readonly turn?: NodeJS.Immediate; readonly timer?: NodeJS.Timeout } | undefined;
   #askedAt = 0;
   #attemptedAt = Number.NEGATIVE_INFINITY;
   #writtenAt = 0;
@@ -28,8 +29,8 @@ export class Checkpointer {
 
   afterWrite(kind: 'removed' | 'added'): void {
     this.#writtenAt = performance.now();
-    if (this.#timer !== undefined && QUIET_MS[kind] >= this.#quiet) return;
-    if (this.#timer === undefined) this.#askedAt = this.#writtenAt;
+    if (this.#waiting !== undefined && QUIET_MS[kind] >= this.#quiet) return;
+    if (this.#waiting === undefined) this.#askedAt = this.#writtenAt;
     this.#quiet = QUIET_MS[kind];
     this.#wait(this.#quiet);
   }
@@ -58,14 +59,21 @@ export class Checkpointer {
   }
 
   stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
+    if (waiting.turn !== undefined) clearImmediate(waiting.turn);
+    if (waiting.timer !== undefined) clearTimeout(waiting.timer);
+    this.#waiting = undefined;
   }
 
+  /** Neither is a reason to keep the process alive: close() empties the log as well. */
   #wait(ms: number): void {
-    clearTimeout(this.#timer);
-    // Not a reason to keep the process alive: close() empties the log as well.
-    this.#timer = setTimeout(() => this.#elapsed(), ms).unref();
+    this.stop();
+    // A command closes the file in the turn in which it has written, and never pays for a timer.
+    const turn = setImmediate(() => {
+      this.#waiting = { timer: setTimeout(() => this.#elapsed(), ms).unref() };
+    }).unref();
+    this.#waiting = { turn };
   }
 
   #elapsed(): void {

@@ -22,10 +22,12 @@ export function connect(Database: Driver, path: string): Connection {
   return new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
 }
 
+const SET_PRAGMAS = PRAGMAS.map(([name, value]) => `PRAGMA ${name} = ${value};`).join('');
+
 /** Sets the pragmas and asserts each: a setting that silently did not hold would weaken the file without a trace. */
 export function setPragmas(connection: Connection): void {
+  connection.exec(SET_PRAGMAS);
   for (const [name, value, answer] of PRAGMAS) {
-    connection.pragma(`${name} = ${value}`);
     if (connection.pragma(name, { simple: true }) !== answer) {
       throw new Fault('file_unwritable', `the file does not take the setting ${name} = ${value}`, {
         hint: 'keep the vault on a local disk',
