@@ -35,8 +35,10 @@ export function createProgram(finish: Finish, called?: string): Command {
     .helpCommand(false)
     .helpOption('-h, --help', 'show help')
     .version(`vault ${VERSION}`, '--version', 'show the version');
-  addFlags(root, GLOBAL_FLAGS);
-  const isMade = called === undefined || !isFirstWord(called) ? () => true : (word: string) => word === called;
+  const isCalled = called !== undefined && isFirstWord(called);
+  // These are the flags before the first word: behind it stand those of the subcommand.
+  if (!isCalled) addFlags(root, GLOBAL_FLAGS);
+  const isMade = isCalled ? (word: string) => word === called : () => true;
   const entries = allEntries();
   for (const [noun, row] of Object.entries(NOUNS)) {
     if (!isMade(noun)) continue;
