@@ -29,7 +29,7 @@ const OWN_TEST = [
 ].join(',');
 
 /** Gives one of the some 290 functions that the WebAssembly exports the name that the wrappers call it by. */
-const NAMED_FUNCTION = /\b\w+\.(_crypto_\w+)=\w+\.([\w$]+),/g;
+const NAMED_FUNCTION = /\b\w+\.(_(?:crypto|randombytes|sodium)_\w+)=\w+\.([\w$]+),/g;
 
 /** The same of any that stays: two names may be one function's. */
 const NAMED_EXPORT = /\b\w+\._\w+=\w+\.([\w$]+)/g;
@@ -90,7 +90,7 @@ async function namesInSources(name) {
   );
   const found = texts
     .filter((text) => text.includes(`import('${name}')`))
-    .flatMap((text) => [...text.matchAll(/\b_?((?:crypto|randombytes)_\w+)/g)].map(([, called]) => called));
+    .flatMap((text) => [...text.matchAll(/\b_?((?:crypto|randombytes|SODIUM)_\w+)/g)].map(([, called]) => called));
   if (found.length === 0) throw new Error(`${name}: no source names a function of it; look and adapt`);
   return found;
 }
@@ -118,7 +118,7 @@ async function trimmedWrappers(file, name) {
   });
   const { code } = await transform(least, { format: 'esm', treeShaking: true });
   const calls = new Set([...kept].map((name) => `_${name.toLowerCase()}`));
-  for (const [, name] of code.matchAll(/\.(_crypto_\w+)/g)) calls.add(name);
+  for (const [, name] of code.matchAll(/\.(_(?:crypto|randombytes|sodium)_\w+)/g)) calls.add(name);
   return { code, calls };
 }
 
