@@ -3,7 +3,14 @@ import path from 'node:path';
 import { build, transform } from 'esbuild';
 import { libsodiumFiles } from './build-libsodium.js';
 import { ROOT, removeOthers, writeIfChanged } from './build-output.js';
-import { BUNDLED_SQLITE, LAZY_BUILTINS, LEAN_COMMANDER, NAMED_EXPORTS, RUNNING_TIME } from './build-packages.js';
+import {
+  BUNDLED_SQLITE,
+  LAZY_BUILTINS,
+  LEAN_COMMANDER,
+  NAMED_EXPORTS,
+  OWN_MANIFEST,
+  RUNNING_TIME,
+} from './build-packages.js';
 import { packTogether } from './build-packs.js';
 
 /** What is run. Becomes dist/cli/main.cjs, with dist/chunks/ for what it loads when it is needed. */
@@ -159,7 +166,15 @@ export const BUNDLE = {
   target: 'node20.19',
   external: EXTERNAL,
   ...RUNNING_TIME,
-  plugins: [NAMED_EXPORTS, LEAN_COMMANDER, BUNDLED_SQLITE, libsodiumFiles(LIBSODIUM_FILES), LAZY_BUILTINS, FEWER_FILES],
+  plugins: [
+    NAMED_EXPORTS,
+    LEAN_COMMANDER,
+    OWN_MANIFEST,
+    BUNDLED_SQLITE,
+    libsodiumFiles(LIBSODIUM_FILES),
+    LAZY_BUILTINS,
+    FEWER_FILES,
+  ],
   chunkNames: 'chunks/[name]-[hash]',
   outExtension: { '.js': '.cjs' },
   minifySyntax: true,

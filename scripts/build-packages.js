@@ -66,6 +66,18 @@ export const LEAN_COMMANDER = {
   },
 };
 
+/** Of this package's own manifest only what the sources read. */
+export const OWN_MANIFEST = {
+  name: 'own-manifest',
+  setup(hooks) {
+    hooks.onLoad({ filter: /[\\/]package\.json$/ }, async ({ path: file }) => {
+      if (path.relative(ROOT, file) !== 'package.json') return;
+      const { version } = JSON.parse(await readFile(file, 'utf8'));
+      return { contents: JSON.stringify({ version }), loader: 'json' };
+    });
+  },
+};
+
 /**
  * The JavaScript of better-sqlite3 is a dozen small files, which take longer to find than to run; its native part
  * is one. This bundles the former for when the very version that was bundled is found installed, with its binding in

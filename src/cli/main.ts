@@ -26,7 +26,7 @@ async function runCommandLine(argv: readonly string[]): Promise<number> {
     const words = withoutHelpWord(argv);
     const program = createProgram((code) => {
       exitCode = code;
-    }, words[0]);
+    }, words);
     if (words.length === 0) program.outputHelp();
     else await program.parseAsync(words, { from: 'user' });
     return exitCode;

@@ -23,9 +23,10 @@ export interface Entry {
 
 /**
  * The command line. A noun makes its verbs, and a verb its flags, only when it is called: a start pays for one
- * subcommand, not for all. `called` is the first word of the command line: when it is a noun or a command, only that is made.
+ * subcommand, not for all. `called` are the words of the command line: when they begin with a noun or a command, only that
+ * is made, and of a noun only the verb that follows.
  */
-export function createProgram(finish: Finish, called?: string): Command {
+export function createProgram(finish: Finish, called: readonly string[] = []): Command {
   const root = new Command('vault')
     .description('A token vault in one file: tokenize cards, bank accounts and any JSON; redact, mask or reveal them.')
     .exitOverride(refuseNoCommand)
@@ -35,15 +36,17 @@ export function createProgram(finish: Finish, called?: string): Command {
     .helpCommand(false)
     .helpOption('-h, --help', 'show help')
     .version(`vault ${VERSION}`, '--version', 'show the version');
-  const isCalled = called !== undefined && isFirstWord(called);
+  const [first, second] = called;
+  const isCalled = first !== undefined && isFirstWord(first);
   // These are the flags before the first word: behind it stand those of the subcommand.
   if (!isCalled) addFlags(root, GLOBAL_FLAGS);
-  const isMade = isCalled ? (word: string) => word === called : () => true;
+  const isMade = isCalled ? (word: string) => word === first : () => true;
   const entries = allEntries();
   for (const [noun, row] of Object.entries(NOUNS)) {
     if (!isMade(noun)) continue;
     const verbs = entries.filter((entry) => entry.words.length === 2 && entry.words[0] === noun);
-    addNoun(root, noun, row, verbs, finish);
+    const verb = isCalled ? verbs.filter(({ words }) => words[1] === second) : [];
+    addNoun(root, noun, row, verb.length > 0 ? verb : verbs, finish);
   }
   addEntries(
     root,
