@@ -1,6 +1,5 @@
 import type { Credential } from './credential.ts';
 import { encodeFields } from './field-encoder.ts';
-import { keyedHash } from './keyed-hash.ts';
 import { passphraseBytes } from './passphrase.ts';
 import type { Sodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
@@ -50,7 +49,7 @@ export async function deriveSlotKeys(
   let derived: Uint8Array;
   if (credential.kind === 'key_file') {
     const message = encodeFields('token-vault key file', salt);
-    derived = keyedHash(sodium, 2 * KEY_BYTES, message, credential.key);
+    derived = sodium.crypto_generichash(2 * KEY_BYTES, message, credential.key);
   } else {
     const passphrase = passphraseBytes(credential.passphrase);
     derived = await argon2id(passphrase, salt, cost);
