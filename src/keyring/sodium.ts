@@ -5,7 +5,10 @@ import type { Wasm } from './wasm-memory.ts';
  * The part of libsodium that the keyring uses: what is not named here is not in the bundle, and takes no part in its start.
  * Everything here is synchronous once loaded.
  */
-export type Sodium = Pick<typeof sodium, 'crypto_kdf_derive_from_key' | 'memcmp' | 'randombytes_buf'> & {
+export type Sodium = Pick<
+  typeof sodium,
+  'crypto_generichash' | 'crypto_kdf_derive_from_key' | 'memcmp' | 'randombytes_buf'
+> & {
   /** What the wrappers are around. */
   readonly libsodium: Wasm;
 };
