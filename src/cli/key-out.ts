@@ -1,11 +1,10 @@
-import { lstat, open, rm } from 'node:fs/promises';
 import type { JsonObject } from '../contract/json.ts';
 import { Fault } from '../core/fault.ts';
 import { memberNames, objectOfMembers } from '../core/json/member-names.ts';
 import { parseJson } from '../core/json/parse.ts';
 import { stringifyJson } from '../core/json/stringify.ts';
 import { asObject } from './output/result-view.ts';
-import { cannotMake, putInPlace, writeNewSecretFile } from './secret-file.ts';
+import { reserveFile } from './reserved-file.ts';
 
 /** Longer than any API key: so much is on the disk before the key is made. */
 const RESERVED_BYTES = 256;
@@ -22,40 +21,17 @@ export interface KeyFile {
  * a file that was there before. Throws the faults `file_exists`, `usage`, `no_space`.
  */
 export async function reserveKeyFile(path: string): Promise<KeyFile> {
-  const temporary = `${path}.${process.pid}.tmp`;
-  if (await exists(path)) throw new Fault('file_exists', `--key-out: ${path} exists`);
-  try {
-    await writeNewSecretFile(temporary, ' '.repeat(RESERVED_BYTES));
-  } catch (error) {
-    throw cannotMake('--key-out', path, error);
-  }
+  const reserved = await reserveFile('--key-out', path, RESERVED_BYTES);
   return {
     async take(bodyText) {
       const body = asObject(parseJson(bodyText, { maxDepth: 1024 })) ?? {};
       const { key, rest } = splitKey(body);
       if (key === undefined) throw new Fault('usage', '--key-out: the result has no key');
-      await overwrite(temporary, `${key}\n`);
-      await putInPlace(temporary, path).catch((cause: unknown) => {
-        throw new Fault('file_exists', `--key-out: ${path} cannot be made; the key is in ${temporary}`, { cause });
-      });
+      await reserved.fill(`${key}\n`);
       return stringifyJson(rest);
     },
-    async discard() {
-      await rm(temporary, { force: true });
-    },
+    discard: reserved.discard,
   };
-}
-
-/** The file keeps its place on the disk, so that a disk that is full by now does not lose the key. */
-async function overwrite(path: string, content: string): Promise<void> {
-  const file = await open(path, 'r+');
-  try {
-    await file.write(content, 0);
-    await file.truncate(Buffer.byteLength(content));
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 }
 
 /** The result of `work`; with a path, its key goes to that new file, which is made sure of before the work is done. */
@@ -86,11 +62,4 @@ function withMember(body: JsonObject, member: string, value: JsonObject | undefi
     return kept === undefined ? [] : [[name, kept] as const];
   });
   return objectOfMembers(new Map(members));
-}
-
-async function exists(path: string): Promise<boolean> {
-  return lstat(path).then(
-    () => true,
-    () => false,
-  );
 }

@@ -26,9 +26,11 @@ interface ToldProblem {
   readonly errors?: MemberErrors | undefined;
 }
 
-/** One line of fact on stderr, and where there is something to do a line `hint:`. */
-export function tell(fact: string, hint?: string): void {
-  writeError(`vault: ${stripControlCharacters(fact)}\n`);
+/** One line of fact on stderr, lines of details under it, and where there is something to do a line `hint:`. */
+export function tell(fact: string, hint?: string, details: readonly string[] = []): void {
+  for (const line of [fact, ...details.map((detail) => `  ${detail}`)]) {
+    writeError(`vault: ${stripControlCharacters(line)}\n`);
+  }
   if (hint !== undefined) writeError(`hint: ${stripControlCharacters(hint)}\n`);
 }
 
@@ -43,7 +45,7 @@ export function reportFailure(error: unknown, env: Environment, nameMember: Name
     return tellProblem({ ...error, type: `${PROBLEM_TYPE_PREFIX}${error.code}` }, nameMember);
   }
   if (error instanceof Fault) {
-    tell(error.message, error.hint);
+    tell(error.message, error.hint, error.details);
     if (env['VAULT_DEBUG'] === '1' && error.cause instanceof Error) writeError(`${error.cause.stack}\n`);
     return FAULTS[error.code].exit;
   }

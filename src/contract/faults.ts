@@ -1,5 +1,5 @@
 interface FaultRow {
-  readonly exit: 1 | 2 | 3 | 8 | 9 | 10;
+  readonly exit: 1 | 2 | 3 | 6 | 7 | 8 | 9 | 10;
   readonly hint?: string;
 }
 
@@ -9,6 +9,8 @@ interface FaultRow {
  */
 export const FAULTS = {
   usage: { exit: 2 },
+  invalid_data: { exit: 7 },
+  conflict: { exit: 6 },
   file_missing: { exit: 2, hint: 'make one with `vault init --file FILE`' },
   file_exists: { exit: 2, hint: 'name another file; an existing one is never touched' },
   file_unsafe: { exit: 2, hint: 'a vault is a regular file of your own, with mode 0600: `chmod 600 FILE`' },

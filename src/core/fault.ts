@@ -4,11 +4,18 @@ import { FAULTS, type FaultCode } from '../contract/faults.ts';
 export class Fault extends Error {
   readonly code: FaultCode;
   readonly hint: string | undefined;
+  /** Lines under the message, where one thing is wrong in several places. */
+  readonly details: readonly string[];
 
-  constructor(code: FaultCode, message: string, options: { readonly hint?: string; readonly cause?: unknown } = {}) {
+  constructor(
+    code: FaultCode,
+    message: string,
+    options: { readonly hint?: string; readonly details?: readonly string[]; readonly cause?: unknown } = {},
+  ) {
     super(message, { cause: options.cause });
     this.name = 'Fault';
     this.code = code;
+    this.details = options.details ?? [];
     const row: { readonly exit: number; readonly hint?: string } = FAULTS[code];
     this.hint = options.hint ?? row.hint;
   }

@@ -81,7 +81,7 @@ it('vault seed apply -: a key in the seed is never in what is told of it', async
   const secret = '4012888888881881';
   for (const text of [`tokens: {one: {type: card, data: {number: "${secret}`, `tokens: {one: {type: "${secret}"}}`]) {
     const ran = await place.vault(['seed', 'apply', '-'], env, text);
-    expect(ran).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('vault: <stdin>:1: ') });
+    expect(ran).toMatchObject({ exitCode: 7, stdout: '', stderr: expect.stringContaining('<stdin>:1: ') });
     expect(ran.stderr).not.toContain(secret);
   }
 });
@@ -101,6 +101,23 @@ it('vault serve --seed is not for an address that others reach', async () => {
     exitCode: 2,
     stderr: 'vault: --seed makes API keys that anybody can work out: they are not for --host 0.0.0.0\n',
   });
+});
+
+it('two applies of one seed at once: one makes it, the other says so with 6, and nothing is there twice', async () => {
+  const env = await fresh('a');
+  const words = ['seed', 'apply', 'seed.yaml', '--field', 'created'];
+  const ran = await Promise.all([place.vault(words, env), place.vault(words, env)]);
+  // They may also have followed each other.
+  const told = ran.map(({ exitCode, stdout }) => `${exitCode} ${stdout}`.trim()).sort();
+  expect(['0 203,6', '0 0,0 203']).toContain(told.join());
+  for (const { exitCode, stderr } of ran) {
+    expect(stderr).toMatch(
+      exitCode === 0 ? /^$/ : /^vault: another apply of the seed default is under way: process \d+ on /,
+    );
+  }
+  const names = await place.vault(['apps', 'list', '--all', '--field', 'name'], env);
+  expect(names.stdout.trim().split('\n').sort()).toEqual(['management', 'reader', 'vault seed: default', 'web']);
+  expect((await place.vault(words, env)).stdout).toBe('0\n');
 });
 
 describe.runIf(process.platform !== 'win32')('Ctrl-C', () => {

@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { reserveKeyFile } from '../../src/cli/key-out.ts';
+import { reserveKeyFile, withKeyFile } from '../../src/cli/key-out.ts';
 
 const KEY = `key_${'a'.repeat(32)}`;
 
@@ -23,4 +23,26 @@ it('a place for the key is on the disk before there is a key, and holds nothing 
   // The same file: what was reserved is what the key stands in.
   expect(after.ino).toBe(before.ino);
   if (process.platform !== 'win32') expect(after.mode & 0o777n).toBe(0o600n);
+});
+
+it('a key whose file was made by somebody else in the meantime is not lost', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-key-out-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'api.key');
+  const made = withKeyFile(path, async () => {
+    writeFileSync(path, 'mine');
+    return `{"key":"${KEY}"}`;
+  });
+  await expect(made).rejects.toMatchObject({ code: 'file_exists', message: expect.stringContaining('.tmp') });
+  expect(readFileSync(path, 'utf8')).toBe('mine');
+  const [temporary = ''] = readdirSync(folder).filter((name) => name !== 'api.key');
+  expect(readFileSync(join(folder, temporary), 'utf8')).toBe(`${KEY}\n`);
+});
+
+it('nothing is left of a place for a key that was not made', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-key-out-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const failing = withKeyFile(join(folder, 'api.key'), () => Promise.reject(new Error('no')));
+  await expect(failing).rejects.toThrow('no');
+  expect(readdirSync(folder)).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ApplyOptions, applySeed } from '../../src/cli/seed/apply-seed.ts';
 import { readSeedFile } from '../../src/cli/seed/read-seed-file.ts';
@@ -50,6 +51,10 @@ const appNames = async () => {
   return JSON.parse(text)
     .data.map((app: { readonly name: string }) => app.name)
     .sort();
+};
+const claims = async () => {
+  const listed = JSON.parse((await world.call(reader, 'listTokens', { query: 'size=100' })).text);
+  return listed.data.filter((one: { readonly id: string }) => one.id.startsWith('vault-seed.'));
 };
 const OWN_APPS = ['management', 'reader of the test'];
 /** With the one that keeps the digest of what the seed made. */
@@ -114,8 +119,19 @@ describe('applySeed', () => {
     // The id of a deleted token stays taken (decisions §5).
     await world.call(reader, 'deleteToken', { id: 'visa' });
     await expect(apply(SEED)).rejects.toMatchObject({
-      code: 'token_id_taken',
-      detail: expect.stringContaining('s.yaml:11: tokens.visa'),
+      code: 'conflict',
+      message: 's.yaml:11: tokens.visa: the token visa was deleted or has expired, and its id stays taken',
+      hint: expect.stringContaining('give it another `id:`'),
+    });
+  });
+
+  it('says of a generated token that was pruned why it cannot come back', async () => {
+    await apply(SEED);
+    await apply(SEED.replace('count: 30', 'count: 29'), { prune: true });
+    await expect(apply(SEED)).rejects.toMatchObject({
+      code: 'conflict',
+      message: 's.yaml:13: tokens.cards: the token cards-30 was deleted or has expired, and its id stays taken',
+      hint: expect.stringContaining('give the item another name (its ids are NAME-1, NAME-2, …)'),
     });
   });
 
@@ -153,12 +169,21 @@ describe('applySeed', () => {
     expect(await appNames()).toEqual(OWN_APPS);
   });
 
-  it('tells what the vault refuses with file, line and member, and can go on afterwards', async () => {
-    const wrong = SEED.replace('number: "4242424242424242"', 'number: "4242424242424241"');
+  it('tells all that the vault refuses with file, line and member, and can go on afterwards', async () => {
+    const wrong = SEED.replace('metadata:', 'mask: "{{ data", metadata:').replace(
+      'data: 123-45-6789',
+      'data: 123-45-6789, expires_at: 1/1/2001',
+    );
     await expect(apply(wrong)).rejects.toMatchObject({
-      code: 'invalid_request',
-      errors: { 's.yaml:11: tokens.visa.data.number': [expect.any(String)] },
+      code: 'invalid_data',
+      message: 'the seed has 2 errors',
+      details: [
+        expect.stringMatching(/^s\.yaml:11: tokens\.visa\.mask: /),
+        expect.stringMatching(/^s\.yaml:12: tokens\.ssn-1\.expires_at: /),
+      ],
+      hint: expect.stringMatching(/^the rest is made; the keys of web \(.*\), reader \(.*\) are not shown again: /),
     });
+    expect((await token('cards-30')).status).toBe(200);
     const after = await apply(SEED);
     expect(after.counts.created + after.counts.changed + after.counts.unchanged).toBe(35);
     expect(await appNames()).toEqual([...SEEDED_APPS, 'The reader', 'web'].sort());
@@ -200,6 +225,60 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
     expect((await appNames()).filter((name: string) => name.includes('temporary'))).toEqual([]);
     expect((await apply(SEED)).counts.created).toBeGreaterThan(0);
     expect((await apply(SEED)).counts).toEqual(counts(0, 0, 35));
+  });
+
+  it('is for one at a time: the other is told so, and nothing is there twice', async () => {
+    const both = await Promise.allSettled([apply(SEED), apply(SEED)]);
+    const refused = both.filter((one) => one.status === 'rejected');
+    expect(both.filter((one) => one.status === 'fulfilled')).toHaveLength(1);
+    expect(refused[0]?.reason).toMatchObject({
+      code: 'conflict',
+      message: `another apply of the seed shop is under way: process ${process.pid} on ${hostname()}`,
+    });
+    expect(await appNames()).toEqual([...SEEDED_APPS, 'The reader', 'web'].sort());
+    expect((await apply(SEED)).counts).toEqual(counts(0, 0, 35));
+    expect((await claims()).length).toBe(0);
+  });
+
+  it('does not wait for an apply that was killed, and does for one of another machine', async () => {
+    const claim = (number: number, holder: object) =>
+      world.call(reader, 'createToken', {
+        body: {
+          id: `vault-seed.shop.${number}`,
+          type: 'token',
+          containers: ['/vault-seed/'],
+          data: { pid: process.pid, host: hostname(), process: 'another', since: Date.now(), ...holder },
+        },
+      });
+    await claim(1, {});
+    expect((await apply(SEED)).counts).toEqual(counts(34, 1, 0));
+    // The first was removed; the apply had the second.
+    await claim(3, { host: 'elsewhere.test' });
+    const more = SEED.replace('count: 30', 'count: 31');
+    await expect(apply(more)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('on elsewhere.test'),
+      hint: expect.stringContaining('vault tokens delete vault-seed.shop.3'),
+    });
+    expect((await token('cards-31')).status).toBe(404);
+    await world.call(reader, 'deleteToken', { id: 'vault-seed.shop.3' });
+    await claim(4, { host: 'elsewhere.test', since: Date.now() - 11 * 60 * 1000 });
+    expect((await apply(more)).counts).toEqual(counts(1, 0, 35));
+    expect(await claims()).toEqual([]);
+  });
+
+  it('leaves one record among the tokens, and none of its claims; an apply that changes nothing takes none', async () => {
+    const total = async () => (await world.call(reader, 'listTokens')).at('pagination.total_items');
+    await apply(SEED);
+    expect(await total()).toBe(33);
+    await apply(SEED);
+    expect(await total()).toBe(33);
+    const usage = await world.call(world.management, 'getUsageReport');
+    // The record, and what the first apply held while it was at work.
+    expect(usage.at('token_report.monthly_active_tokens')).toBe(34);
+    await world.call(reader, 'createToken', { body: { id: 'vault-seed.shop.2', type: 'token', data: 'mine' } });
+    await apply(SEED.replace('count: 30', 'count: 31'));
+    expect((await token('vault-seed.shop.2')).at('data')).toBe('mine');
   });
 
   it('removes what a killed apply worked as, an hour later', async () => {

@@ -6,12 +6,23 @@ import { readSeedFile } from '../../src/cli/seed/read-seed-file.ts';
 import { createSeedDocument, type SeedDocument } from '../../src/cli/seed/seed-document.ts';
 import { GENERATED_KINDS, seedSchemaDocument } from '../../src/cli/seed/seed-schema.ts';
 import { seededRandom } from '../../src/cli/seed/seeded-random.ts';
+import { Fault } from '../../src/core/fault.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
 import { passesAba } from '../../src/core/token-types/aba.ts';
 import { passesLuhn } from '../../src/core/token-types/luhn.ts';
 
 async function read(text: string, env: Readonly<Record<string, string>> = {}, seed = 0): Promise<SeedDocument> {
   return createSeedDocument([await readSeedFile('s.yaml', text)], env, seed);
+}
+
+function thrownBy(work: () => unknown): Fault {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+  throw new Error('it was not refused');
 }
 
 const bodies = (document: SeedDocument, apps: readonly (readonly [string, string])[] = []) =>
@@ -58,8 +69,8 @@ describe('a seed file', () => {
       /^s\.yaml:3: .*deduplicate_tokens: must be text: put it in quotes$/,
     ],
     [
-      'apps:\n  w:\n    type: private\n    rules:\n    - { priority: 1 }\n    - priority: 1.5\n',
-      /^s\.yaml:5: apps\.w\.rules\.0: description must be given$/,
+      'apps:\n  w:\n    type: private\n    rules:\n    - { priority: 1, permissions: [], transform: mask }\n',
+      /^the seed has 2 errors$/,
     ],
     ['tokens: { one: { type: token } }', /^s\.yaml:1: tokens\.one: data must be given$/],
     ['tokens: { one: { data: x } }', /tokens\.one: type must be given$/],
@@ -87,9 +98,65 @@ describe('a seed file', () => {
   it('refuses one item in two files', async () => {
     const text = 'apps: { web: { type: public, permissions: [token:create] } }';
     const two = [await readSeedFile('a.yaml', text), await readSeedFile('b.yaml', text)];
-    expect(() => createSeedDocument(two, {}, 0)).toThrow('apps.web stands in a.yaml and in b.yaml');
+    expect(() => createSeedDocument(two, {}, 0)).toThrow('b.yaml:1: apps.web: stands in a.yaml, too');
     const named = [await readSeedFile('a.yaml', 'seed: a'), await readSeedFile('b.yaml', 'seed: b')];
-    expect(() => createSeedDocument(named, {}, 0)).toThrow('the files are of different seeds: a, b');
+    expect(() => createSeedDocument(named, {}, 0)).toThrow('b.yaml:1: seed: the files are of different seeds: a, b');
+  });
+
+  it('is told all that is wrong at once, in the order of the files, whatever found it', async () => {
+    const a = await readSeedFile(
+      'a.yaml',
+      `apps:
+  web: { type: public, permissions: [token:read] }
+  desk:
+    type: private
+    rules: [{ description: d, priority: 1, transform: mask, permissions: [token:read] }]
+tokens:
+  visa:
+    type: card
+    metdata: {}
+    data: { number: "4242424242424241", cvc: 1 }
+  pin: { type: tokem, data: "\${env.NONE}" }
+  bank: { generate: bank, type: card, data: x }
+`,
+    );
+    const b = await readSeedFile('b.yaml', `tokens:\n  visa: { type: token, data: "\${tokens.no.id}" }\n`);
+    const fault = thrownBy(() => createSeedDocument([a, b], {}, 0));
+    expect([fault.code, fault.message]).toEqual(['invalid_data', 'the seed has 11 errors']);
+    expect(fault.details.map((line) => line.split(': ').slice(0, 2).join(': '))).toEqual([
+      'a.yaml:2: apps.web.permissions.0',
+      'a.yaml:5: apps.desk.rules.0.container',
+      'a.yaml:9: tokens.visa.metdata',
+      'a.yaml:10: tokens.visa.data.number',
+      'a.yaml:10: tokens.visa.data.cvc',
+      'a.yaml:11: tokens.pin.data',
+      'a.yaml:11: tokens.pin.type',
+      'a.yaml:12: tokens.bank.data',
+      'a.yaml:12: tokens.bank.type',
+      'b.yaml:2: tokens.visa',
+      'b.yaml:2: tokens.visa.data',
+    ]);
+    expect(fault.details.join()).not.toContain('4242');
+  });
+
+  it('is told of twenty errors, and how many more there are', async () => {
+    const lines = Array.from({ length: 23 }, (_, at) => `  t-${at}: { type: token }\n`).join('');
+    const text = await readSeedFile('s.yaml', `tokens:\n${lines}`);
+    const { message, details } = thrownBy(() => createSeedDocument([text], {}, 0));
+    expect([message, details.length, details[19], details[20]]).toEqual([
+      'the seed has 23 errors',
+      21,
+      's.yaml:21: tokens.t-19: data must be given',
+      '… and 3 more',
+    ]);
+  });
+
+  it('that is no YAML does not make what refers to it a mistake', async () => {
+    const broken = await readSeedFile('a.yaml', 'tokens:\n  one: { type: token, data: x\nb: ]\n');
+    const other = await readSeedFile('b.yaml', `tokens: { two: { type: token, data: "\${tokens.one.id}" } }`);
+    const { message, details } = thrownBy(() => createSeedDocument([broken, other], {}, 0));
+    expect([message, ...details].join()).toMatch(/a\.yaml:3: not YAML: /);
+    expect([message, ...details].join()).not.toContain('b.yaml');
   });
 
   it('is described by docs/seed.schema.json', () => {

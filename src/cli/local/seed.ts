@@ -160,7 +160,10 @@ export function defineSeedApply(command: Command, finish: Finish): void {
     };
     try {
       if (out === undefined || out.file !== undefined) {
-        const summary = out?.file === undefined ? (await apply()).result : await withOutFile(out.file, apply);
+        const summary =
+          out?.file === undefined
+            ? (await apply()).result
+            : await withOutFile({ ...out, file: out.file }, document, apply);
         await printer.print(stringifyJson(summary));
       } else {
         const { text, result } = await apply();

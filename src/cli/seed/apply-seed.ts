@@ -1,18 +1,15 @@
 import type { Client } from '../../contract/call.ts';
-import type { JsonObject } from '../../contract/json.ts';
 import { generateApiKey } from '../../core/applications/api-key.ts';
 import { Fault } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
-import { idsOf, type Planned, planSeed, type SeedPlan, shownApp, shownToken } from './plan-seed.ts';
+import { appLabel, carryOut, type MadeApps } from './carry-out.ts';
+import { idsOf, planSeed, type SeedPlan } from './plan-seed.ts';
 import { asApplicant } from './seed-applicant.ts';
 import { findTokens, listEvery, type SeedCalls, seedCalls } from './seed-calls.ts';
-import type { SeedDocument, SeedToken } from './seed-document.ts';
-import { digest, type KeptRecord, type RecordedItem, readRecord, writeRecord } from './seed-record.ts';
+import { claimSeed } from './seed-claim.ts';
+import type { SeedDocument } from './seed-document.ts';
+import { type KeptRecord, readRecord } from './seed-record.ts';
 import type { SeededRandom } from './seeded-random.ts';
-import { tokenPatches } from './token-patch.ts';
-
-/** So many tokens are under way at once: writes that arrive together share a commit. */
-const AT_ONCE = 16;
 
 export interface ApplyOptions {
   /** Removes what an earlier apply made and the seed no longer names. */
@@ -34,107 +31,94 @@ export interface AppliedSeed {
   readonly apps: ReadonlyMap<string, { readonly id: string; readonly key?: string | undefined }>;
 }
 
-/** Makes the vault what the seed says, through either door. Throws problems and faults that name file, line and member. */
+/** What there is to do, by what there is. */
+interface Seen {
+  readonly kept: KeptRecord;
+  readonly plan: SeedPlan;
+}
+
+/**
+ * Makes the vault what the seed says, through either door. Throws problems and faults that name file, line and member, and
+ * the fault `conflict` while another apply of this seed is under way.
+ */
 export async function applySeed(
   client: Client,
   apiKey: string,
   document: SeedDocument,
   options: ApplyOptions = {},
 ): Promise<AppliedSeed> {
-  const { prune = false, dryRun = false, signal } = options;
+  const { dryRun = false, signal } = options;
+  const seed = document.name;
   const management = seedCalls(client, apiKey);
   return asApplicant(client, management, dryRun ? 'read' : 'write', async (applicant) => {
     const [asked, calls] = [stoppable(management, signal), stoppable(applicant, signal)];
-    const allApps = await listEvery(asked, 'listApplications');
-    const kept = await readRecord(calls, document.name, allApps);
-    requireSameNumber(document, kept.record.number);
-    const ids = new Set([...document.tokens.map(({ id }) => id), ...kept.record.tokens.keys()]);
-    const live = {
-      tenant: document.tenant === undefined ? undefined : await asked('getTenant'),
-      apps: allApps,
-      tokens: await findTokens(calls, [...ids]),
-    };
-    const whole = planSeed(document, kept.record, live);
-    const plan = prune ? whole : { ...whole, removals: [] };
-    if (options.noNewApps && plan.apps.some(({ action }) => action === 'create')) refuseNewApps(plan);
-    const apps = new Map([...idsOf(plan.apps)].map(([item, id]) => [item, { id }] as const));
-    if (dryRun) return { seed: document.name, plan, apps };
-    const made = await carryOut({ document, plan, kept, asked, calls, options });
-    return { seed: document.name, plan, apps: await withKeys(client, document, made, options.random) };
+    const look = () => lookAt(document, options, asked, calls);
+    const first = dryRun ? await look() : await look().catch(undefinedIfTaken);
+    if (dryRun && first !== undefined) return { seed, plan: first.plan, apps: madeOf(first.plan) };
+    if (first !== undefined && !changesItems(first.plan)) {
+      await updateTenant(asked, document, first.plan);
+      return { seed, plan: first.plan, apps: await withKeys(client, document, madeOf(first.plan), options.random) };
+    }
+    const claim = await claimSeed(applicant, seed, (await readAgain(first, document, asked, calls)).record.claim);
+    try {
+      // Again: an apply that has just ended may have made what this one found missing.
+      const { kept, plan } = await look();
+      await updateTenant(asked, document, plan);
+      const { random } = options;
+      const made = changesItems(plan)
+        ? await carryOut({ document, plan, kept, claim: claim.number, asked, calls, random })
+        : madeOf(plan);
+      return { seed, plan, apps: await withKeys(client, document, made, random) };
+    } finally {
+      await claim.release();
+    }
   });
 }
 
-interface Work {
-  readonly document: SeedDocument;
-  readonly plan: SeedPlan;
-  readonly kept: KeptRecord;
-  readonly asked: SeedCalls;
-  readonly calls: SeedCalls;
-  readonly options: ApplyOptions;
+async function lookAt(
+  document: SeedDocument,
+  { prune = false, noNewApps = false }: ApplyOptions,
+  asked: SeedCalls,
+  calls: SeedCalls,
+): Promise<Seen> {
+  const apps = await listEvery(asked, 'listApplications');
+  const kept = await readRecord(calls, document.name, apps);
+  requireSameNumber(document, kept.record.number);
+  const ids = new Set([...document.tokens.map(({ id }) => id), ...kept.record.tokens.keys()]);
+  const live = {
+    tenant: document.tenant === undefined ? undefined : await asked('getTenant'),
+    apps,
+    tokens: await findTokens(calls, [...ids]),
+  };
+  const whole = planSeed(document, kept.record, live);
+  const plan = prune ? whole : { ...whole, removals: [] };
+  if (noNewApps && plan.apps.some(({ action }) => action === 'create')) refuseNewApps(plan);
+  return { kept, plan };
 }
 
-type MadeApps = Map<string, { readonly id: string; readonly key?: string }>;
-
-async function carryOut({ document, plan, kept, asked, calls, options }: Work): Promise<MadeApps> {
-  const { generatedFrom: number } = document;
-  const apps = new Map(kept.record.apps);
-  const tokens = new Map(kept.record.tokens);
-  const made: MadeApps = new Map([...idsOf(plan.apps)].map(([item, id]) => [item, { id }]));
-  if (plan.tenant?.action === 'change') {
-    const place = document.tenant?.place;
-    await asked('updateTenant', { body: plan.tenant.item, place });
-  }
-  const changes = [...plan.apps, ...plan.tokens].filter(({ action }) => action !== 'unchanged');
-  if (changes.length === 0 && plan.removals.length === 0) return made;
-
-  // First what is about to be made: after a kill it is still known whose it is.
-  for (const { action, item, live } of plan.apps) {
-    if (action !== 'unchanged') apps.set(item.item, { id: live === undefined ? undefined : String(live['id']) });
-  }
-  for (const { action, item } of plan.tokens) if (action !== 'unchanged') tokens.set(item.id, {});
-  const begun = await writeRecord({ asked, calls }, document.name, kept, { apps, tokens, number });
-
-  for (const { action, item, live } of plan.apps) {
-    if (action === 'unchanged') continue;
-    const create = () => asked('createApplication', { body: item.body, place: item.place });
-    const { type: _type, ...body } = item.body;
-    const shown =
-      live === undefined
-        ? await (options.random?.during(labelOf(document, item.item), create) ?? create())
-        : await asked('updateApplication', { id: String(live['id']), body, place: item.place });
-    const own = { id: String(shown['id']), ...(typeof shown['key'] === 'string' && { key: shown['key'] }) };
-    made.set(item.item, own);
-    apps.set(item.item, { id: own.id, wanted: digest(item.body), shown: digest(shownApp(shown)) });
-  }
-
-  const appIds = new Map([...made].map(([item, one]) => [item, one.id]));
-  const written = plan.tokens.filter(({ action }) => action !== 'unchanged');
-  await inTurn(written, (planned) => writeToken(calls, planned, planned.item.body(appIds)));
-  const found = await findTokens(
-    calls,
-    written.map(({ item }) => item.id),
-  );
-  for (const { item } of written) tokens.set(item.id, recordedToken(item, item.body(appIds), found.get(item.id)));
-
-  for (const { kind, id: gone, item } of plan.removals) {
-    await (kind === 'apps' ? asked('deleteApplication', { id: gone }) : calls('deleteToken', { id: gone }));
-    (kind === 'apps' ? apps : tokens).delete(item);
-  }
-  await writeRecord({ asked, calls }, document.name, begun, { apps, tokens, number });
-  return made;
+/** What is there and not this seed's may be what another apply of it is making: who holds the claim knows. */
+function undefinedIfTaken(error: unknown): undefined {
+  if (error instanceof Problem && error.code === 'token_id_taken') return undefined;
+  throw error;
 }
 
-async function writeToken(calls: SeedCalls, { item, live }: Planned<SeedToken>, body: JsonObject): Promise<void> {
-  const { place, id } = item;
-  if (live !== undefined) {
-    for (const patch of tokenPatches(live, body)) await calls('updateToken', { id, body: patch, place });
-    return;
-  }
-  const created = await calls('createToken', { body, place });
-  if (created['id'] === id) return;
-  throw new Problem('token_id_taken', {
-    detail: `${place()}: the tenant deduplicates tokens, and ${String(created['id'])} has the same content.`,
-  });
+async function readAgain(
+  first: Seen | undefined,
+  { name }: SeedDocument,
+  asked: SeedCalls,
+  calls: SeedCalls,
+): Promise<KeptRecord> {
+  return first?.kept ?? readRecord(calls, name, await listEvery(asked, 'listApplications'));
+}
+
+const changesItems = ({ apps, tokens, removals }: SeedPlan): boolean =>
+  removals.length > 0 || [...apps, ...tokens].some(({ action }) => action !== 'unchanged');
+
+const madeOf = ({ apps }: SeedPlan): MadeApps => new Map([...idsOf(apps)].map(([item, id]) => [item, { id }] as const));
+
+async function updateTenant(asked: SeedCalls, document: SeedDocument, { tenant }: SeedPlan): Promise<void> {
+  if (tenant?.action !== 'change') return;
+  await asked('updateTenant', { body: tenant.item, place: document.tenant?.place });
 }
 
 /** Another number would make other data of everything that is generated: a flag that was left out is no such wish. */
@@ -149,20 +133,6 @@ function requireSameNumber({ generatedFrom }: SeedDocument, recorded: number | u
   );
 }
 
-/** A patch cannot put a null into an object (RFC 7396 §2). */
-function recordedToken(item: SeedToken, wanted: JsonObject, found: JsonObject | undefined): RecordedItem {
-  if (found === undefined) throw new Fault('usage', `${item.place()}: the token was made, and is gone again`);
-  if (digest(found['data'] ?? null) !== digest(wanted['data'] ?? null)) {
-    throw new Fault('usage', `${item.place('data')}: a token that exists cannot be given a null inside an object`, {
-      hint: 'give it another id',
-    });
-  }
-  return { wanted: digest(wanted), shown: digest(shownToken(found)) };
-}
-
-/** Which random bytes an application is made of: its own, whatever else is in the seed. */
-const labelOf = ({ name }: SeedDocument, item: string): string => `apps\0${name}\0${item}`;
-
 /** With a seeded random source the key of an application is known again, unless it was regenerated since. */
 async function withKeys(
   client: Client,
@@ -173,7 +143,7 @@ async function withKeys(
   if (random === undefined) return made;
   const all: MadeApps = new Map();
   for (const [item, one] of made) {
-    const source = random.at(labelOf(document, item));
+    const source = random.at(appLabel(document, item));
     const key = one.key ?? generateApiKey({ ...source, timeOrderedId: source.id });
     all.set(item, (await isKeyOf(client, key, one.id)) ? { ...one, key } : one);
   }
@@ -195,22 +165,6 @@ function stoppable(calls: SeedCalls, signal: AbortSignal | undefined): SeedCalls
     signal?.throwIfAborted();
     return calls(operation, parts);
   };
-}
-
-/** `AT_ONCE` of them at a time, begun in their order; after the first failure none is begun. */
-async function inTurn<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  let next = 0;
-  let failed = false;
-  const worker = async (): Promise<void> => {
-    for (let item = items[next++]; item !== undefined && !failed; item = items[next++]) {
-      await work(item).catch((error: unknown) => {
-        failed = true;
-        throw error;
-      });
-    }
-  };
-  const ended = await Promise.allSettled(Array.from({ length: AT_ONCE }, worker));
-  for (const one of ended) if (one.status === 'rejected') throw one.reason;
 }
 
 function refuseNewApps(plan: SeedPlan): never {

@@ -4,7 +4,10 @@ import { createTextReader } from '../text-reader.ts';
 import { readSeedFile } from './read-seed-file.ts';
 import { createSeedDocument, type SeedDocument } from './seed-document.ts';
 
-/** Reads the files of one seed, `-` for standard input, and checks them. Throws the fault `usage`. */
+/**
+ * Reads the files of one seed, `-` for standard input, and checks them. Throws the fault `usage` for a file that is not there,
+ * and `invalid_data` for what is in it.
+ */
 export async function loadSeed(files: readonly string[], env: Environment, seed: number): Promise<SeedDocument> {
   const readText = createTextReader(() => process.stdin);
   const texts = [];

@@ -78,7 +78,7 @@ function planApp(app: SeedApp, { apps }: SeedRecord, live: readonly JsonObject[]
   const found = recorded === undefined ? undefined : findApp(app, recorded, apps, live);
   if (found === undefined) return { action: 'create', item: app, live: undefined, members: [] };
   if (found['type'] !== app.body.type) {
-    throw new Fault('usage', `${app.place('type')}: an application keeps its type: give the item another name`);
+    throw new Fault('conflict', `${app.place('type')}: an application keeps its type: give the item another name`);
   }
   return compared(app, recorded, found, digest(app.body), digest(shownApp(found)), app.body);
 }
@@ -109,7 +109,7 @@ function planToken(
     });
   }
   if (live['type'] !== token.type) {
-    throw new Fault('usage', `${token.place('type')}: a token keeps its type: give it another id`);
+    throw new Fault('conflict', `${token.place('type')}: a token keeps its type: give it another id`);
   }
   const wanted = token.body(appIds);
   return compared(token, recorded, live, digest(wanted), digest(shownToken(live)), wanted);

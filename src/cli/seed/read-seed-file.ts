@@ -12,14 +12,17 @@ const MAX_DEPTH = 64;
 /** A seed file as JSON, and where its members stand. */
 export interface SeedText {
   readonly file: string;
+  /** null where it cannot be read. */
   readonly value: Json;
+  /** Why it cannot be read: lines from 1. */
+  readonly unreadable: readonly { readonly line: number; readonly message: string }[];
   /** The line of a member, or of the nearest one around it that is written in the file; from 1. */
   lineOf(path: MemberPath): number;
 }
 
 /**
  * Reads YAML 1.2, and with it JSON. Nothing is lost on the way: numbers that a double would change keep their lexeme, and
- * the order of members stays. Throws the fault `usage`, which names the file and the line.
+ * the order of members stays.
  */
 export async function readSeedFile(file: string, text: string): Promise<SeedText> {
   const { LineCounter, parseDocument } = await import('yaml');
@@ -30,21 +33,26 @@ export async function readSeedFile(file: string, text: string): Promise<SeedText
     uniqueKeys: true,
     logLevel: 'silent',
   });
-  const [error] = document.errors;
-  if (error !== undefined) {
-    // The parser's own words may quote the file: only what kind of mistake it is, is told.
-    const { line } = counter.linePos(error.pos[0]);
-    throw new Fault('usage', `${file}:${line}: not YAML: ${error.code.toLowerCase().replaceAll('_', ' ')}`);
-  }
+  // The parser's own words may quote the file: only what kind of mistake it is, is told.
+  const mistakes = document.errors.map(({ pos, code }) => ({
+    line: counter.linePos(pos[0]).line,
+    message: `not YAML: ${code.toLowerCase().replaceAll('_', ' ')}`,
+  }));
+  // Of one mistake the parser may say several things.
+  const unreadable = mistakes.filter(({ line }, at) => mistakes.findIndex((other) => other.line === line) === at);
+  if (unreadable.length > 0) return { file, value: null, unreadable, lineOf: () => 1 };
   const lines = new Map<string, number>();
-  const value = await toJson(
-    document,
-    (path, offset) => lines.set(path.join('\0'), counter.linePos(offset).line),
-    file,
-  );
+  let value: Json;
+  try {
+    value = await toJson(document, (path, offset) => lines.set(path.join('\0'), counter.linePos(offset).line));
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { file, value: null, unreadable: [{ line: 1, message: error.message }], lineOf: () => 1 };
+  }
   return {
     file,
     value,
+    unreadable,
     lineOf: (path) => {
       for (let length = path.length; length > 0; length--) {
         const line = lines.get(path.slice(0, length).join('\0'));
@@ -57,7 +65,7 @@ export async function readSeedFile(file: string, text: string): Promise<SeedText
 
 type Note = (path: MemberPath, offset: number) => void;
 
-async function toJson(document: Document, note: Note, file: string): Promise<Json> {
+async function toJson(document: Document, note: Note): Promise<Json> {
   const { isAlias, isMap, isScalar, isSeq } = await import('yaml');
   /** An anchor stands before its aliases, and a later one of its name takes its place. */
   const anchors = new Map<string, Node>();
@@ -65,12 +73,11 @@ async function toJson(document: Document, note: Note, file: string): Promise<Jso
 
   function convert(node: Node | null | undefined, path: MemberPath): Json {
     count += 1;
-    if (count > MAX_VALUES || path.length > MAX_DEPTH)
-      throw new Fault('usage', `${file}: too many values, or too deep`);
+    if (count > MAX_VALUES || path.length > MAX_DEPTH) throw new Fault('invalid_data', 'too many values, or too deep');
     if (node == null) return null;
     if (isAlias(node)) {
       const named = anchors.get(node.source);
-      if (named === undefined) throw new Fault('usage', `${file}: an alias without its anchor`);
+      if (named === undefined) throw new Fault('invalid_data', 'an alias without its anchor');
       return convert(named, path);
     }
     if (node.anchor !== undefined) anchors.set(node.anchor, node);

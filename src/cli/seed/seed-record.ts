@@ -27,9 +27,12 @@ export interface SeedRecord {
   readonly tokens: ReadonlyMap<string, RecordedItem>;
   /** That generated data followed from; absent of a seed that generates none. */
   readonly number?: number | undefined;
+  /** Of the claim of the last apply that changed something; 0 before the first. */
+  readonly claim: number;
 }
 
-const CONTAINER = '/vault-seed/';
+/** Where the tokens are that seeds are kept by. */
+export const RECORD_CONTAINER = '/vault-seed/';
 /** Metadata of the record: the name of its seed. */
 const MARK = 'vault-seed';
 
@@ -61,7 +64,7 @@ interface Keeper {
   readonly digests: readonly string[];
 }
 
-const NOTHING: SeedRecord = { apps: new Map(), tokens: new Map() };
+const NOTHING: SeedRecord = { apps: new Map(), tokens: new Map(), claim: 0 };
 
 /** `apps` are all applications of the tenant. */
 export async function readRecord(calls: SeedCalls, seed: string, apps: readonly JsonObject[]): Promise<KeptRecord> {
@@ -76,7 +79,8 @@ export async function readRecord(calls: SeedCalls, seed: string, apps: readonly 
   for (const { id, data } of marked) {
     if (typeof data !== 'string' || !keeper.digests.includes(digestOfText(data))) continue;
     const content = asObject(parseRecord(data)) ?? {};
-    const record = { apps: itemsOf(content['apps']), tokens: itemsOf(content['tokens']), number: numberOf(content) };
+    const [number, claim = 0] = [numberOf(content['number']), numberOf(content['claim'])];
+    const record = { apps: itemsOf(content['apps']), tokens: itemsOf(content['tokens']), number, claim };
     return { id: String(id), keeper, record };
   }
   return { id: undefined, keeper, record: NOTHING };
@@ -95,7 +99,7 @@ function keeperOf(seed: string, apps: readonly JsonObject[]): Keeper | undefined
 
 /** Its key is thrown away, and could see nothing. */
 function keeperBody(seed: string, digests: readonly string[]): JsonObject {
-  const rule = { description: digests.join(' '), priority: 1, container: CONTAINER, transform: 'redact' };
+  const rule = { description: digests.join(' '), priority: 1, container: RECORD_CONTAINER, transform: 'redact' };
   return { name: keeperName(seed), rules: [{ ...rule, permissions: ['token:read'] }] };
 }
 
@@ -113,7 +117,7 @@ function parseRecord(text: string): Json {
 
 function isInPlace(token: JsonObject): boolean {
   const containers = token['containers'];
-  return Array.isArray(containers) && containers.length === 1 && containers[0] === CONTAINER;
+  return Array.isArray(containers) && containers.length === 1 && containers[0] === RECORD_CONTAINER;
 }
 
 /** `[id, wanted, shown]`, empty where there is none: ten thousand of them go into one request. */
@@ -154,11 +158,11 @@ export async function writeRecord(
   return { id, keeper: { id: keeperId, digests: [next] }, record };
 }
 
-function numberOf({ number }: JsonObject): number | undefined {
-  return number === undefined ? undefined : Number(String(number));
+function numberOf(written: Json | undefined): number | undefined {
+  return written === undefined ? undefined : Number(String(written));
 }
 
-function recordText({ apps, tokens, number }: SeedRecord): string {
+function recordText({ apps, tokens, number, claim }: SeedRecord): string {
   const words = (items: ReadonlyMap<string, RecordedItem>): Json =>
     objectOfMembers(
       new Map([...items].map(([name, one]) => [name, [one.id ?? '', one.wanted ?? '', one.shown ?? '']])),
@@ -169,6 +173,7 @@ function recordText({ apps, tokens, number }: SeedRecord): string {
         ['apps', words(apps)],
         ['tokens', words(tokens)],
         ...(number === undefined ? [] : [['number', String(number)] as const]),
+        ['claim', String(claim)],
       ]),
     ),
   );
@@ -179,6 +184,12 @@ async function writeToken(calls: SeedCalls, seed: string, id: string | undefined
     await calls('updateToken', { id, body: { data } });
     return id;
   }
-  const body = { type: 'token', data, containers: [CONTAINER], metadata: { [MARK]: seed }, deduplicate_token: false };
+  const body = {
+    type: 'token',
+    data,
+    containers: [RECORD_CONTAINER],
+    metadata: { [MARK]: seed },
+    deduplicate_token: false,
+  };
   return String((await calls('createToken', { body }))['id']);
 }

@@ -1,0 +1,110 @@
+import type { Json, JsonObject } from '../../contract/json.ts';
+import { TOKEN_TYPES, type TokenType } from '../../contract/token-types.ts';
+import { type ApplicationDefinition, checkApplication } from '../../core/access/check-application.ts';
+import { Problem } from '../../core/problem.ts';
+import { validateData } from '../../core/token-types/validate-data.ts';
+import { checkTokenId } from '../../core/tokens/token-id.ts';
+import { asObject } from '../output/result-view.ts';
+import type { MemberPath } from './check-schema.ts';
+import { type GeneratedKind, KINDS } from './generate-data.ts';
+import type { SeedText } from './read-seed-file.ts';
+import type { SeedFlaws } from './seed-flaws.ts';
+import { membersAt, seedName, textOf } from './seed-items.ts';
+import { MAX_SEED_TOKENS } from './seed-schema.ts';
+
+/** What a file of a seed must not say because another says it. */
+export function checkTwice(texts: readonly SeedText[], flaws: SeedFlaws): void {
+  const seen = new Map<string, SeedText>();
+  for (const text of texts) {
+    for (const path of itemPaths(text)) {
+      const item = path.join('.');
+      const other = seen.get(item);
+      if (other !== undefined) flaws.add(text, path, `stands in ${other.file}, too`);
+      else seen.set(item, text);
+    }
+    const [own, first] = [seedName(text.value), seedName(texts[0]?.value ?? null)];
+    if (own !== first) flaws.add(text, ['seed'], `the files are of different seeds: ${first}, ${own}`);
+  }
+}
+
+function itemPaths({ value }: SeedText): readonly MemberPath[] {
+  const items = (['apps', 'tokens'] as const).flatMap((kind) => membersAt(value, kind).map(([item]) => [kind, item]));
+  return asObject(value)?.['tenant'] === undefined ? items : [['tenant'], ...items];
+}
+
+/** What the vault would refuse of the items and a schema does not say: it is told before anything is made. */
+export function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): void {
+  for (const [item, app] of membersAt(value, 'apps')) {
+    // Of one with unknown words it cannot be asked.
+    if (!flaws.has(text, ['apps', item]))
+      checkApp(app, (path, message) => flaws.add(text, ['apps', item, ...path], message));
+  }
+  for (const [item, token] of membersAt(value, 'tokens')) {
+    const add: Add = (path, message) => {
+      const whole = ['tokens', item, ...path];
+      if (path.length === 0 || !flaws.has(text, whole)) flaws.add(text, whole, message);
+    };
+    checkSource(token, add);
+    checkData(token, add);
+  }
+}
+
+type Add = (path: MemberPath, message: string) => void;
+
+function checkApp(app: JsonObject, add: Add): void {
+  try {
+    checkApplication({
+      type: app['type'] as ApplicationDefinition['type'],
+      permissions: (app['permissions'] ?? []) as ApplicationDefinition['permissions'],
+      rules: (app['rules'] ?? []) as readonly JsonObject[] as ApplicationDefinition['rules'],
+      can_create_expiring_applications: app['can_create_expiring_applications'] as boolean | undefined,
+    });
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    for (const [path, messages] of Object.entries(error.errors ?? {})) {
+      for (const message of messages) add(path.split('.').map(stepOf), message);
+    }
+  }
+}
+
+/** `data` and a type, or `generate`. */
+function checkSource(token: JsonObject, add: Add): void {
+  const kind = textOf(token['generate']);
+  if (kind === undefined) {
+    for (const name of ['type', 'data']) if (!Object.hasOwn(token, name)) add([], `${name} must be given`);
+    if (token['count'] !== undefined) add(['count'], 'is for `generate` only');
+    return;
+  }
+  if (Object.hasOwn(token, 'data')) add(['data'], 'only one of data and generate can be given');
+  const made = Object.hasOwn(KINDS, kind) ? KINDS[kind as GeneratedKind].type : undefined;
+  const type = textOf(token['type']);
+  if (made !== undefined && type !== undefined && type !== made) add(['type'], `${kind} makes tokens of type ${made}`);
+}
+
+function checkData({ type, data, generate }: JsonObject, add: Add): void {
+  const known = textOf(type);
+  if (generate !== undefined || data === undefined || known === undefined || !Object.hasOwn(TOKEN_TYPES, known)) return;
+  for (const [path, messages] of Object.entries(validateData(known as TokenType, data))) {
+    for (const message of messages) add(path.split('.').map(stepOf), message);
+  }
+}
+
+/** A token of a seed, as far as its id is concerned. */
+interface WithId {
+  readonly id: string;
+  readonly text: SeedText;
+  readonly path: MemberPath;
+}
+
+export function checkIds(tokens: readonly WithId[], flaws: SeedFlaws): void {
+  const ids = new Set<string>();
+  for (const [at, { id, text, path }] of tokens.entries()) {
+    if (at === MAX_SEED_TOKENS) flaws.add(text, path, `a seed has at most ${MAX_SEED_TOKENS} tokens`);
+    const message = id.length < 3 ? 'an id has at least 3 characters: give one, or a longer name' : checkTokenId(id);
+    if (ids.has(id)) flaws.add(text, [...path, 'id'], `another token of the seed has the id ${id}`);
+    else if (message !== undefined) flaws.add(text, path, message);
+    ids.add(id);
+  }
+}
+
+const stepOf = (word: string): string | number => (/^\d+$/.test(word) ? Number(word) : word);

@@ -1,0 +1,36 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { withOutFile } from '../../src/cli/seed/out-file.ts';
+import { readSeedFile } from '../../src/cli/seed/read-seed-file.ts';
+import { createSeedDocument } from '../../src/cli/seed/seed-document.ts';
+import { OUT_FORMATS, printIds, seededIds } from '../../src/cli/seed/seed-output.ts';
+
+const SEED = `
+apps: { web: { type: public, permissions: [token:create] }, reader: { type: private, permissions: [token:read] } }
+tokens: { pin: { type: token, data: x }, cards: { generate: card, count: 300 } }
+`;
+
+it.each(OUT_FORMATS)('%s: a place for ids and keys is on the disk before there are any', async (format) => {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-out-file-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const document = createSeedDocument([await readSeedFile('s.yaml', SEED)], {}, 0);
+  const id = '00000000-0000-4000-8000-000000000000';
+  const apps = new Map(document.apps.map(({ item }) => [item, { id, key: `key_${'a'.repeat(32)}` }]));
+  const text = printIds(format, seededIds({ apps }, document));
+  const file = join(folder, 'ids');
+  let before = statSync(folder, { bigint: true });
+  const made = await withOutFile({ file, format }, document, async () => {
+    const [reserved = '', ...others] = readdirSync(folder);
+    expect(others).toEqual([]);
+    before = statSync(join(folder, reserved), { bigint: true });
+    return { text, result: 'made' };
+  });
+  expect(made).toBe('made');
+  expect(readdirSync(folder)).toEqual(['ids']);
+  expect(readFileSync(file, 'utf8')).toBe(text);
+  expect(Number(before.size)).toBeGreaterThanOrEqual(Buffer.byteLength(text));
+  // The same file: what was reserved is what they stand in.
+  expect(statSync(file, { bigint: true }).ino).toBe(before.ino);
+});
