@@ -46,9 +46,18 @@ async function start(argv) {
 }
 
 if (require.main === module) {
-  start(process.argv.slice(2)).then((exitCode) => {
-    process.exitCode = exitCode;
-  });
+  start(process.argv.slice(2)).then(
+    (exitCode) => {
+      process.exitCode = exitCode;
+    },
+    (error) => {
+      const debug = process.env.VAULT_DEBUG === '1';
+      process.stderr.write(
+        `vault: unexpected error\n${debug ? `${error?.stack}\n` : 'hint: VAULT_DEBUG=1 shows where\n'}`,
+      );
+      process.exitCode = 1;
+    },
+  );
 } else {
   module.exports = { load, loaded }; // for scripts/record-code-cache.js
 }

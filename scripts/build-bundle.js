@@ -231,7 +231,7 @@ async function productFiles({ outputFiles, metafile }, outdir) {
 /** What is imported as CommonJS: one file each, with all that it needs but `better-sqlite3` and the WebAssembly beside it. */
 async function commonLibrary(outdir) {
   const wasm = new Map();
-  const options = { ...BUNDLE, splitting: false, format: 'cjs', outbase: SOURCES, outdir };
+  const options = { ...BUNDLE, ...READABLE, splitting: false, format: 'cjs', outbase: SOURCES, outdir };
   const [client, testing] = await Promise.all([
     build({ ...options, plugins: [], define: {}, inject: [], entryPoints: [path.join(SOURCES, COMMON_CLIENT)] }),
     build({
@@ -252,6 +252,9 @@ async function commonLibrary(outdir) {
   return { files, metafile: testing.metafile };
 }
 
+/** Where one of these throws and nobody catches it, Node shows the line: it must be one that can be read. */
+const READABLE = { minifyWhitespace: false };
+
 const TESTING_MODULE = `import common from './start-vault.cjs';\n\nexport const { startVault } = common;\n`;
 
 export async function bundle() {
@@ -259,6 +262,7 @@ export async function bundle() {
   const sources = (names) => names.map((name) => path.join(SOURCES, name));
   const { outExtension: _, ...library } = {
     ...BUNDLE,
+    ...READABLE,
     plugins: [],
     define: {},
     inject: [],

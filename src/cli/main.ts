@@ -1,4 +1,5 @@
 import type { ExitCode, PassedOn } from './exit-codes.ts';
+import { exitUnexpected } from './exit-unexpected.ts';
 import { exitInterrupted } from './interrupt.ts';
 import { endAtOnce, ownStandardOutput } from './output/standard-output.ts';
 
@@ -9,6 +10,7 @@ import { endAtOnce, ownStandardOutput } from './output/standard-output.ts';
 export async function main(argv: readonly string[], { ownsOutput = false } = {}): Promise<number> {
   if (ownsOutput) ownStandardOutput();
   process.on('SIGINT', exitInterrupted);
+  process.on('uncaughtException', exitUnexpected);
   // To Node this signal means: open the inspector. Whoever is not the debugger of this process has no business in it.
   if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
   const exitCode = await runCommandLine(argv);

@@ -122,6 +122,9 @@ const DEFAULT_TIMEOUT_MS = 30_000;
  * `JSON.parse`; keep such values in strings. Throws a `TypeError` for a URL that `fetch` cannot ask.
  */
 export function createClient(options: ClientOptions): VaultClient {
+  for (const name of ['url', 'apiKey'] as const) {
+    if (typeof options?.[name] !== 'string') throw new TypeError(`createClient: ${name} must be given, as a string`);
+  }
   const base = options.url.replace(/\/+$/, '');
   if (!/^https?:\/\//i.test(base) && options.fetch === undefined) {
     throw new TypeError('url must begin with http:// or https://; for a Unix socket, pass a fetch that knows of it');

@@ -1,4 +1,5 @@
 import type { ExitCode } from '../exit-codes.ts';
+import { exitUnexpected } from '../exit-unexpected.ts';
 import { exitInterrupted } from '../interrupt.ts';
 import { ownStandardError } from '../output/write-error.ts';
 import { tell } from '../report-failure.ts';
@@ -26,6 +27,7 @@ export function createStopper(): Stopper {
   };
   ownStandardError();
   process.off('SIGINT', exitInterrupted);
+  process.off('uncaughtException', exitUnexpected);
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, () => (requested === undefined ? request(0) : process.exit(128 + SIGNAL_NUMBERS[signal])));
   }
