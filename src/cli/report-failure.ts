@@ -18,6 +18,13 @@ const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   no_space: 'make room on the disk and try again',
 };
 
+/** Inside `vault exec` the other key is at hand. */
+function otherKeyHint(code: string, env: Environment): string | undefined {
+  const { VAULT_API_KEY: own, VAULT_MANAGEMENT_KEY: other } = env;
+  if (code !== 'permission_missing' || !other || own === other) return undefined;
+  return 'applications, the tenant, its usage and the --dev controls take the key in VAULT_MANAGEMENT_KEY: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …';
+}
+
 /** The part of a problem's body that a person is told. */
 interface ToldProblem {
   readonly status: number;
@@ -69,7 +76,7 @@ function tellProblem(problem: ToldProblem, nameMember: NameMember): ExitCode {
     for (const message of messages) tell(`  ${nameMember(path)}: ${message}`);
   }
   const code = problem.type.slice(PROBLEM_TYPE_PREFIX.length);
-  const hint = Object.hasOwn(HINTS, code) ? HINTS[code as ProblemCode] : undefined;
+  const hint = Object.hasOwn(HINTS, code) ? HINTS[code as ProblemCode] : otherKeyHint(code, process.env);
   if (hint !== undefined) writeError(`hint: ${hint}\n`);
   return exitCodeOf(problem.status, problem.type);
 }

@@ -3,6 +3,7 @@ import type { Client, Reply } from '../contract/call.ts';
 import { DEV_PATHS } from '../contract/dev-paths.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
+import { parseInstant } from '../core/time.ts';
 import type { DevControls } from './dev-controls.ts';
 import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
 import type { AnswerOptions } from './endpoints.ts';
@@ -184,7 +185,7 @@ function onlyMember(sent: Sent, name: string): unknown {
 
 function timeOf(sent: Sent): number {
   const now = onlyMember(sent, 'now');
-  const instant = typeof now === 'string' && ISO.test(now) ? Date.parse(now) : Number.NaN;
+  const instant = typeof now === 'string' && ISO.test(now) ? parseInstant(now) : Number.NaN;
   if (instant >= 0 && instant <= LAST_INSTANT) return instant;
   throw invalid('now', 'must be an ISO 8601 time with its offset, from 1970 to 9999: 2030-01-31T12:00:00Z');
 }

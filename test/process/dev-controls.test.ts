@@ -87,7 +87,16 @@ describe('vault clock', () => {
     ['a time ago', ['clock', 'set', '25h'], 'ISO 8601'],
     ['no such day', ['clock', 'set', '2030-02-31T25:00'], 'not a time'],
     ['no duration', ['clock', 'advance', 'tomorrow'], 'duration'],
-    ['a step back', ['clock', 'advance', '-1h'], ''],
+    ['a day that there is not', ['clock', 'set', '2030-02-30'], '2030-02-30 is not a time that there is'],
+    [
+      'a step back',
+      ['clock', 'advance', '-1h'],
+      'the clock advances forward only: 90s, 15m, 25h, 30d\nhint: forward: ',
+    ],
+    ['a step back behind --', ['clock', 'advance', '--', '-1h'], 'the clock advances forward only'],
+    ['a step back to set', ['clock', 'set', '-1h'], 'the time is one of ISO 8601: 2030-01-31'],
+    ['a year', ['clock', 'advance', '1y'], 'a duration such as 90s, 15m, 25h or 30d'],
+    ['an unknown flag', ['clock', 'advance', '--fast', '1h'], "unknown option '--fast'"],
     ['no daemon', ['--file', 'v.db', 'clock', 'reset'], 'needs a running `vault serve --dev`'],
   ])('refuses %s', async (_what, words, fact) => {
     const ended = await place.vault(words, words.includes('--file') ? {} : asManagement);
@@ -203,6 +212,14 @@ describe('the paths of a --dev daemon', () => {
     expect((await send('/dev/reset', 'POST', vault.keys.private_key)).status).toBe(403);
     const ended = await place.vault(['clock', 'reset'], asPrivate);
     expect(ended).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('vault env') });
+  });
+
+  it('take no day that there is not', async () => {
+    for (const now of ['2030-02-30T00:00:00Z', '2029-02-29T12:00:00Z', '2030-13-01T00:00:00Z']) {
+      await expect(vault.clock.set(now)).rejects.toThrow('must be an ISO 8601 time');
+    }
+    expect((await vault.clock.set('2028-02-29T00:00:00Z')).toISOString()).toMatch(/^2028-02-29/);
+    await vault.clock.reset();
   });
 
   it('answer their methods only, and take what they know only', async () => {

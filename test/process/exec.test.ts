@@ -70,7 +70,7 @@ describe('vault exec', () => {
       status: 404,
       VAULT_API_KEY: expect.stringMatching(/^key_/),
       VAULT_MANAGEMENT_KEY: expect.stringMatching(/^key_/),
-      VAULT_TENANT_ID: expect.any(String),
+      VAULT_DEV_TENANT_ID: expect.any(String),
     });
   });
 
@@ -84,14 +84,14 @@ describe('vault exec', () => {
     expect(first).toMatchObject({ status: 200, TOKEN_VISA: 'visa', TOKEN_CARDS: 'cards', TOKEN_CARDS_COUNT: '3' });
     expect(await show('--seed', '7')).toEqual(first);
     // The same on every machine.
-    expect([first.APP_WEB_ID, first.VAULT_TENANT_ID]).toMatchInlineSnapshot(`
+    expect([first.APP_WEB_ID, first.VAULT_DEV_TENANT_ID]).toMatchInlineSnapshot(`
       [
         "fd9b8f90-ff30-43b8-aeb7-b5f2eb1e7d92",
         "aae65bca-2c99-4fc2-b60a-997a71b0f7e3",
       ]
     `);
     const [second, unseeded] = [await show('--seed', '8'), await show()];
-    for (const name of ['APP_WEB_ID', 'APP_WEB_KEY', 'VAULT_API_KEY', 'VAULT_MANAGEMENT_KEY', 'VAULT_TENANT_ID']) {
+    for (const name of ['APP_WEB_ID', 'APP_WEB_KEY', 'VAULT_API_KEY', 'VAULT_MANAGEMENT_KEY', 'VAULT_DEV_TENANT_ID']) {
       expect(new Set([first[name], second[name], unseeded[name]]).size).toBe(3);
     }
   });
@@ -120,6 +120,50 @@ describe('vault exec', () => {
     expect(ran).toMatchObject({ exitCode, stdout: '' });
     expect(ran.stderr.startsWith(stderr)).toBe(true);
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+});
+
+describe('vault in vault exec', () => {
+  const vault = (words: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+    exec(['--', process.execPath, VAULT_BIN, ...words], more);
+  const OTHER_KEY =
+    'hint: applications, the tenant, its usage and the --dev controls take the key in VAULT_MANAGEMENT_KEY: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …\n';
+
+  it.each([
+    [['usage'], 'report:read'],
+    [['clock', 'advance', '1h'], 'tenant:read'],
+  ])('%j says which key it takes', async (words, permission) => {
+    expect(await vault(words)).toEqual({
+      exitCode: 5,
+      stdout: '',
+      stderr: `vault: The application does not hold the permission ${permission}.\n${OTHER_KEY}`,
+    });
+  });
+
+  it('with the other key says nothing of it', async () => {
+    const text = `
+      process.env.VAULT_API_KEY = process.env.VAULT_MANAGEMENT_KEY;
+      for (const words of [['usage', '--field', 'token_report.monthly_active_tokens'], ['tokens', 'list']]) {
+        require('node:child_process').spawnSync(process.execPath, [process.argv[1], ...words], { stdio: 'inherit' });
+      }`;
+    const ran = await exec([...node(text), VAULT_BIN]);
+    expect([ran.stdout, ran.stderr]).toEqual([
+      '0\n',
+      'vault: The application does not hold the permission token:read.\n',
+    ]);
+  });
+
+  it('env knows that there is nothing to set', async () => {
+    expect(await vault(['env'])).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('hint: this shell is set up already: VAULT_URL'),
+    });
+  });
+
+  it('the tenant is not taken for one of another file', async () => {
+    await place.init('other');
+    const listed = await vault(['export', '--plaintext', '--file', 'other.db']);
+    expect(listed).toEqual({ exitCode: 0, stdout: '', stderr: '' });
   });
 });
 

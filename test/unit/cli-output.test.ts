@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
+import { AUDIT_VIEWS } from '../../src/cli/local/audit-view.ts';
 import { wantsColour } from '../../src/cli/output/colour.ts';
 import { escapeInJson, stripControlCharacters, stripFromLines } from '../../src/cli/output/control-characters.ts';
 import { cutToWidth, displayWidth, fitWidths, wrapToWidth } from '../../src/cli/output/display-width.ts';
@@ -98,6 +99,21 @@ describe('formats', () => {
       'ID  RULES                                             PERMISSIONS\na   1 /pci/ mask token:read; 1 /pci/ mask token:read  x, y\n',
     );
     expect((await render('table', PAGE, list)).text).toContain('b: 1.10, a: 9007199254740993, 10: 1e2, s: yes');
+  });
+
+  it('a table of a list shows as many of many values as there is room for, and says how many more; json shows all', async () => {
+    const entities = Array.from({ length: 50 }, (_, at) => `id-${at}`);
+    const page = JSON.stringify({
+      data: [
+        { sequence: 1, entities },
+        { sequence: 2, entities: ['x'.repeat(300), 'y'] },
+      ],
+    });
+    const { text } = await render('table', page, AUDIT_VIEWS.list);
+    const [, first = '', second = ''] = text.split('\n');
+    expect(first).toMatch(/^1 +id-0, id-1, .*, id-15, … and 34 more$/);
+    expect(second).toMatch(/^2 +x{300}, … and 1 more$/);
+    expect((await render('json', page, AUDIT_VIEWS.list)).text).toBe(`${page}\n`);
   });
 
   it('a table of a list shows members that are empty, but not a description that is', async () => {

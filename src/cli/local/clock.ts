@@ -8,7 +8,11 @@ import { parseDuration } from './duration.ts';
 import { parseMoment } from './moment.ts';
 
 const path = DEV_PATHS.clock;
-const DAY_MS = 24 * 60 * 60 * 1000;
+
+const ISO_ONLY = 'the time is one of ISO 8601: 2030-01-31, 2030-01-31T12:00:00Z';
+const FORWARD_ONLY = 'the clock advances forward only: 90s, 15m, 25h, 30d';
+const OTHER_WAYS =
+  'forward: `vault clock advance 25h`; to any time: `vault clock set 2030-01-31`; to the time of this machine: `vault clock reset`';
 
 const VIEW: ResultView = {
   schema: {
@@ -23,6 +27,7 @@ const VIEW: ResultView = {
 
 /** `vault clock set`: the daemon's clock goes on from a time. */
 export function defineClockSet(command: Command, finish: Finish): void {
+  refuseStepBack(command, ISO_ONLY);
   command.argument('<time>', 'an ISO 8601 time: 2030-01-31, 2030-01-31T12:00:00Z');
   defineOnDevDaemon(command, finish, {
     view: VIEW,
@@ -33,11 +38,16 @@ export function defineClockSet(command: Command, finish: Finish): void {
 
 /** `vault clock advance`: the daemon's clock goes forward; what has expired then is removed at once. */
 export function defineClockAdvance(command: Command, finish: Finish): void {
+  refuseStepBack(command, FORWARD_ONLY);
   command.argument('<duration>', 'how far: 90s, 15m, 25h, 30d');
   defineOnDevDaemon(command, finish, {
     view: VIEW,
     examples: ['vault clock advance 25h', 'vault clock advance 30d --field removed'],
-    ask: ([duration = '']) => ({ method: 'POST', path, body: { advance_ms: milliseconds(duration) } }),
+    ask: ([duration = '']) => ({
+      method: 'POST',
+      path,
+      body: { advance_ms: stepForward(duration) },
+    }),
   });
 }
 
@@ -54,12 +64,21 @@ function isoTime(typed: string): string {
   // A duration would be a time in the past, counted from this machine's clock: here it is a mistake.
   const instant = /^\d{4}-/.test(typed) ? parseMoment('the time', typed) : undefined;
   if (instant !== undefined) return new Date(instant).toISOString();
-  throw new Fault('usage', 'the time is one of ISO 8601: 2030-01-31, 2030-01-31T12:00:00Z', {
-    hint: 'for a step forward: vault clock advance 25h',
-  });
+  throw new Fault('usage', ISO_ONLY, { hint: OTHER_WAYS });
 }
 
-function milliseconds(typed: string): number {
-  const days = /^(\d+(?:\.\d+)?)d$/.exec(typed)?.[1];
-  return Math.round(days === undefined ? parseDuration('the duration', typed) : Number(days) * DAY_MS);
+/** Milliseconds. */
+function stepForward(typed: string): number {
+  if (typed.startsWith('-')) throw new Fault('usage', FORWARD_ONLY, { hint: OTHER_WAYS });
+  return Math.round(parseDuration('how far', typed, '90s, 15m, 25h or 30d'));
+}
+
+/** `-1h` looks like a flag, and is a step back. */
+function refuseStepBack(command: Command, fact: string): void {
+  command.exitOverride((error) => {
+    if (error.code === 'commander.unknownOption' && /'-\d/.test(error.message)) {
+      throw new Fault('usage', fact, { hint: OTHER_WAYS });
+    }
+    throw error;
+  });
 }

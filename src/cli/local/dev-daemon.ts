@@ -74,6 +74,8 @@ function refuse(reply: Parameters<typeof reportProblem>[0]): ExitCode {
     });
   }
   const exitCode = reportProblem(reply);
-  if (exitCode === 5) tell('only a management key may do this', 'vault env --ready-file FILE --as management');
+  // Inside `vault exec` that was said.
+  if (exitCode === 5 && !process.env['VAULT_MANAGEMENT_KEY'])
+    tell('only a management key may do this', 'vault env --ready-file FILE --as management');
   return exitCode;
 }

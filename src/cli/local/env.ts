@@ -68,8 +68,11 @@ async function variablesFor(
     filled[name] === undefined ? [] : [[name, filled[name]] as const],
   );
   if (variables.length > 0) return Object.fromEntries(variables);
+  const isSet = env['VAULT_URL'] ?? env['VAULT_FILE'];
   throw new Fault('usage', 'there is nothing to print', {
-    hint: 'set --ready-file (VAULT_READY_FILE) or --profile (VAULT_PROFILE)',
+    hint: isSet
+      ? 'this shell is set up already: VAULT_URL or VAULT_FILE names its vault; --ready-file or --profile names another'
+      : 'set --ready-file (VAULT_READY_FILE) or --profile (VAULT_PROFILE)',
   });
 }
 

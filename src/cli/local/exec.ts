@@ -36,7 +36,7 @@ interface ExecFlags {
 }
 
 const HELP = `
-The command finds VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_TENANT_ID and, of a seed, what
+The command finds VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_DEV_TENANT_ID and, of a seed, what
 \`vault seed apply --out dotenv\` prints, in its environment; whatever else named a vault is taken out of it. Its exit code is
 that of this command, 128 and the number for a signal. Signals are passed on; a Ctrl-C on a terminal reaches both by itself.
 
@@ -115,7 +115,8 @@ function variablesFor({ keys, ids }: SeededDevVault, url: string, env: Environme
     VAULT_URL: url,
     VAULT_API_KEY: keys.private_key,
     VAULT_MANAGEMENT_KEY: keys.management_key,
-    VAULT_TENANT_ID: keys.tenant_id,
+    // VAULT_TENANT_ID is the --tenant of commands on a file, and this is no tenant of another vault.
+    VAULT_DEV_TENANT_ID: keys.tenant_id,
   };
   const known = inherited.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
   return { ...Object.fromEntries(known), ...own };

@@ -12,9 +12,27 @@ export function briefText(value: Json | undefined, schema: Schema | undefined): 
   if (typeof value === 'string' && schema?.format === 'date-time') return localTime(value, 'minutes');
   if (isJsonArray(value)) {
     const texts = value.map((item) => (isJsonObject(item) ? valuesOf(item) : inline(item)));
-    return texts.join(value.some(isJsonObject) ? '; ' : ', ');
+    return fewOf(texts, value.some(isJsonObject) ? '; ' : ', ');
   }
   return inline(value, false);
+}
+
+/** A list in a cell is no longer than this; the entry of a list that was read names a hundred ids. */
+const LIST_WIDTH = 100;
+
+/** As many of the texts as there is room for, at least one, and how many more there are. */
+function fewOf(texts: readonly string[], separator: string): string {
+  const all = texts.join(separator);
+  if (all.length <= LIST_WIDTH) return all;
+  let shown = 1;
+  let length = texts[0]?.length ?? 0;
+  for (; shown < texts.length; shown++) {
+    length += separator.length + (texts[shown]?.length ?? 0);
+    if (length > LIST_WIDTH) break;
+  }
+  const more = texts.length - shown;
+  const head = texts.slice(0, shown).join(separator);
+  return more === 0 ? head : `${head}${separator}… and ${more} more`;
 }
 
 /** The rows of one thing: the path of each value, as `--field` takes it, and the value in words. */
