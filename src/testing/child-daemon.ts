@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Ready, readReadyFile } from '../cli/local/ready-file.ts';
 import { Fault } from '../core/fault.ts';
+import { ownEnvironment } from './own-environment.ts';
+import type { CheckedOptions } from './start-options.ts';
 import type { StartedDaemon } from './started-daemon.ts';
 
 const LONGEST_START_MS = 30_000;
@@ -14,13 +16,20 @@ const PAUSE_MS = 10;
 const BINS = ['../../bin/vault.js', '../../../bin/vault.js'];
 
 /** `vault serve --dev` in a process of its own, which does not outlive this one. */
-export async function startChild(headerPrefix: string): Promise<StartedDaemon> {
+export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptions): Promise<StartedDaemon> {
   const bin = BINS.map((name) => fileURLToPath(new URL(name, import.meta.url))).find(existsSync);
   if (bin === undefined) throw new Fault('usage', 'unreachable: the package has no bin/vault.js');
   const folder = mkdtempSync(path.join(tmpdir(), 'vault-test-'));
   const readyFile = path.join(folder, 'ready.json');
-  const words = [bin, 'serve', '--dev', '--port', '0', '--ready-file', readyFile, '--header-prefix', headerPrefix];
-  const child = spawn(process.execPath, words, { env: environment(), stdio: ['ignore', 'ignore', 'pipe'] });
+  const words = ['serve', '--dev', '--port', '0', '--ready-file', readyFile, '--header-prefix', headerPrefix];
+  const seeding = [
+    ...seedFiles.flatMap((file) => ['--seed-file', file]),
+    ...(seed === undefined ? [] : ['--seed', seed]),
+  ];
+  const child = spawn(process.execPath, [bin, ...words, ...seeding], {
+    env: ownEnvironment(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said = (said + text).slice(-2_000);
@@ -52,17 +61,12 @@ export async function startChild(headerPrefix: string): Promise<StartedDaemon> {
   }
 
   try {
-    const { url, tenant_id = '', management_key = '', private_key = '' } = await ready();
+    const { url, tenant_id = '', management_key = '', private_key = '', seed: ids } = await ready();
     child.unref();
     child.stderr.destroy();
-    return { url, keys: { tenant_id, management_key, private_key }, stop };
+    return { url, keys: { tenant_id, management_key, private_key }, ids, stop };
   } catch (error) {
     await stop();
     throw error;
   }
-}
-
-/** Without settings of another vault. */
-function environment(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 }

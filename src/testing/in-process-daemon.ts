@@ -1,15 +1,18 @@
-import { temporaryDevVault } from '../cli/local/dev-vault.ts';
+import { openSeededDevVault } from '../cli/local/seeded-dev-vault.ts';
 import { VERSION } from '../cli/version.ts';
 import { directClient } from '../client/direct.ts';
 import { DEFAULT_LIMITS } from '../contract/limits.ts';
 import { startDaemon } from '../http/daemon.ts';
+import { ownEnvironment } from './own-environment.ts';
+import type { CheckedOptions } from './start-options.ts';
 import type { StartedDaemon } from './started-daemon.ts';
 
 const SWEEP_EVERY_MS = 60_000;
 
 /** What `vault serve --dev` does, in this process and without its words. */
-export async function startInProcess(headerPrefix: string): Promise<StartedDaemon> {
-  const { vault, keys, clock, reset } = await temporaryDevVault({});
+export async function startInProcess({ headerPrefix, seedFiles, seed }: CheckedOptions): Promise<StartedDaemon> {
+  const options = { file: undefined, settings: {}, seedFiles, seed, env: ownEnvironment() };
+  const { vault, keys, ids, clock, reset } = await openSeededDevVault(options);
   try {
     const daemon = await startDaemon(directClient(vault), {
       host: '127.0.0.1',
@@ -28,7 +31,7 @@ export async function startInProcess(headerPrefix: string): Promise<StartedDaemo
       stopped ??= daemon.stop().finally(() => vault.close());
       return stopped;
     };
-    return { url: daemon.url, keys, stop };
+    return { url: daemon.url, keys, ids: seedFiles.length > 0 ? ids : undefined, stop };
   } catch (error) {
     await vault.close();
     throw error;

@@ -2,14 +2,10 @@ import { createClient, type VaultClient } from '../client/create-client.ts';
 import { sendToDev } from '../client/dev-remote.ts';
 import type { DevFault } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
+import { type CheckedOptions, checkOptions, type StartOptions } from './start-options.ts';
 import type { StartedDaemon } from './started-daemon.ts';
 
-export interface StartOptions {
-  /** `in-process`: a daemon in this process. `child`: `vault serve --dev`, in a process that ends with this one. */
-  readonly mode?: 'in-process' | 'child';
-  /** What the header names begin with; `SVC`. */
-  readonly headerPrefix?: string;
-}
+export type { StartOptions };
 
 /** The API keys of a vault for tests. */
 export interface TestKeys {
@@ -37,26 +33,41 @@ export interface TestFaults {
   clear(): Promise<void>;
 }
 
+/** What a seed file made, by the names that the file calls it. */
+export interface SeededIds {
+  /** A key is there of each application that the start made. */
+  readonly apps: { readonly [item: string]: { readonly id: string; readonly key?: string } };
+  /** The id; of generated tokens the ids. */
+  readonly tokens: { readonly [item: string]: string | readonly string[] };
+}
+
 /** A vault of its own for a test, gone when it is stopped. */
 export interface TestVault {
   readonly url: string;
   readonly keys: TestKeys;
+  /** Of the seed files; empty without. */
+  readonly ids: SeededIds;
   /** Calls with the private key: creates, reads, changes and deletes every token, revealed. */
   readonly client: VaultClient;
   /** Calls with the management key: applications, the tenant, the usage report. */
   readonly management: VaultClient;
   readonly clock: TestClock;
   readonly faults: TestFaults;
-  /** As it was when it started, with the same keys: tokens and applications are gone, their ids free, settings, clock and faults as at first. */
+  /** As it was when it started, with the same keys: what was made since is gone, its ids free, settings, clock and faults as at first. */
   reset(): Promise<void>;
   /** Ends the daemon and removes all that it made. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Starts a vault with an HTTP daemon on a free port of this machine, and nothing in it. */
-export async function startVault({ mode = 'in-process', headerPrefix = 'SVC' }: StartOptions = {}): Promise<TestVault> {
-  const { url, keys, stop } = await start(mode, headerPrefix);
+/**
+ * Starts a vault with an HTTP daemon on a free port of this machine, and nothing in it but what seed files say. Throws a
+ * `TypeError` for options that there are not, and an error with all that is wrong with a seed file.
+ */
+export async function startVault(options: StartOptions = {}): Promise<TestVault> {
+  const checked = checkOptions(options);
+  const { headerPrefix } = checked;
+  const { url, keys, ids, stop } = await start(checked).catch(inOneMessage);
   const apiKey = keys.management_key;
 
   async function ask(request: Omit<Parameters<typeof sendToDev>[1], 'apiKey'>): Promise<Answer> {
@@ -74,6 +85,7 @@ export async function startVault({ mode = 'in-process', headerPrefix = 'SVC' }: 
   return {
     url,
     keys,
+    ids: { apps: {}, tokens: {}, ...ids } as SeededIds,
     client: createClient({ url, apiKey: keys.private_key, headerPrefix }),
     management: createClient({ url, apiKey, headerPrefix }),
     clock: {
@@ -99,7 +111,14 @@ interface Answer {
   readonly data: readonly DevFault[];
 }
 
-async function start(mode: 'in-process' | 'child', headerPrefix: string): Promise<StartedDaemon> {
-  if (mode === 'child') return (await import('./child-daemon.ts')).startChild(headerPrefix);
-  return (await import('./in-process-daemon.ts')).startInProcess(headerPrefix);
+async function start(options: CheckedOptions): Promise<StartedDaemon> {
+  if (options.mode === 'child') return (await import('./child-daemon.ts')).startChild(options);
+  return (await import('./in-process-daemon.ts')).startInProcess(options);
+}
+
+/** A test runner shows the message of an error, and nothing else of it. */
+function inOneMessage(error: unknown): never {
+  if (!(error instanceof Fault)) throw error;
+  const hint = error.hint === undefined ? [] : [`hint: ${error.hint}`];
+  throw new Fault(error.code, [error.message, ...error.details, ...hint].join('\n'), { cause: error });
 }

@@ -17,6 +17,8 @@ let project = '';
 beforeAll(() => {
   project = mkdtempSync(path.join(tmpdir(), 'vault-project-'));
   mkdirSync(path.join(project, 'node_modules/@types'), { recursive: true });
+  const seed = 'tokens: { pin: { type: token, data: "1234" }, cards: { generate: card, count: 2 } }';
+  writeFileSync(path.join(project, 'seed.yaml'), seed);
   symlinkSync(ROOT, path.join(project, 'node_modules/token-vault'), 'junction');
   symlinkSync(path.join(ROOT, 'node_modules/@types/node'), path.join(project, 'node_modules/@types/node'), 'junction');
   symlinkSync(
@@ -34,7 +36,8 @@ async function run(name: string, text: string, env: Readonly<Record<string, stri
 }
 
 const BODY = `
-  const vault = await startVault({ mode: process.env.MODE });
+  const vault = await startVault({ mode: process.env.MODE, seedFile: 'seed.yaml', seed: 7 });
+  console.log(vault.ids.tokens.cards.join(), (await vault.client.getToken({ params: { id: 'pin' } })).data);
   const { id } = await vault.client.createToken({ body: { type: 'card', data: { number: '4242424242424242' } } });
   const other = createClient({ url: vault.url, apiKey: vault.keys.private_key });
   console.log((await other.getToken({ params: { id } })).data.number);
@@ -44,7 +47,7 @@ const BODY = `
   await vault.stop();
   await vault.stop();
 `;
-const SAID = '4242424242424242\ntrue token_not_found\ntrue token_not_found\n';
+const SAID = 'cards-1,cards-2 1234\n4242424242424242\ntrue token_not_found\ntrue token_not_found\n';
 
 describe('token-vault/testing and token-vault/client', () => {
   it.each([
@@ -91,17 +94,22 @@ describe('token-vault/testing and token-vault/client', () => {
     const good = `import { startVault, type TestVault } from 'token-vault/testing';
       import { createClient, VaultError, type VaultClient } from 'token-vault/client';
       export async function use(): Promise<string> {
-        const vault: TestVault = await startVault({ mode: 'child' });
+        const vault: TestVault = await startVault({ mode: 'child', seedFile: ['a.yaml'], seed: 7 });
         const client: VaultClient = createClient({ url: vault.url, apiKey: vault.keys.private_key, fetch });
         const { data } = await client.listTokens({ query: { type: ['card'] } });
-        return data[0]?.id ?? new VaultError(1, {}, { traceId: '' }).code;
+        return vault.ids.apps['web']?.key ?? data[0]?.id ?? new VaultError(1, {}, { traceId: '' }).code;
       }`;
     expect(complaints(name, good)).toEqual([]);
-    const bad = [`vault.keys.private_kye`, `client.createTokn`, `client.listTokens({ query: { type: ['crad'] } })`];
-    for (const wrong of bad) {
-      const found = complaints(name, good.replace('const { data }', `void ${wrong}; const { data }`));
-      expect(found).toHaveLength(1);
-    }
+    const bad = [
+      `vault.keys.private_kye`,
+      `startVault({ seedfile: 'a.yaml' })`,
+      `client.createTokn`,
+      `client.listTokens({ query: { type: ['crad'] } })`,
+    ];
+    const all = bad.map((wrong) => `void ${wrong};\n`).join('');
+    const found = complaints(name, good.replace('const { data }', `\n${all}const { data }`));
+    // Each in a line of its own.
+    expect(found.map((line) => /\((\d+),/.exec(line)?.[1])).toEqual(['7', '8', '9', '10']);
   });
 });
 

@@ -1,8 +1,9 @@
 import { renameSync, rmSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
-import type { JsonObject } from '../../contract/json.ts';
+import type { Json, JsonObject } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import { asObject } from '../output/result-view.ts';
 import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
 import { errorCode } from '../text-reader.ts';
 
@@ -62,7 +63,8 @@ function parseReady(text: string): Ready | undefined {
   if (!isWord(url) || typeof pid !== 'number' || !isWord(version)) return undefined;
   const known = ['header_prefix', 'tenant_id', 'management_key', 'private_key'] as const;
   const keys = known.flatMap((name) => (isWord(others[name]) ? [[name, others[name]] as const] : []));
-  return { url, pid, version, ...Object.fromEntries(keys) };
+  const seed = asObject((others['seed'] ?? null) as Json);
+  return { url, pid, version, ...Object.fromEntries(keys), ...(seed !== undefined && { seed }) };
 }
 
 /** Nothing in it can do more to a shell or a terminal than be a value. */

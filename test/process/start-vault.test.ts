@@ -1,0 +1,83 @@
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type StartOptions, startVault } from '../../src/testing/start-vault.ts';
+import { makePlace, type Place } from './cli-fixture.ts';
+
+let place: Place;
+beforeAll(() => {
+  place = makePlace();
+  writeFileSync(
+    place.inside('apps.yaml'),
+    'seed: shop\napps: { web: { type: public, permissions: [token:create] } }\n',
+  );
+  writeFileSync(
+    place.inside('tokens.yaml'),
+    'seed: shop\ntokens: { pin: { type: token, data: "1234" }, cards: { generate: card, count: 2 } }\n',
+  );
+  writeFileSync(place.inside('wrong.yaml'), 'tokens:\n  one: { type: tokn, data: 1 }\n  two: { type: token }\n');
+});
+afterAll(() => place.remove());
+
+const seedFile = () => [place.inside('apps.yaml'), place.inside('tokens.yaml')];
+
+describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
+  it('has what seed files say, tells the ids, and goes back to it', { timeout: 60_000 }, async () => {
+    await using vault = await startVault({ mode, seedFile: seedFile() });
+    const key = /^key_\w+$/;
+    expect(vault.ids).toEqual({
+      apps: { web: { id: expect.any(String), key: expect.stringMatching(key) } },
+      tokens: { pin: 'pin', cards: ['cards-1', 'cards-2'] },
+    });
+    expect(await vault.client.getToken({ params: { id: 'pin' } })).toMatchObject({ data: '1234' });
+    await vault.client.deleteToken({ params: { id: 'cards-2' } });
+    await vault.reset();
+    expect(await vault.client.getToken({ params: { id: 'cards-2' } })).toMatchObject({ type: 'card' });
+    const { name } = await vault.management.getApplication({ params: { id: vault.ids.apps['web']?.id ?? '' } });
+    expect(name).toBe('web');
+  });
+
+  it('is the same for the same seed', { timeout: 60_000 }, async () => {
+    const facts = async (options: StartOptions) => {
+      await using vault = await startVault({ mode, ...options });
+      return { keys: vault.keys, ids: vault.ids };
+    };
+    const first = await facts({ seed: 7, seedFile: seedFile() });
+    expect(await facts({ seed: 7, seedFile: seedFile() })).toEqual(first);
+    const bare = await facts({ seed: 7 });
+    expect(bare).toEqual({ keys: first.keys, ids: { apps: {}, tokens: {} } });
+    expect((await facts({ seed: 8 })).keys).not.toEqual(first.keys);
+  });
+
+  it('says all that is wrong with a seed file', { timeout: 60_000 }, async () => {
+    const wrong = place.inside('wrong.yaml');
+    await expect(startVault({ mode, seedFile: wrong })).rejects.toThrow(
+      expect.objectContaining({
+        message: expect.stringMatching(
+          /the seed has 2 errors\n.*wrong\.yaml:2: tokens\.one\.type: .*\n.*wrong\.yaml:3: tokens\.two: data/,
+        ),
+      }),
+    );
+    await expect(startVault({ mode, seedFile: 'none.yaml' })).rejects.toThrow('none.yaml cannot be read (ENOENT)');
+  });
+});
+
+describe('startVault', () => {
+  it.each([
+    [{ seedfile: 'x' }, 'startVault has no option seedfile; did you mean seedFile?'],
+    [{ port: 1 }, 'startVault has no option port; it takes mode, headerPrefix, seedFile, seed'],
+    [{ mode: 'thread' }, "startVault: mode is 'in-process' or 'child'"],
+    [{ headerPrefix: 'a b' }, 'startVault: headerPrefix is letters, digits and dashes'],
+    [{ seedFile: [] }, 'startVault: seedFile is a path, or a list of paths'],
+    [{ seedFile: 7 }, 'startVault: seedFile is a path, or a list of paths'],
+    [{ seed: -1 }, 'startVault: seed is a whole number from 0'],
+    [{ seed: '7' }, 'startVault: seed is a whole number from 0'],
+    ['child', 'startVault takes an object of options'],
+  ])('refuses %j', async (options, message) => {
+    await expect(startVault(options as StartOptions)).rejects.toThrow(new TypeError(message));
+  });
+
+  it('takes an option that is undefined for one that is left out', async () => {
+    await using vault = await startVault({ mode: undefined, seedFile: undefined, seed: undefined });
+    expect(vault.ids).toEqual({ apps: {}, tokens: {} });
+  });
+});
