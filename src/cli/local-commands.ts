@@ -74,7 +74,7 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
   },
   {
     command: ['keys', 'remove'],
-    summary: 'Take a key file or passphrase its way into the file',
+    summary: 'Remove a key file or a passphrase: it no longer opens the file',
     load: async () => (await import('./local/keys.ts')).defineKeysRemove,
   },
   {

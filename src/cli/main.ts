@@ -8,9 +8,11 @@ import { endAtOnce, ownStandardOutput } from './output/standard-output.ts';
  * be imported here: `vault --help` starts through this file.
  */
 export async function main(argv: readonly string[], { ownsOutput = false } = {}): Promise<number> {
-  if (ownsOutput) ownStandardOutput();
+  if (ownsOutput) {
+    ownStandardOutput();
+    process.on('uncaughtException', exitUnexpected);
+  }
   process.on('SIGINT', exitInterrupted);
-  process.on('uncaughtException', exitUnexpected);
   // To Node this signal means: open the inspector. Whoever is not the debugger of this process has no business in it.
   if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
   const exitCode = await runCommandLine(argv);

@@ -1,5 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
 import { Fault } from '../core/fault.ts';
+import { unreachable } from './unreachable.ts';
 
 /** What goes over the wire. The path holds no host and is already encoded. */
 export interface HttpRequest {
@@ -67,7 +68,7 @@ function exchange(
       clearTimeout(timer);
       const why =
         error.message === 'timeout' ? `no answer within ${timeoutMs} ms` : (error.code ?? 'the connection broke');
-      reject(new Fault('unreachable', `cannot reach ${url}: ${why}`, { cause: error }));
+      reject(unreachable(url, why, error));
     };
     outgoing.on('error', fail);
     outgoing.on('response', (incoming: IncomingMessage) => {

@@ -1,5 +1,5 @@
-import { Fault } from '../core/fault.ts';
 import { type HttpResponse, type HttpTransport, parseAddress } from './http-transport.ts';
+import { notAVault, unreachable } from './unreachable.ts';
 
 const END_OF_HEAD = '\r\n\r\n';
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/;
@@ -22,8 +22,7 @@ export function oneShotTransport(url: string, timeoutMs: number): HttpTransport 
       const head = [`${method} ${address.base}${path} HTTP/1.0`, ...lines].join('\r\n');
       const answer = await exchange(address.connection, head + END_OF_HEAD + (bodyText ?? ''), url, timeoutMs);
       const response = parseResponse(answer);
-      if (response === undefined)
-        throw new Fault('unreachable', `the server at ${url} is not a vault: no whole response`);
+      if (response === undefined) throw notAVault(url, ': no whole response');
       return response;
     },
     async close() {},
@@ -44,7 +43,7 @@ async function exchange(connection: Connection, text: string, url: string, timeo
     const fail = (why: string, cause?: unknown): void => {
       clearTimeout(timer);
       socket.destroy();
-      reject(new Fault('unreachable', `cannot reach ${url}: ${why}`, { cause }));
+      reject(unreachable(url, why, cause));
     };
     const timer = setTimeout(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs);
     const finish = (): void => {

@@ -4,6 +4,7 @@ import { Fault } from '../core/fault.ts';
 import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport } from './http-transport.ts';
 import { oneShotTransport } from './one-shot-transport.ts';
 import { requestPath } from './request-path.ts';
+import { notAVault } from './unreachable.ts';
 
 export interface RemoteOptions {
   /** `http://…`, `https://…` or `unix:/path.sock`. */
@@ -64,14 +65,17 @@ function encode(text: string): string {
 /** The reply that a response carries. Throws the fault `unreachable` for one that no vault sends. */
 export function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
   const { status } = response;
-  const traceId = header(response, `${prefix}-trace-id`) ?? '';
+  const sent = header(response, `${prefix}-trace-id`);
+  // A vault has one on every response. Another program's JSON would pass for a result; to a foreign 401 it makes no difference.
+  if (sent === undefined && status < 400) throw notAVault(url, ` (status ${status})`);
+  const traceId = sent ?? '';
   if (status === 204) return { status, traceId };
   const mediaType = header(response, 'content-type')?.split(';')[0]?.trim().toLowerCase();
   const expected = status >= 400 ? 'application/problem+json' : 'application/json';
   const isReply = mediaType === expected && (status >= 400 || status === 200 || status === 201);
   const bodyText = isReply ? decode(response.body) : undefined;
   if (bodyText === undefined || (status >= 400 && !isProblem(bodyText))) {
-    throw new Fault('unreachable', `the server at ${url} is not a vault (status ${status})`);
+    throw notAVault(url, ` (status ${status})`);
   }
   const retryAfter = Number(header(response, 'retry-after') ?? Number.NaN);
   return { status, bodyText, traceId, ...(Number.isFinite(retryAfter) && { retryAfter }) };

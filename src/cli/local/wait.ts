@@ -88,8 +88,9 @@ const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'ENOE
 async function askOnce(url: string, timeoutMs: number): Promise<string | undefined> {
   const transport = httpTransport(url, timeoutMs);
   try {
-    const { status } = await transport.send({ method: 'GET', path: '/readyz', headers: {} });
-    return status === 200 ? '' : `it answers ${status}`;
+    const { status, body } = await transport.send({ method: 'GET', path: '/readyz', headers: {} });
+    if (status !== 200) return `it answers ${status}`;
+    return isReady(body) ? '' : 'what answers is not a vault';
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'unreachable') throw error;
     const code = errorCode(error.cause);
@@ -97,5 +98,15 @@ async function askOnce(url: string, timeoutMs: number): Promise<string | undefin
     return NOBODY.has(code) ? 'nobody answers' : code;
   } finally {
     await transport.close();
+  }
+}
+
+/** Whatever answers 200 to every path is no daemon. */
+function isReady(body: Uint8Array): boolean {
+  try {
+    const said: unknown = JSON.parse(Buffer.from(body).toString());
+    return typeof said === 'object' && said !== null && 'status' in said && said.status === 'ready';
+  } catch {
+    return false;
   }
 }

@@ -1,0 +1,223 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { Command } from 'commander';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { LOCAL_COMMANDS } from '../../src/cli/local-commands.ts';
+import { main } from '../../src/cli/main.ts';
+import { makePlace, type Place } from './cli-fixture.ts';
+import { CERT, CERT_KEY } from './http-certificate.ts';
+
+/** Every command without an endpoint that takes `--file` or `--url`, and one operation of each kind. */
+const COMMANDS: Readonly<Record<string, readonly string[]>> = {
+  'tokens list': [],
+  'tokens list --all': [],
+  'tokens create': ['--type', 'token', '--text', 'x'],
+  usage: [],
+  serve: ['--port', '0'],
+  exec: ['--', 'no-such-command-here'],
+  wait: ['--timeout', '300ms'],
+  'tenant create': ['--name', 'n'],
+  'tenant list': [],
+  'tenant issue-key': ['--tenant', '00000000-0000-4000-8000-000000000000'],
+  'keys list': [],
+  'keys add': ['--new-key-file', '<folder>/new.key'],
+  'keys remove': ['--slot', '1', '--yes'],
+  'keys status': [],
+  'keys rotate': ['--yes'],
+  backup: ['<folder>/out.db'],
+  restore: ['<folder>/v.db'],
+  doctor: [],
+  'audit list': [],
+  'audit verify': [],
+  'audit export': [],
+  'snapshot save': ['n'],
+  'snapshot list': [],
+  'snapshot load': ['n', '--yes'],
+  'snapshot delete': ['n', '--yes'],
+  reset: ['--yes'],
+  export: ['--plaintext'],
+  import: ['<folder>/rows.ndjson'],
+  'seed apply': ['<folder>/seed.yaml'],
+  'clock set': ['2030-01-31'],
+  'clock advance': ['1h'],
+  'clock reset': [],
+  'faults set': ['POST /tokens', '--drop'],
+  'faults list': [],
+  'faults clear': [],
+};
+
+let place: Place;
+const servers: Server[] = [];
+const urls = new Map<string, string>();
+
+async function listen(server: Server): Promise<number> {
+  server.on('error', () => undefined);
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+/** A server that says this to whoever connects. */
+const saying = (text: string) =>
+  createServer((socket) => {
+    socket.on('error', () => undefined).on('data', () => undefined);
+    socket.end(text);
+  });
+
+const answering = (status: number, type: string, body: string) =>
+  createHttpServer((_request, response) => {
+    response.writeHead(status, { 'content-type': type, connection: 'close' }).end(body);
+  });
+
+beforeAll(async () => {
+  place = makePlace();
+  for (const name of Object.keys(process.env)) if (name.startsWith('VAULT_')) vi.stubEnv(name, undefined);
+  vi.stubEnv('VAULT_CONFIG_DIR', place.inside('config'));
+  writeFileSync(place.inside('api.key'), await place.init('v'), { mode: 0o600 });
+  writeFileSync(place.inside('rows.ndjson'), '{"type":"token","data":1}\n');
+  writeFileSync(place.inside('seed.yaml'), 'tokens: { pin: { type: token, data: x } }\n');
+  mkdirSync(place.inside('folder.db'));
+  writeFileSync(place.inside('empty.db'), '', { mode: 0o600 });
+  writeFileSync(place.inside('text.db'), 'this is no vault\n', { mode: 0o600 });
+  const page = await listen(answering(200, 'text/html', '<h1>hello</h1>'));
+  const secure = await listen(createHttpsServer({ key: CERT_KEY, cert: CERT }, (_request, response) => response.end()));
+  urls.set('nobody', 'http://127.0.0.1:1');
+  urls.set('ssh', `http://127.0.0.1:${await listen(saying('SSH-2.0-OpenSSH_9.6\r\n'))}`);
+  urls.set('page', `http://127.0.0.1:${page}`);
+  urls.set('json', `http://127.0.0.1:${await listen(answering(200, 'application/json', '{"data":[]}'))}`);
+  urls.set('certificate', `https://127.0.0.1:${secure}`);
+  urls.set('no-tls', `https://127.0.0.1:${page}`);
+  urls.set('no-host', 'http://no-such-host.invalid');
+});
+afterEach(() => vi.restoreAllMocks());
+afterAll(() => {
+  vi.unstubAllEnvs();
+  for (const server of servers) server.close();
+  place.remove();
+});
+
+async function run(words: readonly string[]) {
+  let [stdout, stderr] = ['', ''];
+  const writer =
+    (add: (text: string) => void) =>
+    (text: unknown, ...rest: readonly unknown[]) => {
+      add(String(text));
+      const done = rest.at(-1);
+      if (typeof done === 'function') done();
+      return true;
+    };
+  vi.spyOn(process.stdout, 'write').mockImplementation(writer((text) => (stdout += text)));
+  vi.spyOn(process.stderr, 'write').mockImplementation(writer((text) => (stderr += text)));
+  const exitCode = await main(words.map((word) => word.replace('<folder>', place.cwd)));
+  vi.restoreAllMocks();
+  return { exitCode, stdout, stderr: stderr.replaceAll(place.cwd, '<folder>') };
+}
+
+/** The flags that a command has, as it defines them. */
+async function flagsOf(words: string): Promise<readonly (string | undefined)[]> {
+  const row = LOCAL_COMMANDS.find(({ command }) => command.join(' ') === words);
+  if (row === undefined) return ['--file', '--url', '--key-file', '--api-key-file'];
+  const command = new Command();
+  (await row.load())(command, () => undefined);
+  return command.options.map(({ long }) => long);
+}
+
+/** They make the file that they are told of. */
+const MAKERS: ReadonlySet<string> = new Set(['exec', 'restore']);
+
+/** Runs what takes `flag`, with whatever keys it takes. */
+async function runAll(flag: '--file' | '--url', value: string) {
+  const ran: Record<string, { readonly exitCode: number; readonly stdout: string; readonly stderr: string }> = {};
+  for (const [words, more] of Object.entries(COMMANDS)) {
+    const known = await flagsOf(words.replace(' --all', ''));
+    if (!known.includes(flag) || MAKERS.has(words)) continue;
+    const keys = [
+      ...(flag === '--file' && known.includes('--key-file') ? ['--key-file', '<folder>/v.db.key'] : []),
+      ...(known.includes('--api-key-file') ? ['--api-key-file', '<folder>/api.key'] : []),
+    ];
+    ran[words] = await run([...words.split(' '), flag, value, ...keys, ...more]);
+  }
+  return ran;
+}
+
+it('the table has every command that takes --file or --url', async () => {
+  const missing = [];
+  for (const { command } of LOCAL_COMMANDS) {
+    const words = command.join(' ');
+    const flags = await flagsOf(words);
+    const isThere = Object.hasOwn(COMMANDS, words);
+    if ((flags.includes('--file') || flags.includes('--url')) && !isThere) missing.push(words);
+  }
+  expect(missing).toEqual(['init', 'profile add']);
+});
+
+describe('a file that is no vault', () => {
+  it.each([
+    ['none.db', 2, /there is no vault at .*none\.db\nhint: make one with `vault init/],
+    ['folder.db', 2, /folder\.db is not a regular file\nhint: a vault is a regular file/],
+    ['empty.db', 9, /empty\.db is empty\nhint: the file was not made by `vault init`/],
+    ['text.db', 9, /text\.db is not a vault\nhint: the file was not made by `vault init`/],
+  ])('%s', { timeout: 60_000 }, async (name, exitCode, said) => {
+    const ran = await runAll('--file', `<folder>/${name}`);
+    expect(Object.keys(ran).length).toBeGreaterThan(20);
+    for (const [words, { exitCode: own, stdout, stderr }] of Object.entries(ran)) {
+      expect({ words, own, stdout, stderr }).toEqual({
+        words,
+        own: exitCode,
+        stdout: '',
+        stderr: expect.stringMatching(said),
+      });
+    }
+    // What is not there it makes.
+    if (name !== 'none.db') {
+      expect(await run(['exec', '--file', `<folder>/${name}`, '--', 'x'])).toEqual({
+        exitCode: 2,
+        stdout: '',
+        stderr: `vault: <folder>/${name} was not made by \`vault serve --dev\`\nhint: serve it without --dev, or name another file\n`,
+      });
+    }
+    const restored = await run([
+      'restore',
+      `<folder>/${name}`,
+      '--file',
+      '<folder>/new.db',
+      '--key-file',
+      '<folder>/v.db.key',
+    ]);
+    expect(restored).toMatchObject({ exitCode, stdout: '', stderr: expect.stringMatching(/^vault: .*\nhint: .*\n$/) });
+  });
+});
+
+describe('a URL behind which there is no vault', () => {
+  it.each([
+    ['nobody', /cannot reach .*: ECONNREFUSED\nhint: is the daemon running\?/, /nobody answers/],
+    [
+      'ssh',
+      /(?:is not a vault: no whole response\nhint: another program listens there|HPE_\w+\nhint: what listens there does not speak HTTP)/,
+      /HPE_/,
+    ],
+    ['page', /is not a vault.*\nhint: another program listens there: check --url/, /what answers is not a vault/],
+    ['json', /is not a vault.*\nhint: another program listens there: check --url/, /what answers is not a vault/],
+    [
+      'certificate',
+      /SELF_SIGNED\w+\nhint: the certificate is not trusted here: NODE_EXTRA_CA_CERTS=FILE/,
+      /SELF_SIGNED/,
+    ],
+    ['no-tls', /cannot reach .*: \w+\nhint: what listens there does not speak TLS.*is it http:/, /EPROTO|SSL/],
+    ['no-host', /cannot reach .*: (?:ENOTFOUND|EAI_AGAIN)\nhint: there is no such host/, /ENOTFOUND|EAI_AGAIN/],
+  ])('%s', { timeout: 60_000 }, async (name, said, seen) => {
+    const ran = await runAll('--url', urls.get(name) ?? '');
+    expect(Object.keys(ran).length).toBeGreaterThan(10);
+    for (const [words, { exitCode, stdout, stderr }] of Object.entries(ran)) {
+      const expected = words === 'wait' ? seen : said;
+      expect({ words, exitCode, stdout, stderr }).toEqual({
+        words,
+        exitCode: 8,
+        stdout: '',
+        stderr: expect.stringMatching(expected),
+      });
+    }
+  });
+});
