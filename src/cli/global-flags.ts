@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 
-interface FlagRow {
+export interface FlagRow {
   /** As commander reads it. */
   readonly flag: string;
   /** Stands in for the flag where it is not given. */

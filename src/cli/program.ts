@@ -6,10 +6,12 @@ import type { Finish } from './exit-codes.ts';
 import { addFlags, GLOBAL_FLAGS } from './global-flags.ts';
 import { HELP_LAYOUT } from './help-layout.ts';
 import { LOCAL_COMMANDS } from './local-commands.ts';
+import { completeLocalHelp } from './local-help.ts';
 import { NOUNS } from './nouns.ts';
 import { isTerminal } from './output/standard-output.ts';
 import { writeOut } from './output/write-out.ts';
 import { overviewFooter } from './overview-footer.ts';
+import { reflowHelp } from './reflow-help.ts';
 import { VERSION } from './version.ts';
 
 /** A subcommand before it is called: its words, and how it gets its flags. */
@@ -66,14 +68,18 @@ function isFirstWord(word: string): boolean {
 /** Errors are told by report-failure.ts. There are no colours: to ask whether stdout has them takes time. */
 const OUTPUT = {
   writeOut: writeHelp,
-  getOutHelpWidth: () => (isTerminal() ? process.stdout.columns || 80 : 80),
+  getOutHelpWidth: helpWidth,
   getOutHasColors: () => false,
   outputError: () => undefined,
   writeErr: () => undefined,
 } as const;
 
+function helpWidth(): number {
+  return isTerminal() ? process.stdout.columns || 80 : 80;
+}
+
 function writeHelp(text: string): void {
-  writeOut(text).catch((error: Error) => process.exit(error.name === 'OutputClosed' ? 0 : 1));
+  writeOut(reflowHelp(text, helpWidth())).catch((error: Error) => process.exit(error.name === 'OutputClosed' ? 0 : 1));
 }
 
 const OPERATIONS_GROUP = 'Operations, through a daemon or on the file:';
@@ -118,7 +124,10 @@ export function allEntries(): readonly Entry[] {
       words: row.command,
       summary: row.summary,
       group: LOCAL_GROUP,
-      define: async (command, finish) => (await row.load())(command, finish),
+      define: async (command, finish) => {
+        (await row.load())(command, finish);
+        completeLocalHelp(command, row.command);
+      },
     };
   });
   return [...operations, ...local];

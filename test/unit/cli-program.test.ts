@@ -47,6 +47,26 @@ describe('the command line', () => {
     const { stdout, exitCode } = await run('help', ...row.command);
     expect(exitCode).toBe(0);
     expect(stdout).toContain(`Usage: vault ${row.command.join(' ')}`);
+    // Readable at 80 columns; what is indented may be a command line to copy.
+    expect(stdout.split('\n').filter((line) => /^\S/.test(line) && line.length > 80)).toEqual([]);
+    const examples = stdout.split('\nExamples:\n')[1]?.trimEnd().split('\n') ?? [];
+    expect(examples.join('\n')).toContain(`vault ${row.command.join(' ')}`);
+    for (const example of examples) {
+      const own = example.split(' -- ')[0]?.split(' | ')[0] ?? '';
+      if (!own.includes(`vault ${row.command.join(' ')}`)) continue;
+      for (const [flag] of own.matchAll(/--[a-z-]+/g)) expect(stdout.split('\nExamples:')[0]).toContain(flag);
+    }
+  });
+
+  it('sorts the flags that many commands have under headings, and leaves the others under Options', async () => {
+    const { stdout } = await run('help', 'seed', 'apply');
+    const [options = '', vault = '', output = ''] = stdout.split(/\n(?:Options|Vault|Output):\n/).slice(1);
+    expect([options.includes('--prune'), vault.includes('--api-key-file'), output.includes('--field')]).toEqual([
+      true,
+      true,
+      true,
+    ]);
+    expect(options).not.toContain('--url');
   });
 
   it('lists all first words, and only makes the subcommand that is called', async () => {

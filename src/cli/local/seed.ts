@@ -98,11 +98,24 @@ const VIEWS = {
 } as const satisfies Record<string, ResultView>;
 
 const HELP = `
-A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema. The API key is a management application's: the apply
+A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema:
+  seed: shop
+  apps:
+    web: { type: public, permissions: [token:create] }
+  tokens:
+    visa:
+      type: card
+      data: { number: "4242424242424242", expiration_month: 12, expiration_year: 2030 }
+      metadata: { made-by: "\${apps.web.id}", owner: "\${env.USER}" }
+    people: { generate: person, count: 20 } # or card, bank, ssn
+
+The ids of tokens are the items' names. The API key is a management application's: the apply
 makes an application for itself, and removes it at the end. A second apply changes nothing. What exists and was not made by
 the seed is never touched. Keys are shown by the apply that makes them; with --seed again, as long as they are not regenerated.
 --seed needs the file door (--file) to make applications: a daemon gives them random ids and keys. \`vault serve --dev
 --seed-file FILE --seed N\` and \`vault exec --seed-file FILE --seed N\` have the same ids and keys on every machine.
+
+Exit codes: 0 done; 7 a file is wrong, all errors are told; 6 an item is somebody else's, or another apply of the seed is under way.
 
 Examples:
   vault seed apply seed.yaml --dry-run

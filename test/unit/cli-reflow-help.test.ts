@@ -1,0 +1,15 @@
+import { expect, it } from 'vitest';
+import { reflowHelp } from '../../src/cli/reflow-help.ts';
+
+it('breaks paragraphs that are too wide anew, and leaves all else as it is', () => {
+  const text =
+    'Usage: x\n\nOptions:\n  -h  a very wide line of commander\n\none two three four\nfive six\n\nshort\nlines\n';
+  expect(reflowHelp(text, 14)).toBe(
+    'Usage: x\n\nOptions:\n  -h  a very wide line of commander\n\none two three\nfour five six\n\nshort\nlines\n',
+  );
+  expect(reflowHelp(text, 80)).toBe(text);
+});
+
+it('leaves a word that is wider than the line whole', () => {
+  expect(reflowHelp('a https://vault.test/long b', 10)).toBe('a\nhttps://vault.test/long\nb');
+});
