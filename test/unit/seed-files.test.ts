@@ -15,9 +15,9 @@ async function read(text: string, env: Readonly<Record<string, string>> = {}, se
   return createSeedDocument([await readSeedFile('s.yaml', text)], env, seed);
 }
 
-function thrownBy(work: () => unknown): Fault {
+async function thrownBy(work: () => Promise<unknown>): Promise<Fault> {
   try {
-    work();
+    await work();
   } catch (error) {
     if (error instanceof Fault) return error;
     throw error;
@@ -98,9 +98,11 @@ describe('a seed file', () => {
   it('refuses one item in two files', async () => {
     const text = 'apps: { web: { type: public, permissions: [token:create] } }';
     const two = [await readSeedFile('a.yaml', text), await readSeedFile('b.yaml', text)];
-    expect(() => createSeedDocument(two, {}, 0)).toThrow('b.yaml:1: apps.web: stands in a.yaml, too');
+    await expect(createSeedDocument(two, {}, 0)).rejects.toThrow('b.yaml:1: apps.web: stands in a.yaml, too');
     const named = [await readSeedFile('a.yaml', 'seed: a'), await readSeedFile('b.yaml', 'seed: b')];
-    expect(() => createSeedDocument(named, {}, 0)).toThrow('b.yaml:1: seed: the files are of different seeds: a, b');
+    await expect(createSeedDocument(named, {}, 0)).rejects.toThrow(
+      'b.yaml:1: seed: the files are of different seeds: a, b',
+    );
   });
 
   it('is told all that is wrong at once, in the order of the files, whatever found it', async () => {
@@ -118,11 +120,17 @@ tokens:
     data: { number: "4242424242424241", cvc: 1 }
   pin: { type: tokem, data: "\${env.NONE}" }
   bank: { generate: bank, type: card, data: x }
+  ab:
+    type: token
+    data: 1
+    mask: "{{ data | nofilter }}"
+    fingerprint_expression: "{{ data"
+    expires_at: never
 `,
     );
     const b = await readSeedFile('b.yaml', `tokens:\n  visa: { type: token, data: "\${tokens.no.id}" }\n`);
-    const fault = thrownBy(() => createSeedDocument([a, b], {}, 0));
-    expect([fault.code, fault.message]).toEqual(['invalid_data', 'the seed has 11 errors']);
+    const fault = await thrownBy(() => createSeedDocument([a, b], {}, 0));
+    expect([fault.code, fault.message]).toEqual(['invalid_data', 'the seed has 15 errors']);
     expect(fault.details.map((line) => line.split(': ').slice(0, 2).join(': '))).toEqual([
       'a.yaml:2: apps.web.permissions.0',
       'a.yaml:5: apps.desk.rules.0.container',
@@ -133,6 +141,10 @@ tokens:
       'a.yaml:11: tokens.pin.type',
       'a.yaml:12: tokens.bank.data',
       'a.yaml:12: tokens.bank.type',
+      'a.yaml:13: tokens.ab',
+      'a.yaml:16: tokens.ab.mask',
+      'a.yaml:17: tokens.ab.fingerprint_expression',
+      'a.yaml:18: tokens.ab.expires_at',
       'b.yaml:2: tokens.visa',
       'b.yaml:2: tokens.visa.data',
     ]);
@@ -142,7 +154,7 @@ tokens:
   it('is told of twenty errors, and how many more there are', async () => {
     const lines = Array.from({ length: 23 }, (_, at) => `  t-${at}: { type: token }\n`).join('');
     const text = await readSeedFile('s.yaml', `tokens:\n${lines}`);
-    const { message, details } = thrownBy(() => createSeedDocument([text], {}, 0));
+    const { message, details } = await thrownBy(() => createSeedDocument([text], {}, 0));
     expect([message, details.length, details[19], details[20]]).toEqual([
       'the seed has 23 errors',
       21,
@@ -154,7 +166,7 @@ tokens:
   it('that is no YAML does not make what refers to it a mistake', async () => {
     const broken = await readSeedFile('a.yaml', 'tokens:\n  one: { type: token, data: x\nb: ]\n');
     const other = await readSeedFile('b.yaml', `tokens: { two: { type: token, data: "\${tokens.one.id}" } }`);
-    const { message, details } = thrownBy(() => createSeedDocument([broken, other], {}, 0));
+    const { message, details } = await thrownBy(() => createSeedDocument([broken, other], {}, 0));
     expect([message, ...details].join()).toMatch(/a\.yaml:3: not YAML: /);
     expect([message, ...details].join()).not.toContain('b.yaml');
   });
@@ -189,7 +201,7 @@ describe('references', () => {
       await readSeedFile('a', `tokens: { one: { type: token, data: "\${tokens.two.id}" } }`),
       await readSeedFile('b', `tokens: { two: { type: token, data: x, id: "two-\${env.N}" } }`),
     ];
-    expect(bodies(createSeedDocument(files, { N: '7' }, 0))).toEqual([
+    expect(bodies(await createSeedDocument(files, { N: '7' }, 0))).toEqual([
       '{"id":"one","type":"token","data":"two-7"}',
       '{"id":"two-7","type":"token","data":"x"}',
     ]);

@@ -5,11 +5,12 @@ import { Problem } from '../../core/problem.ts';
 import { validateData } from '../../core/token-types/validate-data.ts';
 import { checkTokenId } from '../../core/tokens/token-id.ts';
 import { asObject } from '../output/result-view.ts';
+import { checkExpressions, stepOf } from './check-expressions.ts';
 import type { MemberPath } from './check-schema.ts';
 import { type GeneratedKind, KINDS } from './generate-data.ts';
 import type { SeedText } from './read-seed-file.ts';
 import type { SeedFlaws } from './seed-flaws.ts';
-import { membersAt, seedName, textOf } from './seed-items.ts';
+import { idsOf, membersAt, seedName, textOf } from './seed-items.ts';
 import { MAX_SEED_TOKENS } from './seed-schema.ts';
 
 /** What a file of a seed must not say because another says it. */
@@ -33,7 +34,7 @@ function itemPaths({ value }: SeedText): readonly MemberPath[] {
 }
 
 /** What the vault would refuse of the items and a schema does not say: it is told before anything is made. */
-export function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): void {
+export async function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): Promise<void> {
   for (const [item, app] of membersAt(value, 'apps')) {
     // Of one with unknown words it cannot be asked.
     if (!flaws.has(text, ['apps', item]))
@@ -46,6 +47,7 @@ export function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): void 
     };
     checkSource(token, add);
     checkData(token, add);
+    if (!flaws.has(text, ['tokens', item])) await checkExpressions(token, add);
   }
 }
 
@@ -89,22 +91,24 @@ function checkData({ type, data, generate }: JsonObject, add: Add): void {
   }
 }
 
-/** A token of a seed, as far as its id is concerned. */
-interface WithId {
-  readonly id: string;
-  readonly text: SeedText;
-  readonly path: MemberPath;
-}
-
-export function checkIds(tokens: readonly WithId[], flaws: SeedFlaws): void {
+/** The ids of all tokens: each once, and one that the vault takes. */
+export function checkIds(parts: readonly { readonly text: SeedText; readonly value: Json }[], flaws: SeedFlaws): void {
   const ids = new Set<string>();
-  for (const [at, { id, text, path }] of tokens.entries()) {
-    if (at === MAX_SEED_TOKENS) flaws.add(text, path, `a seed has at most ${MAX_SEED_TOKENS} tokens`);
-    const message = id.length < 3 ? 'an id has at least 3 characters: give one, or a longer name' : checkTokenId(id);
-    if (ids.has(id)) flaws.add(text, [...path, 'id'], `another token of the seed has the id ${id}`);
-    else if (message !== undefined) flaws.add(text, path, message);
-    ids.add(id);
+  let count = 0;
+  for (const { text, value } of parts) {
+    for (const [item, token] of membersAt(value, 'tokens')) {
+      const path = ['tokens', item];
+      // Its name, which is its id, was told of.
+      if (flaws.hasAt(text, path)) continue;
+      for (const id of idsOf(item, token)) {
+        count += 1;
+        if (count === MAX_SEED_TOKENS + 1) flaws.add(text, path, `a seed has at most ${MAX_SEED_TOKENS} tokens`);
+        const message =
+          id.length < 3 ? 'an id has at least 3 characters: give one, or a longer name' : checkTokenId(id);
+        if (ids.has(id)) flaws.add(text, [...path, 'id'], `another token of the seed has the id ${id}`);
+        else if (message !== undefined && !flaws.has(text, [...path, 'id'])) flaws.add(text, path, message);
+        ids.add(id);
+      }
+    }
   }
 }
-
-const stepOf = (word: string): string | number => (/^\d+$/.test(word) ? Number(word) : word);

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../../contract/json.ts';
 import type { TokenType } from '../../contract/token-types.ts';
 import { memberNames, objectOfMembers } from '../../core/json/member-names.ts';
 import { asObject } from '../output/result-view.ts';
+import { stepOf } from './check-expressions.ts';
 import { checkIds, checkItems, checkTwice } from './check-items.ts';
 import { checkSchema, type MemberPath } from './check-schema.ts';
 import { type GeneratedKind, generateData, KINDS } from './generate-data.ts';
@@ -10,7 +11,7 @@ import type { SeedText } from './read-seed-file.ts';
 import { resolveReferences } from './references.ts';
 import { PLAIN_ID, type ResolveWith, resolverOf } from './resolver.ts';
 import { createSeedFlaws, invalidSeed, placeOf } from './seed-flaws.ts';
-import { idOf, membersAt, namesOf, seedName, textOf } from './seed-items.ts';
+import { idsOf, membersAt, namesOf, seedName, textOf } from './seed-items.ts';
 import { SEED_SCHEMA } from './seed-schema.ts';
 
 /** Where an item stands, or a member of it, for what is wrong with it: `seed.yaml:12: tokens.visa.data.number`. */
@@ -28,8 +29,6 @@ export interface SeedToken {
   /** Whether the item is one of many. */
   readonly generated: boolean;
   readonly type: TokenType;
-  readonly text: SeedText;
-  readonly path: MemberPath;
   readonly place: Place;
   /** The body of the request that makes it. The ids of applications are known when those are made. */
   readonly body: (appIds: ReadonlyMap<string, string>) => JsonObject;
@@ -46,11 +45,11 @@ export interface SeedDocument {
 }
 
 /** Throws the fault `invalid_data` with everything that is wrong in the files, as far as it can be told without the vault. */
-export function createSeedDocument(
+export async function createSeedDocument(
   texts: readonly SeedText[],
   env: Readonly<Record<string, string | undefined>>,
   seed: number,
-): SeedDocument {
+): Promise<SeedDocument> {
   const unreadable = texts.flatMap(({ file, unreadable: mistakes }) =>
     mistakes.map(({ line, message }) => `${file}:${line}: ${message}`),
   );
@@ -71,7 +70,8 @@ export function createSeedDocument(
     }
     return { text, value, resolveWith };
   });
-  for (const { text, value } of parts) checkItems(text, value, flaws);
+  for (const { text, value } of parts) await checkItems(text, value, flaws);
+  checkIds(parts, flaws);
   flaws.throwAny();
 
   const apps = parts.flatMap(({ text, value }) =>
@@ -80,8 +80,6 @@ export function createSeedDocument(
   const tokens = parts.flatMap(({ text, value, resolveWith }) =>
     membersAt(value, 'tokens').flatMap(([item, token]) => seedTokens(text, item, token, seed, resolveWith)),
   );
-  checkIds(tokens, flaws);
-  flaws.throwAny();
   const tenant = parts.flatMap(({ text, value }) => {
     const body = asObject(asObject(value)?.['tenant'] ?? null);
     return body === undefined ? [] : [{ body, place: itemPlace(text, ['tenant']) }];
@@ -105,13 +103,10 @@ function seedTokens(
   resolveWith: ResolveWith,
 ): readonly SeedToken[] {
   const path = ['tokens', item];
-  const { count } = token;
   const written = asObject(asObject(asObject(text.value)?.['tokens'] ?? null)?.[item] ?? null) ?? {};
   const kind = textOf(token['generate']) as GeneratedKind | undefined;
   const type = (kind === undefined ? token['type'] : KINDS[kind].type) as TokenType;
-  return Array.from({ length: typeof count === 'number' ? count : 1 }, (_, at): SeedToken => {
-    const base = idOf(item, token);
-    const id = kind === undefined ? base : `${base}-${at + 1}`;
+  return idsOf(item, token).map((id, at): SeedToken => {
     const data = kind === undefined ? {} : { data: generateData(kind, `${seed}\0data\0${item}\0${at + 1}`) };
     const body: SeedToken['body'] = (appIds) => {
       const resolve = resolveWith((app) => appIds.get(app) ?? '');
@@ -123,7 +118,7 @@ function seedTokens(
         new Map<string, Json>([...Object.entries({ id, type }), ...others, ...Object.entries(data)]),
       );
     };
-    return { item, id, generated: kind !== undefined, type, text, path, place: itemPlace(text, path), body };
+    return { item, id, generated: kind !== undefined, type, place: itemPlace(text, path), body };
   });
 }
 
@@ -132,7 +127,5 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'type', 'generate', 'cou
 
 /** `data.number` of a problem is a member of the item. */
 function itemPlace(text: SeedText, path: MemberPath): Place {
-  return (member) => placeOf(text)([...path, ...(member === undefined ? [] : member.split('.').map(numberOf))]);
+  return (member) => placeOf(text)([...path, ...(member === undefined ? [] : member.split('.').map(stepOf))]);
 }
-
-const numberOf = (word: string): string | number => (/^\d+$/.test(word) ? Number(word) : word);

@@ -10,6 +10,8 @@ export interface SeedFlaws {
   add(text: SeedText, path: MemberPath, message: string): void;
   /** Whether something is wrong with this member, or inside it. */
   has(text: SeedText, path: MemberPath): boolean;
+  /** Whether something is wrong with this member itself. */
+  hasAt(text: SeedText, path: MemberPath): boolean;
   /** Throws the fault `invalid_data` that names them in the order of the files, with file, line and member. */
   throwAny(): void;
 }
@@ -24,6 +26,8 @@ interface Located {
 export function createSeedFlaws(texts: readonly SeedText[]): SeedFlaws {
   const found: Located[] = [];
   const known = new Set<string>();
+  const has: SeedFlaws['has'] = (text, path) =>
+    found.some((one) => one.text === text && path.every((step, at) => one.path[at] === step));
   return {
     add(text, path, message) {
       const said = `${placeOf(text)(path)}: ${message}`;
@@ -31,7 +35,8 @@ export function createSeedFlaws(texts: readonly SeedText[]): SeedFlaws {
       known.add(said);
       found.push({ text, path, line: text.lineOf(path), said });
     },
-    has: (text, path) => found.some((one) => one.text === text && path.every((step, at) => one.path[at] === step)),
+    has,
+    hasAt: (text, path) => found.some((one) => one.text === text && one.path.join('\0') === path.join('\0')),
     throwAny() {
       if (found.length === 0) return;
       const order = [...found].sort((a, b) => texts.indexOf(a.text) - texts.indexOf(b.text) || a.line - b.line);
