@@ -49,7 +49,7 @@ export const LAYERS: readonly Layer[] = [
   {
     name: 'http',
     folder: 'src/http/',
-    may: [...PORTS, 'src/core/problem-reply.ts'],
+    may: [...PORTS, 'src/core/problem-reply.ts', 'src/core/time.ts'],
     mayAsTypes: [...PORT_TYPES, 'src/client/'],
   },
   {
@@ -85,7 +85,7 @@ export const LAYERS: readonly Layer[] = [
       'src/core/',
       'src/client/',
       'src/http/',
-      'src/cli/local/dev-vault.ts',
+      'src/cli/local/seeded-dev-vault.ts',
       'src/cli/local/ready-file.ts',
       'src/cli/version.ts',
     ],
