@@ -145,7 +145,7 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
     if (tenantId === undefined) return ids;
     const wanted = tenantId.toLowerCase();
     if (ids.includes(wanted)) return [wanted];
-    throw new Fault('usage', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
+    throw new Fault('not_found', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
   }
 
   return {

@@ -27,11 +27,11 @@ export interface VaultSnapshots {
   save(name: string, options: { readonly replace: boolean }): Promise<Snapshot>;
   /** By name. */
   list(): Promise<readonly ListedSnapshot[]>;
-  /** Throws `file_missing`, `damaged`, and `usage` for one that this vault cannot go back to. */
+  /** Throws `not_found`, `damaged`, and `conflict` for one that this vault cannot go back to. */
   load(name: string): Promise<Snapshot>;
-  /** Throws `file_missing`. */
+  /** Throws `not_found`. */
   delete(name: string): Promise<void>;
-  /** Removes all tokens, of one tenant or of all; answers how many. Throws `usage` for a tenant that there is not. */
+  /** Removes all tokens, of one tenant or of all; answers how many. Throws `not_found` for a tenant that there is not. */
   reset(tenantId: string | undefined): Promise<number>;
   close(): Promise<void>;
 }
@@ -80,7 +80,7 @@ export async function openVaultSnapshots(options: {
   async function existing(name: string): Promise<string> {
     const path = pathOf(name);
     if (lstatSync(path, { throwIfNoEntry: false }) === undefined) {
-      throw new Fault('file_missing', `there is no snapshot ${name}`, { hint: '`vault snapshot list` shows them' });
+      throw new Fault('not_found', `there is no snapshot ${name}`, { hint: '`vault snapshot list` shows them' });
     }
     const { checkFile } = await import('./store/sqlite/check-file.ts');
     checkFile(path);
@@ -156,7 +156,7 @@ export async function openVaultSnapshots(options: {
       const ids = (await store.listTenants()).map(({ tenant }) => tenant.id);
       const wanted = tenantId === undefined ? ids : ids.filter((id) => id === tenantId.toLowerCase());
       if (tenantId !== undefined && wanted.length === 0) {
-        throw new Fault('usage', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
+        throw new Fault('not_found', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
       }
       const entry = (tenant_id: string) => audit.draft({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
       return store.removeAllTokens(wanted, entry);

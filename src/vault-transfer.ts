@@ -4,6 +4,7 @@ import { Fault } from './core/fault.ts';
 import { type ExportedToken, type ExportView, exportTokens } from './core/vault-admin/export-tokens.ts';
 import type { Credential } from './keyring/credential.ts';
 import type { Opener, Seal } from './keyring/sealed-stream.ts';
+import type { TransferSodium } from './keyring/transfer-sodium.ts';
 import { systemClock } from './system-clock.ts';
 
 /** The tokens of a vault's file, for whoever holds its key. */
@@ -22,7 +23,7 @@ export interface OpenExportOptions {
   readonly view: ExportView;
 }
 
-/** Throws what `openVault` throws, and `usage` for a tenant that there is not. */
+/** Throws what `openVault` throws, `not_found` for a tenant that there is not, `usage` where none is named and there are several. */
 export async function openTokenExport({ file, credential, tenantId, view }: OpenExportOptions): Promise<TokenExport> {
   const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
     import('./store/sqlite/open-vault-file.ts'),
@@ -55,8 +56,11 @@ export async function openTokenExport({ file, credential, tenantId, view }: Open
 function chooseTenant(ids: readonly string[], wanted: string | undefined): string {
   const [only, ...others] = wanted === undefined ? ids : ids.filter((id) => id === wanted.toLowerCase());
   if (only !== undefined && others.length === 0) return only;
-  const fact = wanted === undefined ? 'the file has several tenants, or none' : 'there is no tenant with this id';
-  throw new Fault('usage', fact, { hint: 'set --tenant (VAULT_TENANT_ID); `vault tenant list` shows them' });
+  const [code, fact] =
+    wanted === undefined
+      ? (['usage', 'the file has several tenants, or none'] as const)
+      : (['not_found', 'there is no tenant with this id'] as const);
+  throw new Fault(code, fact, { hint: 'set --tenant (VAULT_TENANT_ID); `vault tenant list` shows them' });
 }
 
 /** What a person names to seal with: a public key, or a passphrase. */
@@ -68,13 +72,14 @@ export async function sealPieces(named: NamedSeal, pieces: AsyncIterable<string>
     import('./keyring/transfer-sodium.ts'),
     import('./keyring/sealed-stream.ts'),
   ]);
-  return sealStream(await loadTransferSodium(), await sealOf(named), pieces);
+  const sodium = await loadTransferSodium();
+  return sealStream(sodium, await sealOf(sodium, named), pieces);
 }
 
-async function sealOf(named: NamedSeal): Promise<Seal> {
+async function sealOf(sodium: TransferSodium, named: NamedSeal): Promise<Seal> {
   if ('recipient' in named) {
     const { parseRecipient } = await import('./keyring/transfer-key.ts');
-    return { kind: 'recipient', public_key: parseRecipient(named.recipient) };
+    return { kind: 'recipient', public_key: parseRecipient(sodium, named.recipient) };
   }
   const { requireStrongPassphrase } = await import('./keyring/passphrase.ts');
   requireStrongPassphrase(named.passphrase, false);

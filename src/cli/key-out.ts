@@ -4,6 +4,7 @@ import { memberNames, objectOfMembers } from '../core/json/member-names.ts';
 import { parseJson } from '../core/json/parse.ts';
 import { stringifyJson } from '../core/json/stringify.ts';
 import { asObject } from './output/result-view.ts';
+import { filePath } from './output-path.ts';
 import { reserveFile } from './reserved-file.ts';
 
 /** Longer than any API key: so much is on the disk before the key is made. */
@@ -21,6 +22,7 @@ export interface KeyFile {
  * a file that was there before. Throws the faults `file_exists`, `usage`, `no_space`.
  */
 export async function reserveKeyFile(path: string): Promise<KeyFile> {
+  filePath('--key-out', path, 'without --key-out the key is in the result: --field key prints it alone');
   const reserved = await reserveFile('--key-out', path, RESERVED_BYTES);
   return {
     async take(bodyText) {

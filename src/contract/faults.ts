@@ -12,7 +12,7 @@ export const FAULTS = {
   invalid_data: { exit: 7 },
   conflict: { exit: 6 },
   file_missing: { exit: 2, hint: 'make one with `vault init --file FILE`' },
-  file_exists: { exit: 2, hint: 'name another file; an existing one is never touched' },
+  file_exists: { exit: 6, hint: 'name another file; an existing one is never touched' },
   file_unsafe: { exit: 2, hint: 'a vault is a regular file of your own, with mode 0600: `chmod 600 FILE`' },
   file_unwritable: { exit: 2, hint: 'the folder of the vault must be writable: its log stands beside it' },
   not_a_vault: { exit: 9, hint: 'the file was not made by `vault init`' },
@@ -28,6 +28,7 @@ export const FAULTS = {
   address_in_use: { exit: 8, hint: 'choose another --port, or 0 for a free one' },
   unreachable: { exit: 8, hint: 'is the daemon running? `vault serve`, then `vault wait`' },
   not_ready: { exit: 8 },
+  not_found: { exit: 3 },
   no_space: { exit: 1, hint: 'make room on the disk and try again' },
   binding_missing: { exit: 1, hint: 'run `npm rebuild better-sqlite3`' },
 } as const satisfies Record<string, FaultRow>;

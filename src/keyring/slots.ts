@@ -42,7 +42,7 @@ export async function addSlot(
   const taken = new Set(header.slots.map(({ slot }) => slot));
   const number = Array.from({ length: MAX_SLOTS }, (_, index) => index).find((index) => !taken.has(index));
   if (number === undefined) {
-    throw new Fault('usage', `all ${MAX_SLOTS} key slots are taken`, { hint: 'remove one first' });
+    throw new Fault('conflict', `all ${MAX_SLOTS} key slots are taken`, { hint: 'remove one first' });
   }
   const added = await wrapMasterKey(sodium, header, number, credential, master, now);
   return withSlots(header, master, [...header.slots, added]);
@@ -55,9 +55,9 @@ export async function addSlot(
 export async function removeSlot(header: VaultHeader, master: Uint8Array, number: number): Promise<VaultHeader> {
   verifyHeader(await loadSodium(), header, master);
   const left = header.slots.filter(({ slot }) => slot !== number);
-  if (left.length === header.slots.length) throw new Fault('usage', `there is no key slot ${number}`);
+  if (left.length === header.slots.length) throw new Fault('not_found', `there is no key slot ${number}`);
   if (left.length === 0) {
-    throw new Fault('usage', 'the last key slot cannot be removed', { hint: 'add another key first' });
+    throw new Fault('conflict', 'the last key slot cannot be removed', { hint: 'add another key first' });
   }
   return withSlots(header, master, left);
 }

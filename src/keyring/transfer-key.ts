@@ -30,13 +30,23 @@ export function parseTransferKey(sodium: TransferSodium, text: string): Transfer
   return { secret_key, public_key: publicOf(sodium, secret_key) };
 }
 
-/** Throws the fault `usage` for a text that is no public half. */
-export function parseRecipient(text: string): Uint8Array {
+/** Throws the fault `usage` for a text that is no public half, and for a point that no secret key leads to (RFC 7748 §6.1). */
+export function parseRecipient(sodium: TransferSodium, text: string): Uint8Array {
   const key = parse(PUBLIC_PREFIX, text);
-  if (key !== undefined) return key;
+  if (key !== undefined && canBeSealedFor(sodium, key)) return key;
   throw new Fault('usage', '--recipient is a public key of `vault keygen`', {
     hint: `it begins with ${PUBLIC_PREFIX}`,
   });
+}
+
+/** libsodium refuses points of low order: what is sealed for one of them, everybody opens. */
+function canBeSealedFor(sodium: TransferSodium, key: Uint8Array): boolean {
+  try {
+    sodium.crypto_box_seal(new Uint8Array(0), key);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function publicOf(sodium: TransferSodium, secret: Uint8Array): Uint8Array {

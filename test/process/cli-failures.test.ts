@@ -199,7 +199,7 @@ const ELSEWHERE: readonly Case[] = [
   {
     what: 'a file that is there',
     words: ['init', '--file', 'v.db'],
-    exitCode: 2,
+    exitCode: 6,
     fact: 'v.db exists',
     hint: 'name another file; an existing one is never touched',
   },
@@ -255,7 +255,7 @@ const ELSEWHERE: readonly Case[] = [
   {
     what: 'a key file for the API key that is there',
     words: ['tenant', 'create', '--file', 'v.db', '--name', 'n', '--key-out', 'api.key'],
-    exitCode: 2,
+    exitCode: 6,
     fact: '--key-out: api.key exists',
     hint: 'name another file; an existing one is never touched',
   },
@@ -283,7 +283,7 @@ const ELSEWHERE: readonly Case[] = [
   {
     what: 'an unknown tenant',
     words: ['tenant', 'issue-key', '--file', 'v.db', '--tenant', '00000000-0000-4000-8000-000000000000'],
-    exitCode: 2,
+    exitCode: 3,
     fact: 'there is no tenant with this id',
     hint: '`vault tenant list` shows them',
   },

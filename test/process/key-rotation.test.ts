@@ -55,22 +55,22 @@ describe('vault keys', () => {
     expect(await vault(['tenant', 'get'])).toMatchObject({ exitCode: 10 });
     const remote = { VAULT_URL: String(daemon.ready['url']) };
     expect(await vault(['tenant', 'get', '-q'], remote)).toMatchObject({ exitCode: 0, stdout: `${tenant}\n` });
-    expect(await vault(['keys', 'remove', '--slot', '7', '--yes'], withSecond)).toMatchObject({ exitCode: 2 });
+    expect(await vault(['keys', 'remove', '--slot', '7', '--yes'], withSecond)).toMatchObject({ exitCode: 3 });
     await result(['keys', 'remove', '--slot', '2', '--yes'], withSecond);
     const last = await vault(['keys', 'remove', '--slot', '1', '--yes'], withSecond);
-    expect(last).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('last key slot') });
+    expect(last).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('last key slot') });
     expect(await daemon.stop()).toBe(0);
   });
 
   it.each([
-    ['a weak passphrase', ['add', '--new-passphrase-file', '-'], 'short'],
-    ['two at once', ['add', '--new-key-file', 'k', '--new-passphrase-file', '-'], 'correct horse battery'],
-    ['nothing at all', ['add'], ''],
-    ['no slot', ['remove', '--yes'], ''],
-    ['no tenant', ['rotate', '--tenant', '00000000-0000-4000-8000-000000000000'], ''],
-    ['no id of a tenant', ['rotate', '--tenant', 'x'], ''],
-  ])('refuses %s, and nothing has changed', async (_what, words, stdin) => {
-    expect(await vault(['keys', ...words], {}, stdin)).toMatchObject({ exitCode: 2, stdout: '' });
+    ['a weak passphrase', ['add', '--new-passphrase-file', '-'], 'short', 2],
+    ['two at once', ['add', '--new-key-file', 'k', '--new-passphrase-file', '-'], 'correct horse battery', 2],
+    ['nothing at all', ['add'], '', 2],
+    ['no slot', ['remove', '--yes'], '', 2],
+    ['no tenant', ['rotate', '--tenant', '00000000-0000-4000-8000-000000000000'], '', 3],
+    ['no id of a tenant', ['rotate', '--tenant', 'x'], '', 2],
+  ])('refuses %s, and nothing has changed', async (_what, words, stdin, exitCode) => {
+    expect(await vault(['keys', ...words], {}, stdin)).toMatchObject({ exitCode, stdout: '' });
     expect((await result(['keys', 'list'])).data).toHaveLength(1);
     expect(existsSync(inside('k'))).toBe(false);
   });
@@ -128,9 +128,9 @@ describe('vault backup, restore and doctor', () => {
       file: 'copy',
       checked: { tenants: 1, applications: 1, tokens: 0, audit_entries: 2 },
     });
-    expect(await vault(['backup', 'copy'])).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(await vault(['backup', 'copy'])).toMatchObject({ exitCode: 6, stdout: '' });
     expect(await vault(['backup'])).toMatchObject({ exitCode: 2, stdout: '' });
-    expect(await vault(['restore', 'copy'])).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('exists') });
+    expect(await vault(['restore', 'copy'])).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('exists') });
     expect(await daemon.stop()).toBe(0);
     const keyFile = { VAULT_KEY_FILE: 'vault.db.key' };
     expect(await result(['restore', 'copy', '--file', 'back.db'], keyFile)).toMatchObject({ file: 'back.db' });

@@ -67,7 +67,15 @@ it('saves, resets and loads under a daemon, which answers from the records that 
   expect(await result(['snapshot', 'load', 'base', '--yes'])).toMatchObject({ tokens: 1 });
   expect(await result(['tokens', 'get', 'first'], remote)).toMatchObject({ data: 'one' });
 
-  expect(await vault(['snapshot', 'load', 'none', '--yes'])).toMatchObject({ exitCode: 2, stdout: '' });
+  expect(await vault(['snapshot', 'load', 'none', '--yes'])).toMatchObject({ exitCode: 3, stdout: '' });
+  expect(await vault(['snapshot', 'delete', 'none', '--yes'])).toMatchObject({ exitCode: 3, stdout: '' });
+  expect(await vault(['snapshot', 'save', 'base'])).toMatchObject({
+    exitCode: 6,
+    stdout: '',
+    stderr: 'vault: there is a snapshot base\nhint: --replace saves over it\n',
+  });
+  const noTenant = await vault(['reset', '--yes', '--tenant', '00000000-0000-4000-8000-000000000000']);
+  expect(noTenant).toMatchObject({ exitCode: 3, stdout: '' });
   expect(await vault(['snapshot', 'save', '../out'])).toMatchObject({ exitCode: 2, stdout: '' });
   const elsewhere = await vault(['--url', remote.VAULT_URL, 'snapshot', 'list']);
   expect(elsewhere).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('works on the file') });

@@ -14,8 +14,9 @@ const MAP = ['--type', 'card', '--map', 'number=pan', '--map', 'expiration_month
 
 let cwd = '';
 const inside = (name: string) => path.join(cwd, name);
-/** API keys by the name of the vault's file. */
+/** API keys by the name of the vault's file: of an application with all token permissions, and of the management. */
 const keys = new Map<string, string>();
+const managementKeys = new Map<string, string>();
 const vault = (
   file: string,
   words: readonly string[],
@@ -44,8 +45,14 @@ async function make(file: string): Promise<void> {
     '--field',
     'key',
   ];
+  managementKeys.set(file, made.application.key);
   keys.set(file, made.application.key);
   keys.set(file, (await vault(file, words)).stdout.trim());
+}
+
+async function keyWith(file: string, permission: string): Promise<string> {
+  const words = ['apps', 'create', '--name', 'b', '--type', 'private', '--permission', permission, '--field', 'key'];
+  return (await vault(file, words, { VAULT_API_KEY: managementKeys.get(file) ?? '' })).stdout.trim();
 }
 
 const lines = (count: number, id: (n: number) => object = (n) => ({ id: `row-${n}` })) =>
@@ -77,7 +84,13 @@ it('carries tokens sealed from one vault to another, and names rows that are ref
   await make('two.db');
   writeFileSync(inside('cards.csv'), CARDS);
   const first = await vault('one.db', ['import', 'cards.csv', ...MAP, '--errors', 'errors.ndjson']);
-  expect(first).toMatchObject({ exitCode: 7, stdout: '{"created":2,"skipped":0,"failed":1}\n', stderr: '' });
+  expect(first).toMatchObject({
+    exitCode: 7,
+    stdout: '{"created":2,"skipped":0,"failed":1}\n',
+    stderr:
+      'vault: 2 created, 0 there already, 1 refused\n' +
+      'hint: errors.ndjson names them; import them, corrected, as a file of their own\n',
+  });
   const [refused] = readFileSync(inside('errors.ndjson'), 'utf8')
     .trim()
     .split('\n')
@@ -90,7 +103,7 @@ it('carries tokens sealed from one vault to another, and names rows that are ref
   const sealed = ['export', '--recipient', recipient, '--out', 'cards.sealed'];
   expect(await result('one.db', sealed)).toMatchObject({ tokens: 2, view: 'full', sealed: 'recipient' });
   expect(readFileSync(inside('cards.sealed')).includes('4242424242424242')).toBe(false);
-  expect(await vault('one.db', sealed)).toMatchObject({ exitCode: 2 });
+  expect(await vault('one.db', sealed)).toMatchObject({ exitCode: 6 });
   expect(await vault('two.db', ['import', 'cards.sealed'])).toMatchObject({
     exitCode: 2,
     stderr: expect.stringContaining('--identity'),
@@ -113,6 +126,9 @@ it('asks nothing without a terminal, and refuses what cannot be', { timeout: 60_
     [['export', '--plaintext', '--recipient', 'x'], 'only one of'],
     [['export', '--masked', '--url', 'http://127.0.0.1:1', '--out', 'x'], 'works on the file'],
     [['export', '--recipient', 'x'], '--recipient is a public key'],
+    // A point of low order: what is sealed for it, everybody opens.
+    [['export', '--recipient', `vault-transfer-1:${'A'.repeat(43)}`], '--recipient is a public key'],
+    [['export', '--recipient', `vault-transfer-1:AQ${'A'.repeat(41)}`, '--out', 'x'], '--recipient is a public key'],
     [['export', '--plaintext', '--format', 'xml'], '--format'],
     [['import', 'none.ndjson'], 'none.ndjson'],
     [['import', 'one.csv'], '--type'],
@@ -125,6 +141,103 @@ it('asks nothing without a terminal, and refuses what cannot be', { timeout: 60_
   }
   const unknown = await vault('one.db', ['import', '-'], { VAULT_API_KEY: 'wrong' }, lines(3));
   expect(unknown).toMatchObject({ exitCode: 4, stdout: '' });
+});
+
+it('takes - for standard output where text may go, and nowhere for a file', { timeout: 60_000 }, async () => {
+  expect(await vault('one.db', ['import', '-'], {}, lines(2))).toMatchObject({ exitCode: 0 });
+  const plain = await vault('one.db', ['export', '--plaintext']);
+  expect(await vault('one.db', ['export', '--plaintext', '--out', '-'])).toEqual(plain);
+  expect(await vault('one.db', ['export', '--plaintext'], { VAULT_OUT: '-' })).toEqual(plain);
+  const audit = await vault('one.db', ['audit', 'export', '--out', '-']);
+  expect(audit.stdout.split('\n').length).toBeGreaterThan(5);
+  writeFileSync(inside('seed.yaml'), 'tokens: { visa: { type: token, data: 1 } }\n');
+  const seeded = await vault('new.db', ['seed', 'apply', 'seed.yaml', '--out-file', '-'], {
+    VAULT_FILE: 'one.db',
+    VAULT_API_KEY: managementKeys.get('one.db') ?? '',
+  });
+  expect(seeded).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"visa"') });
+  const cases: readonly (readonly [string, readonly string[]])[] = [
+    ['--out', ['keygen', '--out', '-']],
+    ['<out>', ['backup', '-']],
+    ['--file', ['restore', 'x', '--file', '-']],
+    ['--file', ['init', '--file', '-']],
+    ['--key-file', ['init', '--file', 'new.db', '--key-file', '-']],
+    ['--key-out', ['init', '--file', 'new.db', '--key-out', '-']],
+    ['--key-out', ['tenant', 'create', '--name', 'n', '--key-out', '-']],
+    ['--errors', ['import', 'x', '--errors', '-']],
+    ['--resume', ['import', 'x', '--resume', '-']],
+    ['--ready-file', ['serve', '--port', '0', '--ready-file', '-']],
+    ['--file', ['serve', '--dev', '--port', '0', '--file', '-']],
+  ];
+  writeFileSync(inside('x'), '');
+  const before = readdirSync(cwd).sort();
+  for (const [flag, words] of cases) {
+    const ran = await vault('one.db', words);
+    expect(ran, words.join(' ')).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringContaining(`vault: ${flag}: - is standard output, and this is for a file`),
+    });
+  }
+  expect(readdirSync(cwd).sort()).toEqual(before);
+});
+
+it('tells at its end what was done, refused and left', { timeout: 90_000 }, async () => {
+  const file = 'one.db';
+  const rows = (count: number) => ({
+    exitCode: 0,
+    stdout: `{"created":${count},"skipped":0,"failed":0}\n`,
+    stderr: '',
+  });
+  writeFileSync(inside('rows.ndjson'), lines(40));
+  const refused = await vault(file, ['import', 'rows.ndjson'], { VAULT_API_KEY: 'wrong' });
+  expect(refused).toMatchObject({
+    exitCode: 4,
+    stderr: expect.stringContaining('0 created, 0 there already, 0 refused, 40 left'),
+  });
+  const readOnly = await keyWith(file, 'token:read');
+  const denied = await vault(file, ['import', 'rows.ndjson'], { VAULT_API_KEY: readOnly });
+  expect(denied).toMatchObject({
+    exitCode: 5,
+    stderr: expect.stringContaining('0 created, 0 there already, 0 refused, 40 left'),
+  });
+  expect(denied.stderr).toContain('token:create');
+  expect(await vault(file, ['import', 'rows.ndjson'])).toMatchObject(rows(40));
+
+  // A card without its mask needs token:update: for a key without it, nothing of the row is made, and all others are.
+  const card = (id: string, mask: object) =>
+    JSON.stringify({ id, type: 'card_number', data: '4242424242424242', ...mask });
+  writeFileSync(
+    inside('cards.ndjson'),
+    `${card('card-1', {})}\n${card('card-2', { mask: null })}\n${card('card-3', {})}\n`,
+  );
+  const creator = await keyWith(file, 'token:create');
+  const some = await vault(file, ['import', 'cards.ndjson'], { VAULT_API_KEY: creator });
+  expect(some).toMatchObject({ exitCode: 7, stdout: '{"created":2,"skipped":0,"failed":1}\n' });
+  expect(some.stderr).toContain('line 2: The application does not hold the permission token:update.');
+  expect(some.stderr).toContain('2 created, 0 there already, 1 refused');
+  expect(await vault(file, ['tokens', 'get', 'card-2'])).toMatchObject({ exitCode: 3 });
+  expect(await vault(file, ['import', 'cards.ndjson'])).toMatchObject({
+    stdout: '{"created":1,"skipped":2,"failed":0}\n',
+  });
+
+  // The daemon is gone in the midst of it.
+  const daemon = await startServe(cwd, ['--file', file, '--log', 'false']);
+  writeFileSync(
+    inside('many.ndjson'),
+    lines(20_000, (n) => ({ id: `many-${n}` })),
+  );
+  const remote = { VAULT_FILE: '', VAULT_URL: String(daemon.ready['url']) };
+  const running = vault(file, ['import', 'many.ndjson', '--resume', 'journal'], remote);
+  while (!existsSync(inside('journal')) || JSON.parse(readFileSync(inside('journal'), 'utf8')).rows === 0)
+    await sleep(5);
+  await daemon.stop();
+  const stopped = await running;
+  expect(stopped.exitCode).toBe(8);
+  const [, created, left] = /: (\d+) created, 0 there already, 0 refused, (\d+) left/.exec(stopped.stderr) ?? [];
+  expect(Number(created)).toBeGreaterThanOrEqual(2_000);
+  expect(Number(created) + Number(left)).toBe(20_000);
+  expect(stopped.stderr).toContain('--resume journal');
 });
 
 it('through a daemon exports what the key may read, and imports', { timeout: 60_000 }, async () => {

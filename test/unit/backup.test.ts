@@ -87,7 +87,7 @@ it('does not take the file of a running vault for a backup', async () => {
   const { folder, file, apiKey } = await fileVault(1);
   await withVault(file, async (vault) => {
     await callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } });
-    await expect(restore(file, join(folder, 'r.db'))).rejects.toMatchObject({ code: 'usage' });
+    await expect(restore(file, join(folder, 'r.db'))).rejects.toMatchObject({ code: 'conflict' });
   });
 });
 

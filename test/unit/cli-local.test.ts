@@ -48,7 +48,7 @@ describe('vault init', () => {
 
   it('never touches an existing file', async () => {
     writeFileSync(inside('vault.db'), 'mine');
-    expect(await vault(['init'])).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('exists') });
+    expect(await vault(['init'])).toMatchObject({ exitCode: 6, stdout: '', stderr: expect.stringContaining('exists') });
     expect(readFileSync(inside('vault.db'), 'utf8')).toBe('mine');
     expect(readdirSync(cwd)).toEqual(['vault.db']);
   });

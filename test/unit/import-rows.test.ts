@@ -5,11 +5,16 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { csvRows, parseColumnMap } from '../../src/cli/transfer/csv-rows.ts';
 import { openJournal } from '../../src/cli/transfer/import-journal.ts';
 import type { ImportRow } from '../../src/cli/transfer/import-row.ts';
-import { ImportStopped, importRows, type RowError } from '../../src/cli/transfer/import-rows.ts';
+import { importRows } from '../../src/cli/transfer/import-rows.ts';
 import { readCsv } from '../../src/cli/transfer/read-csv.ts';
 import { decodeText, readLines } from '../../src/cli/transfer/read-lines.ts';
 import { isSameToken } from '../../src/cli/transfer/same-token.ts';
+import { ImportStopped, type RowError } from '../../src/cli/transfer/send-row.ts';
 import type { Call, Client, Reply } from '../../src/contract/call.ts';
+import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
+import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { DATA_RULES } from '../../src/core/token-types/data-rules.ts';
 
 async function* piecesOf<T>(list: readonly T[]): AsyncGenerator<T> {
   yield* list;
@@ -41,7 +46,10 @@ describe('readCsv', () => {
   });
 
   it.each(['a,"b', 'a"b,c', '"a"b,c'])('refuses %j', async (text) => {
-    await expect(records(text)).rejects.toMatchObject({ code: 'usage', message: expect.stringContaining('line 1') });
+    await expect(records(text)).rejects.toMatchObject({
+      code: 'invalid_data',
+      message: expect.stringContaining('line 1'),
+    });
   });
 });
 
@@ -59,7 +67,7 @@ describe('readLines', () => {
 
   it('refuses what is not UTF-8', async () => {
     await expect(all(readLines(decodeText(piecesOf([Buffer.from([0xff, 0x0a])]))))).rejects.toMatchObject({
-      code: 'usage',
+      code: 'invalid_data',
     });
   });
 });
@@ -88,13 +96,45 @@ describe('csvRows', () => {
   });
 
   it.each([
-    [['number=no'], 'no column no'],
+    [['number=no'], '--map number=no: the CSV has no column no'],
+    [['number=b', 'cvc=pan '], '--map cvc=pan : the CSV has no column pan '],
     [['nummer=pan'], 'no member nummer'],
-    [['number'], 'member=column'],
+    [['number'], '--map number: it is member=column, such as number=COLUMN'],
     [['number=pan', 'number=b'], 'twice'],
-    [['id=pan'], 'must name a column'],
+    [['id=pan'], "must name the column of the card's number"],
+    [['expiration_month=pan'], "must name the column of the card's number"],
   ])('refuses --map %j', async (map, message) => {
     await expect(cards(map, 'pan,b\n1,2\n')).rejects.toMatchObject({ message: expect.stringContaining(message) });
+  });
+
+  it('says what would be right', async () => {
+    const hint = (map: readonly string[], text = 'pan,b\n1,2\n') =>
+      cards(map, text).then(
+        () => undefined,
+        (error: unknown) => (error instanceof Fault ? [error.code, error.hint] : error),
+      );
+    expect(await hint(['id=pan'])).toEqual([
+      'usage',
+      '--map number=COLUMN; expiration_month, expiration_year, cvc may be left out',
+    ]);
+    expect(await hint(['number=pam'])).toEqual(['usage', 'did you mean number=pan?']);
+    expect(await hint(['number=something'])).toEqual(['usage', 'it has pan, b']);
+    expect(await hint(['number=pan'], 'pan,b,pan\n1,2,3\n')).toEqual(['invalid_data', undefined]);
+    expect(await hint(['number=pan'], 'pan,b\n1\n')).toEqual(['invalid_data', 'there is none for the column b']);
+  });
+
+  it.each(TOKEN_TYPE_NAMES)('needs the columns without which no %s is valid, and no others', (type) => {
+    const rule = DATA_RULES[type];
+    const required =
+      'members' in rule
+        ? Object.entries(rule.members).flatMap(([name, member]) => (member.required ? [name] : []))
+        : ['data'];
+    const words = required.map((name) => `${name}=x`);
+    expect([...parseColumnMap(words, type).keys()]).toEqual(required);
+    for (const word of words) {
+      const others = words.filter((other) => other !== word);
+      expect(() => parseColumnMap(others, type)).toThrow(word.slice(0, -2));
+    }
   });
 
   it('refuses a record that is too short', async () => {
@@ -129,7 +169,7 @@ function fakeVault(answer: (call: Call, tries: number) => number | undefined = (
     status,
     traceId: '',
     retryAfter: 0,
-    bodyText: JSON.stringify({ type: `urn:problem:code${status}`, detail: `said ${status}` }),
+    bodyText: JSON.stringify({ type: `${PROBLEM_TYPE_PREFIX}code${status}`, detail: `said ${status}` }),
   });
   const client: Client = {
     async call(call) {
@@ -141,6 +181,7 @@ function fakeVault(answer: (call: Call, tries: number) => number | undefined = (
       tries.set(body, (tries.get(body) ?? 0) + 1);
       const status = answer(call, tries.get(body) ?? 0);
       if (status !== undefined) return problem(status);
+      if (call.mediaType === 'text/plain') return problem(415);
       if (call.operation === 'getToken')
         return { status: 200, traceId: '', bodyText: tokens.get(call.params['id'] ?? '') ?? '{}' };
       if (call.operation === 'updateToken') return { status: 200, traceId: '', bodyText: '{}' };
@@ -167,7 +208,7 @@ async function run(
 ) {
   const errors: RowError[] = [];
   const refused = async (error: RowError) => void errors.push(error);
-  const counts = await importRows(rows, {
+  const ending = await importRows(rows, {
     client,
     apiKey: 'key',
     refused,
@@ -175,7 +216,7 @@ async function run(
     isDerived: () => false,
     ...more,
   });
-  return { counts, errors };
+  return { ...ending, errors };
 }
 
 describe('importRows', () => {
@@ -198,17 +239,97 @@ describe('importRows', () => {
     const calls: string[] = [];
     const vault = fakeVault((call) => void calls.push(call.operation));
     await run(vault.client, rowsOf([{ id: 'one', type: 'card_number', data: '1', mask: null }]));
-    expect(calls).toEqual(['createToken', 'updateToken']);
+    expect(calls).toEqual(['createToken', 'updateToken', 'createToken', 'updateToken']);
+    calls.length = 0;
+    const { counts } = await run(vault.client, rowsOf([{ type: 'card_number', data: '2', mask: null }]));
+    expect(counts).toEqual({ created: 1, skipped: 0, failed: 0 });
+    expect(calls).toEqual(['createToken', 'updateToken', 'createToken', 'updateToken']);
+  });
+
+  it('makes no token of a row that needs token:update, for a key without it, and all others', async () => {
+    const vault = fakeVault((call) => (call.operation === 'updateToken' ? 403 : undefined));
+    const rows = numbered(10).map((row, at) => (at % 3 === 1 ? { ...row, type: 'card_number', mask: null } : row));
+    const { counts, errors } = await run(vault.client, rowsOf(rows));
+    expect(counts).toEqual({ created: 7, skipped: 0, failed: 3 });
+    expect(errors.map(({ line, status }) => [line, status])).toEqual([2, 5, 8].map((line) => [line, 403]));
+    expect([...vault.tokens.keys()]).not.toContain('row-1');
+  });
+
+  it('reads no row for a key that may create none', async () => {
+    const read: number[] = [];
+    const rows = (async function* () {
+      for (const row of await all(rowsOf(numbered(3)))) {
+        read.push(row.line);
+        yield row;
+      }
+    })();
+    const vault = fakeVault((call) => (call.mediaType === 'text/plain' ? 403 : undefined));
+    const { counts, unanswered, stoppedBy } = await run(vault.client, rows);
+    expect(stoppedBy).toMatchObject({ reply: { status: 403 } });
+    expect([counts, unanswered, read, vault.tokens.size]).toEqual([{ created: 0, skipped: 0, failed: 0 }, 0, [], 0]);
+  });
+
+  it('tells refused rows in their order, and reads no more than so many behind one without an answer', async () => {
+    const waits = new Map([
+      ['row-0', 40],
+      ['row-7', 20],
+    ]);
+    const read = { most: 0 };
+    const vault = fakeVault();
+    const client: Client = {
+      ...vault.client,
+      async call(call) {
+        if (call.mediaType === 'text/plain') return vault.client.call(call);
+        const { id } = JSON.parse(call.bodyText ?? '{}');
+        await new Promise((resolve) => setTimeout(resolve, waits.get(id) ?? 0));
+        return { status: 400, traceId: '', bodyText: '{"type":"x","detail":"no"}' };
+      },
+    };
+    const rows = (async function* () {
+      for await (const row of rowsOf(numbered(200))) {
+        read.most = row.line;
+        yield row;
+      }
+    })();
+    const { errors } = await run(client, rows);
+    expect(errors.map(({ line }) => line)).toEqual(numbered(200).map((_row, at) => at + 1));
+    let free = () => {};
+    const stuck = new Promise<void>((resolve) => {
+      free = resolve;
+    });
+    const held: Client = {
+      ...vault.client,
+      async call(call) {
+        if (call.bodyText?.includes('"row-0"')) await stuck;
+        return vault.client.call(call);
+      },
+    };
+    const many = (async function* () {
+      for await (const row of rowsOf(numbered(3_000))) {
+        read.most = row.line;
+        yield row;
+      }
+    })();
+    const running = run(held, many);
+    for (let before = -1; before !== read.most; ) {
+      before = read.most;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect(read.most).toBeGreaterThan(900);
+    expect(read.most).toBeLessThan(1_100);
+    free();
+    expect((await running).counts.created).toBe(3_000);
   });
 
   it.each([401, 500, 507])('ends at %i, which every row would get', async (status) => {
     const vault = fakeVault((call) => (call.bodyText?.includes('row-40') ? status : undefined));
-    const stopped = run(vault.client, rowsOf(numbered(1000)));
-    await expect(stopped).rejects.toMatchObject({
-      name: new ImportStopped({ status, traceId: '' }).name,
-      reply: { status },
-    });
+    const { counts, unanswered, stoppedBy } = await run(vault.client, rowsOf(numbered(1000)));
+    expect(stoppedBy).toBeInstanceOf(ImportStopped);
+    expect(stoppedBy).toMatchObject({ reply: { status } });
     expect(vault.tokens.size).toBeLessThan(200);
+    expect(counts.created).toBe(vault.tokens.size);
+    expect(unanswered).toBeGreaterThan(0);
+    expect(unanswered).toBeLessThanOrEqual(32);
   });
 });
 
@@ -224,7 +345,7 @@ describe('a journal', () => {
     const path = place();
     let budget = 2_500;
     const vault = fakeVault((call) => {
-      if (call.operation !== 'createToken') return undefined;
+      if (call.operation !== 'createToken' || call.mediaType === 'text/plain') return undefined;
       budget -= 1;
       return budget < 0 ? 500 : undefined;
     });
@@ -233,7 +354,7 @@ describe('a journal', () => {
       const checkpoint = (done: number, failed: number) => journal.note(done, failed);
       return run(vault.client, journal.left(rowsOf(nameless(5_000))), { checkpoint, isDerived: journal.isDerived });
     };
-    await expect(attempt()).rejects.toMatchObject({ name: 'ImportStopped' });
+    expect((await attempt()).stoppedBy).toBeInstanceOf(ImportStopped);
     expect(vault.tokens.size).toBe(2_500);
     expect((await openJournal(path)).done).toBe(2_000);
     budget = 10_000;
@@ -250,14 +371,14 @@ describe('a journal', () => {
     await journal.note(3, 1);
     expect((await openJournal(path)).refused).toBe(1);
     await expect(openJournal(path).then((again) => all(again.left(rowsOf(numbered(3)))))).rejects.toMatchObject({
-      code: 'usage',
+      code: 'conflict',
     });
     await expect(openJournal(path).then((again) => all(again.left(rowsOf(nameless(2)))))).rejects.toMatchObject({
-      code: 'usage',
+      code: 'conflict',
     });
     expect(await openJournal(path).then((again) => all(again.left(rowsOf(nameless(4)))))).toHaveLength(1);
     writeFileSync(path, '{"version":1}');
-    await expect(openJournal(path)).rejects.toMatchObject({ code: 'usage' });
+    await expect(openJournal(path)).rejects.toMatchObject({ code: 'invalid_data' });
     expect(existsSync(path) && readFileSync(path, 'utf8')).toBe('{"version":1}');
   });
 });

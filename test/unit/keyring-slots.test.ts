@@ -153,11 +153,11 @@ describe('slots', () => {
 
   test('are eight at most and one at least', async () => {
     const master = await unlockMasterKey(keyHeader, KEY);
-    expect((await faultOf(removeSlot(keyHeader, master, 0))).code).toBe('usage');
-    expect((await faultOf(removeSlot(keyHeader, master, 1))).code).toBe('usage');
+    expect((await faultOf(removeSlot(keyHeader, master, 0))).code).toBe('conflict');
+    expect((await faultOf(removeSlot(keyHeader, master, 1))).code).toBe('not_found');
     let header = keyHeader;
     for (let fill = 2; fill <= 8; fill++) header = await addSlot(header, master, keyFile(fill), { now: NOW });
-    expect((await faultOf(addSlot(header, master, keyFile(9), { now: NOW }))).code).toBe('usage');
+    expect((await faultOf(addSlot(header, master, keyFile(9), { now: NOW }))).code).toBe('conflict');
     expect(await unlockMasterKey(header, keyFile(8))).toEqual(master);
   });
 

@@ -125,7 +125,7 @@ it('removes all tokens of a tenant, so that ids are free again, and nothing of t
   });
   await expectSound(file);
   const gone = withSnapshots(file, (snapshots) => snapshots.reset('00000000-0000-4000-8000-000000000000'));
-  await expect(gone).rejects.toMatchObject({ code: 'usage' });
+  await expect(gone).rejects.toMatchObject({ code: 'not_found' });
 });
 
 it('saves over a snapshot only when it is told to, and leaves nothing beside it', async () => {
@@ -170,7 +170,7 @@ it('holds no key, and is refused once its keys are destroyed', async () => {
   const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
   await admin.rotate({ indexes: true, master: true });
   await admin.close();
-  const refused = { code: 'usage', message: expect.stringContaining('keys rotate') };
+  const refused = { code: 'conflict', message: expect.stringContaining('keys rotate') };
   await expect(load(file)).rejects.toMatchObject(refused);
   const [listed] = await withSnapshots(file, (snapshots) => snapshots.list());
   expect(listed).toMatchObject({ name: 'base', tokens: 2, refused: expect.stringContaining('keys rotate') });
@@ -227,7 +227,7 @@ it('is refused by another vault, and by a copy that went its own way', async () 
   await create(copy);
   mkdirSync(`${copy}.snapshots`, { mode: 0o700 });
   copyFileSync(snapshotOf(one.file, 'later'), snapshotOf(copy, 'later'));
-  await expect(load(copy, 'later')).rejects.toMatchObject({ code: 'usage' });
+  await expect(load(copy, 'later')).rejects.toMatchObject({ code: 'conflict' });
 });
 
 it.each(['', '../x', 'A', 'nul', 'a'.repeat(65), '.x', 'a b'])('takes no name %j', async (name) => {

@@ -9,6 +9,7 @@ import type { VaultAdmin } from '../../vault-admin.ts';
 import type { Finish } from '../exit-codes.ts';
 import { ANCHOR_FLAGS, addFlags, type Environment, flagValue, isSwitchedOn } from '../global-flags.ts';
 import { writeOut } from '../output/write-out.ts';
+import { outputPath } from '../output-path.ts';
 import { writeNewFile } from '../secret-file.ts';
 import { AUDIT_VIEWS } from './audit-view.ts';
 import { parseMoment } from './moment.ts';
@@ -33,7 +34,11 @@ type ListFlags = { readonly [K in Exclude<keyof typeof LIST_FLAGS, 'denied'>]?: 
 };
 
 const EXPORT_FLAGS = {
-  out: { flag: '--out <path>', env: 'VAULT_OUT', help: 'a new file (0600), whole or not at all; default: stdout' },
+  out: {
+    flag: '--out <path>',
+    env: 'VAULT_OUT',
+    help: 'a new file (0600), whole or not at all; - or left out: stdout',
+  },
 } as const;
 
 const DEFAULT_LIMIT = 50;
@@ -74,7 +79,7 @@ export function defineAuditVerify(command: Command, finish: Finish): void {
 export function defineAuditExport(command: Command, finish: Finish): void {
   addFlags(command, EXPORT_FLAGS);
   defineWithAdmin<{ readonly out?: string }>(command, finish, AUDIT_VIEWS.exported, async (flags, env) => {
-    const out = flagValue(flags.out, env, EXPORT_FLAGS.out);
+    const out = outputPath(flagValue(flags.out, env, EXPORT_FLAGS.out));
     return async (admin) => {
       if (out === undefined) {
         for await (const line of exportedLines(admin)) await writeOut(line);

@@ -5,6 +5,7 @@ import { chooseFile } from '../door.ts';
 import type { Finish } from '../exit-codes.ts';
 import { addFlags, FILE_FLAGS, OUTPUT_FLAGS, PROFILE_FLAGS, typedFlags } from '../global-flags.ts';
 import { createPrinter } from '../output/print-result.ts';
+import { filePath } from '../output-path.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 import { KEYS_VIEWS } from './keys-view.ts';
 import { progressLine } from './progress-line.ts';
@@ -21,6 +22,7 @@ export function defineBackup(command: Command, finish: Finish): void {
     const flags = typedFlags(command);
     const env = await withProfile(flags, process.env);
     const printer = createPrinter(flags, env, KEYS_VIEWS.copy);
+    filePath('<out>', out);
     const from = chooseFile(flags, env);
     const credential = await readCredential(from, flags, env);
     const { backUpVault } = await import('../../vault-admin.ts');

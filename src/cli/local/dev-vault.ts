@@ -9,6 +9,7 @@ import { Problem } from '../../core/problem.ts';
 import type { Vault, VaultSettings } from '../../vault.ts';
 import { type DevClock, devClock, movableClock } from '../../vault-dev.ts';
 import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../credential.ts';
+import { filePath } from '../output-path.ts';
 import { writeNewSecretFile } from '../secret-file.ts';
 import { provideKeyFile } from './provide-key-file.ts';
 
@@ -82,6 +83,7 @@ async function keptVault(file: string, settings: VaultSettings): Promise<MadeVau
     const credential = await readKeyFile(keyFileBeside(file));
     return { vault: await openVault({ file, credential, ...settings }), keys };
   }
+  filePath('--file', file);
   const { credential, undo } = await provideKeyFile(keyFileBeside(file));
   try {
     await rm(keysFile, { force: true });

@@ -23,6 +23,7 @@ import {
 import { createPrinter } from '../output/print-result.ts';
 import { isTerminal } from '../output/standard-output.ts';
 import { writeOut } from '../output/write-out.ts';
+import { outputPath } from '../output-path.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 import { reportProblem } from '../report-failure.ts';
 import { writeNewFile } from '../secret-file.ts';
@@ -33,7 +34,11 @@ import { progressLine } from './progress-line.ts';
 import { TRANSFER_VIEWS } from './transfer-view.ts';
 
 const EXPORT_FLAGS = {
-  out: { flag: '--out <path>', env: 'VAULT_OUT', help: 'a new file (0600), whole or not at all; default: stdout' },
+  out: {
+    flag: '--out <path>',
+    env: 'VAULT_OUT',
+    help: 'a new file (0600), whole or not at all; - or left out: stdout',
+  },
   format: { flag: '--format <format>', env: 'VAULT_EXPORT_FORMAT', help: 'ndjson or csv (default: ndjson)' },
   masked: { flag: '--masked', env: 'VAULT_MASKED', help: 'the masked forms only, for sharing; works on the file' },
   tenant: {
@@ -75,7 +80,7 @@ export function defineExport(command: Command, finish: Finish): void {
     const printer = createPrinter(flags, env, TRANSFER_VIEWS.exported);
     const format = exportFormat(flagValue(flags.format, env, EXPORT_FLAGS.format));
     const masked = isSwitchedOn(flags.masked, env, EXPORT_FLAGS.masked);
-    const out = flagValue(flags.out, env, EXPORT_FLAGS.out);
+    const out = outputPath(flagValue(flags.out, env, EXPORT_FLAGS.out));
     const seal = await chooseSeal(flags, env, { sharable: masked });
     if (out === undefined && seal !== undefined && isTerminal()) {
       throw new Fault('usage', 'a sealed export is nothing to look at', { hint: 'set --out (VAULT_OUT)' });

@@ -17,16 +17,18 @@ import {
   typedFlags,
 } from '../global-flags.ts';
 import { createPrinter } from '../output/print-result.ts';
+import { filePath } from '../output-path.ts';
 import { withProfile } from '../profiles/with-profile.ts';
-import { reportProblem, tell } from '../report-failure.ts';
+import { tell } from '../report-failure.ts';
 import { csvRows, parseColumnMap, parseTokenType } from '../transfer/csv-rows.ts';
 import { openErrorFile } from '../transfer/error-file.ts';
 import { openJournal } from '../transfer/import-journal.ts';
 import type { ImportRow } from '../transfer/import-row.ts';
-import { ImportStopped, importRows } from '../transfer/import-rows.ts';
+import { importRows } from '../transfer/import-rows.ts';
 import { type InputFile, openInput } from '../transfer/input-file.ts';
 import { readCsv } from '../transfer/read-csv.ts';
 import { decodeText, readLines } from '../transfer/read-lines.ts';
+import { reportEnding } from '../transfer/report-ending.ts';
 import { OPEN_FLAGS, type OpenFlags } from '../transfer/seal-flags.ts';
 import { progressLine } from './progress-line.ts';
 import { TRANSFER_VIEWS } from './transfer-view.ts';
@@ -90,16 +92,19 @@ export function defineImport(command: Command, finish: Finish): void {
     const toRows = rowReader(path, flags, env);
     const apiKey = await readApiKey(flags, env);
     const input = await openInput(path, flags, env);
-    const journalPath = flagValue(flags.resume, env, IMPORT_FLAGS.resume);
+    const journalPath = filePath('--resume', flagValue(flags.resume, env, IMPORT_FLAGS.resume));
     const journal = journalPath === undefined ? undefined : await openJournal(journalPath);
-    const errorPath = flagValue(flags.errors, env, IMPORT_FLAGS.errors);
+    const errorPath = filePath('--errors', flagValue(flags.errors, env, IMPORT_FLAGS.errors));
     const errors = errorPath === undefined ? undefined : await openErrorFile(errorPath);
     const client = await openDoor(door, flags, env, 'many');
     const line = progressLine('importing');
-    let told = 0;
+    let [told, read] = [0, 0];
+    const rows = toRows(input);
     try {
-      const rows = toRows(input);
-      const counts = await importRows(journal === undefined ? rows : journal.left(rows), {
+      const open = keptOpen(rows, () => {
+        read += 1;
+      });
+      const ending = await importRows(journal === undefined ? open : journal.left(open), {
         client,
         apiKey,
         progress: (done) => line.show(input.read(), Math.max(input.size ?? 0, input.read(), done > 0 ? 1 : 0)),
@@ -113,21 +118,39 @@ export function defineImport(command: Command, finish: Finish): void {
         },
       });
       line.end();
-      if (errors === undefined && told > MOST_TOLD) tell(`${told} rows were refused`, '--errors FILE names them all');
       const before = journal?.refused ?? 0;
-      if (before > 0)
-        tell(`${before} rows were refused in earlier runs`, 'import them, corrected, as a file of their own');
-      await printer.print(stringifyJson({ ...counts }));
-      finish(counts.failed + before > 0 ? 7 : 0);
-    } catch (error) {
-      line.end();
-      if (!(error instanceof ImportStopped)) throw error;
-      finish(reportProblem(error.reply));
+      // What stands behind in a stream may never come.
+      const behind = 'stoppedBy' in ending && path !== '-' ? await countOf(rows) : undefined;
+      const left = behind === undefined ? undefined : behind - Math.max(0, (journal?.done ?? 0) - read);
+      const exitCode = reportEnding(ending, { left, before, errors: errorPath, journal: journalPath, env });
+      if (!('stoppedBy' in ending)) await printer.print(stringifyJson({ ...ending.counts }));
+      finish(exitCode);
     } finally {
+      line.end();
+      await rows.return(undefined);
       await client.close();
       await errors?.close();
     }
   });
+}
+
+/** The same rows; whoever stops reading them leaves the others for a count. */
+async function* keptOpen(rows: AsyncGenerator<ImportRow>, told: () => void): AsyncGenerator<ImportRow> {
+  for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
+    told();
+    yield next.value;
+  }
+}
+
+/** Undefined when they cannot be read to their end. */
+async function countOf(rows: AsyncIterable<unknown>): Promise<number | undefined> {
+  let count = 0;
+  try {
+    for await (const _row of rows) count += 1;
+    return count;
+  } catch {
+    return undefined;
+  }
 }
 
 function collect(word: string, before: readonly string[] = []): readonly string[] {

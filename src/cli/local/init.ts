@@ -18,6 +18,7 @@ import {
 } from '../global-flags.ts';
 import { withKeyFile } from '../key-out.ts';
 import { createPrinter } from '../output/print-result.ts';
+import { filePath } from '../output-path.ts';
 import { describeStrength } from '../passphrase-strength.ts';
 import { canPrompt, promptSecret } from '../prompt.ts';
 import { tell } from '../report-failure.ts';
@@ -61,7 +62,7 @@ export function defineInit(command: Command, finish: Finish): void {
 }
 
 async function init(flags: GlobalFlags & InitFlags, env: Environment): Promise<string> {
-  const file = chooseOwnFile(flags, env);
+  const file = filePath('--file', chooseOwnFile(flags, env));
   const tenantName = checkTenantName('--tenant', flagValue(flags.tenant, env, INIT_FLAGS.tenant) ?? 'default');
   if (await lstat(file).catch(() => undefined)) throw new Fault('file_exists', `${file} exists`);
   const weakPassphrase = isSwitchedOn(flags.weakPassphrase, env, INIT_FLAGS.weakPassphrase);

@@ -4,6 +4,7 @@ import { stringifyJson } from '../../core/json/stringify.ts';
 import type { Finish } from '../exit-codes.ts';
 import { addFlags, flagValue, OUTPUT_FLAGS, typedFlags } from '../global-flags.ts';
 import { createPrinter } from '../output/print-result.ts';
+import { filePath } from '../output-path.ts';
 import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
 import { TRANSFER_VIEWS } from './transfer-view.ts';
 
@@ -21,7 +22,7 @@ export function defineKeygen(command: Command, finish: Finish): void {
   command.action(async () => {
     const flags = typedFlags<{ readonly out?: string }>(command);
     const printer = createPrinter(flags, process.env, TRANSFER_VIEWS.key);
-    const out = flagValue(flags.out, process.env, KEYGEN_FLAGS.out);
+    const out = filePath('--out', flagValue(flags.out, process.env, KEYGEN_FLAGS.out));
     if (out === undefined) throw new Fault('usage', '--out (VAULT_OUT) must be given');
     const { createTransferKey } = await import('../../vault-transfer.ts');
     const { secret, recipient } = await createTransferKey();

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { type Credential, KEY_BYTES, readKeyFile } from '../credential.ts';
+import { filePath } from '../output-path.ts';
 import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
 
 /** What a vault is to be made with. */
@@ -14,6 +15,7 @@ export interface NewCredential {
 /** The key file at `path`; one that does not exist is made: 32 random bytes, mode 0600. */
 export async function provideKeyFile(path: string): Promise<NewCredential> {
   if (existsSync(path)) return { credential: await readKeyFile(path), undo: async () => undefined };
+  filePath('--key-file', path);
   const key = randomBytes(KEY_BYTES);
   try {
     await writeNewSecretFile(path, key);

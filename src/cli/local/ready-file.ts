@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import { asObject } from '../output/result-view.ts';
+import { filePath } from '../output-path.ts';
 import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
 import { errorCode } from '../text-reader.ts';
 
@@ -23,6 +24,7 @@ export interface Ready {
 
 /** Puts a file of mode 0600 in place, whole, and removes it when the process exits. */
 export async function writeReadyFile(path: string, content: Ready): Promise<void> {
+  filePath('--ready-file', path);
   const temporary = `${path}.${process.pid}.tmp`;
   try {
     await rm(temporary, { force: true });

@@ -6,6 +6,7 @@ import { chooseFile } from '../door.ts';
 import type { Finish } from '../exit-codes.ts';
 import { addFlags, FILE_FLAGS, OUTPUT_FLAGS, PROFILE_FLAGS, typedFlags } from '../global-flags.ts';
 import { createPrinter } from '../output/print-result.ts';
+import { filePath } from '../output-path.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 import { KEYS_VIEWS } from './keys-view.ts';
 import { progressLine } from './progress-line.ts';
@@ -22,7 +23,7 @@ export function defineRestore(command: Command, finish: Finish): void {
     const flags = typedFlags(command);
     const env = await withProfile(flags, process.env);
     const printer = createPrinter(flags, env, KEYS_VIEWS.copy);
-    const file = chooseFile(flags, env);
+    const file = filePath('--file', chooseFile(flags, env));
     // The key file may still stand where the vault did, or be kept with the backup.
     const credential = await readCredential(existsSync(keyFileBeside(file)) ? file : backup, flags, env);
     const { restoreVault } = await import('../../vault-admin.ts');

@@ -22,6 +22,7 @@ import { exitInterrupted } from '../interrupt.ts';
 import { createPrinter } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { writeOut } from '../output/write-out.ts';
+import { outputPath } from '../output-path.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 import { tell } from '../report-failure.ts';
 import { applySeed } from '../seed/apply-seed.ts';
@@ -48,7 +49,7 @@ const APPLY_FLAGS = {
   outFile: {
     flag: '--out-file <path>',
     env: 'VAULT_SEED_OUT_FILE',
-    help: 'write them to this new file (0600) instead',
+    help: 'write them to this new file (0600); -: print them',
   },
 } as const;
 
@@ -211,8 +212,9 @@ function outOf(
   dryRun: boolean,
 ): { readonly format: OutFormat; readonly file: string | undefined } | undefined {
   const asked = flagValue(flags.out, env, APPLY_FLAGS.out);
-  const file = flagValue(flags.outFile, env, APPLY_FLAGS.outFile);
-  if (asked === undefined && file === undefined) return undefined;
+  const named = flagValue(flags.outFile, env, APPLY_FLAGS.outFile);
+  const file = outputPath(named);
+  if (asked === undefined && named === undefined) return undefined;
   if (dryRun) throw new Fault('usage', 'only one of --dry-run and --out can be given');
   const format = OUT_FORMATS.find((known) => known === (asked ?? 'json'));
   if (format === undefined) throw new Fault('usage', `--out (VAULT_SEED_OUT) is one of ${OUT_FORMATS.join(', ')}`);

@@ -19,7 +19,7 @@ const GROUP_AND_OTHERS = 0o077;
 export interface ProfileStore {
   /** The names, sorted. */
   list(): Promise<readonly string[]>;
-  /** Throws the fault `usage` when there is none, `file_unsafe` when others can read it. */
+  /** Throws the fault `not_found` when there is none, `file_unsafe` when others can read it. */
   read(name: string): Promise<Profile>;
   /** Throws the faults `usage` and `file_exists` when no profile of this name can be added. */
   checkFree(name: string): Promise<void>;
@@ -98,7 +98,7 @@ function checkName(name: string): string {
 }
 
 function noProfile(name: string): Fault {
-  return new Fault('usage', `there is no profile ${name}`, { hint: '`vault profile list` shows them' });
+  return new Fault('not_found', `there is no profile ${name}`, { hint: '`vault profile list` shows them' });
 }
 
 function taken(name: string): Fault {

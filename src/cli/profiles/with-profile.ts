@@ -1,3 +1,4 @@
+import { Fault } from '../../core/fault.ts';
 import { type Environment, flagValue, type GlobalFlags, PROFILE_FLAGS } from '../global-flags.ts';
 import { type Profile, variablesOf } from './profile.ts';
 
@@ -15,7 +16,13 @@ export async function withProfile(flags: GlobalFlags, env: Environment): Promise
   const { openProfileStore } = await import('./profile-store.ts');
   const store = await openProfileStore(env);
   const name = asked ?? (await store.defaultName());
-  return name === undefined ? env : fillFromProfile(await store.read(name), flags, env);
+  if (name === undefined) return env;
+  // To a script, 3 would say that what it asked the vault for is gone.
+  const profile = await store.read(name).catch((error: unknown) => {
+    if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
+    throw new Fault('usage', error.message, { ...(error.hint !== undefined && { hint: error.hint }), cause: error });
+  });
+  return fillFromProfile(profile, flags, env);
 }
 
 /** The key file and the header prefix belong to the profile's own vault; the API key is that of whoever named it. */

@@ -5,11 +5,29 @@ import { nearestName } from '../../core/nearest-name.ts';
 import type { ImportRow } from './import-row.ts';
 import type { CsvRecord } from './read-csv.ts';
 
-/** Members of `data` that are numbers: a CSV has texts only. Of the types whose `data` is an object. */
-const DATA_MEMBERS: Partial<Record<TokenType, Readonly<Record<string, 'text' | 'number'>>>> = {
-  card: { number: 'text', expiration_month: 'number', expiration_year: 'number', cvc: 'text' },
-  bank: { routing_number: 'text', account_number: 'text' },
+interface DataMember {
+  /** A CSV has texts only. */
+  readonly kind: 'text' | 'number';
+  /** No data of the type is valid without it. */
+  readonly needed: boolean;
+}
+
+/** Of the types whose `data` is an object. */
+const DATA_MEMBERS: Partial<Record<TokenType, Readonly<Record<string, DataMember>>>> = {
+  card: {
+    number: { kind: 'text', needed: true },
+    expiration_month: { kind: 'number', needed: false },
+    expiration_year: { kind: 'number', needed: false },
+    cvc: { kind: 'text', needed: false },
+  },
+  bank: {
+    routing_number: { kind: 'text', needed: true },
+    account_number: { kind: 'text', needed: true },
+  },
 };
+
+/** The one member of all other types. */
+const WHOLE_DATA: Readonly<Record<string, DataMember>> = { data: { kind: 'text', needed: true } };
 
 /** What a column may go to besides `data`. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'expires_at']);
@@ -19,13 +37,15 @@ export type ColumnMap = ReadonlyMap<string, string>;
 
 /** Parses `member=column` words. Throws the fault `usage`. */
 export function parseColumnMap(words: readonly string[], type: TokenType): ColumnMap {
-  const members = Object.keys(DATA_MEMBERS[type] ?? { data: 'text' });
+  const members = DATA_MEMBERS[type] ?? WHOLE_DATA;
+  const known = [...Object.keys(members), ...OWN_MEMBERS];
   const map = new Map<string, string>();
   for (const word of words) {
     const at = word.indexOf('=');
     const [member, column] = [word.slice(0, at), word.slice(at + 1)];
-    if (at < 1 || column === '') throw new Fault('usage', '--map is member=column, such as number=pan');
-    const known = [...members, ...OWN_MEMBERS];
+    if (at < 1 || column === '') {
+      throw new Fault('usage', `--map ${word}: it is member=column, such as ${known[0]}=COLUMN`);
+    }
     if (!known.includes(member) && !/^metadata\.[^.]/.test(member)) {
       const near = nearestName(member, known);
       throw new Fault('usage', `--map: a ${type} has no member ${member}`, {
@@ -35,10 +55,20 @@ export function parseColumnMap(words: readonly string[], type: TokenType): Colum
     if (map.has(member)) throw new Fault('usage', `--map: ${member}= is given twice`);
     map.set(member, column);
   }
-  if (!members.some((member) => map.has(member))) {
-    throw new Fault('usage', `--map must name a column for ${members.join(', ')}`, { hint: '--map number=pan' });
-  }
+  requireColumns(type, members, map);
   return map;
+}
+
+/** Without one of these every row would be refused. */
+function requireColumns(type: TokenType, members: Readonly<Record<string, DataMember>>, map: ColumnMap): void {
+  const of = (needed: boolean) => Object.keys(members).filter((member) => members[member]?.needed === needed);
+  const missing = of(true).filter((member) => !map.has(member));
+  if (missing.length === 0) return;
+  const free = of(false).filter((member) => !map.has(member));
+  const words = missing.map((member) => `--map ${member}=COLUMN`).join(' ');
+  throw new Fault('usage', `--map must name the column of the ${type}'s ${missing.join(' and ')}`, {
+    hint: free.length === 0 ? words : `${words}; ${free.join(', ')} may be left out`,
+  });
 }
 
 /** Throws the fault `usage` for a name that is no type. */
@@ -50,7 +80,7 @@ export function parseTokenType(text: string): TokenType {
 
 /**
  * Create Token bodies of the records behind a header. Empty cells are members that are left out. Columns that the map does not
- * name are passed over. Throws the fault `usage` when there is no such column, or a record has another number of cells.
+ * name are passed over. Throws the faults `usage` when there is no such column, `invalid_data` when a record has another number of cells.
  */
 export async function* csvRows(
   records: AsyncIterable<CsvRecord>,
@@ -62,20 +92,31 @@ export async function* csvRows(
   for await (const { line, cells } of records) {
     if (header === undefined) {
       header = cells;
-      at = new Map([...map].map(([member, column]) => [member, columnOf(cells, column)]));
+      at = new Map([...map].map(([member, column]) => [member, columnOf(cells, member, column)]));
       continue;
     }
     if (cells.length !== header.length) {
-      throw new Fault('usage', `line ${line} of the CSV has ${cells.length} cells, the header ${header.length}`);
+      const first = header[cells.length];
+      throw new Fault(
+        'invalid_data',
+        `line ${line} of the CSV has ${cells.length} cells, the header ${header.length}`,
+        {
+          hint: first === undefined ? 'a cell with a comma stands in quotes' : `there is none for the column ${first}`,
+        },
+      );
     }
     yield { line, body: bodyOf(type, at, cells) };
   }
 }
 
-function columnOf(header: readonly string[], column: string): number {
+function columnOf(header: readonly string[], member: string, column: string): number {
   const index = header.indexOf(column);
-  if (index >= 0) return index;
-  throw new Fault('usage', `the CSV has no column ${column}`, { hint: `it has ${header.join(', ')}` });
+  if (index >= 0 && header.indexOf(column, index + 1) < 0) return index;
+  if (index >= 0) throw new Fault('invalid_data', `--map ${member}=${column}: the CSV has several columns ${column}`);
+  const near = nearestName(column, header);
+  throw new Fault('usage', `--map ${member}=${column}: the CSV has no column ${column}`, {
+    hint: near === undefined ? `it has ${header.join(', ')}` : `did you mean ${member}=${near}?`,
+  });
 }
 
 function bodyOf(type: TokenType, at: ReadonlyMap<string, number>, cells: readonly string[]): string {
@@ -89,7 +130,7 @@ function bodyOf(type: TokenType, at: ReadonlyMap<string, number>, cells: readonl
     if (member.startsWith('metadata.')) metadata[member.slice('metadata.'.length)] = text;
     else if (OWN_MEMBERS.has(member)) own[member] = text;
     // A number that is none stays a text: the vault says what is wrong with it.
-    else data[member] = kinds?.[member] === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : text;
+    else data[member] = kinds?.[member]?.kind === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : text;
   }
   return stringifyJson({
     ...own,

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import { cannotMake } from '../secret-file.ts';
-import type { RowError } from './import-rows.ts';
+import type { RowError } from './send-row.ts';
 
 /** The rows that were refused, a line of JSON each: where they stood and what the vault said. No value of theirs is in it. */
 export interface ErrorFile {
@@ -9,7 +9,7 @@ export interface ErrorFile {
   close(): Promise<void>;
 }
 
-/** A new file of mode 0600. Each line is in it before the next row is refused: a run that is killed has told so far. */
+/** A new file of mode 0600. Each line is in it before the next one is told of: a run that is killed has told so far. */
 export async function openErrorFile(path: string): Promise<ErrorFile> {
   const handle = await open(path, 'wx', 0o600).catch((error: unknown) => {
     throw cannotMake('--errors', path, error);

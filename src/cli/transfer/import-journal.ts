@@ -25,14 +25,14 @@ export interface ImportJournal {
   /** How many rows earlier runs have done, and how many of these were refused. */
   readonly done: number;
   readonly refused: number;
-  /** The rows that are left, each with an id. Throws the fault `usage` when those that are done are not the ones of the journal. */
+  /** The rows that are left, each with an id. Throws the fault `conflict` when those that are done are not the ones of the journal. */
   left(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow>;
   /** Notes that so many of the rows that were left have an answer, so many of them refused, and that no other is under way. */
   note(rows: number, refused: number): Promise<void>;
   isDerived(id: string): boolean;
 }
 
-/** Opens a journal, or begins one. Throws the fault `usage` for a file that is none. */
+/** Opens a journal, or begins one. Throws the fault `invalid_data` for a file that is none. */
 export async function openJournal(path: string): Promise<ImportJournal> {
   const found = await readJournal(path);
   let state: JournalState = found ?? {
@@ -87,7 +87,7 @@ function digestOf(hash: Hash): string {
 }
 
 function foreign(path: string): Fault {
-  return new Fault('usage', `--resume: ${path} is the journal of another import`, {
+  return new Fault('conflict', `--resume: ${path} is the journal of another import`, {
     hint: 'name a new one, or the file that it was begun with',
   });
 }
@@ -112,7 +112,7 @@ async function readJournal(path: string): Promise<JournalState | undefined> {
   } catch {
     // Told below.
   }
-  throw new Fault('usage', `--resume: ${path} is no journal of an import`);
+  throw new Fault('invalid_data', `--resume: ${path} is no journal of an import`);
 }
 
 async function writeJournal(path: string, state: JournalState): Promise<void> {

@@ -11,7 +11,7 @@ const LONGEST = 16 * 1024 * 1024;
 
 /**
  * The records of RFC 4180 text that comes in pieces: commas, cells in double quotes with doubled quotes inside, line ends of
- * either kind. Empty lines are passed over. Throws the fault `usage`, naming the line, for quotes that stand wrong.
+ * either kind. Empty lines are passed over. Throws the fault `invalid_data`, naming the line, for quotes that stand wrong.
  */
 export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<CsvRecord> {
   let cells: string[] = [];
@@ -20,7 +20,7 @@ export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<Cs
   let line = 1;
   let begun = 1;
 
-  const refuse = (what: string): Fault => new Fault('usage', `line ${line} of the CSV: ${what}`);
+  const refuse = (what: string): Fault => new Fault('invalid_data', `line ${line} of the CSV: ${what}`);
   const endCell = () => {
     cells.push(cell);
     cell = '';

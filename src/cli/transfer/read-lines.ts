@@ -9,28 +9,29 @@ export interface Line {
   readonly text: string;
 }
 
-/** The text of a stream of UTF-8, without a byte order mark. Throws the fault `usage`. */
+/** The text of a stream of UTF-8, without a byte order mark. Throws the fault `invalid_data`. */
 export async function* decodeText(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const decode = (piece?: Uint8Array): string => {
     try {
       return decoder.decode(piece, { stream: piece !== undefined });
     } catch (cause) {
-      throw new Fault('usage', 'the file is not UTF-8', { cause });
+      throw new Fault('invalid_data', 'the file is not UTF-8', { cause });
     }
   };
   for await (const piece of pieces) yield decode(piece);
   yield decode();
 }
 
-/** The lines of a text that comes in pieces; empty ones are passed over, but counted. Throws the fault `usage`. */
+/** The lines of a text that comes in pieces; empty ones are passed over, but counted. Throws the fault `invalid_data`. */
 export async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<Line> {
   let rest = '';
   let line = 0;
   for await (const piece of pieces) {
     const texts = (rest + piece).split('\n');
     rest = texts.pop() ?? '';
-    if (rest.length > LONGEST) throw new Fault('usage', `line ${line + texts.length + 1} of the file is too long`);
+    if (rest.length > LONGEST)
+      throw new Fault('invalid_data', `line ${line + texts.length + 1} of the file is too long`);
     for (const text of texts) {
       line += 1;
       if (text.trim() !== '') yield { line, text };

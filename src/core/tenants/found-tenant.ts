@@ -34,7 +34,8 @@ export async function foundTenant(world: World, name: string): Promise<FoundedTe
 /** A fresh management application of a tenant: the way back after a lost key. */
 export async function issueManagementKey(world: World, tenantId: string): Promise<Application> {
   const found = await world.store.findTenant(tenantId.toLowerCase());
-  if (!found) throw new Fault('usage', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
+  if (!found)
+    throw new Fault('not_found', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
   const keyring = world.keyring.openTenant(found.tenant.id, found.keys);
   const { application, key } = managementApplication(world, keyring, {
     tenantId: found.tenant.id,

@@ -34,7 +34,7 @@ export interface LoadSnapshotOptions {
 /**
  * Puts the records of a snapshot in place of those that its tenants have, in one transaction of the open vault: whoever else
  * serves the file sees the old records or the new ones. The audit, the keys and tenants that were made since stay. Answers
- * the facts. Throws the faults `damaged` and `usage`, and what the session throws; then nothing was changed.
+ * the facts. Throws the faults `damaged` and `conflict`, and what the session throws; then nothing was changed.
  */
 export async function loadSnapshot(
   session: Session,
@@ -102,17 +102,17 @@ function refuseForeign(connection: Connection, { sequence, link }: AuditHead): v
   const entry = auditRows(connection).read(sequence - 1, 1)[0];
   if (entry?.sequence !== sequence || Buffer.compare(entry.link, link) !== 0) {
     throw new Fault(
-      'usage',
+      'conflict',
       'the snapshot is not of the past of this file: one of the two is a copy that went its own way',
     );
   }
   if (count(GONE_TENANTS) > 0) {
-    throw new Fault('usage', 'the snapshot has a tenant that was deleted since; its keys are destroyed', {
+    throw new Fault('conflict', 'the snapshot has a tenant that was deleted since; its keys are destroyed', {
       hint: 'delete the snapshot and save a new one',
     });
   }
   if (count(LOST_KEYS) > 0) {
-    throw new Fault('usage', 'the snapshot is sealed under keys that `vault keys rotate` destroyed since', {
+    throw new Fault('conflict', 'the snapshot is sealed under keys that `vault keys rotate` destroyed since', {
       hint: 'delete the snapshot and save a new one',
     });
   }

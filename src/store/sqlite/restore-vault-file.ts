@@ -6,7 +6,7 @@ import { placeFile } from './place-file.ts';
 
 /**
  * Copies a backup to a new vault file. `verify` is given the copy before it gets its name; when it throws there is none. The
- * backup is only read: opening it would leave a log beside it. Throws `file_missing`, `usage` for a file that is in use,
+ * backup is only read: opening it would leave a log beside it. Throws `file_missing`, `conflict` for a file that is in use,
  * and the faults of `placeFile`.
  */
 export async function restoreVaultFile(
@@ -20,7 +20,9 @@ export async function restoreVaultFile(
   if (!found.isFile()) throw new Fault('file_unsafe', `${source} is not a regular file`);
   // What stands in a log would be missing from the copy.
   if ((lstatSync(`${source}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
-    throw new Fault('usage', `${source} is in use, or was not closed`, { hint: '`vault backup` copies such a file' });
+    throw new Fault('conflict', `${source} is in use, or was not closed`, {
+      hint: '`vault backup` copies such a file',
+    });
   }
   await placeFile(target, async (building) => {
     await pipeline(createReadStream(source), createWriteStream(building, { flags: 'r+' }));

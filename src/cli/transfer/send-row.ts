@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Call, Client, Reply } from '../../contract/call.ts';
+import { PROBLEM_TYPE_PREFIX } from '../../contract/problems.ts';
+import { factsOf, type ImportRow } from './import-row.ts';
+import { isSameToken } from './same-token.ts';
+
+/** How often a row is sent again while the vault is busy, and how long to wait when it does not say, in milliseconds. */
+const MOST_TRIES = 60;
+const PAUSE_MS = 500;
+
+/** Statuses that are about the row. Any other failure would be that of every row: it ends the import. */
+const ROW_STATUSES: ReadonlySet<number> = new Set([400, 403, 404, 409, 413, 415]);
+const BUSY: ReadonlySet<number> = new Set([429, 503]);
+
+const MISSING = 'permission_missing';
+
+/** A row that the vault refused; as a line of the file of errors. */
+export interface RowError {
+  readonly line: number;
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly errors?: object;
+}
+
+/** Ends an import: a reply that every other row would get, too. */
+export class ImportStopped extends Error {
+  override readonly name = 'ImportStopped';
+  readonly reply: Reply;
+
+  constructor(reply: Reply) {
+    super('the import was stopped');
+    this.reply = reply;
+  }
+}
+
+/** Makes tokens of rows. */
+export interface RowSender {
+  /** Throws `ImportStopped` when the key may create no token at all. Nothing is made. */
+  requireCreate(): Promise<void>;
+  /** Throws `ImportStopped`, and what the client throws. */
+  send(row: ImportRow): Promise<'created' | 'skipped' | RowError>;
+}
+
+/** `isDerived`: whether an id that a row brings was made up for it. */
+export function rowSender(client: Client, apiKey: string, isDerived: (id: string) => boolean): RowSender {
+  const calls = {
+    create: (bodyText: string): Call => ({
+      operation: 'createToken',
+      apiKey,
+      mediaType: 'application/json',
+      params: {},
+      query: [],
+      bodyText,
+    }),
+    read: (id: string): Call => ({ operation: 'getToken', apiKey, params: { id }, query: [] }),
+    takeMaskAway: (id: string): Call => ({
+      operation: 'updateToken',
+      apiKey,
+      mediaType: 'application/merge-patch+json',
+      params: { id },
+      query: [],
+      bodyText: '{"mask":null}',
+    }),
+  };
+
+  /** What the vault says of this operation to a body that it never takes: the permission is looked at first (decisions §1). */
+  async function refusalOf(call: Call): Promise<Reply | undefined> {
+    const reply = await untilFree(client, { ...call, mediaType: 'text/plain', bodyText: '' });
+    return reply.status === 415 ? undefined : reply;
+  }
+
+  let update: Promise<Reply | undefined> | undefined;
+
+  return {
+    async requireCreate() {
+      const refusal = await refusalOf(calls.create(''));
+      if (refusal !== undefined) throw new ImportStopped(refusal);
+    },
+
+    async send({ line, body }) {
+      const { id, withoutMask } = factsOf(body);
+      if (withoutMask) {
+        // Before the token is made: it would be left with the mask of its type.
+        update ??= refusalOf(calls.takeMaskAway('mask'));
+        const refusal = await update;
+        if (refusal !== undefined) return rowError(line, refusal);
+      }
+      const reply = await untilFree(client, calls.create(body));
+      const exists = reply.status === 409 && id !== undefined;
+      if (reply.status !== 201 && !exists) {
+        const error = rowError(line, reply);
+        if (error.code === MISSING) throw new ImportStopped(reply);
+        return error;
+      }
+      if (exists && !isDerived(id)) {
+        const found = await untilFree(client, calls.read(id));
+        if (found.status !== 200 || !isSameToken(body, found.bodyText ?? '{}')) return rowError(line, reply);
+      }
+      if (withoutMask) {
+        const made = id ?? (JSON.parse(reply.bodyText ?? '{}') as { readonly id: string }).id;
+        const patched = await untilFree(client, calls.takeMaskAway(made));
+        if (patched.status !== 200) return stillMasked(rowError(line, patched));
+      }
+      return exists ? 'skipped' : 'created';
+    },
+  };
+}
+
+/** The reply, once the vault is not too busy to give one. */
+async function untilFree(client: Client, call: Call): Promise<Reply> {
+  for (let tries = 1; ; tries += 1) {
+    const reply = await client.call(call);
+    if (!BUSY.has(reply.status) || tries === MOST_TRIES) return reply;
+    await sleep(reply.retryAfter === undefined ? PAUSE_MS : reply.retryAfter * 1000);
+  }
+}
+
+/** Throws `ImportStopped` for a reply that is not about this row. */
+function rowError(line: number, reply: Reply): RowError {
+  const problem = JSON.parse(reply.bodyText ?? '{}') as {
+    readonly type?: string;
+    readonly detail?: string;
+    readonly errors?: object;
+  };
+  const code = (problem.type ?? '').slice(PROBLEM_TYPE_PREFIX.length);
+  if (!ROW_STATUSES.has(reply.status)) throw new ImportStopped(reply);
+  return {
+    line,
+    status: reply.status,
+    code,
+    detail: problem.detail ?? '',
+    ...(problem.errors !== undefined && { errors: problem.errors }),
+  };
+}
+
+function stillMasked(error: RowError): RowError {
+  return { ...error, detail: `The token is there, with the mask of its type: ${error.detail}` };
+}
