@@ -8,7 +8,7 @@ const SNAPSHOT_TOKENS = 10_000;
 const TRANSFER_TOKENS = 100_000;
 
 /** Lines for `vault import`: a number and a text each, with a mask and metadata. */
-async function writeTokenLines(file, count) {
+export async function writeTokenLines(file, count) {
   const out = createWriteStream(file);
   for (let n = 0; n < count; n += 1) {
     const body = { id: `row-${n}`, type: 'token', data: { n, text: 'x'.repeat(40) }, mask: '{{ data.n }}' };

@@ -2,19 +2,20 @@
  * Measures the built product. Figures are for reading: a slow machine is not a failure, so the exit code says only
  * whether the measuring itself worked.
  *
- *   npm run bench -- [startup] [http] [snapshot] [transfer] [--rounds N] [--json] [--own-environment]
+ *   npm run bench -- [startup] [http] [snapshot] [transfer] [memory] [--rounds N] [--json] [--own-environment]
  *
  * Commands run in an environment of a few fixed variables. With --own-environment they get this shell's instead, without
  * the vault's: some variables, such as NODE_EXTRA_CA_CERTS, make a bare Node slower and every ratio smaller.
  */
 import { parseArgs } from 'node:util';
 import { http } from './bench-http.js';
+import { memory } from './bench-memory.js';
 import { startup } from './bench-startup.js';
 import { snapshot, transfer } from './bench-transfer.js';
 
 /** Each takes the options below and gives `{ title, rows }`; a row is flat, its members are the columns. */
-const CASES = { startup, http, snapshot, transfer };
-const ROUNDS = { startup: 30, http: 5, snapshot: 5, transfer: 1 };
+const CASES = { startup, http, snapshot, transfer, memory };
+const ROUNDS = { startup: 30, http: 5, snapshot: 5, transfer: 1, memory: 1 };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

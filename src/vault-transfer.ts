@@ -23,14 +23,18 @@ export interface OpenExportOptions {
   readonly view: ExportView;
 }
 
+/** A row of the table and those of its indexes: an export comes back to none of them. */
+const CACHE_KIB = 2 * 1024;
+
 /** Throws what `openVault` throws, `not_found` for a tenant that there is not, `usage` where none is named and there are several. */
 export async function openTokenExport({ file, credential, tenantId, view }: OpenExportOptions): Promise<TokenExport> {
   const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
     import('./store/sqlite/open-vault-file.ts'),
     import('./keyring/follow-master-key.ts'),
   ]);
-  const { header, store } = await openVaultFile(file);
+  const { header, store, session } = await openVaultFile(file);
   try {
+    session.limitCache(CACHE_KIB);
     const keyring = await followMasterKey(header, credential, () => store.header());
     const clock = systemClock();
     const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });

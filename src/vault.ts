@@ -64,10 +64,19 @@ export interface OpenVaultOptions extends VaultSettings {
   readonly anchor?: string | undefined;
   /** What the vault's clock is made of; by default the machine's. */
   readonly times?: Times | undefined;
+  /** The most memory for pages of the file, in KiB; by default 16 MiB. */
+  readonly cacheKib?: number | undefined;
 }
 
 /** Opens a vault file and unlocks its keys. Throws faults: missing, unsafe, foreign, newer or damaged file, wrong credential. */
-export async function openVault({ file, credential, anchor, times, ...options }: OpenVaultOptions): Promise<Vault> {
+export async function openVault({
+  file,
+  credential,
+  anchor,
+  times,
+  cacheKib,
+  ...options
+}: OpenVaultOptions): Promise<Vault> {
   const [{ openVaultFile }, { followMasterKey }, { loadSodium }] = await Promise.all([
     import('./store/sqlite/open-vault-file.ts'),
     import('./keyring/follow-master-key.ts'),
@@ -75,8 +84,9 @@ export async function openVault({ file, credential, anchor, times, ...options }:
   ]);
   // Its WebAssembly is made to run while this one opens the file, or before, in the bundle. Who needs it is told of a failure.
   loadSodium().catch(() => undefined);
-  const { header, store } = await openVaultFile(file);
+  const { header, store, session } = await openVaultFile(file);
   try {
+    if (cacheKib !== undefined) session.limitCache(cacheKib);
     const keyring = await followMasterKey(header, credential, () => store.header());
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
     const clock = systemClock(await store.keepExpiry((times?.wall ?? Date.now)()), times);

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Ready, readReadyFile } from '../cli/local/ready-file.ts';
+import { makeTemporaryFolder } from '../cli/local/temporary-folder.ts';
 import { Fault } from '../core/fault.ts';
 import { ownEnvironment } from './own-environment.ts';
 import type { CheckedOptions } from './start-options.ts';
@@ -19,7 +19,7 @@ const BINS = ['../../bin/vault.js', '../../../bin/vault.js'];
 export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptions): Promise<StartedDaemon> {
   const bin = BINS.map((name) => fileURLToPath(new URL(name, import.meta.url))).find(existsSync);
   if (bin === undefined) throw new Fault('usage', 'unreachable: the package has no bin/vault.js');
-  const folder = mkdtempSync(path.join(tmpdir(), 'vault-test-'));
+  const folder = makeTemporaryFolder('test');
   const readyFile = path.join(folder, 'ready.json');
   const words = ['serve', '--dev', '--port', '0', '--ready-file', readyFile, '--header-prefix', headerPrefix];
   const seeding = [

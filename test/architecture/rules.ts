@@ -87,6 +87,7 @@ export const LAYERS: readonly Layer[] = [
       'src/http/',
       'src/cli/local/seeded-dev-vault.ts',
       'src/cli/local/ready-file.ts',
+      'src/cli/local/temporary-folder.ts',
       'src/cli/version.ts',
     ],
     mayAsTypes: ['src/vault.ts', 'src/vault-dev.ts'],

@@ -82,7 +82,7 @@ describe('token-vault/testing and token-vault/client', () => {
     const temporary = path.join(project, 'tmp-forgot');
     mkdirSync(temporary);
     await run('forgot.mjs', text, { TMPDIR: temporary, TEMP: temporary });
-    const left = () => readdirSync(temporary).filter((name) => name.startsWith('vault-dev-'));
+    const left = () => readdirSync(temporary).filter((name) => name.startsWith('token-vault-'));
     for (let tries = 0; tries < 100 && left().length > 0; tries++) await new Promise((next) => setTimeout(next, 50));
     if (process.platform !== 'win32') expect(left()).toEqual([]);
   });

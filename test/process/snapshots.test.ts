@@ -1,13 +1,8 @@
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { seededNumbers } from '../checks/perform.ts';
-import { cleanEnvironment, runVault, startServe } from '../scripts/run-script.ts';
-import { VAULT_BIN } from './cli-fixture.ts';
-import { makeTokens } from './tokens-on-file.ts';
+import { runVault, startServe } from '../scripts/run-script.ts';
 
 const PERMISSIONS = ['token:create', 'token:read', 'token:delete'];
 
@@ -20,15 +15,6 @@ const result = async (words: readonly string[], own: Readonly<Record<string, str
   expect(ran).toMatchObject({ exitCode: 0 });
   return JSON.parse(ran.stdout);
 };
-
-/** Starts a command and kills it after so many milliseconds, if it has not ended by itself. */
-async function killed(words: readonly string[], afterMs: number): Promise<boolean> {
-  const child = spawn(process.execPath, [VAULT_BIN, ...words], { cwd, env: cleanEnvironment(env), stdio: 'ignore' });
-  const ended = new Promise<boolean>((resolve) => child.on('close', (_code, signal) => resolve(signal === 'SIGKILL')));
-  await sleep(afterMs);
-  child.kill('SIGKILL');
-  return ended;
-}
 
 beforeEach(async () => {
   cwd = mkdtempSync(path.join(tmpdir(), 'vault-snapshots-'));
@@ -82,37 +68,4 @@ it('saves, resets and loads under a daemon, which answers from the records that 
   expect(await result(['snapshot', 'delete', 'base', '--yes'])).toEqual({ name: 'base' });
   expect(await result(['snapshot', 'list'])).toEqual({ data: [] });
   expect(await daemon.stop()).toBe(0);
-});
-
-it('leaves a whole state when it is killed: the one before, or the one after', { timeout: 180_000 }, async () => {
-  const random = seededNumbers(8);
-  const ids = Array.from({ length: 400 }, (_, n) => `token-${n}`);
-  await makeTokens(
-    path.join(cwd, 'vault.db'),
-    readFileSync(path.join(cwd, 'vault.db.key')),
-    env['VAULT_API_KEY'] ?? '',
-    ids,
-  );
-  await result(['snapshot', 'save', 'full']);
-  await result(['reset', '--yes']);
-  await result(['snapshot', 'save', 'empty']);
-  const started = performance.now();
-  await result(['snapshot', 'load', 'full', '--yes']);
-  const longest = performance.now() - started;
-
-  const counts = new Set<number>();
-  let kills = 0;
-  for (let round = 0; round < 12; round += 1) {
-    const after = longest * (0.3 + 0.8 * random());
-    const load = ['snapshot', 'load', round % 2 === 0 ? 'empty' : 'full', '--yes'];
-    const save = ['snapshot', 'save', 'again', '--replace'];
-    if (await killed(round % 3 === 2 ? save : load, after)) kills += 1;
-    const listed = await result(['tokens', 'list', '--size', '1']);
-    counts.add(listed.pagination.total_items);
-  }
-  expect(kills).toBeGreaterThan(2);
-  expect([...counts].filter((count) => count !== 0 && count !== ids.length)).toEqual([]);
-  expect(await result(['doctor'])).toMatchObject({ ok: true });
-  for (const { refused } of (await result(['snapshot', 'list'])).data) expect(refused).toBeUndefined();
-  expect(await result(['snapshot', 'load', 'full', '--yes'])).toMatchObject({ tokens: ids.length });
 });

@@ -127,6 +127,35 @@ it('goes on through a rotation of the keys', async () => {
   await opened.close();
 });
 
+it('on the file has what does not change once, and of what changes meanwhile the state before or after', async () => {
+  const { file, apiKey } = await fileVault(500);
+  const opened = await openTokenExport({ file, credential: CREDENTIAL, tenantId: undefined, view: 'full' });
+  const pages = opened.pages();
+  const rows = [...((await pages.next()).value ?? [])];
+  const met = String(rows.at(-1)?.['id']);
+  const patched = { before: String(rows[0]?.['id']), behind: 'token-98' };
+  expect(patched.behind > met && 'token-99' > met && 'token-97' > met).toBe(true);
+  await withVault(file, async (vault) => {
+    for (const id of Object.values(patched))
+      await callVault(vault, apiKey, 'updateToken', { id, body: { data: 'new' } });
+    await callVault(vault, apiKey, 'deleteToken', { id: 'token-99' });
+    for (const id of ['aaa-before', 'zzz-behind']) {
+      await callVault(vault, apiKey, 'createToken', { body: { id, type: 'token', data: 1 } });
+    }
+  });
+  for await (const page of pages) rows.push(...page);
+  await opened.close();
+  const data = new Map(rows.map((row) => [row['id'], stringifyJson(row['data'] ?? null)]));
+  expect(data.size).toBe(rows.length);
+  const whole = Array.from({ length: 500 }, (_, n) => n).filter((n) => n !== 99);
+  for (const n of whole)
+    if (!Object.values(patched).includes(`token-${n}`)) expect(data.get(`token-${n}`)).toBe(`${n}`);
+  // A page that was given out is as it was then; a later one is as it is when it comes.
+  expect(data.get(patched.before)).not.toBe('"new"');
+  expect(data.get(patched.behind)).toBe('"new"');
+  expect([data.has('token-99'), data.has('aaa-before'), data.has('zzz-behind')]).toEqual([false, false, true]);
+});
+
 it('through the API meets every token once, whatever is made and removed meanwhile', async () => {
   const { file, apiKey } = await fileVault(260);
   await withVault(file, async (vault) => {

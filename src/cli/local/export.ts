@@ -30,6 +30,7 @@ import { writeNewFile } from '../secret-file.ts';
 import { exportFormat } from '../transfer/export-format.ts';
 import { ExportRefused, pageExport } from '../transfer/page-export.ts';
 import { chooseSeal, SEAL_FLAGS, type SealFlags } from '../transfer/seal-flags.ts';
+import { createHeapKeeper } from '../transfer/steady-heap.ts';
 import { progressLine } from './progress-line.ts';
 import { TRANSFER_VIEWS } from './transfer-view.ts';
 
@@ -86,6 +87,7 @@ export function defineExport(command: Command, finish: Finish): void {
       throw new Fault('usage', 'a sealed export is nothing to look at', { hint: 'set --out (VAULT_OUT)' });
     }
     const source = await openSource(flags, env, masked);
+    const keepHeap = createHeapKeeper();
     const line = progressLine('exporting');
     let tokens = 0;
     try {
@@ -94,6 +96,7 @@ export function defineExport(command: Command, finish: Finish): void {
         format.print(source, (done, total) => {
           tokens = done;
           line.show(done, Math.max(done, total));
+          keepHeap();
         }),
       );
       if (out === undefined) for await (const piece of pieces) await writeOut(piece);

@@ -30,6 +30,7 @@ import { readCsv } from '../transfer/read-csv.ts';
 import { decodeText, readLines } from '../transfer/read-lines.ts';
 import { reportEnding } from '../transfer/report-ending.ts';
 import { OPEN_FLAGS, type OpenFlags } from '../transfer/seal-flags.ts';
+import { createHeapKeeper } from '../transfer/steady-heap.ts';
 import { progressLine } from './progress-line.ts';
 import { TRANSFER_VIEWS } from './transfer-view.ts';
 
@@ -76,6 +77,9 @@ it again does no harm. Rows without an id are made anew by each run, unless --re
 
 const MOST_TOLD = 5;
 
+/** How many rows are done between two looks at the heap. */
+const ROWS_A_LOOK = 64;
+
 /** `vault import FILE`: a token of each row, many at a time. */
 export function defineImport(command: Command, finish: Finish): void {
   command.argument('<file>', 'what to import; - for standard input');
@@ -98,6 +102,7 @@ export function defineImport(command: Command, finish: Finish): void {
     const errors = errorPath === undefined ? undefined : await openErrorFile(errorPath);
     const client = await openDoor(door, flags, env, 'many');
     const line = progressLine('importing');
+    const keepHeap = createHeapKeeper();
     let [told, read] = [0, 0];
     const rows = toRows(input);
     try {
@@ -107,7 +112,10 @@ export function defineImport(command: Command, finish: Finish): void {
       const ending = await importRows(journal === undefined ? open : journal.left(open), {
         client,
         apiKey,
-        progress: (done) => line.show(input.read(), Math.max(input.size ?? 0, input.read(), done > 0 ? 1 : 0)),
+        progress(done) {
+          line.show(input.read(), Math.max(input.size ?? 0, input.read(), done > 0 ? 1 : 0));
+          if (done % ROWS_A_LOOK === 0) keepHeap();
+        },
         checkpoint: journal && ((done, failed) => journal.note(done, failed)),
         isDerived: (id) => journal?.isDerived(id) ?? false,
         async refused(error) {

@@ -3,6 +3,7 @@ import type { ChangeMark } from '../../core/maintenance-ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
+import { limitCache } from './connect.ts';
 import type { Connection } from './driver.ts';
 import { GroupCommit } from './group-commit.ts';
 import { nextTurn } from './next-turn.ts';
@@ -108,6 +109,11 @@ export class Session {
       }
       throw problem;
     }
+  }
+
+  /** For who goes through the file once: it needs few pages again. In KiB. */
+  limitCache(kib: number): void {
+    limitCache(this.connection, kib);
   }
 
   /** To be called in every `change` that touches a tenant, an application or a key. */

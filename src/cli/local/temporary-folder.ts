@@ -1,0 +1,60 @@
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import path from 'node:path';
+
+/** `token-vault-dev-4242-x1Y2z3`: what is in it, the process that it is of, and what makes it a name of its own. */
+const NAME = /^token-vault-(?:dev|test)-(\d{1,10})-[A-Za-z0-9]{6}$/;
+
+/** In the folder: the machine that the process runs on. Containers may share a folder, and know only their own processes. */
+const MARK = 'machine';
+
+/**
+ * A new folder (0700) for what is gone when this process ends. Those of processes that were killed are removed first, and
+ * nothing else: folders of this user that nobody else can write to, under a name of ours, with the mark of this machine, whose
+ * process is gone.
+ */
+export function makeTemporaryFolder(kind: 'dev' | 'test'): string {
+  removeLeftovers();
+  const folder = mkdtempSync(path.join(tmpdir(), `token-vault-${kind}-${process.pid}-`));
+  writeFileSync(path.join(folder, MARK), hostname(), { flag: 'wx', mode: 0o600 });
+  return folder;
+}
+
+function removeLeftovers(): void {
+  for (const name of namesIn(tmpdir())) {
+    const pid = NAME.exec(name)?.[1];
+    if (pid === undefined) continue;
+    try {
+      const folder = path.join(tmpdir(), name);
+      if (isOurs(folder) && isGone(Number(pid))) rmSync(folder, { recursive: true, force: true });
+    } catch {
+      // Somebody else removes it, or has it open: it is not in the way.
+    }
+  }
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+function isOurs(folder: string): boolean {
+  const found = lstatSync(folder);
+  // Windows keeps owners and rights elsewhere; its temporary folder is the user's own.
+  const user = process.getuid?.();
+  const isClosed = user === undefined || (found.uid === user && (found.mode & 0o022) === 0);
+  return found.isDirectory() && isClosed && readFileSync(path.join(folder, MARK), 'utf8') === hostname();
+}
+
+/** A number that was given out again keeps the folder until that process ends, too. */
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
+  }
+}
