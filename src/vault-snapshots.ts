@@ -94,10 +94,10 @@ export async function openVaultSnapshots(options: {
     }
   };
 
-  async function show(name: string): Promise<ListedSnapshot> {
+  async function show(name: string, { loadable }: { readonly loadable: boolean }): Promise<ListedSnapshot> {
     const { inspectSnapshot } = await import('./store/sqlite/load-snapshot.ts');
     const path = await existing(name);
-    const { facts, tokens = 0, refusal } = await inspectSnapshot(session, { path, verify: verify(name) });
+    const { facts, tokens = 0, refusal } = await inspectSnapshot(session, { path, verify: verify(name), loadable });
     const { size: bytes } = await stat(path);
     return {
       name,
@@ -127,14 +127,14 @@ export async function openVaultSnapshots(options: {
           cause: error,
         });
       });
-      return whole(await show(name));
+      return whole(await show(name, { loadable: false }));
     },
 
     async list() {
       const names = (await readdir(folder).catch(noFolder)).filter((entry) => entry.endsWith(SUFFIX));
       const snapshots: ListedSnapshot[] = [];
       for (const name of names.map((entry) => entry.slice(0, -SUFFIX.length)).sort()) {
-        if (NAME.test(name)) snapshots.push(await show(name).catch(refused(name)));
+        if (NAME.test(name)) snapshots.push(await show(name, { loadable: true }).catch(refused(name)));
       }
       return snapshots;
     },
@@ -145,7 +145,7 @@ export async function openVaultSnapshots(options: {
       const entry = ({ sequence }: SignedFacts) =>
         audit.draft({ action: 'loadSnapshot', status: 200, revision: sequence, entities: [name] });
       await loadSnapshot(session, { path, verify: verify(name), audit: entry });
-      return whole(await show(name));
+      return whole(await show(name, { loadable: false }));
     },
 
     async delete(name) {

@@ -16,10 +16,11 @@ const TENANT_COLUMNS = ['modified_by', 'modified_at', 'revision', 'key_id', 'det
 const GONE_TENANTS = `SELECT count(*) FROM snapshot.tenant s
   WHERE NOT EXISTS (SELECT 1 FROM main.tenant t WHERE t.tenant = s.tenant AND t.id = s.id)`;
 
-/** Records of the snapshot under keys that the vault no longer has. */
-const LOST_KEYS = `SELECT count(*) FROM (
+/** Keys that records of the snapshot are sealed under and the vault no longer has. Its tokens are gone through once. */
+const LOST_KEYS = `WITH used AS MATERIALIZED (SELECT DISTINCT tenant, key_id, index_key_id FROM snapshot.token)
+  SELECT count(*) FROM (
     SELECT tenant, key_id FROM snapshot.tenant UNION SELECT tenant, key_id FROM snapshot.application
-    UNION SELECT tenant, key_id FROM snapshot.token UNION SELECT tenant, index_key_id FROM snapshot.token) s
+    UNION SELECT tenant, key_id FROM used UNION SELECT tenant, index_key_id FROM used) s
   WHERE NOT EXISTS (SELECT 1 FROM main.tenant_key k WHERE k.tenant = s.tenant AND k.key_id = s.key_id)`;
 
 export interface LoadSnapshotOptions {
@@ -62,16 +63,21 @@ export interface InspectedSnapshot {
   readonly refusal?: string;
 }
 
+export interface InspectSnapshotOptions extends Omit<LoadSnapshotOptions, 'audit'> {
+  /** Whether it matters that it could be loaded: not of one that was just saved or loaded. */
+  readonly loadable: boolean;
+}
+
 export function inspectSnapshot(
   session: Session,
-  { path, verify }: Omit<LoadSnapshotOptions, 'audit'>,
+  { path, verify, loadable }: InspectSnapshotOptions,
 ): Promise<InspectedSnapshot> {
   const { connection } = session;
   return withAttached(connection, path, async () => {
     const facts = checkedFacts(connection, path, verify);
     const tokens = connection.prepare<[], number>('SELECT count(*) FROM snapshot.token').pluck().get() ?? 0;
     try {
-      refuseForeign(connection, facts);
+      if (loadable) refuseForeign(connection, facts);
       return { facts, tokens };
     } catch (error) {
       if (error instanceof Fault) return { facts, tokens, refusal: error.message };
