@@ -1,7 +1,8 @@
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
+import { once as messageOf } from 'node:events';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { once } from './bench-load.js';
 import { BIN, start } from './run-vault.js';
 
 const LISTENING = /^vault: listening on (\S+)/m;
@@ -23,20 +24,31 @@ export async function serve(args, env) {
   return { url, port: Number(new URL(url).port), pid: child.pid, stop };
 }
 
-/** The bare server, which answers what a response of the daemon was. */
+/** What Node writes of its own accord, in both servers. */
+const OWN_HEADERS = new Set(['connection', 'keep-alive', 'date']);
+
+function fieldsOf(head) {
+  return head
+    .split('\r\n')
+    .slice(1)
+    .map((line) => line.split(/: (.*)/s).slice(0, 2))
+    .filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()));
+}
+
+/**
+ * The bare server. `answerLike` has it answer what a response of the daemon was, and throws when the two would not put the
+ * same number of bytes on the wire for `asked`.
+ */
 export async function bareServer() {
   const file = fileURLToPath(new URL('bench-bare-server.js', import.meta.url));
   const child = fork(file, { execArgv: [], cwd: path.dirname(file) });
-  const [{ port }] = await once(child, 'message');
-  async function answerLike({ status, head, body }) {
-    const headers = head
-      .split('\r\n')
-      .slice(1)
-      .map((line) => line.split(/: (.*)/s).slice(0, 2))
-      .filter(([name]) => !['connection', 'keep-alive', 'date'].includes(name.toLowerCase()))
-      .flat();
-    child.send({ status, headers, body: body.toString('base64') });
-    await once(child, 'message');
+  const [{ port }] = await messageOf(child, 'message');
+  async function answerLike({ status, head, body }, asked) {
+    child.send({ status, headers: fieldsOf(head).flat(), body: body.toString() });
+    await messageOf(child, 'message');
+    const own = await once(port, asked);
+    const written = (response) => JSON.stringify([response.status, fieldsOf(response.head), response.body.toString()]);
+    if (written(own) !== written({ status, head, body })) throw new Error(`the bare server answers ${own.head}`);
   }
-  return { port, answerLike, stop: () => child.disconnect() };
+  return { port, pid: child.pid, answerLike, stop: () => child.disconnect() };
 }

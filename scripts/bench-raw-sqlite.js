@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 
-const GROUP = 32;
-const MOST_TOKENS = 20_000;
+/** Tokens a transaction: as many as 32 connections, or an import, can have under way at once. */
+export const GROUP = 32;
 
 const PRAGMAS = [
   'journal_mode = WAL',
@@ -13,53 +13,93 @@ const PRAGMAS = [
   'trusted_schema = OFF',
 ];
 
-/**
- * How many tokens a second SQLite takes when it is given the rows of a vault as they stand: the same tables, indexes and
- * settings, the same index and audit rows, 32 tokens a transaction.
- */
-export function rawInsertRate(from, to) {
-  const source = new Database(from, { readonly: true });
+/** What a commit of the vault changes besides the rows that it adds: here once a group, the least that keeps them right. */
+const COUNTERS = [
+  'UPDATE token_count SET live = live + @tokens',
+  'UPDATE active_count SET tokens = tokens + @tokens',
+  'UPDATE change SET counter = counter + @tokens, mark = randomblob(16)',
+];
+
+/** Rows that stand in a vault before its first token, and that the tokens' rows refer to. */
+const BEFORE = ['tenant', 'change', 'token_count', 'active_count'];
+
+/** A copy of a vault's tables in a file of its own, without the vault: raw SQLite with the same settings. */
+export function openRawCopy(from, to) {
   const target = new Database(to);
-  try {
+  const insert = withVault(from, (source) => {
+    for (const name of ['page_size', 'auto_vacuum'])
+      target.pragma(`${name} = ${source.pragma(name, { simple: true })}`);
     for (const pragma of PRAGMAS) target.pragma(pragma);
     const schema = source.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'");
     for (const { sql } of schema.all()) target.exec(sql);
-    const copy = (table) => {
-      const names = source.pragma(`table_info(${table})`).map(({ name }) => name);
-      return target.prepare(`INSERT INTO ${table} (${names}) VALUES (${names.map((name) => `@${name}`)})`);
-    };
-    for (const table of ['tenant', 'change', 'token_count']) {
-      const insert = copy(table);
-      for (const row of source.prepare(`SELECT * FROM ${table}`).all()) insert.run(row);
-    }
-    const tokens = source.prepare('SELECT * FROM token ORDER BY token LIMIT ?').all(MOST_TOKENS);
-    const indexOf = source.prepare(
-      'SELECT * FROM token_index WHERE tenant = @tenant AND token = @token AND blind = @blind',
+    return Object.fromEntries(
+      [...BEFORE, 'token', 'token_index', 'audit'].map((table) => {
+        const names = source.pragma(`table_info(${table})`).map(({ name }) => name);
+        const values = names.map((name) => `@${name}`);
+        const verb = BEFORE.includes(table) ? 'INSERT OR REPLACE' : 'INSERT';
+        return [table, target.prepare(`${verb} INTO ${table} (${names}) VALUES (${values})`)];
+      }),
     );
-    const entries = tokens.map((row) => {
-      const blinds = Array.from({ length: row.blinds.length / 16 }, (_, at) =>
-        row.blinds.subarray(at * 16, at * 16 + 16),
-      );
-      return blinds.flatMap((blind) => indexOf.all({ tenant: row.tenant, token: row.token, blind }));
-    });
-    const audit = source.prepare('SELECT * FROM audit ORDER BY sequence LIMIT ?').all(tokens.length);
-    const [token, index, entry] = ['token', 'token_index', 'audit'].map(copy);
-    const count = target.prepare('UPDATE token_count SET live = live + 1');
-    const change = target.prepare('UPDATE change SET counter = counter + 1, mark = randomblob(16)');
-    const group = target.transaction((start) => {
-      for (let at = start; at < Math.min(start + GROUP, tokens.length); at++) {
-        token.run(tokens[at]);
-        for (const row of entries[at]) index.run(row);
-        entry.run(audit[at]);
-        count.run();
+  });
+  const counters = COUNTERS.map((sql) => target.prepare(sql));
+  let lastToken = 0;
+  let lastEntry = 0;
+
+  const insertGroup = target.transaction((group) => {
+    for (const { token, entries, audit } of group) {
+      insert.token.run(token);
+      for (const entry of entries) insert.token_index.run(entry);
+      if (audit !== undefined) insert.audit.run(audit);
+    }
+    for (const counter of counters) counter.run({ tokens: group.length });
+  });
+
+  /** The tokens that the vault has and the copy has not: each with its index rows and one row of the audit. */
+  function newTokens() {
+    return withVault(from, (source) => {
+      for (const table of BEFORE) {
+        for (const row of source.prepare(`SELECT * FROM ${table}`).all()) insert[table].run(row);
       }
-      change.run();
+      const entries = new Map();
+      for (const entry of source.prepare('SELECT * FROM token_index WHERE token > ?').iterate(lastToken)) {
+        const known = entries.get(entry.token);
+        if (known === undefined) entries.set(entry.token, [entry]);
+        else known.push(entry);
+      }
+      const tokens = source.prepare('SELECT * FROM token WHERE token > ? ORDER BY token').all(lastToken);
+      const audit = source.prepare('SELECT * FROM audit WHERE sequence > ? ORDER BY sequence').all(lastEntry);
+      lastToken = tokens.at(-1)?.token ?? lastToken;
+      lastEntry = audit.at(-1)?.sequence ?? lastEntry;
+      return tokens.map((token, at) => ({ token, entries: entries.get(token.token) ?? [], audit: audit[at] }));
     });
-    const started = performance.now();
-    for (let start = 0; start < tokens.length; start += GROUP) group.immediate(start);
-    return Math.round(tokens.length / ((performance.now() - started) / 1000));
+  }
+
+  return {
+    /** Inserts what is new, `GROUP` tokens a transaction. Answers how many, and in how many seconds and of the processor. */
+    catchUp() {
+      const tokens = newTokens();
+      const usedBefore = process.cpuUsage();
+      const started = performance.now();
+      for (let at = 0; at < tokens.length; at += GROUP) insertGroup.immediate(tokens.slice(at, at + GROUP));
+      const seconds = (performance.now() - started) / 1000;
+      const { user, system } = process.cpuUsage(usedBefore);
+      return { tokens: tokens.length, seconds, processor: (user + system) / 1e6 };
+    },
+    close: () => target.close(),
+  };
+}
+
+/** Another process serves the file: a reader comes and goes, so that it keeps no log from being emptied. */
+function withVault(file, read) {
+  const source = new Database(file, { readonly: true });
+  try {
+    return read(source);
   } finally {
     source.close();
-    target.close();
   }
+}
+
+/** The ids of a vault's tokens, oldest first. */
+export function tokenIds(file) {
+  return withVault(file, (source) => source.prepare('SELECT id FROM token ORDER BY token').pluck().all());
 }

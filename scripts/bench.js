@@ -9,13 +9,14 @@
  */
 import { parseArgs } from 'node:util';
 import { http } from './bench-http.js';
+import { importing } from './bench-import.js';
 import { memory } from './bench-memory.js';
 import { startup } from './bench-startup.js';
 import { snapshot, transfer } from './bench-transfer.js';
 
 /** Each takes the options below and gives `{ title, rows }`; a row is flat, its members are the columns. */
-const CASES = { startup, http, snapshot, transfer, memory };
-const ROUNDS = { startup: 30, http: 5, snapshot: 5, transfer: 1, memory: 1 };
+const CASES = { startup, http, import: importing, snapshot, transfer, memory };
+const ROUNDS = { startup: 30, http: 5, import: 1, snapshot: 5, transfer: 1, memory: 1 };
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -23,6 +24,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string' },
     seconds: { type: 'string', default: '2' },
     tokens: { type: 'string', default: '100000' },
+    only: { type: 'string' },
     json: { type: 'boolean', default: false },
     'own-environment': { type: 'boolean', default: false },
   },
@@ -52,6 +54,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(CASES)) {
     rounds: values.rounds === undefined ? ROUNDS[name] : rounds,
     seconds,
     tokens,
+    only: values.only?.split(','),
     ownEnvironment: values['own-environment'],
   });
   if (values.json) for (const row of rows) process.stdout.write(`${JSON.stringify({ bench: name, ...row })}\n`);

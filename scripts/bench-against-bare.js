@@ -1,0 +1,81 @@
+import { median, percentile } from './bench-figures.js';
+import { load, once } from './bench-load.js';
+import { processorSeconds } from './bench-process.js';
+import { inTurn } from './bench-requests.js';
+
+/** Of each case: p99 to p50. */
+const TAIL_TARGET = 4;
+
+/** One server under the requests of one round. */
+async function measure({ port, pid }, { requests, again, expected, seconds }) {
+  const before = processorSeconds(pid);
+  const {
+    count,
+    seconds: took,
+    times,
+    client,
+  } = await load({
+    port,
+    seconds,
+    expected,
+    next: inTurn(requests, { again }),
+  });
+  const processor = before === undefined ? undefined : processorSeconds(pid) - before;
+  return {
+    rate: count / took,
+    p50: percentile(times, 0.5),
+    p99: percentile(times, 0.99),
+    client,
+    processor: processor === undefined ? undefined : (processor / count) * 1e6,
+  };
+}
+
+const medianOf = (rounds, member) =>
+  rounds[0][member] === undefined ? undefined : median(rounds.map((round) => round[member]));
+
+/**
+ * One case: the vault's daemon and the bare server are sent the same requests, one after the other in each round, the
+ * first of them in turn. Ratios are of one round each; all figures are medians of the rounds. A round before them warms up.
+ */
+export async function againstBare(row, { vault, daemon, bare, rounds, seconds, rawCopy }) {
+  const { requests: makeRequests, once: eachOnce = false, expected, raw } = row;
+  const [first] = makeRequests(vault, 1e-4, Number.POSITIVE_INFINITY);
+  const answer = await once(daemon.port, first);
+  if (![expected].flat().includes(answer.status)) throw new Error(`${row.case}: ${answer.status} ${answer.body}`);
+  await bare.answerLike(answer, first);
+
+  const done = { own: [], bare: [], ratio: [], raw: [] };
+  for (let round = -1; round < rounds; round += 1) {
+    const requests = makeRequests(vault, seconds, rounds - round);
+    const sent = { requests, seconds };
+    const runs = {
+      own: () => measure(daemon, { ...sent, again: !eachOnce, expected }),
+      bare: () => measure(bare, { ...sent, again: true, expected: answer.status }),
+    };
+    const figures = {};
+    for (const name of round % 2 === 0 ? ['own', 'bare'] : ['bare', 'own']) figures[name] = await runs[name]();
+    const inserted = raw && rawCopy?.catchUp();
+    if (round < 0) continue;
+    done.own.push(figures.own);
+    done.bare.push(figures.bare);
+    done.ratio.push(figures.own.rate / figures.bare.rate);
+    if (inserted) done.raw.push(figures.own.rate / (inserted.tokens / inserted.seconds));
+  }
+  const p50 = medianOf(done.own, 'p50');
+  const p99 = medianOf(done.own, 'p99');
+  const tail = Number((p99 / p50).toFixed(1));
+  return {
+    ratio: median(done.ratio),
+    rawRatio: done.raw.length > 0 ? median(done.raw) : undefined,
+    per_second: medianOf(done.own, 'rate'),
+    bare_per_second: medianOf(done.bare, 'rate'),
+    p50_ms: p50,
+    p99_ms: p99,
+    p99_to_p50: tail,
+    tail_reached: tail <= TAIL_TARGET,
+    cpu_us: medianOf(done.own, 'processor'),
+    bare_cpu_us: medianOf(done.bare, 'processor'),
+    client_cpu: medianOf(done.own, 'client'),
+    bare_client_cpu: medianOf(done.bare, 'client'),
+  };
+}

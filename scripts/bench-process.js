@@ -1,0 +1,40 @@
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** What another process has used. Linux tells it exactly, other systems by `ps`, Windows not at all: then it is undefined. */
+
+/** Seconds of processor time, all threads together. */
+export function processorSeconds(pid) {
+  if (process.platform === 'linux') {
+    const threads = readdirSync(`/proc/${pid}/task`);
+    const nanoseconds = threads.map((thread) => Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(' ')[0]));
+    return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e9;
+  }
+  const time = ps(pid, 'time');
+  return time?.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
+}
+
+/** Bytes in memory: now, and the most so far where the system keeps it. */
+export function residentBytes(pid) {
+  if (process.platform === 'linux') {
+    const status = read(`/proc/${pid}/status`);
+    const kilobytes = (name) => Number(status.match(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm'))?.[1]);
+    return { now: kilobytes('VmRSS') * 1024, most: kilobytes('VmHWM') * 1024 };
+  }
+  const kilobytes = ps(pid, 'rss');
+  return kilobytes === undefined ? undefined : { now: Number(kilobytes) * 1024, most: undefined };
+}
+
+/** A thread that has just ended has no file any more. */
+function read(file) {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '0';
+  }
+}
+
+function ps(pid, column) {
+  if (process.platform === 'win32') return undefined;
+  return execFileSync('ps', ['-o', `${column}=`, '-p', String(pid)], { encoding: 'utf8' }).trim();
+}
