@@ -92,6 +92,12 @@ const CASES = [
 
 export const HTTP_CASES = CASES.map((row) => row.case);
 
+/** Case → its other line, against raw SQLite. */
+export const RAW_CASES = Object.fromEntries(CASES.filter(({ raw }) => raw).map((row) => [row.case, row.raw.case]));
+
+/** Those that wait for the disk. */
+export const WRITE_CASES = CASES.filter((row) => row.once).map((row) => row.case);
+
 /** Lines of one case. */
 function linesOf({ case: name, target, audit = 'reveal', note, raw }, { ratio, rawRatio, ...figures }, durability) {
   const stated = { durability, audit };

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import Database from 'better-sqlite3';
 
 /** Tokens a transaction: as many as 32 connections, or an import, can have under way at once. */
@@ -99,7 +100,19 @@ function withVault(file, read) {
   }
 }
 
-/** The ids of a vault's tokens, oldest first. */
-export function tokenIds(file) {
-  return withVault(file, (source) => source.prepare('SELECT id FROM token ORDER BY token').pluck().all());
+/** The ids of a vault's tokens: all, oldest first, or about `most` of them, from everywhere. */
+export function tokenIds(file, most) {
+  return withVault(file, (source) => {
+    if (most === undefined) return source.prepare('SELECT id FROM token ORDER BY token').pluck().all();
+    const step = Math.max(1, Math.floor(source.prepare('SELECT max(token) FROM token').pluck().get() / most));
+    return source.prepare('SELECT id FROM token WHERE token % ? = 0').pluck().all(step);
+  });
+}
+
+/** A name for what the tables of a vault look like. */
+export function schemaName(file) {
+  const texts = withVault(file, (source) =>
+    source.prepare('SELECT sql FROM sqlite_schema ORDER BY name').pluck().all(),
+  );
+  return createHash('sha256').update(texts.join(';')).digest('hex').slice(0, 12);
 }

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { serve } from './bench-daemon.js';
+import { line, median } from './bench-figures.js';
 import { BIN, bareEnvironment, makeVault, run } from './run-vault.js';
 
 async function timed(action) {
@@ -9,14 +10,6 @@ async function timed(action) {
   const result = await action();
   return { ms: performance.now() - started, result };
 }
-
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
-const round = (value, digits) => Number(value.toFixed(digits));
 
 /**
  * How long commands take from nothing, as ratios to a bare `node -e 0` of the same rounds: cli.md, "Speed". The cases take
@@ -34,13 +27,13 @@ export async function startup({ rounds, ownEnvironment }) {
     const get = [BIN, 'tokens', 'get', token];
 
     const cases = [
-      { case: 'node -e 0', run: () => timed(() => run(['-e', '0'], bare)) },
-      { case: 'vault --version', target: 1.35, run: () => timed(() => run([BIN, '--version'], bare)) },
-      { case: 'vault --help', target: 1.35, run: () => timed(() => run([BIN, '--help'], bare)) },
-      { case: 'vault tokens get (http)', target: 1.8, run: () => timed(() => run(get, remote)) },
-      { case: 'vault tokens get (file)', target: 1.9, run: () => timed(() => run(get, env)) },
+      { case: 'node', run: () => timed(() => run(['-e', '0'], bare)) },
+      { case: 'version', target: 1.35, run: () => timed(() => run([BIN, '--version'], bare)) },
+      { case: 'help', target: 1.35, run: () => timed(() => run([BIN, '--help'], bare)) },
+      { case: 'tokens-get-http', target: 1.8, run: () => timed(() => run(get, remote)) },
+      { case: 'tokens-get-file', target: 1.9, run: () => timed(() => run(get, env)) },
       {
-        case: 'vault serve (ready)',
+        case: 'serve-ready',
         target: 4,
         run: async () => {
           const measured = await timed(() => serve(['--file', other.file], { ...bare, VAULT_KEY_FILE: other.keyFile }));
@@ -63,15 +56,13 @@ export async function startup({ rounds, ownEnvironment }) {
     const base = median(times[0]);
     const rows = cases.map(({ case: name, target }, index) => {
       const middle = median(times[index]);
-      const ratio = middle / base;
-      return {
-        case: name,
-        median_ms: round(middle, 1),
-        min_ms: round(Math.min(...times[index]), 1),
-        ratio: round(ratio, 2),
-        target: target ?? null,
-        reached: target === undefined ? null : ratio <= target,
-      };
+      return line('startup', name, {
+        ratio: middle / base,
+        better: 'lower',
+        target,
+        median_ms: middle,
+        min_ms: Math.min(...times[index]),
+      });
     });
     return { title: `Start-up, ${rounds} rounds, Node ${process.versions.node}`, rows };
   } finally {

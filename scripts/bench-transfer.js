@@ -2,6 +2,7 @@ import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { finished } from 'node:stream/promises';
+import { line, median } from './bench-figures.js';
 import { BIN, bareEnvironment, run } from './run-vault.js';
 
 const SNAPSHOT_TOKENS = 10_000;
@@ -41,8 +42,6 @@ async function withVault(ownEnvironment, work) {
   }
 }
 
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
-
 /** `vault snapshot save`, `vault reset`, `vault snapshot load`: whole commands, the start of Node included. */
 export function snapshot({ rounds, ownEnvironment }) {
   return withVault(ownEnvironment, async ({ folder, time }) => {
@@ -58,8 +57,8 @@ export function snapshot({ rounds, ownEnvironment }) {
     for (let round = 0; round < rounds; round += 1) {
       for (const [name, args] of Object.entries(steps)) times[name].push(await time(args));
     }
-    const rows = Object.entries(times).map(([step, values]) => ({ step, ms: Math.round(median(values)) }));
-    const together = { step: 'together', ms: rows.reduce((sum, { ms }) => sum + ms, 0) };
+    const rows = Object.entries(times).map(([step, values]) => line('snapshot', step, { ms: median(values) }));
+    const together = line('snapshot', 'together', { ms: rows.reduce((sum, { ms }) => sum + ms, 0) });
     return { title: `Snapshots of ${SNAPSHOT_TOKENS} tokens, medians of ${rounds}`, rows: [...rows, together] };
   });
 }
@@ -72,13 +71,13 @@ export function transfer({ ownEnvironment }) {
     const recipient = (await vault(['keygen', '--out', path.join(folder, 'secret'), '--field', 'recipient'])).trim();
     const steps = {
       import: ['import', lines],
-      'export, plaintext': ['export', '--plaintext', '--out', path.join(folder, 'plain')],
-      'export, sealed': ['export', '--recipient', recipient, '--out', path.join(folder, 'sealed')],
+      'export-plaintext': ['export', '--plaintext', '--out', path.join(folder, 'plain')],
+      'export-sealed': ['export', '--recipient', recipient, '--out', path.join(folder, 'sealed')],
     };
     const rows = [];
     for (const [step, args] of Object.entries(steps)) {
       const ms = await time(args);
-      rows.push({ step, ms: Math.round(ms), 'tokens/s': Math.round((TRANSFER_TOKENS / ms) * 1000) });
+      rows.push(line('transfer', step, { ms, per_second: (TRANSFER_TOKENS / ms) * 1000 }));
     }
     return { title: `${TRANSFER_TOKENS} tokens, once each`, rows };
   });

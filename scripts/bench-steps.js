@@ -1,0 +1,3 @@
+export async function steps() {
+  return { title: 'x', rows: [{ bench: 'steps' }] };
+}
