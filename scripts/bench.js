@@ -2,7 +2,7 @@
  * Measures the built product. Figures are for reading: a slow machine is not a failure, so the exit code says only
  * whether the measuring itself worked; `compare` and `quick` end with 1 when a ratio fell.
  *
- *   npm run bench -- [startup] [http] [import] [growth] [snapshot] [transfer] [--json] [--own-environment]
+ *   npm run bench -- [startup] [http] [import] [growth] [snapshot] [transfer] [memory] [--json] [--own-environment]
  *       [--rounds N] [--seconds S] [--tokens N] [--from N] [--only case,case] [--cache FOLDER]
  *   npm run bench -- compare A.json B.json [--limit PERCENT]
  *   npm run bench -- quick [--baseline FILE] [--limit PERCENT] [--write-baseline]
@@ -28,13 +28,14 @@ import { snapshot, transfer } from './bench-transfer.js';
 
 /** Each takes the options below and gives `{ title, rows }`; a row is flat, its members are the columns. */
 const CASES = {
-  startup: { measure: startup, rounds: 30, memory },
+  startup: { measure: startup, rounds: 30 },
   http: { measure: http, rounds: 5, seconds: 2, tokens: 100_000 },
   import: { measure: importing, rounds: 1, tokens: 100_000 },
   growth: { measure: growth, rounds: 5, seconds: 1, tokens: 1_000_000 },
-  steps: { measure: steps, rounds: 5 },
+  steps: { measure: steps, rounds: 60 },
   snapshot: { measure: snapshot, rounds: 5 },
   transfer: { measure: transfer, rounds: 1 },
+  memory: { measure: memory, rounds: 1 },
 };
 
 /** What runs when nothing is named: the others take long, or have a question of their own. */
