@@ -21,16 +21,17 @@ function httpCases(names) {
 /**
  * A minute's look at whether a ratio fell by more than `limit` percent against the baseline. The vault stands in memory where
  * there is such a folder, so that the baseline holds on machines with other disks; where there is none, writes are judged
- * by raw SQLite only. `only` names cases of http, instead of all and the start-up.
+ * by raw SQLite only. `only` names cases of http, instead of all and the start-up;
+ * `sizes` may say other `rounds`, `seconds` and `tokens`.
  */
-export async function quick({ limit, baseline: file, only }) {
+export async function quick({ limit, baseline: file, only, ...sizes }) {
   const inMemory = await folderInMemory();
   const isJudged = (name) => inMemory !== undefined || !WRITE_CASES.some((write) => name === `http/${write}`);
   const wanted = only?.map((name) => `http/${name}`);
 
   async function measure(names = wanted) {
     const cases = names === undefined ? HTTP_CASES : httpCases(names);
-    const { rows } = cases.length > 0 ? await http({ ...HTTP, only: cases, inMemory }) : { rows: [] };
+    const { rows } = cases.length > 0 ? await http({ ...HTTP, ...sizes, only: cases, inMemory }) : { rows: [] };
     const starts = names === undefined || names.some((name) => name.startsWith('startup/'));
     return [...rows, ...(starts ? (await startup(STARTUP)).rows : [])].filter((one) => isJudged(nameOf(one)));
   }

@@ -9,6 +9,7 @@ const TOKENS = 2000;
 /** Rounds are short, so that some are not interrupted; the audit of reads is written once in 256 of them. */
 const GETS_A_ROUND = 512;
 const CREATES_A_ROUND = 64;
+const WARM_UP_ROUNDS = 10;
 
 const RULE = {
   description: 'all',
@@ -88,7 +89,7 @@ async function breakDown({ timeSteps }, { rounds, calls, call }) {
   const repeat = async () => {
     for (let n = 0; n < calls; n += 1) await call(n);
   };
-  await repeat();
+  for (let round = 0; round < WARM_UP_ROUNDS; round += 1) await repeat();
   let quickest = new Map([['', Number.POSITIVE_INFINITY]]);
   let whole = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds; round += 1) {

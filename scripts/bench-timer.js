@@ -10,21 +10,23 @@ const OPEN = new Set([REST, 'store']);
 let entered = [{ step: REST }];
 let since = 0;
 let running = false;
+let clock = () => performance.now();
 const spent = new Map();
 
 function charge() {
-  const now = performance.now();
+  const now = clock();
   const { step } = entered.at(-1);
   spent.set(step, (spent.get(step) ?? 0) + now - since);
   since = now;
 }
 
-/** Runs `work` with the timers on. Answers milliseconds by step. */
-export async function timeSteps(work) {
+/** Runs `work` with the timers on. Answers milliseconds by step, as `now` counts them. */
+export async function timeSteps(work, now = () => performance.now()) {
+  clock = now;
   spent.clear();
   entered = [{ step: REST }];
   running = true;
-  since = performance.now();
+  since = clock();
   await work();
   charge();
   running = false;
@@ -55,7 +57,7 @@ export function timed(step, work) {
   };
 }
 
-/** What a factory makes: a function, or an object of functions, each counted for the step. */
+/** What a factory makes: a function, or an object of functions, each counted for the step. @returns {(...args: any[]) => any} */
 export function timedFactory(step, make) {
   return (...args) => {
     const made = make(...args);

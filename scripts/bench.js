@@ -107,9 +107,27 @@ function compare([before, after, ...rest]) {
   return rows.some(isFailure) ? 1 : 0;
 }
 
+/** What was said of how much is measured; what was not is left out. */
+function sizesGiven() {
+  const sizes = {
+    rounds: numberOf('rounds'),
+    seconds: numberOf('seconds', { whole: false }),
+    tokens: numberOf('tokens'),
+  };
+  return Object.fromEntries(Object.entries(sizes).filter(([, number]) => number !== undefined));
+}
+
+/** The cases of http that `--only` names. */
+function casesGiven() {
+  const only = values.only?.split(',');
+  const unknown = only?.find((name) => !HTTP_CASES.includes(name));
+  if (unknown !== undefined) usage(`there is no ${unknown}: --only takes some of ${HTTP_CASES.join(', ')}`);
+  return only;
+}
+
 async function runQuick(rest) {
   if (rest.length > 0) usage('quick takes no other case');
-  const options = { limit: numberOf('limit', { whole: false }), only: values.only?.split(',') };
+  const options = { limit: numberOf('limit', { whole: false }), only: casesGiven(), ...sizesGiven() };
   const { title, rows, lines, failed } = await quick({ ...options, baseline: values.baseline });
   print({ title, rows });
   if (values['write-baseline']) {
@@ -122,14 +140,8 @@ async function runQuick(rest) {
 async function measureAll(names) {
   const unknown = names.filter((name) => !Object.hasOwn(CASES, name));
   if (unknown.length > 0) usage(`there is no ${unknown.join(', ')}: name some of ${Object.keys(CASES).join(', ')}`);
-  const only = values.only?.split(',');
-  const unknownCase = only?.find((name) => !HTTP_CASES.includes(name));
-  if (unknownCase !== undefined) usage(`there is no ${unknownCase}: --only takes some of ${HTTP_CASES.join(', ')}`);
-  const given = {
-    rounds: numberOf('rounds'),
-    seconds: numberOf('seconds', { whole: false }),
-    tokens: numberOf('tokens'),
-  };
+  const only = casesGiven();
+  const given = sizesGiven();
   for (const name of names.length > 0 ? names : USUAL) {
     const { measure, ...usual } = CASES[name];
     const set = Object.fromEntries(Object.entries(usual).map(([option, value]) => [option, given[option] ?? value]));

@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { ROOT } from '../../scripts/build-output.js';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'vault-bench-test-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const SMALL = ['--only', '404', '--rounds', '1', '--seconds', '0.1', '--tokens', '40'];
+
+function bench(...args: readonly string[]) {
+  const script = path.join(ROOT, 'scripts', 'bench.js');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' });
+  return { status, stdout, stderr };
+}
+
+function baseline(name: string, ratio: number): string {
+  const file = path.join(folder, name);
+  writeFileSync(file, JSON.stringify([{ bench: 'http', case: '404', ratio, better: 'higher' }]));
+  return file;
+}
+
+describe('npm run bench', () => {
+  it('compare ends with 1 when a ratio fell by more than the limit', () => {
+    const [before, after] = [baseline('before.json', 1), baseline('after.json', 0.5)];
+    expect(bench('compare', before, after)).toMatchObject({ status: 1, stderr: '' });
+    expect(bench('compare', before, after, '--limit', '60')).toMatchObject({ status: 0, stderr: '' });
+    const { status, stdout } = bench('compare', after, before, '--json');
+    expect({ status, row: JSON.parse(stdout) }).toEqual({
+      status: 0,
+      row: { case: 'http/404', figure: 'ratio', before: 0.5, after: 1, change: '+100 %', verdict: 'ok' },
+    });
+  });
+
+  it('quick fails against a baseline that is out of reach, and passes one that is far below', () => {
+    const quick = (ratio: number) => bench('quick', ...SMALL, '--baseline', baseline('quick.json', ratio));
+    // A server that does more than the bare one is not twice as fast.
+    const failed = quick(4);
+    expect(failed).toMatchObject({ status: 1, stderr: '' });
+    expect(failed.stdout).toMatch(/measured twice: http\/404[\s\S]*\nhttp\/404 +ratio +4 .* fell\n/);
+    const passed = quick(0.001);
+    expect(passed).toMatchObject({ status: 0, stderr: '' });
+    expect(passed.stdout).toMatch(/\nhttp\/404 +ratio +0\.001 .* ok\n/);
+  }, 120_000);
+
+  it.each([
+    [['nothing'], 'there is no nothing'],
+    [['http', '--only', 'nothing'], 'there is no nothing'],
+    [['http', '--rounds', '0'], 'give --rounds a whole number above 0'],
+    [['http', '--rounds', '1.5'], 'give --rounds a whole number above 0'],
+    [['compare', 'a.json'], 'compare takes two files'],
+    [['--nothing'], "Unknown option '--nothing'"],
+  ])('%j is a mistake', (args, message) => {
+    const { status, stdout, stderr } = bench(...args);
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toContain(`bench: ${message}`);
+  });
+});

@@ -1,0 +1,107 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { compareLines, isFailure, lossOf, readLines } from '../../scripts/bench-compare.js';
+import { judge } from '../../scripts/bench-judge.js';
+
+const LIMIT = 40;
+
+const higher = (name: string, ratio: number) => ({ bench: 'http', case: name, ratio, better: 'higher' });
+const lower = (name: string, ratio: number) => ({ bench: 'startup', case: name, ratio, better: 'lower' });
+
+const verdicts = (before: readonly object[], after: readonly object[], limit = LIMIT) =>
+  compareLines(before, after, limit).map(({ verdict }: { verdict: string }) => verdict);
+
+describe('two results of the benchmark', () => {
+  it('compares in the direction in which a ratio is better', () => {
+    expect(lossOf(higher('get', 0.5), higher('get', 0.25))).toBe(50);
+    expect(lossOf(lower('help', 1), lower('help', 2))).toBe(50);
+    expect(lossOf(higher('get', 0.5), higher('get', 1))).toBe(-100);
+    expect(lossOf(lower('help', 2), lower('help', 1))).toBe(-100);
+  });
+
+  it('fails a fall of more than the limit, and no smaller one', () => {
+    expect(verdicts([higher('get', 1)], [higher('get', 0.61)])).toEqual(['ok']);
+    expect(verdicts([higher('get', 1)], [higher('get', 0.59)])).toEqual(['fell']);
+    expect(verdicts([lower('help', 1)], [lower('help', 1.6)])).toEqual(['ok']);
+    expect(verdicts([lower('help', 1)], [lower('help', 1.7)])).toEqual(['fell']);
+    expect(verdicts([higher('get', 1)], [higher('get', 0.61)], 30)).toEqual(['fell']);
+  });
+
+  it('fails a case that has gone, and shows a new one', () => {
+    const rows = compareLines([higher('get', 1)], [higher('list', 1)], LIMIT);
+    expect(rows.map((row: { verdict: string }) => ({ ...row, failure: isFailure(row) }))).toEqual([
+      { case: 'http/get', figure: 'ratio', before: 1, after: undefined, verdict: 'missing', failure: true },
+      { case: 'http/list', figure: 'ratio', after: 1, verdict: 'new', failure: false },
+    ]);
+  });
+
+  it('shows times and sizes, and judges none', () => {
+    const save = (ms: number) => ({ bench: 'snapshot', case: 'save', ms });
+    expect(compareLines([save(1)], [save(9)], LIMIT)).toEqual([
+      { case: 'snapshot/save', figure: 'ms', before: 1, after: 9, verdict: 'not judged' },
+    ]);
+  });
+
+  it('reads lines and arrays, and refuses what is neither', () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'vault-bench-test-'));
+    const file = path.join(folder, 'a.json');
+    const read = (text: string) => {
+      writeFileSync(file, text);
+      return readLines(file);
+    };
+    const lines = [higher('get', 1), lower('help', 2)];
+    try {
+      expect(read(`${lines.map((line) => JSON.stringify(line)).join('\n')}\n`)).toEqual(lines);
+      expect(read(JSON.stringify(lines))).toEqual(lines);
+      expect(() => read('{"case":"get"}')).toThrow('is not what --json writes');
+      expect(() => read('get 1')).toThrow();
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('the judgement of the quick benchmark', () => {
+  const measured = [higher('get', 0.5), lower('help', 1.2)];
+  const baseline = [higher('get', 0.5), lower('help', 1.2)];
+
+  /** Answers the given results one after the other, and notes what it was asked for. */
+  function measuring(...results: (typeof measured)[]) {
+    const asked: (readonly string[] | undefined)[] = [];
+    const measure = async (names?: readonly string[]) => {
+      asked.push(names);
+      return results[asked.length - 1] ?? [];
+    };
+    return { asked, measure };
+  }
+
+  it('lets the same figures pass without a second look', async () => {
+    const { asked, measure } = measuring(measured);
+    expect(await judge({ baseline, limit: LIMIT, measure })).toMatchObject({ failed: false, again: [] });
+    expect(asked).toEqual([undefined]);
+  });
+
+  it('fails against a baseline that is twice as high', async () => {
+    const { asked, measure } = measuring(measured, [higher('get', 0.5)]);
+    const twice = [higher('get', 1), lower('help', 1.2)];
+    const { failed, rows } = await judge({ baseline: twice, limit: LIMIT, measure });
+    expect(failed).toBe(true);
+    expect(rows.map(({ verdict }: { verdict: string }) => verdict)).toEqual(['fell', 'ok']);
+    expect(asked).toEqual([undefined, ['http/get']]);
+  });
+
+  it('counts the better of two measurements of a case that failed', async () => {
+    const spoiled = [higher('get', 0.1), lower('help', 1.2)];
+    const { measure } = measuring(spoiled, [higher('get', 0.48)]);
+    const { failed, again, lines } = await judge({ baseline, limit: LIMIT, measure });
+    expect({ failed, again, lines }).toEqual({
+      failed: false,
+      again: ['http/get'],
+      lines: [higher('get', 0.48), lower('help', 1.2)],
+    });
+    const worse = measuring(spoiled, [higher('get', 0.05)]);
+    expect((await judge({ baseline, limit: LIMIT, measure: worse.measure })).lines[0]).toEqual(higher('get', 0.1));
+  });
+});

@@ -1,0 +1,103 @@
+import { once as event } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { againstBare } from '../../scripts/bench-against-bare.js';
+import { bareServer } from '../../scripts/bench-daemon.js';
+import { line, median, percentile, rounded } from '../../scripts/bench-figures.js';
+import { load, requestBytes } from '../../scripts/bench-load.js';
+import { inTurn, sample } from '../../scripts/bench-requests.js';
+
+const seen: string[] = [];
+
+/** Answers in two pieces, the way a response may arrive; /slow waits. */
+const server = createServer((request, response) => {
+  seen.push(request.url ?? '');
+  const body = JSON.stringify({ text: 'é'.repeat(40) });
+  response.writeHead(request.url === '/gone' ? 404 : 200, { 'content-length': Buffer.byteLength(body) });
+  setTimeout(
+    () => {
+      response.write(body.slice(0, 10));
+      setTimeout(() => response.end(body.slice(10)), 1);
+    },
+    request.url === '/slow' ? 20 : 0,
+  );
+});
+let port = 0;
+
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await event(server, 'listening');
+  port = (server.address() as AddressInfo).port;
+});
+afterAll(() => {
+  server.close();
+});
+
+const get = (path: string) => requestBytes({ method: 'GET', path, body: undefined }, '127.0.0.1');
+
+describe('the load generator', () => {
+  it('sends each request once, and counts what was answered', async () => {
+    seen.length = 0;
+    const requests = Array.from({ length: 50 }, (_, n) => get(`/${n}`));
+    const done = await load({ port, connections: 4, next: inTurn(requests, { again: false }), expected: 200 });
+    expect(done).toMatchObject({ count: 50, statuses: { 200: 50 } });
+    expect(done.times).toHaveLength(50);
+    expect(seen.toSorted()).toEqual(Array.from({ length: 50 }, (_, n) => `/${n}`).toSorted());
+  });
+
+  it('throws when a status is not expected', async () => {
+    const next = inTurn([get('/'), get('/gone')]);
+    await expect(load({ port, connections: 1, next, expected: 200 })).rejects.toThrow('answered 404 instead of 200');
+    const both = await load({ port, connections: 1, seconds: 0.1, next, expected: [200, 404] });
+    expect(both.statuses[404]).toBeGreaterThan(0);
+  });
+});
+
+describe('a case beside the bare server', () => {
+  it('finds a slower server slower, with the bare one answering the same bytes', async () => {
+    const bare = await bareServer();
+    try {
+      const row = { case: 'slow', expected: 200, requests: () => [get('/slow')] };
+      const daemon = { port, pid: process.pid };
+      const figures = await againstBare(row, { vault: {}, daemon, bare, rounds: 1, seconds: 0.2, rawCopy: undefined });
+      expect(figures.ratio).toBeLessThan(0.8);
+      expect(figures.p50_ms).toBeGreaterThan(19);
+      expect(figures.rawRatio).toBeUndefined();
+    } finally {
+      bare.stop();
+    }
+  });
+
+  it('refuses to measure what is not answered as expected', async () => {
+    const row = { case: 'gone', expected: 200, requests: () => [get('/gone')] };
+    const parts = { vault: {}, daemon: { port, pid: process.pid }, bare: undefined, rounds: 1, seconds: 0.1 };
+    await expect(againstBare(row, { ...parts, rawCopy: undefined })).rejects.toThrow('gone: 404');
+  });
+});
+
+describe('figures', () => {
+  it('has the middle, the tail and three digits', () => {
+    expect(median([3, 1, 2])).toBe(2);
+    expect(median([4, 1, 2, 3])).toBe(2.5);
+    expect(percentile([5, 1, 4, 2, 3], 0.99)).toBe(5);
+    expect([0.43219, 12_345.6, 99.96].map(rounded)).toEqual([0.432, 12_346, 100]);
+  });
+
+  it('says of a line whether its target is reached, in the direction that is better', () => {
+    expect(line('http', 'get', { ratio: 0.5, target: 0.55 })).toMatchObject({ better: 'higher', reached: false });
+    expect(line('startup', 'help', { ratio: 1.2, better: 'lower', target: 1.35 })).toMatchObject({ reached: true });
+    expect(line('steps', 'get: open', { ratio: undefined, target: undefined, us: 12.345, note: undefined })).toEqual({
+      bench: 'steps',
+      case: 'get: open',
+      us: 12.3,
+    });
+  });
+
+  it('samples from everywhere, each once', () => {
+    const values = Array.from({ length: 1000 }, (_, n) => n);
+    const some = sample(values, 10).toSorted((a: number, b: number) => a - b);
+    expect(some).toEqual([0, 100, 200, 300, 400, 500, 600, 700, 800, 900]);
+    expect(sample([1, 2], 10)).toHaveLength(2);
+  });
+});
