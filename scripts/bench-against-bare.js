@@ -33,9 +33,13 @@ async function measure({ port, pid }, { requests, again, expected, seconds }) {
 const medianOf = (rounds, member) =>
   rounds[0][member] === undefined ? undefined : median(rounds.map((round) => round[member]));
 
+/** Undefined where the system does not tell what a process used, or nothing was measured. */
+const medianIfKnown = (values) => (values.length === 0 || values.some(Number.isNaN) ? undefined : median(values));
+
 /**
  * One case: the vault's daemon and the bare server are sent the same requests, one after the other in each round, the
  * first of them in turn. Ratios are of one round each; all figures are medians of the rounds. A round before them warms up.
+ * `cpu_ratio` is that of the two servers' processor time a request: it says less about waiting, and stands on a busy machine.
  */
 export async function againstBare(row, { vault, daemon, bare, rounds, seconds, rawCopy }) {
   const { requests: makeRequests, once: eachOnce = false, expected, raw } = row;
@@ -44,7 +48,7 @@ export async function againstBare(row, { vault, daemon, bare, rounds, seconds, r
   if (![expected].flat().includes(answer.status)) throw new Error(`${row.case}: ${answer.status} ${answer.body}`);
   await bare.answerLike(answer, first);
 
-  const done = { own: [], bare: [], ratio: [], raw: [] };
+  const done = { own: [], bare: [], ratio: [], cpu: [], raw: [], rawCpu: [] };
   for (let round = -1; round < rounds; round += 1) {
     const requests = makeRequests(vault, seconds, rounds - round);
     const sent = { requests, seconds };
@@ -59,14 +63,18 @@ export async function againstBare(row, { vault, daemon, bare, rounds, seconds, r
     done.own.push(figures.own);
     done.bare.push(figures.bare);
     done.ratio.push(figures.own.rate / figures.bare.rate);
-    if (inserted) done.raw.push(figures.own.rate / (inserted.tokens / inserted.seconds));
+    done.cpu.push(figures.bare.processor / figures.own.processor);
+    if (!inserted) continue;
+    done.raw.push(figures.own.rate / (inserted.tokens / inserted.seconds));
+    done.rawCpu.push(((inserted.processor / inserted.tokens) * 1e6) / figures.own.processor);
   }
   const p50 = medianOf(done.own, 'p50');
   const p99 = medianOf(done.own, 'p99');
   const tail = Number((p99 / p50).toFixed(1));
   return {
     ratio: median(done.ratio),
-    rawRatio: done.raw.length > 0 ? median(done.raw) : undefined,
+    cpu_ratio: medianIfKnown(done.cpu),
+    raw: { ratio: medianIfKnown(done.raw), cpu_ratio: medianIfKnown(done.rawCpu) },
     per_second: medianOf(done.own, 'rate'),
     bare_per_second: medianOf(done.bare, 'rate'),
     p50_ms: p50,

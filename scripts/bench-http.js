@@ -99,12 +99,12 @@ export const RAW_CASES = Object.fromEntries(CASES.filter(({ raw }) => raw).map((
 export const WRITE_CASES = CASES.filter((row) => row.once).map((row) => row.case);
 
 /** Lines of one case. */
-function linesOf({ case: name, target, audit = 'reveal', note, raw }, { ratio, rawRatio, ...figures }, durability) {
+function linesOf({ case: name, target, audit = 'reveal', note, raw }, { raw: toRaw, ...figures }, durability) {
   const stated = { durability, audit };
   const { per_second } = figures;
   return [
-    line('http', name, { ratio, target, ...figures, ...stated, note }),
-    ...(raw ? [line('http', raw.case, { ratio: rawRatio, target: raw.target, per_second, ...stated })] : []),
+    line('http', name, { target, ...figures, ...stated, note }),
+    ...(raw ? [line('http', raw.case, { ...toRaw, target: raw.target, per_second, ...stated })] : []),
   ];
 }
 

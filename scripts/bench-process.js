@@ -14,6 +14,19 @@ export function processorSeconds(pid) {
   return time?.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);
 }
 
+/** Clock ticks a second in `/proc`: the same on all architectures that Node runs on. */
+const TICKS = 100;
+
+/** Seconds of processor time of this process's children that have ended; only Linux tells. Exact to a hundredth. */
+export function endedChildrenSeconds() {
+  if (process.platform !== 'linux') return undefined;
+  // Behind the name, which may hold anything: cutime and cstime are fields 16 and 17 of proc(5), the name is the second.
+  const fields = read('/proc/self/stat')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return (Number(fields[13]) + Number(fields[14])) / TICKS;
+}
+
 /** Bytes in memory: now, and the most so far where the system keeps it. */
 export function residentBytes(pid) {
   if (process.platform === 'linux') {

@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { serve } from './bench-daemon.js';
 import { line, median } from './bench-figures.js';
+import { endedChildrenSeconds } from './bench-process.js';
 import { BIN, bareEnvironment, makeVault, run } from './run-vault.js';
 
 async function timed(action) {
@@ -13,7 +14,7 @@ async function timed(action) {
 
 /**
  * How long commands take from nothing, as ratios to a bare `node -e 0` of the same rounds: cli.md, "Speed". The cases take
- * turns, so that what else the machine does falls on all of them.
+ * turns, so that what else the machine does falls on all of them. `cpu_ratio` is that of their processor time, to the end.
  */
 export async function startup({ rounds, ownEnvironment }) {
   const folder = await mkdtemp(path.join(os.tmpdir(), 'vault-bench-'));
@@ -46,11 +47,15 @@ export async function startup({ rounds, ownEnvironment }) {
     if ((await run(get, remote)) !== expected) throw new Error('the two doors answer differently');
 
     const times = cases.map(() => []);
+    const processor = cases.map(() => 0);
     for (let turn = -1; turn < rounds; turn++) {
       for (let step = 0; step < cases.length; step++) {
         const index = (step + turn + cases.length) % cases.length;
+        const before = endedChildrenSeconds();
         const { ms } = await cases[index].run();
-        if (turn >= 0) times[index].push(ms); // the first turn fills the caches
+        if (turn < 0) continue; // the first turn fills the caches
+        times[index].push(ms);
+        processor[index] += endedChildrenSeconds() - before;
       }
     }
     const base = median(times[0]);
@@ -60,6 +65,7 @@ export async function startup({ rounds, ownEnvironment }) {
         ratio: middle / base,
         better: 'lower',
         target,
+        cpu_ratio: Number.isNaN(processor[0]) ? undefined : processor[index] / processor[0],
         median_ms: middle,
         min_ms: Math.min(...times[index]),
       });

@@ -63,7 +63,7 @@ describe('a case beside the bare server', () => {
       const figures = await againstBare(row, { vault: {}, daemon, bare, rounds: 1, seconds: 0.2, rawCopy: undefined });
       expect(figures.ratio).toBeLessThan(0.8);
       expect(figures.p50_ms).toBeGreaterThan(19);
-      expect(figures.rawRatio).toBeUndefined();
+      expect(figures.raw.ratio).toBeUndefined();
     } finally {
       bare.stop();
     }
