@@ -38,10 +38,11 @@ const medianIfKnown = (values) => (values.length === 0 || values.some(Number.isN
 
 /**
  * One case: the vault's daemon and the bare server are sent the same requests, one after the other in each round, the
- * first of them in turn. Ratios are of one round each; all figures are medians of the rounds. A round before them warms up.
+ * first of them in turn. Ratios are of one round each; all figures are medians of the rounds. A round before them, of
+ * `warmUp` seconds, warms up.
  * `cpu_ratio` is that of the two servers' processor time a request: it says less about waiting, and stands on a busy machine.
  */
-export async function againstBare(row, { vault, daemon, bare, rounds, seconds, rawCopy }) {
+export async function againstBare(row, { vault, daemon, bare, rounds, seconds, warmUp = seconds, rawCopy }) {
   const { requests: makeRequests, once: eachOnce = false, expected, raw } = row;
   const [first] = makeRequests(vault, 1e-4, Number.POSITIVE_INFINITY);
   const answer = await once(daemon.port, first);
@@ -50,14 +51,18 @@ export async function againstBare(row, { vault, daemon, bare, rounds, seconds, r
 
   const done = { own: [], bare: [], ratio: [], cpu: [], raw: [], rawCpu: [] };
   for (let round = -1; round < rounds; round += 1) {
-    const requests = makeRequests(vault, seconds, rounds - round);
-    const sent = { requests, seconds };
+    const lasts = round < 0 ? warmUp : seconds;
+    const sent = { requests: makeRequests(vault, lasts, rounds - round), seconds: lasts };
     const runs = {
       own: () => measure(daemon, { ...sent, again: !eachOnce, expected }),
       bare: () => measure(bare, { ...sent, again: true, expected: answer.status }),
     };
     const figures = {};
-    for (const name of round % 2 === 0 ? ['own', 'bare'] : ['bare', 'own']) figures[name] = await runs[name]();
+    for (const name of round % 2 === 0 ? ['own', 'bare'] : ['bare', 'own']) {
+      figures[name] = await runs[name]().catch((cause) => {
+        throw new Error(`${row.case}, ${name}, round ${round}: ${cause.message}; ${daemon.said()}`, { cause });
+      });
+    }
     const inserted = raw && rawCopy?.catchUp();
     if (round < 0) continue;
     done.own.push(figures.own);

@@ -7,7 +7,10 @@ import { BIN, start } from './run-vault.js';
 
 const LISTENING = /^vault: listening on (\S+)/m;
 
-/** A started daemon: resolves as soon as it says that it listens, to its port, its pid and what ends it. */
+/**
+ * A started daemon: resolves as soon as it says that it listens, to its port, its pid, what
+ * ends it and what it has written to stderr.
+ */
 export async function serve(args, env) {
   const { child, output, ended } = start([BIN, 'serve', '--port', '0', '--no-log', ...args], env);
   const url = await new Promise((resolve, reject) => {
@@ -21,7 +24,7 @@ export async function serve(args, env) {
     child.kill('SIGTERM');
     await ended;
   };
-  return { url, port: Number(new URL(url).port), pid: child.pid, stop };
+  return { url, port: Number(new URL(url).port), pid: child.pid, stop, said: () => output.stderr };
 }
 
 /** What Node writes of its own accord, in both servers. */

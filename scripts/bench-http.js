@@ -113,7 +113,7 @@ function linesOf({ case: name, target, audit = 'reveal', note, raw }, { raw: toR
  * request bytes and answers the same response bytes, and, for create, to the same rows put straight into SQLite. `only`
  * names some of the cases. `inMemory` is a folder of a file system in memory, where a sync costs nothing.
  */
-export async function http({ rounds, seconds, tokens, ownEnvironment, only = HTTP_CASES, inMemory }) {
+export async function http({ rounds, seconds, warmUp, tokens, ownEnvironment, only = HTTP_CASES, inMemory }) {
   const cases = CASES.filter((row) => only.includes(row.case));
   const durability = inMemory === undefined ? 'FULL' : 'FULL, in memory';
   const bare = await bareServer();
@@ -136,7 +136,7 @@ export async function http({ rounds, seconds, tokens, ownEnvironment, only = HTT
           }
           const request = benchRequests(made.keys, `127.0.0.1:${daemon.port}`);
           const vault = { request, tokens, ids: tokenIds(made.file), made: tokens };
-          const figures = await againstBare(row, { vault, daemon, bare, rounds, seconds, rawCopy });
+          const figures = await againstBare(row, { vault, daemon, bare, rounds, seconds, warmUp, rawCopy });
           lines.push(...linesOf(row, figures, durability));
         }
       } finally {

@@ -59,7 +59,7 @@ describe('a case beside the bare server', () => {
     const bare = await bareServer();
     try {
       const row = { case: 'slow', expected: 200, requests: () => [get('/slow')] };
-      const daemon = { port, pid: process.pid };
+      const daemon = { port, pid: process.pid, said: () => '' };
       const figures = await againstBare(row, { vault: {}, daemon, bare, rounds: 1, seconds: 0.2, rawCopy: undefined });
       expect(figures.ratio).toBeLessThan(0.8);
       expect(figures.p50_ms).toBeGreaterThan(19);
@@ -71,7 +71,13 @@ describe('a case beside the bare server', () => {
 
   it('refuses to measure what is not answered as expected', async () => {
     const row = { case: 'gone', expected: 200, requests: () => [get('/gone')] };
-    const parts = { vault: {}, daemon: { port, pid: process.pid }, bare: undefined, rounds: 1, seconds: 0.1 };
+    const parts = {
+      vault: {},
+      daemon: { port, pid: process.pid, said: () => '' },
+      bare: undefined,
+      rounds: 1,
+      seconds: 0.1,
+    };
     await expect(againstBare(row, { ...parts, rawCopy: undefined })).rejects.toThrow('gone: 404');
   });
 });
