@@ -4,11 +4,15 @@
  *
  *   npm run check:quick [-- --seed 7] [-- --only 7,9]      the quick ones, on a sample: under 60 s
  *   npm run check:full                                     all of them, whole: under 30 min
+ *   --jobs N                                               how many at a time; 2, or 1 where there is one core
  *
- * The checks are TypeScript and drive the built product: they are bundled, one file each, into a folder that goes at the end.
+ * The checks are TypeScript and drive the built product: they are bundled, one file each, into a folder that goes at the
+ * end, and each runs in a process of its own. Checks whose figures are times run after the others, one at a time.
  */
+import { fork } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -25,13 +29,19 @@ const { values } = parseArgs({
     quick: { type: 'boolean', default: false },
     seed: { type: 'string' },
     only: { type: 'string' },
+    jobs: { type: 'string' },
   },
 });
 const mode = values.quick ? 'quick' : 'full';
 const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed);
 const only = values.only?.split(',').map(Number);
+const jobs = values.jobs === undefined ? Math.min(2, availableParallelism()) : Number(values.jobs);
 if (!Number.isSafeInteger(seed) || seed < 0 || only?.some((number) => !Number.isInteger(number))) {
   process.stderr.write('check: give --seed a whole number from 0, --only numbers with commas between them\n');
+  process.exit(2);
+}
+if (!Number.isSafeInteger(jobs) || jobs < 1) {
+  process.stderr.write('check: give --jobs a whole number from 1\n');
   process.exit(2);
 }
 
@@ -73,52 +83,67 @@ async function loadChecks() {
     plugins: [OWN_URL],
     logLevel: 'warning',
   });
-  const modules = await Promise.all(
-    names.map((name) => import(pathToFileURL(path.join(outdir, name.replace(/\.ts$/, '.mjs'))).href)),
-  );
-  return modules.flatMap(({ CHECK }) => (CHECK ? [CHECK] : [])).sort((a, b) => a.number - b.number);
+  const files = names.map((name) => path.join(outdir, name.replace(/\.ts$/, '.mjs')));
+  const modules = await Promise.all(files.map((file) => import(pathToFileURL(file).href)));
+  return modules
+    .flatMap(({ CHECK }, index) => (CHECK ? [{ ...CHECK, module: files[index] }] : []))
+    .sort((a, b) => a.number - b.number);
 }
 
-async function withinLimit(work) {
-  const seconds = LIMITS[mode];
-  let timer;
-  const limit = new Promise((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`did not end within ${seconds} s`)), seconds * 1000);
+/** What the check's own process answers; why there is no answer when it ends without one, or not in time. */
+function runApart({ module }) {
+  return new Promise((resolve) => {
+    const child = fork(path.join(ROOT, 'scripts', 'run-check.js'), [], { stdio: ['ignore', 2, 2, 'ipc'] });
+    const fail = (error) => resolve({ ok: false, figures: {}, control: 'not run', error });
+    const timer = setTimeout(() => {
+      fail(`did not end within ${LIMITS[mode]} s`);
+      // It ends what it has started.
+      child.kill('SIGTERM');
+    }, LIMITS[mode] * 1000);
+    child.once('message', resolve);
+    child.once('error', (error) => fail(String(error)));
+    child.once('exit', (code, signal) => {
+      clearTimeout(timer);
+      fail(`its process ended with ${signal ?? code}`);
+    });
+    child.send({ module, options: { seed, quick: values.quick } });
   });
-  await Promise.race([work(), limit]).finally(() => clearTimeout(timer));
-}
-
-/** What came of the control: it must throw a CheckFailure. Each is bundled apart, so the name tells. */
-async function control(check, options) {
-  try {
-    await check.control(options);
-    return { ok: false, says: 'the control did not fail' };
-  } catch (error) {
-    if (error?.name !== 'CheckFailure') return { ok: false, says: `the control broke: ${error?.stack ?? error}` };
-    return { ok: true, says: error.message };
-  }
 }
 
 async function runCheck(check) {
-  const options = { seed, quick: values.quick };
   const started = performance.now();
-  const line = { check: check.number, name: check.name, mode, seed };
-  const result = { ok: false, figures: {}, control: 'not run' };
-  try {
-    await withinLimit(async () => {
-      result.figures = await check.run(options);
-      const { ok, says } = await control(check, options);
-      result.ok = ok;
-      result.control = ok ? 'failed, as it must' : says;
-    });
-  } catch (error) {
-    result.figures = error?.figures ?? result.figures;
-    result.error = error?.name === 'CheckFailure' ? error.message : String(error?.stack ?? error);
-    result.ok = false;
-  }
-  const seconds = Math.round((performance.now() - started) / 100) / 10;
-  process.stdout.write(`${JSON.stringify({ ...line, ok: result.ok, seconds, ...result })}\n`);
-  return result.ok;
+  const { ok, ...result } = await runApart(check);
+  const seconds = secondsSince(started);
+  const line = { check: check.number, name: check.name, mode, seed, ok, seconds, ...result };
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+  if (!ok) failed.push(check.number);
+}
+
+const secondsSince = (started) => Math.round((performance.now() - started) / 100) / 10;
+
+/** In the order of the list, `width` at a time. */
+async function runLanes(checks, width) {
+  const waiting = [...checks];
+  const lane = async () => {
+    for (let check = waiting.shift(); check; check = waiting.shift()) await runCheck(check);
+  };
+  await Promise.all(Array.from({ length: width }, lane));
+}
+
+/**
+ * Long ones first, so that no lane is left with one of them at the end; those that mostly wait take no lane. A sample is
+ * not judged by its times, so none of the quick ones needs the machine for itself.
+ */
+async function runAll(checks) {
+  const runs = (wanted) => checks.filter((check) => check.runs === wanted);
+  const timed = values.quick ? [] : runs('alone');
+  const shared = [
+    ...runs('early'),
+    ...checks.filter((check) => !check.runs || (values.quick && check.runs === 'alone')),
+  ];
+  if (jobs === 1) await runLanes([...runs('beside'), ...shared], 1);
+  else await Promise.all([runLanes(runs('beside'), 1), runLanes(shared, jobs)]);
+  await runLanes(timed, 1);
 }
 
 const found = await loadChecks();
@@ -130,9 +155,9 @@ if (missing.length > 0) {
 }
 const started = performance.now();
 const failed = [];
-for (const check of asked) if (!(await runCheck(check))) failed.push(check.number);
-const seconds = Math.round((performance.now() - started) / 100) / 10;
-const whole = { checks: asked.length, mode, seed, failed, seconds, budget_seconds: BUDGETS[mode] };
+await runAll(asked);
+failed.sort((a, b) => a - b);
+const seconds = secondsSince(started);
+const whole = { checks: asked.length, mode, seed, jobs, failed, seconds, budget_seconds: BUDGETS[mode] };
 process.stdout.write(`${JSON.stringify(whole)}\n`);
-// Not process.exitCode: what a failed check left running must not keep the runner.
-process.exit(failed.length === 0 ? 0 : 1);
+process.exitCode = failed.length === 0 ? 0 : 1;

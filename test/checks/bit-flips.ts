@@ -160,4 +160,4 @@ const run = ({ seed, quick }: CheckOptions) => flips({ seed, ...(quick && { samp
 /** Without doctor the losses that nobody was told of are there. */
 const control = ({ seed }: CheckOptions) => flips({ seed, sample: CONTROL_FLIPS, blind: true });
 
-export const CHECK: Check = { number: 4, name: 'bit flips', quick: false, run, control };
+export const CHECK: Check = { number: 4, name: 'bit flips', quick: false, runs: 'early', run, control };

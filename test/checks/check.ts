@@ -18,6 +18,11 @@ export interface Check {
   readonly name: string;
   /** Whether it is part of `check:quick`, too. */
   readonly quick: boolean;
+  /**
+   * How it runs with others: `alone` after all of them, because its figures are times; `early`, because it is long;
+   * `beside` all others, because it mostly waits. Absent: when its turn comes.
+   */
+  readonly runs?: 'alone' | 'early' | 'beside';
   /** Throws a `CheckFailure` when the claim does not hold; resolves to the figures when it does. */
   run(options: CheckOptions): Promise<Figures>;
   /**

@@ -196,4 +196,4 @@ const control = ({ seed }: CheckOptions) =>
     }
   });
 
-export const CHECK: Check = { number: 14, name: 'connections', quick: false, run, control };
+export const CHECK: Check = { number: 14, name: 'connections', quick: false, runs: 'alone', run, control };

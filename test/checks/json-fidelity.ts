@@ -61,4 +61,4 @@ const run = ({ seed, quick }: CheckOptions) => served((vault) => compare(vault, 
 const control = ({ seed }: CheckOptions) =>
   served((vault) => compare(vault, { cases: 200, seed, through: (text) => JSON.stringify(JSON.parse(text)) }));
 
-export const CHECK: Check = { number: 12, name: 'JSON fidelity', quick: false, run, control };
+export const CHECK: Check = { number: 12, name: 'JSON fidelity', quick: false, runs: 'early', run, control };

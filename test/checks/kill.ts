@@ -144,4 +144,4 @@ async function run({ seed, quick }: CheckOptions) {
 /** A client that takes a write for done as soon as it is sent: what was under way at a kill is then missed. */
 const control = ({ seed }: CheckOptions) => kills({ seed, cycles: 20, leastAcknowledged: 0, trusting: true });
 
-export const CHECK: Check = { number: 1, name: 'kill -9', quick: true, run, control };
+export const CHECK: Check = { number: 1, name: 'kill -9', quick: true, runs: 'alone', run, control };

@@ -167,4 +167,4 @@ const control = () =>
     }),
   );
 
-export const CHECK: Check = { number: 17, name: 'locks', quick: false, run, control };
+export const CHECK: Check = { number: 17, name: 'locks', quick: false, runs: 'alone', run, control };

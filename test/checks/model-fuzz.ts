@@ -217,6 +217,7 @@ export const CHECK: Check = {
   number: 9,
   name: 'model fuzz',
   quick: false,
+  runs: 'early',
   run: ({ seed, quick }) => run({ seed, steps: quick ? 2_000 : 100_000 }),
   // A model for which nothing ever expires is wrong, and must be found out.
   control: ({ seed }) => run({ seed, steps: 2_000, ignoresExpiry: true }),

@@ -65,6 +65,7 @@ export const CHECK: Check = {
   number: 19,
   name: 'mutants',
   quick: false,
+  runs: 'early',
   run: (options) => kill(chosen(options)),
   control: () => kill([HARMLESS]),
 };

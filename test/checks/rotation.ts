@@ -42,6 +42,7 @@ export const CHECK: Check = {
   number: 18,
   name: 'rotation',
   quick: false,
+  runs: 'alone',
   async run({ seed, quick }: CheckOptions) {
     const size = quick ? SIZES.quick : SIZES.full;
     const run = await rotateUnderLoad({ ...size, random: seededNumbers(seed) });

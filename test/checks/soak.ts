@@ -106,4 +106,4 @@ async function control({ seed }: CheckOptions): Promise<Figures> {
   }
 }
 
-export const CHECK: Check = { number: 13, name: 'soak', quick: false, run, control };
+export const CHECK: Check = { number: 13, name: 'soak', quick: false, runs: 'beside', run, control };
