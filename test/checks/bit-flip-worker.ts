@@ -6,7 +6,14 @@ import { checkVaultFile } from '../../src/vault-admin.ts';
 import { type Answers, askAll, differenceOf, type Question } from './flipped-answers.ts';
 import { seededNumbers } from './perform.ts';
 
-/** What one worker is given: the offsets that it flips are `first`, `first + step`, … of the permuted file. */
+/** Bytes side by side that are replaced by noise at once, to see whether anybody looks at them. */
+export const CELL = 32;
+/** Of the bytes that nobody seems to look at, so many are flipped in one copy, far from each other. */
+const GROUP = 24;
+/** Of so many groups one byte is flipped alone, too. */
+const SPOTS = 1 / 3;
+
+/** What one worker is given. */
 export interface FlipJob {
   readonly bytes: Uint8Array;
   /** A path of its own, where the altered copies stand one after the other. */
@@ -14,8 +21,10 @@ export interface FlipJob {
   readonly key: Uint8Array;
   readonly questions: readonly Question[];
   readonly seed: number;
-  /** The offsets to flip a bit of. */
+  /** The offsets to flip a bit of, in ascending order. */
   readonly offsets: Uint32Array;
+  /** Whole cells, of which the quiet ones may be flipped in groups; else every byte has a copy for itself. */
+  readonly grouped: boolean;
   /** For the control: what is answered is held against this one's answers, and doctor is not asked. */
   readonly blind?: boolean;
 }
@@ -29,6 +38,13 @@ export interface FlipTrouble {
 
 export interface FlipTally {
   readonly flips: number;
+  /** Copies that had one flip, and copies that had a group of them. */
+  readonly alone: number;
+  readonly groups: number;
+  /** Groups that were not answered as the sound vault answers, so that each of their bytes was tried alone. */
+  readonly split: number;
+  /** Bytes of a group that were tried alone as well. */
+  readonly spots: number;
   readonly identical: number;
   /** Answered with an error that says so. */
   readonly errors: number;
@@ -41,13 +57,19 @@ export interface FlipTally {
   readonly codes: Readonly<Record<string, number>>;
 }
 
-async function flipAll({ bytes, file, key, questions, seed, offsets, blind = false }: FlipJob): Promise<FlipTally> {
+/**
+ * Flips one bit of each byte. Most bytes of a file are looked at by nobody who reads tokens: free space, indexes of other
+ * questions. Which these are is seen by cells of noise; their bytes are flipped in groups, each in another place of the
+ * file, and a group that is answered in any other way than the sound vault is taken apart and tried byte by byte.
+ */
+async function flipAll(job: FlipJob): Promise<FlipTally> {
+  const { bytes, file, key, questions, seed, offsets, grouped, blind = false } = job;
   const credential = { kind: 'key_file', key } as const;
   const random = seededNumbers(seed);
   const missed: FlipTrouble[] = [];
   const wrong: FlipTrouble[] = [];
   const codes: Record<string, number> = {};
-  let [identical, errors, foundByDoctor] = [0, 0, 0];
+  let [identical, errors, foundByDoctor, alone, groups, split, spots] = [0, 0, 0, 0, 0, 0, 0];
 
   // Nobody has the file open when it is written. Not truncated: some file systems then write to the disk at once.
   const place = (content: Uint8Array) => {
@@ -102,19 +124,98 @@ async function flipAll({ bytes, file, key, questions, seed, offsets, blind = fal
   }
 
   const flipped = Uint8Array.from(bytes);
-  for (const offset of offsets) {
-    const bit = Math.floor(random() * 8);
-    const value = bytes[offset] ?? 0;
-    flipped[offset] = value ^ (1 << bit);
+
+  /** Asks a copy with these changes; all is put back afterwards. */
+  async function withChanges<T>(changes: readonly Change[], ask: () => Promise<T>): Promise<T> {
+    for (const { offset, mask } of changes) flipped[offset] = (flipped[offset] ?? 0) ^ mask;
     place(flipped);
     try {
-      await judge(flipped, await askAll(file, credential, questions), { offset, bit });
-    } catch (error) {
-      wrong.push({ offset, bit, what: `an error without a code: ${error}` });
+      return await ask();
+    } finally {
+      for (const { offset, mask } of changes) flipped[offset] = (flipped[offset] ?? 0) ^ mask;
     }
-    flipped[offset] = value;
   }
-  return { flips: offsets.length, identical, errors, foundByDoctor, missed, wrong, codes };
+
+  const isQuiet = (changes: readonly Change[]): Promise<boolean> =>
+    withChanges(changes, async () => {
+      const answers = await askAll(file, credential, questions).catch(() => 'damaged' as const);
+      if (typeof answers === 'string') return false;
+      return answers.every((found, index) => differenceOf(sound[index] ?? found, found).kind === 'same');
+    });
+
+  const flipOf = (offset: number): Flip => {
+    const bit = Math.floor(random() * 8);
+    return { offset, bit, mask: 1 << bit };
+  };
+
+  async function flipAlone({ offset, bit, mask }: Flip): Promise<void> {
+    alone += 1;
+    await withChanges([{ offset, mask }], async () => {
+      try {
+        await judge(flipped, await askAll(file, credential, questions), { offset, bit });
+      } catch (error) {
+        wrong.push({ offset, bit, what: `an error without a code: ${error}` });
+      }
+    });
+  }
+
+  /** Whether all of them stayed without effect. */
+  async function flipTogether(group: readonly Flip[]): Promise<boolean> {
+    groups += 1;
+    if (await isQuiet(group)) {
+      identical += group.length;
+      return true;
+    }
+    split += 1;
+    for (const flip of group) await flipAlone(flip);
+    return false;
+  }
+
+  const quiet: number[] = [];
+  for (const cell of grouped ? cellsOf(offsets) : []) {
+    const noise = cell.map((offset) => ({ offset, mask: 1 + Math.floor(random() * 255) }));
+    if (await isQuiet(noise)) quiet.push(...cell);
+  }
+  const apart = new Set(quiet);
+  for (const offset of offsets) if (!apart.has(offset)) await flipAlone(flipOf(offset));
+  for (const group of farApart(quiet, GROUP)) {
+    if (!(await flipTogether(group.map(flipOf)))) continue;
+    const spot = group[Math.floor(random() * group.length)];
+    if (spot === undefined || random() >= SPOTS) continue;
+    spots += 1;
+    const flip = flipOf(spot);
+    if (!(await isQuiet([flip]))) wrong.push({ ...flip, what: 'it has an effect alone, and none in a group' });
+  }
+  const flips = offsets.length;
+  return { flips, alone, groups, split, spots, identical, errors, foundByDoctor, missed, wrong, codes };
+}
+
+interface Change {
+  readonly offset: number;
+  /** The bits that are turned over. */
+  readonly mask: number;
+}
+
+interface Flip extends Change {
+  readonly bit: number;
+}
+
+function cellsOf(offsets: Uint32Array): readonly (readonly number[])[] {
+  const cells = new Map<number, number[]>();
+  for (const offset of offsets) {
+    const cell = Math.floor(offset / CELL);
+    const found = cells.get(cell);
+    if (found) found.push(offset);
+    else cells.set(cell, [offset]);
+  }
+  return [...cells.values()];
+}
+
+/** Groups of at most `most`, the members of each as far from one another as they can be. */
+function farApart(offsets: readonly number[], most: number): readonly (readonly number[])[] {
+  const groups: number[][] = Array.from({ length: Math.ceil(offsets.length / most) }, () => []);
+  for (const [index, offset] of offsets.entries()) groups[index % groups.length]?.push(offset);
+  return groups;
 }
 
 function start(job: FlipJob): void {

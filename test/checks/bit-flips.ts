@@ -4,7 +4,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import { createVault } from '../../src/vault.ts';
-import type { FlipJob, FlipTally, FlipTrouble } from './bit-flip-worker.ts';
+import { CELL, type FlipJob, type FlipTally, type FlipTrouble } from './bit-flip-worker.ts';
 import { bundleApart } from './bundle-apart.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import type { Question } from './flipped-answers.ts';
@@ -106,7 +106,7 @@ async function flips({ seed, sample, blind = false }: FlipOptions): Promise<Figu
     const offsets =
       sample === undefined
         ? Uint32Array.from({ length: size }, (_, offset) => offset)
-        : Uint32Array.from({ length: sample }, () => Math.floor(random() * size));
+        : Uint32Array.from({ length: sample }, () => Math.floor(random() * size)).toSorted();
     const workers = availableParallelism();
     const tallies = await Promise.all(
       Array.from({ length: workers }, (_, worker) =>
@@ -114,7 +114,8 @@ async function flips({ seed, sample, blind = false }: FlipOptions): Promise<Figu
           ...subject,
           file: join(folder, `flipped-${worker}.db`),
           seed: seed + worker,
-          offsets: offsets.filter((_offset, index) => index % workers === worker),
+          offsets: offsets.filter((offset) => Math.floor(offset / CELL) % workers === worker),
+          grouped: sample === undefined,
           blind,
         }),
       ),
@@ -138,6 +139,10 @@ function judge(size: number, tallies: readonly FlipTally[]): Figures {
   const figures = {
     bytes: size,
     flips: sum((tally) => tally.flips),
+    copies_with_one: sum((tally) => tally.alone),
+    copies_with_a_group: sum((tally) => tally.groups),
+    groups_taken_apart: sum((tally) => tally.split),
+    of_groups_alone_too: sum((tally) => tally.spots),
     identical: sum((tally) => tally.identical),
     clear_errors: sum((tally) => tally.errors),
     losses_found_by_doctor: sum((tally) => tally.foundByDoctor),

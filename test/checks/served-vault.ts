@@ -24,6 +24,10 @@ export interface StartOptions {
   readonly descriptors?: number;
   /** More flags of `vault serve`. */
   readonly flags?: readonly string[];
+  /** Flags of Node's. */
+  readonly nodeFlags?: readonly string[];
+  /** Another product than the one of this checkout. */
+  readonly bin?: string;
 }
 
 /** A vault file of its own folder, and the built product on it. Whatever happens, its processes end with this one. */
@@ -71,10 +75,12 @@ export async function serveVault(): Promise<ServedVault> {
     return stdout;
   }
 
-  async function start({ descriptors, flags = [] }: StartOptions = {}): Promise<number> {
+  async function start(options: StartOptions = {}): Promise<number> {
+    const { descriptors, flags = [], nodeFlags = [], bin = VAULT } = options;
     rmSync(readyFile, { force: true });
     const started = performance.now();
-    const args = [VAULT, 'serve', '--file', file, '--port', '0', '--ready-file', readyFile, ...flags];
+    const serve = ['serve', '--file', file, '--port', '0', '--ready-file', readyFile, ...flags];
+    const args = [...nodeFlags, bin, ...serve];
     // Of both limits: Node raises the soft one to the hard one.
     const limited = ['-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath, ...args];
     const [command, words] = descriptors === undefined ? [process.execPath, args] : ['/bin/sh', limited];

@@ -1,11 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure } from './check.ts';
 import { seededNumbers } from './perform.ts';
 import type { ServedVault } from './served-vault.ts';
 
 /** How many tokens each worker has at a time: the file stays as large as it is, or its growth would be taken for a leak. */
 const MOST_OWN = 100;
-/** Of each worker: what lies between its calls, in milliseconds, so that a soak is a load and not a race. */
-export const PAUSE_MS = 2;
+/** A worker's calls begin so many milliseconds after one another, or later: a soak is a load and not a race. */
+const EVERY_MS = 28;
 
 export type LoadOperation = 'createToken' | 'getToken' | 'listTokens' | 'updateToken' | 'deleteToken';
 
@@ -66,7 +67,8 @@ export async function soakWorker(
     own.push(id);
   }
 
-  while (!ended()) {
+  for (let due = performance.now(); !ended(); due = Math.max(due + EVERY_MS, performance.now())) {
+    await sleep(Math.max(0, due - performance.now()));
     const kind = random();
     const id = own[Math.floor(random() * own.length)];
     if (id === undefined || (kind < 0.3 && own.length < MOST_OWN)) await create();
@@ -77,6 +79,5 @@ export async function soakWorker(
       own.splice(own.indexOf(id), 1);
       await send('deleteToken', { id });
     }
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
 }

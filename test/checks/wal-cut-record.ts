@@ -6,10 +6,14 @@ import { remoteClient } from '../../src/client/remote.ts';
 import { type DaemonProcess, startDaemon } from './daemon-process.ts';
 import { createCaller } from './perform.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
+import { makePagesSmall } from './wal-cut-rows.ts';
 import { type LogLayout, readLogLayout } from './wal-frames.ts';
 
 /** The anchor follows every second. */
 const ANCHOR_MS = 1_400;
+
+/** Characters: some tokens need more than a page. */
+const MOST_FILLING = 600;
 
 /** The tokens of a vault: what was written last into each. */
 export type Tokens = ReadonlyMap<string, number>;
@@ -35,6 +39,7 @@ export async function recordLog(
   let daemon: DaemonProcess | undefined;
   try {
     const { file, keyFile: _, ...keys } = await makeVaultFile(folder);
+    await makePagesSmall(file);
     daemon = await startDaemon({ file, readyFile: join(folder, 'ready.json'), flags: ['--anchor', anchor] });
     const release = await holdLog(file);
     const states: Tokens[] = [new Map()];
@@ -76,7 +81,7 @@ function writer(url: string, key: string, random: () => number) {
     const after = new Map(before);
     const kind = random();
     const id = [...before.keys()][Math.floor(random() * before.size)];
-    const content = { data: { version, filling: 'x'.repeat(Math.floor(random() * 3_000)) } };
+    const content = { data: { version, filling: 'x'.repeat(Math.floor(random() * MOST_FILLING)) } };
     if (id === undefined || kind < 0.5) {
       const fresh = `cut-${version}`;
       expectStatus(201, await perform(key, 'createToken', { body: { id: fresh, type: 'token', ...content } }));

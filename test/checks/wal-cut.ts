@@ -8,11 +8,14 @@ import { makeMemoryFolder } from './memory-folder.ts';
 import { seededNumbers } from './perform.ts';
 import { readTokens, withVault } from './vault-file.ts';
 import { type RecordedLog, recordLog, type Tokens } from './wal-cut-record.ts';
+import { createCutRows } from './wal-cut-rows.ts';
 
 const COMMITS = 24;
 const FIRST_ANCHOR = 12;
-/** Lengths at random, beside those around every frame's end; whole frames whose every length is tried. */
-const SIZES = { quick: { random: 60, wholeFrames: 0 }, full: { random: 2_000, wholeFrames: 2 } } as const;
+/** Lengths at random that the vault is opened with, beside those around every frame's end. */
+const RANDOM = { quick: 60, full: 1_000 } as const;
+/** Without a vault around it: every length; in a quick run every so manieth. */
+const QUICK_STEP = 37;
 const execute = promisify(execFile);
 
 interface Outcome {
@@ -21,15 +24,14 @@ interface Outcome {
   readonly fault: string | undefined;
 }
 
-/** Every length that may matter: around the end of the log's header, of each frame's header, and of each frame. */
+/** Where the vault itself is opened: around the end of the log's header and of each frame, and at random. */
 function lengthsOf(log: RecordedLog, random: () => number, { quick }: Pick<CheckOptions, 'quick'>): readonly number[] {
-  const size = SIZES[quick ? 'quick' : 'full'];
   const lengths = new Set([0, 1, 31, 32, 33]);
-  const around = quick ? [-1, 0, 1] : [-513, -2, -1, 0, 1, 2, 4, 8, 12, 16, 20, 23, 24, 25, 512];
+  const around = quick ? [-1, 0] : [-2, -1, 0, 1, 2];
   for (const end of log.frameEnds) for (const more of around) lengths.add(end + more);
-  for (let count = 0; count < size.random; count += 1) lengths.add(Math.floor(random() * log.log.length));
-  const wholeFrom = log.frameEnds.at(-1 - size.wholeFrames) ?? 0;
-  for (let length = wholeFrom; length <= log.log.length; length += 1) lengths.add(length);
+  for (let count = RANDOM[quick ? 'quick' : 'full']; count > 0; count -= 1) {
+    lengths.add(Math.floor(random() * log.log.length));
+  }
   return [...lengths].filter((length) => length >= 0 && length <= log.log.length).toSorted((a, b) => a - b);
 }
 
@@ -74,8 +76,14 @@ async function cutAndRun(recorded: RecordedLog, length: number, folder: string, 
   );
 }
 
-/** `forgetsAnchor`: for the control. */
-async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false } = {}) {
+interface Flaw {
+  /** Opens without the anchor that there is. */
+  readonly forgetsAnchor?: boolean;
+  /** Takes a commit for whole that lacks its last byte. */
+  readonly countsEarly?: boolean;
+}
+
+async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, countsEarly = false }: Flaw = {}) {
   const random = seededNumbers(seed);
   const recorded = await recordLog(COMMITS, [FIRST_ANCHOR, COMMITS], random);
   const lengths = lengthsOf(recorded, random, { quick });
@@ -83,7 +91,9 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false } = {}
   const counts = {
     log_bytes: recorded.log.length,
     commits: COMMITS,
-    lengths: 0,
+    frames: recorded.frameEnds.length,
+    lengths_read: 0,
+    lengths_opened: 0,
     anchored: 0,
     refused: 0,
     by_the_cli: 0,
@@ -94,6 +104,25 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false } = {}
     if (!tokens) throw new CheckFailure(`cut at ${length}, the vault does not open: ${fault}`, counts);
     if (!sameTokens(tokens, expected)) {
       throw new CheckFailure(`cut at ${length}, the tokens are not those of the commits before it`, counts);
+    }
+  }
+
+  /** All rows at every length: those of the commits before it, whatever the vault makes of them. */
+  async function checkRows(): Promise<void> {
+    const { database, log, commitEnds } = recorded;
+    const whole = await createCutRows(folder.path, database, log);
+    const states = new Map<number, string>();
+    for (const length of [...commitEnds, 0].toSorted((a, b) => b - a)) {
+      states.set(commitsWithin(recorded, length), whole.at(length));
+    }
+    const differ = new Set(states.values()).size;
+    if (differ !== COMMITS + 1) throw new CheckFailure(`after ${COMMITS} commits there were ${differ} states`, counts);
+    const rows = await createCutRows(folder.path, database, log);
+    for (let length = log.length; length >= 0; length -= quick ? QUICK_STEP : 1) {
+      counts.lengths_read += 1;
+      const commits = commitsWithin(recorded, countsEarly ? length + 1 : length);
+      if (rows.at(length) === states.get(commits)) continue;
+      throw new CheckFailure(`cut at ${length}, the rows are not those of the ${commits} commits before it`, counts);
     }
   }
 
@@ -122,8 +151,9 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false } = {}
   }
 
   try {
+    await checkRows();
     for (const length of lengths) {
-      counts.lengths += 1;
+      counts.lengths_opened += 1;
       expectPrefix(length, await cutAndOpen(recorded, length, folder.path));
     }
     const atCommits = recorded.commitEnds.flatMap((end) => [end - 1, end]);
@@ -139,7 +169,22 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false } = {}
 
 const run = (options: CheckOptions) => cut(options);
 
-/** A vault that is opened without its anchor does not notice that its log was cut. */
-const control = (options: CheckOptions) => cut({ ...options, quick: true }, { forgetsAnchor: true });
+/**
+ * A vault that is opened without its anchor does not notice that its log was cut; and a commit without its last byte is
+ * none. Both must be found out.
+ */
+async function control(options: CheckOptions): Promise<void> {
+  const found: string[] = [];
+  for (const flaw of [{ forgetsAnchor: true }, { countsEarly: true }]) {
+    try {
+      await cut({ ...options, quick: !('countsEarly' in flaw) }, flaw);
+      return;
+    } catch (error) {
+      if (!(error instanceof CheckFailure)) throw error;
+      found.push(error.message);
+    }
+  }
+  throw new CheckFailure(found.join('; '));
+}
 
 export const CHECK: Check = { number: 3, name: 'log cut', quick: false, run, control };
