@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { canonical, jsonText, memberText } from './json-fidelity-text.ts';
 import { inParallel, type Perform, seededNumbers } from './perform.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
+import { withVault } from './vault-file.ts';
 
 const FULL = 50_000;
 const QUICK = 2_000;
@@ -14,20 +16,28 @@ interface Run {
   readonly through?: (text: string) => string;
 }
 
-/** Each text is created over HTTP, patched with `{}` over HTTP, and read on the file: three replies to compare. */
+/**
+ * Each text is created over HTTP, patched with `{}` over HTTP, read in the vault that a backup is restored to, and found
+ * in an export: four places where it must be the value that was sent.
+ */
 async function compare(vault: ServedVault, { cases, seed, through = (text) => text }: Run) {
   const random = seededNumbers(seed);
   const texts = Array.from({ length: cases }, () => jsonText(random));
-  const figures = { cases, compared: 0, bytes: 0, differences: 0 };
+  const ids = new Map<string, string>();
+  const figures = { cases, created: 0, patched: 0, restored: 0, exported: 0, bytes: 0, differences: 0 };
   let first = '';
 
-  async function hold(where: string, sent: string, reply: Awaited<ReturnType<Perform>>) {
-    figures.compared++;
-    const data = reply.status < 300 ? memberText(through(reply.text), 'data') : `${reply.status} ${reply.text}`;
+  type Place = 'created' | 'patched' | 'restored' | 'exported';
+
+  function hold(place: Place, sent: string, data: string | undefined): void {
+    figures[place]++;
     if (data === canonical(sent)) return;
     figures.differences++;
-    first ||= `${where}: ${sent.slice(0, 300)} came back as ${data?.slice(0, 300)}`;
+    first ||= `${place}: ${sent.slice(0, 300)} came back as ${data?.slice(0, 300)}`;
   }
+
+  const dataOf = ({ status, text }: Awaited<ReturnType<Perform>>) =>
+    status < 300 ? memberText(through(text), 'data') : `${status} ${text}`;
 
   await inParallel(cases, WIDTH, async (index) => {
     const sent = texts[index] ?? '';
@@ -37,11 +47,32 @@ async function compare(vault: ServedVault, { cases, seed, through = (text) => te
     const bodyText = `{"type":"token","mask":"${mask}","data":${sent}}`;
     const made = await vault.remote(vault.everything, 'createToken', { bodyText });
     const id = String(made.body['id']);
-    await hold('create', sent, made);
-    await hold('patch {}', sent, await vault.remote(vault.everything, 'updateToken', { id, body: {} }));
-    await hold('get on the file', sent, await vault.direct(vault.everything, 'getToken', { id }));
+    ids.set(id, sent);
+    hold('created', sent, dataOf(made));
+    hold('patched', sent, dataOf(await vault.remote(vault.everything, 'updateToken', { id, body: {} })));
   });
+
+  const [backup, file] = [`${vault.file}.backup`, `${vault.file}.restored`];
+  const key = `${vault.file}.key`;
+  await vault.cli(['backup', backup, '--key-file', key], '');
+  await vault.cli(['restore', backup, '--file', file, '--key-file', key], '');
+  const credential = { kind: 'key_file', key: new Uint8Array(readFileSync(key)) } as const;
+  await withVault({ file, credential }, async (perform) => {
+    for (const [id, sent] of ids) hold('restored', sent, dataOf(await perform(vault.everything, 'getToken', { id })));
+  });
+
+  const exported = `${vault.file}.ndjson`;
+  await vault.cli(['export', '--plaintext', '--out', exported], vault.everything);
+  for (const line of readFileSync(exported, 'utf8').split('\n')) {
+    if (line === '') continue;
+    const id: unknown = JSON.parse(memberText(line, 'id') ?? 'null');
+    hold('exported', ids.get(String(id)) ?? 'null', memberText(through(line), 'data'));
+  }
   if (figures.differences > 0) throw new CheckFailure(first, figures);
+  const { created, patched, restored, exported: listed } = figures;
+  if ([ids.size, created, patched, restored, listed].some((count) => count !== cases)) {
+    throw new CheckFailure('not every value was found in every place', figures);
+  }
   return figures;
 }
 
