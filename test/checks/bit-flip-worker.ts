@@ -154,7 +154,7 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
       try {
         await judge(flipped, await askAll(file, credential, questions), { offset, bit });
       } catch (error) {
-        wrong.push({ offset, bit, what: `an error without a code: ${error}` });
+        wrong.push({ offset, bit, what: `an error without a code: ${placeOf(error)}` });
       }
     });
   }
@@ -188,6 +188,12 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
   }
   const flips = offsets.length;
   return { flips, alone, groups, split, spots, identical, errors, foundByDoctor, missed, wrong, codes };
+}
+
+/** What it says and where it was thrown. */
+function placeOf(error: unknown): string {
+  const [what, where] = String(error instanceof Error ? error.stack : error).split('\n');
+  return `${what} ${where?.trim() ?? ''}`;
 }
 
 interface Change {

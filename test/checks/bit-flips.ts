@@ -18,7 +18,7 @@ const SINGLE = 5;
 const QUICK_FLIPS = 1_500;
 const CONTROL_FLIPS = 3_000;
 /** How many troubles of a kind the figures name. */
-const MOST_NAMED = 12;
+const MOST_NAMED = 20;
 
 interface Subject {
   readonly bytes: Uint8Array;

@@ -19,16 +19,24 @@ export interface Question {
 /** What a vault answered to each question, or the code of the fault that kept it from being opened. */
 export type Answers = readonly Reply[] | keyof typeof FAULTS | ProblemCode;
 
-/** Throws what is neither a reply nor a fault that the contract knows: an error without a code or an exit. */
+/**
+ * Throws what is neither a reply nor a fault that the contract knows: an error without a code or an exit; and what the
+ * vault itself did not expect, which its caller is told of as `internal_error`.
+ */
 export async function askAll(file: string, credential: Credential, questions: readonly Question[]): Promise<Answers> {
+  let unexpected: unknown;
+  const reportError = (error: unknown) => {
+    if (!(error instanceof Problem) && !(error instanceof Fault)) unexpected ??= error;
+  };
   try {
-    const vault = await openVault({ file, credential, reportError: () => undefined });
+    const vault = await openVault({ file, credential, reportError });
     try {
       const replies: Reply[] = [];
       for (const { operation, apiKey, id, query = [] } of questions) {
         const params = id === undefined ? {} : { id };
         replies.push(await vault.dispatch({ operation, apiKey, params, query, traceId: 'check' }));
       }
+      if (unexpected !== undefined) throw unexpected;
       return replies;
     } finally {
       await vault.close();

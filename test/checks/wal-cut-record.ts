@@ -13,7 +13,7 @@ import { type LogLayout, readLogLayout } from './wal-frames.ts';
 const ANCHOR_MS = 1_400;
 
 /** Characters: some tokens need more than a page. */
-const MOST_FILLING = 600;
+const MOST_FILLING = 400;
 
 /** The tokens of a vault: what was written last into each. */
 export type Tokens = ReadonlyMap<string, number>;

@@ -10,8 +10,8 @@ import { readTokens, withVault } from './vault-file.ts';
 import { type RecordedLog, recordLog, type Tokens } from './wal-cut-record.ts';
 import { createCutRows } from './wal-cut-rows.ts';
 
-const COMMITS = 24;
-const FIRST_ANCHOR = 12;
+const COMMITS = 20;
+const FIRST_ANCHOR = 10;
 /** Lengths at random that the vault is opened with, beside those around every frame's end. */
 const RANDOM = { quick: 60, full: 1_000 } as const;
 /** Without a vault around it: every length; in a quick run every so manieth. */

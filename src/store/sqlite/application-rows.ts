@@ -2,6 +2,7 @@ import type { ApplicationRecord, Instant, PageOf, PageRequest } from '../../core
 import { Problem } from '../../core/problem.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
+import { optionalNumber, storedBytes, storedNumber } from './stored-value.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { APPLICATION_TYPE_CODES, applicationType } from './type-codes.ts';
 import { optionalUuidBytes, optionalUuidText, uuidBytes, uuidKey, uuidText } from './uuid-bytes.ts';
@@ -215,15 +216,15 @@ export function toApplicationRecord(row: ApplicationRow): ApplicationRecord {
     id: uuidText(row.id),
     tenant_id: uuidText(row.tenant_id),
     type: applicationType(row.type),
-    key_hash: row.key_hash,
+    key_hash: storedBytes(row.key_hash),
     parent_id: optionalUuidText(row.parent_id),
     created_by: optionalUuidText(row.created_by),
-    created_at: row.created_at,
+    created_at: storedNumber(row.created_at),
     modified_by: optionalUuidText(row.modified_by),
-    modified_at: row.modified_at ?? undefined,
-    expires_at: row.expires_at ?? undefined,
-    revision: row.revision,
-    key_id: row.key_id,
-    details: row.details,
+    modified_at: optionalNumber(row.modified_at),
+    expires_at: optionalNumber(row.expires_at),
+    revision: storedNumber(row.revision),
+    key_id: storedNumber(row.key_id),
+    details: storedBytes(row.details),
   };
 }

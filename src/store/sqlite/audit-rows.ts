@@ -5,6 +5,18 @@ import type { Connection } from './driver.ts';
 import { once } from './once.ts';
 import { sqliteCode } from './sqlite-error.ts';
 
+/** Of a damaged row anything may come: nothing in place of what the table excludes, so that the chain breaks there. */
+function asEntry({ sequence, at, sealed, link }: AuditEntry): AuditEntry {
+  return {
+    sequence,
+    at: Number.isSafeInteger(at) ? at : 0,
+    sealed: Buffer.isBuffer(sealed) ? sealed : NO_BYTES,
+    link: Buffer.isBuffer(link) ? link : NO_BYTES,
+  };
+}
+
+const NO_BYTES = new Uint8Array();
+
 /** The table `audit` of `schema`. Synchronous; `append` needs the transaction of the change that it tells of. */
 export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
   const last = once(() =>
@@ -50,6 +62,6 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
       }
     },
 
-    read: (sequence: number, limit: number): readonly AuditEntry[] => after().all(sequence, limit),
+    read: (sequence: number, limit: number): readonly AuditEntry[] => after().all(sequence, limit).map(asEntry),
   };
 }

@@ -4,6 +4,7 @@ import { Problem } from '../../core/problem.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
+import { storedBytes, storedNumber, storedText } from './stored-value.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { splitBlinds } from './token-index.ts';
 import { TOKEN_COLUMNS, type TokenRow, toStoredToken } from './token-rows.ts';
@@ -37,7 +38,7 @@ export function rowInspection(connection: Connection, tenants: TenantRows) {
       return tokens()
         .all(tenant, after, limit)
         .map((row) => ({
-          id: row.id,
+          id: storedText(row.id),
           record: decoded(() => toStoredToken(tenantId, row).record),
           indexes: splitBlinds(row.blinds),
         }));
@@ -56,7 +57,11 @@ export function rowInspection(connection: Connection, tenants: TenantRows) {
       if (tenant === undefined) return [];
       return tombstones()
         .all(tenant, after, limit)
-        .map((row) => ({ id: row.id, record: decoded(() => toTombstone(tenantId, row)), indexes: [] }));
+        .map((row) => ({
+          id: storedText(row.id),
+          record: decoded(() => toTombstone(tenantId, row)),
+          indexes: [],
+        }));
     },
   };
 }
@@ -77,10 +82,10 @@ function toTombstone(tenantId: string, row: TombstoneRow): Tombstone {
     id: row.id,
     type: tokenType(row.type),
     created_by: uuidText(row.created_by),
-    created_at: row.created_at,
+    created_at: storedNumber(row.created_at),
     deleted_by: optionalUuidText(row.deleted_by),
-    deleted_at: row.deleted_at,
-    mac: row.mac,
+    deleted_at: storedNumber(row.deleted_at),
+    mac: storedBytes(row.mac),
   };
 }
 

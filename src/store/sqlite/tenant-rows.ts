@@ -2,6 +2,7 @@ import type { Authority, KeyIds, TenantRecord, WrappedKey } from '../../core/por
 import { Problem } from '../../core/problem.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
+import { optionalNumber, storedBytes, storedNumber } from './stored-value.ts';
 import { KEY_PURPOSE_CODES, keyPurpose } from './type-codes.ts';
 import { optionalUuidBytes, optionalUuidText, uuidBytes, uuidKey, uuidText } from './uuid-bytes.ts';
 
@@ -83,9 +84,7 @@ export function tenantRows(connection: Connection) {
   );
 
   function withKeys(row: TenantRow): TenantWithKeys {
-    const keys = keysOf()
-      .all(row.tenant)
-      .map((key): WrappedKey => ({ ...key, purpose: keyPurpose(key.purpose) }));
+    const keys = keysOf().all(row.tenant).map(toWrappedKey);
     return { tenant: toRecord(row), keys };
   }
 
@@ -184,16 +183,26 @@ export function tenantRows(connection: Connection) {
   };
 }
 
+function toWrappedKey(row: KeyRow): WrappedKey {
+  return {
+    key_id: storedNumber(row.key_id),
+    purpose: keyPurpose(row.purpose),
+    generation: storedNumber(row.generation),
+    wrapped: storedBytes(row.wrapped),
+    created_at: storedNumber(row.created_at),
+  };
+}
+
 function toRecord(row: TenantRow): TenantRecord {
   return {
     id: uuidText(row.id),
     owner_id: uuidText(row.owner_id),
     created_by: optionalUuidText(row.created_by),
-    created_at: row.created_at,
+    created_at: storedNumber(row.created_at),
     modified_by: optionalUuidText(row.modified_by),
-    modified_at: row.modified_at ?? undefined,
-    revision: row.revision,
-    key_id: row.key_id,
-    details: row.details,
+    modified_at: optionalNumber(row.modified_at),
+    revision: storedNumber(row.revision),
+    key_id: storedNumber(row.key_id),
+    details: storedBytes(row.details),
   };
 }

@@ -1,6 +1,7 @@
 import type { Instant, TokenRecord } from '../../core/ports.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
+import { optionalBytes, optionalNumber, storedBytes, storedNumber, storedText } from './stored-value.ts';
 import { TOKEN_TYPE_CODES, tokenType } from './type-codes.ts';
 import { optionalUuidBytes, optionalUuidText, uuidBytes, uuidText } from './uuid-bytes.ts';
 
@@ -171,22 +172,22 @@ export function isExpired(record: { readonly expires_at?: Instant | undefined },
 
 export function toStoredToken(tenantId: string, row: TokenRow): StoredToken {
   const record: TokenRecord = {
-    id: row.id,
+    id: storedText(row.id),
     tenant_id: tenantId,
     type: tokenType(row.type),
     created_by: uuidText(row.created_by),
-    created_at: row.created_at,
+    created_at: storedNumber(row.created_at),
     modified_by: optionalUuidText(row.modified_by),
-    modified_at: row.modified_at ?? undefined,
-    expires_at: row.expires_at ?? undefined,
-    revision: row.revision,
-    key_id: row.key_id,
-    index_key_id: row.index_key_id,
-    active_month: row.active_month,
-    data: row.data,
-    masked: row.masked ?? undefined,
-    details: row.details,
-    definition: row.definition,
+    modified_at: optionalNumber(row.modified_at),
+    expires_at: optionalNumber(row.expires_at),
+    revision: storedNumber(row.revision),
+    key_id: storedNumber(row.key_id),
+    index_key_id: storedNumber(row.index_key_id),
+    active_month: storedNumber(row.active_month),
+    data: storedBytes(row.data),
+    masked: optionalBytes(row.masked),
+    details: storedBytes(row.details),
+    definition: storedBytes(row.definition),
   };
   return { token: row.token, typeCode: row.type, blinds: row.blinds, record };
 }

@@ -1,0 +1,83 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { Problem } from '../../src/core/problem.ts';
+import { openVault } from '../../src/vault.ts';
+import { checkVaultFile } from '../../src/vault-admin.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, fileVault } from './vault-admin-fixture.ts';
+
+it('doctor comes to an end, and finds it, when an index names another id than its row', async () => {
+  const { file } = await fileVault(5);
+  const sound = readFileSync(file);
+  let places = 0;
+  for (let at = sound.indexOf('token-2'); at !== -1; at = sound.indexOf('token-2', at + 1)) {
+    const altered = Buffer.from(sound);
+    altered[at] = (altered[at] ?? 0) ^ 1;
+    writeFileSync(file, altered);
+    const { ok } = await checkVaultFile({ file, credential: CREDENTIAL });
+    expect(ok).toBe(false);
+    places += 1;
+  }
+  // It is the one that a search looks at first. The row, the index by id, the index of the newest.
+  expect(places).toBeGreaterThanOrEqual(3);
+});
+
+/** Puts a value into a column that its declaration excludes, as a flipped bit of a row's header does. */
+async function putForeign(file: string, table: string, column: string, value: string): Promise<void> {
+  await tamperFile(file, (connection) => {
+    const loosen = (text: string) => text.replaceAll(/ STRICT| NOT NULL|(?<= )(TEXT|BLOB)\b/g, '');
+    const rewrite = (sql: string) => {
+      connection.prepare<[string, string]>('UPDATE sqlite_schema SET sql = ? WHERE name = ?').run(sql, table);
+      connection.pragma('writable_schema = RESET');
+      connection.pragma('writable_schema = ON');
+    };
+    connection.unsafeMode(true);
+    connection.pragma('foreign_keys = OFF');
+    connection.pragma('writable_schema = ON');
+    const declared = connection.prepare<[string], string>('SELECT sql FROM sqlite_schema WHERE name = ?').pluck();
+    const sql = declared.get(table) ?? '';
+    rewrite(loosen(sql));
+    connection.exec(`UPDATE ${table} SET ${column} = ${value}
+      WHERE rowid = (SELECT rowid FROM ${table} ORDER BY rowid DESC LIMIT 1)`);
+    rewrite(sql);
+  });
+}
+
+const FOREIGN = [
+  ['token', 'id', '1'],
+  ['token', 'created_by', 'NULL'],
+  ['token', 'created_at', "'x'"],
+  ['token', 'blinds', '1'],
+  ['token', 'details', 'NULL'],
+  ['token', 'masked', '1.5'],
+  ['token', 'data', "'x'"],
+  ['application', 'details', '1'],
+  ['application', 'key_hash', 'NULL'],
+  ['tenant', 'details', 'NULL'],
+  ['audit', 'at', 'NULL'],
+  ['audit', 'sealed', 'NULL'],
+  ['audit', 'link', '1'],
+] as const;
+
+it.each(FOREIGN)(
+  'doctor finds a value of another type in %s.%s, and a reader is told',
+  async (table, column, value) => {
+    const { file, apiKey, management } = await fileVault(3);
+    await putForeign(file, table, column, value);
+    expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
+    const unexpected: unknown[] = [];
+    const reportError = (error: unknown) => {
+      if (!(error instanceof Problem)) unexpected.push(error);
+    };
+    const vault = await openVault({ file, credential: CREDENTIAL, reportError });
+    try {
+      const list = { params: {}, query: [] } as const;
+      await vault.dispatch({ operation: 'listTokens', apiKey, ...list });
+      await vault.dispatch({ operation: 'listApplications', apiKey: management, ...list });
+      await vault.dispatch({ operation: 'getTenant', apiKey: management, ...list });
+    } finally {
+      await vault.close().catch(reportError);
+    }
+    expect(unexpected).toEqual([]);
+  },
+);
