@@ -3,6 +3,8 @@ import type { MatrixWorld } from './permission-fixture.ts';
 import { expected } from './permission-oracle.ts';
 import { type Cell, type Door, type MatrixResult, type Oracle, runCatalogue, runMatrix } from './permission-run.ts';
 
+const SAMPLE_EVERY = 5;
+
 function judge(results: Readonly<Record<string, MatrixResult>>): Record<string, number> {
   const all = Object.values(results);
   const figures = {
@@ -64,21 +66,24 @@ async function runOverHttp(seed: number, every: number): Promise<MatrixResult> {
   }
 }
 
+/** Of keys that are not good most cells say the same; every good one is kept. */
+const keepSample = ({ state }: Cell, index: number) => state === 'good' || index % SAMPLE_EVERY === 0;
+
 async function run({ seed, quick }: CheckOptions) {
-  const direct = await runMatrix({ seed });
+  const direct = await runMatrix({ seed, ...(quick && { keep: keepSample }) });
   const http = await runOverHttp(seed, quick ? 7 : 1);
   return judge({ direct, http, catalogue: await runCatalogue(seed) });
 }
 
 /** The same with one wrong cell in the oracle, picked by the seed. */
-async function control({ seed }: CheckOptions) {
+async function control({ seed, quick }: CheckOptions) {
   let left = seed % 100;
   const oracle: Oracle = (who, state, operation, target) => {
     const right = expected(who, state, operation, target);
     if (right.sight !== 'mask' || left-- !== 0) return right;
     return { ...right, sight: 'reveal' };
   };
-  const result = await runMatrix({ seed, oracle });
+  const result = await runMatrix({ seed, oracle, ...(quick && { keep: keepSample }) });
   if (result.wrong.length > 1) throw new Error(`one wrong cell was found ${result.wrong.length} times`);
   return judge({ direct: result });
 }
