@@ -214,4 +214,4 @@ async function control({ seed }: CheckOptions): Promise<void> {
   }
 }
 
-export const CHECK: Check = { number: 8, name: 'leakage', quick: true, run, control };
+export const CHECK: Check = { number: 8, name: 'leakage', quick: true, runs: 'early', run, control };
