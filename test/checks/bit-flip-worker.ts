@@ -1,9 +1,9 @@
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
 import type { Reply } from '../../src/contract/call.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { checkVaultFile } from '../../src/vault-admin.ts';
 import { type Answers, askAll, differenceOf, type Question } from './flipped-answers.ts';
+import { type Change, cellsOf, createFlippedCopy, farApart } from './flipped-copy.ts';
 import { seededNumbers } from './perform.ts';
 
 /** Bytes side by side that are replaced by noise at once, to see whether anybody looks at them. */
@@ -71,28 +71,17 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
   const codes: Record<string, number> = {};
   let [identical, errors, foundByDoctor, alone, groups, split, spots] = [0, 0, 0, 0, 0, 0, 0];
 
-  // Nobody has the file open when it is written. Not truncated: some file systems then write to the disk at once.
-  const place = (content: Uint8Array) => {
-    for (const end of ['-wal', '-shm', '-journal']) rmSync(file + end, { force: true });
-    const handle = openSync(file, constants.O_RDWR | constants.O_CREAT, 0o600);
-    try {
-      writeSync(handle, content, 0, content.length, 0);
-      if (fstatSync(handle).size !== content.length) ftruncateSync(handle, content.length);
-    } finally {
-      closeSync(handle);
-    }
-  };
+  const copy = createFlippedCopy(file, bytes);
   const sound = await soundAnswers();
 
   async function soundAnswers(): Promise<readonly Reply[]> {
-    place(bytes);
+    copy.place();
     const answers = await askAll(file, credential, questions);
     if (typeof answers === 'string') throw new Error(`the sound vault answers ${answers}`);
     return answers;
   }
 
-  async function doctorFinds(content: Uint8Array): Promise<boolean> {
-    place(content);
+  async function doctorFinds(): Promise<boolean> {
     try {
       return !(await checkVaultFile({ file, credential })).ok;
     } catch (error) {
@@ -101,7 +90,7 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
     }
   }
 
-  async function judge(flipped: Uint8Array, answers: Answers, trouble: Omit<FlipTrouble, 'what'>): Promise<void> {
+  async function judge(answers: Answers, trouble: Omit<FlipTrouble, 'what'>, again: () => void): Promise<void> {
     if (typeof answers === 'string') {
       codes[answers] = (codes[answers] ?? 0) + 1;
       errors += 1;
@@ -117,27 +106,16 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
     const say = (one: typeof bad) =>
       `${one?.question?.operation} ${one?.question?.id ?? ''} ${one?.code ?? 'other members'}`;
     if (bad) wrong.push({ ...trouble, what: say(bad) });
-    else if (lost && (blind || !(await doctorFinds(flipped)))) missed.push({ ...trouble, what: say(lost) });
-    else if (lost) foundByDoctor += 1;
-    else if (of('error')) errors += 1;
+    else if (lost) {
+      again();
+      if (blind || !(await doctorFinds())) missed.push({ ...trouble, what: say(lost) });
+      else foundByDoctor += 1;
+    } else if (of('error')) errors += 1;
     else identical += 1;
   }
 
-  const flipped = Uint8Array.from(bytes);
-
-  /** Asks a copy with these changes; all is put back afterwards. */
-  async function withChanges<T>(changes: readonly Change[], ask: () => Promise<T>): Promise<T> {
-    for (const { offset, mask } of changes) flipped[offset] = (flipped[offset] ?? 0) ^ mask;
-    place(flipped);
-    try {
-      return await ask();
-    } finally {
-      for (const { offset, mask } of changes) flipped[offset] = (flipped[offset] ?? 0) ^ mask;
-    }
-  }
-
   const isQuiet = (changes: readonly Change[]): Promise<boolean> =>
-    withChanges(changes, async () => {
+    copy.with(changes, async () => {
       const answers = await askAll(file, credential, questions).catch(() => 'damaged' as const);
       if (typeof answers === 'string') return false;
       return answers.every((found, index) => differenceOf(sound[index] ?? found, found).kind === 'same');
@@ -150,9 +128,9 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
 
   async function flipAlone({ offset, bit, mask }: Flip): Promise<void> {
     alone += 1;
-    await withChanges([{ offset, mask }], async () => {
+    await copy.with([{ offset, mask }], async (again) => {
       try {
-        await judge(flipped, await askAll(file, credential, questions), { offset, bit });
+        await judge(await askAll(file, credential, questions), { offset, bit }, again);
       } catch (error) {
         wrong.push({ offset, bit, what: `an error without a code: ${placeOf(error)}` });
       }
@@ -172,7 +150,7 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
   }
 
   const quiet: number[] = [];
-  for (const cell of grouped ? cellsOf(offsets) : []) {
+  for (const cell of grouped ? cellsOf(offsets, CELL) : []) {
     const noise = cell.map((offset) => ({ offset, mask: 1 + Math.floor(random() * 255) }));
     if (await isQuiet(noise)) quiet.push(...cell);
   }
@@ -196,32 +174,8 @@ function placeOf(error: unknown): string {
   return `${what} ${where?.trim() ?? ''}`;
 }
 
-interface Change {
-  readonly offset: number;
-  /** The bits that are turned over. */
-  readonly mask: number;
-}
-
 interface Flip extends Change {
   readonly bit: number;
-}
-
-function cellsOf(offsets: Uint32Array): readonly (readonly number[])[] {
-  const cells = new Map<number, number[]>();
-  for (const offset of offsets) {
-    const cell = Math.floor(offset / CELL);
-    const found = cells.get(cell);
-    if (found) found.push(offset);
-    else cells.set(cell, [offset]);
-  }
-  return [...cells.values()];
-}
-
-/** Groups of at most `most`, the members of each as far from one another as they can be. */
-function farApart(offsets: readonly number[], most: number): readonly (readonly number[])[] {
-  const groups: number[][] = Array.from({ length: Math.ceil(offsets.length / most) }, () => []);
-  for (const [index, offset] of offsets.entries()) groups[index % groups.length]?.push(offset);
-  return groups;
 }
 
 function start(job: FlipJob): void {
