@@ -1,6 +1,7 @@
 import type { ShownToken } from '../../core/ports.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
+import { optionalBytes, optionalNumber, storedBytes, storedNumber, storedText } from './stored-value.ts';
 import { isStorableText } from './token-rows.ts';
 import { tokenType } from './type-codes.ts';
 import { optionalUuidText, uuidKey, uuidText } from './uuid-bytes.ts';
@@ -60,20 +61,20 @@ export function shownTokenRows(connection: Connection) {
 
 function toShownToken(tenantId: string, row: ShownRow): ShownToken {
   return {
-    id: row[0],
+    id: storedText(row[0]),
     tenant_id: tenantId,
     type: tokenType(row[1]),
     created_by: uuidText(row[2]),
-    created_at: row[3],
+    created_at: storedNumber(row[3]),
     modified_by: optionalUuidText(row[4]),
-    modified_at: row[5] ?? undefined,
-    expires_at: row[6] ?? undefined,
-    revision: row[7],
-    key_id: row[8],
-    index_key_id: row[9],
-    active_month: row[10],
-    details: row[11],
-    masked: row[12] ?? undefined,
-    data: row[13],
+    modified_at: optionalNumber(row[5]),
+    expires_at: optionalNumber(row[6]),
+    revision: storedNumber(row[7]),
+    key_id: storedNumber(row[8]),
+    index_key_id: storedNumber(row[9]),
+    active_month: storedNumber(row[10]),
+    details: storedBytes(row[11]),
+    masked: optionalBytes(row[12]),
+    data: storedBytes(row[13]),
   };
 }
