@@ -54,7 +54,7 @@ const VAULT = [
 const SODIUM = 'libsodium-wrappers/dist/modules-esm/libsodium-wrappers.mjs';
 
 /** What opening a vault loads, as the ends of the entry points' names. */
-const DIRECT = ['fewer-files:vault', 'bundled-sqlite:sqlite', SODIUM];
+const DIRECT = ['fewer-files:vault', 'bundled-sqlite:manifest', 'bundled-sqlite:sqlite', SODIUM];
 
 /** The source that loads what an operation needs when that is called: all that it loads besides is one more. */
 const HANDLERS = 'src/core/handlers.ts';

@@ -30,7 +30,7 @@ async function runCommandLine(argv: readonly string[]): Promise<number> {
     const words = withoutHelpWord(argv);
     const program = createProgram((code) => {
       exitCode = code;
-    }, words);
+    }, words[0]);
     if (words.length === 0) program.outputHelp();
     else await program.parseAsync(words, { from: 'user' });
     return exitCode;

@@ -25,10 +25,9 @@ export interface Entry {
 
 /**
  * The command line. A noun makes its verbs, and a verb its flags, only when it is called: a start pays for one
- * subcommand, not for all. `called` are the words of the command line: when they begin with a noun or a command, only that
- * is made, and of a noun only the verb that follows.
+ * subcommand, not for all. `called` is the first word of the command line: when it is a noun or a command, only that is made.
  */
-export function createProgram(finish: Finish, called: readonly string[] = []): Command {
+export function createProgram(finish: Finish, called?: string): Command {
   const root = new Command('vault')
     .description('A token vault in one file: tokenize cards, bank accounts and any JSON; redact, mask or reveal them.')
     .exitOverride(refuseNoCommand)
@@ -38,17 +37,15 @@ export function createProgram(finish: Finish, called: readonly string[] = []): C
     .helpCommand(false)
     .helpOption('-h, --help', 'show help')
     .version(`vault ${VERSION}`, '--version', 'show the version');
-  const [first, second] = called;
-  const isCalled = first !== undefined && isFirstWord(first);
+  const isCalled = called !== undefined && isFirstWord(called);
   // These are the flags before the first word: behind it stand those of the subcommand.
   if (!isCalled) addFlags(root, GLOBAL_FLAGS);
-  const isMade = isCalled ? (word: string) => word === first : () => true;
+  const isMade = isCalled ? (word: string) => word === called : () => true;
   const entries = allEntries();
   for (const [noun, row] of Object.entries(NOUNS)) {
     if (!isMade(noun)) continue;
     const verbs = entries.filter((entry) => entry.words.length === 2 && entry.words[0] === noun);
-    const verb = isCalled ? verbs.filter(({ words }) => words[1] === second) : [];
-    addNoun(root, noun, row, verb.length > 0 ? verb : verbs, finish);
+    addNoun(root, noun, row, verbs, finish);
   }
   addEntries(
     root,
