@@ -16,6 +16,19 @@ writeFileSync(
   "process.on('exit', () => require('node:fs').writeSync(2, JSON.stringify(process.moduleLoadList)));",
 );
 
+const tellFiles = path.join(folder, 'tell-files.cjs');
+writeFileSync(
+  tellFiles,
+  `const fs = require('node:fs');
+  const { readFileSync } = fs;
+  const names = [];
+  fs.readFileSync = (file, ...options) => {
+    names.push(String(file));
+    return readFileSync(file, ...options);
+  };
+  process.on('exit', () => fs.writeSync(2, JSON.stringify(names)));`,
+);
+
 afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
@@ -34,12 +47,20 @@ function heavyModules(...args: readonly string[]): readonly string[] {
   return heavy.filter((name) => names.includes(`NativeModule ${name}`));
 }
 
+/** What of the product a command read before its end, without the hashes. */
+function filesOfProduct(...args: readonly string[]): readonly string[] {
+  const names: readonly string[] = JSON.parse(node('--require', tellFiles, BIN, ...args).stderr);
+  return names
+    .filter((name) => name.startsWith(path.join(ROOT, 'dist')) && name.endsWith('.cjs'))
+    .map((name) => path.basename(name).replace(/-[^-]+(?=\.cjs$)/, ''));
+}
+
 describe('a start', () => {
   it.each(['--help', '--version'])('vault %s loads none of the heavy modules of Node', (flag) => {
     expect(heavyModules(BIN, flag)).toEqual([]);
   });
 
-  it('tokens get on the file loads none of them either', () => {
+  it('tokens get on the file loads none of them either, and nothing of other operations', () => {
     const vault = (...words: readonly string[]) => {
       const { status, stdout, stderr } = node(BIN, ...words, '--output', 'json');
       if (status !== 0) throw new Error(stderr);
@@ -58,6 +79,8 @@ describe('a start', () => {
     const allowed = process.platform === 'win32' ? ['crypto', 'stream'] : [];
     const heavy = heavyModules(BIN, 'tokens', 'get', id);
     expect(heavy.filter((name) => !allowed.includes(name))).toEqual([]);
+    expect(filesOfProduct('tokens', 'get', id)).toEqual(['main.cjs', 'direct.cjs']);
+    expect(filesOfProduct('tokens', 'list')).toEqual(['main.cjs', 'direct.cjs', 'operations.cjs']);
     expect(heavyModules(BIN, 'tokens', 'create', '--type', 'token', '--data', '1')).toContain('crypto');
   });
 
