@@ -6,8 +6,11 @@ import { inTurn } from './bench-requests.js';
 /** Of each case: p99 to p50. */
 const TAIL_TARGET = 4;
 
+/** More than any server answers in a second: a case whose requests may not come twice is given so many. */
+const MOST_A_SECOND = 30_000;
+
 /** One server under the requests of one round. */
-async function measure({ port, pid }, { requests, again, expected, seconds }) {
+async function measure({ port, pid }, { requests, most, again, expected, seconds }) {
   const before = processorSeconds(pid);
   const {
     count,
@@ -18,7 +21,7 @@ async function measure({ port, pid }, { requests, again, expected, seconds }) {
     port,
     seconds,
     expected,
-    next: inTurn(requests, { again }),
+    next: inTurn(requests, { most: again ? most : requests.length }),
   });
   const processor = before === undefined ? undefined : processorSeconds(pid) - before;
   return {
@@ -38,21 +41,21 @@ const medianIfKnown = (values) => (values.length === 0 || values.some(Number.isN
 
 /**
  * One case: the vault's daemon and the bare server are sent the same requests, one after the other in each round, the
- * first of them in turn. Ratios are of one round each; all figures are medians of the rounds. A round before them, of
- * `warmUp` seconds, warms up.
+ * first of them in turn. Ratios are of one round each; all figures are medians of the rounds. A round before them warms up:
+ * like any other, unless `warmUp` says how many requests at `most`, and for how many `seconds`.
  * `cpu_ratio` is that of the two servers' processor time a request: it says less about waiting, and stands on a busy machine.
  */
-export async function againstBare(row, { vault, daemon, bare, rounds, seconds, warmUp = seconds, rawCopy }) {
+export async function againstBare(row, { vault, daemon, bare, rounds, seconds, warmUp, rawCopy }) {
   const { requests: makeRequests, once: eachOnce = false, expected, raw } = row;
-  const [first] = makeRequests(vault, 1e-4, Number.POSITIVE_INFINITY);
+  const [first] = makeRequests(vault, 1, Number.POSITIVE_INFINITY);
   const answer = await once(daemon.port, first);
   if (![expected].flat().includes(answer.status)) throw new Error(`${row.case}: ${answer.status} ${answer.body}`);
   await bare.answerLike(answer, first);
 
   const done = { own: [], bare: [], ratio: [], cpu: [], raw: [], rawCpu: [] };
   for (let round = -1; round < rounds; round += 1) {
-    const lasts = round < 0 ? warmUp : seconds;
-    const sent = { requests: makeRequests(vault, lasts, rounds - round), seconds: lasts };
+    const { most, ...lasts } = round < 0 && warmUp ? warmUp : { most: Math.ceil(MOST_A_SECOND * seconds), seconds };
+    const sent = { requests: makeRequests(vault, most, rounds - round), most, ...lasts };
     const runs = {
       own: () => measure(daemon, { ...sent, again: !eachOnce, expected }),
       bare: () => measure(bare, { ...sent, again: true, expected: answer.status }),

@@ -22,13 +22,10 @@ export function benchRequests(keys, host) {
   };
 }
 
-/** One request after the other; from the first again after the last when they may come twice. */
-export function inTurn(requests, { again = true } = {}) {
-  let at = 0;
-  return () => {
-    if (at === requests.length && again) at = 0;
-    return requests[at++];
-  };
+/** One request after the other, `most` in all: from the first again after the last. */
+export function inTurn(requests, { most = Number.POSITIVE_INFINITY } = {}) {
+  let given = 0;
+  return () => (given < most ? requests[given++ % requests.length] : undefined);
 }
 
 /** Every so manieth of a list, in a random order: `most` at most. */

@@ -34,13 +34,15 @@ afterAll(() => {
   server.close();
 });
 
+const unused = { rawCopy: undefined, warmUp: undefined };
+
 const get = (path: string) => requestBytes({ method: 'GET', path, body: undefined }, '127.0.0.1');
 
 describe('the load generator', () => {
   it('sends each request once, and counts what was answered', async () => {
     seen.length = 0;
     const requests = Array.from({ length: 50 }, (_, n) => get(`/${n}`));
-    const done = await load({ port, connections: 4, next: inTurn(requests, { again: false }), expected: 200 });
+    const done = await load({ port, connections: 4, next: inTurn(requests, { most: 50 }), expected: 200 });
     expect(done).toMatchObject({ count: 50, statuses: { 200: 50 } });
     expect(done.times).toHaveLength(50);
     expect(seen.toSorted()).toEqual(Array.from({ length: 50 }, (_, n) => `/${n}`).toSorted());
@@ -60,7 +62,7 @@ describe('a case beside the bare server', () => {
     try {
       const row = { case: 'slow', expected: 200, requests: () => [get('/slow')] };
       const daemon = { port, pid: process.pid, said: () => '' };
-      const figures = await againstBare(row, { vault: {}, daemon, bare, rounds: 1, seconds: 0.2, rawCopy: undefined });
+      const figures = await againstBare(row, { vault: {}, daemon, bare, rounds: 1, seconds: 0.2, ...unused });
       expect(figures.ratio).toBeLessThan(0.8);
       expect(figures.p50_ms).toBeGreaterThan(19);
       expect(figures.raw.ratio).toBeUndefined();
@@ -78,7 +80,7 @@ describe('a case beside the bare server', () => {
       rounds: 1,
       seconds: 0.1,
     };
-    await expect(againstBare(row, { ...parts, rawCopy: undefined })).rejects.toThrow('gone: 404');
+    await expect(againstBare(row, { ...parts, ...unused })).rejects.toThrow('gone: 404');
   });
 });
 
