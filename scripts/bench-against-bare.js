@@ -39,6 +39,13 @@ const medianOf = (rounds, member) =>
 /** Undefined where the system does not tell what a process used, or nothing was measured. */
 const medianIfKnown = (values) => (values.length === 0 || values.some(Number.isNaN) ? undefined : median(values));
 
+/** All rounds together: of a few tokens a round the processor time is too short to be told. */
+function rawProcessor({ inserted, own }) {
+  if (inserted.length === 0 || own[0].processor === undefined) return undefined;
+  const sum = (member) => inserted.reduce((all, each) => all + each[member], 0);
+  return ((sum('processor') / sum('tokens')) * 1e6) / medianOf(own, 'processor');
+}
+
 /**
  * One case: the vault's daemon and the bare server are sent the same requests, one after the other in each round, the
  * first of them in turn. Ratios are of one round each; all figures are medians of the rounds. A round before them warms up:
@@ -52,7 +59,7 @@ export async function againstBare(row, { vault, daemon, bare, rounds, seconds, w
   if (![expected].flat().includes(answer.status)) throw new Error(`${row.case}: ${answer.status} ${answer.body}`);
   await bare.answerLike(answer, first);
 
-  const done = { own: [], bare: [], ratio: [], cpu: [], raw: [], rawCpu: [] };
+  const done = { own: [], bare: [], ratio: [], cpu: [], raw: [], inserted: [] };
   for (let round = -1; round < rounds; round += 1) {
     const { most, ...lasts } = round < 0 && warmUp ? warmUp : { most: Math.ceil(MOST_A_SECOND * seconds), seconds };
     const sent = { requests: makeRequests(vault, most, rounds - round), most, ...lasts };
@@ -74,7 +81,7 @@ export async function againstBare(row, { vault, daemon, bare, rounds, seconds, w
     done.cpu.push(figures.bare.processor / figures.own.processor);
     if (!inserted) continue;
     done.raw.push(figures.own.rate / (inserted.tokens / inserted.seconds));
-    done.rawCpu.push(((inserted.processor / inserted.tokens) * 1e6) / figures.own.processor);
+    done.inserted.push(inserted);
   }
   const p50 = medianOf(done.own, 'p50');
   const p99 = medianOf(done.own, 'p99');
@@ -82,7 +89,7 @@ export async function againstBare(row, { vault, daemon, bare, rounds, seconds, w
   return {
     ratio: median(done.ratio),
     cpu_ratio: medianIfKnown(done.cpu),
-    raw: { ratio: medianIfKnown(done.raw), cpu_ratio: medianIfKnown(done.rawCpu) },
+    raw: { ratio: medianIfKnown(done.raw), cpu_ratio: rawProcessor(done) },
     per_second: medianOf(done.own, 'rate'),
     bare_per_second: medianOf(done.bare, 'rate'),
     p50_ms: p50,

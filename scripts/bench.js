@@ -125,13 +125,19 @@ function casesGiven() {
   return only;
 }
 
+/** As biome would have it. */
+function formatted(lines) {
+  const member = ([name, value]) => `${JSON.stringify(name)}: ${JSON.stringify(value)}`;
+  return `[\n${lines.map((each) => `  { ${Object.entries(each).map(member).join(', ')} }`).join(',\n')}\n]\n`;
+}
+
 async function runQuick(rest) {
   if (rest.length > 0) usage('quick takes no other case');
   const options = { limit: numberOf('limit', { whole: false }), only: casesGiven(), ...sizesGiven() };
   const { title, rows, lines, failed } = await quick({ ...options, baseline: values.baseline });
   print({ title, rows });
   if (values['write-baseline']) {
-    await writeFile(values.baseline, `[\n${lines.map((each) => `  ${JSON.stringify(each)}`).join(',\n')}\n]\n`);
+    await writeFile(values.baseline, formatted(lines));
     return 0;
   }
   return failed ? 1 : 0;
