@@ -11,7 +11,7 @@ export type Shown<T> = Json extends T
   : T extends readonly (infer I)[]
     ? readonly Shown<I>[]
     : T extends object
-      ? { readonly [K in keyof T]: Shown<T[K]> }
+      ? { readonly [K in keyof T]: Shown<T[K]> | (NonNullable<T[K]> extends object ? JsonText : never) }
       : T;
 
 /** Steps 6 and 7 of the one path for one operation. Throws problems 403 (no rule reaches it), 404 and 409. */

@@ -2,7 +2,7 @@ import type { AccessRule } from '../../contract/access-rule.ts';
 import type { Permission, Transform } from '../../contract/permissions.ts';
 import type { Caller } from '../caller.ts';
 import { Problem } from '../problem.ts';
-import { openDetails } from '../tokens/opened-token.ts';
+import { openShownDetails } from '../tokens/opened-token.ts';
 import type { World } from '../world.ts';
 import { governingTransform } from './governing-transform.ts';
 import { type Grants, showsMore } from './grants.ts';
@@ -43,7 +43,7 @@ async function reachesRule({ conditions = [], transform }: AccessRule, caller: C
     if (operator !== 'equals') continue;
     const record = await world.store.findShownToken(tenant.record.id, value, world.clock.now());
     if (!record) continue;
-    const { containers } = openDetails(tenant.keyring, value, record);
+    const { containers } = openShownDetails(tenant.keyring, value, record);
     const own = governingTransform(grants, 'token:read', { id: value, containers });
     if (own && !showsMore(transform, own)) return true;
   }

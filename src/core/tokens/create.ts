@@ -12,10 +12,17 @@ import { validateData } from '../token-types/validate-data.ts';
 import type { World } from '../world.ts';
 import { monthOf } from './activity.ts';
 import { normalizeContainers } from './containers.ts';
-import { DEFAULT_FINGERPRINT, derive, naming } from './derive.ts';
+import { derive, naming } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { tokenIndexes } from './indexes.ts';
-import { openDefinition, openDetails, sealToken, type TokenContents, type TokenDefinition } from './opened-token.ts';
+import {
+  DEFAULT_FINGERPRINT,
+  openDefinition,
+  openDetails,
+  sealToken,
+  type TokenContents,
+  type TokenDefinition,
+} from './opened-token.ts';
 import { shownData, showToken } from './show-token.ts';
 import { checkTokenId } from './token-id.ts';
 

@@ -6,10 +6,7 @@ import type { Scope } from '../expressions/template.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import type { TenantKeyring } from '../ports.ts';
 import { invalid } from '../problem.ts';
-import type { TokenDefinition } from './opened-token.ts';
-
-/** `fingerprint_expression` of a token that names none (§2.2). */
-export const DEFAULT_FINGERPRINT = '{{ data | stringify }}';
+import { DEFAULT_FINGERPRINT, type TokenDefinition } from './opened-token.ts';
 
 /** What a token's data and definition make: computed when it is written, never when it is read. */
 export interface Derived {

@@ -1,7 +1,7 @@
 import { governingTransform } from '../access/governing-transform.ts';
 import type { Handler } from '../handler.ts';
 import { Problem } from '../problem.ts';
-import { openDetails } from './opened-token.ts';
+import { openShownDetails } from './opened-token.ts';
 import { shownData, showToken } from './show-token.ts';
 
 /** Get a Token (§4.1). */
@@ -9,7 +9,7 @@ export const getToken: Handler<'getToken'> = async ({ params: { id } }, { tenant
   const now = world.clock.now();
   const record = await world.store.findShownToken(tenant.record.id, id, now);
   if (!record) throw new Problem('token_not_found');
-  const details = openDetails(tenant.keyring, id, record);
+  const details = openShownDetails(tenant.keyring, id, record);
   const transform = governingTransform(grants, 'token:read', { id, containers: details.containers });
   if (!transform) throw new Problem('no_governing_rule');
   const shown = showToken(record, details, shownData(tenant.keyring, id, record, transform));

@@ -3,12 +3,13 @@ import { governingTransform } from '../access/governing-transform.ts';
 import { visibility } from '../access/visibility.ts';
 import type { Caller } from '../caller.ts';
 import type { Handler } from '../handler.ts';
+import { parseJson } from '../json/parse.ts';
 import { pageOf, pageRequest } from '../page.ts';
 import type { Instant, PageOf, PageRequest, ShownToken, TenantKeyring, TokenCondition, TokenFilter } from '../ports.ts';
 import type { World } from '../world.ts';
 import { foldCase } from './fold-case.ts';
 import { indexed, metadataText } from './indexes.ts';
-import { openDetails, type TokenDetails } from './opened-token.ts';
+import { openShownDetails, type ShownDetails } from './opened-token.ts';
 import { shownData, showToken } from './show-token.ts';
 
 /** List Tokens (§4.1): members of one kind of filter are ORed, kinds are ANDed, and the caller's reach is part of the query. */
@@ -23,10 +24,10 @@ export const listTokens: Handler<'listTokens'> = async ({ query }, caller, world
     : await findGoverned(filter, page, now, caller, world);
   let revealed = false;
   const tokens = records.flatMap((record) => {
-    const details = openDetails(keyring, record.id, record);
+    const details = openShownDetails(keyring, record.id, record);
     const transform = transformOf(caller, record, details);
     // A blind index is 16 bytes of a hash: the opened values have the last word.
-    if (!transform || !hasMetadata(details.metadata, query.metadata)) return [];
+    if (!transform || !hasMetadata(details.metadata?.text, query.metadata)) return [];
     revealed ||= transform === 'reveal';
     return [showToken(record, details, shownData(keyring, record.id, record, transform))];
   });
@@ -57,7 +58,7 @@ async function findGoverned(
   for (let offset = 0; ; offset += SCANNED_AT_ONCE) {
     const found = await world.store.findTokens(filter, { offset, limit: SCANNED_AT_ONCE }, now);
     for (const record of found.records) {
-      if (!transformOf(caller, record, openDetails(keyring, record.id, record))) continue;
+      if (!transformOf(caller, record, openShownDetails(keyring, record.id, record))) continue;
       if (total >= page.offset && records.length < page.limit) records.push(record);
       total++;
     }
@@ -65,7 +66,7 @@ async function findGoverned(
   }
 }
 
-function transformOf({ grants }: Caller, { id }: ShownToken, { containers }: TokenDetails) {
+function transformOf({ grants }: Caller, { id }: ShownToken, { containers }: ShownDetails) {
   return governingTransform(grants, 'token:read', { id, containers });
 }
 
@@ -79,10 +80,10 @@ function conditionsOf({ id, type, metadata }: ListTokensQuery, keyring: TenantKe
   return conditions;
 }
 
-function hasMetadata(
-  found: Readonly<Record<string, string>> = {},
-  wanted: Readonly<Record<string, string>> = {},
-): boolean {
+function hasMetadata(text = '{}', wanted?: Readonly<Record<string, string>>): boolean {
+  if (wanted === undefined) return true;
+  // Sealed by sealToken: these are strings.
+  const found = parseJson(text) as Readonly<Record<string, string>>;
   return Object.entries(wanted).every(([key, value]) => {
     const text = Object.hasOwn(found, key) ? found[key] : undefined;
     return text !== undefined && foldCase(text) === foldCase(value);

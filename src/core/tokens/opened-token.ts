@@ -1,4 +1,6 @@
 import type { Json } from '../../contract/json.ts';
+import { TOKEN_TYPES, type TokenType, type TokenTypeRow } from '../../contract/token-types.ts';
+import { JsonText } from '../json/json-text.ts';
 import { parseJson } from '../json/parse.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import type { KeyIds, SealContext, ShownToken, TenantKeyring, TokenRecord } from '../ports.ts';
@@ -10,6 +12,11 @@ export interface TokenDetails {
   readonly fingerprint: string;
   /** ISO 8601 with the offset that it was sent with (decisions §1). */
   readonly expires_at?: string | undefined;
+}
+
+/** What replies show of them: the metadata as JSON text, spliced in as it stands. */
+export interface ShownDetails extends Omit<TokenDetails, 'metadata'> {
+  readonly metadata?: JsonText | undefined;
 }
 
 /** What only the replies to writers show. */
@@ -29,6 +36,9 @@ export interface TokenContents {
   readonly definition: TokenDefinition;
 }
 
+/** `fingerprint_expression` of a token that names none (§2.2). */
+export const DEFAULT_FINGERPRINT = '{{ data | stringify }}';
+
 type ClearColumns = Omit<TokenRecord, SealedColumn>;
 type SealedColumn = 'data' | 'masked' | 'details' | 'definition';
 
@@ -44,21 +54,25 @@ export function sealToken(
     ...clear,
     data: seal('data', contents.data),
     masked: contents.masked === undefined ? undefined : seal('masked', contents.masked),
-    details: seal('details', stringifyJson({ ...contents.details })),
-    definition: seal('definition', stringifyJson({ ...contents.definition })),
+    details: seal('details', encodeDetails(contents.details)),
+    definition: seal('definition', encodeDefinition(clear.type, contents.definition)),
   };
 }
 
 /** `id` is the one that was asked for, here and below. All throw `integrity_failure`. */
 export function openDetails(keyring: TenantKeyring, id: string, record: ShownToken): TokenDetails {
+  const { metadata, ...details } = openShownDetails(keyring, id, record);
   // Sealed by sealToken: opening proves that the text is its own; so below.
-  const details = parseJson(keyring.open(contextOf(id, record, 'details'), record.details)) as unknown;
-  return details as TokenDetails;
+  return { ...details, metadata: metadata && (parseJson(metadata.text) as TokenDetails['metadata']) };
+}
+
+/** The same for replies, which show metadata as it was written. */
+export function openShownDetails(keyring: TenantKeyring, id: string, record: ShownToken): ShownDetails {
+  return decodeDetails(keyring.open(contextOf(id, record, 'details'), record.details));
 }
 
 export function openDefinition(keyring: TenantKeyring, id: string, record: TokenRecord): TokenDefinition {
-  const definition = parseJson(keyring.open(contextOf(id, record, 'definition'), record.definition)) as unknown;
-  return definition as TokenDefinition;
+  return decodeDefinition(record.type, keyring.open(contextOf(id, record, 'definition'), record.definition));
 }
 
 /** The JSON text of `data`, or of its masked form: undefined when there is none. */
@@ -76,4 +90,41 @@ function contextOf(id: string, record: ClearColumns, column: SealedColumn): Seal
   const { revision, type, created_at, created_by, modified_at, modified_by, expires_at, key_id, index_key_id } = record;
   const clear = [type, created_at, created_by, modified_at, modified_by, expires_at, key_id, index_key_id];
   return { table: 'token', id, column, revision, clear };
+}
+
+/**
+ * One field a line: fingerprint, expiry, containers with spaces between them, metadata as JSON text, in which no line ends.
+ * Shorter than JSON, so that most tokens' fit two steps of padding, and read without parsing what only passes through.
+ */
+function encodeDetails({ fingerprint, expires_at = '', containers, metadata }: TokenDetails): string {
+  return [fingerprint, expires_at, containers.join(' '), metadata ? stringifyJson(metadata) : ''].join('\n');
+}
+
+function decodeDetails(text: string): ShownDetails {
+  const [fingerprint = '', expires_at = '', containers = '', metadata = ''] = text.split('\n');
+  return {
+    containers: containers.split(' '),
+    metadata: metadata === '' ? undefined : new JsonText(metadata),
+    fingerprint,
+    expires_at: expires_at === '' ? undefined : expires_at,
+  };
+}
+
+/** What stands for the definition that a type has had by itself since the first format. Other defaults would need another mark. */
+const DEFAULTS = '1';
+
+function defaultsOf(type: TokenType): TokenDefinition {
+  const { mask, search_indexes }: TokenTypeRow = TOKEN_TYPES[type];
+  return { mask, search_indexes, fingerprint_expression: DEFAULT_FINGERPRINT };
+}
+
+function encodeDefinition(type: TokenType, definition: TokenDefinition): string {
+  const text = stringifyJson({ ...definition });
+  return text === stringifyJson({ ...defaultsOf(type) }) ? DEFAULTS : text;
+}
+
+function decodeDefinition(type: TokenType, text: string): TokenDefinition {
+  if (text === DEFAULTS) return defaultsOf(type);
+  const definition = parseJson(text) as unknown;
+  return definition as TokenDefinition;
 }

@@ -4,7 +4,7 @@ import type { Shown } from '../handler.ts';
 import { JsonText } from '../json/json-text.ts';
 import type { ShownToken, TenantKeyring } from '../ports.ts';
 import { formatInstant } from '../time.ts';
-import { openText, type TokenDefinition, type TokenDetails } from './opened-token.ts';
+import { openText, type ShownDetails, type TokenDefinition, type TokenDetails } from './opened-token.ts';
 
 /** Which sealed value a transform shows. A masked read never opens the plaintext, a redacted one opens neither. */
 const SHOWN_COLUMN = { redact: undefined, mask: 'masked', reveal: 'data' } as const satisfies Record<
@@ -27,7 +27,7 @@ export function shownData(
 /** The Token (§2.1) as replies show it; `definition` only in the replies of create and update (§2.1). */
 export function showToken(
   record: ShownToken,
-  details: Omit<TokenDetails, 'fingerprint'> & { readonly fingerprint?: string | undefined },
+  details: Omit<TokenDetails | ShownDetails, 'fingerprint'> & { readonly fingerprint?: string | undefined },
   data: JsonText | undefined,
   definition?: TokenDefinition,
 ): Shown<Token> {

@@ -11,11 +11,12 @@ import { invalid, Problem } from '../problem.ts';
 import { validateData } from '../token-types/validate-data.ts';
 import type { World } from '../world.ts';
 import { normalizeContainers } from './containers.ts';
-import { checkSyntax, DEFAULT_FINGERPRINT, derive } from './derive.ts';
+import { checkSyntax, derive } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { tokenIndexes } from './indexes.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import {
+  DEFAULT_FINGERPRINT,
   openDefinition,
   openDetails,
   openText,

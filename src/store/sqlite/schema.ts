@@ -13,8 +13,8 @@ export const BLIND_LENGTH = 16;
  *
  * - Tenants and tokens have small integer keys inside the file; UUIDs are 16-byte blobs; the ids of tokens are text,
  *   because lists sort and rules search by it. Times are `Instant`s.
- * - `token_index` holds one entry for each blind index of a token, newest first: a list by one index is a walk, and its
- *   total a count of entries. `token.blinds` repeats them, so that the entries of a token are found without another index.
+ * - `token_index` holds one entry for each blind index of a token: a list by one index is a walk backwards, and its total a
+ *   count of entries. What is new comes behind what is there, here and in `token_newest`: so pages fill up, and stay full. `token.blinds` repeats them, so that the entries of a token are found without another index.
  * - `token_count.live` is the number of rows in `token`, expired ones that were not yet removed included;
  *   `last_created_at` never goes back. Both are kept by the transactions that insert and remove.
  * - `audit` only grows: what is done, in order, each entry chained to the one before it by a keyed hash.
@@ -105,7 +105,7 @@ export const SCHEMA: readonly string[] = [
   data BLOB NOT NULL
 ) STRICT`,
   'CREATE UNIQUE INDEX token_id ON token (tenant, id)',
-  'CREATE INDEX token_newest ON token (tenant, created_at DESC, id, type)',
+  'CREATE INDEX token_newest ON token (tenant, created_at, id DESC, type)',
   'CREATE INDEX token_keys ON token (tenant, key_id, index_key_id)',
   'CREATE INDEX token_expiry ON token (expires_at, tenant, type) WHERE expires_at IS NOT NULL',
   `CREATE TABLE token_index (
@@ -113,7 +113,7 @@ export const SCHEMA: readonly string[] = [
   blind BLOB NOT NULL,
   created_at INTEGER NOT NULL,
   token INTEGER NOT NULL,
-  PRIMARY KEY (tenant, blind, created_at DESC, token)
+  PRIMARY KEY (tenant, blind, created_at, token)
 ) STRICT, WITHOUT ROWID`,
   `CREATE TABLE tombstone (
   tenant INTEGER NOT NULL REFERENCES tenant,
