@@ -23,7 +23,7 @@ it('doctor comes to an end, and finds it, when an index names another id than it
 });
 
 /** Puts a value into a column that its declaration excludes, as a flipped bit of a row's header does. */
-async function putForeign(file: string, table: string, column: string, value: string): Promise<void> {
+async function putForeign(file: string, table: string, change: string): Promise<void> {
   await tamperFile(file, (connection) => {
     const loosen = (text: string) => text.replaceAll(/ STRICT| NOT NULL|(?<= )(TEXT|BLOB)\b/g, '');
     const rewrite = (sql: string) => {
@@ -37,8 +37,7 @@ async function putForeign(file: string, table: string, column: string, value: st
     const declared = connection.prepare<[string], string>('SELECT sql FROM sqlite_schema WHERE name = ?').pluck();
     const sql = declared.get(table) ?? '';
     rewrite(loosen(sql));
-    connection.exec(`UPDATE ${table} SET ${column} = ${value}
-      WHERE rowid = (SELECT rowid FROM ${table} ORDER BY rowid DESC LIMIT 1)`);
+    connection.exec(change);
     rewrite(sql);
   });
 }
@@ -63,7 +62,8 @@ it.each(FOREIGN)(
   'doctor finds a value of another type in %s.%s, and a reader is told',
   async (table, column, value) => {
     const { file, apiKey, management } = await fileVault(3);
-    await putForeign(file, table, column, value);
+    const last = `(SELECT rowid FROM ${table} ORDER BY rowid DESC LIMIT 1)`;
+    await putForeign(file, table, `UPDATE ${table} SET ${column} = ${value} WHERE rowid = ${last}`);
     expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
     const unexpected: unknown[] = [];
     const reportError = (error: unknown) => {
@@ -81,3 +81,20 @@ it.each(FOREIGN)(
     expect(unexpected).toEqual([]);
   },
 );
+
+it('an audit whose only row stands in front of the first place takes no entry', async () => {
+  const { file, apiKey } = await fileVault(1);
+  await putForeign(file, 'audit', "DELETE FROM audit; INSERT INTO audit VALUES (0, 0, x'00', NULL)");
+  expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
+  const vault = await openVault({ file, credential: CREDENTIAL });
+  const body = {
+    operation: 'createToken',
+    apiKey,
+    bodyText: '{"type":"token","data":1}',
+    params: {},
+    query: [],
+  } as const;
+  const { bodyText } = await vault.dispatch({ ...body, mediaType: 'application/json' });
+  expect(bodyText).toContain('integrity_failure');
+  await vault.close().catch(() => undefined);
+});

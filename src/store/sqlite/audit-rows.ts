@@ -34,7 +34,10 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
   );
 
   function head(): AuditHead {
-    return last().get() ?? { sequence: 0, link: NO_LINK };
+    const found = last().get();
+    if (found === undefined) return { sequence: 0, link: NO_LINK };
+    if (!Buffer.isBuffer(found.link)) throw new Problem('integrity_failure');
+    return found;
   }
 
   function put(sequence: number, at: number, sealed: Uint8Array, link: Uint8Array): void {
@@ -53,7 +56,6 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     /** The head is read anew each time: another process, or a group that was rolled back, may have moved it. */
     append(...drafts: readonly AuditDraft[]): void {
       let before = head();
-      if (!Buffer.isBuffer(before.link) && before.sequence > 0) throw new Problem('integrity_failure');
       for (const { at, sealed, link } of drafts) {
         const sequence = before.sequence + 1;
         const own = link(before.link, sequence);
