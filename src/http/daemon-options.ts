@@ -32,6 +32,8 @@ export interface DaemonOptions {
   readonly timeouts?: Partial<Timeouts> | undefined;
   /** Origins of web pages that may call, exactly as browsers write them (`https://shop.example`). */
   readonly corsOrigins?: readonly string[] | undefined;
+  /** How many processes answer on this address: what a peer may try in a second is divided among them. By default 1. */
+  readonly processes?: number | undefined;
   /** What a management key may do to it besides, for tests. */
   readonly dev?: DevControls | undefined;
 }

@@ -18,7 +18,7 @@ const FAILURES_A_SECOND = 20;
 
 /** What the endpoints need of the daemon around them. */
 export interface EndpointContext {
-  readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'version' | 'headerPrefix'>;
+  readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'version' | 'headerPrefix' | 'processes'>;
   /** In lower case. */
   readonly keyHeader: string;
   readonly cors: Cors;
@@ -39,7 +39,7 @@ export interface AnswerOptions {
 /** Request → Call → Reply: everything between a route and the client. */
 export function createEndpoints(client: Client, context: EndpointContext): Endpoints {
   const { options, keyHeader, cors, traceIdOf, answer } = context;
-  const failures = createFailureLimit(FAILURES_A_SECOND);
+  const failures = createFailureLimit(Math.max(1, Math.floor(FAILURES_A_SECOND / (options.processes ?? 1))));
   const ownAnswers = createOwnAnswers(options);
 
   async function call(

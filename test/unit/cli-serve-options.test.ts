@@ -14,6 +14,7 @@ describe('serveOptions', () => {
       host: '127.0.0.1',
       port: 8484,
       socket: undefined,
+      workers: 1,
       headerPrefix: 'SVC',
       readyFile: undefined,
       log: true,
@@ -40,6 +41,10 @@ describe('serveOptions', () => {
   it.each([
     [{ port: '65536' }, '--port'],
     [{ port: 'x' }, '--port'],
+    [{ workers: '0' }, '--workers (VAULT_WORKERS) is a number from 1 to 64'],
+    [{ workers: '65' }, '--workers'],
+    [{ workers: '2.5' }, '--workers'],
+    [{ workers: 'two' }, '--workers'],
     [{ log: 'maybe' }, '--log'],
     [{ maxBody: '0' }, '--max-body'],
     [{ maxResponse: '1GB' }, '--max-response'],

@@ -21,6 +21,11 @@ export const SERVE_FLAGS = {
   host: { flag: '--host <address>', env: 'VAULT_HOST', help: 'the address to listen on (default: 127.0.0.1)' },
   port: { flag: '--port <number>', env: 'VAULT_PORT', help: 'the port to listen on, 0 for a free one (default: 8484)' },
   socket: { flag: '--socket <path>', env: 'VAULT_SOCKET', help: 'a Unix socket to listen on, instead of a port' },
+  workers: {
+    flag: '--workers <number>',
+    env: 'VAULT_WORKERS',
+    help: 'how many processes serve the file on the one port, 1 to 64 (default: 1)',
+  },
   headerPrefix: DAEMON_FLAGS.headerPrefix,
   readyFile: { flag: '--ready-file <path>', env: 'VAULT_READY_FILE', help: 'written when requests are accepted' },
   log: { flag: '--log [bool]', env: 'VAULT_LOG', help: 'a line a request on stderr (default: true, with --dev false)' },
@@ -73,6 +78,7 @@ export interface ServeFlags {
   readonly host?: string;
   readonly port?: string;
   readonly socket?: string;
+  readonly workers?: string;
   readonly readyFile?: string;
   /** True when the flag stands without a value. */
   readonly log?: string | boolean;
@@ -97,6 +103,8 @@ export interface ServeOptions {
   readonly host: string;
   readonly port: number;
   readonly socket: string | undefined;
+  /** 1: this process alone. */
+  readonly workers: number;
   readonly headerPrefix: string;
   readonly readyFile: string | undefined;
   readonly log: boolean;
@@ -119,6 +127,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment):
     host: flagValue(flags.host, env, SERVE_FLAGS.host) ?? '127.0.0.1',
     port: parsePort(flagValue(flags.port, env, SERVE_FLAGS.port) ?? '8484'),
     socket: socketOf(flags, env),
+    workers: parseWorkers(flagValue(flags.workers, env, SERVE_FLAGS.workers) ?? '1'),
     headerPrefix: flagValue(flags.headerPrefix, env, SERVE_FLAGS.headerPrefix) ?? DEFAULT_HEADER_PREFIX,
     readyFile: flagValue(flags.readyFile, env, SERVE_FLAGS.readyFile),
     log: parseLog(flags.log === undefined ? env[SERVE_FLAGS.log.env] : String(flags.log)) ?? !dev,
@@ -188,6 +197,12 @@ function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port <= 65_535) return port;
   throw new Fault('usage', '--port is a number from 0 to 65535');
+}
+
+function parseWorkers(text: string): number {
+  const workers = /^\d{1,2}$/.test(text) ? Number(text) : Number.NaN;
+  if (workers >= 1 && workers <= 64) return workers;
+  throw new Fault('usage', '--workers (VAULT_WORKERS) is a number from 1 to 64');
 }
 
 function parseLog(text: string | undefined): boolean | undefined {

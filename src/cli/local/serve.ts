@@ -25,15 +25,11 @@ import { readSecretFile } from '../secret-file.ts';
 import { VERSION } from '../version.ts';
 import type { DevKeys, DevVault } from './dev-vault.ts';
 import { writeReadyFile } from './ready-file.ts';
-import {
-  DEFAULT_HEADER_PREFIX,
-  SERVE_FLAGS,
-  type ServeFlags,
-  type ServeOptions,
-  serveOptions,
-} from './serve-options.ts';
+import { readyOf } from './ready-of.ts';
+import { SERVE_FLAGS, type ServeFlags, type ServeOptions, serveOptions } from './serve-options.ts';
 import { createStopper } from './stopper.ts';
 import { startSweeper } from './sweeper.ts';
+import type { WorkerPost } from './worker-post.ts';
 
 /** `vault serve`: the whole API on the file, until a signal. */
 export function defineServe(command: Command, finish: Finish): void {
@@ -41,10 +37,15 @@ export function defineServe(command: Command, finish: Finish): void {
   command.action(async () => {
     const flags = typedFlags<ServeFlags>(command);
     const options = serveOptions(flags, process.env);
+    // A --dev vault is one of its own.
+    const env = options.dev ? process.env : await withProfile(flags, process.env);
+    if (options.workers > 1) {
+      finish(await serveByWorkers(flags, options, env));
+      return;
+    }
     if (options.dev) refuseForDev(flags, options);
     else refuseSeed(flags);
-    // A --dev vault is one of its own.
-    finish(await serve(flags, options, options.dev ? process.env : await withProfile(flags, process.env)));
+    finish(await serve(flags, options, env));
   });
 }
 
@@ -71,39 +72,63 @@ function refuseSeed({ seedFile, seed }: ServeFlags): void {
   });
 }
 
-async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env: Environment): Promise<ExitCode> {
+/** The same command line runs in the supervisor, which starts the workers, and in each of them. */
+async function serveByWorkers(
+  flags: ServeFlags & GlobalFlags,
+  options: ServeOptions,
+  env: Environment,
+): Promise<ExitCode> {
+  const { workerPost } = await import('./worker-post.ts');
+  const post = workerPost();
+  if (post === undefined) {
+    const [{ refuseForWorkers }, { supervise }] = await Promise.all([
+      import('./refuse-for-workers.ts'),
+      import('./supervisor.ts'),
+    ]);
+    refuseForWorkers(flags, options, env);
+    return supervise(options);
+  }
+  try {
+    return await serve(flags, options, env, post);
+  } finally {
+    post.leave();
+  }
+}
+
+async function serve(
+  flags: ServeFlags & GlobalFlags,
+  options: ServeOptions,
+  env: Environment,
+  post?: WorkerPost,
+): Promise<ExitCode> {
   const asJson = chooseFormat(flagValue(flags.output, env, OUTPUT_FLAGS.output), true) === 'json';
-  const stopper = createStopper();
+  const stopper = post?.stopper ?? createStopper();
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env);
   try {
     const daemon = await listen(vault, options, dev);
-    const ready = { url: daemon.url, pid: process.pid, version: VERSION, ...prefixOf(options), ...keys, ...seeded };
+    const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded };
     try {
-      if (options.readyFile !== undefined) await writeReadyFile(options.readyFile, ready);
+      if (options.readyFile !== undefined && post === undefined) await writeReadyFile(options.readyFile, ready);
     } catch (error) {
       // What listens would keep the process alive.
       await daemon.stop();
       throw error;
     }
-    const sweeper = startSweeper(() => vault.sweep(), tell);
-    tell(`listening on ${daemon.url}`);
+    const sweeper = post === undefined || post.isFirst ? startSweeper(() => vault.sweep(), tell) : undefined;
+    if (post === undefined) tell(`listening on ${daemon.url}`);
+    else post.listens(daemon.url);
     if (keys !== undefined) {
       const { devBanner } = await import('./dev-banner.ts');
       const banner = () => devBanner(daemon.url, keys, options.headerPrefix, seeded?.seed);
       await writeOut(asJson ? `${stringifyJson({ ...ready } as Printable)}\n` : banner());
     }
     return await stopper.until(async () => {
-      sweeper.stop();
+      sweeper?.stop();
       await daemon.stop();
     });
   } finally {
     await vault.close();
   }
-}
-
-/** Whoever reads the ready file must know it, where it is not the usual one. */
-function prefixOf({ headerPrefix }: ServeOptions): { readonly header_prefix?: string } {
-  return headerPrefix === DEFAULT_HEADER_PREFIX ? {} : { header_prefix: headerPrefix };
 }
 
 /** What only a `--dev` vault has is absent of others. */
@@ -144,7 +169,7 @@ async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omi
     import('../../http/daemon.ts'),
     import('../../client/direct.ts'),
   ]);
-  const { host, port, socket, headerPrefix, limits, log, allowInsecureHost, hostNames, corsOrigins } = options;
+  const { host, port, socket, headerPrefix, limits, log, allowInsecureHost, hostNames, corsOrigins, workers } = options;
   const tls = options.tls === undefined ? undefined : await readTls(options.tls);
   const ready = () => vault.ready();
   return startDaemon(directClient(vault), {
@@ -158,6 +183,7 @@ async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omi
     allowInsecureHost,
     hostNames,
     corsOrigins,
+    processes: workers,
     tls,
     dev: clock === undefined ? undefined : { clock, reset },
     ...(socket !== undefined && { socket }),
