@@ -2,9 +2,9 @@ import { existsSync, statSync } from 'node:fs';
 import { Fault } from '../../core/fault.ts';
 import { keyFileBeside, namedCredential } from '../credential.ts';
 import { chooseOwnFile } from '../door.ts';
-import { ANCHOR_FLAGS, type Environment, FILE_FLAGS, flagValue, type GlobalFlags } from '../global-flags.ts';
+import { ANCHOR_FLAGS, type Environment, flagValue, type GlobalFlags } from '../global-flags.ts';
 import { canPrompt } from '../prompt.ts';
-import { SERVE_FLAGS, type ServeFlags, type ServeOptions } from './serve-options.ts';
+import type { ServeFlags, ServeOptions } from './serve-options.ts';
 
 /**
  * What several processes cannot do together: keep one anchor, move one clock, own one socket; and what each of them would
@@ -21,15 +21,15 @@ export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: Serve
   for (const [flag, value] of Object.entries(given)) {
     if (value === undefined) continue;
     throw new Fault('usage', `only one of --workers and ${flag} can be given`, {
-      hint: `variables count, too: ${SERVE_FLAGS.workers.env} is --workers`,
+      hint: 'variables count, too: VAULT_WORKERS is --workers',
     });
   }
   const { keyFile, passphraseFile } = namedCredential(flags, env);
   if (keyFile === undefined && passphraseFile === undefined) refuseTyped(chooseOwnFile(flags, env));
-  refuseStream(FILE_FLAGS.keyFile.flag, keyFile);
-  refuseStream(FILE_FLAGS.passphraseFile.flag, passphraseFile);
-  refuseStream(SERVE_FLAGS.tlsCert.flag, options.tls?.cert);
-  refuseStream(SERVE_FLAGS.tlsKey.flag, options.tls?.key);
+  refuseStream('--key-file', keyFile);
+  refuseStream('--passphrase-file', passphraseFile);
+  refuseStream('--tls-cert', options.tls?.cert);
+  refuseStream('--tls-key', options.tls?.key);
 }
 
 /** Where nobody is there to type, the workers say what is missing, as one process does. */
@@ -45,11 +45,10 @@ function refuseTyped(file: string): void {
 }
 
 /** Standard input and `<(…)` are read once. */
-function refuseStream(row: string, path: string | undefined): void {
+function refuseStream(flag: string, path: string | undefined): void {
   if (path === undefined) return;
   const found = path === '-' ? undefined : statSync(path, { throwIfNoEntry: false });
   if (path !== '-' && (found === undefined || found.isFile())) return;
-  const flag = row.split(' ')[0];
   throw new Fault('usage', `${flag}: each of several --workers reads it, and ${path} can be read once`, {
     hint: `name a regular file with ${flag}`,
   });

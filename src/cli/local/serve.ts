@@ -24,10 +24,15 @@ import { tell } from '../report-failure.ts';
 import { readSecretFile } from '../secret-file.ts';
 import { VERSION } from '../version.ts';
 import type { DevKeys, DevVault } from './dev-vault.ts';
-import { writeReadyFile } from './ready-file.ts';
-import { readyOf } from './ready-of.ts';
-import { SERVE_FLAGS, type ServeFlags, type ServeOptions, serveOptions } from './serve-options.ts';
-import { createStopper } from './stopper.ts';
+import { type Ready, writeReadyFile } from './ready-file.ts';
+import {
+  DEFAULT_HEADER_PREFIX,
+  SERVE_FLAGS,
+  type ServeFlags,
+  type ServeOptions,
+  serveOptions,
+} from './serve-options.ts';
+import { createStopper, stopSignals } from './stopper.ts';
 import { startSweeper } from './sweeper.ts';
 import type { WorkerPost } from './worker-post.ts';
 
@@ -86,7 +91,12 @@ async function serveByWorkers(
       import('./supervisor.ts'),
     ]);
     refuseForWorkers(flags, options, env);
-    return supervise(options);
+    const stopper = createStopper(stopSignals('SIGINT', 'SIGTERM', 'SIGHUP'));
+    const announce = async (url: string) => {
+      await putReadyFile(options, readyOf(url, options));
+      tell(`listening on ${url}`);
+    };
+    return supervise({ workers: options.workers, stopper, announce });
   }
   try {
     return await serve(flags, options, env, post);
@@ -102,13 +112,13 @@ async function serve(
   post?: WorkerPost,
 ): Promise<ExitCode> {
   const asJson = chooseFormat(flagValue(flags.output, env, OUTPUT_FLAGS.output), true) === 'json';
-  const stopper = post?.stopper ?? createStopper();
+  const stopper = createStopper(post?.stopRequests);
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env);
   try {
     const daemon = await listen(vault, options, dev);
     const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded };
     try {
-      if (options.readyFile !== undefined && post === undefined) await writeReadyFile(options.readyFile, ready);
+      if (post === undefined) await putReadyFile(options, ready);
     } catch (error) {
       // What listens would keep the process alive.
       await daemon.stop();
@@ -129,6 +139,16 @@ async function serve(
   } finally {
     await vault.close();
   }
+}
+
+async function putReadyFile({ readyFile }: ServeOptions, ready: Ready): Promise<void> {
+  if (readyFile !== undefined) await writeReadyFile(readyFile, ready);
+}
+
+/** What every ready file says. Whoever reads it must know the header prefix, where it is not the usual one. */
+function readyOf(url: string, { headerPrefix }: ServeOptions): Ready {
+  const prefix = headerPrefix === DEFAULT_HEADER_PREFIX ? {} : { header_prefix: headerPrefix };
+  return { url, pid: process.pid, version: VERSION, ...prefix };
 }
 
 /** What only a `--dev` vault has is absent of others. */

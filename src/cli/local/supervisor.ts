@@ -1,38 +1,41 @@
 import cluster, { type Worker } from 'node:cluster';
 import { EXIT_CODES, type ExitCode } from '../exit-codes.ts';
 import { tell } from '../report-failure.ts';
-import { writeReadyFile } from './ready-file.ts';
-import { readyOf } from './ready-of.ts';
-import type { ServeOptions } from './serve-options.ts';
-import { createStopper, stopSignals } from './stopper.ts';
+import type { Stopper } from './stopper.ts';
 import { STOP, type WorkerListens } from './worker-post.ts';
 
 /** From the order to stop until a worker that does not is killed; it ends itself before, unless it hangs. */
 const KILL_MS = 10_000;
 
+export interface Supervision {
+  /** How many, at least 2. */
+  readonly workers: number;
+  readonly stopper: Stopper;
+  /** Called once, when all workers accept requests. */
+  readonly announce: (url: string) => Promise<void>;
+}
+
 /**
- * `vault serve --workers`: starts this command line as often as `workers` says, and waits for a signal. It accepts the
+ * `vault serve --workers`: starts this command line as often as `workers` says, and waits for the end. It accepts the
  * connections and deals them out in turn; requests and keys it never sees. The vault is served by all workers or by none:
  * when one ends, so do the others. Resolves with the exit code: what kept a worker from starting, 0 after a signal, 70 after
  * a bug, 1 after the death of a worker.
  */
-export async function supervise(options: ServeOptions): Promise<ExitCode> {
-  const stopper = createStopper(stopSignals('SIGINT', 'SIGTERM', 'SIGHUP'));
+export async function supervise({ workers, stopper, announce }: Supervision): Promise<ExitCode> {
   const crew = createCrew();
   // However this process ends: the second signal, an error, the end of its patience.
   process.on('exit', () => crew.kill());
-  const url = await Promise.race([startAll(crew, options.workers), crew.lost]);
+  const url = await Promise.race([startAll(crew, workers), crew.lost]);
   if (typeof url === 'number') {
     await crew.stop();
     return url;
   }
   try {
-    if (options.readyFile !== undefined) await writeReadyFile(options.readyFile, readyOf(url, options));
+    await announce(url);
   } catch (error) {
     await crew.stop();
     throw error;
   }
-  tell(`listening on ${url}`);
   return Promise.race([
     stopper.until(() => crew.stop()),
     crew.lost.then((exitCode) => crew.stop().then(() => exitCode)),

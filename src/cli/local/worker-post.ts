@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { createStopper, type Stopper } from './stopper.ts';
+import type { StopRequests } from './stopper.ts';
 
 /** What the supervisor sends to a worker that is to stop in order. */
 export const STOP = 'stop';
@@ -13,33 +13,33 @@ export interface WorkerListens {
 export interface WorkerPost {
   /** It alone sweeps: what has expired needs to be removed once. */
   readonly isFirst: boolean;
-  readonly stopper: Stopper;
+  /** The supervisor says so, or is there no more. */
+  readonly stopRequests: StopRequests;
   listens(url: string): void;
   /** From here on this process ends as soon as it has nothing to do. */
   leave(): void;
 }
 
 /**
- * Undefined in every other process. A worker ends when the supervisor says so, or is there no more. Signals are for the
- * supervisor: a Ctrl-C on a terminal, or a service manager, sends them to both.
+ * Undefined in every other process. From here on signals end no worker: they are for the supervisor, and a Ctrl-C on a
+ * terminal, or a service manager, sends them to both.
  */
 export function workerPost(): WorkerPost | undefined {
   const { worker } = cluster;
   if (worker === undefined) return undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
-  const stopper = createStopper((ask) => {
-    process.on('message', (message) => {
-      if (message === STOP) ask();
-    });
-    worker.on('disconnect', () => {
-      // Else Node ends the process here, with requests under way.
-      worker.exitedAfterDisconnect = true;
-      ask();
-    });
-  });
   return {
     isFirst: worker.id === 1,
-    stopper,
+    stopRequests: (ask) => {
+      process.on('message', (message) => {
+        if (message === STOP) ask();
+      });
+      worker.on('disconnect', () => {
+        // Else Node ends the process here, with requests under way.
+        worker.exitedAfterDisconnect = true;
+        ask();
+      });
+    },
     listens: (url) => {
       const message: WorkerListens = { url };
       // A supervisor that has gone is noticed by the disconnection.
