@@ -1,0 +1,252 @@
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+
+/** Windows has no signals: there a daemon is ended by its console. */
+const posix = process.platform !== 'win32';
+
+let place: Place;
+let managementKey = '';
+let writerKey = '';
+let writerId = '';
+beforeAll(async () => {
+  place = makePlace();
+  managementKey = await place.init('v');
+  const rule = 'container=/ transform=reveal permissions=token:create,token:read';
+  const words = ['apps', 'create', '--name', 'w', '--type', 'private', '--rule', rule];
+  const made = await place.vault(words, { VAULT_API_KEY: managementKey, VAULT_FILE: 'v.db' });
+  ({ id: writerId, key: writerKey } = JSON.parse(made.stdout));
+  writeFileSync(place.inside('other.key'), Buffer.alloc(32, 7), { mode: 0o600 });
+});
+afterAll(() => place.remove());
+
+interface Served {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly port: number;
+  readonly pids: readonly number[];
+  readonly ended: Promise<Ended>;
+}
+
+const started: ChildProcess[] = [];
+afterEach(() => {
+  // The workers notice.
+  for (const child of started.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+});
+
+let count = 0;
+async function serve(...more: readonly string[]): Promise<Served> {
+  count += 1;
+  const ready = place.inside(`ready-${count}.json`);
+  const words = ['serve', '--file', 'v.db', '--port', '0', '--workers', '2', '--ready-file', ready, ...more];
+  const child = spawn(process.execPath, [VAULT_BIN, ...words], {
+    cwd: place.cwd,
+    env: cleanEnvironment(),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  started.push(child);
+  const ended = endOf(child, 60_000);
+  while (!existsSync(ready)) {
+    if (child.exitCode !== null) throw new Error((await ended).stderr);
+    await sleep(20);
+  }
+  if (posix) expect(statSync(ready).mode & 0o777).toBe(0o600);
+  const { url, pid } = JSON.parse(readFileSync(ready, 'utf8'));
+  expect(pid).toBe(child.pid);
+  return { child, url, port: Number(new URL(url).port), pids: posix ? workersOf(child.pid ?? -1) : [], ended };
+}
+
+function workersOf(supervisor: number): readonly number[] {
+  const rows = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
+  const all = rows.map((row) => /^ *(\d+) +(\d+) (.*)/.exec(row) ?? []);
+  return all
+    .filter(([, , parent, args]) => Number(parent) === supervisor && args?.includes('serve'))
+    .map(([, pid]) => Number(pid));
+}
+
+/** Also of another's child: one that has ended and that nobody has buried yet is not alive. */
+function isAlive(pid: number): boolean {
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
+  return /^[^Z]/.test(stdout.trim());
+}
+
+/** Resolves when all of them are gone. */
+async function gone(pids: readonly number[]): Promise<void> {
+  while (pids.some(isAlive)) await sleep(20);
+}
+
+interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** One request on a connection of its own: the next worker gets it. Rejects when it is not answered. */
+function ask(port: number, line: string, key = writerKey, body = ''): Promise<Answer> {
+  const type = body === '' ? '' : `content-type: application/json\r\ncontent-length: ${body.length}\r\n`;
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      text += String(chunk);
+    });
+    socket.on('error', reject).on('close', () => {
+      const status = /^HTTP\/1\.1 (\d+) /.exec(text)?.[1];
+      if (status === undefined) reject(new Error('no answer'));
+      else resolve({ status: Number(status), body: text.slice(text.indexOf('\r\n\r\n') + 4) });
+    });
+    socket.write(
+      `${line} HTTP/1.1\r\nhost: localhost:${port}\r\nsvc-api-key: ${key}\r\nconnection: close\r\n${type}\r\n${body}`,
+    );
+  });
+}
+const post = (port: number, id: string) =>
+  ask(port, 'POST /tokens', writerKey, `{"type":"token","id":"${id}","data":"x"}`);
+
+describe.runIf(posix)('vault serve --workers 2', () => {
+  it('serves one port by two processes, both of which answer, and stops them in order', async () => {
+    const { child, url, port, pids, ended } = await serve();
+    expect(pids).toHaveLength(2);
+    expect(new Set([child.pid, ...pids]).size).toBe(3);
+    for (const standing of pids) {
+      process.kill(standing, 'SIGSTOP');
+      // One of four connections goes to the worker that stands still, the others to the one that does not.
+      const answered: number[] = [];
+      const all = Array.from({ length: 4 }, () => ask(port, 'GET /livez').then(({ status }) => answered.push(status)));
+      while (answered.length < 3) await sleep(20);
+      await sleep(200);
+      expect(answered).toEqual([200, 200, 200]);
+      process.kill(standing, 'SIGCONT');
+      await Promise.all(all);
+      expect(answered).toEqual([200, 200, 200, 200]);
+    }
+    child.kill('SIGTERM');
+    const { exitCode, stderr } = await ended;
+    expect(exitCode).toBe(0);
+    expect(stderr.match(/^vault: .*/gm)).toEqual([`vault: listening on ${url}`]);
+    expect(existsSync(place.inside(`ready-${count}.json`))).toBe(false);
+    expect(pids.some(isAlive)).toBe(false);
+  });
+
+  it('a key that is regenerated is dead on the very next request, on every connection', async () => {
+    const { child, port, ended } = await serve('--no-log');
+    let key = writerKey;
+    for (let i = 0; i < 20; i += 1) {
+      expect((await ask(port, 'GET /tokens', key)).status).toBe(200);
+      const { body } = await ask(port, `POST /applications/${writerId}/regenerate`, managementKey);
+      const next: string = JSON.parse(body).key;
+      // Whichever of the two the next connection is dealt to, and the one after it.
+      const statuses = [await ask(port, 'GET /tokens', key), await ask(port, 'GET /tokens', next)];
+      expect(statuses.map(({ status }) => status)).toEqual([401, 200]);
+      if (i % 2 === 0) await ask(port, 'GET /livez');
+      key = next;
+    }
+    writerKey = key;
+    child.kill('SIGTERM');
+    expect(await ended).toMatchObject({ exitCode: 0 });
+  });
+
+  it('a signal under load loses no write that was acknowledged, even when workers get it as well', async () => {
+    const { child, port, pids, ended } = await serve('--no-log');
+    const acknowledged: string[] = [];
+    let isOver = false;
+    const writers = Array.from({ length: 8 }, async (_, writer) => {
+      for (let i = 0; !isOver; i += 1) {
+        const id = `load-${writer}-${i}`;
+        const answer = await post(port, id).catch(() => undefined);
+        if (answer === undefined || answer.status === 503) return;
+        expect(answer.status).toBe(201);
+        acknowledged.push(id);
+      }
+    });
+    while (acknowledged.length < 40) await sleep(10);
+    // As Ctrl-C does on a terminal.
+    for (const pid of [...pids, child.pid ?? -1]) process.kill(pid, 'SIGINT');
+    const { exitCode, stderr } = await ended;
+    isOver = true;
+    await Promise.all(writers);
+    expect([exitCode, stderr.match(/^vault: .*/gm)?.length]).toEqual([0, 1]);
+    const env = { VAULT_API_KEY: writerKey, VAULT_FILE: 'v.db' };
+    const kept = new Set((await place.vault(['tokens', 'list', '--all', '-q'], env)).stdout.split('\n'));
+    expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
+  });
+
+  it('a worker that is killed takes the others with it: exit 1, told once', async () => {
+    const { port, pids, ended } = await serve('--no-log');
+    const [first = -1, second = -1] = pids;
+    process.kill(first, 'SIGKILL');
+    const { exitCode, stderr } = await ended;
+    expect([exitCode, stderr.split('\n').slice(1)]).toEqual([
+      1,
+      [`vault: worker ${first} ended (SIGKILL): stopping the others`, ''],
+    ]);
+    expect(isAlive(second)).toBe(false);
+    await expect(ask(port, 'GET /livez')).rejects.toThrow();
+  });
+
+  it('a supervisor that is killed: what is under way finishes, and the workers end by themselves', async () => {
+    const { child, port, pids } = await serve('--no-log');
+    const body = '{"type":"token","data":"x"}';
+    const head = `POST /tokens HTTP/1.1\r\nhost: localhost:${port}\r\nsvc-api-key: ${writerKey}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+    const socket = connect(port, '127.0.0.1');
+    const answer = new Promise((resolve) => socket.once('data', (chunk) => resolve(String(chunk).slice(0, 12))));
+    socket.write(head + body.slice(0, 5));
+    await sleep(200);
+    child.kill('SIGKILL');
+    while (pids.filter(isAlive).length > 1) await sleep(20);
+    socket.write(body.slice(5));
+    expect(await answer).toBe('HTTP/1.1 201');
+    await gone(pids);
+  });
+
+  it('a second signal ends all at once', async () => {
+    const { child, port, pids, ended } = await serve('--no-log');
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    socket.write(`POST /tokens HTTP/1.1\r\nhost: localhost:${port}\r\n`);
+    await sleep(200);
+    child.kill('SIGTERM');
+    await sleep(200);
+    expect(child.exitCode).toBe(null);
+    child.kill('SIGTERM');
+    expect((await ended).exitCode).toBe(143);
+    await gone(pids);
+  });
+});
+
+describe('vault serve --workers', () => {
+  const serveWith = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+    place.vault(['serve', '--port', '0', ...words], { VAULT_FILE: 'v.db', VAULT_WORKERS: '3', ...env });
+
+  it('what keeps the workers from starting is told once, with the exit code that it has without them', async () => {
+    for (const more of [
+      ['--key-file', 'other.key'],
+      ['--file', 'none.db'],
+      ['--host', '192.0.2.1', '--insecure-http'],
+    ]) {
+      const [alone, several] = [await serveWith([...more, '--workers', '1']), await serveWith(more)];
+      expect(several).toEqual(alone);
+      expect(alone.exitCode).toBeGreaterThan(0);
+    }
+  });
+
+  it.each([
+    [['--dev'], {}],
+    [['--seed-file', 's.yaml'], {}],
+    [['--anchor', 'a'], {}],
+    [['--socket', 's'], {}],
+    [[], { VAULT_ANCHOR: 'a' }],
+  ])('refuses %j %j, naming both', async (words, env) => {
+    const ended = await place.vault(['serve', ...words, '--workers', '2'], { VAULT_FILE: 'v.db', ...env });
+    expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(ended.stderr).toContain(`vault: only one of --workers and ${words[0] ?? '--anchor'} can be given`);
+  });
+
+  it('refuses a passphrase that can be read once', async () => {
+    const ended = await place.vault(['serve', '--workers', '2', '--passphrase-file', '-'], { VAULT_FILE: 'v.db' }, 'x');
+    expect(ended).toMatchObject({ exitCode: 2 });
+    expect(ended.stderr).toContain('--passphrase-file: each of several --workers reads it, and - can be read once');
+  });
+});
