@@ -103,6 +103,21 @@ function ask(port: number, line: string, key = writerKey, body = ''): Promise<An
     );
   });
 }
+
+/** A request that is under way until the rest of its body is sent; `answer` is the beginning of what came back. */
+async function startRequest(port: number) {
+  const body = '{"type":"token","data":"x"}';
+  const head = ['POST /tokens HTTP/1.1', `host: localhost:${port}`, `svc-api-key: ${writerKey}`];
+  const lines = [...head, 'content-type: application/json', `content-length: ${body.length}`, '', ''];
+  const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+  const answer = new Promise<string>((resolve) => {
+    socket.once('data', (chunk) => resolve(String(chunk).slice(0, 12))).once('close', () => resolve('cut'));
+  });
+  socket.write(lines.join('\r\n') + body.slice(0, 5));
+  await sleep(200);
+  return { answer, finish: () => socket.write(body.slice(5)) };
+}
+
 const post = (port: number, id: string) =>
   ask(port, 'POST /tokens', writerKey, `{"type":"token","id":"${id}","data":"x"}`);
 
@@ -163,8 +178,12 @@ describe.runIf(posix)('vault serve --workers 2', () => {
       }
     });
     while (acknowledged.length < 40) await sleep(10);
+    const busy = await startRequest(port);
     // As Ctrl-C does on a terminal.
     for (const pid of [...pids, child.pid ?? -1]) process.kill(pid, 'SIGINT');
+    await sleep(100);
+    busy.finish();
+    expect(await busy.answer).toBe('HTTP/1.1 201');
     const { exitCode, stderr } = await ended;
     isOver = true;
     await Promise.all(writers);
@@ -189,30 +208,27 @@ describe.runIf(posix)('vault serve --workers 2', () => {
 
   it('a supervisor that is killed: what is under way finishes, and the workers end by themselves', async () => {
     const { child, port, pids } = await serve('--no-log');
-    const body = '{"type":"token","data":"x"}';
-    const head = `POST /tokens HTTP/1.1\r\nhost: localhost:${port}\r\nsvc-api-key: ${writerKey}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
-    const socket = connect(port, '127.0.0.1');
-    const answer = new Promise((resolve) => socket.once('data', (chunk) => resolve(String(chunk).slice(0, 12))));
-    socket.write(head + body.slice(0, 5));
-    await sleep(200);
+    const busy = await startRequest(port);
     child.kill('SIGKILL');
     while (pids.filter(isAlive).length > 1) await sleep(20);
-    socket.write(body.slice(5));
-    expect(await answer).toBe('HTTP/1.1 201');
+    busy.finish();
+    expect(await busy.answer).toBe('HTTP/1.1 201');
     await gone(pids);
   });
 
   it('a second signal ends all at once', async () => {
     const { child, port, pids, ended } = await serve('--no-log');
-    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
-    socket.write(`POST /tokens HTTP/1.1\r\nhost: localhost:${port}\r\n`);
-    await sleep(200);
+    const busy = await startRequest(port);
     child.kill('SIGTERM');
     await sleep(200);
     expect(child.exitCode).toBe(null);
+    const begin = performance.now();
     child.kill('SIGTERM');
     expect((await ended).exitCode).toBe(143);
     await gone(pids);
+    // Left to themselves they would wait for the request.
+    expect(performance.now() - begin).toBeLessThan(4_000);
+    expect(await busy.answer).toBe('cut');
   });
 });
 
