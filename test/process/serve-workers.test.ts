@@ -1,10 +1,13 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { get } from 'node:https';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { CERT, CERT_KEY } from './http-certificate.ts';
 
 /** Windows has no signals: there a daemon is ended by its console. */
 const posix = process.platform !== 'win32';
@@ -39,13 +42,13 @@ afterEach(() => {
 });
 
 let count = 0;
-async function serve(...more: readonly string[]): Promise<Served> {
+async function serve(more: readonly string[] = [], env: Readonly<Record<string, string>> = {}): Promise<Served> {
   count += 1;
   const ready = place.inside(`ready-${count}.json`);
   const words = ['serve', '--file', 'v.db', '--port', '0', '--workers', '2', '--ready-file', ready, ...more];
   const child = spawn(process.execPath, [VAULT_BIN, ...words], {
     cwd: place.cwd,
-    env: cleanEnvironment(),
+    env: cleanEnvironment(env),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   started.push(child);
@@ -147,7 +150,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
   });
 
   it('a key that is regenerated is dead on the very next request, on every connection', async () => {
-    const { child, port, ended } = await serve('--no-log');
+    const { child, port, ended } = await serve(['--no-log']);
     let key = writerKey;
     for (let i = 0; i < 20; i += 1) {
       expect((await ask(port, 'GET /tokens', key)).status).toBe(200);
@@ -165,7 +168,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
   });
 
   it('a signal under load loses no write that was acknowledged, even when workers get it as well', async () => {
-    const { child, port, pids, ended } = await serve('--no-log');
+    const { child, port, pids, ended } = await serve(['--no-log']);
     const acknowledged: string[] = [];
     let isOver = false;
     const writers = Array.from({ length: 8 }, async (_, writer) => {
@@ -193,8 +196,24 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
   });
 
+  it('speaks TLS by both', async () => {
+    writeFileSync(place.inside('tls.pem'), CERT);
+    writeFileSync(place.inside('tls.key'), CERT_KEY);
+    const { child, port, url, ended } = await serve(['--no-log', '--tls-cert', 'tls.pem', '--tls-key', 'tls.key']);
+    expect(url).toBe(`https://127.0.0.1:${port}`);
+    for (let i = 0; i < 4; i += 1) {
+      const status = await new Promise((resolve, reject) => {
+        const options = { host: '127.0.0.1', port, path: '/livez', ca: CERT, agent: false };
+        get(options, (response) => resolve(response.resume().statusCode)).on('error', reject);
+      });
+      expect(status).toBe(200);
+    }
+    child.kill('SIGTERM');
+    expect(await ended).toMatchObject({ exitCode: 0 });
+  });
+
   it('a worker that is killed takes the others with it: exit 1, told once', async () => {
-    const { port, pids, ended } = await serve('--no-log');
+    const { port, pids, ended } = await serve(['--no-log']);
     const [first = -1, second = -1] = pids;
     process.kill(first, 'SIGKILL');
     const { exitCode, stderr } = await ended;
@@ -206,8 +225,26 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     await expect(ask(port, 'GET /livez')).rejects.toThrow();
   });
 
+  it('a bug in a worker: it finishes what is under way, the others stop, exit 70', async () => {
+    const bug =
+      "process.on('SIGUSR2', () => setImmediate(() => { throw Object.assign(new Error('x'), { code: 'E_BUG' }); }));";
+    writeFileSync(place.inside('bug.cjs'), bug);
+    const options = `--require ${JSON.stringify(place.inside('bug.cjs'))}`;
+    const { pids, ended } = await serve(['--no-log'], { NODE_OPTIONS: options });
+    process.kill(pids[1] ?? -1, 'SIGUSR2');
+    const { exitCode, stderr } = await ended;
+    expect([exitCode, stderr.split('\n').slice(1)]).toEqual([
+      70,
+      [
+        'vault: stopping after an uncaught error (E_BUG)',
+        `vault: worker ${pids[1]} ended (exit code 70): stopping the others`,
+        '',
+      ],
+    ]);
+  });
+
   it('a supervisor that is killed: what is under way finishes, and the workers end by themselves', async () => {
-    const { child, port, pids } = await serve('--no-log');
+    const { child, port, pids } = await serve(['--no-log']);
     const busy = await startRequest(port);
     child.kill('SIGKILL');
     while (pids.filter(isAlive).length > 1) await sleep(20);
@@ -217,7 +254,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
   });
 
   it('a second signal ends all at once', async () => {
-    const { child, port, pids, ended } = await serve('--no-log');
+    const { child, port, pids, ended } = await serve(['--no-log']);
     const busy = await startRequest(port);
     child.kill('SIGTERM');
     await sleep(200);
@@ -237,15 +274,20 @@ describe('vault serve --workers', () => {
     place.vault(['serve', '--port', '0', ...words], { VAULT_FILE: 'v.db', VAULT_WORKERS: '3', ...env });
 
   it('what keeps the workers from starting is told once, with the exit code that it has without them', async () => {
-    for (const more of [
-      ['--key-file', 'other.key'],
-      ['--file', 'none.db'],
-      ['--host', '192.0.2.1', '--insecure-http'],
-    ]) {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const cases = [
+      [['--key-file', 'other.key'], 10],
+      [['--file', 'none.db'], 2],
+      [['--port', String(port)], 8],
+    ] as const;
+    for (const [more, exitCode] of cases) {
       const [alone, several] = [await serveWith([...more, '--workers', '1']), await serveWith(more)];
       expect(several).toEqual(alone);
-      expect(alone.exitCode).toBeGreaterThan(0);
+      expect(several.exitCode).toBe(exitCode);
     }
+    taken.close();
   });
 
   it.each([
