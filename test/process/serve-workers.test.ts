@@ -196,7 +196,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
   });
 
-  it('speaks TLS by both', async () => {
+  it('speaks TLS by both, and stops in order when its terminal goes', async () => {
     writeFileSync(place.inside('tls.pem'), CERT);
     writeFileSync(place.inside('tls.key'), CERT_KEY);
     const { child, port, url, ended } = await serve(['--no-log', '--tls-cert', 'tls.pem', '--tls-key', 'tls.key']);
@@ -208,8 +208,9 @@ describe.runIf(posix)('vault serve --workers 2', () => {
       });
       expect(status).toBe(200);
     }
-    child.kill('SIGTERM');
+    child.kill('SIGHUP');
     expect(await ended).toMatchObject({ exitCode: 0 });
+    expect(existsSync(place.inside(`ready-${count}.json`))).toBe(false);
   });
 
   it('a worker that is killed takes the others with it: exit 1, told once', async () => {
@@ -300,6 +301,14 @@ describe('vault serve --workers', () => {
     const ended = await place.vault(['serve', ...words, '--workers', '2'], { VAULT_FILE: 'v.db', ...env });
     expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
     expect(ended.stderr).toContain(`vault: only one of --workers and ${words[0] ?? '--anchor'} can be given`);
+  });
+
+  it('a ready file that cannot be made ends all of them', async () => {
+    const ended = await serveWith(['--ready-file', 'no-folder/r.json']);
+    expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(ended.stderr.match(/^vault: .*/gm)).toEqual([
+      'vault: --ready-file: no-folder/r.json cannot be made (ENOENT)',
+    ]);
   });
 
   it('refuses a passphrase that can be read once', async () => {
