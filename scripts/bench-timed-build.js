@@ -20,6 +20,7 @@ const TIMED = {
   'core/tokens/opened-token.ts': {
     sealToken: { step: 'seal' },
     openDetails: { step: 'open' },
+    openShownDetails: { step: 'open' },
     openDefinition: { step: 'open' },
     openText: { step: 'open' },
   },
