@@ -7,6 +7,7 @@ import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.t
 import { createUndertaker } from './core/audit/undertaker.ts';
 import { createDispatch } from './core/dispatch.ts';
 import { Fault } from './core/fault.ts';
+import { loadOperations } from './core/handlers.ts';
 import type { Clock, Keyring, Random, Store } from './core/ports.ts';
 import type { FoundedTenant } from './core/tenants/found-tenant.ts';
 import { createActivity } from './core/tokens/activity.ts';
@@ -27,7 +28,7 @@ export interface Vault {
   readonly file: string;
   readonly limits: Limits;
   dispatch(call: Call): Promise<Reply>;
-  /** Throws the problem that keeps the vault from answering. */
+  /** Loads what calls need. Throws the problem that keeps the vault from answering them. */
   ready(): Promise<void>;
   createTenant(name: string): Promise<FoundedTenant>;
   listTenants(): Promise<readonly Tenant[]>;
@@ -234,7 +235,9 @@ export function composeVault(parts: VaultParts): Vault {
     file,
     limits: world.limits,
     dispatch: createDispatch(world),
-    ready: () => store.ping(),
+    ready: async () => {
+      await Promise.all([store.ping(), loadOperations()]);
+    },
     createTenant: async (name) => (await import('./core/tenants/found-tenant.ts')).foundTenant(world, name),
     listTenants: async () => (await import('./core/tenants/found-tenant.ts')).showTenants(world),
     issueKey: async (tenantId) => (await import('./core/tenants/found-tenant.ts')).issueManagementKey(world, tenantId),

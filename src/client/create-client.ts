@@ -9,6 +9,7 @@ import {
   type ResultOf,
 } from '../contract/operations.ts';
 import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
+import { checkRequest } from './check-request.ts';
 import { requestPath } from './request-path.ts';
 
 /** The part of `fetch` that a client uses. */
@@ -130,7 +131,13 @@ export function createClient(options: ClientOptions): VaultClient {
     throw new TypeError('url must begin with http:// or https://; for a Unix socket, pass a fetch that knows of it');
   }
   const operations = Object.entries<Operation>(OPERATIONS).map(([id, row]): readonly [string, unknown] => {
-    return [id, (request: AnyRequest = {}) => call(row, request)];
+    return [
+      id,
+      async (request: AnyRequest = {}) => {
+        checkRequest(id, row, request);
+        return call(row, request);
+      },
+    ];
   });
 
   async function call(row: Operation, request: AnyRequest): Promise<unknown> {

@@ -1,33 +1,38 @@
 import type { OperationId } from '../contract/operations.ts';
+import { loadExpressions } from './expressions/load-expressions.ts';
 import type { Handler } from './handler.ts';
-
-const once = <T>(load: () => Promise<T>): (() => Promise<T>) => {
-  let loading: Promise<T> | undefined;
-  return () => {
-    loading ??= load();
-    return loading;
-  };
-};
+import { loadedOnce } from './loaded-once.ts';
+import { loadBodyValidators } from './request/validate.ts';
 
 /**
  * What each row of the table does: leaving one out does not compile. Each is loaded when it is first called: a command
  * calls one of them, and ends.
  */
 export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>> } = {
-  createToken: once(async () => (await import('./tokens/create.ts')).createToken),
-  listTokens: once(async () => (await import('./tokens/list.ts')).listTokens),
-  getToken: once(async () => (await import('./tokens/get.ts')).getToken),
-  updateToken: once(async () => (await import('./tokens/update.ts')).updateToken),
-  deleteToken: once(async () => (await import('./tokens/delete.ts')).deleteToken),
-  createApplication: once(async () => (await import('./applications/create.ts')).createApplication),
-  listApplications: once(async () => (await import('./applications/list.ts')).listApplications),
-  getApplicationByKey: once(async () => (await import('./applications/get.ts')).getApplicationByKey),
-  getApplication: once(async () => (await import('./applications/get.ts')).getApplication),
-  updateApplication: once(async () => (await import('./applications/update.ts')).updateApplication),
-  regenerateApplicationKey: once(async () => (await import('./applications/regenerate.ts')).regenerateApplicationKey),
-  deleteApplication: once(async () => (await import('./applications/delete.ts')).deleteApplication),
-  getTenant: once(async () => (await import('./tenants/get.ts')).getTenant),
-  updateTenant: once(async () => (await import('./tenants/update.ts')).updateTenant),
-  deleteTenant: once(async () => (await import('./tenants/delete.ts')).deleteTenant),
-  getUsageReport: once(async () => (await import('./tenants/usage.ts')).getUsageReport),
+  createToken: loadedOnce(async () => (await import('./tokens/create.ts')).createToken),
+  listTokens: loadedOnce(async () => (await import('./tokens/list.ts')).listTokens),
+  getToken: loadedOnce(async () => (await import('./tokens/get.ts')).getToken),
+  updateToken: loadedOnce(async () => (await import('./tokens/update.ts')).updateToken),
+  deleteToken: loadedOnce(async () => (await import('./tokens/delete.ts')).deleteToken),
+  createApplication: loadedOnce(async () => (await import('./applications/create.ts')).createApplication),
+  listApplications: loadedOnce(async () => (await import('./applications/list.ts')).listApplications),
+  getApplicationByKey: loadedOnce(async () => (await import('./applications/get.ts')).getApplicationByKey),
+  getApplication: loadedOnce(async () => (await import('./applications/get.ts')).getApplication),
+  updateApplication: loadedOnce(async () => (await import('./applications/update.ts')).updateApplication),
+  regenerateApplicationKey: loadedOnce(
+    async () => (await import('./applications/regenerate.ts')).regenerateApplicationKey,
+  ),
+  deleteApplication: loadedOnce(async () => (await import('./applications/delete.ts')).deleteApplication),
+  getTenant: loadedOnce(async () => (await import('./tenants/get.ts')).getTenant),
+  updateTenant: loadedOnce(async () => (await import('./tenants/update.ts')).updateTenant),
+  deleteTenant: loadedOnce(async () => (await import('./tenants/delete.ts')).deleteTenant),
+  getUsageReport: loadedOnce(async () => (await import('./tenants/usage.ts')).getUsageReport),
 };
+
+/**
+ * Loads all that any operation needs. Who serves for long does so before the first call: later there may be no descriptor
+ * to load it by, or the files of another version in its place.
+ */
+export async function loadOperations(): Promise<void> {
+  await Promise.all([...Object.values(HANDLERS).map((load) => load()), loadBodyValidators(), loadExpressions()]);
+}

@@ -24,10 +24,12 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
 
 /** Whether the request has a body that nobody will read to its end: the connection cannot be used again. */
 function leavesBody(request: IncomingMessage, limit: number): boolean {
-  if (request.complete) return false;
   const length = announcedLength(request);
+  // Whether or not it has arrived by now: who sends too much learns the same each time.
+  if (length !== undefined && length > limit) return true;
+  if (request.complete) return false;
   // RFC 9110 §10.1.1: a client that was not told to continue may send its body, or may not.
-  return length === undefined || length > limit || (length > 0 && request.headers.expect !== undefined);
+  return length === undefined || (length > 0 && request.headers.expect !== undefined);
 }
 
 /**

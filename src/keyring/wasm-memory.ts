@@ -58,9 +58,16 @@ let kept: { readonly wasm: Wasm; readonly at: number } | undefined;
 
 /** Where `bytes` bytes of a call may stand. To be given back with `release`. */
 export function reserve(wasm: Wasm, bytes: number): number {
-  if (bytes > KEPT) return wasm._malloc(bytes);
-  if (kept?.wasm !== wasm) kept = { wasm, at: wasm._malloc(KEPT) };
+  if (bytes > KEPT) return allocate(wasm, bytes);
+  if (kept?.wasm !== wasm) kept = { wasm, at: allocate(wasm, KEPT) };
   return kept.at;
+}
+
+/** Throws when the memory cannot grow: at address 0 stands what the module itself lives by. */
+function allocate(wasm: Wasm, bytes: number): number {
+  const at = wasm._malloc(bytes);
+  if (at === 0) throw new RangeError('libsodium has no memory for a value of this size');
+  return at;
 }
 
 /** Wipes what a call has left: keys, plaintext. */

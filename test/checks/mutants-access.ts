@@ -101,7 +101,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
   {
     name: 'a blind index has the last word',
     file: 'src/core/tokens/list.ts',
-    from: 'if (!transform || !hasMetadata(details.metadata, query.metadata)) return [];',
+    from: 'if (!transform || !hasMetadata(details.metadata?.text, query.metadata)) return [];',
     to: 'if (!transform) return [];',
     tests: ['test/unit/core-lists.test.ts'],
   },

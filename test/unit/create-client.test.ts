@@ -33,7 +33,8 @@ describe('the typed client', () => {
     const calls: Readonly<Record<string, (request: never) => Promise<unknown>>> = {
       ...createClient({ ...at, fetch }),
     };
-    const result = await calls[id]?.({ params: { id: 'a b/..' }, body: { x: 1 } } as never);
+    const params = row.params && { id: 'a b/..' };
+    const result = await calls[id]?.({ params, body: row.body && { x: 1 } } as never);
     expect(result).toEqual(row.status === 204 ? undefined : {});
     const [{ url, init } = { url: '', init: undefined }] = asked;
     expect(url).toBe(`http://vault.test:8484${row.path.replace('{id}', 'a%20b%2F..')}`);
@@ -41,6 +42,23 @@ describe('the typed client', () => {
     expect(init?.body).toBe(row.body === undefined ? undefined : '{"x":1}');
     const mediaType = row.body === undefined ? undefined : (row.mediaType ?? 'application/json');
     expect(init?.headers['content-type']).toBe(mediaType);
+  });
+
+  it.each([
+    ['getToken', undefined, 'getToken: params.id must be given, as a string'],
+    ['getToken', 'x', 'getToken: takes one object, of params, signal, traceId'],
+    ['getToken', { id: 'x' }, 'getToken: takes no id; what it takes is params, signal, traceId'],
+    ['getToken', { params: { id: '' } }, 'getToken: params.id must be given, as a string'],
+    ['deleteToken', { params: {} }, 'deleteToken: params.id must be given, as a string'],
+    ['listTokens', { type: ['card'] }, 'listTokens: takes no type; what it takes is query, signal, traceId'],
+    ['createToken', { data: 1 }, 'createToken: takes no data; what it takes is body, signal, traceId'],
+  ])('refuses %s(%j) before anything is asked', async (id, request, message) => {
+    const { asked, fetch } = answering(200, '{}');
+    const calls: Readonly<Record<string, (request: never) => Promise<unknown>>> = {
+      ...createClient({ ...at, fetch }),
+    };
+    await expect(calls[id]?.(request as never)).rejects.toThrow(new TypeError(message));
+    expect(asked).toEqual([]);
   });
 
   it('writes a query as the daemon reads it, and an id that looks like a folder', async () => {

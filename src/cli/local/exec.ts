@@ -91,6 +91,7 @@ async function serveDev({ vault, clock, reset }: SeededDevVault) {
     import('../../http/daemon.ts'),
     import('../../client/direct.ts'),
   ]);
+  await vault.ready();
   return startDaemon(directClient(vault), {
     host: '127.0.0.1',
     port: 0,

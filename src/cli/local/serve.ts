@@ -192,6 +192,7 @@ async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omi
   const { host, port, socket, headerPrefix, limits, log, allowInsecureHost, hostNames, corsOrigins, workers } = options;
   const tls = options.tls === undefined ? undefined : await readTls(options.tls);
   const ready = () => vault.ready();
+  await ready();
   return startDaemon(directClient(vault), {
     host,
     port,

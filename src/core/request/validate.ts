@@ -47,7 +47,7 @@ export async function validate<Id extends OperationId>(
 let bodyValidators: BodyValidators | undefined;
 
 /** Those of bodies are most of what is compiled of the schemas, and a read has none. */
-async function loadBodyValidators(): Promise<BodyValidators> {
+export async function loadBodyValidators(): Promise<BodyValidators> {
   bodyValidators = (await import('../body-validators.generated.js')).BODY_VALIDATORS;
   return bodyValidators;
 }

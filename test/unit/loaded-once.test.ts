@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { loadOperations } from '../../src/core/handlers.ts';
+import { loadedOnce } from '../../src/core/loaded-once.ts';
+
+it('is loaded on the first call, and again only when that failed', async () => {
+  let tries = 0;
+  const load = loadedOnce(async () => {
+    tries += 1;
+    if (tries === 1) throw new Error('EMFILE');
+    return tries;
+  });
+  expect(tries).toBe(0);
+  await expect(load()).rejects.toThrow('EMFILE');
+  expect(await Promise.all([load(), load()])).toEqual([2, 2]);
+  expect(await load()).toBe(2);
+});
+
+it('all operations can be loaded beforehand', async () => {
+  await expect(loadOperations()).resolves.toBeUndefined();
+});
