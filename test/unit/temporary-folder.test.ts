@@ -5,6 +5,8 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
+  readlinkSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -27,8 +29,11 @@ afterEach(() => {
   rmSync(place, { recursive: true, force: true });
 });
 
-/** A folder as a process leaves it; `mark` is the machine that it names. */
-function leave(name: string, mark: string | undefined = hostname()): string {
+const onLinux = process.platform === 'linux';
+const OWN_MARK = onLinux ? `${hostname()}\n${readlinkSync('/proc/self/ns/pid')}` : hostname();
+
+/** A folder as a process leaves it; `mark` is the machine that it names and, on Linux, the PID namespace. */
+function leave(name: string, mark: string = OWN_MARK): string {
   const folder = path.join(place, name);
   mkdirSync(folder, { mode: 0o700 });
   writeFileSync(path.join(folder, 'vault.db'), 'x');
@@ -40,12 +45,15 @@ it('removes what processes that are gone have left, and nothing else', () => {
   const gone = [leave(`token-vault-dev-${dead}-abcDEF`), leave(`token-vault-test-${dead}-123456`)];
   const kept = [
     leave(`token-vault-dev-${process.pid}-abcDEF`),
-    leave(`token-vault-dev-${dead}-othrPC`, 'another machine'),
+    leave(`token-vault-dev-${dead}-othrPC`, OWN_MARK.replace(hostname(), 'another machine')),
+    leave(`token-vault-dev-${dead}-othrNS`, `${hostname()}\npid:[1]`),
     leave(`token-vault-dev-${dead}-noMark`, ''),
     leave(`token-vault-dev-${dead}-longer1`),
     leave(`my-token-vault-dev-${dead}-abcDEF`),
     leave(`token-vault-keys-${dead}-abcDEF`),
   ];
+  // A container of the same host name whose /proc could not be read.
+  if (onLinux) kept.push(leave(`token-vault-dev-${dead}-noSpce`, hostname()));
   if (process.platform !== 'win32') {
     const open = leave(`token-vault-dev-${dead}-opened`);
     chmodSync(open, 0o777);
@@ -58,6 +66,7 @@ it('removes what processes that are gone have left, and nothing else', () => {
   expect(kept.filter((folder) => !existsSync(folder))).toEqual([]);
   expect(path.basename(made)).toMatch(new RegExp(`^token-vault-dev-${process.pid}-`));
   expect(readdirSync(made)).toEqual(['machine']);
+  expect(readFileSync(path.join(made, 'machine'), 'utf8')).toBe(OWN_MARK);
   makeTemporaryFolder('test');
   expect(existsSync(made)).toBe(true);
 });

@@ -1,22 +1,25 @@
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 
 /** `token-vault-dev-4242-x1Y2z3`: what is in it, the process that it is of, and what makes it a name of its own. */
 const NAME = /^token-vault-(?:dev|test)-(\d{1,10})-[A-Za-z0-9]{6}$/;
 
-/** In the folder: the machine that the process runs on. Containers may share a folder, and know only their own processes. */
+/**
+ * In the folder: where the number of the process counts, that is the machine and, on Linux, the PID namespace in a second line.
+ * Containers may share a folder and a host name, and know only their own processes.
+ */
 const MARK = 'machine';
 
 /**
  * A new folder (0700) for what is gone when this process ends. Those of processes that were killed are removed first, and
- * nothing else: folders of this user that nobody else can write to, under a name of ours, with the mark of this machine, whose
- * process is gone.
+ * nothing else: folders of this user that nobody else can write to, under a name of ours, with the mark of this machine and
+ * PID namespace, whose process is gone.
  */
 export function makeTemporaryFolder(kind: 'dev' | 'test'): string {
   removeLeftovers();
   const folder = mkdtempSync(path.join(tmpdir(), `token-vault-${kind}-${process.pid}-`));
-  writeFileSync(path.join(folder, MARK), hostname(), { flag: 'wx', mode: 0o600 });
+  writeFileSync(path.join(folder, MARK), ownMark(), { flag: 'wx', mode: 0o600 });
   return folder;
 }
 
@@ -46,7 +49,16 @@ function isOurs(folder: string): boolean {
   // Windows keeps owners and rights elsewhere; its temporary folder is the user's own.
   const user = process.getuid?.();
   const isClosed = user === undefined || (found.uid === user && (found.mode & 0o022) === 0);
-  return found.isDirectory() && isClosed && readFileSync(path.join(folder, MARK), 'utf8') === hostname();
+  return found.isDirectory() && isClosed && readFileSync(path.join(folder, MARK), 'utf8') === ownMark();
+}
+
+function ownMark(): string {
+  try {
+    return `${hostname()}\n${readlinkSync('/proc/self/ns/pid')}`;
+  } catch {
+    // Other systems have no such namespaces, or /proc is not mounted.
+    return hostname();
+  }
 }
 
 /** A number that was given out again keeps the folder until that process ends, too. */
