@@ -268,6 +268,36 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
     expect(await claims()).toEqual([]);
   });
 
+  it('cannot be kept from its work by tokens that look like claims', async () => {
+    const plant = (number: number, since: number, container = '/vault-seed/') =>
+      world.call(reader, 'createToken', {
+        body: {
+          id: `vault-seed.shop.${number}`,
+          type: 'token',
+          containers: [container],
+          data: { pid: 1, host: 'elsewhere.test', process: 'another', since },
+        },
+      });
+    // Never old, and where no claim stands.
+    await plant(1, Date.now() + 365 * 24 * 60 * 60 * 1000);
+    await plant(2, Date.now(), '/general/high/');
+    expect((await apply(SEED)).counts).toEqual(counts(34, 1, 0));
+    // The one that looked old is removed; the one elsewhere is somebody's token.
+    expect((await claims()).map(({ id }: { readonly id: string }) => id)).toEqual(['vault-seed.shop.2']);
+    // The apply had the third. As many as are passed over, and one more.
+    const numbers = Array.from({ length: 101 }, (_, index) => index + 4);
+    for (const number of numbers) await plant(number, 0, '/general/high/');
+    const more = SEED.replace('count: 30', 'count: 31');
+    await expect(apply(more)).rejects.toMatchObject({
+      code: 'conflict',
+      message: 'more than 100 tokens of others have ids that applies of the seed shop need',
+      hint: expect.stringContaining('delete the tokens vault-seed.shop.NUMBER'),
+    });
+    // The ids stay taken, and are in nobody's way.
+    for (const number of numbers) await world.call(reader, 'deleteToken', { id: `vault-seed.shop.${number}` });
+    expect((await apply(more)).counts).toEqual(counts(1, 0, 35));
+  });
+
   it('leaves one record among the tokens, and none of its claims; an apply that changes nothing takes none', async () => {
     const total = async () => (await world.call(reader, 'listTokens')).at('pagination.total_items');
     await apply(SEED);

@@ -5,10 +5,13 @@ import { Fault } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
 import { asObject } from '../output/result-view.ts';
 import { findTokens, type SeedCalls } from './seed-calls.ts';
-import { RECORD_CONTAINER } from './seed-record.ts';
+import { isInPlace, RECORD_CONTAINER } from './seed-record.ts';
 
-/** No apply takes longer: a claim that is older was left by one that was killed. */
+/** No apply takes longer: a claim that is older was left by one that was killed; one from as far ahead, by nobody. */
 const LONGEST_MS = 10 * 60 * 1000;
+
+/** Tokens of others under such ids that are passed over. Whoever may create tokens could make thousands. */
+const MOST_OTHERS = 100;
 
 /** Tells this process from an earlier one of the same number. */
 const OWN = randomUUID();
@@ -23,15 +26,22 @@ export interface SeedClaim {
 /**
  * Takes the seed for one apply. It is a token whose id two cannot make: `vault-seed.NAME.NUMBER`. The id of a deleted token stays
  * taken, so every apply takes the next number; `last` is that of the record. Whoever holds the claim reads the record after it has it.
- * Throws the fault `conflict` while another apply holds it; the claim of one that was killed is removed.
+ * Throws the fault `conflict` while another apply holds it, and when tokens of others stand in the way; the claim of one that
+ * was killed is removed. Ids of deleted tokens do not count as in the way: applies that failed have left them, too.
  */
 export async function claimSeed(calls: SeedCalls, seed: string, last: number): Promise<SeedClaim> {
+  let others = 0;
   for (let number = Math.max(last, 1); ; number++) {
     const id = `vault-seed.${seed}.${number}`;
     if (number > last && (await make(calls, id))) return { number, release: () => remove(calls, id) };
     const there = (await findTokens(calls, [id])).get(id);
-    const holder = there === undefined ? undefined : holderOf(there);
-    if (holder === undefined) continue;
+    if (there === undefined) continue;
+    const holder = holderOf(there);
+    if (holder === undefined) {
+      others += 1;
+      if (others > MOST_OTHERS) throw tooManyOthers(seed);
+      continue;
+    }
     if (isAlive(holder)) {
       throw new Fault(
         'conflict',
@@ -41,6 +51,16 @@ export async function claimSeed(calls: SeedCalls, seed: string, last: number): P
     }
     await remove(calls, id);
   }
+}
+
+function tooManyOthers(seed: string): Fault {
+  return new Fault(
+    'conflict',
+    `more than ${MOST_OTHERS} tokens of others have ids that applies of the seed ${seed} need`,
+    {
+      hint: `delete the tokens vault-seed.${seed}.NUMBER that no apply has made; \`vault audit\` says who has`,
+    },
+  );
 }
 
 async function make(calls: SeedCalls, id: string): Promise<boolean> {
@@ -71,15 +91,16 @@ interface Holder {
   readonly since: number;
 }
 
-/** Undefined of a token that somebody else gave such an id. */
+/** Undefined of a token that somebody else gave such an id: a claim is where only those stand that seeds are kept by. */
 function holderOf(token: JsonObject): Holder | undefined {
+  if (!isInPlace(token)) return undefined;
   const { pid, host, process: own, since } = asObject(token['data'] ?? null) ?? {};
   if (typeof pid !== 'number' || typeof host !== 'string' || typeof own !== 'string') return undefined;
   return typeof since === 'number' ? { pid, host, process: own, since } : undefined;
 }
 
 function isAlive({ pid, host, process: own, since }: Holder): boolean {
-  if (Date.now() - since > LONGEST_MS) return false;
+  if (Math.abs(Date.now() - since) > LONGEST_MS) return false;
   if (host !== hostname()) return true;
   if (pid === process.pid) return own === OWN;
   try {

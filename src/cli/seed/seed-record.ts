@@ -115,7 +115,8 @@ function parseRecord(text: string): Json {
   }
 }
 
-function isInPlace(token: JsonObject): boolean {
+/** Whether a token is in the container of the records and claims, and in no other. */
+export function isInPlace(token: JsonObject): boolean {
   const containers = token['containers'];
   return Array.isArray(containers) && containers.length === 1 && containers[0] === RECORD_CONTAINER;
 }
