@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createAudit } from './core/audit/audit.ts';
@@ -50,17 +50,32 @@ export function checkSnapshotName(name: string): void {
   throw new Fault('usage', 'the name of a snapshot is 1 to 64 lower-case letters, digits, - and _');
 }
 
-/** Throws what `openVault` throws. */
-export async function openVaultSnapshots(options: {
+const folderOf = (file: string): string => `${resolve(file)}.snapshots`;
+
+interface OpenSnapshotsOptions {
   readonly file: string;
   readonly credential: Credential;
-}): Promise<VaultSnapshots> {
+}
+
+/** How many snapshots the vault can go back to as its keys are now. Throws what `openVault` throws. */
+export async function countLoadableSnapshots(options: OpenSnapshotsOptions): Promise<number> {
+  if (!existsSync(folderOf(options.file))) return 0;
+  const snapshots = await openVaultSnapshots(options);
+  try {
+    return (await snapshots.list()).filter(({ refused }) => refused === undefined).length;
+  } finally {
+    await snapshots.close();
+  }
+}
+
+/** Throws what `openVault` throws. */
+export async function openVaultSnapshots(options: OpenSnapshotsOptions): Promise<VaultSnapshots> {
   const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
     import('./store/sqlite/open-vault-file.ts'),
     import('./keyring/follow-master-key.ts'),
   ]);
   const file = resolve(options.file);
-  const folder = `${file}.snapshots`;
+  const folder = folderOf(file);
   const { header, store, session } = await openVaultFile(file);
   const keyring = await followMasterKey(header, options.credential, () => store.header()).catch(
     async (error: unknown) => {

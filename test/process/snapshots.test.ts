@@ -69,3 +69,24 @@ it('saves, resets and loads under a daemon, which answers from the records that 
   expect(await result(['snapshot', 'list'])).toEqual({ data: [] });
   expect(await daemon.stop()).toBe(0);
 });
+
+it('asks before a rotation takes the keys of snapshots away', { timeout: 60_000 }, async () => {
+  expect(await result(['keys', 'rotate'])).toMatchObject({ tenants: [{ key_id: 3 }] });
+  await result(['snapshot', 'save', 'one']);
+  await result(['snapshot', 'save', 'two']);
+  const hint = 'hint: --yes confirms it. 2 snapshots can never be loaded again.';
+  expect(await vault(['keys', 'rotate'])).toMatchObject({
+    exitCode: 2,
+    stdout: '',
+    stderr: expect.stringContaining(hint),
+  });
+  expect((await result(['snapshot', 'list'])).data[0]).not.toHaveProperty('refused');
+  const rotated = await vault(['keys', 'rotate', '--yes']);
+  expect(rotated).toMatchObject({ exitCode: 0, stderr: 'vault: 2 snapshots can never be loaded again\n' });
+  expect(await vault(['snapshot', 'load', 'one', '--yes'])).toMatchObject({ exitCode: 6 });
+  // They are lost already.
+  expect(await vault(['keys', 'rotate'])).toMatchObject({ exitCode: 0, stderr: '' });
+  expect((await vault(['keys', 'rotate', '--help'])).stdout).toMatch(
+    /Snapshots\s+that\s+were\s+saved\s+before\s+can\s+never/,
+  );
+});

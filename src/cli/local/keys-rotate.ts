@@ -28,7 +28,8 @@ interface RotateFlags {
 const HELP = `
 Daemons and other commands go on meanwhile. A run that was stopped is resumed by the next.
 New data keys are always made. With --indexes the \`fingerprint\` of every token changes, so those that clients have kept
-match no more. With --master other key files and passphrases must be added again with \`vault keys add\`.`;
+match no more. Snapshots that were saved before can never be loaded again: the keys of their records are destroyed.
+With --master other key files and passphrases must be added again with \`vault keys add\`.`;
 
 /** `vault keys rotate`: new keys, every record sealed anew, the old keys destroyed. */
 export function defineKeysRotate(command: Command, finish: Finish): void {
@@ -41,16 +42,20 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
     const master = isSwitchedOn(flags.master, env, ROTATE_FLAGS.master);
     const indexes = isSwitchedOn(flags.indexes, env, ROTATE_FLAGS.indexes);
     const confirmed = isSwitchedOn(flags.yes, env, CONFIRM_FLAGS.yes);
-    return async (admin) => {
+    return async (admin, opened) => {
+      const { countLoadableSnapshots } = await import('../../vault-snapshots.ts');
+      const snapshots = await countLoadableSnapshots(opened);
       const others = master ? (await admin.slots()).filter(({ current }) => !current) : [];
       const losses = [
         ...(others.length > 0 ? [lostSlots(others.length)] : []),
+        ...(snapshots > 0 ? [`${lostSnapshots(snapshots)}.`] : []),
         ...(indexes ? ['All fingerprints change: those that clients have kept match no more.'] : []),
       ];
       if (losses.length > 0 && !confirmed) await confirmLoss(losses.join(' '));
       const line = progressLine('sealing anew');
       const result = await admin.rotate({ tenantId, master, indexes }, line.show).finally(line.end);
       if (indexes) tell('fingerprints have changed: those that clients have kept match no more');
+      if (snapshots > 0) tell(lostSnapshots(snapshots));
       return result;
     };
   });
@@ -60,4 +65,8 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
 function lostSlots(count: number): string {
   const what = count === 1 ? 'key file or passphrase' : 'key files or passphrases';
   return `${count} other ${what} will not open this file any more.`;
+}
+
+function lostSnapshots(count: number): string {
+  return `${count} ${count === 1 ? 'snapshot' : 'snapshots'} can never be loaded again`;
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Printable } from '../../core/json/stringify.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
-import type { VaultAdmin } from '../../vault-admin.ts';
+import type { OpenAdminOptions, VaultAdmin } from '../../vault-admin.ts';
 import { readCredential } from '../credential.ts';
 import { chooseFile } from '../door.ts';
 import type { ExitCode, Finish } from '../exit-codes.ts';
@@ -18,8 +18,11 @@ import { createPrinter } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 
-/** What a subcommand does with the opened vault; it answers the result to print, or undefined when it has printed. */
-export type AdminWork = (admin: VaultAdmin) => Promise<object | undefined>;
+/**
+ * What a subcommand does with the opened vault, and with what opened it; it answers the result to print, or undefined when it
+ * has printed.
+ */
+export type AdminWork = (admin: VaultAdmin, opened: OpenAdminOptions) => Promise<object | undefined>;
 
 /**
  * Gives a subcommand the flags that open a vault's file, and its action. `prepare` checks the flags, and asks what is to be
@@ -44,7 +47,7 @@ export function defineWithAdmin<Flags extends object>(
     const admin = await openVaultAdmin({ file, credential });
     let result: object | undefined;
     try {
-      result = await work(admin);
+      result = await work(admin, { file, credential });
     } finally {
       await admin.close();
     }
