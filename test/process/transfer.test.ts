@@ -240,6 +240,36 @@ it('tells at its end what was done, refused and left', { timeout: 90_000 }, asyn
   expect(stopped.stderr).toContain('--resume journal');
 });
 
+it('says what to correct when the file cannot be imported', { timeout: 60_000 }, async () => {
+  const importing = (name: string, text: string | Uint8Array, words: readonly string[] = MAP) => {
+    writeFileSync(inside(name), text);
+    return vault('one.db', ['import', name, ...words]);
+  };
+  const ended = async (ran: Promise<Ran>) => (await ran).stderr.trimEnd().split('\n').slice(-2);
+  const nothing = ['vault: nothing was imported', 'hint: correct it, then run again'];
+  const header = 'pan,mm,yyyy,who\n';
+  expect(await ended(importing('ragged.csv', `${header}4242424242424242,1\n`))).toEqual(nothing);
+  expect(await ended(importing('quote.csv', `${header}"4242424242424242,1,2031,A\n`))).toEqual(nothing);
+  expect(await ended(importing('binary.ndjson', Uint8Array.of(0xff, 0xfe, 0, 1, 2), []))).toEqual(nothing);
+
+  const [own, other] = ['own.key', 'other.key'];
+  const { recipient } = await result('one.db', ['keygen', '--out', own]);
+  await result('one.db', ['keygen', '--out', other]);
+  await vault('one.db', ['export', '--recipient', recipient, '--out', 'sealed']);
+  const sealed = await vault('one.db', ['import', 'sealed', '--identity', other]);
+  expect(sealed).toMatchObject({ exitCode: 10, stderr: expect.stringMatching(/\nvault: nothing was imported\n$/) });
+
+  const half = `${header}4242424242424242,1,2031,A\n378282246310005,12,2032,C\n4242424242424242,1\n`;
+  const stopped = await importing('half.csv', half);
+  expect(stopped.exitCode).toBe(7);
+  expect(stopped.stderr).toContain('the import stopped: 2 created, 0 there already, 0 refused, the others left\n');
+  expect(stopped.stderr).toContain('hint: correct it, then run again: rows with an id');
+  const resumed = await importing('half.csv', half, [...MAP, '--resume', 'j']);
+  expect(resumed.stderr).toContain('hint: correct it, then run again with --resume j: it goes on');
+  const corrected = await importing('half.csv', `${half.trimEnd()},2031,D\n`, [...MAP, '--resume', 'j']);
+  expect(corrected).toMatchObject({ exitCode: 0, stdout: '{"created":1,"skipped":2,"failed":0}\n', stderr: '' });
+});
+
 it('through a daemon exports what the key may read, and imports', { timeout: 60_000 }, async () => {
   const daemon = await startServe(cwd, ['--file', 'one.db', '--log', 'false']);
   const remote = { VAULT_FILE: '', VAULT_URL: String(daemon.ready['url']) };

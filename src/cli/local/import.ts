@@ -104,12 +104,16 @@ export function defineImport(command: Command, finish: Finish): void {
     const line = progressLine('importing');
     const keepHeap = createHeapKeeper();
     let [told, read] = [0, 0];
+    let isInputFault = false;
     const rows = toRows(input);
     try {
       const open = keptOpen(rows, () => {
         read += 1;
       });
-      const ending = await importRows(journal === undefined ? open : journal.left(open), {
+      const wanted = watched(journal === undefined ? open : journal.left(open), () => {
+        isInputFault = true;
+      });
+      const ending = await importRows(wanted, {
         client,
         apiKey,
         progress(done) {
@@ -127,10 +131,17 @@ export function defineImport(command: Command, finish: Finish): void {
       });
       line.end();
       const before = journal?.refused ?? 0;
-      // What stands behind in a stream may never come.
-      const behind = 'stoppedBy' in ending && path !== '-' ? await countOf(rows) : undefined;
+      // What stands behind in a stream may never come; behind what cannot be read nothing can be counted.
+      const behind = 'stoppedBy' in ending && path !== '-' && !isInputFault ? await countOf(rows) : undefined;
       const left = behind === undefined ? undefined : behind - Math.max(0, (journal?.done ?? 0) - read);
-      const exitCode = reportEnding(ending, { left, before, errors: errorPath, journal: journalPath, env });
+      const exitCode = reportEnding(ending, {
+        isInputFault,
+        left,
+        before,
+        errors: errorPath,
+        journal: journalPath,
+        env,
+      });
       if (!('stoppedBy' in ending)) await printer.print(stringifyJson({ ...ending.counts }));
       finish(exitCode);
     } finally {
@@ -147,6 +158,16 @@ async function* keptOpen(rows: AsyncGenerator<ImportRow>, told: () => void): Asy
   for (let next = await rows.next(); next.done !== true; next = await rows.next()) {
     told();
     yield next.value;
+  }
+}
+
+/** The same rows; told when they are what fails. */
+async function* watched(rows: AsyncIterable<ImportRow>, failed: () => void): AsyncGenerator<ImportRow> {
+  try {
+    yield* rows;
+  } catch (error) {
+    failed();
+    throw error;
   }
 }
 

@@ -7,6 +7,8 @@ import { ImportStopped } from './send-row.ts';
 
 /** What is known besides of an import that has ended. */
 interface Circumstances {
+  /** What was to be imported is wrong, or what opens it: the same once more would fail in the same way. */
+  readonly isInputFault: boolean;
   /** Rows that were not read; undefined when that is not known. */
   readonly left: number | undefined;
   /** Rows that earlier runs of the journal have refused. */
@@ -18,14 +20,18 @@ interface Circumstances {
 }
 
 /** Tells how an import ended, unless every row is done: what stopped it, what became of the rows, how to go on. */
-export function reportEnding(ending: ImportEnding, { left, before, errors, journal, env }: Circumstances): ExitCode {
+export function reportEnding(ending: ImportEnding, circumstances: Circumstances): ExitCode {
+  const { isInputFault, left, before, errors, journal, env } = circumstances;
   const { counts, unanswered } = ending;
   const stopped = 'stoppedBy' in ending;
   const exitCode = stopped ? reportStop(ending.stoppedBy, env) : counts.failed + before > 0 ? 7 : 0;
   const words = [`${counts.created} created`, `${counts.skipped} there already`, `${counts.failed} refused`];
-  if (stopped && !isRefusedCommand(ending)) {
+  if (stopped && isUntouched(ending) && (isUsage(ending) || isInputFault)) {
+    if (!isUsage(ending))
+      tell('nothing was imported', isInvalidData(ending) ? 'correct it, then run again' : undefined);
+  } else if (stopped) {
     words.push(left === undefined ? 'the others left' : `${unanswered + left} left`);
-    tell(`the import stopped: ${words.join(', ')}`, howToGoOn(journal));
+    tell(`the import stopped: ${words.join(', ')}`, howToGoOn(journal, isInputFault));
   } else if (!stopped && counts.failed > 0) {
     const named = errors === undefined ? '--errors FILE names them all' : `${errors} names them`;
     tell(words.join(', '), `${named}; import them, corrected, as a file of their own`);
@@ -34,18 +40,27 @@ export function reportEnding(ending: ImportEnding, { left, before, errors, journ
   return exitCode;
 }
 
-/** The command line is wrong, and no row was touched: there is nothing to tell of rows. */
-function isRefusedCommand({ counts, unanswered, stoppedBy }: ImportEnding): boolean {
-  const touched = counts.created + counts.skipped + counts.failed + unanswered;
-  return touched === 0 && stoppedBy instanceof Fault && stoppedBy.code === 'usage';
+function isUntouched({ counts, unanswered }: ImportEnding): boolean {
+  return counts.created + counts.skipped + counts.failed + unanswered === 0;
+}
+
+/** The command line is wrong: where no row was touched, there is nothing to tell of rows. */
+function isUsage({ stoppedBy }: ImportEnding): boolean {
+  return stoppedBy instanceof Fault && stoppedBy.code === 'usage';
+}
+
+/** Of a sealed file the fault itself says what to do about the key or the file. */
+function isInvalidData({ stoppedBy }: ImportEnding): boolean {
+  return stoppedBy instanceof Fault && stoppedBy.code === 'invalid_data';
 }
 
 function reportStop(stoppedBy: unknown, env: Environment): ExitCode {
   return stoppedBy instanceof ImportStopped ? reportProblem(stoppedBy.reply) : reportFailure(stoppedBy, env);
 }
 
-function howToGoOn(journal: string | undefined): string {
+function howToGoOn(journal: string | undefined, isInputFault: boolean): string {
+  const again = isInputFault ? 'correct it, then run again' : 'import the same file again';
   return journal === undefined
-    ? 'import the same file again: rows with an id that are done are passed over; those without are made anew, unless --resume names a journal from the start'
-    : `import the same file again with --resume ${journal}: it goes on after the rows that are done`;
+    ? `${again}: rows with an id that are done are passed over; those without are made anew, unless --resume names a journal from the start`
+    : `${again} with --resume ${journal}: it goes on after the rows that are done`;
 }
