@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import { createClient, type VaultClient } from '../client/create-client.ts';
 import { sendToDev } from '../client/dev-remote.ts';
 import type { DevFault } from '../contract/dev-paths.ts';

@@ -49,6 +49,10 @@ const BODY = `
 `;
 const SAID = 'cards-1,cards-2 1234\n4242424242424242\ntrue token_not_found\ntrue token_not_found\n';
 
+const ON_NODE = { lib: ['es2022'], types: ['node'] };
+/** Then only the package itself can say that there is `Symbol.asyncDispose`. */
+const WITHOUT_NODE = { lib: ['es2023', 'dom'], types: [] };
+
 describe('token-vault/testing and token-vault/client', () => {
   it.each([
     ['an ES module', 'in-process', 'a.mjs'],
@@ -88,9 +92,11 @@ describe('token-vault/testing and token-vault/client', () => {
   });
 
   it.each([
-    ['an ES module', 'types.mts'],
-    ['CommonJS', 'types.cts'],
-  ])('have types for %s, and none is any', (_what, name) => {
+    ['an ES module', 'types.mts', ON_NODE],
+    ['CommonJS', 'types.cts', ON_NODE],
+    ['an ES module without the types of Node', 'plain.mts', WITHOUT_NODE],
+    ['CommonJS without the types of Node', 'plain.cts', WITHOUT_NODE],
+  ])('have types for %s, and none is any', (_what, name, libraries) => {
     const good = `import { startVault, type TestVault } from 'token-vault/testing';
       import { createClient, VaultError, type VaultClient } from 'token-vault/client';
       export async function use(): Promise<string> {
@@ -99,7 +105,7 @@ describe('token-vault/testing and token-vault/client', () => {
         const { data } = await client.listTokens({ query: { type: ['card'] } });
         return vault.ids.apps['web']?.key ?? data[0]?.id ?? new VaultError(1, {}, { traceId: '' }).code;
       }`;
-    expect(complaints(name, good)).toEqual([]);
+    expect(complaints(name, good, libraries)).toEqual([]);
     const bad = [
       `vault.keys.private_kye`,
       `startVault({ seedfile: 'a.yaml' })`,
@@ -107,31 +113,20 @@ describe('token-vault/testing and token-vault/client', () => {
       `client.listTokens({ query: { type: ['crad'] } })`,
     ];
     const all = bad.map((wrong) => `void ${wrong};\n`).join('');
-    const found = complaints(name, good.replace('const { data }', `\n${all}const { data }`));
+    const found = complaints(name, good.replace('const { data }', `\n${all}const { data }`), libraries);
     // Each in a line of its own.
     expect(found.map((line) => /\((\d+),/.exec(line)?.[1])).toEqual(['7', '8', '9', '10']);
   });
 });
 
 /** What the compiler says of a file of the project, the package's own declarations included. */
-function complaints(name: string, text: string): readonly string[] {
+function complaints(name: string, text: string, libraries: object): readonly string[] {
   writeFileSync(path.join(project, name), text);
+  const compilerOptions = { strict: true, noEmit: true, module: 'nodenext', target: 'es2022', ...libraries };
+  writeFileSync(path.join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [name] }));
   const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
   const compiler = path.join(path.dirname(manifest), 'bin/tsc');
-  const flags = [
-    '--strict',
-    '--noEmit',
-    '--module',
-    'nodenext',
-    '--target',
-    'es2022',
-    '--lib',
-    'es2022,esnext.disposable',
-  ];
-  const { stdout } = spawnSync(process.execPath, [compiler, ...flags, '--types', 'node', name], {
-    cwd: project,
-    encoding: 'utf8',
-  });
+  const { stdout } = spawnSync(process.execPath, [compiler, '-p', '.'], { cwd: project, encoding: 'utf8' });
   return stdout.split('\n').filter((line) => line.includes('error TS'));
 }
 
