@@ -7,11 +7,16 @@ describe('a member that a problem names', () => {
     ['containers.1', { container: ['/a/', 'x'] }, '--container (value 2)'],
     ['containers', { container: ['/a/'] }, '--container'],
     ['search_indexes.0', { 'search-index': ['{{'] }, '--search-index'],
-    ['data.number', { data: ['{}'] }, 'data.number'],
-    ['metadata.a', { metadata: ['a=b'] }, 'metadata.a'],
-    ['type', { type: ['x'] }, 'type'],
-    // A whole body, and a member that was not typed.
-    ['containers.0', {}, 'containers.0'],
+    ['data.number', { data: ['{}'] }, '--data number'],
+    ['data.0.1', { data: ['[]'] }, '--data 0.1'],
+    ['data', { text: ['x'] }, '--text'],
+    ['metadata.a.b', { metadata: ['a.b=c'] }, '--metadata a.b'],
+    ['type', { type: ['x'] }, '--type'],
+    ['expires_at', { 'expires-at': ['tomorrow'] }, '--expires-at'],
+    // A member that was not typed, and one that no flag sets.
+    ['data', {}, '--data'],
+    ['containers', {}, '--container'],
+    ['foo', {}, 'foo'],
   ])('%s of %j is %s', (path, members, name) => {
     expect(memberNames('createToken', { members })(path)).toBe(name);
   });
@@ -24,5 +29,15 @@ describe('a member that a problem names', () => {
     ['rules.0.container', ['-'], '--rule (value 1) container'],
   ])('%s of %j is %s', (path, rule, name) => {
     expect(memberNames('createApplication', { members: { rule } })(path)).toBe(name);
+  });
+
+  it('is named as in the body where the whole body is given', () => {
+    expect(memberNames('createToken', { members: {}, body: '@body.json' })('expires_at')).toBe('expires_at');
+  });
+
+  it('is named by its flag in a query too, but an argument is no flag', () => {
+    expect(memberNames('listTokens', { members: { size: ['5000'] } })('size')).toBe('--size');
+    expect(memberNames('listTokens', { members: { metadata: ['a=b'] } })('metadata.a')).toBe('--metadata a');
+    expect(memberNames('getToken', { members: {} })('id')).toBe('id');
   });
 });

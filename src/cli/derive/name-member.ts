@@ -6,19 +6,22 @@ import { memberFlags } from './member-flags.ts';
 export type NameMember = (path: string) => string;
 
 /**
- * A member of an array that was typed flag by flag is named by that flag: `containers.0` is `--container`, or
- * `--container (value 1)` where the flag has several values. Other paths, and those of a whole body, stay as they are.
+ * A member is named by the flag that sets it: `expires_at` is `--expires-at`, `data.number` is `--data number`, `containers.0`
+ * is `--container`, or `--container (value 1)` where that flag has several values. Paths of a whole body, and of what no flag
+ * sets, stay as they are.
  */
-export function memberNames(id: OperationId, { members }: Pick<CommandInput, 'members'>): NameMember {
+export function memberNames(id: OperationId, { members, body }: Pick<CommandInput, 'members' | 'body'>): NameMember {
   const row: Operation = OPERATIONS[id];
   return (path) => {
-    const [head, at, ...rest] = path.split('.');
-    const flag = memberFlags(row).find(
-      (one) => one.member === head && one.repeatable && one.kind !== 'pairs' && members[one.name] !== undefined,
-    );
+    if (body !== undefined) return path;
+    const [head = '', ...inside] = path.split('.');
+    const flags = memberFlags(row).filter((one) => one.member === head);
+    const isArgument = Object.hasOwn(row.params?.properties ?? {}, head);
+    const flag = flags.find((one) => members[one.name] !== undefined) ?? (isArgument ? undefined : flags[0]);
     if (flag === undefined) return path;
-    const place = at === undefined || isAlone(members[flag.name] ?? []) ? '' : ` (value ${Number(at) + 1})`;
-    return [`--${flag.name}${place}`, rest.join('.')].filter((part) => part !== '').join(' ');
+    const place = flag.repeatable && flag.kind !== 'pairs' ? inside.shift() : undefined;
+    const told = place === undefined || isAlone(members[flag.name] ?? []) ? '' : ` (value ${Number(place) + 1})`;
+    return [`--${flag.name}${told}`, inside.join('.')].filter((part) => part !== '').join(' ');
   };
 }
 
