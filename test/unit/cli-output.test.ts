@@ -2,6 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { AUDIT_VIEWS } from '../../src/cli/local/audit-view.ts';
+import { KEYS_VIEWS } from '../../src/cli/local/keys-view.ts';
+import { LOCAL_VIEWS } from '../../src/cli/local/local-view.ts';
+import { SNAPSHOT_VIEWS } from '../../src/cli/local/snapshot-view.ts';
 import { wantsColour } from '../../src/cli/output/colour.ts';
 import { escapeInJson, stripControlCharacters, stripFromLines } from '../../src/cli/output/control-characters.ts';
 import { cutToWidth, displayWidth, fitWidths, wrapToWidth } from '../../src/cli/output/display-width.ts';
@@ -233,6 +236,20 @@ describe('--quiet and --field', () => {
     const showing = chooseShowing('json', undefined, true, list);
     expect((await renderResult(PAGE, list, showing, plain)).text).toBe('tok-1\ntok-2\n');
     expect((await renderResult(TOKEN, one, showing, plain)).text).toBe('tok-1\n');
+  });
+
+  it('prints what names a thing that has no id', async () => {
+    for (const [view, item, id] of [
+      [AUDIT_VIEWS.list, '{"sequence":7,"action":"getToken"}', '7'],
+      [KEYS_VIEWS.list, '{"slot":0,"kind":"key_file"}', '0'],
+      [SNAPSHOT_VIEWS.list, '{"name":"seeded","tokens":2}', 'seeded'],
+      [LOCAL_VIEWS.profileList, '{"name":"here","default":true}', 'here'],
+    ] as const) {
+      const showing = chooseShowing('json', undefined, true, view);
+      const { text } = await renderResult(`{"data":[${item},${item}]}`, view, showing, plain);
+      expect(text).toBe(`${id}\n${id}\n`);
+    }
+    expect(() => chooseShowing('json', undefined, true, KEYS_VIEWS.status)).toThrow('--quiet: the result has no id');
   });
 
   it.each([

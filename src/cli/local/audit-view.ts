@@ -31,6 +31,7 @@ export const AUDIT_VIEWS = {
     list: true,
     columns: ['sequence', 'at', 'action', 'status', 'application_id', 'entities'],
     rest: false,
+    idMember: 'sequence',
   },
   verify: {
     schema: {

@@ -25,8 +25,15 @@ export const KEYS_VIEWS = {
     list: true,
     columns: ['slot', 'kind', 'created_at', 'current'],
     rest: false,
+    idMember: 'slot',
   },
-  slot: { schema: SLOT, list: false, columns: ['slot', 'kind', 'created_at', 'current'], rest: false },
+  slot: {
+    schema: SLOT,
+    list: false,
+    columns: ['slot', 'kind', 'created_at', 'current'],
+    rest: false,
+    idMember: 'slot',
+  },
   status: {
     schema: object({ vault_id: TEXT, generation: NUMBER, slots: NUMBER, tenants: list(TENANT_KEYS) }),
     list: false,

@@ -62,11 +62,12 @@ export const LOCAL_VIEWS = {
     columns: ['version', 'format', 'sqlite', 'libsodium', 'node', 'platform', 'arch'],
     rest: false,
   },
-  profileAdd: { schema: PROFILE, list: false, columns: ['name'], rest: true },
+  profileAdd: { schema: PROFILE, list: false, columns: ['name'], rest: true, idMember: 'name' },
   profileList: {
     schema: { type: 'object', additionalProperties: false, properties: { data: { type: 'array', items: PROFILE } } },
     list: true,
     columns: Object.keys(PROFILE.properties ?? {}),
     rest: false,
+    idMember: 'name',
   },
 } as const satisfies Record<string, ResultView>;

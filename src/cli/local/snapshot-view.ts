@@ -18,12 +18,13 @@ const COLUMNS = ['name', 'saved_at', 'tokens', 'bytes'] as const;
 
 /** How the results of `vault snapshot` and `vault reset` are shown. */
 export const SNAPSHOT_VIEWS = {
-  one: { schema: SNAPSHOT, list: false, columns: COLUMNS, rest: false },
+  one: { schema: SNAPSHOT, list: false, columns: COLUMNS, rest: false, idMember: 'name' },
   list: {
     schema: { type: 'object', additionalProperties: false, properties: { data: { type: 'array', items: SNAPSHOT } } },
     list: true,
     columns: [...COLUMNS, 'refused'],
     rest: false,
+    idMember: 'name',
   },
   reset: {
     schema: { type: 'object', additionalProperties: false, properties: { removed_tokens: NUMBER } },

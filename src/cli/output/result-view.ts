@@ -13,6 +13,8 @@ export interface ResultView {
   readonly columns: readonly string[];
   /** A table of one thing shows its other members below the columns. */
   readonly rest: boolean;
+  /** The member that names a thing, which `--quiet` prints; `id` where none is given. */
+  readonly idMember?: string;
 }
 
 /** A rendered result: for stdout, and a word about it for stderr. */
@@ -32,6 +34,11 @@ export function itemsOf(body: Json, view: ResultView): readonly Json[] {
   if (!view.list) return [body];
   const items = selectField(body, ['data']);
   return Array.isArray(items) ? items : [];
+}
+
+/** The member that names a thing. */
+export function idMemberOf({ idMember = 'id' }: ResultView): string {
+  return idMember;
 }
 
 /** One member of one thing, by the path of its column. */
