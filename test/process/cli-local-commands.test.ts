@@ -144,7 +144,11 @@ describe('vault profile', () => {
     await daemon.stop();
 
     expect(await place.vault(['tenant', 'get'])).toMatchObject({ exitCode: 2 });
-    expect(await place.vault(['profile', 'use', 'here'])).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+    expect(await place.vault(['profile', 'use', 'here', '--field', 'default'])).toMatchObject({
+      exitCode: 0,
+      stdout: 'true\n',
+      stderr: '',
+    });
     expect(await place.vault(['tenant', 'get', '--field', 'name'])).toMatchObject({ stdout: 'default\n' });
     expect(await place.vault(['tenant', 'list', '--field', 'data[0].name'])).toMatchObject({ stdout: 'default\n' });
     expect(await place.vault(['tenant', 'get', '--url', 'http://127.0.0.1:1'])).toMatchObject({

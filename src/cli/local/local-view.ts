@@ -62,7 +62,7 @@ export const LOCAL_VIEWS = {
     columns: ['version', 'format', 'sqlite', 'libsodium', 'node', 'platform', 'arch'],
     rest: false,
   },
-  profileAdd: { schema: PROFILE, list: false, columns: ['name'], rest: true, idMember: 'name' },
+  profile: { schema: PROFILE, list: false, columns: ['name'], rest: true, idMember: 'name' },
   profileList: {
     schema: { type: 'object', additionalProperties: false, properties: { data: { type: 'array', items: PROFILE } } },
     list: true,

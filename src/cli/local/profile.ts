@@ -39,7 +39,7 @@ export function defineProfileAdd(command: Command, finish: Finish): void {
   command.addHelpText('after', '\nPaths are kept, not what is in them. On a terminal, a missing API key is asked for.');
   command.action(async (name: string) => {
     const flags = typedFlags<AddFlags>(command);
-    const printer = createPrinter(flags, process.env, LOCAL_VIEWS.profileAdd);
+    const printer = createPrinter(flags, process.env, LOCAL_VIEWS.profile);
     const store = await openProfileStore(process.env);
     await store.checkFree(name);
     await store.add(name, await readProfile(flags, process.env));
@@ -51,8 +51,12 @@ export function defineProfileAdd(command: Command, finish: Finish): void {
 /** `vault profile use`: the profile for every command that names no vault. */
 export function defineProfileUse(command: Command, finish: Finish): void {
   command.argument('<name>', 'the profile; `vault profile list` shows them');
+  addFlags(command, OUTPUT_FLAGS);
   command.action(async (name: string) => {
-    await (await openProfileStore(process.env)).setDefault(name);
+    const printer = createPrinter(typedFlags(command), process.env, LOCAL_VIEWS.profile);
+    const store = await openProfileStore(process.env);
+    await store.setDefault(name);
+    await printer.print(stringifyJson(await shown(store, name)));
     finish(0);
   });
 }
@@ -73,8 +77,11 @@ export function defineProfileList(command: Command, finish: Finish): void {
 /** `vault profile remove`: the profile, not what it leads to. */
 export function defineProfileRemove(command: Command, finish: Finish): void {
   command.argument('<name>', 'the profile');
+  addFlags(command, OUTPUT_FLAGS);
   command.action(async (name: string) => {
+    const printer = createPrinter(typedFlags(command), process.env, LOCAL_VIEWS.profile);
     await (await openProfileStore(process.env)).remove(name);
+    await printer.print(stringifyJson({ name }));
     finish(0);
   });
 }
