@@ -221,6 +221,14 @@ it('tells at its end what was done, refused and left', { timeout: 90_000 }, asyn
     stdout: '{"created":1,"skipped":2,"failed":0}\n',
   });
 
+  // What is wrong with a row is told as `--errors` has it; the next run of the journal counts what was refused.
+  writeFileSync(inside('wrong.ndjson'), '{"type":"token","data":1,"foo":2}\n{"type":"token","data":2}\n');
+  const wrong = await vault(file, ['import', 'wrong.ndjson', '--resume', 'wrong.journal']);
+  expect(wrong).toMatchObject({ exitCode: 7, stdout: '{"created":1,"skipped":0,"failed":1}\n' });
+  expect(wrong.stderr).toContain('vault: line 1: foo: is not a known member\n');
+  const again = await vault(file, ['import', 'wrong.ndjson', '--resume', 'wrong.journal']);
+  expect(again.stderr).toContain('vault: 1 row was refused in earlier runs\n');
+
   // The daemon is gone in the midst of it.
   const daemon = await startServe(cwd, ['--file', file, '--log', 'false']);
   writeFileSync(

@@ -30,6 +30,7 @@ import { readCsv } from '../transfer/read-csv.ts';
 import { decodeText, readLines } from '../transfer/read-lines.ts';
 import { reportEnding } from '../transfer/report-ending.ts';
 import { OPEN_FLAGS, type OpenFlags } from '../transfer/seal-flags.ts';
+import { reasonOf } from '../transfer/send-row.ts';
 import { createHeapKeeper } from '../transfer/steady-heap.ts';
 import { progressLine } from './progress-line.ts';
 import { TRANSFER_VIEWS } from './transfer-view.ts';
@@ -125,8 +126,7 @@ export function defineImport(command: Command, finish: Finish): void {
         async refused(error) {
           await errors?.add(error);
           told += 1;
-          if (errors === undefined && told <= MOST_TOLD)
-            tell(`line ${error.line}: ${error.detail} ${members(error.errors)}`.trim());
+          if (errors === undefined && told <= MOST_TOLD) tell(`line ${error.line}: ${reasonOf(error)}`);
         },
       });
       line.end();
@@ -184,10 +184,6 @@ async function countOf(rows: AsyncIterable<unknown>): Promise<number | undefined
 
 function collect(word: string, before: readonly string[] = []): readonly string[] {
   return [...before, word];
-}
-
-function members(errors: object | undefined): string {
-  return errors === undefined ? '' : `(${Object.keys(errors).join(', ')})`;
 }
 
 /** How the bytes of the input become rows. Throws the fault `usage` before anything is opened. */

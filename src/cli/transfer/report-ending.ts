@@ -36,7 +36,8 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
     const named = errors === undefined ? '--errors FILE names them all' : `${errors} names them`;
     tell(words.join(', '), `${named}; import them, corrected, as a file of their own`);
   }
-  if (before > 0) tell(`${before} rows were refused in earlier runs`, 'import them, corrected, as a file of their own');
+  const rows = before === 1 ? '1 row was' : `${before} rows were`;
+  if (before > 0) tell(`${rows} refused in earlier runs`, 'import them, corrected, as a file of their own');
   return exitCode;
 }
 

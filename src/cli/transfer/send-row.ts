@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Call, Client, Reply } from '../../contract/call.ts';
-import { PROBLEM_TYPE_PREFIX } from '../../contract/problems.ts';
+import { PROBLEM_TYPE_PREFIX, PROBLEMS } from '../../contract/problems.ts';
+import type { MemberErrors } from '../../core/problem.ts';
 import { factsOf, type ImportRow } from './import-row.ts';
 import { isSameToken } from './same-token.ts';
 
@@ -20,7 +21,15 @@ export interface RowError {
   readonly status: number;
   readonly code: string;
   readonly detail: string;
-  readonly errors?: object;
+  readonly errors?: MemberErrors;
+}
+
+/** Why a row was refused, in one line: of members that are wrong, which and why, in place of the fact that some are. */
+export function reasonOf({ detail, errors = {} }: RowError): string {
+  const members = Object.entries(errors).flatMap(([path, messages]) =>
+    messages.map((message) => `${path}: ${message}`),
+  );
+  return members.length === 0 ? detail : detail.replace(PROBLEMS.invalid_request.detail, () => members.join('; '));
 }
 
 /** Ends an import: a reply that every other row would get, too. */
@@ -121,7 +130,7 @@ function rowError(line: number, reply: Reply): RowError {
   const problem = JSON.parse(reply.bodyText ?? '{}') as {
     readonly type?: string;
     readonly detail?: string;
-    readonly errors?: object;
+    readonly errors?: MemberErrors;
   };
   const code = (problem.type ?? '').slice(PROBLEM_TYPE_PREFIX.length);
   if (!ROW_STATUSES.has(reply.status)) throw new ImportStopped(reply);
