@@ -92,7 +92,7 @@ export class VaultError extends Error {
     const isProblem = typeof type === 'string' && type.startsWith(PROBLEM_TYPE_PREFIX);
     const code = isProblem ? (type.slice(PROBLEM_TYPE_PREFIX.length) as ProblemCode) : 'not_a_vault';
     const said = isProblem && typeof detail === 'string' ? detail : `The server is not a vault (status ${status}).`;
-    super(`${code}: ${said}`);
+    super([`${code}: ${said}`, ...(isProblem ? [wrongMembers(errors)] : [])].filter((part) => part !== '').join(' '));
     this.code = code;
     this.status = status;
     this.title = typeof title === 'string' ? title : '';
@@ -101,6 +101,13 @@ export class VaultError extends Error {
     this.retryAfter = more.retryAfter;
     this.traceId = more.traceId;
   }
+}
+
+/** Which members are wrong, and why; no value of them is in it. */
+function wrongMembers(errors: ProblemBody['errors']): string {
+  return Object.entries(errors ?? {})
+    .flatMap(([path, messages]) => messages.map((message) => `${path}: ${message}`))
+    .join('; ');
 }
 
 /**

@@ -77,7 +77,7 @@ describe('the typed client', () => {
   });
 
   it('throws the problem', async () => {
-    const errors = { 'data.number': ['must be a card number'] };
+    const errors = { 'data.number': ['must be a card number'], type: ['is required'] };
     const reply = problemReply(new Problem('invalid_request', { errors }), 'trace-1');
     const { fetch } = answering(reply.status, reply.bodyText, { 'svc-trace-id': 'trace-1' });
     const failed = createClient({ ...at, fetch }).createToken({ body: { type: 'card', data: 1 } });
@@ -87,6 +87,7 @@ describe('the typed client', () => {
       code: 'invalid_request',
       status: 400,
       title: 'Bad Request',
+      message: 'invalid_request: The request failed validation. data.number: must be a card number; type: is required',
       detail: 'The request failed validation.',
       errors,
       traceId: 'trace-1',
