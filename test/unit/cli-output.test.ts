@@ -266,17 +266,37 @@ describe('--quiet and --field', () => {
 
   it('tells of a member that this result lacks', async () => {
     const showing = chooseShowing('json', 'data.c[0]', false, one);
-    await expect(renderResult(TOKEN, one, showing, plain)).rejects.toThrow('--field: this result has no data.c[0]');
+    await expect(renderResult(TOKEN, one, showing, plain)).rejects.toThrow('--field: the result has no data.c[0]');
   });
 
   it('refuses before the call what no result can have', () => {
-    expect(() => chooseShowing('json', 'kye', false, viewOf(OPERATIONS.createApplication))).toThrow('no member kye');
-    expect(() => chooseShowing('json', 'id', false, list)).toThrow('no member id');
+    expect(() => chooseShowing('json', 'kye', false, viewOf(OPERATIONS.createApplication))).toThrow('has no kye');
+    expect(() => chooseShowing('json', 'id', false, list)).toThrow('has no id');
     expect(() => chooseShowing('json', 'id', true, one)).toThrow('only one of');
     expect(() => chooseShowing('json', 'id', false, viewOf(OPERATIONS.deleteToken))).toThrow('no result');
     expect(() => checkField(OPERATIONS.getToken.result, parsePath('data.anything[3]["x.y"]'))).not.toThrow();
-    expect(() => checkField(OPERATIONS.getToken.result, parsePath('containers.first'))).toThrow('no member first');
-    expect(() => checkField(OPERATIONS.getToken.result, parsePath('constructor'))).toThrow('no member constructor');
+    expect(() => checkField(OPERATIONS.getToken.result, parsePath('containers.first'))).toThrow(
+      'has no containers.first',
+    );
+    expect(() => checkField(OPERATIONS.getToken.result, parsePath('constructor'))).toThrow('has no constructor');
+  });
+
+  it.each([
+    [list, 'id', 'id', 'data[0].id is that of the first item; with --all, id is that of each item'],
+    [
+      list,
+      'data.data.number',
+      'data.data',
+      'data[0].data.number is that of the first item; with --all, data.number is that of each item',
+    ],
+    [list, 'data.nope', 'data.nope', 'data[0].id is that of the first item; with --all, id is that of each item'],
+    [list, 'dta', 'dta', 'did you mean data?'],
+    [list, 'data[0].typ', 'data[0].typ', 'did you mean type?'],
+    [SNAPSHOT_VIEWS.list, 'name', 'name', 'data[0].name is that of the first item'],
+    [one, 'zzzzzz.nope', 'zzzzzz', expect.stringContaining('known are id, type')],
+  ])('says of %# where a member of an item is', (view, field, path, hint) => {
+    const choose = () => chooseShowing('json', field, false, view);
+    expect(choose).toThrow(expect.objectContaining({ message: `--field: the result has no ${path}`, hint }));
   });
 
   it.each(['', '.', '.a', 'a..b', 'a[', 'a[x]', 'a]', 'a."b"'])('refuses the path %j', (path) => {

@@ -3,7 +3,7 @@ import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import type { Format } from './format.ts';
 import { cellText, idMemberOf, itemsOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
-import { checkField, parsePath, type Step, selectField } from './select-field.ts';
+import { checkField, parsePath, printPath, type Step, selectField } from './select-field.ts';
 
 /** What is to be shown of a result: one member, the ids, or all in a format. */
 export interface Showing {
@@ -51,7 +51,7 @@ export async function renderResult(
 
 function renderField(bodyText: string, steps: readonly Step[]): Rendered {
   const value = selectField(readBody(bodyText), steps);
-  if (value === undefined) throw new Fault('usage', `--field: this result has no ${printPath(steps)}`);
+  if (value === undefined) throw new Fault('usage', `--field: the result has no ${printPath(steps)}`);
   return { text: `${typeof value === 'string' ? value : stringifyJson(value)}\n` };
 }
 
@@ -63,8 +63,4 @@ function renderIds(bodyText: string, view: ResultView): Rendered {
 /** A stored value may be as deep as the vault allows, and the reply puts it two or three levels deeper. */
 function readBody(bodyText: string): ReturnType<typeof parseJson> {
   return parseJson(bodyText, { maxDepth: 1024 });
-}
-
-function printPath(steps: readonly Step[]): string {
-  return steps.map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${step}`)).join('');
 }

@@ -23,6 +23,11 @@ export function parsePath(path: string): readonly Step[] {
   throw new Fault('usage', '--field is a path such as id, data.number or data[0].id');
 }
 
+/** A path as it is typed. */
+export function printPath(steps: readonly Step[]): string {
+  return steps.map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${step}`)).join('');
+}
+
 /** What stands at the path, or undefined. */
 export function selectField(value: Json, steps: readonly Step[]): Json | undefined {
   let at: Json | undefined = value;
@@ -42,7 +47,7 @@ export function selectField(value: Json, steps: readonly Step[]): Json | undefin
 export function checkField(result: Schema | undefined, steps: readonly Step[]): void {
   if (result === undefined) throw new Fault('usage', '--field: there is no result to print');
   let schema: Schema | undefined = result;
-  for (const step of steps) {
+  for (const [at, step] of steps.entries()) {
     if (schema === undefined || (schema.type === undefined && schema.enum === undefined)) return;
     const known: readonly string[] = Object.keys(schema.properties ?? {});
     const next: Schema | undefined =
@@ -51,7 +56,11 @@ export function checkField(result: Schema | undefined, steps: readonly Step[]): 
         : Object.hasOwn(schema.properties ?? {}, step)
           ? schema.properties?.[step]
           : others(schema);
-    if (next === undefined) throw refusal(step, known);
+    if (next === undefined) {
+      const hint = itemHint(result, steps) ?? nameHint(step, known);
+      const path = printPath(steps.slice(0, at + 1));
+      throw new Fault('usage', `--field: the result has no ${path}`, hint === undefined ? {} : { hint });
+    }
     schema = next;
   }
 }
@@ -61,9 +70,24 @@ function others(schema: Schema): Schema | undefined {
   return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {};
 }
 
-function refusal(step: Step, known: readonly string[]): Fault {
+function nameHint(step: Step, known: readonly string[]): string | undefined {
   const near = nearestName(String(step), known);
-  const list = known.length === 0 ? undefined : `known are ${known.join(', ')}`;
-  const hint = near === undefined ? list : `did you mean ${near}?`;
-  return new Fault('usage', `--field: the result has no member ${step}`, hint === undefined ? {} : { hint });
+  if (near !== undefined) return `did you mean ${near}?`;
+  return known.length === 0 ? undefined : `known are ${known.join(', ')}`;
+}
+
+/** Of a list, for a path that leaves out in which item: `id`, `data.id`. */
+function itemHint({ properties = {} }: Schema, steps: readonly Step[]): string | undefined {
+  const known = properties['data']?.items?.properties ?? {};
+  const path = steps[0] === 'data' ? steps.slice(1) : steps;
+  const [first] = path;
+  if (typeof first !== 'string') return undefined;
+  // Below `data` nothing has a name: then any member shows the form.
+  const [example] = Object.hasOwn(known, first) || steps[0] !== 'data' ? [first] : Object.keys(known);
+  if (example === undefined || !Object.hasOwn(known, example)) return undefined;
+  const shown = example === first ? path : [example];
+  const ofEach = Object.hasOwn(properties, 'pagination')
+    ? `; with --all, ${printPath(shown)} is that of each item`
+    : '';
+  return `${printPath(['data', 0, ...shown])} is that of the first item${ofEach}`;
 }
