@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { Application } from './contract/application.ts';
 import type { Call, Reply } from './contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from './contract/limits.ts';
@@ -157,6 +158,12 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedV
     }),
     ...founded,
   };
+}
+
+/** Throws, for a file that cannot be a vault whatever opens it, what opening it would: `file_missing`, `file_unsafe`, `not_a_vault`. */
+export async function checkUnopenedVault(file: string): Promise<void> {
+  const { checkUnopenedFile } = await import('./store/sqlite/check-file.ts');
+  checkUnopenedFile(resolve(file));
 }
 
 /** What vaults are kept by, for whoever reports a fault: the format of the file, the versions of what reads and seals it. */

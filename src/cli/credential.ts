@@ -37,7 +37,14 @@ export async function readCredential(file: string, flags: GlobalFlags, env: Envi
   if (named.passphraseFile !== undefined) return readPassphraseFile(named.passphraseFile);
   if (existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
   if (!existsSync(file)) throw new Fault('file_missing', `there is no file ${file}`);
-  if (!canPrompt()) throw new Fault('credential_missing', `nothing is named that opens ${file}`);
+  const { checkUnopenedVault } = await import('../vault.ts');
+  await checkUnopenedVault(file);
+  if (!canPrompt()) {
+    throw new Fault(
+      'credential_missing',
+      `nothing is named that opens ${file}, and there is no ${keyFileBeside(file)}`,
+    );
+  }
   return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${file}`) };
 }
 

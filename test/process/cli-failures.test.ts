@@ -93,7 +93,7 @@ const ON_A_FILE: readonly Case[] = [
     make: COPY,
     words: ['tenant', 'list', '--file', 'x.db'],
     exitCode: 2,
-    fact: 'nothing is named that opens x.db',
+    fact: 'nothing is named that opens x.db, and there is no x.db.key',
     hint: 'set --key-file (VAULT_KEY_FILE) or --passphrase-file (VAULT_PASSPHRASE_FILE)',
   },
   {

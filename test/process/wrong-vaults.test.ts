@@ -156,7 +156,7 @@ it('the table has every command that takes --file or --url', async () => {
 describe('a file that is no vault', () => {
   it.each([
     ['none.db', 2, /there is no vault at .*none\.db\nhint: make one with `vault init/],
-    ['folder.db', 2, /folder\.db is not a regular file\nhint: a vault is a regular file/],
+    ['folder.db', 2, /folder\.db is a directory\nhint: a vault is a regular file/],
     ['empty.db', 9, /empty\.db is empty\nhint: the file was not made by `vault init`/],
     ['text.db', 9, /text\.db is not a vault\nhint: the file was not made by `vault init`/],
   ])('%s', { timeout: 60_000 }, async (name, exitCode, said) => {
@@ -172,6 +172,12 @@ describe('a file that is no vault', () => {
     }
     // What is not there it makes.
     if (name !== 'none.db') {
+      // That nothing opens it is said of a vault only.
+      expect(await run(['keys', 'list', '--file', `<folder>/${name}`])).toEqual({
+        exitCode,
+        stdout: '',
+        stderr: expect.stringMatching(said),
+      });
       expect(await run(['exec', '--file', `<folder>/${name}`, '--', 'x'])).toEqual({
         exitCode: 2,
         stdout: '',

@@ -40,6 +40,12 @@ export function checkFile(path: string): BigIntStats {
   return found;
 }
 
+/** Checks that `path` may be a vault before anything is asked for that opens it. Only for a file that this process has not open. */
+export function checkUnopenedFile(path: string): void {
+  checkFile(path);
+  if (isForeign(path)) throw new Fault('not_a_vault', `${path} is not a vault`);
+}
+
 function may(path: string, access: number): boolean {
   try {
     accessSync(path, access);
@@ -59,6 +65,7 @@ function look(path: string): BigIntStats | undefined {
 
 function assertSafe(path: string, found: BigIntStats): void {
   if (found.isSymbolicLink()) throw new Fault('file_unsafe', `${path} is a symbolic link`);
+  if (found.isDirectory()) throw new Fault('file_unsafe', `${path} is a directory`);
   if (!found.isFile()) throw new Fault('file_unsafe', `${path} is not a regular file`);
   // Windows keeps owners and rights elsewhere: what it shows here says nothing.
   const user = process.getuid?.();
