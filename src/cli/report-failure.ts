@@ -94,10 +94,20 @@ function isCommanderError(error: unknown): error is UsageError {
   );
 }
 
+/** What was probably meant by a word that commander does not know. */
+const USAGE_HINTS: Readonly<Record<string, string>> = {
+  "unknown option '--api-key'": 'a key is not typed: --api-key-file names a file with it, VAULT_API_KEY holds it',
+  "unknown option '--url'": 'this command goes through no daemon; what works on a vault takes --file (VAULT_FILE)',
+  "unknown command 'version'": 'vault --version',
+};
+
 /** Commander's message is `error: …`, its suggestion a second line; what follows `=` in a word may be a secret. */
 function reportUsage(error: UsageError): ExitCode {
   if (error.exitCode === 0) return 0;
   const [fact = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
-  tell(fact.replace(/'(--?[^=']*)=.*'/, "'$1'"), suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?'));
+  const told = fact.replace(/'(--?[^=']*)=.*'/, "'$1'");
+  const meant = Object.hasOwn(USAGE_HINTS, told) ? USAGE_HINTS[told] : undefined;
+  const near = suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?');
+  tell(told, meant ?? near ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined));
   return 2;
 }

@@ -301,6 +301,8 @@ describe('vault serve --workers', () => {
     const ended = await place.vault(['serve', ...words, '--workers', '2'], { VAULT_FILE: 'v.db', ...env });
     expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
     expect(ended.stderr).toContain(`vault: only one of --workers and ${words[0] ?? '--anchor'} can be given`);
+    // Of what was typed, no variable is spoken of.
+    expect(ended.stderr.includes('hint:')).toBe(words.length === 0);
   });
 
   it('a ready file that cannot be made ends all of them', async () => {

@@ -134,7 +134,22 @@ describe('the command line', () => {
   it.each([
     ['an unknown noun', ['tokns'], "vault: unknown command 'tokns'\nhint: did you mean tokens?\n"],
     ['help for an unknown noun', ['help', 'tokenz'], "vault: unknown command 'tokenz'\nhint: did you mean tokens?\n"],
-    ['help for an unknown verb', ['help', 'tokens', 'nope'], "vault: unknown command 'nope'\n"],
+    ['help for an unknown verb', ['help', 'tokens', 'nope'], "vault: unknown command 'nope'\nhint: vault help\n"],
+    ['a noun like no other', ['foo'], "vault: unknown command 'foo'\nhint: vault help\n"],
+    ['help for a noun like no other', ['help', 'foo'], "vault: unknown command 'foo'\nhint: vault help\n"],
+    ['the version as a command', ['version'], "vault: unknown command 'version'\nhint: vault --version\n"],
+    [
+      'a key that is typed',
+      ['tokens', 'list', '--api-key=4242'],
+      "vault: unknown option '--api-key'\nhint: a key is not",
+    ],
+    ['a daemon for the file', ['keys', 'list', '--url', 'x'], "vault: unknown option '--url'\nhint: this command goes"],
+    [
+      'a slot without its flag',
+      ['keys', 'remove', '0', '--yes'],
+      'vault: the slot is named by --slot\nhint: vault keys remove --slot 0\n',
+    ],
+    ['other words behind it', ['keys', 'remove', '4242'], 'vault: too many arguments'],
     ['help for a flag', ['help', '--bogus'], "vault: unknown option '--bogus'\n"],
     ['a flag alone that is unknown', ['--bogus'], "vault: unknown option '--bogus'\n"],
     ['flags without a command', ['--url', 'x'], 'vault: no command is given\nhint: vault --help\n'],

@@ -75,6 +75,11 @@ export function defineKeysRemove(command: Command, finish: Finish): void {
     }
     return (admin) => admin.removeSlot(slot);
   });
+  command.exitOverride((error) => {
+    const [slot = ''] = command.args;
+    if (error.code !== 'commander.excessArguments' || !/^\d{1,2}$/.test(slot)) throw error;
+    throw new Fault('usage', 'the slot is named by --slot', { hint: `vault keys remove --slot ${slot}` });
+  });
   command.addHelpText(
     'after',
     '\nBackups and other older copies still open with it: `vault keys rotate --master` makes new keys for what comes.',

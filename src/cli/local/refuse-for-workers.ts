@@ -18,11 +18,17 @@ export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: Serve
     '--anchor': flagValue(flags.anchor, env, ANCHOR_FLAGS.anchor),
     '--socket': options.socket,
   };
+  const typed: Readonly<Record<string, unknown>> = {
+    ...given,
+    '--dev': flags.dev,
+    '--anchor': flags.anchor,
+    '--socket': flags.socket,
+  };
   for (const [flag, value] of Object.entries(given)) {
     if (value === undefined) continue;
-    throw new Fault('usage', `only one of --workers and ${flag} can be given`, {
-      hint: 'variables count, too: VAULT_WORKERS is --workers',
-    });
+    const isTyped = flags.workers !== undefined && typed[flag] !== undefined;
+    const hint = 'variables count, too: VAULT_WORKERS is --workers';
+    throw new Fault('usage', `only one of --workers and ${flag} can be given`, isTyped ? {} : { hint });
   }
   const { keyFile, passphraseFile } = namedCredential(flags, env);
   if (keyFile === undefined && passphraseFile === undefined) refuseTyped(chooseOwnFile(flags, env));
