@@ -54,6 +54,14 @@ describe('a seed file', () => {
     await expect(read('a: &a [*a]')).rejects.toThrow('too many values, or too deep');
   });
 
+  it('says of which form a file is none, by its name', async () => {
+    const told = async (name: string) => (await readSeedFile(name, '{"tokens":{"one":{')).unreadable[0]?.message;
+    expect(await told('s.json')).toMatch(/^not JSON: /);
+    expect(await told('S.JSON')).toMatch(/^not JSON: /);
+    expect(await told('s.yaml')).toMatch(/^not YAML: /);
+    expect(await told('<stdin>')).toMatch(/^not YAML: /);
+  });
+
   it.each([
     ['a: [1', /^s\.yaml:1: not YAML: /],
     ['tokens:\n  one:\n    data: 1\n    data: 4242424242424242\n', /^s\.yaml:4: not YAML: duplicate key$/],

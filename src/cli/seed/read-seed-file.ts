@@ -33,10 +33,11 @@ export async function readSeedFile(file: string, text: string): Promise<SeedText
     uniqueKeys: true,
     logLevel: 'silent',
   });
+  const form = file.toLowerCase().endsWith('.json') ? 'JSON' : 'YAML';
   // The parser's own words may quote the file: only what kind of mistake it is, is told.
   const mistakes = document.errors.map(({ pos, code }) => ({
     line: counter.linePos(pos[0]).line,
-    message: `not YAML: ${code.toLowerCase().replaceAll('_', ' ')}`,
+    message: `not ${form}: ${code.toLowerCase().replaceAll('_', ' ')}`,
   }));
   // Of one mistake the parser may say several things.
   const unreadable = mistakes.filter(({ line }, at) => mistakes.findIndex((other) => other.line === line) === at);
