@@ -19,9 +19,9 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   serve: [
     'vault serve --dev',
-    'vault serve --dev --port 0 --ready-file ready.json --seed-file seed.yaml --seed 7',
+    'vault serve --dev --port 0 --ready-file ready.json \\\n    --seed-file seed.yaml --seed 7',
     'vault serve --file vault.db --socket ./vault.sock',
-    'vault serve --file vault.db --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem',
+    'vault serve --file vault.db --host 0.0.0.0 \\\n    --tls-cert cert.pem --tls-key key.pem',
   ],
   wait: ['vault wait --ready-file ready.json', 'vault wait --url http://127.0.0.1:8484 --timeout 2m'],
   openapi: ['vault openapi > openapi.json', 'vault openapi --server-url http://127.0.0.1:8484'],
@@ -55,7 +55,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   export: [
     'vault export --recipient KEY --out tokens.sealed',
     'vault export --masked --plaintext --format csv --out masked.csv',
-    'vault export --url http://127.0.0.1:8484 --seal-passphrase-file phrase.txt --out tokens.sealed',
+    'vault export --url http://127.0.0.1:8484 \\\n    --seal-passphrase-file phrase.txt --out tokens.sealed',
   ],
   import: [
     'vault import tokens.sealed --identity secret',

@@ -94,7 +94,8 @@ export const CREATE_TOKEN = {
       type: 'string',
       minLength: 1,
       maxLength: 1024,
-      description: 'The id of the token, or an expression whose value is it: 3 to 400 characters. Default: a UUID.',
+      description:
+        'The id of the token: 3 to 400 characters, or an expression of at most 1024 whose value is it. Default: a UUID.',
     },
     type: TYPE,
     data: DATA,

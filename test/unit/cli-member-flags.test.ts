@@ -126,6 +126,7 @@ describe('memberFlags', () => {
       'Repeatable. (at most 9 characters; 1 to 3 values)',
     );
     expect(help({ type: 'string', minLength: 3, maxLength: 400 })).toBe('(3 to 400 characters)');
+    expect(help({ type: 'string', maxLength: 9, description: 'It: 3 characters.' })).toBe('It: 3 characters.');
     expect(help({ type: 'string', minLength: 1, maxLength: 9 })).toBe('(at most 9 characters)');
     expect(help({ type: 'string' })).toBe('');
     expect(help({ type: 'string', description: 'A path.', examples: ['/a/'] })).toBe('A path. (such as /a/)');

@@ -3,7 +3,10 @@ import type { FlagKind } from './member-flags.ts';
 import { typeOf } from './member-type.ts';
 import { wordsOf } from './shorthand.ts';
 
-/** The help text of a flag: what the member is, how it is given, its limits, and an example where its form needs one. */
+/**
+ * The help text of a flag: what the member is, how it is given, its limits, and an example where its form needs one. A
+ * description that speaks of characters tells their limits itself.
+ */
 export function describeMember(schema: Schema, kind: FlagKind, required: boolean): string {
   const measured = schema.maxLength === undefined ? (schema.items ?? {}) : schema;
   const sentences = [schema.description ?? '', howToGive(schema, kind)];
@@ -12,7 +15,9 @@ export function describeMember(schema: Schema, kind: FlagKind, required: boolean
     ...choices(schema.items ?? schema),
     ...pairChoices(schema),
     ...range('', schema.minimum, schema.maximum),
-    ...range(' characters', least(measured.minLength), measured.maxLength),
+    ...(schema.description?.includes(' characters')
+      ? []
+      : range(' characters', least(measured.minLength), measured.maxLength)),
     ...range(' values', schema.minItems, schema.maxItems),
     ...range(' pairs', undefined, schema.maxProperties),
     ...(schema.default === undefined ? [] : [`default: ${String(schema.default)}`]),

@@ -119,5 +119,5 @@ function afterHelp(row: Operation): string {
     ...(row.cli.asks === undefined ? [] : ['On a terminal it asks for its members when none is given.']),
     'Exit codes: 0 done; `vault help` lists the others.',
   ];
-  return `${facts.join('\n')}\n\nExamples:\n${row.cli.examples.map((line) => `  ${line}`).join('\n')}\n`;
+  return `${facts.join('\n')}\n\nExamples:\n${row.cli.examples.map((line) => `  ${line}`).join('\n')}`;
 }

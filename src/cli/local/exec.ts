@@ -42,7 +42,8 @@ that of this command, 128 and the number for a signal. Signals are passed on; a 
 
 Examples:
   vault exec -- npm test
-  vault exec --seed-file seed.yaml --seed 7 -- sh -c 'vault tokens get "$TOKEN_VISA"'
+  vault exec --seed-file seed.yaml --seed 7 -- \\
+    sh -c 'vault tokens get "$TOKEN_VISA"'
   vault exec --file dev.db -- node server.js`;
 
 /** `vault exec`: a vault for the time of one command. */

@@ -72,7 +72,8 @@ interface ImportFlags extends OpenFlags {
 const HELP = `
 A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` writes them. Of a CSV, --type says what the rows are and
 --map which column goes where:
-  vault import cards.csv --type card --map number=pan --map expiration_month=mm --map expiration_year=yyyy
+  vault import cards.csv --type card --map number=pan \\
+    --map expiration_month=mm --map expiration_year=yyyy
 Rows go through the API with the API key. A row whose id is taken by a token with the same contents is passed over: to run
 it again does no harm. Rows without an id are made anew by each run, unless --resume names a journal. Refused rows end it with 7.`;
 

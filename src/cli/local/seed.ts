@@ -106,7 +106,10 @@ A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema:
   tokens:
     visa:
       type: card
-      data: { number: "4242424242424242", expiration_month: 12, expiration_year: 2030 }
+      data:
+        number: "4242424242424242"
+        expiration_month: 12
+        expiration_year: 2030
       metadata: { made-by: "\${apps.web.id}", owner: "\${env.USER}" }
     people: { generate: person, count: 20 } # or card, bank, ssn
 
