@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { ownMachine } from '../../src/cli/own-machine.ts';
 import { type ApplyOptions, applySeed } from '../../src/cli/seed/apply-seed.ts';
 import { readSeedFile } from '../../src/cli/seed/read-seed-file.ts';
 import { createSeedDocument } from '../../src/cli/seed/seed-document.ts';
@@ -248,7 +249,7 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
           id: `vault-seed.shop.${number}`,
           type: 'token',
           containers: ['/vault-seed/'],
-          data: { pid: process.pid, host: hostname(), process: 'another', since: Date.now(), ...holder },
+          data: { pid: process.pid, host: ownMachine(), process: 'another', since: Date.now(), ...holder },
         },
       });
     await claim(1, {});
@@ -263,7 +264,11 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
     });
     expect((await token('cards-31')).status).toBe(404);
     await world.call(reader, 'deleteToken', { id: 'vault-seed.shop.3' });
-    await claim(4, { host: 'elsewhere.test', since: Date.now() - 11 * 60 * 1000 });
+    // Of a container with the same name, in which the number is another process's.
+    await claim(4, { pid: 4_194_305, host: `${hostname()}\npid:[1]` });
+    await expect(apply(more)).rejects.toMatchObject({ message: expect.stringContaining(`on ${hostname()}`) });
+    await world.call(reader, 'deleteToken', { id: 'vault-seed.shop.4' });
+    await claim(5, { host: 'elsewhere.test', since: Date.now() - 11 * 60 * 1000 });
     expect((await apply(more)).counts).toEqual(counts(1, 0, 35));
     expect(await claims()).toEqual([]);
   });

@@ -1,14 +1,12 @@
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { isRunning, ownMachine } from '../own-machine.ts';
 
 /** `token-vault-dev-4242-x1Y2z3`: what is in it, the process that it is of, and what makes it a name of its own. */
 const NAME = /^token-vault-(?:dev|test)-(\d{1,10})-[A-Za-z0-9]{6}$/;
 
-/**
- * In the folder: where the number of the process counts, that is the machine and, on Linux, the PID namespace in a second line.
- * Containers may share a folder and a host name, and know only their own processes.
- */
+/** In the folder: where the number of the process counts. */
 const MARK = 'machine';
 
 /**
@@ -19,7 +17,7 @@ const MARK = 'machine';
 export function makeTemporaryFolder(kind: 'dev' | 'test'): string {
   removeLeftovers();
   const folder = mkdtempSync(path.join(tmpdir(), `token-vault-${kind}-${process.pid}-`));
-  writeFileSync(path.join(folder, MARK), ownMark(), { flag: 'wx', mode: 0o600 });
+  writeFileSync(path.join(folder, MARK), ownMachine(), { flag: 'wx', mode: 0o600 });
   return folder;
 }
 
@@ -29,7 +27,7 @@ function removeLeftovers(): void {
     if (pid === undefined) continue;
     try {
       const folder = path.join(tmpdir(), name);
-      if (isOurs(folder) && isGone(Number(pid))) rmSync(folder, { recursive: true, force: true });
+      if (isOurs(folder) && !isRunning(Number(pid))) rmSync(folder, { recursive: true, force: true });
     } catch {
       // Somebody else removes it, or has it open: it is not in the way.
     }
@@ -49,24 +47,5 @@ function isOurs(folder: string): boolean {
   // Windows keeps owners and rights elsewhere; its temporary folder is the user's own.
   const user = process.getuid?.();
   const isClosed = user === undefined || (found.uid === user && (found.mode & 0o022) === 0);
-  return found.isDirectory() && isClosed && readFileSync(path.join(folder, MARK), 'utf8') === ownMark();
-}
-
-function ownMark(): string {
-  try {
-    return `${hostname()}\n${readlinkSync('/proc/self/ns/pid')}`;
-  } catch {
-    // Other systems have no such namespaces, or /proc is not mounted.
-    return hostname();
-  }
-}
-
-/** A number that was given out again keeps the folder until that process ends, too. */
-function isGone(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
-  }
+  return found.isDirectory() && isClosed && readFileSync(path.join(folder, MARK), 'utf8') === ownMachine();
 }

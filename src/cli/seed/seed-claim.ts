@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
 import type { JsonObject } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
 import { asObject } from '../output/result-view.ts';
+import { isRunning, ownMachine } from '../own-machine.ts';
 import { findTokens, type SeedCalls } from './seed-calls.ts';
 import { isInPlace, RECORD_CONTAINER } from './seed-record.ts';
 
@@ -45,8 +45,10 @@ export async function claimSeed(calls: SeedCalls, seed: string, last: number): P
     if (isAlive(holder)) {
       throw new Fault(
         'conflict',
-        `another apply of the seed ${seed} is under way: process ${holder.pid} on ${holder.host}`,
-        { hint: `apply again when it has ended; if it was killed on another machine: \`vault tokens delete ${id}\`` },
+        `another apply of the seed ${seed} is under way: process ${holder.pid} on ${holder.host.split('\n', 1)[0]}`,
+        {
+          hint: `apply again when it has ended; if it was killed on another machine or in another container: \`vault tokens delete ${id}\``,
+        },
       );
     }
     await remove(calls, id);
@@ -64,7 +66,7 @@ function tooManyOthers(seed: string): Fault {
 }
 
 async function make(calls: SeedCalls, id: string): Promise<boolean> {
-  const data = { pid: process.pid, host: hostname(), process: OWN, since: Date.now() };
+  const data = { pid: process.pid, host: ownMachine(), process: OWN, since: Date.now() };
   const body = { id, type: 'token', data, containers: [RECORD_CONTAINER], deduplicate_token: false };
   try {
     await calls('createToken', { body });
@@ -101,12 +103,6 @@ function holderOf(token: JsonObject): Holder | undefined {
 
 function isAlive({ pid, host, process: own, since }: Holder): boolean {
   if (Math.abs(Date.now() - since) > LONGEST_MS) return false;
-  if (host !== hostname()) return true;
-  if (pid === process.pid) return own === OWN;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  }
+  if (host !== ownMachine()) return true;
+  return pid === process.pid ? own === OWN : isRunning(pid);
 }
