@@ -55,6 +55,24 @@ describe('two processes on one file', () => {
     await expect(a.insertApplication(applicationRecord(id), ENTRY)).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 
+  it('look once for all who ask in one turn, after the last of them: what was committed before one asked is seen', async () => {
+    const file = await temporaryVault();
+    const store = await openStore(file);
+    const raw = await rawConnection(file);
+    const before = await store.authorityVersion();
+    const first = store.authorityVersion();
+    raw.exec('UPDATE change SET counter = counter + 1');
+    const second = store.authorityVersion();
+    expect(second).toBe(first);
+    expect(await second).not.toBe(before);
+    // The next turn asks again.
+    const third = store.authorityVersion();
+    expect(third).not.toBe(first);
+    expect(await third).toBe(await first);
+    await store.close();
+    await expect(store.authorityVersion()).rejects.toMatchObject({ code: 'vault_stopping' });
+  });
+
   it('write at the same time and lose nothing', async () => {
     const file = await temporaryVault();
     const stores = [await openStore(file), await openStore(file), await openStore(file)];

@@ -118,9 +118,13 @@ function defaultsOf(type: TokenType): TokenDefinition {
   return { mask, search_indexes, fingerprint_expression: DEFAULT_FINGERPRINT };
 }
 
+const defaultTexts = new Map<TokenType, string>();
+
 function encodeDefinition(type: TokenType, definition: TokenDefinition): string {
   const text = stringifyJson({ ...definition });
-  return text === stringifyJson({ ...defaultsOf(type) }) ? DEFAULTS : text;
+  const usual = defaultTexts.get(type) ?? stringifyJson({ ...defaultsOf(type) });
+  defaultTexts.set(type, usual);
+  return text === usual ? DEFAULTS : text;
 }
 
 function decodeDefinition(type: TokenType, text: string): TokenDefinition {
