@@ -1,5 +1,5 @@
 import { createGrants, type Grants } from './access/grants.ts';
-import { isApiKey } from './applications/api-key.ts';
+import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
 import { openApplication } from './applications/opened-application.ts';
 import type { Identity } from './caller.ts';
 import type { Authority, Instant } from './ports.ts';
@@ -25,9 +25,9 @@ export function createAuthenticator(world: World): (apiKey: string | undefined) 
   let version = '';
 
   return async (apiKey) => {
-    if (apiKey === undefined || !isApiKey(apiKey)) throw new Problem('unauthenticated');
+    if (apiKey === undefined || !hasApiKeyFormat(apiKey)) throw new Problem('unauthenticated');
     const keyHash = world.keyring.apiKeyHash(apiKey);
-    const name = Buffer.from(keyHash).toString('latin1');
+    const name = Buffer.from(keyHash.buffer, keyHash.byteOffset, keyHash.length).toString('latin1');
     const current = await world.store.authorityVersion();
     if (current !== version || cache.size >= MOST_CACHED) {
       cache.clear();
@@ -36,6 +36,7 @@ export function createAuthenticator(world: World): (apiKey: string | undefined) 
     const now = world.clock.now();
     let entry = cache.get(name);
     if (!entry) {
+      if (!isApiKey(apiKey)) throw new Problem('unauthenticated');
       entry = await load(world, keyHash, now);
       // A change between the two reads would be cached under the older version, and so be read again on the next call.
       if (version === current) cache.set(name, entry);

@@ -63,7 +63,7 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
       named: () => Object.values(call.params).filter(mayBeId),
     });
     try {
-      const answered = reply(row, await perform(row, call, { ...identity, trail }), trace);
+      const answered = reply(row, await perform(row, call, { ...identity, trail }), call, trace);
       await trail.finish();
       return answered;
     } catch (error) {
@@ -91,15 +91,20 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
     return handler(request, caller, world);
   }
 
-  function reply(row: Operation, result: Parameters<typeof stringifyJson>[0] | undefined, trace: Trace): Reply {
-    if (result === undefined) return withTrace({ status: row.status }, trace);
+  function reply(
+    row: Operation,
+    result: Parameters<typeof stringifyJson>[0] | undefined,
+    call: Call,
+    trace: Trace,
+  ): Reply {
+    if (result === undefined) return withTrace({ status: row.status }, call, trace);
     const bodyText = stringifyJson(result);
     if (bodyText.length * 3 > world.limits.response && Buffer.byteLength(bodyText) > world.limits.response) {
       throw new Problem('result_too_large', {
         errors: { size: ['must be smaller: these items do not fit a response'] },
       });
     }
-    return withTrace({ status: row.status, bodyText }, trace);
+    return withTrace({ status: row.status, bodyText }, call, trace);
   }
 }
 
@@ -112,7 +117,8 @@ interface Trace {
  * a problem, and a random id is all that a read there would start the random source for.
  */
 function traceOf({ traceId: given }: Call, random: Random): Trace {
-  let traceId = given;
+  if (given !== undefined) return { traceId: given };
+  let traceId: string | undefined;
   return {
     get traceId() {
       traceId ??= random.id();
@@ -121,8 +127,9 @@ function traceOf({ traceId: given }: Call, random: Random): Trace {
   };
 }
 
-/** The reply with its trace id, which is still not made. */
-function withTrace(reply: Omit<Reply, 'traceId'>, trace: Trace): Reply {
+/** The reply with its trace id, which is still not made when none came with the call. */
+function withTrace(reply: Omit<Reply, 'traceId'>, { traceId }: Call, trace: Trace): Reply {
+  if (traceId !== undefined) return { ...reply, traceId };
   return {
     ...reply,
     get traceId() {

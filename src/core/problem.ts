@@ -22,11 +22,16 @@ export class Problem extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(code: ProblemCode, options: ProblemOptions = {}) {
+    const { status } = PROBLEMS[code];
     const detail = options.detail ?? PROBLEMS[code].detail;
+    const { stackTraceLimit } = Error;
+    // Only those of 500 and above are reported with their stack; the others are answers, and a stack takes longer than the rest of one.
+    if (status < 500) Error.stackTraceLimit = 0;
     super(`${code}: ${detail}`, { cause: options.cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'Problem';
     this.code = code;
-    this.status = PROBLEMS[code].status;
+    this.status = status;
     this.detail = detail;
     this.errors = options.errors;
     this.retryAfter = options.retryAfter;

@@ -55,13 +55,21 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
       const { pairs: query, fault: queryFault } = parseQuery(request.url ?? '');
       const body = await readBody(request, response, options.limits.body);
       if (body === 'aborted') return undefined;
-      const { bodyText, bodyFault } = body;
-      const apiKey = single(request.headers[keyHeader]);
-      const mediaType = mediaTypeOf(request);
-      const origin = cors.allows(request) ? { fromBrowser: true } : undefined;
-      const from = isLoopback(peer) ? undefined : { peer };
-      const sent = { operation, apiKey, mediaType, ...sentParams, query, queryFault, bodyText, bodyFault };
-      const reply = await client.call({ ...sent, ...origin, ...from, onCaller, traceId });
+      const reply = await client.call({
+        operation,
+        apiKey: single(request.headers[keyHeader]),
+        mediaType: mediaTypeOf(request),
+        params: sentParams.params,
+        paramFault: sentParams.paramFault,
+        query,
+        queryFault,
+        bodyText: body.bodyText,
+        bodyFault: body.bodyFault,
+        fromBrowser: cors.allows(request),
+        peer: isLoopback(peer) ? undefined : peer,
+        onCaller,
+        traceId,
+      });
       if (reply.status !== 401) return reply;
       if (failures.exceeded(peer)) throw new Problem('too_many_requests');
       failures.failed(peer);

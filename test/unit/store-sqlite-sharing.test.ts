@@ -73,6 +73,37 @@ describe('two processes on one file', () => {
     await expect(store.authorityVersion()).rejects.toMatchObject({ code: 'vault_stopping' });
   });
 
+  it('read on the snapshot that the version is of, until nothing that was settled waits', async () => {
+    const file = await temporaryVault();
+    const { store, connection } = await storeWithConnection(file, 1_000);
+    const raw = await rawConnection(file);
+    const { id } = await addTenant(store);
+    const token = await addToken(store, id);
+    const rename = (to: string, from: string) => raw.prepare('UPDATE token SET id = ? WHERE id = ?').run(to, from);
+
+    await store.authorityVersion();
+    expect(connection.inTransaction).toBe(true);
+    rename('elsewhere', token.id);
+    expect(await store.findShownToken(id, token.id, NOW)).toMatchObject({ id: token.id });
+    expect(await store.findTokens({ tenant_id: id, all: [] }, FIRST_PAGE, NOW)).toMatchObject({
+      records: [{ id: token.id }],
+    });
+
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(connection.inTransaction).toBe(false);
+    expect(await store.findShownToken(id, token.id, NOW)).toBeUndefined();
+    rename(token.id, 'elsewhere');
+
+    // Neither a write nor the emptying of the log waits for it, or is refused.
+    await store.authorityVersion();
+    const second = addToken(store, id);
+    expect(await store.findShownToken(id, token.id, NOW)).toBeDefined();
+    await second;
+    await store.authorityVersion();
+    expect(await store.deleteTenant(id, ENTRY)).toBe(true);
+    expect(statSync(`${file}-wal`).size).toBe(0);
+  });
+
   it('write at the same time and lose nothing', async () => {
     const file = await temporaryVault();
     const stores = [await openStore(file), await openStore(file), await openStore(file)];

@@ -34,9 +34,14 @@ export function generateApiKey(random: Random): string {
   return PREFIX + secret + checksum(secret);
 }
 
+/** Whether a text looks like an API key. */
+export function hasApiKeyFormat(text: string): boolean {
+  return FORMAT.test(text);
+}
+
 /** Whether a text can be an API key at all. A mistyped or made-up one is told without asking the store. */
 export function isApiKey(text: string): boolean {
-  if (!FORMAT.test(text)) return false;
+  if (!hasApiKeyFormat(text)) return false;
   const secret = text.slice(PREFIX.length, PREFIX.length + SECRET_CHARACTERS);
   return text.slice(PREFIX.length + SECRET_CHARACTERS) === checksum(secret);
 }

@@ -1,5 +1,4 @@
 import type { Instant, PageOf, PageRequest, ShownToken, TokenFilter } from '../../core/ports.ts';
-import { Problem } from '../../core/problem.ts';
 import type { Connection } from './driver.ts';
 import type { ShownTokenRows } from './shown-token-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
@@ -37,12 +36,6 @@ export function findTokens(connection: Connection, tenants: TenantRows, tokens: 
     const limit = Math.min(page.limit, total - page.offset);
     if (limit <= 0) return { records: [], total };
     const numbers = cached(`${plan.list.sql} LIMIT ? OFFSET ?`).all(...plan.list.params, limit, page.offset);
-    const records = numbers.map((number) => {
-      const record = tokens.get(filter.tenant_id, tenant, number);
-      // An entry of an index without its row: the file was altered.
-      if (record === undefined) throw new Problem('integrity_failure');
-      return record;
-    });
-    return { records, total };
+    return { records: tokens.getAll(filter.tenant_id, tenant, numbers), total };
   };
 }

@@ -1,31 +1,34 @@
 import type { ShownToken } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
-import { optionalBytes, optionalNumber, storedBytes, storedNumber, storedText } from './stored-value.ts';
+import { optionalNumber, storedBytes, storedNumber, storedText } from './stored-value.ts';
 import { isStorableText } from './token-rows.ts';
 import { tokenType } from './type-codes.ts';
-import { optionalUuidText, uuidKey, uuidText } from './uuid-bytes.ts';
+import { UUID_LENGTH, uuidKey, uuidTextAt } from './uuid-bytes.ts';
 
 /** What a read can show of a row, in the order of `SHOWN_COLUMNS`: as a list it is made sooner than as an object. */
 type ShownRow = readonly [
   id: string,
   type: number,
-  created_by: Buffer,
   created_at: number,
-  modified_by: Buffer | null,
   modified_at: number | null,
   expires_at: number | null,
   revision: number,
   key_id: number,
   index_key_id: number,
   active_month: number,
-  details: Buffer,
-  masked: Buffer | null,
-  data: Buffer,
+  modifiedByLength: number | null,
+  detailsLength: number,
+  maskedLength: number | null,
+  /** The bytes of `created_by`, `modified_by`, `details`, `masked` and `data`, one after the other. */
+  bytes: Buffer,
 ];
 
-const SHOWN_COLUMNS = `t.id, t.type, t.created_by, t.created_at, t.modified_by, t.modified_at, t.expires_at, t.revision, t.key_id,
-  t.index_key_id, t.active_month, t.details, t.masked, t.data`;
+/** One blob out of SQLite costs a fifth of what five do. A damaged one moves those behind it: then none of them opens. */
+const SHOWN_COLUMNS = `t.id, t.type, t.created_at, t.modified_at, t.expires_at, t.revision, t.key_id, t.index_key_id, t.active_month,
+  length(t.modified_by), length(t.details), length(t.masked),
+  CAST(t.created_by || ifnull(t.modified_by, x'') || t.details || ifnull(t.masked, x'') || t.data AS BLOB)`;
 
 /** The table `token` as reads have it. Synchronous. */
 export type ShownTokenRows = ReturnType<typeof shownTokenRows>;
@@ -38,9 +41,11 @@ export function shownTokenRows(connection: Connection) {
       )
       .raw(),
   );
-  const byNumber = once(() =>
+  const byNumbers = once(() =>
     connection
-      .prepare<[number, number], ShownRow>(`SELECT ${SHOWN_COLUMNS} FROM token t WHERE t.token = ? AND t.tenant = ?`)
+      .prepare<[string, number], ShownRow>(
+        `SELECT ${SHOWN_COLUMNS} FROM json_each(?) j CROSS JOIN token t ON t.token = j.value WHERE t.tenant = ? ORDER BY j.key`,
+      )
       .raw(),
   );
 
@@ -52,29 +57,37 @@ export function shownTokenRows(connection: Connection) {
       return row && toShownToken(tenantId, row);
     },
 
-    get(tenantId: string, tenant: number, token: number): ShownToken | undefined {
-      const row = byNumber().get(token, tenant);
-      return row && toShownToken(tenantId, row);
+    /** The rows of these numbers, in their order. Throws `integrity_failure` when one is not there. */
+    getAll(tenantId: string, tenant: number, numbers: readonly number[]): ShownToken[] {
+      const rows = byNumbers().all(JSON.stringify(numbers), tenant);
+      // An entry of an index without its row: the file was altered.
+      if (rows.length !== numbers.length) throw new Problem('integrity_failure');
+      return rows.map((row) => toShownToken(tenantId, row));
     },
   };
 }
 
 function toShownToken(tenantId: string, row: ShownRow): ShownToken {
+  const bytes = storedBytes(row[12]);
+  const modifiedByAt = UUID_LENGTH;
+  const detailsAt = modifiedByAt + (row[9] === null ? 0 : storedNumber(row[9]));
+  const maskedAt = detailsAt + storedNumber(row[10]);
+  const dataAt = maskedAt + (row[11] === null ? 0 : storedNumber(row[11]));
   return {
     id: storedText(row[0]),
     tenant_id: tenantId,
     type: tokenType(row[1]),
-    created_by: uuidText(row[2]),
-    created_at: storedNumber(row[3]),
-    modified_by: optionalUuidText(row[4]),
-    modified_at: optionalNumber(row[5]),
-    expires_at: optionalNumber(row[6]),
-    revision: storedNumber(row[7]),
-    key_id: storedNumber(row[8]),
-    index_key_id: storedNumber(row[9]),
-    active_month: storedNumber(row[10]),
-    details: storedBytes(row[11]),
-    masked: optionalBytes(row[12]),
-    data: storedBytes(row[13]),
+    created_by: uuidTextAt(bytes, 0),
+    created_at: storedNumber(row[2]),
+    modified_by: row[9] === null ? undefined : uuidTextAt(bytes, modifiedByAt),
+    modified_at: optionalNumber(row[3]),
+    expires_at: optionalNumber(row[4]),
+    revision: storedNumber(row[5]),
+    key_id: storedNumber(row[6]),
+    index_key_id: storedNumber(row[7]),
+    active_month: storedNumber(row[8]),
+    details: bytes.subarray(detailsAt, maskedAt),
+    masked: row[11] === null ? undefined : bytes.subarray(maskedAt, dataAt),
+    data: bytes.subarray(dataAt),
   };
 }
