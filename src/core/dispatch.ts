@@ -13,7 +13,7 @@ import { Problem } from './problem.ts';
 import { problemReply } from './problem-reply.ts';
 import { checkMediaType } from './request/media-type.ts';
 import { parseBody } from './request/parse-body.ts';
-import { validate } from './request/validate.ts';
+import { loadBodyValidators, validate } from './request/validate.ts';
 import type { World } from './world.ts';
 
 const MOST_ID_LENGTH = 400;
@@ -33,37 +33,33 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
 
   return async (call) => {
     const trace = traceOf(call, world.random);
-    try {
-      return await answerWithKeysOfNow(call, trace);
-    } catch (error) {
-      if (!(error instanceof Problem) || error.status >= 500) world.reportError(error, trace.traceId);
-      return problemReply(error instanceof Problem ? error : new Problem('internal_error'), trace.traceId);
-    }
-  };
-
-  async function answerWithKeysOfNow(call: Call, trace: Trace): Promise<Reply> {
-    for (let tries = 1; ; tries += 1) {
+    let failure: unknown;
+    for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
       try {
+        if (tries > 1) await world.keyring.refresh();
         return await answer(call, trace);
       } catch (error) {
-        if (tries === MOST_TRIES || !mayBeStale(error)) throw error;
-        await world.keyring.refresh();
+        failure = error;
+        if (!mayBeStale(error)) break;
       }
     }
-  }
+    if (!(failure instanceof Problem) || failure.status >= 500) world.reportError(failure, trace.traceId);
+    return problemReply(failure instanceof Problem ? failure : new Problem('internal_error'), trace.traceId);
+  };
 
   async function answer(call: Call, trace: Trace): Promise<Reply> {
-    const row: Operation = OPERATIONS[call.operation];
-    const identity = await authenticate(call.apiKey);
-    call.onCaller?.(identity.application.record.id);
+    const { application, tenant, grants } = await authenticate(call.apiKey);
+    const { id } = application.record;
+    call.onCaller?.(id);
     const trail = createTrail(world.audit, {
       operation: call.operation,
-      application_id: identity.application.record.id,
+      application_id: id,
       peer: call.peer,
       named: () => Object.values(call.params).filter(mayBeId),
     });
     try {
-      const answered = reply(row, await perform(row, call, { ...identity, trail }), call, trace);
+      const row = OPERATIONS[call.operation];
+      const answered = reply(row, await perform(call.operation, call, { application, tenant, grants, trail }), trace);
       await trail.finish();
       return answered;
     } catch (error) {
@@ -72,66 +68,60 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
     }
   }
 
-  async function perform(row: Operation, call: Call, caller: Caller) {
+  async function perform<Id extends OperationId>(id: Id, call: Call, caller: Caller) {
+    const row: Operation = OPERATIONS[id];
     refuseFromBrowser(caller, call);
     authorize(caller, row);
     checkMediaType(row, call.mediaType, call.bodyText !== undefined && call.bodyText !== '');
-    return handle(call.operation, row, call, parseBody(row, call, world.limits), caller);
-  }
-
-  async function handle<Id extends OperationId>(
-    id: Id,
-    row: Operation,
-    call: Call,
-    body: ReturnType<typeof parseBody>,
-    caller: Caller,
-  ) {
-    const request = await validate(id, row, call, body);
+    const body = parseBody(row, call, world.limits);
+    if (row.body) await loadBodyValidators();
+    const request = validate(id, row, call, body);
     const handler: Handler<Id> = await HANDLERS[id]();
     return handler(request, caller, world);
   }
 
-  function reply(
-    row: Operation,
-    result: Parameters<typeof stringifyJson>[0] | undefined,
-    call: Call,
-    trace: Trace,
-  ): Reply {
-    if (result === undefined) return withTrace({ status: row.status }, call, trace);
+  function reply(row: Operation, result: Parameters<typeof stringifyJson>[0] | undefined, trace: Trace): Reply {
+    if (result === undefined) return withTrace(row.status, undefined, trace);
     const bodyText = stringifyJson(result);
     if (bodyText.length * 3 > world.limits.response && Buffer.byteLength(bodyText) > world.limits.response) {
       throw new Problem('result_too_large', {
         errors: { size: ['must be smaller: these items do not fit a response'] },
       });
     }
-    return withTrace({ status: row.status, bodyText }, call, trace);
+    return withTrace(row.status, bodyText, trace);
   }
 }
 
 interface Trace {
   readonly traceId: string;
+  /** The one that came with the call. */
+  readonly sent: string | undefined;
 }
 
 /**
  * The trace id that came with a call, or one that is made when somebody reads it: on the file nobody does unless there is
  * a problem, and a random id is all that a read there would start the random source for.
  */
-function traceOf({ traceId: given }: Call, random: Random): Trace {
-  if (given !== undefined) return { traceId: given };
-  let traceId: string | undefined;
+function traceOf({ traceId: sent }: Call, random: Random): Trace {
+  if (sent !== undefined) return { traceId: sent, sent };
+  let made: string | undefined;
   return {
     get traceId() {
-      traceId ??= random.id();
-      return traceId;
+      made ??= random.id();
+      return made;
     },
+    sent,
   };
 }
 
-/** The reply with its trace id, which is still not made when none came with the call. */
-function withTrace(reply: Omit<Reply, 'traceId'>, { traceId }: Call, trace: Trace): Reply {
-  if (traceId !== undefined) return { ...reply, traceId };
+/** The reply with its trace id, which is still not made when none was sent. */
+function withTrace(status: number, bodyText: string | undefined, trace: Trace): Reply {
+  const { sent } = trace;
+  if (sent !== undefined)
+    return bodyText === undefined ? { status, traceId: sent } : { status, bodyText, traceId: sent };
   return {
-    ...reply,
+    status,
+    ...(bodyText !== undefined && { bodyText }),
     get traceId() {
       return trace.traceId;
     },

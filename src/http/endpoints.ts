@@ -53,7 +53,8 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
     const peer = request.socket.remoteAddress ?? '';
     try {
       const { pairs: query, fault: queryFault } = parseQuery(request.url ?? '');
-      const body = await readBody(request, response, options.limits.body);
+      const reading = readBody(request, response, options.limits.body);
+      const body = reading instanceof Promise ? await reading : reading;
       if (body === 'aborted') return undefined;
       const reply = await client.call({
         operation,

@@ -1,9 +1,10 @@
 import { LINK_BYTES } from '../core/audit-link.ts';
+import type { AuditEntry } from '../core/audit-ports.ts';
 import type { Instant, Keyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
 import { envelopeKeyId, readEnvelope, sealEnvelope } from './envelope.ts';
-import { encodeFields } from './field-encoder.ts';
+import { encodeFields, FieldEncoder } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
 import { keyedHash } from './keyed-hash.ts';
 import { padText, unpadText } from './padding.ts';
@@ -20,9 +21,24 @@ const TOMBSTONE_MAC_BYTES = 16;
 /** There is one key for the audit, for the whole life of a vault. */
 const AUDIT_KEY_ID = 1;
 
-/** The format of the vault, not of the master key: an entry outlives that. */
-function auditContext({ format, vault_id }: VaultIdentity, at: Instant): Uint8Array {
-  return encodeFields('token-vault audit event', format, vault_id, AUDIT_KEY_ID, at);
+/** What an entry of the audit is bound to. The format is the vault's, not the master key's: an entry outlives that. */
+function auditContexts({ format, vault_id }: VaultIdentity): (at: Instant) => Uint8Array {
+  const encoder = new FieldEncoder(encodeFields('token-vault audit event', format, vault_id, AUDIT_KEY_ID));
+  return (at) => {
+    encoder.reset();
+    encoder.number(at);
+    return encoder.written();
+  };
+}
+
+/** What the link of an entry is taken over. */
+function auditLinks({ vault_id }: VaultIdentity) {
+  const encoder = new FieldEncoder(encodeFields('token-vault audit', vault_id));
+  return (previous: Uint8Array, { sequence, at, sealed }: Omit<AuditEntry, 'link'>): Uint8Array => {
+    encoder.reset();
+    for (const field of [previous, sequence, at, sealed]) encoder.field(field);
+    return encoder.written();
+  };
 }
 
 function wipe(keys: readonly Uint8Array[]): void {
@@ -35,6 +51,8 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
   const carried = openCarriedKeys(sodium, master, vault);
   const wrappingKey = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
   const lock: Lock = { locked: false };
+  const auditContext = auditContexts(identity);
+  const linkedFields = auditLinks(identity);
 
   // Every opened tenant's keys are wiped when the vault is locked, or when nothing reaches them any more. The registry
   // watches the object that the tenant's functions share, not their keyring, from which a caller may have taken them.
@@ -88,7 +106,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     sealAuditEvent(at, text) {
       requireUnlocked();
       const padded = padText(text);
-      const sealed = sealEnvelope(sodium, carried.audit_sealing, AUDIT_KEY_ID, auditContext(identity, at), padded);
+      const sealed = sealEnvelope(sodium, carried.audit_sealing, AUDIT_KEY_ID, auditContext(at), padded);
       padded.fill(0);
       return sealed;
     },
@@ -96,15 +114,14 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     openAuditEvent(at, sealed) {
       requireUnlocked();
       if (envelopeKeyId(sealed) !== AUDIT_KEY_ID) throw new Problem('integrity_failure');
-      const text = readEnvelope(sodium, carried.audit_sealing, auditContext(identity, at), sealed, unpadText);
+      const text = readEnvelope(sodium, carried.audit_sealing, auditContext(at), sealed, unpadText);
       if (text === undefined) throw new Problem('integrity_failure');
       return text;
     },
 
-    auditLink(previous, { sequence, at, sealed }) {
+    auditLink(previous, entry) {
       requireUnlocked();
-      const entry = encodeFields('token-vault audit', identity.vault_id, previous, sequence, at, sealed);
-      return keyedHash(sodium, LINK_BYTES, entry, carried.audit_chain);
+      return keyedHash(sodium, LINK_BYTES, linkedFields(previous, entry), carried.audit_chain);
     },
 
     tombstoneMac({ tenant_id, id, type, created_by, created_at, deleted_by, deleted_at }) {

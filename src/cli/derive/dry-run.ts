@@ -8,7 +8,7 @@ import { JsonText } from '../../core/json/json-text.ts';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import { Problem } from '../../core/problem.ts';
 import { parseBody } from '../../core/request/parse-body.ts';
-import { validate } from '../../core/request/validate.ts';
+import { loadBodyValidators, validate } from '../../core/request/validate.ts';
 import { validateData } from '../../core/token-types/validate-data.ts';
 import { parseApplicationExpiry, parseExpiresAt } from '../../core/tokens/expires-at.ts';
 import type { ResultView } from '../output/result-view.ts';
@@ -54,7 +54,8 @@ const BODY_CHECKS: { readonly [Id in OperationId]?: (body: BodyOf<Id>, now: numb
  */
 export async function dryRun(call: Call, headerPrefix: string | undefined): Promise<string> {
   const row: Operation = OPERATIONS[call.operation];
-  const { body } = await validate(call.operation, row, call, parseBody(row, call, DEFAULT_LIMITS));
+  if (row.body) await loadBodyValidators();
+  const { body } = validate(call.operation, row, call, parseBody(row, call, DEFAULT_LIMITS));
   checkBody(call.operation, body);
   const prefix = headerPrefixOf(headerPrefix);
   const { method, path, bodyText } = requestOf(call, prefix);

@@ -10,8 +10,8 @@ export interface Trail {
   changed(entities: readonly string[], revision?: number): AuditDraft;
   /** The ids of what the reply shows of records that it leaves as they were; `revealed` when it shows plaintext. */
   shown(entities: readonly string[], revealed: boolean): void;
-  /** The call succeeded. What was shown goes into the audit, as its level says. Throws the store's problems. */
-  finish(): Promise<void>;
+  /** The call succeeded. What was shown goes into the audit, as its level says; undefined when nothing does. Throws the store's problems. */
+  finish(): Promise<void> | undefined;
   /** The call ended with a problem. */
   refuse(error: unknown): Promise<void>;
 }
@@ -37,11 +37,11 @@ export function createTrail(audit: Audit, { operation, application_id, peer, nam
       seen = { entities, revealed };
     },
 
-    async finish() {
+    finish() {
       // A change has written its entry; only one that found nothing to change says what it showed.
-      if (method !== 'GET' && !seen) return;
-      if (!isAudited(audit.level, seen?.revealed ? 'revealed' : 'other')) return;
-      await audit.record({ ...who, status, entities: seen?.entities ?? named() });
+      if (method !== 'GET' && !seen) return undefined;
+      if (!isAudited(audit.level, seen?.revealed ? 'revealed' : 'other')) return undefined;
+      return audit.record({ ...who, status, entities: seen?.entities ?? named() });
     },
 
     async refuse(error) {

@@ -17,13 +17,16 @@ export interface Request<Id extends OperationId> {
   readonly body: BodyOf<Id>;
 }
 
-/** Step 5 of the one path: the three parts against the row's schemas; all that is wrong is reported at once. */
-export async function validate<Id extends OperationId>(
+/**
+ * Step 5 of the one path: the three parts against the row's schemas; all that is wrong is reported at once. Of a row with
+ * a body `loadBodyValidators` must have come to its end.
+ */
+export function validate<Id extends OperationId>(
   id: Id,
   row: Operation,
   call: Call,
   body: Json | undefined,
-): Promise<Request<Id>> {
+): Request<Id> {
   if (call.paramFault !== undefined) throw invalid(call.paramFault, 'is not validly percent-encoded');
   if (call.queryFault !== undefined) throw invalid(call.queryFault, 'is not validly percent-encoded');
   const validators = VALIDATORS[id];
@@ -35,7 +38,7 @@ export async function validate<Id extends OperationId>(
   const errors = [
     check(validators.params, row.params, params),
     check(validators.query, row.query, query),
-    check(row.body && (bodyValidators ?? (await loadBodyValidators()))[id], row.body, sentBody),
+    check(row.body && loadedBodyValidators()[id], row.body, sentBody),
   ];
   if (errors.some((found) => found !== undefined)) {
     throw new Problem('invalid_request', { errors: Object.assign({}, ...errors) });
@@ -47,8 +50,12 @@ export async function validate<Id extends OperationId>(
 let bodyValidators: BodyValidators | undefined;
 
 /** Those of bodies are most of what is compiled of the schemas, and a read has none. */
-export async function loadBodyValidators(): Promise<BodyValidators> {
-  bodyValidators = (await import('../body-validators.generated.js')).BODY_VALIDATORS;
+export async function loadBodyValidators(): Promise<void> {
+  bodyValidators ??= (await import('../body-validators.generated.js')).BODY_VALIDATORS;
+}
+
+function loadedBodyValidators(): BodyValidators {
+  if (bodyValidators === undefined) throw new Error('unreachable: whoever validates a body has loaded what it takes');
   return bodyValidators;
 }
 
