@@ -2,7 +2,7 @@ import type { Reply } from '../contract/call.ts';
 import { FAULTS } from '../contract/faults.ts';
 import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
 import { Fault } from '../core/fault.ts';
-import { type MemberErrors, Problem } from '../core/problem.ts';
+import { type MemberErrors, memberLines, Problem } from '../core/problem.ts';
 import type { NameMember } from './derive/name-member.ts';
 import { type ExitCode, exitCodeOf } from './exit-codes.ts';
 import type { Environment } from './global-flags.ts';
@@ -42,12 +42,12 @@ export function tell(fact: string, hint?: string, details: readonly string[] = [
 }
 
 /** Tells what a reply that is a problem says; `nameMember` puts the paths in it into words of the command line. */
-export function reportProblem(reply: Reply, nameMember: NameMember = asItIs): ExitCode {
+export function reportProblem(reply: Reply, nameMember?: NameMember): ExitCode {
   return tellProblem({ ...(JSON.parse(reply.bodyText ?? '{}') as ToldProblem), status: reply.status }, nameMember);
 }
 
 /** Tells what went wrong. Of an error that nobody foresaw, nothing but that it happened: its message may hold a value. */
-export function reportFailure(error: unknown, env: Environment, nameMember: NameMember = asItIs): ExitCode {
+export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
   if (error instanceof Problem) {
     return tellProblem({ ...error, type: `${PROBLEM_TYPE_PREFIX}${error.code}` }, nameMember);
   }
@@ -66,15 +66,9 @@ export function reportFailure(error: unknown, env: Environment, nameMember: Name
   return 1;
 }
 
-function asItIs(path: string): string {
-  return path;
-}
-
-function tellProblem(problem: ToldProblem, nameMember: NameMember): ExitCode {
+function tellProblem(problem: ToldProblem, nameMember?: NameMember): ExitCode {
   tell(problem.detail);
-  for (const [path, messages] of Object.entries(problem.errors ?? {})) {
-    for (const message of messages) tell(`  ${nameMember(path)}: ${message}`);
-  }
+  for (const line of memberLines(problem.errors, nameMember)) tell(`  ${line}`);
   const code = problem.type.slice(PROBLEM_TYPE_PREFIX.length);
   const hint = Object.hasOwn(HINTS, code) ? HINTS[code as ProblemCode] : otherKeyHint(code, process.env);
   if (hint !== undefined) writeError(`hint: ${hint}\n`);

@@ -9,6 +9,7 @@ import {
   type ResultOf,
 } from '../contract/operations.ts';
 import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
+import { type MemberErrors, memberLines } from '../core/problem.ts';
 import { checkRequest } from './check-request.ts';
 import { requestPath } from './request-path.ts';
 
@@ -70,7 +71,7 @@ interface ProblemBody {
   readonly type?: unknown;
   readonly title?: unknown;
   readonly detail?: unknown;
-  readonly errors?: Readonly<Record<string, readonly string[]>>;
+  readonly errors?: MemberErrors;
 }
 
 /** The vault answered with a problem. */
@@ -82,7 +83,7 @@ export class VaultError extends Error {
   readonly title: string;
   readonly detail: string;
   /** What is wrong, by the dotted path of the member. */
-  readonly errors: Readonly<Record<string, readonly string[]>>;
+  readonly errors: MemberErrors;
   /** Seconds; of a 429 or 503. */
   readonly retryAfter: number | undefined;
   readonly traceId: string;
@@ -92,7 +93,9 @@ export class VaultError extends Error {
     const isProblem = typeof type === 'string' && type.startsWith(PROBLEM_TYPE_PREFIX);
     const code = isProblem ? (type.slice(PROBLEM_TYPE_PREFIX.length) as ProblemCode) : 'not_a_vault';
     const said = isProblem && typeof detail === 'string' ? detail : `The server is not a vault (status ${status}).`;
-    super([`${code}: ${said}`, ...(isProblem ? [wrongMembers(errors)] : [])].filter((part) => part !== '').join(' '));
+    // Which members are wrong, and why; no value of them is in it.
+    const members = isProblem ? memberLines(errors).join('; ') : '';
+    super([`${code}: ${said}`, members].filter((part) => part !== '').join(' '));
     this.code = code;
     this.status = status;
     this.title = typeof title === 'string' ? title : '';
@@ -101,13 +104,6 @@ export class VaultError extends Error {
     this.retryAfter = more.retryAfter;
     this.traceId = more.traceId;
   }
-}
-
-/** Which members are wrong, and why; no value of them is in it. */
-function wrongMembers(errors: ProblemBody['errors']): string {
-  return Object.entries(errors ?? {})
-    .flatMap(([path, messages]) => messages.map((message) => `${path}: ${message}`))
-    .join('; ');
 }
 
 /**

@@ -3,6 +3,16 @@ import { PROBLEMS, type ProblemCode } from '../contract/problems.ts';
 /** What is wrong with a request, by the dotted path of the member (`rules.0.container`). */
 export type MemberErrors = Readonly<Record<string, readonly string[]>>;
 
+/** `path: message`, a line for each message; none of a problem that names no members. `nameOf` puts a path into other words. */
+export function memberLines(
+  errors: MemberErrors | null | undefined,
+  nameOf = (path: string): string => path,
+): readonly string[] {
+  return Object.entries(errors ?? {}).flatMap(([path, messages]) =>
+    messages.map((message) => `${nameOf(path)}: ${message}`),
+  );
+}
+
 export interface ProblemOptions {
   /** Replaces the registry's text. Sent to the caller: never built from an exception's message or from a value. */
   readonly detail?: string;

@@ -83,6 +83,12 @@ describe('what is told', () => {
     );
   });
 
+  it('takes null for no members: another program may have answered', () => {
+    const body = { type: 'urn:x', title: '', status: 400, detail: 'no', errors: null };
+    reportProblem({ status: 400, bodyText: JSON.stringify(body), traceId: '' });
+    expect(told).toBe('vault: no\n');
+  });
+
   it('sends no control character of a problem to the terminal', () => {
     const body = { type: 'urn:x', title: '', status: 400, detail: 'a\u001b[2Jb', errors: { 'x\ny': ['c\u009b'] } };
     reportProblem({ status: 400, bodyText: JSON.stringify(body), traceId: '' });

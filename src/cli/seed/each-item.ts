@@ -1,4 +1,4 @@
-import { Problem } from '../../core/problem.ts';
+import { memberLines, Problem } from '../../core/problem.ts';
 import { invalidSeed } from './seed-flaws.ts';
 
 /**
@@ -37,5 +37,5 @@ export async function eachItem<T>(
 /** Its members are named by where they stand in the file. */
 function linesOf(error: unknown): readonly string[] | undefined {
   if (!(error instanceof Problem) || error.code !== 'invalid_request' || error.errors === undefined) return undefined;
-  return Object.entries(error.errors).flatMap(([place, messages]) => messages.map((message) => `${place}: ${message}`));
+  return memberLines(error.errors);
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Call, Client, Reply } from '../../contract/call.ts';
 import { PROBLEM_TYPE_PREFIX, PROBLEMS } from '../../contract/problems.ts';
-import type { MemberErrors } from '../../core/problem.ts';
+import { type MemberErrors, memberLines } from '../../core/problem.ts';
 import { factsOf, type ImportRow } from './import-row.ts';
 import { isSameToken } from './same-token.ts';
 
@@ -25,10 +25,8 @@ export interface RowError {
 }
 
 /** Why a row was refused, in one line: of members that are wrong, which and why, in place of the fact that some are. */
-export function reasonOf({ detail, errors = {} }: RowError): string {
-  const members = Object.entries(errors).flatMap(([path, messages]) =>
-    messages.map((message) => `${path}: ${message}`),
-  );
+export function reasonOf({ detail, errors }: RowError): string {
+  const members = memberLines(errors);
   return members.length === 0 ? detail : detail.replace(PROBLEMS.invalid_request.detail, () => members.join('; '));
 }
 
