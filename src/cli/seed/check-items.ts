@@ -1,13 +1,13 @@
 import type { Json, JsonObject } from '../../contract/json.ts';
 import { TOKEN_TYPES, type TokenType } from '../../contract/token-types.ts';
 import { type ApplicationDefinition, checkApplication } from '../../core/access/check-application.ts';
-import { Problem } from '../../core/problem.ts';
 import { validateData } from '../../core/token-types/validate-data.ts';
 import { checkTokenId } from '../../core/tokens/token-id.ts';
 import { asObject } from '../output/result-view.ts';
-import { checkExpressions, stepOf } from './check-expressions.ts';
+import { checkExpressions } from './check-expressions.ts';
 import type { MemberPath } from './check-schema.ts';
 import { type GeneratedKind, KINDS } from './generate-data.ts';
+import { type AddFlaw, addMembers, addRefused } from './member-flaws.ts';
 import type { SeedText } from './read-seed-file.ts';
 import type { SeedFlaws } from './seed-flaws.ts';
 import { idsOf, membersAt, seedName, textOf } from './seed-items.ts';
@@ -37,11 +37,12 @@ function itemPaths({ value }: SeedText): readonly MemberPath[] {
 export async function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): Promise<void> {
   for (const [item, app] of membersAt(value, 'apps')) {
     // Of one with unknown words it cannot be asked.
-    if (!flaws.has(text, ['apps', item]))
-      checkApp(app, (path, message) => flaws.add(text, ['apps', item, ...path], message));
+    if (flaws.has(text, ['apps', item])) continue;
+    const add: AddFlaw = (path, message) => flaws.add(text, ['apps', item, ...path], message);
+    await addRefused(add, () => checkApp(app));
   }
   for (const [item, token] of membersAt(value, 'tokens')) {
-    const add: Add = (path, message) => {
+    const add: AddFlaw = (path, message) => {
       const whole = ['tokens', item, ...path];
       if (path.length === 0 || !flaws.has(text, whole)) flaws.add(text, whole, message);
     };
@@ -51,26 +52,18 @@ export async function checkItems(text: SeedText, value: Json, flaws: SeedFlaws):
   }
 }
 
-type Add = (path: MemberPath, message: string) => void;
-
-function checkApp(app: JsonObject, add: Add): void {
-  try {
-    checkApplication({
-      type: app['type'] as ApplicationDefinition['type'],
-      permissions: (app['permissions'] ?? []) as ApplicationDefinition['permissions'],
-      rules: (app['rules'] ?? []) as readonly JsonObject[] as ApplicationDefinition['rules'],
-      can_create_expiring_applications: app['can_create_expiring_applications'] as boolean | undefined,
-    });
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    for (const [path, messages] of Object.entries(error.errors ?? {})) {
-      for (const message of messages) add(path.split('.').map(stepOf), message);
-    }
-  }
+/** Throws the problem that the vault would. */
+function checkApp(app: JsonObject): void {
+  checkApplication({
+    type: app['type'] as ApplicationDefinition['type'],
+    permissions: (app['permissions'] ?? []) as ApplicationDefinition['permissions'],
+    rules: (app['rules'] ?? []) as readonly JsonObject[] as ApplicationDefinition['rules'],
+    can_create_expiring_applications: app['can_create_expiring_applications'] as boolean | undefined,
+  });
 }
 
 /** `data` and a type, or `generate`. */
-function checkSource(token: JsonObject, add: Add): void {
+function checkSource(token: JsonObject, add: AddFlaw): void {
   const kind = textOf(token['generate']);
   if (kind === undefined) {
     for (const name of ['type', 'data']) if (!Object.hasOwn(token, name)) add([], `${name} must be given`);
@@ -83,12 +76,10 @@ function checkSource(token: JsonObject, add: Add): void {
   if (made !== undefined && type !== undefined && type !== made) add(['type'], `${kind} makes tokens of type ${made}`);
 }
 
-function checkData({ type, data, generate }: JsonObject, add: Add): void {
+function checkData({ type, data, generate }: JsonObject, add: AddFlaw): void {
   const known = textOf(type);
   if (generate !== undefined || data === undefined || known === undefined || !Object.hasOwn(TOKEN_TYPES, known)) return;
-  for (const [path, messages] of Object.entries(validateData(known as TokenType, data))) {
-    for (const message of messages) add(path.split('.').map(stepOf), message);
-  }
+  addMembers(validateData(known as TokenType, data), add);
 }
 
 /** The ids of all tokens: each once, and one that the vault takes. */

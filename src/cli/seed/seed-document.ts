@@ -3,10 +3,10 @@ import type { Json, JsonObject } from '../../contract/json.ts';
 import type { TokenType } from '../../contract/token-types.ts';
 import { memberNames, objectOfMembers } from '../../core/json/member-names.ts';
 import { asObject } from '../output/result-view.ts';
-import { stepOf } from './check-expressions.ts';
 import { checkIds, checkItems, checkTwice } from './check-items.ts';
 import { checkSchema, type MemberPath } from './check-schema.ts';
 import { type GeneratedKind, generateData, KINDS } from './generate-data.ts';
+import { stepsOf } from './member-flaws.ts';
 import type { SeedText } from './read-seed-file.ts';
 import { resolveReferences } from './references.ts';
 import { PLAIN_ID, type ResolveWith, resolverOf } from './resolver.ts';
@@ -127,5 +127,5 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'type', 'generate', 'cou
 
 /** `data.number` of a problem is a member of the item. */
 function itemPlace(text: SeedText, path: MemberPath): Place {
-  return (member) => placeOf(text)([...path, ...(member === undefined ? [] : member.split('.').map(stepOf))]);
+  return (member) => placeOf(text)([...path, ...(member === undefined ? [] : stepsOf(member))]);
 }
