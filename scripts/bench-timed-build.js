@@ -1,8 +1,7 @@
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { build } from 'esbuild';
 import { ROOT } from './build-output.js';
+import { bundleSources, makeOwnFolder } from './bundle-sources.js';
 
 /** What of the sources counts for which step; `factory` where the export makes what is called. */
 const TIMED = {
@@ -68,45 +67,26 @@ function timedModules(seen) {
           resolveDir: path.dirname(file),
         };
       });
-      hooks.onLoad({ filter: /\.ts$/, namespace: 'file' }, async ({ path: file }) => ({
-        contents: (await readFile(file, 'utf8')).replaceAll(
-          'import.meta.url',
-          JSON.stringify(pathToFileURL(file).href),
-        ),
-        loader: 'ts',
-      }));
     },
   };
 }
 
 /** The product's sources, with timers around the steps; `work` is given what `ENTRY` exports. */
 export async function withTimedSources(work) {
-  const parent = path.join(ROOT, 'node_modules', '.cache');
-  await mkdir(parent, { recursive: true });
-  // Inside the checkout, so that packages are found from there.
-  const outdir = await mkdtemp(path.join(parent, 'token-vault-steps-'));
+  const { folder: outdir, remove } = makeOwnFolder('steps');
   const seen = new Set();
   try {
-    await build({
-      absWorkingDir: ROOT,
+    await bundleSources({
       stdin: { contents: ENTRY, resolveDir: ROOT, sourcefile: 'steps.js' },
       outdir,
       entryNames: 'steps',
-      outExtension: { '.js': '.mjs' },
-      bundle: true,
-      splitting: true,
-      format: 'esm',
-      platform: 'node',
-      target: 'node20.19',
-      packages: 'external',
       plugins: [timedModules(seen)],
-      logLevel: 'warning',
       logOverride: { 'import-is-undefined': 'error' },
     });
     const missing = Object.keys(TIMED).filter((name) => !seen.has(name));
     if (missing.length > 0) throw new Error(`nothing imports src/${missing[0]}: scripts/bench-timed-build.js names it`);
     return await work(await import(pathToFileURL(path.join(outdir, 'steps.mjs')).href));
   } finally {
-    await rm(outdir, { recursive: true, force: true });
+    remove();
   }
 }

@@ -10,14 +10,13 @@
  * end, and each runs in a process of its own. Checks whose figures are times run after the others, one at a time.
  */
 import { fork } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import { build } from 'esbuild';
 import { ROOT } from './build-output.js';
+import { bundleSources, makeOwnFolder } from './bundle-sources.js';
 
 const CHECKS = path.join(ROOT, 'test', 'checks');
 /** Seconds for one check, control included. A check that hangs is a failure, not a job that never ends. */
@@ -45,44 +44,11 @@ if (!Number.isSafeInteger(jobs) || jobs < 1) {
   process.exit(2);
 }
 
-/** A bundled module finds its neighbours where its source is. */
-const OWN_URL = {
-  name: 'own-url',
-  setup(hooks) {
-    hooks.onLoad({ filter: /\.ts$/ }, async ({ path: file }) => ({
-      contents: (await readFile(file, 'utf8')).replaceAll('import.meta.url', JSON.stringify(pathToFileURL(file).href)),
-      loader: 'ts',
-    }));
-  },
-};
-
-/** Inside the checkout, so that packages are found from there. */
-function makeFolder() {
-  const parent = path.join(ROOT, 'node_modules', '.cache');
-  mkdirSync(parent, { recursive: true });
-  const folder = mkdtempSync(path.join(parent, 'token-vault-checks-'));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
-  return folder;
-}
-
 async function loadChecks() {
   const names = readdirSync(CHECKS).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
-  const outdir = makeFolder();
-  await build({
-    absWorkingDir: ROOT,
-    entryPoints: names.map((name) => path.join(CHECKS, name)),
-    outdir,
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node20.19',
-    packages: 'external',
-    plugins: [OWN_URL],
-    logLevel: 'warning',
-  });
+  const { folder: outdir } = makeOwnFolder('checks');
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
+  await bundleSources({ entryPoints: names.map((name) => path.join(CHECKS, name)), outdir });
   const files = names.map((name) => path.join(outdir, name.replace(/\.ts$/, '.mjs')));
   const modules = await Promise.all(files.map((file) => import(pathToFileURL(file).href)));
   return modules

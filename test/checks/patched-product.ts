@@ -1,8 +1,7 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+import { ROOT } from '../../scripts/build-output.js';
+import { makeOwnFolder } from '../../scripts/bundle-sources.js';
 
 /** The built product with one line changed: what a check's control runs on. */
 export interface PatchedProduct {
@@ -16,12 +15,7 @@ export interface PatchedProduct {
  * one file, once: a control on an unchanged product would prove nothing.
  */
 export function patchProduct(before: string, after: string): PatchedProduct {
-  // Inside the checkout, so that packages are found from there.
-  const parent = join(ROOT, 'node_modules', '.cache');
-  mkdirSync(parent, { recursive: true });
-  const folder = mkdtempSync(join(parent, 'token-vault-patched-'));
-  const remove = () => rmSync(folder, { recursive: true, force: true });
-  process.once('exit', remove);
+  const { folder, remove } = makeOwnFolder('patched');
   for (const part of ['bin', 'dist', 'package.json']) {
     cpSync(join(ROOT, part), join(folder, part), { recursive: true, filter: (path) => !path.endsWith('.cache') });
   }
@@ -35,11 +29,5 @@ export function patchProduct(before: string, after: string): PatchedProduct {
     writeFileSync(file, parts.join(after), 'latin1');
   }
   if (replaced !== 1) throw new Error(`"${before}" stands ${replaced} times in the built product, not once`);
-  return {
-    bin: join(folder, 'bin', 'vault.js'),
-    remove: () => {
-      process.removeListener('exit', remove);
-      remove();
-    },
-  };
+  return { bin: join(folder, 'bin', 'vault.js'), remove };
 }
