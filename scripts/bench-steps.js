@@ -4,20 +4,13 @@ import Database from 'better-sqlite3';
 import { line } from './bench-figures.js';
 import { withTimedSources } from './bench-timed-build.js';
 import { cardBody, folderInMemory, withFolder } from './bench-vault.js';
+import { REVEAL_RULE } from './run-vault.js';
 
 const TOKENS = 2000;
 /** Rounds are short, so that some are not interrupted; the audit of reads is written once in 256 of them. */
 const GETS_A_ROUND = 512;
 const CREATES_A_ROUND = 64;
 const WARM_UP_ROUNDS = 10;
-
-const RULE = {
-  description: 'all',
-  priority: 1,
-  container: '/',
-  transform: 'reveal',
-  permissions: ['token:read', 'token:create'],
-};
 
 /** Statement → step: the first that matches. */
 const STATEMENTS = [
@@ -69,7 +62,8 @@ async function openTimedVault(product, folder) {
     const body = JSON.stringify({ name, type: 'private', rules: [rule] });
     return JSON.parse(await call(created.application.key, 'createApplication', 201, json(body))).key;
   };
-  const [reveal, mask] = [await makeKey('reveal', RULE), await makeKey('mask', { ...RULE, transform: 'mask' })];
+  const reveal = await makeKey('reveal', REVEAL_RULE);
+  const mask = await makeKey('mask', { ...REVEAL_RULE, transform: 'mask' });
   let made = 0;
   return {
     create: () => call(reveal, 'createToken', 201, json(cardBody(made++))),

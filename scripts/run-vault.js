@@ -46,21 +46,23 @@ export async function run(args, env) {
 
 const vault = async (args, env) => JSON.parse(await run([BIN, ...args, '--output', 'json'], env));
 
+/** Of an application that makes tokens anywhere, and sees all of each. */
+export const REVEAL_RULE = {
+  description: 'all',
+  priority: 1,
+  container: '/',
+  transform: 'reveal',
+  permissions: ['token:read', 'token:create'],
+};
+
 /** A vault with one token, and the environment in which a private application's key reads it. */
 export async function makeVault(folder, name, bare) {
   const file = path.join(folder, `${name}.db`);
   const keyFile = path.join(folder, `${name}.key`);
   const { application } = await vault(['init', '--file', file, '--key-file', keyFile], bare);
   const direct = { ...bare, VAULT_FILE: file, VAULT_KEY_FILE: keyFile };
-  const rule = {
-    description: 'all',
-    priority: 1,
-    container: '/',
-    transform: 'reveal',
-    permissions: ['token:read', 'token:create'],
-  };
   const created = await vault(
-    ['apps', 'create', '--name', 'reader', '--type', 'private', '--rule', JSON.stringify(rule)],
+    ['apps', 'create', '--name', 'reader', '--type', 'private', '--rule', JSON.stringify(REVEAL_RULE)],
     { ...direct, VAULT_API_KEY: application.key },
   );
   const env = { ...direct, VAULT_API_KEY: created.key };
