@@ -1,4 +1,4 @@
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ROOT } from '../../scripts/build-output.js';
 import { makeOwnFolder } from '../../scripts/bundle-sources.js';
@@ -10,15 +10,18 @@ export interface PatchedProduct {
   remove(): void;
 }
 
+/** Copies the built product into a folder from which its packages are found. */
+export function copyProduct(folder: string): void {
+  for (const part of ['bin', 'dist', 'package.json']) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+}
+
 /**
  * Copies the built product and replaces `before` by `after` in all of its code. Throws unless `before` stands there, in
  * one file, once: a control on an unchanged product would prove nothing.
  */
 export function patchProduct(before: string, after: string): PatchedProduct {
   const { folder, remove } = makeOwnFolder('patched');
-  for (const part of ['bin', 'dist', 'package.json']) {
-    cpSync(join(ROOT, part), join(folder, part), { recursive: true, filter: (path) => !path.endsWith('.cache') });
-  }
+  copyProduct(folder);
   let replaced = 0;
   for (const name of readdirSync(join(folder, 'dist', 'chunks'))) {
     if (!name.endsWith('.cjs')) continue;
@@ -27,6 +30,8 @@ export function patchProduct(before: string, after: string): PatchedProduct {
     if (parts.length === 1) continue;
     replaced += parts.length - 1;
     writeFileSync(file, parts.join(after), 'latin1');
+    // V8 knows a source by its length only.
+    rmSync(`${file}.cache`, { force: true });
   }
   if (replaced !== 1) throw new Error(`"${before}" stands ${replaced} times in the built product, not once`);
   return { bin: join(folder, 'bin', 'vault.js'), remove };

@@ -66,14 +66,18 @@ function checkResult(words: readonly string[], stdout: string): void {
   }
 }
 
-/** A daemon in a process of its own, on a free port or the socket that is named, that has said that it is ready. */
+/**
+ * A daemon in a process of its own, on a free port or the socket that is named, that has said that it is ready. `bin` is the
+ * `bin/vault.js` of another product than this checkout's.
+ */
 export async function startServe(
   cwd: string,
   words: readonly string[],
+  bin = VAULT,
 ): Promise<{ readonly ready: Readonly<Record<string, unknown>>; stop(): Promise<number> }> {
   const readyFile = path.join(cwd, 'ready.json');
   const port = words.includes('--socket') ? [] : ['--port', '0'];
-  const child = spawn(process.execPath, [VAULT, 'serve', ...port, '--ready-file', readyFile, ...words], {
+  const child = spawn(process.execPath, [bin, 'serve', ...port, '--ready-file', readyFile, ...words], {
     cwd,
     env: cleanEnvironment(),
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { loadOperations } from '../../src/core/handlers.ts';
 import { loadedOnce } from '../../src/core/loaded-once.ts';
 
 it('is loaded on the first call, and again only when that failed', async () => {
@@ -13,8 +12,4 @@ it('is loaded on the first call, and again only when that failed', async () => {
   await expect(load()).rejects.toThrow('EMFILE');
   expect(await Promise.all([load(), load()])).toEqual([2, 2]);
   expect(await load()).toBe(2);
-});
-
-it('all operations can be loaded beforehand', async () => {
-  await expect(loadOperations()).resolves.toBeUndefined();
 });
