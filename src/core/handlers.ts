@@ -1,5 +1,6 @@
 import type { OperationId } from '../contract/operations.ts';
 import { loadExpressions } from './expressions/load-expressions.ts';
+import { loadQueryJson } from './expressions/query-json.ts';
 import type { Handler } from './handler.ts';
 import { loadedOnce } from './loaded-once.ts';
 import { loadBodyValidators } from './request/validate.ts';
@@ -34,5 +35,6 @@ export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>
  * to load it by, or the files of another version in its place.
  */
 export async function loadOperations(): Promise<void> {
-  await Promise.all([...Object.values(HANDLERS).map((load) => load()), loadBodyValidators(), loadExpressions()]);
+  const handlers = Object.values(HANDLERS).map((load) => load());
+  await Promise.all([...handlers, loadBodyValidators(), loadExpressions(), loadQueryJson()]);
 }

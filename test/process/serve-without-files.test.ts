@@ -49,6 +49,11 @@ it('tokens are made, listed, read, changed and deleted', async () => {
   expect(await ask('private_key', `DELETE /tokens/${id}`)).toEqual({ status: 204, body: undefined });
 });
 
+it('a mask may look into its data by JSONPath', async () => {
+  const token = { type: 'token', data: { list: [{ n: 7 }] }, mask: "{{ data | json: '$.list[0].n' }}" };
+  expect(await ask('private_key', 'POST /tokens', token)).toMatchObject({ status: 201 });
+});
+
 it('applications are made, read and deleted', async () => {
   const made = await ask('management_key', 'POST /applications', {
     name: 'made',

@@ -1,5 +1,6 @@
 import type { Json } from '../../contract/json.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
+import { loadedOnce } from '../loaded-once.ts';
 import type { Random } from '../ports.ts';
 import { evaluateMask } from './evaluate-mask.ts';
 import { evaluateTemplate } from './evaluate-template.ts';
@@ -8,7 +9,7 @@ import type { FilterTools } from './filter.ts';
 import { FilterFailure } from './filter-failure.ts';
 import { createWorkBudget, MAX_OUTPUT, outputSize } from './limits.ts';
 import { type Liquid, parseTemplate } from './parse-template.ts';
-import { loadQueryJson, type QueryJson } from './query-json.ts';
+import { loadQueryJson } from './query-json.ts';
 import type { Scope, Template } from './template.ts';
 
 /**
@@ -33,21 +34,14 @@ const CACHED_TEMPLATES = 1000;
 /** What parsing costs, in units of work. */
 const PARSING = 256;
 
-let loading: Promise<Expressions> | undefined;
-
 /** The only door to liquidjs, which is loaded at the first knock. */
-export function loadExpressions(): Promise<Expressions> {
-  loading ??= import('liquidjs').then(createExpressions);
-  return loading;
-}
+export const loadExpressions = loadedOnce(async () => createExpressions(await import('liquidjs')));
 
 function createExpressions(liquid: Liquid): Expressions {
   const templates = createTemplateCache((source) => parseTemplate(liquid, source));
-  let queryJson: Promise<QueryJson> | undefined;
-
   async function toolsFor(mask: Json, random: Random | undefined): Promise<FilterTools> {
-    if (mentionsJsonFilter(mask)) queryJson ??= loadQueryJson();
-    return { ...createWorkBudget(), random, queryJson: await queryJson };
+    const queryJson = mentionsJsonFilter(mask) ? await loadQueryJson() : undefined;
+    return { ...createWorkBudget(), random, queryJson };
   }
 
   return {

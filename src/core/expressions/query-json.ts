@@ -2,6 +2,7 @@ import type { JSONPathNode, JSONValue } from 'json-p3';
 import type { Json } from '../../contract/json.ts';
 import { JsonNumber } from '../json/json-number.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
+import { loadedOnce } from '../loaded-once.ts';
 import { FilterFailure } from './filter-failure.ts';
 import type { WorkBudget } from './limits.ts';
 
@@ -15,7 +16,7 @@ const MAX_DEPTH = 200;
 const READING = 8;
 
 /** Without `match` and `search`: their patterns can take seconds on a short text. */
-export async function loadQueryJson(): Promise<QueryJson> {
+export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
   const { FunctionExpressionType, JSONPathEnvironment, JSONPathError, Nothing } = await import('json-p3');
   const environment = new JSONPathEnvironment({ maxRecursionDepth: MAX_DEPTH });
   environment.functionRegister.delete('match');
@@ -47,7 +48,7 @@ export async function loadQueryJson(): Promise<QueryJson> {
     if (found === undefined) throw new FilterFailure('finds no value');
     return original(value, found.location);
   };
-}
+});
 
 /**
  * The value as a copy, made as it is read, whose every read is counted: a short path such as
