@@ -113,6 +113,12 @@ describe('a seed file', () => {
     );
   });
 
+  it('has its members named as they are written, also those of digits only', async () => {
+    const card = '{ number: "4242424242424242", expiration_month: 12, expiration_year: 2030,\n  "007": 1 }';
+    const { message } = await thrownBy(() => read(`tokens:\n one: { type: card, data: ${card} }`));
+    expect(message).toMatch(/^s\.yaml:3: tokens\.one\.data\.007: /);
+  });
+
   it('is told all that is wrong at once, in the order of the files, whatever found it', async () => {
     const a = await readSeedFile(
       'a.yaml',

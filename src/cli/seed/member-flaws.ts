@@ -21,6 +21,9 @@ export async function addRefused(add: AddFlaw, check: () => unknown): Promise<vo
   }
 }
 
+/** As a place in a list is written: `007` is a member's name. */
+const PLACE = /^(?:0|[1-9]\d{0,8})$/;
+
 /** The steps of a dotted path: the place in a list is a number. */
 export const stepsOf = (path: string): MemberPath =>
-  path.split('.').map((word) => (/^\d+$/.test(word) ? Number(word) : word));
+  path.split('.').map((word) => (PLACE.test(word) ? Number(word) : word));
