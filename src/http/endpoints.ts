@@ -66,7 +66,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
         queryFault,
         bodyText: body.bodyText,
         bodyFault: body.bodyFault,
-        fromBrowser: cors.allows(request),
+        fromBrowser: cors.allows(request) || undefined,
         peer: isLoopback(peer) ? undefined : peer,
         onCaller,
         traceId,
