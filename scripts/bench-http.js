@@ -95,25 +95,41 @@ export const RAW_CASES = Object.fromEntries(CASES.filter(({ raw }) => raw).map((
 export const WRITE_CASES = CASES.filter((row) => row.once).map((row) => row.case);
 
 /** Lines of one case. */
-function linesOf({ case: name, target, audit = 'reveal', note, raw }, { raw: toRaw, ...figures }, durability) {
+function linesOf(
+  { case: name, target, audit = 'reveal', note, raw },
+  { raw: toRaw, ...figures },
+  { durability, workers },
+) {
   const stated = { durability, audit };
+  const bench = workers === 1 ? 'http' : `http-${workers}-workers`;
   const { per_second } = figures;
   return [
-    line('http', name, { target, ...figures, ...stated, note }),
-    ...(raw ? [line('http', raw.case, { ...toRaw, target: raw.target, per_second, ...stated })] : []),
+    line(bench, name, { target, ...figures, ...stated, note }),
+    ...(raw ? [line(bench, raw.case, { ...toRaw, target: raw.target, per_second, ...stated })] : []),
   ];
 }
 
 /**
  * The daemon's operations over 32 keep-alive connections, each as a ratio to a bare `node:http` server that reads the same
  * request bytes and answers the same response bytes, and, for create, to the same rows put straight into SQLite. `only`
- * names some of the cases. `inMemory` is a folder of a file system in memory, where a sync costs nothing.
+ * names some of the cases. `inMemory` is a folder of a file system in memory, where a sync costs nothing. `workers` is how many
+ * processes serve, where it is more than one.
  */
-export async function http({ rounds, seconds, warmUp, tokens, ownEnvironment, only = HTTP_CASES, inMemory }) {
+export async function http({
+  rounds,
+  seconds,
+  warmUp,
+  tokens,
+  ownEnvironment,
+  only = HTTP_CASES,
+  inMemory,
+  workers = 1,
+}) {
   const cases = CASES.filter((row) => only.includes(row.case));
   const durability = inMemory === undefined ? 'FULL' : 'FULL, in memory';
   const bare = await bareServer();
-  const title = `HTTP, ${CONNECTIONS} connections, ${rounds} rounds of ${seconds} s, ${tokens} tokens; Node ${process.versions.node}`;
+  const served = workers === 1 ? [] : ['--workers', String(workers)];
+  const title = `HTTP, ${CONNECTIONS} connections${workers === 1 ? '' : `, ${workers} workers`}, ${rounds} rounds of ${seconds} s, ${tokens} tokens; Node ${process.versions.node}`;
   try {
     const rows = await withFolder({ ownEnvironment, parent: inMemory }, async (folder, environment) => {
       const made = await makeBenchVault(folder, environment);
@@ -127,13 +143,13 @@ export async function http({ rounds, seconds, warmUp, tokens, ownEnvironment, on
         for (const row of cases) {
           if (daemon === undefined || level !== row.audit) {
             await daemon?.stop();
-            daemon = await serve(row.audit === undefined ? [] : ['--audit', row.audit], made.env);
+            daemon = await serve([...served, ...(row.audit === undefined ? [] : ['--audit', row.audit])], made.env);
             level = row.audit;
           }
           const request = benchRequests(made.keys, `127.0.0.1:${daemon.port}`);
           const vault = { request, tokens, ids: tokenIds(made.file), made: tokens };
           const figures = await againstBare(row, { vault, daemon, bare, rounds, seconds, warmUp, rawCopy });
-          lines.push(...linesOf(row, figures, durability));
+          lines.push(...linesOf(row, figures, { durability, workers }));
         }
       } finally {
         await daemon?.stop();

@@ -3,12 +3,16 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /** What another process has used. Linux tells it exactly, other systems by `ps`, Windows not at all: then it is undefined. */
 
-/** Seconds of processor time, all threads together. */
+/** Seconds of processor time, all threads together; on Linux with the processes that it has started and that still run. */
 export function processorSeconds(pid) {
   if (process.platform === 'linux') {
     const threads = readdirSync(`/proc/${pid}/task`);
-    const nanoseconds = threads.map((thread) => Number(read(`/proc/${pid}/task/${thread}/schedstat`).split(' ')[0]));
-    return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e9;
+    const seconds = threads.map((thread) => {
+      const task = `/proc/${pid}/task/${thread}`;
+      const children = read(`${task}/children`).split(' ').filter(Number).map(processorSeconds);
+      return children.reduce((sum, each) => sum + each, Number(read(`${task}/schedstat`).split(' ')[0]) / 1e9);
+    });
+    return seconds.reduce((sum, each) => sum + each, 0);
   }
   const time = ps(pid, 'time');
   return time?.split(':').reduce((sum, part) => sum * 60 + Number(part), 0);

@@ -3,13 +3,13 @@
  * whether the measuring itself worked; `compare` and `quick` end with 1 when a ratio fell.
  *
  *   npm run bench -- [startup] [http] [import] [growth] [snapshot] [transfer] [memory] [--json] [--own-environment]
- *       [--rounds N] [--seconds S] [--tokens N] [--from N] [--only case,case] [--cache FOLDER]
+ *       [--rounds N] [--seconds S] [--tokens N] [--from N] [--only case,case] [--workers N] [--cache FOLDER]
  *   npm run bench -- compare A.json B.json [--limit PERCENT]
  *   npm run bench -- quick [--baseline FILE] [--limit PERCENT] [--write-baseline]
  *   npm run bench -- steps [--json]
  *
- * --tokens is how many a vault holds (100000); of growth, the large one (1000000), and --from the small one. --only is for
- * http. --cache keeps the vaults that growth made.
+ * --tokens is how many a vault holds (100000); of growth, the large one (1000000), and --from the small one. --only and
+ * --workers are for http. --cache keeps the vaults that growth made.
  *
  * Commands run in an environment of a few fixed variables. With --own-environment they get this shell's instead, without
  * the vault's: some variables, such as NODE_EXTRA_CA_CERTS, make a bare Node slower and every ratio smaller.
@@ -47,6 +47,7 @@ const OPTIONS = {
   tokens: { type: 'string' },
   from: { type: 'string', default: '1000' },
   only: { type: 'string' },
+  workers: { type: 'string' },
   cache: { type: 'string' },
   limit: { type: 'string', default: String(DEFAULT_LIMIT) },
   baseline: { type: 'string', default: BASELINE },
@@ -152,7 +153,16 @@ async function measureAll(names) {
     const { measure, ...usual } = CASES[name];
     const set = Object.fromEntries(Object.entries(usual).map(([option, value]) => [option, given[option] ?? value]));
     const ownEnvironment = values['own-environment'];
-    print(await measure({ ...set, from: numberOf('from'), only, cache: values.cache, ownEnvironment }));
+    print(
+      await measure({
+        ...set,
+        from: numberOf('from'),
+        only,
+        workers: numberOf('workers'),
+        cache: values.cache,
+        ownEnvironment,
+      }),
+    );
   }
   return 0;
 }
