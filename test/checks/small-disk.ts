@@ -9,7 +9,8 @@ export interface SmallDisk {
   readonly folder: string;
   /** Leaves about as many bytes to the process, if there is one, and none to what is started with `wrapper`. */
   leave(bytes: number, pid: number | undefined): void;
-  free(pid: number | undefined): void;
+  /** Gives back all that was taken; answers how many bytes that is. */
+  free(pid: number | undefined): number;
   /** What a command that shall meet the same shortage is started with. */
   readonly wrapper: readonly string[];
   remove(): void;
@@ -17,10 +18,16 @@ export interface SmallDisk {
 
 const MEBIBYTE = 2 ** 20;
 
+/**
+ * In mebibytes. The write-ahead log alone grows to 4, where SQLite empties it (1,000 pages), and emptying it may need as much
+ * again in the file. On a disk that the log can fill by itself, nothing is left to take away, and so nothing to give back.
+ */
+const DISK_SIZE = 16;
+
 /** A file system in memory; undefined where this process may not mount one. */
 export function mountSmallDisk(): SmallDisk | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
-  if (!succeeds('mount', '-t', 'tmpfs', '-o', 'size=4m,mode=0700', 'tmpfs', folder)) {
+  if (!succeeds('mount', '-t', 'tmpfs', '-o', `size=${DISK_SIZE}m,mode=0700`, 'tmpfs', folder)) {
     rmSync(folder, { recursive: true });
     return undefined;
   }
@@ -37,7 +44,11 @@ export function mountSmallDisk(): SmallDisk | undefined {
       fill(filler);
       truncateSync(filler, Math.max(0, statSync(filler).size - bytes));
     },
-    free: () => rmSync(filler, { force: true }),
+    free: () => {
+      const freed = statSync(filler, { throwIfNoEntry: false })?.size ?? 0;
+      rmSync(filler, { force: true });
+      return freed;
+    },
     wrapper: [],
     remove: () => {
       process.removeListener('exit', unmount);
@@ -75,8 +86,13 @@ export function limitFileSize(log: (folder: string) => string): SmallDisk {
   return {
     way: 'file_size',
     folder,
-    leave: (bytes, pid) => limit(pid, (statSync(log(folder), { throwIfNoEntry: false })?.size ?? 0) + bytes),
-    free: (pid) => limit(pid, 'unlimited'),
+    // With none left, the start of the log is closed as well: it is written again once the log was emptied.
+    leave: (bytes, pid) =>
+      limit(pid, bytes === 0 ? 0 : (statSync(log(folder), { throwIfNoEntry: false })?.size ?? 0) + bytes),
+    free: (pid) => {
+      limit(pid, 'unlimited');
+      return Number.POSITIVE_INFINITY;
+    },
     wrapper: ['prlimit', '--fsize=4096:unlimited'],
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
