@@ -7,18 +7,18 @@ export const BUSY_DEADLINE_MS = 5000;
 const LONGEST_PAUSE_MS = 40;
 
 /**
- * Waits before attempt number `attempt` (from 1). The pauses grow, so that a long lock costs little, and are random, so
- * that two processes do not keep meeting.
+ * Waits before attempt number `attempt` (from 1). The pauses grow, so that a long lock costs little, but slowly, since most
+ * locks last for some milliseconds; and are random, so that two processes do not keep meeting.
  */
 export async function busyPause(attempt: number): Promise<void> {
-  const longest = Math.min(LONGEST_PAUSE_MS, 2 ** Math.min(attempt, 6));
+  const longest = Math.min(LONGEST_PAUSE_MS, 2 ** Math.min(attempt / 2, 6));
   await sleep(1 + Math.random() * longest);
 }
 
 /**
  * Runs `attempt` until it is not refused by a lock. SQLite's own waiting is synchronous and would stop the event loop for
- * as long as another process writes, so it is kept to a few milliseconds and the rest of the waiting is done here. After
- * the deadline the error of the last attempt is thrown.
+ * as long as another process writes, so all of the waiting is done here. After the deadline the error of the last attempt is
+ * thrown.
  */
 export async function retryBusy<T>(attempt: () => T, deadlineMs: number = BUSY_DEADLINE_MS): Promise<T> {
   const deadline = performance.now() + deadlineMs;

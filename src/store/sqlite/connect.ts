@@ -1,8 +1,11 @@
 import { Fault } from '../../core/fault.ts';
 import type { Connection, Driver } from './driver.ts';
 
-/** How long SQLite itself may wait for a lock: its waiting stops the event loop. */
-const BUSY_TIMEOUT_MS = 5;
+/**
+ * SQLite itself never waits for a lock, in milliseconds: its waiting stops the event loop, and with it every read, which
+ * needs no lock. `retryBusy` and the group commit wait instead.
+ */
+const BUSY_TIMEOUT_MS = 0;
 
 /** What every connection is set to, and what reading the setting back must answer. */
 const PRAGMAS = [

@@ -39,7 +39,7 @@ export async function saveSnapshot({ file, target, replace, sign }: SaveSnapshot
           connection.pragma(setting);
         }
         connection.pragma('cell_size_check = ON');
-        connection.prepare<[string]>('ATTACH ? AS vault').run(file);
+        await retryBusy(() => connection.prepare<[string]>('ATTACH ? AS vault').run(file));
         await retryBusy(() => copy(connection, sign));
         connection.exec('DETACH vault');
       } finally {
