@@ -1,0 +1,13 @@
+import { describe, expect, it } from 'vitest';
+import { Problem } from '../../src/core/problem.ts';
+
+describe('a problem', () => {
+  it('carries its stack where it is reported, and none where it is an answer', () => {
+    const { stackTraceLimit } = Error;
+    expect(new Problem('token_not_found').stack).not.toMatch(/^ +at /m);
+    expect(new Problem('internal_error').stack).toMatch(/^ +at .*problem\.test/m);
+    expect(new Problem('integrity_failure').stack).toMatch(/^ +at .*problem\.test/m);
+    expect(Error.stackTraceLimit).toBe(stackTraceLimit);
+    expect(new Error('any').stack).toMatch(/^ +at /m);
+  });
+});
