@@ -115,15 +115,15 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   {
     name: 'an entry of the audit is not bound to its time',
     file: 'src/keyring/keyring.ts',
-    from: 'identity.vault_id, previous, sequence, at, sealed)',
-    to: 'identity.vault_id, previous, sequence, sealed)',
+    from: 'of [previous, sequence, at, sealed])',
+    to: 'of [previous, sequence, sealed])',
     tests: KEYRING,
   },
   {
     name: 'an entry of the audit is not bound to its place',
     file: 'src/keyring/keyring.ts',
-    from: 'identity.vault_id, previous, sequence, at, sealed)',
-    to: 'identity.vault_id, previous, at, sealed)',
+    from: 'of [previous, sequence, at, sealed])',
+    to: 'of [previous, at, sealed])',
     tests: KEYRING,
   },
   {
@@ -226,5 +226,13 @@ export const FILE_MUTANTS: readonly Mutant[] = [
     from: "if (!current || !found) throw new Problem('write_conflict');",
     to: 'if (!current && !found) return;',
     tests: STORE,
+  },
+  {
+    name: 'the snapshot that the reads of one turn share never ends',
+    file: 'src/store/sqlite/session.ts',
+    from: '    process.nextTick(() => this.#endTransaction());\n',
+    to: '',
+    tests: ['test/unit/store-sqlite-sharing.test.ts'],
+    pattern: 'snapshot that the version is of',
   },
 ];

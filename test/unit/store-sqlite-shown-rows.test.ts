@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { addTenant, addToken, blind, FIRST_PAGE, NOW } from '../conformance/store-fixtures.ts';
+import { openStore, rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
+
+const DAMAGED = { code: 'integrity_failure' };
+
+async function vaultOfTwo() {
+  const file = await temporaryVault();
+  const store = await openStore(file);
+  const raw = await rawConnection(file);
+  const { id: tenant } = await addTenant(store);
+  const tokens = [
+    await addToken(store, tenant, {}, ['shared']),
+    await addToken(store, tenant, {}, ['shared']),
+  ] as const;
+  const get = (id: string) => store.findShownToken(tenant, id, NOW);
+  const list = () => store.findTokens({ tenant_id: tenant, all: [{ index_in: [blind('shared')] }] }, FIRST_PAGE, NOW);
+  return { raw, tokens, get, list };
+}
+
+describe('rows as reads have them', () => {
+  it('are listed in the order of the index, each as it is got alone', async () => {
+    const { tokens, get, list } = await vaultOfTwo();
+    const { records, total } = await list();
+    expect(total).toBe(2);
+    expect(records).toEqual(await Promise.all(records.map(({ id }) => get(id))));
+    expect(records.map(({ id }) => id).toSorted()).toEqual(tokens.map(({ id }) => id).toSorted());
+  });
+
+  it.each(['created_by', 'details', 'data'])('whose %s was taken away are damaged', async (column) => {
+    const { raw, tokens, get, list } = await vaultOfTwo();
+    raw.pragma('ignore_check_constraints = ON');
+    raw.unsafeMode(true);
+    raw.pragma('writable_schema = ON');
+    raw.exec(
+      `UPDATE sqlite_schema SET sql = replace(sql, '${column} BLOB NOT NULL', '${column} BLOB') WHERE name = 'token'`,
+    );
+    raw.pragma('writable_schema = RESET');
+    raw.prepare(`UPDATE token SET ${column} = NULL WHERE id = ?`).run(tokens[0].id);
+    await expect(get(tokens[0].id)).rejects.toMatchObject(DAMAGED);
+    await expect(list()).rejects.toMatchObject(DAMAGED);
+  });
+});
