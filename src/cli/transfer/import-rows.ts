@@ -3,8 +3,8 @@ import type { ImportRow } from './import-row.ts';
 import { createRowOrder } from './row-order.ts';
 import { type RowError, rowSender } from './send-row.ts';
 
-/** How many rows are under way at once: enough for the store to commit them in groups. */
-const PARALLEL = 32;
+/** How many rows are under way at once: enough for the store to commit them in large groups. */
+const PARALLEL = 64;
 
 /** How many rows may have their answer while that of an earlier one is waited for: refused ones are told in order. */
 const MOST_AHEAD = 1_000;
@@ -48,7 +48,7 @@ const CHECKPOINT_EVERY = 2_000;
 export async function importRows(rows: AsyncIterable<ImportRow>, options: ImportOptions): Promise<ImportEnding> {
   const { progress, checkpoint } = options;
   const counts: ImportCounts = { created: 0, skipped: 0, failed: 0 };
-  const running = new Set<Promise<void>>();
+  let running = 0;
   const order = createRowOrder(options.refused);
   const sender = rowSender(options.client, options.apiKey, options.isDerived);
   let failure: { readonly thrown: unknown } | undefined;
@@ -57,6 +57,12 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
   const fail = (thrown: unknown) => {
     failure ??= { thrown };
   };
+  let wake: () => void = () => undefined;
+  /** Resolves when one more row has come to its end. */
+  const oneEnded = () =>
+    new Promise<void>((resolve) => {
+      wake = resolve;
+    });
 
   async function importRow(row: ImportRow, place: number): Promise<void> {
     const answer = await sender.send(row);
@@ -67,20 +73,21 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
   }
 
   async function settle(): Promise<void> {
-    while (running.size > 0) await Promise.race(running);
+    while (running > 0) await oneEnded();
   }
 
   try {
     await sender.requireCreate();
     for await (const row of rows) {
-      const work = importRow(row, read)
+      running += 1;
+      void importRow(row, read)
         .catch(fail)
-        .finally(() => running.delete(work));
-      running.add(work);
+        .finally(() => {
+          running -= 1;
+          wake();
+        });
       read += 1;
-      while (failure === undefined && (running.size >= PARALLEL || order.waiting >= MOST_AHEAD)) {
-        await Promise.race(running);
-      }
+      while (failure === undefined && (running >= PARALLEL || order.waiting >= MOST_AHEAD)) await oneEnded();
       if (failure !== undefined) break;
       if (checkpoint !== undefined && read % CHECKPOINT_EVERY === 0) {
         await settle();
