@@ -220,10 +220,10 @@ async function run(
 }
 
 describe('importRows', () => {
-  it('has many rows under way, but never more than 32, and passes over what is there', async () => {
+  it('has many rows under way, but never more than 64, and passes over what is there', async () => {
     const vault = fakeVault();
     expect((await run(vault.client, rowsOf(numbered(100)))).counts).toEqual({ created: 100, skipped: 0, failed: 0 });
-    expect(vault.most()).toBe(32);
+    expect(vault.most()).toBe(64);
     const more = [...numbered(101), { id: 'row-1', type: 'token', data: 'other' }];
     const { counts, errors } = await run(vault.client, rowsOf(more));
     expect(counts).toEqual({ created: 1, skipped: 100, failed: 1 });
@@ -329,7 +329,7 @@ describe('importRows', () => {
     expect(vault.tokens.size).toBeLessThan(200);
     expect(counts.created).toBe(vault.tokens.size);
     expect(unanswered).toBeGreaterThan(0);
-    expect(unanswered).toBeLessThanOrEqual(32);
+    expect(unanswered).toBeLessThanOrEqual(64);
   });
 });
 
