@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import { directClient } from '../../src/client/direct.ts';
+import { openVault } from '../../src/vault.ts';
+import { rawConnection } from './store-sqlite-fixture.ts';
+import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+
+it('keeps nobody from emptying the log of the file while its caller stands still with the reply', async () => {
+  const { file, management } = await fileVault(1);
+  const vault = await openVault({ file, credential: CREDENTIAL });
+  const client = directClient(vault);
+  const body = { name: 'masked', type: 'private', permissions: ['token:read'] };
+  const { key } = (await callVault(vault, management, 'createApplication', { body })).body as { readonly key: string };
+  const other = await rawConnection(file);
+  for (const operation of ['getToken', 'listTokens'] as const) {
+    const params: Readonly<Record<string, string>> = operation === 'getToken' ? { id: 'token-0' } : {};
+    for (let round = 0; round < 2; round += 1) {
+      const { status } = await client.call({ operation, apiKey: key, params, query: [] });
+      // Nothing is awaited between the reply and these: the thread of the caller might stop here.
+      other.exec('UPDATE change SET counter = counter + 1');
+      expect([operation, status, other.pragma('wal_checkpoint(TRUNCATE)')]).toEqual([
+        operation,
+        200,
+        [{ busy: 0, log: 0, checkpointed: 0 }],
+      ]);
+    }
+  }
+  await client.close();
+});
