@@ -70,7 +70,9 @@ export function shownTokenRows(connection: Connection) {
 function toShownToken(tenantId: string, row: ShownRow): ShownToken {
   const bytes = storedBytes(row[12]);
   const modifiedByAt = UUID_LENGTH;
-  const detailsAt = modifiedByAt + (row[9] === null ? 0 : storedNumber(row[9]));
+  // What is behind the first bytes of a longer one would be passed over, and nobody would notice it.
+  if (row[9] !== null && row[9] !== UUID_LENGTH) throw new Problem('integrity_failure');
+  const detailsAt = modifiedByAt + (row[9] === null ? 0 : UUID_LENGTH);
   const maskedAt = detailsAt + storedNumber(row[10]);
   const dataAt = maskedAt + (row[11] === null ? 0 : storedNumber(row[11]));
   return {
