@@ -5,7 +5,7 @@ import type { Layout } from '../../src/store/sqlite/layout.ts';
 import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
 import { SCHEMA } from '../../src/store/sqlite/schema.ts';
 import { addTenant, addToken, NOW } from '../conformance/store-fixtures.ts';
-import { temporaryVault } from './store-sqlite-fixture.ts';
+import { rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
 
 const ADDED = 'CREATE TABLE added (x INTEGER) STRICT';
 const AGAIN = 'CREATE TABLE again (x INTEGER) STRICT';
@@ -80,4 +80,13 @@ it('migrates once when two open the file at the same time', async () => {
   expect(stores.length).toBeGreaterThanOrEqual(1);
   for (const each of opened) if (each.status === 'rejected') expect(each.reason).toMatchObject({ code: 'file_exists' });
   await (await openVaultFile(file, 1000, LATER)).store.close();
+});
+
+it('waits for whoever writes to an older file that has no write-ahead log', async () => {
+  const { file } = await vaultWithToken();
+  const other = await rawConnection(file);
+  other.pragma('journal_mode = DELETE');
+  other.exec('BEGIN IMMEDIATE');
+  setTimeout(() => other.exec('ROLLBACK'), 100);
+  await (await openVaultFile(file, 5000, LATER)).store.close();
 });

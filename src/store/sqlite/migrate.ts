@@ -17,7 +17,7 @@ export async function migrate(
   layout: Layout,
   busyDeadlineMs: number,
 ): Promise<void> {
-  setPragmas(connection);
+  await retryBusy(() => setPragmas(connection), busyDeadlineMs);
   await backUpFile(connection, `${file}.v${from}.backup`);
   await retryBusy(() => connection.transaction(() => runSteps(connection, file, layout)).immediate(), busyDeadlineMs);
 }
