@@ -4,7 +4,7 @@ import type { OpenVaultOptions } from '../vault.ts';
 import { type Environment, FILE_FLAGS, type GlobalFlags } from './global-flags.ts';
 import { canPrompt, promptSecret } from './prompt.ts';
 import { readSecretFile } from './secret-file.ts';
-import { createTextReader } from './text-reader.ts';
+import { createTextReader, decodeText } from './text-reader.ts';
 
 export const KEY_BYTES = 32;
 
@@ -48,15 +48,17 @@ export async function readCredential(file: string, flags: GlobalFlags, env: Envi
   return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${file}`) };
 }
 
-export async function readKeyFile(path: string): Promise<Credential> {
-  const bytes = await readSecretFile('--key-file', path);
+export async function readKeyFile(path: string, flag = '--key-file'): Promise<Credential> {
+  const bytes = await readSecretFile(flag, path);
   if (bytes.length === KEY_BYTES) return { kind: 'key_file', key: new Uint8Array(bytes) };
   throw new Fault('wrong_credential', `${path} is not a key file: it does not hold ${KEY_BYTES} bytes`);
 }
 
-export async function readPassphraseFile(path: string): Promise<Credential> {
-  const read = createTextReader(() => process.stdin);
-  const text = await read('--passphrase-file', path === '-' ? path : `@${path}`);
+export async function readPassphraseFile(path: string, flag = '--passphrase-file'): Promise<Credential> {
+  const text =
+    path === '-'
+      ? await createTextReader(() => process.stdin)(flag, path)
+      : decodeText(flag, await readSecretFile(flag, path));
   return { kind: 'passphrase', passphrase: text.replace(/\r?\n$/, '') };
 }
 

@@ -12,6 +12,7 @@ import { isTerminal } from './output/standard-output.ts';
 import { writeOut } from './output/write-out.ts';
 import { overviewFooter } from './overview-footer.ts';
 import { reflowHelp } from './reflow-help.ts';
+import { reportFailure } from './report-failure.ts';
 import { VERSION } from './version.ts';
 
 /** A subcommand before it is called: its words, and how it gets its flags. */
@@ -76,7 +77,7 @@ function helpWidth(): number {
 }
 
 function writeHelp(text: string): void {
-  writeOut(reflowHelp(text, helpWidth())).catch((error: Error) => process.exit(error.name === 'OutputClosed' ? 0 : 1));
+  writeOut(reflowHelp(text, helpWidth())).catch((error: unknown) => process.exit(reportFailure(error, process.env)));
 }
 
 const OPERATIONS_GROUP = 'Operations, through a daemon or on the file:';

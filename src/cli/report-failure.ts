@@ -5,6 +5,7 @@ import { Fault } from '../core/fault.ts';
 import { type MemberErrors, memberLines, Problem } from '../core/problem.ts';
 import type { NameMember } from './derive/name-member.ts';
 import { type ExitCode, exitCodeOf } from './exit-codes.ts';
+import { isFullDisk } from './full-disk.ts';
 import type { Environment } from './global-flags.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
 import { writeError } from './output/write-error.ts';
@@ -61,6 +62,10 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   if (error instanceof Error && error.name === 'OutputClosed') return 0;
   // Ctrl-C in a prompt.
   if (error instanceof Error && error.name === 'ExitPromptError') return 130;
+  // Of a file that no flag names, such as one in the temporary folder.
+  if (isFullDisk(error)) {
+    return reportFailure(new Fault('no_space', 'there is no space left on the disk', { cause: error }), env);
+  }
   tell('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'VAULT_DEBUG=1 shows where');
   if (env['VAULT_DEBUG'] === '1' && error instanceof Error) writeError(`${error.stack}\n`);
   return 1;

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
+import { noSpaceFor } from './full-disk.ts';
 import { errorCode } from './text-reader.ts';
 
 /** The bytes of a file that a flag names. */
@@ -57,7 +58,7 @@ export async function writeNewFile(
   } catch (error) {
     await handle.close().catch(() => undefined);
     await rm(temporary, { force: true });
-    throw error;
+    throw noSpaceFor(flag, path, error) ?? error;
   }
 }
 
@@ -65,11 +66,6 @@ export async function writeNewFile(
 export function cannotMake(flag: string, path: string, error: unknown): Fault {
   const code = errorCode(error);
   if (code === 'EEXIST') return new Fault('file_exists', `${flag}: ${path} exists`, { cause: error });
-  if (code === 'ENOSPC' || code === 'EDQUOT') {
-    return new Fault('no_space', `${flag}: there is no space left for ${path}`, { cause: error });
-  }
-  return new Fault('usage', `${flag}: ${path} cannot be made (${code})`, {
-    hint: 'its folder must be there, and writable',
-    cause: error,
-  });
+  const usage = { hint: 'its folder must be there, and writable', cause: error };
+  return noSpaceFor(flag, path, error) ?? new Fault('usage', `${flag}: ${path} cannot be made (${code})`, usage);
 }

@@ -13,9 +13,9 @@ export function createTextReader(stdin: () => InputStream): ReadText {
     if (typed === '-') {
       if (readBy !== undefined) throw new Fault('usage', `${readBy} and ${flag} cannot both read standard input`);
       readBy = flag;
-      return decode(flag, await collect(stdin()));
+      return decodeText(flag, await collect(stdin()));
     }
-    return typed.startsWith('@') ? decode(flag, await readNamed(flag, typed.slice(1))) : typed;
+    return typed.startsWith('@') ? decodeText(flag, await readNamed(flag, typed.slice(1))) : typed;
   };
 }
 
@@ -39,7 +39,7 @@ async function collect(stream: InputStream): Promise<Uint8Array> {
 }
 
 /** JSON text may not begin with a byte order mark (RFC 8259 §8.1), and editors write one: the decoder takes it off. */
-function decode(flag: string, bytes: Uint8Array): string {
+export function decodeText(flag: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch (error) {

@@ -96,6 +96,22 @@ describe('a file or folder whose mode forbids it', () => {
   });
 });
 
+describe('a file of a secret that is not there: 2, by the flag that names it', () => {
+  const FLAGS = [
+    ['--key-file', ['doctor', '--file', 'v.db']],
+    ['--passphrase-file', ['doctor', '--file', 'v.db']],
+    ['--new-passphrase-file', ['keys', 'add', ...on('v.db')]],
+    ['--api-key-file', ['usage', ...on('v.db')]],
+  ] as const;
+
+  it.each(FLAGS)('%s', async (flag, words) => {
+    expect(await runObeying([], [...words, flag, 'none'])).toEqual({
+      exitCode: 2,
+      stderr: told(`${flag}: none cannot be read (ENOENT)`),
+    });
+  });
+});
+
 describe('a file that another process holds', () => {
   it('is waited for, then 8: busy for a writer, locked when nobody may even read', { timeout: 60_000 }, async () => {
     const [written, held] = [copyInto('written'), copyInto('held')];

@@ -101,9 +101,11 @@ async function newCredential(
   if (keyFile !== undefined && passphraseFile !== undefined) {
     throw new Fault('usage', '--new-key-file and --new-passphrase-file cannot be given together');
   }
-  if (keyFile !== undefined) return provideKeyFile(keyFile);
+  if (keyFile !== undefined) return provideKeyFile(keyFile, '--new-key-file');
   const credential =
-    passphraseFile === undefined ? await askPassphrase(allowWeak) : await readPassphraseFile(passphraseFile);
+    passphraseFile === undefined
+      ? await askPassphrase(allowWeak)
+      : await readPassphraseFile(passphraseFile, '--new-passphrase-file');
   return { credential, undo: async () => undefined };
 }
 

@@ -12,15 +12,15 @@ export interface NewCredential {
   readonly undo: () => Promise<void>;
 }
 
-/** The key file at `path`; one that does not exist is made: 32 random bytes, mode 0600. */
-export async function provideKeyFile(path: string): Promise<NewCredential> {
-  if (existsSync(path)) return { credential: await readKeyFile(path), undo: async () => undefined };
-  filePath('--key-file', path);
+/** The key file at `path`, which `flag` names; one that does not exist is made: 32 random bytes, mode 0600. */
+export async function provideKeyFile(path: string, flag = '--key-file'): Promise<NewCredential> {
+  if (existsSync(path)) return { credential: await readKeyFile(path, flag), undo: async () => undefined };
+  filePath(flag, path);
   const key = randomBytes(KEY_BYTES);
   try {
     await writeNewSecretFile(path, key);
   } catch (error) {
-    throw cannotMake('--key-file', path, error);
+    throw cannotMake(flag, path, error);
   }
   return { credential: { kind: 'key_file', key: new Uint8Array(key) }, undo: () => rm(path, { force: true }) };
 }

@@ -17,7 +17,13 @@ const MARK = 'machine';
 export function makeTemporaryFolder(kind: 'dev' | 'test'): string {
   removeLeftovers();
   const folder = mkdtempSync(path.join(tmpdir(), `token-vault-${kind}-${process.pid}-`));
-  writeFileSync(path.join(folder, MARK), ownMachine(), { flag: 'wx', mode: 0o600 });
+  try {
+    writeFileSync(path.join(folder, MARK), ownMachine(), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    // Without its mark nobody would ever remove it.
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
   return folder;
 }
 

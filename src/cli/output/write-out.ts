@@ -1,4 +1,5 @@
 import { Fault } from '../../core/fault.ts';
+import { isFullDisk } from '../full-disk.ts';
 import { writeAtOnce } from './standard-output.ts';
 
 /** Whoever read standard output has gone: there is nothing more to do, and nothing went wrong. */
@@ -37,5 +38,5 @@ function writeThrough(text: string | Uint8Array): Promise<void> {
 function reasonOf(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   if (code === 'EPIPE' || code === 'EOF') return new OutputClosed();
-  return code === 'ENOSPC' ? new Fault('no_space', 'there is no space for the output', { cause: error }) : error;
+  return isFullDisk(error) ? new Fault('no_space', 'there is no space for the output', { cause: error }) : error;
 }

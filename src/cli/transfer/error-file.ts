@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import { noSpaceFor } from '../full-disk.ts';
 import { cannotMake } from '../secret-file.ts';
 import type { RowError } from './send-row.ts';
 
@@ -15,7 +16,11 @@ export async function openErrorFile(path: string): Promise<ErrorFile> {
     throw cannotMake('--errors', path, error);
   });
   return {
-    add: async (error) => void (await handle.writeFile(`${stringifyJson({ ...error } as Printable)}\n`)),
+    async add(error) {
+      await handle.writeFile(`${stringifyJson({ ...error } as Printable)}\n`).catch((cause: unknown) => {
+        throw noSpaceFor('--errors', path, cause) ?? cause;
+      });
+    },
     close: () => handle.close(),
   };
 }

@@ -1,6 +1,7 @@
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import { open, readFile, rename } from 'node:fs/promises';
+import { open, readFile, rename, rm } from 'node:fs/promises';
 import { Fault } from '../../core/fault.ts';
+import { noSpaceFor } from '../full-disk.ts';
 import { errorCode } from '../text-reader.ts';
 import { derivedId, factsOf, type ImportRow, withId } from './import-row.ts';
 
@@ -127,7 +128,11 @@ async function writeJournal(path: string, state: JournalState): Promise<void> {
       await handle.close();
     }
     await rename(temporary, path);
-  } catch (error) {
-    throw new Fault('usage', `--resume: ${path} cannot be written (${errorCode(error)})`, { cause: error });
+  } catch (cause) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw (
+      noSpaceFor('--resume', path, cause) ??
+      new Fault('usage', `--resume: ${path} cannot be written (${errorCode(cause)})`, { cause })
+    );
   }
 }

@@ -1,0 +1,14 @@
+import { Fault } from '../core/fault.ts';
+import { errorCode } from './text-reader.ts';
+
+/** Whether the system refused a write because the disk, or what this user may have of it, is full. */
+export function isFullDisk(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** The fault `no_space` of a file that a flag names, when that is why it could not be written; undefined for any other error. */
+export function noSpaceFor(flag: string, path: string, error: unknown): Fault | undefined {
+  if (!isFullDisk(error)) return undefined;
+  return new Fault('no_space', `${flag}: there is no space left for ${path}`, { cause: error });
+}

@@ -1,0 +1,82 @@
+import fs, { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { provideKeyFile } from '../../src/cli/local/provide-key-file.ts';
+import { makeTemporaryFolder } from '../../src/cli/local/temporary-folder.ts';
+import { reportFailure } from '../../src/cli/report-failure.ts';
+import { writeNewFile } from '../../src/cli/secret-file.ts';
+import { openErrorFile } from '../../src/cli/transfer/error-file.ts';
+import { openJournal } from '../../src/cli/transfer/import-journal.ts';
+
+let folder = '';
+const inside = (name: string) => path.join(folder, name);
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'vault-full-'));
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+  syncBuiltinESMExports();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const refusal = (code: string) => Object.assign(new Error('secret'), { code });
+
+/** A disk on which files can be made, but nothing more be written into them, as the last blocks of one are. */
+async function fillDisk(code: string): Promise<void> {
+  const handle = await open(inside('any'), 'w');
+  vi.spyOn(Object.getPrototypeOf(handle), 'writeFile').mockRejectedValue(refusal(code));
+  await handle.close();
+  rmSync(inside('any'));
+}
+
+async function* pieces() {
+  yield 'a line\n';
+}
+
+describe.each(['ENOSPC', 'EDQUOT'])('a file that a flag names, and %s', (code) => {
+  const WRITES: readonly (readonly [string, (file: string) => Promise<unknown>])[] = [
+    ['--out', (file) => writeNewFile('--out', file, pieces())],
+    ['--resume', openJournal],
+    ['--new-key-file', (file) => provideKeyFile(file, '--new-key-file')],
+  ];
+
+  it.each(WRITES)('%s: the fault names both, and nothing is left', async (flag, write) => {
+    await fillDisk(code);
+    const message = `${flag}: there is no space left for ${inside('made')}`;
+    await expect(write(inside('made'))).rejects.toMatchObject({ code: 'no_space', message });
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('--errors: a line that does not fit is told, and those before it stay', async () => {
+    const file = await openErrorFile(inside('made'));
+    await fillDisk(code);
+    const message = `--errors: there is no space left for ${inside('made')}`;
+    const refused = file.add({ line: 1, status: 400, code: 'invalid_request', detail: 'no' });
+    await expect(refused).rejects.toMatchObject({ code: 'no_space', message });
+    await file.close();
+    expect(existsSync(inside('made'))).toBe(true);
+  });
+});
+
+it('leaves no temporary folder whose mark cannot be written', () => {
+  for (const name of ['TMPDIR', 'TEMP', 'TMP']) vi.stubEnv(name, folder);
+  vi.spyOn(fs, 'writeFileSync').mockImplementation(() => {
+    throw refusal('ENOSPC');
+  });
+  syncBuiltinESMExports();
+  expect(() => makeTemporaryFolder('dev')).toThrow('secret');
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+it('is told as what it is where no flag names the file, without the text of the error', () => {
+  const told = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  expect(reportFailure(refusal('EDQUOT'), {})).toBe(1);
+  expect(told.mock.calls.map(([text]) => text).join('')).toBe(
+    'vault: there is no space left on the disk\nhint: make room on the disk and try again\n',
+  );
+});
