@@ -15,7 +15,6 @@
  * the vault's: some variables, such as NODE_EXTRA_CA_CERTS, make a bare Node slower and every ratio smaller.
  */
 import { writeFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
 import { compareLines, DEFAULT_LIMIT, isFailure, readLines } from './bench-compare.js';
 import { growth } from './bench-growth.js';
 import { HTTP_CASES, http } from './bench-http.js';
@@ -25,6 +24,7 @@ import { BASELINE, quick } from './bench-quick.js';
 import { startup } from './bench-startup.js';
 import { steps } from './bench-steps.js';
 import { snapshot, transfer } from './bench-transfer.js';
+import { parseFlags } from './parse-flags.js';
 
 /** Each takes the options below and gives `{ title, rows }`; a row is flat, its members are the columns. */
 const CASES = {
@@ -61,15 +61,12 @@ function usage(message) {
   process.exit(2);
 }
 
-function parsed() {
-  try {
-    return parseArgs({ allowPositionals: true, options: OPTIONS });
-  } catch (error) {
-    return usage(error.message);
-  }
-}
+const USAGE = `npm run bench -- [${Object.keys(CASES).join('|')} …] [--json] [--own-environment] [--rounds N] [--seconds S]
+         [--tokens N] [--from N] [--only CASE,CASE] [--workers N] [--cache FOLDER]
+       npm run bench -- compare A.json B.json [--limit PERCENT]
+       npm run bench -- quick [--baseline FILE] [--limit PERCENT] [--write-baseline]`;
 
-const { values, positionals } = parsed();
+const { values, positionals } = parseFlags('bench', USAGE, { allowPositionals: true, options: OPTIONS });
 
 /** A number above zero; a whole one unless told otherwise. Undefined when it was not given. */
 function numberOf(name, { whole = true } = {}) {

@@ -14,16 +14,16 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
 import { ROOT } from './build-output.js';
 import { bundleSources, makeOwnFolder } from './bundle-sources.js';
+import { parseFlags } from './parse-flags.js';
 
 const CHECKS = path.join(ROOT, 'test', 'checks');
 /** Seconds for one check, control included. A check that hangs is a failure, not a job that never ends. */
 const LIMITS = { quick: 300, full: 3600 };
 const BUDGETS = { quick: 60, full: 1800 };
 
-const { values } = parseArgs({
+const { values } = parseFlags('check', 'node scripts/check.js [--quick] [--seed N] [--only N,N] [--jobs N]', {
   options: {
     quick: { type: 'boolean', default: false },
     seed: { type: 'string' },

@@ -8,8 +8,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { ROOT } from './build-output.js';
+import { parseFlags } from './parse-flags.js';
 import { CONTENT, stealVault } from './stolen-vault.js';
 
+const { values: flags } = parseFlags('stolen-file', 'node scripts/stolen-file.js [--print]', {
+  options: { print: { type: 'boolean', default: false } },
+});
 const PAGE = path.join(ROOT, 'docs', 'stolen-file.md');
 /** A sealed value begins with its suite and has a key id, a nonce and a tag around it. */
 const SUITE = 1;
@@ -205,7 +209,7 @@ try {
     control: `${control} of ${ids.length} found`,
   });
   database.close();
-  if (process.argv.includes('--print')) process.stdout.write(page);
+  if (flags.print) process.stdout.write(page);
   else writeFileSync(PAGE, page);
   const leaked = stolen.secrets.some(({ values }) => found(bytes, values) > 0);
   if (leaked || control < ids.length) {

@@ -12,11 +12,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isDeepStrictEqual, parseArgs, promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { Pool } from 'undici';
 import { makeToken, seededRandom } from './mixed-tokens.js';
+import { parseFlags } from './parse-flags.js';
 
-const { values: flags } = parseArgs({
+const { values: flags } = parseFlags('thousand-tokens', 'node scripts/thousand-tokens.js [--count N] [--seed N]', {
   options: { count: { type: 'string', default: '1000' }, seed: { type: 'string', default: '1' } },
 });
 const COUNT = Number(flags.count);

@@ -1,0 +1,26 @@
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from '../../scripts/build-output.js';
+
+/** Those that the README and SECURITY.md tell people to run. */
+const SCRIPTS = ['bench', 'check', 'stolen-file', 'thousand-tokens'];
+
+describe.each(SCRIPTS)('scripts/%s.js', (name) => {
+  function run(flag: string) {
+    const file = path.join(ROOT, 'scripts', `${name}.js`);
+    const { status, stdout, stderr } = spawnSync(process.execPath, [file, flag], { encoding: 'utf8' });
+    return { status, stdout, stderr };
+  }
+
+  it('--help prints its flags, and does nothing', () => {
+    expect(run('--help')).toEqual({ status: 0, stdout: expect.stringMatching(/^usage: .*--/), stderr: '' });
+  });
+
+  it('a flag that it does not know is a line and the usage, not a stack trace', () => {
+    const { status, stdout, stderr } = run('--no-such-flag');
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+    expect(stderr).toMatch(new RegExp(`^${name}: Unknown option '--no-such-flag'.*\nusage: `));
+    expect(stderr).not.toContain('    at ');
+  });
+});
