@@ -17,12 +17,15 @@ export interface KeyFile {
   discard(): Promise<void>;
 }
 
+/** Where the key stands in a result: that of an application, or of a tenant with its first one. */
+export type KeyMember = 'key' | 'application.key';
+
 /**
  * Makes sure that the key can be written before it is made: a key that is shown once must not be lost to a full disk or
  * a file that was there before. Throws the faults `file_exists`, `usage`, `no_space`.
  */
-export async function reserveKeyFile(path: string): Promise<KeyFile> {
-  filePath('--key-out', path, 'without --key-out the key is in the result: --field key prints it alone');
+export async function reserveKeyFile(path: string, member: KeyMember = 'key'): Promise<KeyFile> {
+  filePath('--key-out', path, `without --key-out the key is in the result: --field ${member} prints it alone`);
   const reserved = await reserveFile('--key-out', path, RESERVED_BYTES);
   return {
     async take(bodyText) {
@@ -37,9 +40,13 @@ export async function reserveKeyFile(path: string): Promise<KeyFile> {
 }
 
 /** The result of `work`; with a path, its key goes to that new file, which is made sure of before the work is done. */
-export async function withKeyFile(path: string | undefined, work: () => Promise<string>): Promise<string> {
+export async function withKeyFile(
+  path: string | undefined,
+  work: () => Promise<string>,
+  member: KeyMember = 'key',
+): Promise<string> {
   if (path === undefined) return work();
-  const keyFile = await reserveKeyFile(path);
+  const keyFile = await reserveKeyFile(path, member);
   try {
     return await keyFile.take(await work());
   } finally {

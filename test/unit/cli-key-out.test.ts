@@ -46,3 +46,13 @@ it('nothing is left of a place for a key that was not made', async () => {
   await expect(failing).rejects.toThrow('no');
   expect(readdirSync(folder)).toEqual([]);
 });
+
+it('refuses standard output, and tells which field prints the key', async () => {
+  const never = () => Promise.reject(new Error('it was done'));
+  for (const member of ['key', 'application.key'] as const) {
+    await expect(withKeyFile('-', never, member)).rejects.toMatchObject({
+      code: 'usage',
+      hint: `without --key-out the key is in the result: --field ${member} prints it alone`,
+    });
+  }
+});

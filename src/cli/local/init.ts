@@ -56,7 +56,7 @@ export function defineInit(command: Command, finish: Finish): void {
     const flags = typedFlags<InitFlags>(command);
     const printer = createPrinter(flags, process.env, LOCAL_VIEWS.init);
     const keyOut = flagValue(flags.keyOut, process.env, KEY_OUT_FLAGS.keyOut);
-    await printer.print(await withKeyFile(keyOut, () => init(flags, process.env)));
+    await printer.print(await withKeyFile(keyOut, () => init(flags, process.env), 'application.key'));
     finish(0);
   });
 }

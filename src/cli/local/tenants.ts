@@ -89,10 +89,11 @@ function defineOnFile(
     const file = chooseFile(flags, env);
     const credential = await readCredential(file, flags, env);
     const keyOut = hasKey ? flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut) : undefined;
+    const keyMember = view === LOCAL_VIEWS.tenantCreate ? 'application.key' : 'key';
     const { openVault } = await import('../../vault.ts');
     const vault = await openVault({ file, credential });
     try {
-      await printer.print(await withKeyFile(keyOut, () => work(vault)));
+      await printer.print(await withKeyFile(keyOut, () => work(vault), keyMember));
     } finally {
       await vault.close();
     }
