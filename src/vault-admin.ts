@@ -56,7 +56,7 @@ export interface VaultAdmin {
   lastEvents(wanted: (placed: PlacedEvent) => boolean, limit: number): Promise<readonly PlacedEvent[]>;
   /** All entries, oldest first. Throws `BrokenAudit` at the first that is not as it was written. */
   events(): AsyncGenerator<PlacedEvent>;
-  /** Throws the fault `damaged` when the vault is not where the anchor says, or further. */
+  /** Throws the fault `damaged` when the vault is not where the anchor says, or further, and when there is no anchor. */
   compareWithAnchor(anchor: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -195,9 +195,13 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
   };
 }
 
+/** Whoever compares and changes nothing counts on an anchor that is there: without one, an older copy passes for the vault. */
 async function compareWithAnchorFile(parts: AnchorParts, anchor: string): Promise<void> {
   const { anchorFile } = await import('./system-anchor-file.ts');
-  await compareWithAnchor(parts, anchorFile(anchor));
+  if ((await compareWithAnchor(parts, anchorFile(anchor))) !== undefined) return;
+  throw new Fault('damaged', `there is no anchor at ${anchor}: nothing says how far the vault had come`, {
+    hint: 'the first command that opens the vault with --anchor makes one',
+  });
 }
 
 async function untilReplaced<T>(attempt: () => Promise<T | undefined>): Promise<T> {

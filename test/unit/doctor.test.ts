@@ -114,7 +114,8 @@ describe('vault doctor', () => {
     const { folder, file, apiKey } = await fileVault(2);
     const anchor = join(folder, 'anchor');
     const older = readFileSync(file);
-    expect((await doctor(file, anchor)).ok).toBe(true);
+    const missing = { table: 'change', id: '', what: expect.stringContaining(`there is no anchor at ${anchor}`) };
+    expect(await doctor(file, anchor)).toMatchObject({ ok: false, checked: { tokens: 2 }, findings: [missing] });
     const body = { type: 'token', data: 1 };
     await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', { body }), anchor);
     expect((await doctor(file, anchor)).ok).toBe(true);
