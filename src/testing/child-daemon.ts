@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Ready, readReadyFile } from '../cli/local/ready-file.ts';
-import { makeTemporaryFolder } from '../cli/local/temporary-folder.ts';
+import { makeTemporaryFolder, removeFolder } from '../cli/local/temporary-folder.ts';
 import { Fault } from '../core/fault.ts';
 import { ownEnvironment } from './own-environment.ts';
 import type { CheckedOptions } from './start-options.ts';
@@ -37,7 +37,7 @@ export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptio
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const end = (): void => {
     child.kill();
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   };
   process.on('exit', end);
 
@@ -47,7 +47,7 @@ export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptio
     if (child.exitCode === null && child.signalCode === null) child.kill();
     await ended;
     process.off('exit', end);
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
   }
 
   async function ready(): Promise<Ready> {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { copyFile, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
@@ -11,7 +11,7 @@ import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../crede
 import { filePath } from '../output-path.ts';
 import { writeNewSecretFile } from '../secret-file.ts';
 import { provideKeyFile } from './provide-key-file.ts';
-import { makeTemporaryFolder } from './temporary-folder.ts';
+import { makeTemporaryFolder, removeFolder } from './temporary-folder.ts';
 
 /** What somebody who only wants to try needs to know. */
 export interface DevKeys {
@@ -38,7 +38,7 @@ type MadeVault = Pick<DevVault, 'vault' | 'keys'>;
 /** A vault that is gone when it is closed or the process exits; its key was never on a disk. */
 export async function temporaryDevVault(settings: VaultSettings): Promise<DevVault> {
   const folder = makeTemporaryFolder('dev');
-  const remove = () => rmSync(folder, { recursive: true, force: true });
+  const remove = () => removeFolder(folder);
   process.on('exit', remove);
   const key = new Uint8Array(randomBytes(KEY_BYTES));
   const [file, start] = [path.join(folder, 'vault.db'), path.join(folder, 'start.db')];

@@ -21,10 +21,30 @@ export function makeTemporaryFolder(kind: 'dev' | 'test'): string {
     writeFileSync(path.join(folder, MARK), ownMachine(), { flag: 'wx', mode: 0o600 });
   } catch (error) {
     // Without its mark nobody would ever remove it.
-    rmSync(folder, { recursive: true, force: true });
+    removeFolder(folder);
     throw error;
   }
   return folder;
+}
+
+/** How long another file may come into a folder that is being removed, in milliseconds. */
+const MOST_WAITED_MS = 500;
+
+/**
+ * With all that is in it. A thread of this process, which is about to end, or another process that ends with it, may still
+ * make a file there: then it is emptied again.
+ */
+export function removeFolder(folder: string): void {
+  const until = performance.now() + MOST_WAITED_MS;
+  for (;;) {
+    try {
+      rmSync(folder, { recursive: true, force: true, maxRetries: 3, retryDelay: 5 });
+      return;
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOTEMPTY') || performance.now() > until)
+        throw error;
+    }
+  }
 }
 
 function removeLeftovers(): void {
@@ -33,7 +53,7 @@ function removeLeftovers(): void {
     if (pid === undefined) continue;
     try {
       const folder = path.join(tmpdir(), name);
-      if (isOurs(folder) && !isRunning(Number(pid))) rmSync(folder, { recursive: true, force: true });
+      if (isOurs(folder) && !isRunning(Number(pid))) removeFolder(folder);
     } catch {
       // Somebody else removes it, or has it open: it is not in the way.
     }
