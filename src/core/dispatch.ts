@@ -34,13 +34,18 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
   return async (call) => {
     const trace = traceOf(call, world.random);
     let failure: unknown;
-    for (let tries = 1; tries <= MOST_TRIES; tries += 1) {
+    for (let tries = 1; ; tries += 1) {
       try {
-        if (tries > 1) await world.keyring.refresh();
         return await answer(call, trace);
       } catch (error) {
         failure = error;
-        if (!mayBeStale(error)) break;
+      }
+      if (tries === MOST_TRIES || !mayBeStale(failure)) break;
+      try {
+        await world.keyring.refresh();
+      } catch (error) {
+        failure = error;
+        break;
       }
     }
     if (!(failure instanceof Problem) || failure.status >= 500) world.reportError(failure, trace.traceId);

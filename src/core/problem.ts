@@ -36,9 +36,10 @@ export class Problem extends Error {
     const detail = options.detail ?? PROBLEMS[code].detail;
     const { stackTraceLimit } = Error;
     // Only those of 500 and above are reported with their stack; the others are answers, and a stack takes longer than the rest of one.
-    if (status < 500) Error.stackTraceLimit = 0;
+    // Where intrinsics are frozen it is not set, and does not throw.
+    if (status < 500) Reflect.set(Error, 'stackTraceLimit', 0);
     super(`${code}: ${detail}`, { cause: options.cause });
-    Error.stackTraceLimit = stackTraceLimit;
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);
     this.name = 'Problem';
     this.code = code;
     this.status = status;

@@ -39,7 +39,7 @@ export function hasApiKeyFormat(text: string): boolean {
   return FORMAT.test(text);
 }
 
-/** Whether a text can be an API key at all. A mistyped or made-up one is told without asking the store. */
+/** Whether a text can be an API key at all. A mistyped or made-up one is told without looking for it in the store. */
 export function isApiKey(text: string): boolean {
   if (!hasApiKeyFormat(text)) return false;
   const secret = text.slice(PREFIX.length, PREFIX.length + SECRET_CHARACTERS);
