@@ -78,6 +78,21 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
+it('an export to standard output takes no --output for other rows than it has', async () => {
+  await make('v.db');
+  for (const format of ['csv', 'yaml', 'table']) {
+    const { exitCode, stdout, stderr } = await vault('v.db', ['export', '--plaintext', '-o', format]);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toContain(`--output ${format} is of the summary`);
+    expect(stderr).toContain('--format csv');
+  }
+  for (const format of ['json', 'ndjson']) await vault('v.db', ['export', '--plaintext', '-o', format]).then(isDone);
+  isDone(await vault('v.db', ['export', '--plaintext'], { VAULT_OUTPUT: 'csv' }));
+  isDone(await vault('v.db', ['export', '--plaintext', '--out', 'out.ndjson', '-o', 'csv']));
+});
+
+const isDone = (ran: Ran) => expect(ran).toMatchObject({ exitCode: 0 });
+
 it('carries tokens sealed from one vault to another, and names rows that are refused', {
   timeout: 60_000,
 }, async () => {

@@ -8,6 +8,7 @@ import { formatInstant } from '../../core/time.ts';
 import type { VaultAdmin } from '../../vault-admin.ts';
 import type { Finish } from '../exit-codes.ts';
 import { ANCHOR_FLAGS, addFlags, type Environment, flagValue, isSwitchedOn } from '../global-flags.ts';
+import { requireLines } from '../output/require-lines.ts';
 import { writeOut } from '../output/write-out.ts';
 import { outputPath } from '../output-path.ts';
 import { writeNewFile } from '../secret-file.ts';
@@ -80,6 +81,7 @@ export function defineAuditExport(command: Command, finish: Finish): void {
   addFlags(command, EXPORT_FLAGS);
   defineWithAdmin<{ readonly out?: string }>(command, finish, AUDIT_VIEWS.exported, async (flags, env) => {
     const out = outputPath(flagValue(flags.out, env, EXPORT_FLAGS.out));
+    if (out === undefined) requireLines(flags, 'entries are NDJSON; `vault audit list -o csv` shows some as a table');
     return async (admin) => {
       if (out === undefined) {
         for await (const line of exportedLines(admin)) await writeOut(line);

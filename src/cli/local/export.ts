@@ -21,6 +21,7 @@ import {
   typedFlags,
 } from '../global-flags.ts';
 import { createPrinter } from '../output/print-result.ts';
+import { requireLines } from '../output/require-lines.ts';
 import { isTerminal } from '../output/standard-output.ts';
 import { writeOut } from '../output/write-out.ts';
 import { outputPath } from '../output-path.ts';
@@ -82,6 +83,7 @@ export function defineExport(command: Command, finish: Finish): void {
     const format = exportFormat(flagValue(flags.format, env, EXPORT_FLAGS.format));
     const masked = isSwitchedOn(flags.masked, env, EXPORT_FLAGS.masked);
     const out = outputPath(flagValue(flags.out, env, EXPORT_FLAGS.out));
+    if (out === undefined) requireLines(flags, 'rows are NDJSON, or CSV with --format csv');
     const seal = await chooseSeal(flags, env, { sharable: masked });
     if (out === undefined && seal !== undefined && isTerminal()) {
       throw new Fault('usage', 'a sealed export is nothing to look at', { hint: 'set --out (VAULT_OUT)' });
