@@ -17,6 +17,8 @@ const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   vault_busy: 'try again',
   too_many_requests: 'try again later',
   no_space: 'make room on the disk and try again',
+  // The record is damaged as the file would be.
+  integrity_failure: FAULTS.damaged.hint,
 };
 
 /** Inside `vault exec` the other key is at hand. */

@@ -157,7 +157,7 @@ const ON_A_FILE: readonly Case[] = [
       copyOf('x.db', "UPDATE tenant SET details = CAST(substr(details, 1, length(details) - 1) || x'00' AS BLOB)"),
     exitCode: 9,
     fact: 'A stored record is damaged or was altered outside the vault. Run `vault doctor`.',
-    hint: undefined,
+    hint: DAMAGED_HINT,
   },
 ];
 
