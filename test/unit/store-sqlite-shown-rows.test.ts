@@ -14,7 +14,8 @@ async function vaultOfTwo() {
     await addToken(store, tenant, {}, ['shared']),
   ] as const;
   const get = (id: string) => store.findShownToken(tenant, id, NOW);
-  const list = () => store.findTokens({ tenant_id: tenant, all: [{ index_in: [blind('shared')] }] }, FIRST_PAGE, NOW);
+  const list = (page = FIRST_PAGE) =>
+    store.findTokens({ tenant_id: tenant, all: [{ index_in: [blind('shared')] }] }, page, NOW);
   return { raw, tokens, get, list };
 }
 
@@ -25,6 +26,8 @@ describe('rows as reads have them', () => {
     expect(total).toBe(2);
     expect(records).toEqual(await Promise.all(records.map(({ id }) => get(id))));
     expect(records.map(({ id }) => id).toSorted()).toEqual(tokens.map(({ id }) => id).toSorted());
+    const alone = await Promise.all([0, 1].map(async (offset) => (await list({ offset, limit: 1 })).records[0]?.id));
+    expect(records.map(({ id }) => id)).toEqual(alone);
   });
 
   it.each(['created_by', 'details', 'data'])('whose %s was taken away are damaged', async (column) => {

@@ -2,6 +2,7 @@ import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { isRunning, ownMachine } from '../own-machine.ts';
+import { errorCode } from '../text-reader.ts';
 
 /** `token-vault-dev-4242-x1Y2z3`: what is in it, the process that it is of, and what makes it a name of its own. */
 const NAME = /^token-vault-(?:dev|test)-(\d{1,10})-[A-Za-z0-9]{6}$/;
@@ -41,8 +42,7 @@ export function removeFolder(folder: string): void {
       rmSync(folder, { recursive: true, force: true, maxRetries: 3, retryDelay: 5 });
       return;
     } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'ENOTEMPTY') || performance.now() > until)
-        throw error;
+      if (errorCode(error) !== 'ENOTEMPTY' || performance.now() > until) throw error;
     }
   }
 }

@@ -25,7 +25,7 @@ type ShownRow = readonly [
   bytes: Buffer,
 ];
 
-/** One blob out of SQLite costs a fifth of what five do. A damaged one moves those behind it: then none of them opens. */
+/** SQLite gives one blob sooner than five. A damaged one moves those behind it: then none of them opens. */
 const SHOWN_COLUMNS = `t.id, t.type, t.created_at, t.modified_at, t.expires_at, t.revision, t.key_id, t.index_key_id, t.active_month,
   length(t.modified_by), length(t.details), length(t.masked),
   CAST(t.created_by || ifnull(t.modified_by, x'') || t.details || ifnull(t.masked, x'') || t.data AS BLOB)`;
