@@ -59,3 +59,16 @@ it('a daemon goes on when nobody reads its log any more', async () => {
   }
   expect(await ended).toEqual(process.platform === 'win32' ? [null, 'SIGTERM'] : [0, null]);
 });
+
+it('a --dev vault whose keys nobody can read any more ends, and serves nothing', async () => {
+  const child = spawn(process.execPath, [VAULT_BIN, 'serve', '--dev', '--port', '0'], {
+    cwd: place.cwd,
+    env: cleanEnvironment({}),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  child.stdout.destroy();
+  child.stderr.resume();
+  const late = setTimeout(() => child.kill('SIGKILL'), 20_000);
+  expect(await once(child, 'exit')).toEqual([0, null]);
+  clearTimeout(late);
+});

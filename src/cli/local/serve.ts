@@ -33,7 +33,7 @@ import {
   serveOptions,
 } from './serve-options.ts';
 import { createStopper, stopSignals } from './stopper.ts';
-import { startSweeper } from './sweeper.ts';
+import { type Sweeper, startSweeper } from './sweeper.ts';
 import type { WorkerPost } from './worker-post.ts';
 
 /** `vault serve`: the whole API on the file, until a signal. */
@@ -115,27 +115,30 @@ async function serve(
   const stopper = createStopper(post?.stopRequests);
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env);
   try {
+    // Whoever has read the ready file may put other files in the place of the product's: nothing is loaded after it.
+    const devBanner = keys === undefined ? undefined : (await import('./dev-banner.ts')).devBanner;
     const daemon = await listen(vault, options, dev);
-    const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded };
-    try {
-      if (post === undefined) await putReadyFile(options, ready);
-    } catch (error) {
-      // What listens would keep the process alive.
-      await daemon.stop();
-      throw error;
-    }
-    const sweeper = post === undefined || post.isFirst ? startSweeper(() => vault.sweep(), tell) : undefined;
-    if (post === undefined) tell(`listening on ${daemon.url}`);
-    else post.listens(daemon.url);
-    if (keys !== undefined) {
-      const { devBanner } = await import('./dev-banner.ts');
-      const banner = () => devBanner(daemon.url, keys, options.headerPrefix, seeded?.seed);
-      await writeOut(asJson ? `${stringifyJson({ ...ready } as Printable)}\n` : banner());
-    }
-    return await stopper.until(async () => {
+    let sweeper: Sweeper | undefined;
+    const stop = async () => {
       sweeper?.stop();
       await daemon.stop();
-    });
+    };
+    try {
+      const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded };
+      if (post === undefined) await putReadyFile(options, ready);
+      if (post === undefined || post.isFirst) sweeper = startSweeper(() => vault.sweep(), tell);
+      if (post === undefined) tell(`listening on ${daemon.url}`);
+      else post.listens(daemon.url);
+      if (keys !== undefined && devBanner !== undefined) {
+        const banner = () => devBanner(daemon.url, keys, options.headerPrefix, seeded?.seed);
+        await writeOut(asJson ? `${stringifyJson({ ...ready } as Printable)}\n` : banner());
+      }
+    } catch (error) {
+      // What listens would keep the process alive, and answer from a vault that is closed.
+      await stop();
+      throw error;
+    }
+    return await stopper.until(stop);
   } finally {
     await vault.close();
   }

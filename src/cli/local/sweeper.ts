@@ -38,8 +38,13 @@ export function createSweeper({ wallTime, runningTime, sweep, tell }: SweeperWor
   };
 }
 
+/** A sweeper that runs. */
+export interface Sweeper {
+  stop(): void;
+}
+
 /** Runs the sweeper every minute for as long as something else keeps the process alive. */
-export function startSweeper(sweep: () => Promise<unknown>, tell: (fact: string) => void): { stop(): void } {
+export function startSweeper(sweep: () => Promise<unknown>, tell: (fact: string) => void): Sweeper {
   const turn = createSweeper({ wallTime: () => Date.now(), runningTime: () => performance.now(), sweep, tell });
   const timer = setInterval(turn, MINUTE);
   timer.unref();
