@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { build, transform } from 'esbuild';
@@ -21,6 +22,9 @@ export const LIBRARY = ['client/remote.ts', 'client/create-client.ts', 'contract
 
 /** The one of these that is a CommonJS file, too: programs and test runners that are no ES modules use it. */
 const COMMON_CLIENT = 'client/create-client.ts';
+
+/** The thread that writes, one file with all that it needs: CommonJS, as all of the product. */
+export const WRITER = 'vault-writer-thread.ts';
 
 /** The helper for tests, which holds the whole daemon, is CommonJS only; ES modules import it through a file of a few lines. */
 export const TESTING = 'testing/start-vault.ts';
@@ -217,6 +221,28 @@ async function toCommonJs({ path: file, text }) {
   return [path.basename(file), lean];
 }
 
+/**
+ * The thread that writes: one file with all that it needs. Its name says what is in it, so that a daemon that runs while its
+ * files are replaced starts no thread of another version.
+ */
+async function writerThread(outdir) {
+  const { outputFiles, metafile } = await build({
+    ...BUNDLE,
+    splitting: false,
+    format: 'cjs',
+    // CommonJS has none of its own here, and an `import()` in it would be of ES modules.
+    supported: { 'dynamic-import': false },
+    plugins: [NAMED_EXPORTS, BUNDLED_SQLITE, libsodiumFiles(LIBSODIUM_FILES)],
+    entryPoints: [path.join(SOURCES, WRITER)],
+    outdir,
+  });
+  const [{ contents }] = outputFiles;
+  const hash = createHash('sha256').update(contents).digest('hex').slice(0, 8);
+  const name = `${path.basename(WRITER, '.ts')}-${hash}.cjs`;
+  const define = { 'import.meta.dirname': '__dirname', WRITER_THREAD_FILE: JSON.stringify(name) };
+  return { file: [path.join(outdir, name), contents], define, metafile };
+}
+
 /** The files of the product, by path. */
 async function productFiles({ outputFiles, metafile }, outdir) {
   const codes = new Map(await Promise.all(outputFiles.map(toCommonJs)));
@@ -238,7 +264,7 @@ async function commonLibrary(outdir) {
       ...options,
       // What a test runner runs has no `import()`.
       supported: { 'dynamic-import': false },
-      define: { 'import.meta.url': 'moduleUrl' },
+      define: { 'import.meta.url': 'moduleUrl', 'import.meta.dirname': '__dirname' },
       inject: [path.join(ROOT, 'scripts/module-url.js')],
       plugins: [NAMED_EXPORTS, LEAN_COMMANDER, BUNDLED_SQLITE, libsodiumFiles(wasm)],
       entryPoints: [path.join(SOURCES, TESTING)],
@@ -259,6 +285,7 @@ const TESTING_MODULE = `import common from './start-vault.cjs';\n\nexport const 
 
 export async function bundle() {
   const outdir = path.join(ROOT, 'dist');
+  const writer = await writerThread(path.join(outdir, 'chunks'));
   const sources = (names) => names.map((name) => path.join(SOURCES, name));
   const { outExtension: _, ...library } = {
     ...BUNDLE,
@@ -269,13 +296,20 @@ export async function bundle() {
     outdir: path.join(outdir, 'library'),
   };
   const [product, imported, common] = await Promise.all([
-    build({ ...BUNDLE, entryPoints: sources(ENTRY_POINTS), outbase: SOURCES, outdir }),
+    build({
+      ...BUNDLE,
+      define: { ...BUNDLE.define, ...writer.define },
+      entryPoints: sources(ENTRY_POINTS),
+      outbase: SOURCES,
+      outdir,
+    }),
     build({ ...library, entryPoints: sources(LIBRARY), outbase: SOURCES }),
     commonLibrary(path.join(outdir, 'library')),
   ]);
-  const inputs = [product, imported, common].flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  const inputs = [product, imported, common, writer].flatMap(({ metafile }) => Object.keys(metafile.inputs));
   const files = new Map([
     ...[...LIBSODIUM_FILES].map(([name, bytes]) => [path.join(outdir, 'chunks', name), bytes]),
+    writer.file,
     ...(await productFiles(product, outdir)),
     ...imported.outputFiles.map(({ path: file, contents }) => [file, contents]),
     ...common.files,

@@ -53,6 +53,8 @@ export interface VaultSettings {
   readonly auditStrict?: boolean | undefined;
   /** The system's, unless it is one that tests move: what that has passed is not kept in the file. */
   readonly clock?: Clock | undefined;
+  /** Writes that come many at a time are made by a thread of their own: for who serves the vault. */
+  readonly writerThread?: boolean | undefined;
   /** Stands before the random source of ids and API keys, for test vaults. Nothing that seals comes from it. */
   readonly overRandom?: ((system: Random) => Random) | undefined;
 }
@@ -86,10 +88,18 @@ export async function openVault({
   ]);
   // Its WebAssembly is made to run while this one opens the file, or before, in the bundle. Who needs it is told of a failure.
   loadSodium().catch(() => undefined);
-  const { header, store, session } = await openVaultFile(file);
+  const { header, store: opened, session } = await openVaultFile(file);
+  let store: Store = opened;
   try {
     if (cacheKib !== undefined) session.limitCache(cacheKib);
-    const keyring = await followMasterKey(header, credential, () => store.header());
+    const keyring = await followMasterKey(header, credential, () => opened.header());
+    if (options.writerThread) {
+      const { ThreadedStore } = await import('./store/sqlite/threaded-store.ts');
+      store = new ThreadedStore(session, async () => {
+        const { startWriter } = await import('./vault-writer.ts');
+        return startWriter(session, keyring.auditChainKey());
+      });
+    }
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
     const clock = systemClock(await store.keepExpiry((times?.wall ?? Date.now)()), times);
     return composeVault({

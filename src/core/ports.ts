@@ -72,6 +72,12 @@ export interface WrappedKey {
   readonly created_at: Instant;
 }
 
+/** What links of the audit are made with: nothing is opened, sealed or found with it. */
+export interface AuditChainKey {
+  readonly vault_id: string;
+  readonly key: Uint8Array;
+}
+
 /** The keys of an unlocked vault. */
 export interface Keyring {
   /** 32 bytes: keyed BLAKE2b. API keys are stored, and looked up, only in this form. */
@@ -95,6 +101,8 @@ export interface Keyring {
   openAuditEvent(at: Instant, sealed: Uint8Array): string;
   /** 16 bytes that chain an entry to the one before it. Outlives the master key. */
   auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'link'>): Uint8Array;
+  /** A copy of what `auditLink` is made with, for another thread of this process that chains entries. Who has it wipes it. */
+  auditChainKey(): AuditChainKey;
   /** 16 bytes over what stays of a deleted token. Outlives the master key. */
   tombstoneMac(tombstone: Omit<Tombstone, 'mac'>): Uint8Array;
   /** Unlocks anew when another process replaced the master key. Throws `vault_locked` when nothing here opens the new one. */

@@ -37,6 +37,7 @@ export async function followMasterKey(
     sealAuditEvent: (at, text) => current.sealAuditEvent(at, text),
     openAuditEvent: (at, sealed) => current.openAuditEvent(at, sealed),
     auditLink: (previous, entry) => current.auditLink(previous, entry),
+    auditChainKey: () => current.auditChainKey(),
     tombstoneMac: (tombstone) => current.tombstoneMac(tombstone),
     refresh() {
       refreshing ??= refresh().finally(() => {

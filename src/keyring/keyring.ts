@@ -1,7 +1,6 @@
-import { LINK_BYTES } from '../core/audit-link.ts';
-import type { AuditEntry } from '../core/audit-ports.ts';
 import type { Instant, Keyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
+import { auditChain } from './audit-chain.ts';
 import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
 import { envelopeKeyId, readEnvelope, sealEnvelope } from './envelope.ts';
 import { encodeFields, FieldEncoder } from './field-encoder.ts';
@@ -31,16 +30,6 @@ function auditContexts({ format, vault_id }: VaultIdentity): (at: Instant) => Ui
   };
 }
 
-/** What the link of an entry is taken over. */
-function auditLinks({ vault_id }: VaultIdentity) {
-  const encoder = new FieldEncoder(encodeFields('token-vault audit', vault_id));
-  return (previous: Uint8Array, { sequence, at, sealed }: Omit<AuditEntry, 'link'>): Uint8Array => {
-    encoder.reset();
-    for (const field of [previous, sequence, at, sealed]) encoder.field(field);
-    return encoder.written();
-  };
-}
-
 function wipe(keys: readonly Uint8Array[]): void {
   for (const key of keys) key.fill(0);
 }
@@ -52,7 +41,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
   const wrappingKey = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
   const lock: Lock = { locked: false };
   const auditContext = auditContexts(identity);
-  const linkedFields = auditLinks(identity);
+  const auditLink = auditChain(sodium, { vault_id: identity.vault_id, key: carried.audit_chain });
 
   // Every opened tenant's keys are wiped when the vault is locked, or when nothing reaches them any more. The registry
   // watches the object that the tenant's functions share, not their keyring, from which a caller may have taken them.
@@ -121,7 +110,12 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
     auditLink(previous, entry) {
       requireUnlocked();
-      return keyedHash(sodium, LINK_BYTES, linkedFields(previous, entry), carried.audit_chain);
+      return auditLink(previous, entry);
+    },
+
+    auditChainKey() {
+      requireUnlocked();
+      return { vault_id: identity.vault_id, key: carried.audit_chain.slice() };
     },
 
     tombstoneMac({ tenant_id, id, type, created_by, created_at, deleted_by, deleted_at }) {

@@ -114,17 +114,24 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'an entry of the audit is not bound to its time',
-    file: 'src/keyring/keyring.ts',
+    file: 'src/keyring/audit-chain.ts',
     from: 'of [previous, sequence, at, sealed])',
     to: 'of [previous, sequence, sealed])',
     tests: KEYRING,
   },
   {
     name: 'an entry of the audit is not bound to its place',
-    file: 'src/keyring/keyring.ts',
+    file: 'src/keyring/audit-chain.ts',
     from: 'of [previous, sequence, at, sealed])',
     to: 'of [previous, at, sealed])',
     tests: KEYRING,
+  },
+  {
+    name: 'a commit of another process is taken for one of the writer thread',
+    file: 'src/store/sqlite/own-commits.ts',
+    from: '    if (Atomics.load(this.cells, TO) !== commit - 1n) ',
+    to: '    if (Atomics.load(this.cells, TO) === 0n) ',
+    tests: ['test/unit/store-sqlite-own-commits.test.ts'],
   },
   {
     name: 'what stays of a deleted token is not bound to its time',

@@ -53,7 +53,9 @@ export async function record({ bin, ...options }: RecordOptions): Promise<Record
     });
     const operations = await work(daemon.url, keys.everything, options);
     await daemon.stop('SIGTERM');
-    const events = readTrace(prefix, daemon.pid, file);
+    const { events, writers } = readTrace(prefix, file);
+    // Writes that come several at a time are made by a thread of their own, after the first of them.
+    if (writers !== 2) throw new Error(`the log was written by ${writers} threads, not by both that write`);
     const answers = events.filter(({ kind }) => kind === 'answer').length;
     if (answers !== operations.length) {
       throw new Error(`${operations.length} answers came, ${answers} stand in the recording`);

@@ -12,46 +12,70 @@ export type DiskEvent =
   | { readonly kind: 'sync'; readonly file: DiskFile | 'folder' }
   | { readonly kind: 'answer'; readonly operation: number };
 
+export interface Trace {
+  readonly events: readonly DiskEvent[];
+  /** How many threads have written to the log. */
+  readonly writers: number;
+}
+
 const CALLS =
   'openat,?open,?creat,pwrite64,?pwritev,?pwritev2,write,writev,?sendmsg,?sendto,ftruncate,?truncate,fallocate,' +
   'fsync,fdatasync,?sync_file_range,?unlink,unlinkat,?rename,?renameat,?renameat2';
 
 /** The command that records into files `PREFIX.<thread>`. One a thread: the lines of several would be torn apart. */
 export function recorder(prefix: string): readonly string[] {
-  return ['strace', '-ff', '-qq', '-y', '-xx', '-s', '100000', '--seccomp-bpf', '-e', `trace=${CALLS}`, '-o', prefix];
+  const each = ['-ff', '-ttt', '-T', '-qq', '-y', '-xx', '-s', '100000', '--seccomp-bpf'];
+  return ['strace', ...each, '-e', `trace=${CALLS}`, '-o', prefix];
 }
 
 /** The trace id of an answer, by which it is found in what goes to a socket. */
 export const traceIdOf = (operation: number): string => `power-${operation}-`;
 
 /**
- * Reads a recording of a daemon on the vault `file`. SQLite runs on the main thread, whose number is the process's, so its
- * file holds everything in order. Throws when another thread touched the vault, or a call is not understood: a replay of
- * half the writes would show nothing.
+ * Reads a recording of a daemon on the vault `file`: of the thread that answers and of the one that writes, in the order of
+ * time. Throws when a call is not understood: a replay of half the writes would show nothing.
  */
-export function readTrace(prefix: string, pid: number, file: string): readonly DiskEvent[] {
-  assertOneThread(prefix, pid, file);
+export function readTrace(prefix: string, file: string): Trace {
   const read = lineReader(file);
-  return readFileSync(`${prefix}.${pid}`, 'latin1')
-    .split('\n')
-    .flatMap((line) => read(line));
+  const threads = readdirSync(dirname(prefix))
+    .map((name) => join(dirname(prefix), name))
+    .filter((path) => path.startsWith(`${prefix}.`))
+    .map((path) => readFileSync(path, 'latin1'));
+  const events = threads
+    .flatMap(timedCalls)
+    .sort((a, b) => a.at - b.at)
+    .flatMap(({ call }) => read(call));
+  const written = new RegExp(`pwrite64\\(\\d+<${hex(`${file}-wal`).replaceAll('\\', '\\\\')}>`);
+  return { events, writers: threads.filter((text) => written.test(text)).length };
+}
+
+interface TimedCall {
+  /** In seconds. */
+  readonly at: number;
+  readonly call: string;
+}
+
+/** `1795305600.123456 name(arguments) = result <0.000123>` */
+const TIMED = /^(\d+\.\d+) (.*?)(?: <(\d+\.\d+)>)?$/;
+
+/**
+ * The calls of one thread, in their order. What a sync promises holds from its end on; everything else counts from its
+ * beginning: an answer that goes out while a sync is under way stands before it.
+ */
+function timedCalls(text: string): readonly TimedCall[] {
+  let last = 0;
+  return text.split('\n').flatMap((line) => {
+    const [, began, call = '', took] = TIMED.exec(line) ?? [];
+    if (began === undefined) return [];
+    const isSync = /^(fsync|fdatasync)\(/.test(call);
+    last = Math.max(last, Number(began) + (isSync ? Number(took ?? 0) : 0));
+    return [{ at: last, call }];
+  });
 }
 
 const hex = (text: string) =>
   text.replaceAll(/[\s\S]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
 const unhex = (text: string): Buffer => Buffer.from(text.replaceAll('\\x', ''), 'hex');
-
-function assertOneThread(prefix: string, pid: number, file: string): void {
-  const own = `${prefix}.${pid}`;
-  for (const name of readdirSync(dirname(prefix))) {
-    const path = join(dirname(prefix), name);
-    if (!path.startsWith(`${prefix}.`) || path === own) continue;
-    const text = readFileSync(path, 'latin1');
-    if (text.includes(`<${hex(file)}>`) || text.includes(`<${hex(`${file}-wal`)}>`)) {
-      throw new Error('another thread than the main one touched the vault');
-    }
-  }
-}
 
 /** `name(arguments) = result`; a call on an open file has its path behind its number: `18</path>`. */
 const LINE = /^(\w+)\((.*)\)\s+= (-?\d+)(?:<([^>]*)>)?/;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LINK_BYTES } from '../../src/core/audit-link.ts';
-import type { AuditDraft } from '../../src/core/audit-ports.ts';
+import type { AuditDraft, AuditEntry } from '../../src/core/audit-ports.ts';
 import type {
   ApplicationRecord,
   Instant,
@@ -106,13 +106,18 @@ export function indexes(fingerprint: string, ...others: readonly string[]): Toke
   return { fingerprint: blind(`fingerprint ${fingerprint}`), others: others.map(blind) };
 }
 
-/** An entry of the audit whose link says where it came to stand, and behind which. */
+/** The event whose entry cannot be chained. */
+export const UNCHAINED = 'unchained';
+
+/** A link that says where an entry came to stand, and behind which. */
+export function chain(previous: Uint8Array, { sequence, sealed: event }: Pick<AuditEntry, 'sequence' | 'sealed'>) {
+  if (Buffer.from(event).equals(sealed(`event ${UNCHAINED}`))) throw new Error('the entry failed');
+  return sealed([previous, event].map((bytes) => Buffer.from(bytes).toString('hex')).join(` ${sequence} `), LINK_BYTES);
+}
+
 export function entry(text: string): AuditDraft {
-  return {
-    at: NOW,
-    sealed: sealed(`event ${text}`),
-    link: (previous, sequence) => sealed(`${Buffer.from(previous).toString('hex')} ${sequence} ${text}`, LINK_BYTES),
-  };
+  const event = sealed(`event ${text}`);
+  return { at: NOW, sealed: event, link: (previous, sequence) => chain(previous, { sequence, sealed: event }) };
 }
 
 /** For tests that are not about the audit. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { createVaultFile } from '../../src/store/sqlite/create-vault-file.ts';
 import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
+import { openThreadedStore } from '../writer-channel.ts';
 import { storeConformance } from './store.ts';
 import { NOW, sealed } from './store-fixtures.ts';
 
@@ -19,6 +20,22 @@ storeConformance('sqlite', async () => {
   const file = join(folder, 'vault.db');
   await createVaultFile(file, HEADER);
   const { store } = await openVaultFile(file);
+  return {
+    store,
+    reopen: async () => (await openVaultFile(file)).store,
+    dispose: async () => {
+      await store.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+});
+
+storeConformance('sqlite, written by another thread', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'vault-store-'));
+  const file = join(folder, 'vault.db');
+  await createVaultFile(file, HEADER);
+  const { store } = await openThreadedStore(file);
+  await store.startThread();
   return {
     store,
     reopen: async () => (await openVaultFile(file)).store,

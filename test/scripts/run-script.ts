@@ -14,7 +14,7 @@ import { splitWords } from './split-words.ts';
 
 export type DoorName = 'direct' | 'daemon';
 
-const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+export const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 
 /** What a process ended with. */
 export interface Ran {
@@ -74,7 +74,7 @@ export async function startServe(
   cwd: string,
   words: readonly string[],
   bin = VAULT,
-): Promise<{ readonly ready: Readonly<Record<string, unknown>>; stop(): Promise<number> }> {
+): Promise<{ readonly ready: Readonly<Record<string, unknown>>; stop(): Promise<number>; told(): string }> {
   const readyFile = path.join(cwd, 'ready.json');
   const port = words.includes('--socket') ? [] : ['--port', '0'];
   const child = spawn(process.execPath, [bin, 'serve', ...port, '--ready-file', readyFile, ...words], {
@@ -97,6 +97,7 @@ export async function startServe(
       child.kill('SIGTERM');
       return ended;
     },
+    told: () => stderr,
   };
 }
 

@@ -24,6 +24,7 @@ describe('serveOptions', () => {
       tls: undefined,
       limits: DEFAULT_LIMITS,
       settings: {
+        writerThread: true,
         limits: DEFAULT_LIMITS,
         includedActiveTokens: undefined,
         auditLevel: undefined,

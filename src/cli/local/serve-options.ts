@@ -137,6 +137,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment):
     corsOrigins: flags.corsOrigin ?? env[SERVE_FLAGS.corsOrigin.env]?.split(/[\s,]+/).filter((text) => text !== ''),
     limits,
     settings: {
+      writerThread: true,
       limits,
       includedActiveTokens: includedActiveTokens(flags.includedActiveTokens, env),
       auditLevel: parseAuditLevel(flagValue(flags.audit, env, SERVE_FLAGS.audit)),

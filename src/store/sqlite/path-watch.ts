@@ -20,6 +20,11 @@ export class PathWatch {
     this.#inode = opened.ino;
   }
 
+  /** Which file was opened: equal for two paths, or two openings, that lead to one file. */
+  get identity(): string {
+    return `${this.#device}:${this.#inode}`;
+  }
+
   /** Throws `vault_moved`. */
   check(): void {
     const found = statSync(this.#path, { bigint: true, throwIfNoEntry: false });

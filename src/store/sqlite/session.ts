@@ -8,6 +8,7 @@ import type { Connection } from './driver.ts';
 import { GroupCommit } from './group-commit.ts';
 import { nextTurn } from './next-turn.ts';
 import { once } from './once.ts';
+import type { OwnCommits } from './own-commits.ts';
 import type { PathWatch } from './path-watch.ts';
 import { toProblem } from './sqlite-error.ts';
 
@@ -35,8 +36,13 @@ export class Session {
   /** Raised by this connection's own changes to tenants, applications and keys: `data_version` shows only those of others. */
   #authorityChanges = 0;
   #authority: Promise<string> | undefined;
+  /** What the last look at the file has seen, and how many commits of others the looks have found. */
+  #seen = { version: -1, counter: -1 };
+  #othersChanges = 0;
   readonly #dataVersion;
   readonly #lastChange;
+  #noted: OwnCommits | undefined;
+  #ownCommits: OwnCommits | undefined;
 
   /** `busyDeadlineMs` is how long a call waits for another process's lock, in milliseconds. */
   constructor(connection: Connection, watch: PathWatch, busyDeadlineMs: number = BUSY_DEADLINE_MS) {
@@ -53,7 +59,11 @@ export class Session {
       rollback: command('ROLLBACK'),
       beginRead: command('BEGIN'),
     };
-    const count = command('UPDATE change SET counter = counter + 1, mark = randomblob(16)');
+    const count = once(() =>
+      connection
+        .prepare<[], number>('UPDATE change SET counter = counter + 1, mark = randomblob(16) RETURNING counter')
+        .pluck(),
+    );
     this.#lastChange = once(() => connection.prepare<[], ChangeMark>('SELECT counter, mark FROM change'));
     this.#dataVersion = once(() => connection.prepare<[], number>('PRAGMA data_version').pluck());
     const transactions = {
@@ -63,8 +73,9 @@ export class Session {
         this.#statements.begin();
       },
       commit: () => {
-        count();
+        const counter = count().get();
         this.#statements.commit();
+        this.#committed(counter ?? 0);
       },
       rollback: () => this.#endTransaction(),
     };
@@ -118,6 +129,26 @@ export class Session {
     limitCache(this.connection, kib);
   }
 
+  /** The absolute path that was opened. */
+  get file(): string {
+    return this.connection.name;
+  }
+
+  /** Which file was found there. */
+  get identity(): string {
+    return this.#watch.identity;
+  }
+
+  /** From here on this session, which is a writer thread's, notes its commits. */
+  noteCommits(commits: OwnCommits): void {
+    this.#noted = commits;
+  }
+
+  /** From here on commits that a writer thread notes are told from those of others. */
+  followCommits(commits: OwnCommits): void {
+    this.#ownCommits = commits;
+  }
+
   /** To be called in every `change` that touches a tenant, an application or a key. */
   touchAuthority(): void {
     this.#authorityChanges += 1;
@@ -132,10 +163,27 @@ export class Session {
       this.#authority = undefined;
       return this.read(() => {
         this.#shareSnapshot();
-        return `${this.#dataVersion().get()}:${this.#authorityChanges}`;
+        return this.#authorityNow();
       });
     });
     return this.#authority;
+  }
+
+  #committed(counter: number): void {
+    this.#noted?.note(counter);
+    // Nobody else has committed since the last look: for the next one there is nothing to find in this.
+    if (counter === this.#seen.counter + 1) this.#seen = { version: this.#seen.version, counter };
+  }
+
+  /** Commits of a writer thread are not others': they touch no authority. */
+  #authorityNow(): string {
+    const version = this.#dataVersion().get() ?? 0;
+    if (version !== this.#seen.version) {
+      const counter = this.#ownCommits === undefined ? 0 : (this.#lastChange().get()?.counter ?? 0);
+      if (this.#ownCommits?.include(this.#seen.counter, counter) !== true) this.#othersChanges += 1;
+      this.#seen = { version, counter };
+    }
+    return `${this.#othersChanges}:${this.#authorityChanges}`;
   }
 
   /**

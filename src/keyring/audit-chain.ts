@@ -1,0 +1,15 @@
+import { LINK_BYTES } from '../core/audit-link.ts';
+import type { AuditChainKey, Keyring } from '../core/ports.ts';
+import { encodeFields, FieldEncoder } from './field-encoder.ts';
+import { keyedHash } from './keyed-hash.ts';
+import type { Sodium } from './sodium.ts';
+
+/** Chains the entries of a vault's audit: the link of each is a keyed hash of it and of the link before it. */
+export function auditChain(sodium: Sodium, { vault_id, key }: AuditChainKey): Keyring['auditLink'] {
+  const encoder = new FieldEncoder(encodeFields('token-vault audit', vault_id));
+  return (previous, { sequence, at, sealed }) => {
+    encoder.reset();
+    for (const field of [previous, sequence, at, sealed]) encoder.field(field);
+    return keyedHash(sodium, LINK_BYTES, encoder.written(), key);
+  };
+}

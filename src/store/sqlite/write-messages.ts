@@ -1,0 +1,219 @@
+import type { ProblemCode } from '../../contract/problems.ts';
+import type { AuditDraft } from '../../core/audit-ports.ts';
+import type { TokenIndexes, TokenRecord, Tombstone } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
+import { sqliteCode } from './sqlite-error.ts';
+import { TOKEN_TYPE_CODES, tokenType } from './type-codes.ts';
+
+/**
+ * What goes between the thread that answers calls and the one that writes. A message has the calls of one turn of the event
+ * loop: their members one after the other in one array, their bytes in one buffer. To hand over objects as they are takes
+ * several times as long, and would take along whatever else lies in the memory that their bytes are a view of.
+ */
+export interface WriteMessage {
+  readonly cells: readonly Cell[];
+  readonly bytes: ArrayBuffer;
+}
+
+type Cell = string | number | undefined;
+
+/** Collects the members of calls. */
+export class Outbox {
+  readonly #cells: Cell[] = [];
+  readonly #parts: Uint8Array[] = [];
+  #size = 0;
+
+  put(...cells: readonly Cell[]): void {
+    for (const cell of cells) this.#cells.push(cell);
+  }
+
+  putBytes(bytes: Uint8Array | undefined): void {
+    this.#cells.push(bytes?.length);
+    if (bytes === undefined) return;
+    this.#parts.push(bytes);
+    this.#size += bytes.length;
+  }
+
+  putAllBytes(list: readonly Uint8Array[]): void {
+    this.#cells.push(list.length);
+    for (const bytes of list) this.putBytes(bytes);
+  }
+
+  message(): WriteMessage {
+    const bytes = new Uint8Array(this.#size);
+    let at = 0;
+    for (const part of this.#parts) {
+      bytes.set(part, at);
+      at += part.length;
+    }
+    return { cells: this.#cells, bytes: bytes.buffer };
+  }
+}
+
+/** Takes them out again, in the same order. Throws where a member is not what is asked for: both ends are of one build. */
+export class Inbox {
+  readonly #cells: readonly Cell[];
+  readonly #bytes: Buffer;
+  #cell = 0;
+  #byte = 0;
+
+  constructor({ cells, bytes }: WriteMessage) {
+    this.#cells = cells;
+    this.#bytes = Buffer.from(bytes);
+  }
+
+  get isEmpty(): boolean {
+    return this.#cell === this.#cells.length;
+  }
+
+  text(): string {
+    const cell = this.#take();
+    if (typeof cell !== 'string') throw new TypeError('a text was expected');
+    return cell;
+  }
+
+  number(): number {
+    const cell = this.#take();
+    if (typeof cell !== 'number') throw new TypeError('a number was expected');
+    return cell;
+  }
+
+  optionalText(): string | undefined {
+    return this.#isNext(undefined) ? undefined : this.text();
+  }
+
+  optionalNumber(): number | undefined {
+    return this.#isNext(undefined) ? undefined : this.number();
+  }
+
+  optionalBytes(): Uint8Array | undefined {
+    return this.#isNext(undefined) ? undefined : this.bytes();
+  }
+
+  bytes(): Uint8Array {
+    const length = this.number();
+    const bytes = this.#bytes.subarray(this.#byte, this.#byte + length);
+    this.#byte += length;
+    return bytes;
+  }
+
+  allBytes(): readonly Uint8Array[] {
+    return Array.from({ length: this.number() }, () => this.bytes());
+  }
+
+  #take(): Cell {
+    const cell = this.#cells[this.#cell];
+    this.#cell += 1;
+    return cell;
+  }
+
+  /** Takes it if it is. */
+  #isNext(cell: undefined): boolean {
+    if (this.isEmpty || this.#cells[this.#cell] !== cell) return false;
+    this.#cell += 1;
+    return true;
+  }
+}
+
+export function putRecord(out: Outbox, record: TokenRecord): void {
+  const { id, tenant_id, type, created_by, created_at, modified_by, modified_at, expires_at } = record;
+  out.put(id, tenant_id, TOKEN_TYPE_CODES[type], created_by, created_at, modified_by, modified_at, expires_at);
+  out.put(record.revision, record.active_month, record.key_id, record.index_key_id);
+  for (const bytes of [record.data, record.masked, record.details, record.definition]) out.putBytes(bytes);
+}
+
+export function takeRecord(from: Inbox): TokenRecord {
+  return {
+    id: from.text(),
+    tenant_id: from.text(),
+    type: tokenType(from.number()),
+    created_by: from.text(),
+    created_at: from.number(),
+    modified_by: from.optionalText(),
+    modified_at: from.optionalNumber(),
+    expires_at: from.optionalNumber(),
+    revision: from.number(),
+    active_month: from.number(),
+    key_id: from.number(),
+    index_key_id: from.number(),
+    data: from.bytes(),
+    masked: from.optionalBytes(),
+    details: from.bytes(),
+    definition: from.bytes(),
+  };
+}
+
+export function putIndexes(out: Outbox, { fingerprint, others, former = [] }: TokenIndexes): void {
+  out.putBytes(fingerprint);
+  out.putAllBytes(others);
+  out.putAllBytes(former);
+}
+
+export function takeIndexes(from: Inbox): TokenIndexes {
+  return { fingerprint: from.bytes(), others: from.allBytes(), former: from.allBytes() };
+}
+
+export function putTombstone(out: Outbox, tombstone: Tombstone): void {
+  const { tenant_id, id, type, created_by, created_at, deleted_by, deleted_at, mac } = tombstone;
+  out.put(tenant_id, id, TOKEN_TYPE_CODES[type], created_by, created_at, deleted_by, deleted_at);
+  out.putBytes(mac);
+}
+
+export function takeTombstone(from: Inbox): Tombstone {
+  return {
+    tenant_id: from.text(),
+    id: from.text(),
+    type: tokenType(from.number()),
+    created_by: from.text(),
+    created_at: from.number(),
+    deleted_by: from.optionalText(),
+    deleted_at: from.number(),
+    mac: from.bytes(),
+  };
+}
+
+/** Without its function: whoever takes it out links it. */
+export function putDraft(out: Outbox, { at, sealed }: AuditDraft): void {
+  out.put(at);
+  out.putBytes(sealed);
+}
+
+/** Makes the link of an entry: `Keyring.auditLink`. */
+export type Chain = (
+  previous: Uint8Array,
+  entry: { readonly sequence: number; readonly at: number; readonly sealed: Uint8Array },
+) => Uint8Array;
+
+export function takeDraft(from: Inbox, chain: Chain): AuditDraft {
+  const at = from.number();
+  const sealed = from.bytes();
+  return { at, sealed, link: (previous, sequence) => chain(previous, { sequence, at, sealed }) };
+}
+
+/** What a call came to on the other thread. */
+export type Outcome =
+  | { readonly result: unknown }
+  | {
+      readonly problem: ProblemCode | undefined;
+      readonly retryAfter: number | undefined;
+      /** The error, or what the problem came from; of an error, `code` does not go along. */
+      readonly cause: unknown;
+      readonly code: string | undefined;
+    };
+
+export function failureOf(error: unknown): Outcome {
+  const isProblem = error instanceof Problem;
+  const cause = isProblem ? error.cause : error;
+  return {
+    problem: isProblem ? error.code : undefined,
+    retryAfter: isProblem ? error.retryAfter : undefined,
+    cause: cause instanceof Error ? Object.assign(new Error(cause.message), { stack: cause.stack }) : undefined,
+    code: sqliteCode(cause),
+  };
+}
+
+export function errorOf({ problem, retryAfter, cause, code }: Exclude<Outcome, { result: unknown }>): unknown {
+  if (cause instanceof Error && code !== undefined) Object.assign(cause, { code });
+  if (problem === undefined) return cause ?? new Error('a write failed');
+  return new Problem(problem, { cause, ...(retryAfter !== undefined && { retryAfter }) });
+}

@@ -1,0 +1,76 @@
+import { Problem } from '../../core/problem.ts';
+import type { WriteName, WriteReply } from './serve-writes.ts';
+import { errorOf, Outbox, type WriteMessage } from './write-messages.ts';
+
+/** The way to a thread that writes. */
+export interface WriterPort {
+  post(message: WriteMessage): void;
+  /** Resolves when the thread has finished what it was asked for and has let go of the file, or is gone. */
+  close(): Promise<void>;
+}
+
+interface Call {
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** So many calls go at once: the thread begins with them while this one prepares those that came with them. */
+const MOST_TOGETHER = 4;
+
+/** The thread that writes, as the thread sees it that answers calls. */
+export class WriterThread {
+  readonly #port: WriterPort;
+  readonly #calls = new Map<number, Call>();
+  #last = 0;
+  #outbox = new Outbox();
+  #waiting = 0;
+  #closing: Promise<void> | undefined;
+
+  constructor(port: WriterPort) {
+    this.#port = port;
+  }
+
+  /** Resolves, or throws, as the call does on the other thread; `members` puts what that takes out (serve-writes.ts). */
+  write<T>(name: WriteName, members: (out: Outbox) => void): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (this.#closing !== undefined) throw new Problem('vault_stopping', { retryAfter: 1 });
+      this.#last += 1;
+      this.#outbox.put(this.#last, name);
+      members(this.#outbox);
+      this.#calls.set(this.#last, { resolve: (result) => resolve(result as T), reject });
+      this.#waiting += 1;
+      if (this.#waiting === MOST_TOGETHER) this.#post();
+      else if (this.#waiting === 1) process.nextTick(() => this.#post());
+    });
+  }
+
+  receive(replies: readonly WriteReply[]): void {
+    for (const [number, outcome] of replies) {
+      const call = this.#calls.get(number);
+      this.#calls.delete(number);
+      if ('result' in outcome) call?.resolve(outcome.result);
+      else call?.reject(errorOf(outcome));
+    }
+  }
+
+  /** The thread is gone. What it was asked for may be done and may be not. */
+  lose(error: unknown): void {
+    this.#closing ??= Promise.resolve();
+    for (const { reject } of this.#calls.values()) reject(error);
+    this.#calls.clear();
+  }
+
+  close(): Promise<void> {
+    this.#post();
+    this.#closing ??= this.#port.close();
+    return this.#closing;
+  }
+
+  #post(): void {
+    if (this.#waiting === 0) return;
+    const message = this.#outbox.message();
+    this.#outbox = new Outbox();
+    this.#waiting = 0;
+    this.#port.post(message);
+  }
+}

@@ -1,0 +1,39 @@
+/**
+ * The thread that writes tokens and the audit of a vault that is served (`startWriter`): a second connection to the file, with
+ * the same session, store and group commit. Of the keys it has the one that chains the audit's entries.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { Fault } from './core/fault.ts';
+import { auditChain } from './keyring/audit-chain.ts';
+import { loadSodium } from './keyring/sodium.ts';
+import { openVaultFile } from './store/sqlite/open-vault-file.ts';
+import { OwnCommits } from './store/sqlite/own-commits.ts';
+import { createWriteServer } from './store/sqlite/serve-writes.ts';
+import type { WriterOrder, WriterSaying } from './vault-writer.ts';
+
+const { file, identity, cells, chain }: WriterOrder = workerData;
+
+async function serveWrites(): Promise<void> {
+  const say = (saying: WriterSaying) => parentPort?.postMessage(saying);
+  const [sodium, { store, session }] = await Promise.all([loadSodium(), openVaultFile(file)]);
+  if (session.identity !== identity) {
+    await store.close();
+    throw new Fault('file_unsafe', `${file} was replaced while it was open`);
+  }
+  session.noteCommits(new OwnCommits(cells));
+  const serve = createWriteServer(store, auditChain(sodium, chain), (replies) => say({ replies }));
+  parentPort?.on('message', async (message) => {
+    if (message !== 'close') {
+      serve(message);
+      return;
+    }
+    await store.close();
+    chain.key.fill(0);
+    // Nothing keeps the thread alive any more.
+    parentPort?.close();
+  });
+  say('ready');
+}
+
+// A failure ends the thread, and the one that has started it is told.
+void serveWrites();

@@ -1,0 +1,137 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WRITER } from '../../scripts/build-bundle.js';
+import { makeOwnFolder } from '../../scripts/bundle-sources.js';
+import { copyProduct } from '../checks/patched-product.ts';
+import { startServe, VAULT } from '../scripts/run-script.ts';
+import { makePlace, type Place } from './cli-fixture.ts';
+
+const SECRET = '4012888888881881';
+const FILE = { VAULT_FILE: 'v.db' };
+const RULE = 'container=/ transform=reveal permissions=token:create,token:read,token:update,token:delete';
+
+let place: Place;
+let managementKey = '';
+let key = '';
+beforeAll(async () => {
+  place = makePlace();
+  managementKey = await place.init('v');
+  key = (await makeWriter()).key;
+});
+afterAll(() => place.remove());
+
+async function makeWriter(): Promise<{ readonly id: string; readonly key: string }> {
+  const words = ['apps', 'create', '--name', 'w', '--type', 'private', '--rule', RULE, '-o', 'json'];
+  return JSON.parse((await place.vault(words, { ...FILE, VAULT_API_KEY: managementKey })).stdout);
+}
+
+let count = 0;
+async function serve(bin = VAULT) {
+  count += 1;
+  const cwd = place.inside(`served-${count}`);
+  mkdirSync(cwd);
+  const daemon = await startServe(cwd, ['--file', place.inside('v.db')], bin);
+  const ask = async (line: string, body?: object, apiKey = key) => {
+    const [method = '', where = ''] = line.split(' ');
+    const mediaType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    const response = await fetch(`${daemon.ready['url']}${where}`, {
+      method,
+      headers: { 'svc-api-key': apiKey, ...(body && { 'content-type': mediaType }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+  };
+  /** So many at a time that a thread is started for them. */
+  const createMany = (many: number) =>
+    Promise.all(Array.from({ length: many }, () => ask('POST /tokens', { type: 'token', data: SECRET })));
+  return { ...daemon, ask, createMany };
+}
+
+const statuses = (replies: readonly { readonly status: number }[]) => [...new Set(replies.map(({ status }) => status))];
+
+describe('the thread that writes', () => {
+  it('makes what is asked for many at a time, in one chain with what is made without it', async () => {
+    const { ask, createMany, stop } = await serve();
+    const made = [...(await createMany(30)), ...(await createMany(30)), ...(await createMany(1))];
+    expect(statuses(made)).toEqual([201]);
+    const ids: readonly string[] = made.map(({ body }) => body.id);
+    const patched = await Promise.all(ids.map((id) => ask(`PATCH /tokens/${id}`, { metadata: { n: id } })));
+    expect(patched.map(({ status, body }) => [status, body.metadata.n])).toEqual(ids.map((id) => [200, id]));
+    const [gone, left] = ids;
+    const twice = await Promise.all([ask(`DELETE /tokens/${gone}`), ask(`DELETE /tokens/${gone}`)]);
+    expect(twice.map(({ status }) => status).sort()).toEqual([204, 404]);
+    expect(await ask('POST /tokens', { id: left, type: 'token', data: 1 })).toMatchObject({ status: 409 });
+    expect(await ask('GET /tokens')).toMatchObject({ status: 200, body: { pagination: { total_items: 60 } } });
+    expect(await stop()).toBe(0);
+    expect((await place.vault(['audit', 'verify'], FILE)).exitCode).toBe(0);
+    expect((await place.vault(['doctor'], FILE)).exitCode).toBe(0);
+  });
+
+  it('follows other processes: keys that they rotate, applications that they take away', async () => {
+    const other = await makeWriter();
+    const { ask, createMany, stop } = await serve();
+    const rotated = place.vault(['keys', 'rotate', '--yes'], FILE);
+    for (let round = 0; round < 5; round += 1) expect(statuses(await createMany(10))).toEqual([201]);
+    expect((await rotated).exitCode).toBe(0);
+    expect(statuses(await createMany(10))).toEqual([201]);
+
+    expect(await ask('GET /tokens?size=1', undefined, other.key)).toMatchObject({ status: 200 });
+    const writing = createMany(10);
+    await place.vault(['apps', 'delete', other.id, '--yes'], { ...FILE, VAULT_API_KEY: managementKey });
+    expect(await ask('GET /tokens?size=1', undefined, other.key)).toMatchObject({ status: 401 });
+    expect(statuses(await writing)).toEqual([201]);
+    expect(await stop()).toBe(0);
+    expect((await place.vault(['doctor'], FILE)).exitCode).toBe(0);
+  });
+});
+
+describe('a product whose thread', () => {
+  const { folder, remove } = makeOwnFolder('writer');
+  const bin = path.join(folder, 'bin/vault.js');
+  let thread = '';
+  beforeAll(() => {
+    copyProduct(folder);
+    const chunks = path.join(folder, 'dist/chunks');
+    thread = path.join(chunks, readdirSync(chunks).find((name) => name.startsWith(path.basename(WRITER, '.ts'))) ?? '');
+  });
+  afterAll(remove);
+
+  it('ends with a bug ends with it: exit 70, nothing of what was sent, and nothing lost that was answered', async () => {
+    const bug = `throw new TypeError('${SECRET} is not iterable')`;
+    writeFileSync(
+      thread,
+      `const { parentPort } = require('node:worker_threads');
+       parentPort.postMessage('ready');
+       parentPort.on('message', () => { ${bug}; });`,
+    );
+    const { ask, stop, told } = await serve(bin);
+    const before = (await ask('GET /tokens?size=1')).body.pagination.total_items;
+    const answered: number[] = [];
+    for (let round = 0; round < 50; round += 1) {
+      const create = () => ask('POST /tokens', { type: 'token', data: SECRET });
+      const replies = await Promise.allSettled([create(), create(), create(), create()]);
+      answered.push(...replies.flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value.status] : [])));
+    }
+    expect([...new Set(answered)].sort()).toEqual([201, 500]);
+    expect(await stop()).toBe(70);
+    expect(told()).toContain('stopping after an uncaught error');
+    expect(told()).not.toContain(SECRET);
+    const list = await place.vault(['tokens', 'list', '--size', '1'], { ...FILE, VAULT_API_KEY: key });
+    const made = answered.filter((status) => status === 201).length;
+    expect(JSON.parse(list.stdout).pagination.total_items).toBe(before + made);
+    expect((await place.vault(['audit', 'verify'], FILE)).exitCode).toBe(0);
+  });
+
+  it('cannot start, or is not there any more, does without it', async () => {
+    writeFileSync(thread, "throw new Error('does not start');");
+    const failing = await serve(bin);
+    for (let round = 0; round < 5; round += 1) expect(statuses(await failing.createMany(10))).toEqual([201]);
+    expect(await failing.stop()).toBe(0);
+    rmSync(thread);
+    const without = await serve(bin);
+    for (let round = 0; round < 5; round += 1) expect(statuses(await without.createMany(10))).toEqual([201]);
+    expect(await without.stop()).toBe(0);
+  });
+});

@@ -1,0 +1,122 @@
+import { describe, expect, it } from 'vitest';
+import { OwnCommits } from '../../src/store/sqlite/own-commits.ts';
+import {
+  addTenant,
+  addToken,
+  applicationRecord,
+  ENTRY,
+  NOW,
+  sealed,
+  tokenRecord,
+} from '../conformance/store-fixtures.ts';
+import { openThreadedStore } from '../writer-channel.ts';
+import { openStore, rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
+
+describe('commits of a writer thread', () => {
+  it('are known by their numbers, as far as no other stands between them', () => {
+    const noted = new OwnCommits();
+    const read = new OwnCommits(noted.cells);
+    expect(read.include(0, 1)).toBe(false);
+    for (const counter of [7, 8, 9]) noted.note(counter);
+    expect(read.include(6, 9)).toBe(true);
+    expect(read.include(8, 9)).toBe(true);
+    expect(read.include(5, 9)).toBe(false); // commit 6
+    expect(read.include(8, 10)).toBe(false);
+    // Something else has changed the file, and did not count.
+    expect(read.include(9, 9)).toBe(false);
+    noted.note(11);
+    expect(read.include(9, 11)).toBe(false);
+    expect(read.include(10, 11)).toBe(true);
+  });
+
+  it('do not move the authority version; those of others do, whatever the thread commits before and after', async () => {
+    const file = await temporaryVault();
+    const { store } = await openThreadedStore(file);
+    const other = await openStore(file);
+    const { id, application } = await addTenant(store);
+    await store.startThread();
+    let version = await store.authorityVersion();
+    const moved = async () => {
+      const before = version;
+      version = await store.authorityVersion();
+      return version !== before;
+    };
+    expect(await moved()).toBe(false);
+
+    for (let i = 0; i < 3; i += 1) await addToken(store, id);
+    expect(await moved()).toBe(false);
+    await addToken(other, id);
+    expect(await moved()).toBe(true);
+    expect(await moved()).toBe(false);
+
+    await addToken(store, id);
+    await other.replaceApplication({ ...application, key_hash: sealed('other', 32), revision: 2 }, 1, ENTRY);
+    await addToken(store, id);
+    expect(await moved()).toBe(true);
+    expect(await store.findAuthority(application.key_hash, NOW)).toBeUndefined();
+
+    // What this process changes itself is seen as ever, and told from what the thread does.
+    await store.insertApplication(applicationRecord(id), ENTRY);
+    expect(await moved()).toBe(true);
+    await addToken(store, id);
+    expect(await moved()).toBe(false);
+    await addToken(store, id);
+    await store.insertApplication(applicationRecord(id), ENTRY);
+    await addToken(store, id);
+    expect(await moved()).toBe(true);
+
+    // A change that went by without being counted.
+    const raw = await rawConnection(file);
+    raw.prepare('UPDATE application SET revision = revision + 1').run();
+    expect(await moved()).toBe(true);
+    await store.close();
+  });
+
+  it('begin when two tokens are written at once, and hold all that is written after', async () => {
+    const file = await temporaryVault();
+    const { store, ports } = await openThreadedStore(file);
+    const { id } = await addTenant(store);
+    for (let i = 0; i < 3; i += 1) await addToken(store, id);
+    await Promise.all([store.appendAudit([ENTRY]), store.appendAudit([ENTRY]), store.markActive(id, ['x'], 1)]);
+    expect(ports).toEqual([]);
+    await Promise.all([addToken(store, id), addToken(store, id)]);
+    expect(ports).toHaveLength(2);
+    await store.startThread();
+    const ids = await Promise.all(Array.from({ length: 40 }, () => addToken(store, id)));
+    const other = await openStore(file);
+    for (const token of ids) {
+      const found = await store.findToken(id, token.id, NOW);
+      expect(found).toEqual(await other.findToken(id, token.id, NOW));
+      expect(found?.data).toEqual(Buffer.from(token.data));
+    }
+    await store.close();
+    expect((await other.findTokens({ tenant_id: id, all: [] }, { offset: 0, limit: 1 }, NOW)).total).toBe(45);
+  });
+
+  it('are refused with the problem, its cause and its wait, as here', async () => {
+    const file = await temporaryVault();
+    const { store } = await openThreadedStore(file);
+    const { id } = await addTenant(store);
+    await store.startThread();
+    const options = { deduplicate: false, now: NOW };
+    const insert = (parts: Parameters<typeof tokenRecord>[1]) =>
+      store.insertToken(tokenRecord(id, parts), { fingerprint: sealed('f', 16), others: [] }, options, ENTRY);
+    await expect(insert({ key_id: 99 })).rejects.toMatchObject({
+      name: 'Problem',
+      code: 'write_conflict',
+      status: 409,
+    });
+    await expect(insert({ id: '\ud800' })).rejects.toMatchObject({
+      name: 'Error',
+      message: expect.stringContaining('well-formed'),
+    });
+    const raw = await rawConnection(file);
+    raw.exec('DROP TABLE audit');
+    await expect(insert({})).rejects.toMatchObject({
+      code: 'SQLITE_ERROR',
+      stack: expect.stringContaining('audit-rows'),
+    });
+    await store.close();
+    await expect(insert({})).rejects.toMatchObject({ code: 'vault_stopping', retryAfter: 1 });
+  });
+});
