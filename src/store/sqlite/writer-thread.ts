@@ -14,16 +14,12 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
-/** So many calls go at once: the thread begins with them while this one prepares those that came with them. */
-const MOST_TOGETHER = 4;
-
 /** The thread that writes, as the thread sees it that answers calls. */
 export class WriterThread {
   readonly #port: WriterPort;
   readonly #calls = new Map<number, Call>();
   #last = 0;
-  #outbox = new Outbox();
-  #waiting = 0;
+  #outbox: Outbox | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(port: WriterPort) {
@@ -34,13 +30,13 @@ export class WriterThread {
   write<T>(name: WriteName, members: (out: Outbox) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.#closing !== undefined) throw new Problem('vault_stopping', { retryAfter: 1 });
+      // Comes when all calls of this turn have been here: a message of its own for each would take longer than a call.
+      if (this.#outbox === undefined) process.nextTick(() => this.#post());
+      this.#outbox ??= new Outbox();
       this.#last += 1;
       this.#outbox.put(this.#last, name);
       members(this.#outbox);
       this.#calls.set(this.#last, { resolve: (result) => resolve(result as T), reject });
-      this.#waiting += 1;
-      if (this.#waiting === MOST_TOGETHER) this.#post();
-      else if (this.#waiting === 1) process.nextTick(() => this.#post());
     });
   }
 
@@ -67,10 +63,8 @@ export class WriterThread {
   }
 
   #post(): void {
-    if (this.#waiting === 0) return;
-    const message = this.#outbox.message();
-    this.#outbox = new Outbox();
-    this.#waiting = 0;
-    this.#port.post(message);
+    const message = this.#outbox?.message();
+    this.#outbox = undefined;
+    if (message !== undefined) this.#port.post(message);
   }
 }
