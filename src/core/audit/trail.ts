@@ -2,6 +2,7 @@ import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
 import type { AuditDraft } from '../audit-ports.ts';
 import { Problem } from '../problem.ts';
 import type { Audit } from './audit.ts';
+import type { AuditEvent } from './audit-event.ts';
 import { isAudited } from './audit-level.ts';
 
 /** What one call leaves in the audit: its handler says what was touched, the one path when it is over. */
@@ -27,11 +28,19 @@ export interface TrailStart {
 
 export function createTrail(audit: Audit, { operation, application_id, peer, named }: TrailStart): Trail {
   const { status, method } = OPERATIONS[operation];
-  const who = { action: operation, application_id, peer };
+  // Each member by its name: V8 takes microseconds to add one to what it has spread.
+  const event = (status: number, entities: readonly string[], revision?: number): AuditEvent => ({
+    action: operation,
+    status,
+    revision,
+    application_id,
+    peer,
+    entities,
+  });
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
   return {
-    changed: (entities, revision) => audit.draft({ ...who, status, revision, entities }),
+    changed: (entities, revision) => audit.draft(event(status, entities, revision)),
 
     shown(entities, revealed) {
       seen = { entities, revealed };
@@ -41,13 +50,13 @@ export function createTrail(audit: Audit, { operation, application_id, peer, nam
       // A change has written its entry; only one that found nothing to change says what it showed.
       if (method !== 'GET' && !seen) return undefined;
       if (!isAudited(audit.level, seen?.revealed ? 'revealed' : 'other')) return undefined;
-      return audit.record({ ...who, status, entities: seen?.entities ?? named() });
+      return audit.record(event(status, seen?.entities ?? named()));
     },
 
     async refuse(error) {
       if (!(error instanceof Problem) || error.status >= 500) return;
       if (!isAudited(audit.level, error.status === 403 ? 'denied' : 'other')) return;
-      await audit.record({ ...who, status: error.status, entities: named() });
+      await audit.record(event(error.status, named()));
     },
   };
 }

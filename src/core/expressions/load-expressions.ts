@@ -41,7 +41,7 @@ function createExpressions(liquid: Liquid): Expressions {
   const templates = createTemplateCache((source) => parseTemplate(liquid, source));
   async function toolsFor(mask: Json, random: Random | undefined): Promise<FilterTools> {
     const queryJson = mentionsJsonFilter(mask) ? await loadQueryJson() : undefined;
-    return { ...createWorkBudget(), random, queryJson };
+    return { spend: createWorkBudget().spend, random, queryJson };
   }
 
   return {

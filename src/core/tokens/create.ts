@@ -42,7 +42,7 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   const derived = await derive(keyring, { type: body.type, data: body.data, metadata, definition });
   const details = { containers, metadata, fingerprint: derived.fingerprint, expires_at: expiry?.text };
   const contents = { data: stringifyJson(body.data), masked: derived.masked, details, definition };
-  const indexes = tokenIndexes(keyring, { ...derived, containers, metadata });
+  const indexes = tokenIndexes(keyring, derived, { containers, metadata });
   const options = { deduplicate: deduplicates(body, caller), now };
 
   for await (const id of idsOf(body, world)) {

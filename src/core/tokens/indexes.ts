@@ -1,6 +1,8 @@
 import type { IndexPurpose, TenantKeyring, TokenCondition, TokenIndexes } from '../ports.ts';
 import { containerPrefixes } from './containers.ts';
+import type { Derived } from './derive.ts';
 import { foldCase } from './fold-case.ts';
+import type { TokenDetails } from './opened-token.ts';
 
 /** What of one metadata member is looked for: the key exactly, the value without regard to case (decisions §5). */
 export function metadataText(key: string, value: string): string {
@@ -16,24 +18,19 @@ export function indexed(keyring: TenantKeyring, purpose: IndexPurpose, value: st
 /** Everything that a token can be found by. */
 export function tokenIndexes(
   keyring: TenantKeyring,
-  token: {
-    readonly fingerprint: string;
-    readonly containers: readonly string[];
-    readonly metadata?: Readonly<Record<string, string>> | undefined;
-    readonly search_values: readonly string[];
-    readonly former: readonly Uint8Array[];
-  },
+  derived: Omit<Derived, 'masked'>,
+  token: Pick<TokenDetails, 'containers' | 'metadata'>,
 ): TokenIndexes {
   return {
-    fingerprint: keyring.blindIndex('fingerprint', token.fingerprint),
+    fingerprint: keyring.blindIndex('fingerprint', derived.fingerprint),
     others: [
       ...containerPrefixes(token.containers).map((path) => keyring.blindIndex('container_prefix', path)),
       ...token.containers.map((path) => keyring.blindIndex('container', path)),
       ...Object.entries(token.metadata ?? {}).map(([key, value]) =>
         keyring.blindIndex('metadata', metadataText(key, value)),
       ),
-      ...[...new Set(token.search_values)].map((value) => keyring.blindIndex('search', value)),
+      ...[...new Set(derived.search_values)].map((value) => keyring.blindIndex('search', value)),
     ],
-    former: token.former,
+    former: derived.former,
   };
 }

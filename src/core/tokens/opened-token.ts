@@ -40,6 +40,8 @@ export interface TokenContents {
 export const DEFAULT_FINGERPRINT = '{{ data | stringify }}';
 
 type ClearColumns = Omit<TokenRecord, SealedColumn>;
+/** What the seals are bound to, beside the id and the column. */
+type BoundColumns = Omit<ClearColumns, 'id' | 'tenant_id' | 'active_month'>;
 type SealedColumn = 'data' | 'masked' | 'details' | 'definition';
 
 /** Under the newest data key. The blind indexes that go with it must be under the newest index key, as the fingerprint is. */
@@ -48,14 +50,29 @@ export function sealToken(
   unsealed: Omit<ClearColumns, keyof KeyIds>,
   contents: TokenContents,
 ): TokenRecord {
-  const clear = { ...unsealed, ...keyring.keyIds };
-  const seal = (column: SealedColumn, text: string) => keyring.seal(contextOf(clear.id, clear, column), text);
+  const { id, tenant_id, type, created_by, created_at, modified_by, modified_at } = unsealed;
+  const { expires_at, revision, active_month } = unsealed;
+  const { key_id, index_key_id } = keyring.keyIds;
+  const sealed = { type, created_by, created_at, modified_by, modified_at, expires_at, revision, key_id, index_key_id };
+  const seal = (column: SealedColumn, text: string) => keyring.seal(contextOf(id, sealed, column), text);
+  // Each member by its name: V8 takes microseconds to add one to what it has spread.
   return {
-    ...clear,
+    id,
+    tenant_id,
+    type,
+    created_by,
+    created_at,
+    modified_by,
+    modified_at,
+    expires_at,
+    revision,
+    key_id,
+    index_key_id,
+    active_month,
     data: seal('data', contents.data),
     masked: contents.masked === undefined ? undefined : seal('masked', contents.masked),
     details: seal('details', encodeDetails(contents.details)),
-    definition: seal('definition', encodeDefinition(clear.type, contents.definition)),
+    definition: seal('definition', encodeDefinition(type, contents.definition)),
   };
 }
 
@@ -86,7 +103,7 @@ export function openText(
   return sealed && keyring.open(contextOf(id, record, column), sealed);
 }
 
-function contextOf(id: string, record: ClearColumns, column: SealedColumn): SealContext {
+function contextOf(id: string, record: BoundColumns, column: SealedColumn): SealContext {
   const { revision, type, created_at, created_by, modified_at, modified_by, expires_at, key_id, index_key_id } = record;
   const clear = [type, created_at, created_by, modified_at, modified_by, expires_at, key_id, index_key_id];
   return { table: 'token', id, column, revision, clear };
@@ -121,10 +138,21 @@ function defaultsOf(type: TokenType): TokenDefinition {
 const defaultTexts = new Map<TokenType, string>();
 
 function encodeDefinition(type: TokenType, definition: TokenDefinition): string {
+  if (isDefault(type, definition)) return DEFAULTS;
   const text = stringifyJson({ ...definition });
   const usual = defaultTexts.get(type) ?? stringifyJson({ ...defaultsOf(type) });
   defaultTexts.set(type, usual);
   return text === usual ? DEFAULTS : text;
+}
+
+/** Whether it is the type's own, member by member: so it is unless the request, or one before it, said otherwise. */
+function isDefault(type: TokenType, { mask, search_indexes, fingerprint_expression }: TokenDefinition): boolean {
+  const usual = defaultsOf(type);
+  return (
+    mask === usual.mask &&
+    search_indexes === usual.search_indexes &&
+    fingerprint_expression === usual.fingerprint_expression
+  );
 }
 
 function decodeDefinition(type: TokenType, text: string): TokenDefinition {

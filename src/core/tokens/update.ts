@@ -88,7 +88,7 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
     },
     contents,
   );
-  const indexes = tokenIndexes(keyring, { ...derived, containers, metadata });
+  const indexes = tokenIndexes(keyring, derived, { containers, metadata });
   const audit = caller.trail.changed([id], record.revision);
   const replaced = await world.store.replaceToken(record, indexes, { revision: before.revision, now }, audit);
   return replaced ? { record, fingerprints: [indexes.fingerprint, ...derived.former] } : undefined;

@@ -52,7 +52,7 @@ export async function checkToken(
     const { containers, metadata } = details;
     const under = underIndexKey(keyring, record.index_key_id);
     const derived = await derive(under, { type, data, metadata, definition });
-    const expected = tokenIndexes(under, { ...derived, containers, metadata });
+    const expected = tokenIndexes(under, derived, { containers, metadata });
     const findings: Finding[] = [];
     if (derived.fingerprint !== details.fingerprint) {
       findings.push({ table, id, what: 'has a fingerprint that is not of its data' });

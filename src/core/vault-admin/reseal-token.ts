@@ -23,5 +23,5 @@ export async function resealToken(keyring: TenantKeyring, before: TokenRecord): 
   const derived = await derive(keyring, { type, data: parseJson(data), metadata, definition });
   const renewed = { ...details, fingerprint: derived.fingerprint };
   const after = sealToken(keyring, before, { data, masked, details: renewed, definition });
-  return { before, after, indexes: tokenIndexes(keyring, { ...derived, containers, metadata }) };
+  return { before, after, indexes: tokenIndexes(keyring, derived, { containers, metadata }) };
 }
