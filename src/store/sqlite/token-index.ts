@@ -50,12 +50,15 @@ export function tokenIndex(connection: Connection) {
 
 /** What `token.blinds` holds: the fingerprint's index, then the others, each once. */
 export function joinBlinds(indexes: TokenIndexes): Buffer {
-  const distinct = new Map<string, Uint8Array>();
+  const joined = Buffer.allocUnsafe((1 + indexes.others.length) * BLIND_LENGTH);
+  const distinct = new Set<string>();
   for (const blind of [indexes.fingerprint, ...indexes.others]) {
     if (blind.length !== BLIND_LENGTH) throw new RangeError(`a blind index has ${BLIND_LENGTH} bytes`);
-    distinct.set(bytesKey(Buffer.from(blind.buffer, blind.byteOffset, blind.length)), blind);
+    const end = distinct.size * BLIND_LENGTH;
+    joined.set(blind, end);
+    distinct.add(joined.toString('latin1', end, end + BLIND_LENGTH));
   }
-  return Buffer.concat([...distinct.values()]);
+  return joined.subarray(0, distinct.size * BLIND_LENGTH);
 }
 
 /** Throws `integrity_failure` for what is none: a damaged row. */
