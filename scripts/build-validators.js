@@ -19,7 +19,7 @@ const PRELUDE = `
 const isJsonObject = (value) => {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return false;
   const prototype = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype;
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 };
 `;
 

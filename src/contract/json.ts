@@ -1,6 +1,6 @@
 /**
  * A JSON value as this project carries it: everything `JSON.parse` would give, and in addition what it loses.
- * Objects have a null prototype, so `__proto__` and `constructor` are plain members.
+ * Objects inherit nothing, so `__proto__` and `constructor` are plain members.
  */
 export type Json = null | boolean | number | string | JsonNumber | JsonArray | JsonObject;
 

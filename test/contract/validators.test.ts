@@ -4,6 +4,7 @@ import { OPERATIONS, type Operation, type OperationId } from '../../src/contract
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { PROBLEM_BODY } from '../../src/contract/problems.ts';
 import { BODY_VALIDATORS } from '../../src/core/body-validators.generated.js';
+import { MemberMap } from '../../src/core/json/member-map.ts';
 import { PROBLEM_VALIDATOR, RESULT_VALIDATORS } from '../../src/core/result-validators.generated.js';
 import { VALIDATORS, type Validator } from '../../src/core/validators.generated.js';
 
@@ -294,12 +295,12 @@ const SAMPLES: { readonly [Id in OperationId]: { readonly [P in PartsOf<Id>]: Sa
   },
 };
 
-/** As the parser gives objects: without a prototype, so that `__proto__` is a member like any other. */
+/** As the parser gives objects: they inherit nothing, so that `__proto__` is a member like any other. */
 function bare(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(bare);
   if (typeof value !== 'object' || value === null || value instanceof Lexeme) return value;
-  const copy = Object.create(null);
-  for (const [name, member] of Object.entries(value)) copy[name] = bare(member);
+  const copy = new MemberMap();
+  for (const [name, member] of Object.entries(value)) Reflect.set(copy, name, bare(member));
   return copy;
 }
 

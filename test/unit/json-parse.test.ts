@@ -64,10 +64,14 @@ describe('parseJson', () => {
     if (kind === 'syntax') expect(builtIn(text)).toBeUndefined();
   });
 
-  test('objects have a null prototype', () => {
-    const parsed = parseJson('{"__proto__":{"a":1},"b":{}}');
-    expect(Object.getPrototypeOf(parsed)).toBe(null);
-    expect(Object.keys(Object(parsed))).toEqual(['__proto__', 'b']);
+  test('objects inherit nothing, and nothing that they could is ever written', () => {
+    const parsed = Object(parseJson('{"__proto__":{"a":1},"b":{}}'));
+    const inherited = Object.getPrototypeOf(parsed);
+    expect(Object.getPrototypeOf(inherited)).toBe(null);
+    expect(Reflect.ownKeys(inherited)).toEqual([]);
+    expect(Object.isFrozen(inherited)).toBe(true);
+    for (const name of ['a', 'constructor', 'toString']) expect(name in parsed).toBe(false);
+    expect(Object.keys(parsed)).toEqual(['__proto__', 'b']);
     expect(Object.hasOwn({}, 'a')).toBe(false);
   });
 

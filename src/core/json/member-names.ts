@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../contract/json.ts';
+import { MemberMap } from './member-map.ts';
 
 const MEMBER_ORDER = Symbol('member order');
 
@@ -21,9 +22,9 @@ export function keepMemberOrder(object: JsonObject, names: readonly string[]): v
   }
 }
 
-/** A null-prototype object with these members in this order, whatever their names. */
+/** An object that inherits nothing, with these members in this order, whatever their names. */
 export function objectOfMembers(members: ReadonlyMap<string, Json>): JsonObject {
-  const object: Record<string, Json> = Object.create(null);
+  const object = new MemberMap();
   for (const [name, value] of members) object[name] = value;
   keepMemberOrder(object, [...members.keys()]);
   return object;

@@ -1,6 +1,7 @@
 import type { Json, JsonArray, JsonObject } from '../../contract/json.ts';
 import { type Cursor, refuse } from './cursor.ts';
 import { JsonNumber } from './json-number.ts';
+import { MemberMap } from './member-map.ts';
 import { keepMemberOrder } from './member-names.ts';
 import { parseString } from './parse-string.ts';
 
@@ -94,7 +95,7 @@ function parseArray(cursor: Cursor): JsonArray {
 }
 
 function parseObject(cursor: Cursor): JsonObject {
-  const object: Record<string, Json> = Object.create(null);
+  const object = new MemberMap();
   const level = cursor.depth;
   /** Kept from the first name on that begins with a digit: before it, the engine's order is the text's. */
   let order: string[] | undefined;

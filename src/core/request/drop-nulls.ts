@@ -1,6 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
+import { MemberMap } from '../json/member-map.ts';
 import { memberNames } from '../json/member-names.ts';
 
 /**
@@ -14,7 +15,7 @@ export function dropNulls(schema: Schema, value: Json): Json {
   }
   const properties = schema.properties;
   if (!properties || !isJsonObject(value)) return value;
-  const kept: Record<string, Json> = Object.create(null);
+  const kept = new MemberMap();
   for (const name of memberNames(value)) {
     const member = value[name] as Json;
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;

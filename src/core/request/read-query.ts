@@ -1,5 +1,6 @@
 import type { Json } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
+import { MemberMap } from '../json/member-map.ts';
 import { nearestName } from '../nearest-name.ts';
 import { invalid } from '../problem.ts';
 
@@ -12,7 +13,7 @@ const INTEGER = /^-?\d{1,15}$/;
  */
 export function readQuery(schema: Schema | undefined, pairs: readonly (readonly [string, string])[]): Json {
   const properties = schema?.properties ?? {};
-  const query: Record<string, Json> = Object.create(null);
+  const query = new MemberMap();
   for (const [sent, value] of pairs) {
     const dot = sent.indexOf('.');
     const name = dot > 0 && typeOf(properties, sent.slice(0, dot)) === 'object' ? sent.slice(0, dot) : sent;
@@ -21,7 +22,7 @@ export function readQuery(schema: Schema | undefined, pairs: readonly (readonly 
         throw invalid(sent, unknownParameter(sent, Object.keys(properties)));
       case 'object': {
         if (dot <= 0 || dot === sent.length - 1) throw invalid(sent, `write it as ${name}.<key>=<value>`);
-        query[name] ??= Object.create(null);
+        query[name] ??= new MemberMap();
         const map = query[name] as Record<string, Json>;
         map[sent.slice(dot + 1)] ??= value;
         break;

@@ -2,6 +2,7 @@ import type { Call } from '../../contract/call.ts';
 import type { Json } from '../../contract/json.ts';
 import type { BodyOf, Operation, OperationId, ParamsOf, QueryOf } from '../../contract/operations.ts';
 import type { Schema } from '../../contract/schema.ts';
+import { MemberMap } from '../json/member-map.ts';
 import { invalid, type MemberErrors, Problem } from '../problem.ts';
 import { VALIDATORS, type Validator } from '../validators.generated.js';
 import { dropNulls } from './drop-nulls.ts';
@@ -30,7 +31,7 @@ export function validate<Id extends OperationId>(
   if (call.paramFault !== undefined) throw invalid(call.paramFault, 'is not validly percent-encoded');
   if (call.queryFault !== undefined) throw invalid(call.queryFault, 'is not validly percent-encoded');
   const validators = VALIDATORS[id];
-  const params: Json = Object.assign(Object.create(null), call.params);
+  const params: Json = Object.assign(new MemberMap(), call.params);
   const query = readQuery(row.query, call.query);
   // In a merge patch null means "remove" (RFC 7396), everywhere else "absent" (decisions §1).
   const keepsNulls = row.mediaType === 'application/merge-patch+json';
