@@ -20,8 +20,7 @@ function validateMembers(
   members: Readonly<Record<string, MemberRule>>,
   data: Json,
 ): Record<string, string[]> {
-  const known = Object.keys(members).join(', ');
-  if (!isJsonObject(data)) return { data: [`must be an object: ${object} with ${known}`] };
+  if (!isJsonObject(data)) return { data: [`must be an object: ${object} with ${namesOf(members)}`] };
   const errors: Record<string, string[]> = {};
   for (const [name, { required, check }] of Object.entries(members)) {
     const value = Object.hasOwn(data, name) ? data[name] : undefined;
@@ -30,7 +29,12 @@ function validateMembers(
     errors[`data.${name}`] = [value === null && !required ? `${message}; leave it out when there is none` : message];
   }
   for (const name of memberNames(data)) {
-    if (!Object.hasOwn(members, name)) errors[`data.${name}`] = [`is no member of ${object}; it has ${known}`];
+    if (Object.hasOwn(members, name)) continue;
+    errors[`data.${name}`] = [`is no member of ${object}; it has ${namesOf(members)}`];
   }
   return errors;
+}
+
+function namesOf(members: Readonly<Record<string, MemberRule>>): string {
+  return Object.keys(members).join(', ');
 }

@@ -78,9 +78,10 @@ export function sealToken(
 
 /** `id` is the one that was asked for, here and below. All throw `integrity_failure`. */
 export function openDetails(keyring: TenantKeyring, id: string, record: ShownToken): TokenDetails {
-  const { metadata, ...details } = openShownDetails(keyring, id, record);
+  const { containers, metadata, fingerprint, expires_at } = openShownDetails(keyring, id, record);
   // Sealed by sealToken: opening proves that the text is its own; so below.
-  return { ...details, metadata: metadata && (parseJson(metadata.text) as TokenDetails['metadata']) };
+  const members = metadata && (parseJson(metadata.text) as TokenDetails['metadata']);
+  return { containers, metadata: members, fingerprint, expires_at };
 }
 
 /** The same for replies, which show metadata as it was written. */

@@ -1,9 +1,11 @@
+import type { Transform } from '../../contract/permissions.ts';
 import type { Token, UpdateToken } from '../../contract/token.ts';
 import { TOKEN_TYPES } from '../../contract/token-types.ts';
 import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
 import type { Caller } from '../caller.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Handler, Shown } from '../handler.ts';
+import { JsonText } from '../json/json-text.ts';
 import { parseJson } from '../json/parse.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import type { Instant, TokenRecord } from '../ports.ts';
@@ -25,7 +27,7 @@ import {
   type TokenDefinition,
   type TokenDetails,
 } from './opened-token.ts';
-import { shownData, showToken } from './show-token.ts';
+import { showToken } from './show-token.ts';
 
 const MOST_METADATA = 50;
 
@@ -34,10 +36,10 @@ export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body
   // A time or an expression that can never be right is a 400 whether or not the token is there (decisions §1, order of checks).
   if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, world.clock.now());
   await checkSyntax(body);
-  const { record, fingerprints } = await untilSwapped(() => attempt(id, body, caller, world));
-  const original = deduplicates(body, caller) ? await findOriginal(id, fingerprints, caller, world) : undefined;
+  const updated = await untilSwapped(() => attempt(id, body, caller, world));
+  const original = deduplicates(body, caller) ? await findOriginal(id, updated.fingerprints, caller, world) : undefined;
   const redefines = REDEFINING.some((member) => body[member] !== undefined);
-  return showUpdated(caller, record, { original, redefines });
+  return showUpdated(caller, updated, { original, redefines });
 };
 
 /** What these say of a token decides what its data looks like, and what its fingerprint tells of it. */
@@ -45,6 +47,8 @@ const REDEFINING = ['mask', 'fingerprint_expression', 'search_indexes'] as const
 
 interface Updated {
   readonly record: TokenRecord;
+  /** What is sealed in it. */
+  readonly contents: TokenContents;
   /** Its blind index, under each index key that a token may still be found by. */
   readonly fingerprints: readonly Uint8Array[];
 }
@@ -91,7 +95,7 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
   const indexes = tokenIndexes(keyring, derived, { containers, metadata });
   const audit = caller.trail.changed([id], record.revision);
   const replaced = await world.store.replaceToken(record, indexes, { revision: before.revision, now }, audit);
-  return replaced ? { record, fingerprints: [indexes.fingerprint, ...derived.former] } : undefined;
+  return replaced ? { record, contents, fingerprints: [indexes.fingerprint, ...derived.former] } : undefined;
 }
 
 /** A token is always in a container: `null` takes it back to its type's (RFC 7396 §2, decisions §3). */
@@ -146,26 +150,28 @@ async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { t
 
 function showUpdated(
   { tenant, grants }: Caller,
-  record: TokenRecord,
+  { record, contents }: Updated,
   { original, redefines }: { readonly original: TokenRecord | undefined; readonly redefines: boolean },
 ): Shown<Token> {
-  const { keyring } = tenant;
-  const details = openDetails(keyring, record.id, record);
+  const { details, definition } = contents;
   if (original) {
-    const { containers } = openDetails(keyring, original.id, original);
+    const { containers } = openDetails(tenant.keyring, original.id, original);
     const readable = governingTransform(grants, 'token:read', { id: original.id, containers });
     // §4.1: both tokens stay, but a caller learns nothing of what it patched its token into.
     if (!readable) return showToken(record, { ...details, metadata: undefined }, undefined);
   }
   const facts = { id: record.id, containers: details.containers };
-  const definition = openDefinition(keyring, record.id, record);
   const transform = governingTransform(grants, 'token:update', facts);
   // Who may write a mask but not read must not learn the data through a mask, or a fingerprint, of its own making.
   if (redefines && transform !== 'reveal' && !governingTransform(grants, 'token:read', facts)) {
     return showToken(record, { ...details, fingerprint: undefined }, undefined, definition);
   }
-  const data = transform && shownData(keyring, record.id, record, transform);
-  return showToken(record, details, data, definition);
+  return showToken(record, details, shownText(contents, transform), definition);
+}
+
+function shownText({ data, masked }: TokenContents, transform: Transform | undefined): JsonText | undefined {
+  if (transform === 'reveal') return new JsonText(data);
+  return transform === 'mask' && masked !== undefined ? new JsonText(masked) : undefined;
 }
 
 function unreachable(): never {
