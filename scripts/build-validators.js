@@ -14,7 +14,7 @@ const MAX_ERRORS = 100;
 const ESBUILD = { bundle: true, write: false, format: 'esm', platform: 'node', target: 'node20.19' };
 const BANNER = '// Made by scripts/build-validators.js from src/contract. Do not edit.\n';
 
-/** A JSON object, and not a number that is kept by its lexeme: that is an instance of a class. */
+/** A JSON object: of a prototype that has none. A number that is kept by its lexeme is an instance of a class that inherits. */
 const PRELUDE = `
 const isJsonObject = (value) => {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return false;
