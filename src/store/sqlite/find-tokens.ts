@@ -8,6 +8,9 @@ import { planTokens } from './token-plan.ts';
 /** How many different statements are kept prepared. */
 const CACHED = 64;
 
+/** SQLite looks into a bare `LIMIT ?` when it plans, and so plans anew with each number that is bound to it. */
+const PAGE = 'LIMIT ? + 0 OFFSET ? + 0';
+
 /** Finds one page of tokens. Synchronous; to be called on one snapshot, so that page and total agree. */
 export function findTokens(connection: Connection, tenants: TenantRows, tokens: ShownTokenRows) {
   const cache = new Map<string, ReturnType<typeof prepare>>();
@@ -35,7 +38,7 @@ export function findTokens(connection: Connection, tenants: TenantRows, tokens: 
     // Asking for no more than there are lets a walk stop at the last one.
     const limit = Math.min(page.limit, total - page.offset);
     if (limit <= 0) return { records: [], total };
-    const numbers = cached(`${plan.list.sql} LIMIT ? OFFSET ?`).all(...plan.list.params, limit, page.offset);
+    const numbers = cached(`${plan.list.sql} ${PAGE}`).all(...plan.list.params, limit, page.offset);
     return { records: tokens.getAll(filter.tenant_id, tenant, numbers), total };
   };
 }

@@ -51,9 +51,13 @@ export function planTokens(
   }
   const [condition, expected] = start;
   const chosen = startFrom(tenant, query, condition);
-  const ordered = 'index_in' in condition && condition.index_in.length === 1;
   const total = totalFromIndex(tenant, query, now) ?? totalOf(chosen, now);
-  return { list: listOf(ordered || expected < FEW ? chosen : newest, now), total };
+  return { list: listOf(isOrdered(condition) || expected < FEW ? chosen : newest, now), total };
+}
+
+/** Whether a start from it walks tokens newest first. */
+function isOrdered(condition: TokenCondition): boolean {
+  return 'index_in' in condition && condition.index_in.length === 1;
 }
 
 /** The condition that is expected to leave the fewest tokens, with that number (no larger than FEW). */
@@ -62,6 +66,9 @@ function chooseStart(
   query: TokenQuery,
   count: (fragment: Fragment) => number,
 ): readonly [TokenCondition, number] | undefined {
+  const [only, ...others] = query.all.filter((condition) => !('type_in' in condition));
+  // There is nothing to choose, and an ordered start is taken whatever it matches.
+  if (only !== undefined && others.length === 0 && isOrdered(only)) return [only, FEW];
   let best: readonly [TokenCondition, number] | undefined;
   for (const condition of query.all) {
     const few = expectation(tenant, condition, count);
