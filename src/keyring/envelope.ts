@@ -102,7 +102,7 @@ export function readEnvelope<T>(
   key: Uint8Array,
   context: Uint8Array,
   envelope: Uint8Array,
-  read: (bytes: Uint8Array) => T,
+  read: (bytes: Buffer) => T,
 ): T {
   requireEnvelope(envelope);
   requireKey(key);
@@ -131,7 +131,8 @@ export function readEnvelope<T>(
       at,
     );
     if (failed !== 0) throw new Problem('integrity_failure');
-    return read(wasm.HEAPU8.subarray(plaintextAt, plaintextAt + length));
+    const { buffer, byteOffset } = wasm.HEAPU8;
+    return read(Buffer.from(buffer, byteOffset + plaintextAt, length));
   } finally {
     release(wasm, at, size);
   }
@@ -139,5 +140,5 @@ export function readEnvelope<T>(
 
 /** The bytes in an envelope; the caller wipes them. Throws as `readEnvelope` does. */
 export function openEnvelope(sodium: Sodium, key: Uint8Array, context: Uint8Array, envelope: Uint8Array): Uint8Array {
-  return readEnvelope(sodium, key, context, envelope, (bytes) => bytes.slice());
+  return readEnvelope(sodium, key, context, envelope, (bytes) => new Uint8Array(bytes));
 }

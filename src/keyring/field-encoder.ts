@@ -46,12 +46,13 @@ export class FieldEncoder {
     const count = value.length;
     this.#reserve(5 + 2 * count);
     const at = this.#length + 5;
+    const bytes = this.#bytes;
     let index = 0;
     // Contexts are short and nearly always ASCII: a loop costs less than a call into Buffer.
     for (; index < count; index++) {
       const unit = value.charCodeAt(index);
       if (unit > 0x7f) break;
-      this.#bytes[at + index] = unit;
+      bytes[at + index] = unit;
     }
     if (index === count) {
       this.#tagged(TAG.ascii, count);

@@ -32,12 +32,11 @@ export function padText(text: string): Uint8Array {
 }
 
 /** The text that `padText` made these bytes of; undefined for any bytes that it never makes. */
-export function unpadText(padded: Uint8Array): string | undefined {
+export function unpadText(padded: Buffer): string | undefined {
   let length = padded.length - 1;
   while (length >= 0 && padded[length] === 0) length--;
   if (length < 0 || paddedLength(length + 1) !== padded.length) return undefined;
-  const bytes = Buffer.from(padded.buffer, padded.byteOffset, length);
-  if (padded[length] === MARKER.utf8) return bytes.toString('utf8');
-  if (padded[length] === MARKER.utf16 && length % 2 === 0) return bytes.toString('utf16le');
+  if (padded[length] === MARKER.utf8) return padded.toString('utf8', 0, length);
+  if (padded[length] === MARKER.utf16 && length % 2 === 0) return padded.toString('utf16le', 0, length);
   return undefined;
 }

@@ -69,7 +69,19 @@ describe('an event', () => {
   const id = fc.oneof(
     fc.uuid(),
     fc.stringMatching(/^[^\n]{1,40}$/),
-    fc.constantFrom('~', '~~x', '~AAAAAAAAAAAAAAAAAAAAAA'),
+    fc.constantFrom(
+      '~',
+      '~~x',
+      '~AAAAAAAAAAAAAAAAAAAAAA',
+      // Each one character from a UUID.
+      '7D3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c11',
+      '7d3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c1g',
+      '7d3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c1',
+      '7d3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c111',
+      '7d3c1c0a-5a3c-4f0e09a53-1f6f0b8a2c11',
+      '7d3c1c0-a5a3c-4f0e-9a53-1f6f0b8a2c11',
+      '7d3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2\u01311',
+    ),
   );
   const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
   const event = fc.record({

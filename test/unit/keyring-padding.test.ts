@@ -34,7 +34,7 @@ describe('the padded length', () => {
 
 describe('padding', () => {
   const unpad = (length: number, ...start: readonly number[]) => {
-    const bytes = new Uint8Array(length);
+    const bytes = Buffer.alloc(length);
     bytes.set(start);
     return unpadText(bytes);
   };
