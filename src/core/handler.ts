@@ -9,7 +9,7 @@ import type { World } from './world.ts';
 export type Shown<T> = Json extends T
   ? Json | JsonText
   : T extends readonly (infer I)[]
-    ? readonly Shown<I>[]
+    ? readonly (Shown<I> | (I extends object ? JsonText : never))[]
     : T extends object
       ? {
           readonly [K in keyof T]:
@@ -24,4 +24,4 @@ export type Handler<Id extends OperationId> = (
   request: Request<Id>,
   caller: Caller,
   world: World,
-) => Promise<Shown<ResultOf<Id>>>;
+) => Promise<Shown<ResultOf<Id>> | JsonText>;

@@ -101,8 +101,8 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
   {
     name: 'a blind index has the last word',
     file: 'src/core/tokens/list.ts',
-    from: 'if (!transform || !hasMetadata(details.metadata?.text, query.metadata)) return [];',
-    to: 'if (!transform) return [];',
+    from: 'if (!transform || !hasMetadata(details.metadata?.text, wanted)) continue;',
+    to: 'if (!transform) continue;',
     tests: ['test/unit/core-lists.test.ts'],
   },
   {

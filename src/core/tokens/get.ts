@@ -2,7 +2,7 @@ import { governingTransform } from '../access/governing-transform.ts';
 import type { Handler } from '../handler.ts';
 import { Problem } from '../problem.ts';
 import { openShownDetails } from './opened-token.ts';
-import { shownData, showToken } from './show-token.ts';
+import { shownData, tokenText } from './show-token.ts';
 
 /** Get a Token (§4.1). */
 export const getToken: Handler<'getToken'> = async ({ params: { id } }, { tenant, grants, trail }, world) => {
@@ -12,7 +12,7 @@ export const getToken: Handler<'getToken'> = async ({ params: { id } }, { tenant
   const details = openShownDetails(tenant.keyring, id, record);
   const transform = governingTransform(grants, 'token:read', { id, containers: details.containers });
   if (!transform) throw new Problem('no_governing_rule');
-  const shown = showToken(record, details, shownData(tenant.keyring, id, record, transform));
+  const shown = tokenText(record, details, shownData(tenant.keyring, id, record, transform));
   trail.shown([id], transform === 'reveal');
   world.activity.note([record], now);
   return shown;
