@@ -5,6 +5,7 @@ import {
   addToken,
   applicationRecord,
   ENTRY,
+  MONTH,
   NOW,
   sealed,
   tokenRecord,
@@ -91,6 +92,25 @@ describe('commits of a writer thread', () => {
     }
     await store.close();
     expect((await other.findTokens({ tenant_id: id, all: [] }, { offset: 0, limit: 1 }, NOW)).total).toBe(45);
+  });
+
+  it('hold what reads leave behind, too, while there are any', async () => {
+    const { store, session } = await openThreadedStore(await temporaryVault());
+    const { id } = await addTenant(store);
+    const token = await addToken(store, id, { active_month: MONTH - 1 });
+    await store.startThread();
+    const writtenHere = () => session.connection.prepare('SELECT total_changes()').pluck().get();
+    const readThings = () => [store.appendAudit([ENTRY, ENTRY]), store.markActive(id, [token.id], MONTH)];
+    const { sequence } = await store.auditHead();
+    const before = writtenHere();
+    await Promise.all([addToken(store, id), ...readThings()]);
+    expect(writtenHere()).toBe(before);
+    expect((await store.auditHead()).sequence).toBe(sequence + 3);
+    expect((await store.usage(id, MONTH, NOW)).active).toBe(2);
+    await Promise.all(readThings());
+    expect(writtenHere()).not.toBe(before);
+    expect((await store.auditHead()).sequence).toBe(sequence + 5);
+    await store.close();
   });
 
   it('are refused with the problem, its cause and its wait, as here', async () => {

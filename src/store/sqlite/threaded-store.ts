@@ -6,9 +6,9 @@ import { putDraft, putIndexes, putRecord, putTombstone } from './write-messages.
 import type { WriterThread } from './writer-thread.ts';
 
 /**
- * A store whose writes of tokens and of the audit are made by another thread, once tokens are written several at a time: a
- * commit waits for the disk, and this thread would wait with it, and all who read. Until then, and for all else that is
- * written, it is the store that it extends: what is written alone is sooner written here.
+ * A store whose tokens are written by another thread, and the audit with them, once they come several at a time: a commit
+ * waits for the disk, and this thread would wait with it, and all who read. Until then, and for all else that is written, it is
+ * the store that it extends: what is written alone is sooner written here.
  */
 export class ThreadedStore extends SqliteStore {
   readonly #startThread: () => Promise<WriterThread>;
@@ -61,16 +61,18 @@ export class ThreadedStore extends SqliteStore {
   }
 
   override appendAudit(drafts: readonly AuditDraft[]): Promise<void> {
-    if (this.#thread === undefined) return super.appendAudit(drafts);
-    return this.#thread.write('appendAudit', (out) => {
+    const thread = this.#busyThread();
+    if (thread === undefined) return super.appendAudit(drafts);
+    return thread.write('appendAudit', (out) => {
       out.put(drafts.length);
       for (const draft of drafts) putDraft(out, draft);
     });
   }
 
   override markActive(tenantId: string, ids: readonly string[], month: number): Promise<void> {
-    if (this.#thread === undefined) return super.markActive(tenantId, ids, month);
-    return this.#thread.write('markActive', (out) => out.put(tenantId, month, ids.length, ...ids));
+    const thread = this.#busyThread();
+    if (thread === undefined) return super.markActive(tenantId, ids, month);
+    return thread.write('markActive', (out) => out.put(tenantId, month, ids.length, ...ids));
   }
 
   override async close(): Promise<void> {
@@ -88,6 +90,11 @@ export class ThreadedStore extends SqliteStore {
       () => undefined,
     );
     return this.#starting;
+  }
+
+  /** What reads leave behind is written here, unless the other thread writes now: two that do would wait for each other's lock. */
+  #busyThread(): WriterThread | undefined {
+    return this.#thread?.isBusy ? this.#thread : undefined;
   }
 
   async #here<T>(write: () => Promise<T>): Promise<T> {

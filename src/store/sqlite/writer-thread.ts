@@ -26,6 +26,10 @@ export class WriterThread {
     this.#port = port;
   }
 
+  get isBusy(): boolean {
+    return this.#calls.size > 0;
+  }
+
   /** Resolves, or throws, as the call does on the other thread; `members` puts what that takes out (serve-writes.ts). */
   write<T>(name: WriteName, members: (out: Outbox) => void): Promise<T> {
     return new Promise<T>((resolve, reject) => {
