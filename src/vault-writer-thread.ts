@@ -29,11 +29,14 @@ async function serveWrites(): Promise<void> {
     }
     await store.close();
     chain.key.fill(0);
-    // Nothing keeps the thread alive any more.
-    parentPort?.close();
+    // What the last commit has settled is told first: of a port that is closed nobody hears.
+    setImmediate(() => parentPort?.close());
   });
   say('ready');
 }
 
-// A failure ends the thread, and the one that has started it is told.
-void serveWrites();
+serveWrites().catch((error) => {
+  chain.key.fill(0);
+  // Ends the thread, and the one that has started it is told.
+  throw error;
+});

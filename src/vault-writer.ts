@@ -18,6 +18,9 @@ export interface WriterOrder {
   readonly chain: AuditChainKey;
 }
 
+/** What it makes lives for one commit, so little room for what is new keeps the process small. */
+const LIMITS = { maxYoungGenerationSizeMb: 6 };
+
 /** What the thread says. */
 export type WriterSaying = 'ready' | { readonly replies: readonly WriteReply[] };
 
@@ -31,16 +34,28 @@ function builtThread(): string {
  * Starts the thread that writes to the file of `session`; `chain` is wiped here. Throws when it cannot start. If it fails
  * later, that is an error that nobody caught in this process.
  */
-export async function startWriter(session: Session, chain: AuditChainKey, code = builtThread()): Promise<WriterThread> {
-  const { Worker } = await import('node:worker_threads');
+export async function startWriter(session: Session, chain: AuditChainKey, code?: string): Promise<WriterThread> {
   const commits = new OwnCommits();
   const order: WriterOrder = { file: session.file, identity: session.identity, cells: commits.cells, chain };
-  // It is told all that it needs: no variable of this process, which may hold a passphrase, goes along.
-  const worker = new Worker(code, { workerData: order, env: {}, argv: [], execArgv: [] });
-  chain.key.fill(0);
-  const thread = await whenReady(worker);
+  const thread = await whenReady(await startWorker(order, code));
   session.followCommits(commits);
   return thread;
+}
+
+async function startWorker(order: WriterOrder, code: string | undefined): Promise<Worker> {
+  try {
+    const { Worker } = await import('node:worker_threads');
+    // It is told all that it needs: no variable of this process, which may hold a passphrase, goes along.
+    return new Worker(code ?? builtThread(), {
+      workerData: order,
+      env: {},
+      argv: [],
+      execArgv: [],
+      resourceLimits: LIMITS,
+    });
+  } finally {
+    order.chain.key.fill(0);
+  }
 }
 
 function whenReady(worker: Worker): Promise<WriterThread> {
@@ -71,6 +86,8 @@ function whenReady(worker: Worker): Promise<WriterThread> {
     worker.on('error', lose);
     worker.on('exit', () => {
       if (state !== 'closes') lose(new Error('the thread that writes has ended'));
+      // Whatever it has not answered when it closed, it never will.
+      else thread.lose(new Error('the thread that writes has ended'));
     });
   });
 }

@@ -96,8 +96,13 @@ export async function openVault({
     if (options.writerThread) {
       const { ThreadedStore } = await import('./store/sqlite/threaded-store.ts');
       store = new ThreadedStore(session, async () => {
-        const { startWriter } = await import('./vault-writer.ts');
-        return startWriter(session, keyring.auditChainKey());
+        try {
+          const { startWriter } = await import('./vault-writer.ts');
+          return await startWriter(session, keyring.auditChainKey());
+        } catch (error) {
+          (options.reportError ?? reportError)(error, 'writer-thread');
+          throw error;
+        }
       });
     }
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });

@@ -106,6 +106,7 @@ async function run(options: CheckOptions): Promise<Figures> {
     const alive = async () =>
       (await raw(target.port, get('/tokens', 'Connection: close\r\n'), { untilClosed: true })).responses[0]?.status;
     if ((await alive()) !== 200) throw new CheckFailure('it does not answer');
+    await writeTogether(target);
     // Until the connections of the first requests are gone.
     await sleep(1_000);
     const before = descriptorsOf(vault.pid());
@@ -126,6 +127,15 @@ async function run(options: CheckOptions): Promise<Figures> {
 }
 
 /** The value once it is `wanted`, or the last one. */
+/** From then on the daemon has a thread that writes, and what that has open. */
+async function writeTogether({ port, key }: Target): Promise<void> {
+  const body = '{"type":"token","data":1}';
+  const { post } = requestTexts(() => port, key);
+  const bytes = post(`Connection: close\r\nContent-Length: ${body.length}\r\n`, body);
+  const replies = await Promise.all(Array.from({ length: 4 }, () => raw(port, bytes, { untilClosed: true })));
+  if (replies.some(({ responses }) => responses[0]?.status !== 201)) throw new CheckFailure('it does not write');
+}
+
 async function settled(look: () => number, wanted: number): Promise<number> {
   const started = performance.now();
   while (look() !== wanted && performance.now() - started < SETTLE_MS) await sleep(100);

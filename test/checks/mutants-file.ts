@@ -129,8 +129,8 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   {
     name: 'a commit of another process is taken for one of the writer thread',
     file: 'src/store/sqlite/own-commits.ts',
-    from: '    if (Atomics.load(this.cells, TO) !== commit - 1n) ',
-    to: '    if (Atomics.load(this.cells, TO) === 0n) ',
+    from: 'if (!alone || Atomics.load(this.cells, TO) !== commit - 1n)',
+    to: 'if (Atomics.load(this.cells, TO) === 0n)',
     tests: ['test/unit/store-sqlite-own-commits.test.ts'],
   },
   {

@@ -1,10 +1,16 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WRITER } from '../../scripts/build-bundle.js';
+import { ROOT } from '../../scripts/build-output.js';
 import { makeOwnFolder } from '../../scripts/bundle-sources.js';
+import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
+import { ThreadedStore } from '../../src/store/sqlite/threaded-store.ts';
+import { startWriter } from '../../src/vault-writer.ts';
 import { copyProduct } from '../checks/patched-product.ts';
+import { addTenant, addToken, NOW } from '../conformance/store-fixtures.ts';
 import { startServe, VAULT } from '../scripts/run-script.ts';
+import { openStore, temporaryVault } from '../unit/store-sqlite-fixture.ts';
 import { makePlace, type Place } from './cli-fixture.ts';
 
 const SECRET = '4012888888881881';
@@ -84,6 +90,57 @@ describe('the thread that writes', () => {
     expect(statuses(await writing)).toEqual([201]);
     expect(await stop()).toBe(0);
     expect((await place.vault(['doctor'], FILE)).exitCode).toBe(0);
+  });
+});
+
+describe('a store with the thread of the product', () => {
+  const chunks = path.join(ROOT, 'dist/chunks');
+  const name = readdirSync(chunks).find((file) => file.startsWith(path.basename(WRITER, '.ts'))) ?? '';
+
+  async function open() {
+    const file = await temporaryVault();
+    const { session } = await openVaultFile(file);
+    const start = vi.fn(() =>
+      startWriter(session, { vault_id: 'v', key: new Uint8Array(32) }, path.join(chunks, name)),
+    );
+    return { file, store: new ThreadedStore(session, start), start };
+  }
+
+  it('answers what was under way when it was closed', async () => {
+    const { file, store } = await open();
+    const { id } = await addTenant(store);
+    await store.startThread();
+    const written = Promise.all([addToken(store, id), addToken(store, id)]);
+    await store.close();
+    const [token] = await written;
+    expect(await (await openStore(file)).findToken(id, token?.id ?? '', NOW)).toBeDefined();
+  });
+
+  it('starts none while it closes', async () => {
+    const { store, start } = await open();
+    const { id } = await addTenant(store);
+    const closed = store.close();
+    await Promise.allSettled([addToken(store, id), addToken(store, id)]);
+    await closed;
+    expect(start).not.toHaveBeenCalled();
+  });
+
+  it('starts none on another file of the same name, and writes to neither of them there', async () => {
+    const { file, store, start } = await open();
+    const { id } = await addTenant(store);
+    renameSync(await temporaryVault(), file);
+    await store.startThread();
+    await expect(start.mock.results[0]?.value).rejects.toThrow('was replaced');
+    await expect(addToken(store, id)).rejects.toMatchObject({ code: 'vault_moved' });
+    await store.close();
+  });
+
+  it('leaves no key behind when it cannot start one', async () => {
+    const { session, store } = await openVaultFile(await temporaryVault());
+    const key = new Uint8Array(32).fill(7);
+    await expect(startWriter(session, { vault_id: 'v', key })).rejects.toThrow('not bundled');
+    expect(key).toEqual(new Uint8Array(32));
+    await store.close();
   });
 });
 

@@ -13,21 +13,30 @@ import {
 import { openThreadedStore } from '../writer-channel.ts';
 import { openStore, rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
 
+function fail(): never {
+  throw new Error('not whole');
+}
+
 describe('commits of a writer thread', () => {
   it('are known by their numbers, as far as no other stands between them', () => {
     const noted = new OwnCommits();
     const read = new OwnCommits(noted.cells);
     expect(read.include(0, 1)).toBe(false);
-    for (const counter of [7, 8, 9]) noted.note(counter);
+    noted.note(6, false);
+    expect(read.include(5, 6)).toBe(false); // somebody else was here
+    for (const counter of [7, 8, 9]) noted.note(counter, true);
     expect(read.include(6, 9)).toBe(true);
     expect(read.include(8, 9)).toBe(true);
-    expect(read.include(5, 9)).toBe(false); // commit 6
+    expect(read.include(5, 9)).toBe(false);
     expect(read.include(8, 10)).toBe(false);
     // Something else has changed the file, and did not count.
     expect(read.include(9, 9)).toBe(false);
-    noted.note(11);
-    expect(read.include(9, 11)).toBe(false);
-    expect(read.include(10, 11)).toBe(true);
+    noted.note(11, true);
+    expect(read.include(9, 11)).toBe(false); // commit 10
+    noted.note(12, true);
+    expect(read.include(11, 12)).toBe(true);
+    noted.note(13, false);
+    expect(read.include(12, 13)).toBe(false); // what did not count
   });
 
   it('do not move the authority version; those of others do, whatever the thread commits before and after', async () => {
@@ -36,6 +45,8 @@ describe('commits of a writer thread', () => {
     const other = await openStore(file);
     const { id, application } = await addTenant(store);
     await store.startThread();
+    // Before its first commit the thread cannot know who was there.
+    await addToken(store, id);
     let version = await store.authorityVersion();
     const moved = async () => {
       const before = version;
@@ -59,16 +70,20 @@ describe('commits of a writer thread', () => {
     // What this process changes itself is seen as ever, and told from what the thread does.
     await store.insertApplication(applicationRecord(id), ENTRY);
     expect(await moved()).toBe(true);
-    await addToken(store, id);
-    expect(await moved()).toBe(false);
-    await addToken(store, id);
-    await store.insertApplication(applicationRecord(id), ENTRY);
+    // The thread sees that somebody was there, and not who.
     await addToken(store, id);
     expect(await moved()).toBe(true);
+    await addToken(store, id);
+    expect(await moved()).toBe(false);
 
-    // A change that went by without being counted.
+    // A change that does not count, and then one that does.
     const raw = await rawConnection(file);
-    raw.prepare('UPDATE application SET revision = revision + 1').run();
+    const change = raw.prepare('UPDATE application SET revision = revision + 1');
+    change.run();
+    expect(await moved()).toBe(true);
+    change.run();
+    await addToken(store, id);
+    await addToken(store, id);
     expect(await moved()).toBe(true);
     await store.close();
   });
@@ -113,6 +128,22 @@ describe('commits of a writer thread', () => {
     await store.close();
   });
 
+  it('are whole, however many ids a call has, and whatever another call of the same turn comes to', async () => {
+    const { store } = await openThreadedStore(await temporaryVault());
+    const { id } = await addTenant(store);
+    await store.startThread();
+    const many = Array.from({ length: 130_000 }, (_, at) => `id-${at}`);
+    const [first, marked, broken, second] = await Promise.allSettled([
+      addToken(store, id),
+      store.markActive(id, many, MONTH),
+      store.appendAudit(Object.assign([ENTRY], { [Symbol.iterator]: () => fail() })),
+      addToken(store, id),
+    ]);
+    expect([first, marked, second].map(({ status }) => status)).toEqual(Array(3).fill('fulfilled'));
+    expect(broken).toMatchObject({ status: 'rejected', reason: { message: 'not whole' } });
+    await store.close();
+  });
+
   it('are refused with the problem, its cause and its wait, as here', async () => {
     const file = await temporaryVault();
     const { store } = await openThreadedStore(file);
@@ -127,7 +158,7 @@ describe('commits of a writer thread', () => {
       status: 409,
     });
     await expect(insert({ id: '\ud800' })).rejects.toMatchObject({
-      name: 'Error',
+      name: 'RangeError',
       message: expect.stringContaining('well-formed'),
     });
     const raw = await rawConnection(file);

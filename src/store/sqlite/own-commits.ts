@@ -19,10 +19,13 @@ export class OwnCommits {
     this.cells = cells;
   }
 
-  /** To be called after the commit: before it, it could still be another's. */
-  note(counter: number): void {
+  /**
+   * To be called after the commit: before it, it could still be another's. `alone` when nobody else has changed the file since
+   * the thread's last commit. What somebody does to it by other means need not count: so none up to this one is known then.
+   */
+  note(counter: number, alone: boolean): void {
     const commit = BigInt(counter);
-    if (Atomics.load(this.cells, TO) !== commit - 1n) Atomics.store(this.cells, FROM, commit - 1n);
+    if (!alone || Atomics.load(this.cells, TO) !== commit - 1n) Atomics.store(this.cells, FROM, commit);
     Atomics.store(this.cells, TO, commit);
   }
 

@@ -42,6 +42,9 @@ export class Session {
   readonly #dataVersion;
   readonly #lastChange;
   #noted: OwnCommits | undefined;
+  /** `data_version` in the transaction that is open, and in the one that was committed last. */
+  #begunAt: number | undefined;
+  #committedAt: number | undefined;
   #ownCommits: OwnCommits | undefined;
 
   /** `busyDeadlineMs` is how long a call waits for another process's lock, in milliseconds. */
@@ -71,6 +74,7 @@ export class Session {
         watch.check();
         this.#endTransaction();
         this.#statements.begin();
+        if (this.#noted !== undefined) this.#begunAt = this.#dataVersion().get();
       },
       commit: () => {
         const counter = count().get();
@@ -170,7 +174,9 @@ export class Session {
   }
 
   #committed(counter: number): void {
-    this.#noted?.note(counter);
+    // Own commits do not move the version.
+    this.#noted?.note(counter, this.#begunAt === this.#committedAt);
+    this.#committedAt = this.#begunAt;
     // Nobody else has committed since the last look: for the next one there is nothing to find in this.
     if (counter === this.#seen.counter + 1) this.#seen = { version: this.#seen.version, counter };
   }

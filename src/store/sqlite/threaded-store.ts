@@ -15,6 +15,7 @@ export class ThreadedStore extends SqliteStore {
   #thread: WriterThread | undefined;
   #starting: Promise<void> | undefined;
   #underWay = 0;
+  #isClosing = false;
 
   constructor(session: Session, startThread: () => Promise<WriterThread>) {
     super(session);
@@ -72,10 +73,14 @@ export class ThreadedStore extends SqliteStore {
   override markActive(tenantId: string, ids: readonly string[], month: number): Promise<void> {
     const thread = this.#busyThread();
     if (thread === undefined) return super.markActive(tenantId, ids, month);
-    return thread.write('markActive', (out) => out.put(tenantId, month, ids.length, ...ids));
+    return thread.write('markActive', (out) => {
+      out.put(tenantId, month, ids.length);
+      for (const id of ids) out.put(id);
+    });
   }
 
   override async close(): Promise<void> {
+    this.#isClosing = true;
     await this.#starting;
     await this.#thread?.close();
     await super.close();
@@ -98,7 +103,7 @@ export class ThreadedStore extends SqliteStore {
   }
 
   async #here<T>(write: () => Promise<T>): Promise<T> {
-    if (this.#underWay > 0) void this.startThread();
+    if (this.#underWay > 0 && !this.#isClosing) void this.startThread();
     this.#underWay += 1;
     try {
       return await write();

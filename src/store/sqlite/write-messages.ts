@@ -39,6 +39,19 @@ export class Outbox {
     for (const bytes of list) this.putBytes(bytes);
   }
 
+  /** All that `call` puts, or, when it throws, nothing: what another call has put here must be found where it is looked for. */
+  whole(call: (out: Outbox) => void): void {
+    const [cells, parts, size] = [this.#cells.length, this.#parts.length, this.#size];
+    try {
+      call(this);
+    } catch (error) {
+      this.#cells.length = cells;
+      this.#parts.length = parts;
+      this.#size = size;
+      throw error;
+    }
+  }
+
   message(): WriteMessage {
     const bytes = new Uint8Array(this.#size);
     let at = 0;
@@ -196,24 +209,34 @@ export type Outcome =
   | {
       readonly problem: ProblemCode | undefined;
       readonly retryAfter: number | undefined;
-      /** The error, or what the problem came from; of an error, `code` does not go along. */
-      readonly cause: unknown;
-      readonly code: string | undefined;
+      /** The error, or what the problem came from. */
+      readonly cause: Thrown | undefined;
     };
 
+/** What is told of an error; to clone one leaves out its name and its code. */
+interface Thrown {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string | undefined;
+  readonly code: string | undefined;
+}
+
 export function failureOf(error: unknown): Outcome {
-  const isProblem = error instanceof Problem;
-  const cause = isProblem ? error.cause : error;
+  const problem = error instanceof Problem ? error : undefined;
+  const root = problem?.cause instanceof Error ? problem.cause : error;
   return {
-    problem: isProblem ? error.code : undefined,
-    retryAfter: isProblem ? error.retryAfter : undefined,
-    cause: cause instanceof Error ? Object.assign(new Error(cause.message), { stack: cause.stack }) : undefined,
-    code: sqliteCode(cause),
+    problem: problem?.code,
+    retryAfter: problem?.retryAfter,
+    cause:
+      root instanceof Error
+        ? { name: root.name, message: root.message, stack: root.stack, code: sqliteCode(root) }
+        : undefined,
   };
 }
 
-export function errorOf({ problem, retryAfter, cause, code }: Exclude<Outcome, { result: unknown }>): unknown {
-  if (cause instanceof Error && code !== undefined) Object.assign(cause, { code });
-  if (problem === undefined) return cause ?? new Error('a write failed');
+export function errorOf({ problem, retryAfter, cause: thrown }: Exclude<Outcome, { result: unknown }>): Error {
+  const { name = 'Error', message = 'a write failed', stack, code } = thrown ?? {};
+  const cause = Object.assign(new Error(message), { name }, stack && { stack }, code && { code });
+  if (problem === undefined) return cause;
   return new Problem(problem, { cause, ...(retryAfter !== undefined && { retryAfter }) });
 }

@@ -37,10 +37,13 @@ export class WriterThread {
       // Comes when all calls of this turn have been here: a message of its own for each would take longer than a call.
       if (this.#outbox === undefined) process.nextTick(() => this.#post());
       this.#outbox ??= new Outbox();
-      this.#last += 1;
-      this.#outbox.put(this.#last, name);
-      members(this.#outbox);
-      this.#calls.set(this.#last, { resolve: (result) => resolve(result as T), reject });
+      const number = this.#last + 1;
+      this.#outbox.whole((out) => {
+        out.put(number, name);
+        members(out);
+      });
+      this.#last = number;
+      this.#calls.set(number, { resolve: (result) => resolve(result as T), reject });
     });
   }
 
