@@ -135,6 +135,7 @@ function sizeLines({ size, tokens, daemon }, stated) {
  * load, and the bytes of the file for each card. `cache` is a folder where the vaults are kept for the next run.
  */
 export async function growth({ rounds, seconds, tokens, from, cache, ownEnvironment }) {
+  if (cache !== undefined) await mkdir(cache, { recursive: true });
   const rows = await withFolder({ ownEnvironment, parent: cache }, async (place, environment) => {
     const stated = { from, tokens, durability: 'FULL', audit: 'reveal' };
     const vaults = [];
