@@ -17,6 +17,7 @@ import type { AnchorParts } from './core/vault-admin/keep-anchor.ts';
 import type { World } from './core/world.ts';
 import type { Credential } from './keyring/credential.ts';
 import { reportError } from './report-error.ts';
+import type { Session } from './store/sqlite/session.ts';
 import { systemClock, type Times } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 
@@ -94,16 +95,7 @@ export async function openVault({
     if (cacheKib !== undefined) session.limitCache(cacheKib);
     const keyring = await followMasterKey(header, credential, () => opened.header());
     if (options.writerThread) {
-      const { ThreadedStore } = await import('./store/sqlite/threaded-store.ts');
-      store = new ThreadedStore(session, async () => {
-        try {
-          const { startWriter } = await import('./vault-writer.ts');
-          return await startWriter(session, keyring.auditChainKey());
-        } catch (error) {
-          (options.reportError ?? reportError)(error, 'writer-thread');
-          throw error;
-        }
-      });
+      store = await threadedStore(session, keyring, options.reportError ?? reportError);
     }
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
     const clock = systemClock(await store.keepExpiry((times?.wall ?? Date.now)()), times);
@@ -120,6 +112,19 @@ export async function openVault({
     await store.close();
     throw error;
   }
+}
+
+async function threadedStore(session: Session, keyring: Keyring, report: World['reportError']): Promise<Store> {
+  const { ThreadedStore } = await import('./store/sqlite/threaded-store.ts');
+  return new ThreadedStore(session, async () => {
+    try {
+      const { startWriter } = await import('./vault-writer.ts');
+      return await startWriter(session, keyring.auditChainKey());
+    } catch (error) {
+      report(error, 'writer-thread');
+      throw error;
+    }
+  });
 }
 
 async function openAnchor(path: string, parts: AnchorParts): Promise<{ close(): Promise<void> }> {

@@ -28,17 +28,25 @@ async function startHere(file: string, session: Session, here: MessagePort, ther
   opened.session.noteCommits(new OwnCommits(commits.cells));
   session.followCommits(commits);
   const serve = createWriteServer(opened.store, chain, (replies) => there.postMessage(replies));
-  there.on('message', serve);
+  there.on('message', async (message) => {
+    if (message !== 'close') {
+      serve(message);
+      return;
+    }
+    await opened.store.close();
+    setImmediate(() => there.postMessage('closed'));
+  });
   const thread = new WriterThread({
     post: (message) => here.postMessage(message, [message.bytes]),
-    close: async () => {
-      // What was posted before is there by now.
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      await opened.store.close();
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      here.close();
-    },
+    close: () =>
+      new Promise((resolve) => {
+        here.once('close', resolve);
+        here.postMessage('close');
+      }),
   });
-  here.on('message', (replies) => thread.receive(replies));
+  here.on('message', (message) => {
+    if (message === 'closed') here.close();
+    else thread.receive(message);
+  });
   return thread;
 }

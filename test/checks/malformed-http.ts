@@ -126,7 +126,6 @@ async function run(options: CheckOptions): Promise<Figures> {
   }
 }
 
-/** The value once it is `wanted`, or the last one. */
 /** From then on the daemon has a thread that writes, and what that has open. */
 async function writeTogether({ port, key }: Target): Promise<void> {
   const body = '{"type":"token","data":1}';
@@ -136,6 +135,7 @@ async function writeTogether({ port, key }: Target): Promise<void> {
   if (replies.some(({ responses }) => responses[0]?.status !== 201)) throw new CheckFailure('it does not write');
 }
 
+/** The value once it is `wanted`, or the last one. */
 async function settled(look: () => number, wanted: number): Promise<number> {
   const started = performance.now();
   while (look() !== wanted && performance.now() - started < SETTLE_MS) await sleep(100);

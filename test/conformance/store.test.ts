@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Store } from '../../src/core/ports.ts';
 import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
 import { createVaultFile } from '../../src/store/sqlite/create-vault-file.ts';
 import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
@@ -15,11 +16,11 @@ storeConformance('memory', async () => {
   return { store, dispose: () => store.close() };
 });
 
-storeConformance('sqlite', async () => {
+async function openInFolder<T extends Store>(open: (file: string) => Promise<T>) {
   const folder = await mkdtemp(join(tmpdir(), 'vault-store-'));
   const file = join(folder, 'vault.db');
   await createVaultFile(file, HEADER);
-  const { store } = await openVaultFile(file);
+  const store = await open(file);
   return {
     store,
     reopen: async () => (await openVaultFile(file)).store,
@@ -28,20 +29,14 @@ storeConformance('sqlite', async () => {
       await rm(folder, { recursive: true });
     },
   };
-});
+}
 
-storeConformance('sqlite, written by another thread', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'vault-store-'));
-  const file = join(folder, 'vault.db');
-  await createVaultFile(file, HEADER);
-  const { store } = await openThreadedStore(file);
-  await store.startThread();
-  return {
-    store,
-    reopen: async () => (await openVaultFile(file)).store,
-    dispose: async () => {
-      await store.close();
-      await rm(folder, { recursive: true });
-    },
-  };
-});
+storeConformance('sqlite', () => openInFolder(async (file) => (await openVaultFile(file)).store));
+
+storeConformance('sqlite, written by another thread', () =>
+  openInFolder(async (file) => {
+    const { store } = await openThreadedStore(file);
+    await store.startThread();
+    return store;
+  }),
+);

@@ -49,6 +49,14 @@ it('tokens are made, listed, read, changed and deleted', async () => {
   expect(await ask('private_key', `DELETE /tokens/${id}`)).toEqual({ status: 204, body: undefined });
 });
 
+it('tokens are made many at a time, without the thread that would write them', async () => {
+  const create = () => ask('private_key', 'POST /tokens', { type: 'token', data: 1 });
+  for (let round = 0; round < 3; round += 1) {
+    const made = await Promise.all(Array.from({ length: 8 }, create));
+    expect(made.map(({ status }) => status)).toEqual(Array(8).fill(201));
+  }
+});
+
 it('a mask may look into its data by JSONPath', async () => {
   const token = { type: 'token', data: { list: [{ n: 7 }] }, mask: "{{ data | json: '$.list[0].n' }}" };
   expect(await ask('private_key', 'POST /tokens', token)).toMatchObject({ status: 201 });

@@ -115,7 +115,7 @@ async function serve(
   const stopper = createStopper(post?.stopRequests);
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env);
   try {
-    // Whoever has read the ready file may put other files in the place of the product's: nothing is loaded after it.
+    // Whoever has read the ready file may put other files in the place of the product's: what is needed is loaded before.
     const devBanner = keys === undefined ? undefined : (await import('./dev-banner.ts')).devBanner;
     const daemon = await listen(vault, options, dev);
     let sweeper: Sweeper | undefined;

@@ -88,6 +88,7 @@ export class ThreadedStore extends SqliteStore {
 
   /** Starts the thread, if that can be: what cannot start one does without. */
   startThread(): Promise<void> {
+    if (this.#isClosing) return Promise.resolve();
     this.#starting ??= this.#startThread().then(
       (thread) => {
         this.#thread = thread;
@@ -103,7 +104,7 @@ export class ThreadedStore extends SqliteStore {
   }
 
   async #here<T>(write: () => Promise<T>): Promise<T> {
-    if (this.#underWay > 0 && !this.#isClosing) void this.startThread();
+    if (this.#underWay > 0) void this.startThread();
     this.#underWay += 1;
     try {
       return await write();
