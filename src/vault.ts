@@ -166,7 +166,9 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedV
     founded = await foundTenant(world, tenantName);
   });
   if (!founded) throw new Fault('damaged', 'unreachable: the first tenant was not made');
-  const { store } = await openVaultFile(file);
+  const { store: opened, session } = await openVaultFile(file);
+  const report = settings.reportError ?? reportError;
+  const store = settings.writerThread ? await threadedStore(session, keyring, report) : opened;
   return {
     vault: composeVault({
       ...settings,
