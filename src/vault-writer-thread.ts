@@ -9,9 +9,10 @@ import { loadSodium } from './keyring/sodium.ts';
 import { openVaultFile } from './store/sqlite/open-vault-file.ts';
 import { OwnCommits } from './store/sqlite/own-commits.ts';
 import { createWriteServer } from './store/sqlite/serve-writes.ts';
+import { WriteTurns } from './store/sqlite/write-turns.ts';
 import type { WriterOrder, WriterSaying } from './vault-writer.ts';
 
-const { file, identity, cells, chain }: WriterOrder = workerData;
+const { file, identity, cells, turns, chain }: WriterOrder = workerData;
 
 async function serveWrites(): Promise<void> {
   const say = (saying: WriterSaying) => parentPort?.postMessage(saying);
@@ -21,6 +22,7 @@ async function serveWrites(): Promise<void> {
     throw new Fault('file_unsafe', `${file} was replaced while it was open`);
   }
   session.noteCommits(new OwnCommits(cells));
+  session.takeTurns(new WriteTurns(1, turns));
   const serve = createWriteServer(store, auditChain(sodium, chain), (replies) => say({ replies }));
   parentPort?.on('message', async (message) => {
     if (message !== 'close') {

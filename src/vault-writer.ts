@@ -4,6 +4,7 @@ import type { AuditChainKey } from './core/ports.ts';
 import { type CommitCells, OwnCommits } from './store/sqlite/own-commits.ts';
 import type { WriteReply } from './store/sqlite/serve-writes.ts';
 import type { Session } from './store/sqlite/session.ts';
+import { type TurnCells, WriteTurns } from './store/sqlite/write-turns.ts';
 import { WriterThread } from './store/sqlite/writer-thread.ts';
 
 /** Set by the build: the name of the file with the thread's code. Sources that are not bundled have none. */
@@ -15,6 +16,7 @@ export interface WriterOrder {
   /** Of the file that is open here under that name. */
   readonly identity: string;
   readonly cells: CommitCells;
+  readonly turns: TurnCells;
   readonly chain: AuditChainKey;
 }
 
@@ -36,9 +38,11 @@ function builtThread(): string {
  */
 export async function startWriter(session: Session, chain: AuditChainKey, code?: string): Promise<WriterThread> {
   const commits = new OwnCommits();
-  const order: WriterOrder = { file: session.file, identity: session.identity, cells: commits.cells, chain };
+  const turns = new WriteTurns(0);
+  const order = { file: session.file, identity: session.identity, cells: commits.cells, turns: turns.cells, chain };
   const thread = await whenReady(await startWorker(order, code));
   session.followCommits(commits);
+  session.takeTurns(turns);
   return thread;
 }
 

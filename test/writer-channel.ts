@@ -4,6 +4,7 @@ import { OwnCommits } from '../src/store/sqlite/own-commits.ts';
 import { createWriteServer } from '../src/store/sqlite/serve-writes.ts';
 import type { Session } from '../src/store/sqlite/session.ts';
 import { ThreadedStore } from '../src/store/sqlite/threaded-store.ts';
+import { WriteTurns } from '../src/store/sqlite/write-turns.ts';
 import { WriterThread } from '../src/store/sqlite/writer-thread.ts';
 import { chain } from './conformance/store-fixtures.ts';
 
@@ -27,6 +28,9 @@ async function startHere(file: string, session: Session, here: MessagePort, ther
   const commits = new OwnCommits();
   opened.session.noteCommits(new OwnCommits(commits.cells));
   session.followCommits(commits);
+  const turns = new WriteTurns(0);
+  session.takeTurns(turns);
+  opened.session.takeTurns(new WriteTurns(1, turns.cells));
   const serve = createWriteServer(opened.store, chain, (replies) => there.postMessage(replies));
   there.on('message', async (message) => {
     if (message !== 'close') {

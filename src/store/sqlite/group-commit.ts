@@ -2,6 +2,7 @@ import { Problem } from '../../core/problem.ts';
 import { BUSY_DEADLINE_MS, busyPause } from './busy-retry.ts';
 import { nextTurn } from './next-turn.ts';
 import { isBusy, vaultBusy } from './sqlite-error.ts';
+import type { WriteTurns } from './write-turns.ts';
 
 /** A transaction at a time on one connection; each call is synchronous. */
 export interface Transactions {
@@ -46,6 +47,7 @@ export class GroupCommit {
   readonly #deadlineMs: number;
   #waiting: Write[] = [];
   #draining: Promise<void> | undefined;
+  #turns: WriteTurns | undefined;
   #closed = false;
 
   constructor(transactions: Transactions, options: GroupCommitOptions = {}) {
@@ -66,6 +68,11 @@ export class GroupCommit {
     });
   }
 
+  /** From here on another connection of this process, which writes too, has its turns. */
+  takeTurns(turns: WriteTurns): void {
+    this.#turns = turns;
+  }
+
   /** Takes no more writes; resolves when those that were taken are answered. */
   async close(): Promise<void> {
     this.#closed = true;
@@ -75,14 +82,24 @@ export class GroupCommit {
   async #drain(): Promise<void> {
     let refusals = 0;
     while (this.#waiting.length > 0) {
-      // A turn of the event loop lets everything that is ready to write arrive before the group is closed.
-      await (refusals === 0 ? nextTurn() : busyPause(refusals));
+      await this.#pause(refusals);
       const refused = this.#commit(this.#waiting.splice(0, this.#size));
       refusals = refused.length > 0 ? refusals + 1 : 0;
+      if (refusals > 0) this.#turns?.wait();
+      else this.#turns?.done();
       this.#waiting = [...refused, ...this.#waiting];
       if (refusals > 0) this.#rejectOverdue();
     }
+    this.#turns?.done();
     this.#draining = undefined;
+  }
+
+  async #pause(refusals: number): Promise<void> {
+    // Who takes turns is waited for: a longer pause would leave the lock to nobody.
+    if (refusals > 0) return busyPause(this.#turns === undefined ? refusals : 1);
+    await this.#turns?.otherFirst();
+    // A turn of the event loop lets everything that is ready to write arrive before the group is closed.
+    await nextTurn();
   }
 
   /** One transaction around the group. Answers the writes that another process's lock refused; the others are settled. */

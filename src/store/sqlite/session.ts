@@ -11,6 +11,7 @@ import { once } from './once.ts';
 import type { OwnCommits } from './own-commits.ts';
 import type { PathWatch } from './path-watch.ts';
 import { toProblem } from './sqlite-error.ts';
+import type { WriteTurns } from './write-turns.ts';
 
 /** What a write leaves behind: nothing, or old sealed values in the log that must not stay there. */
 export type Residue = 'added' | 'removed';
@@ -151,6 +152,11 @@ export class Session {
   /** From here on commits that a writer thread notes are told from those of others. */
   followCommits(commits: OwnCommits): void {
     this.#ownCommits = commits;
+  }
+
+  /** From here on this session and another one of this process, which writes too, take turns. */
+  takeTurns(turns: WriteTurns): void {
+    this.#group.takeTurns(turns);
   }
 
   /** To be called in every `change` that touches a tenant, an application or a key. */

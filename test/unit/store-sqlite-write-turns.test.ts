@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { GroupCommit } from '../../src/store/sqlite/group-commit.ts';
+import { nextTurn } from '../../src/store/sqlite/next-turn.ts';
+import { WriteTurns } from '../../src/store/sqlite/write-turns.ts';
+
+const MOST_WRITES = 300;
+
+/** A lock that is free when nobody has had it for some turns of the event loop: who always writes keeps it, as SQLite's. */
+function lockBetween() {
+  let turn = 0;
+  let taken = { by: '', at: 0 };
+  const connection = (name: string) => ({
+    begin() {
+      if (taken.by !== name && turn - taken.at < 5) throw Object.assign(new Error('locked'), { code: 'SQLITE_BUSY' });
+      taken = { by: name, at: turn };
+    },
+    commit() {},
+    rollback() {},
+  });
+  return {
+    connection,
+    async countTurnsUntil(end: Promise<unknown>): Promise<void> {
+      let isOver = false;
+      void end.finally(() => {
+        isOver = true;
+      });
+      while (!isOver) {
+        turn += 1;
+        await nextTurn();
+      }
+    },
+  };
+}
+
+/** How many writes of one connection, which always has the next one, were done when the only one of the other was. */
+async function writesBefore(turns: readonly [WriteTurns, WriteTurns] | undefined): Promise<number> {
+  const lock = lockBetween();
+  const [busy, other] = [new GroupCommit(lock.connection('busy')), new GroupCommit(lock.connection('other'))];
+  if (turns !== undefined) {
+    busy.takeTurns(turns[0]);
+    other.takeTurns(turns[1]);
+  }
+  let writes = 0;
+  let isDone = false;
+  const single = nextTurn().then(() => other.run(() => undefined));
+  const done = single.then(() => {
+    isDone = true;
+    return writes;
+  });
+  const many = (async () => {
+    while (!isDone && writes < MOST_WRITES) {
+      await busy.run(() => undefined);
+      writes += 1;
+    }
+  })();
+  await lock.countTurnsUntil(Promise.all([done, many]));
+  return done;
+}
+
+function bothSides(): readonly [WriteTurns, WriteTurns] {
+  const first = new WriteTurns(0);
+  return [first, new WriteTurns(1, first.cells)];
+}
+
+describe('WriteTurns', () => {
+  it('lets a connection write soon beside one that always has something to write', async () => {
+    expect(await writesBefore(bothSides())).toBeLessThan(MOST_WRITES / 2);
+  });
+
+  it('without them it waits until the other one has nothing more', async () => {
+    expect(await writesBefore(undefined)).toBe(MOST_WRITES);
+  });
+
+  it('does not wait for one that does not come for its turn', async () => {
+    const [here, there] = bothSides();
+    there.wait();
+    await here.otherFirst();
+    expect([...here.cells]).toEqual([1, 1]);
+    here.done();
+    there.done();
+    expect([...here.cells]).toEqual([0, 0]);
+  });
+
+  it('says no more that it waits when its writes were refused for too long', async () => {
+    const [here] = bothSides();
+    const locked = () => {
+      throw Object.assign(new Error('locked'), { code: 'SQLITE_BUSY' });
+    };
+    const group = new GroupCommit({ begin: locked, commit: () => {}, rollback: () => {} }, { deadlineMs: 5 });
+    group.takeTurns(here);
+    await expect(group.run(() => undefined)).rejects.toMatchObject({ code: 'vault_busy' });
+    await group.close();
+    expect([...here.cells]).toEqual([0, 0]);
+  });
+});
