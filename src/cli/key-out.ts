@@ -29,7 +29,7 @@ export async function reserveKeyFile(path: string, member: KeyMember = 'key'): P
   const reserved = await reserveFile('--key-out', path, RESERVED_BYTES);
   return {
     async take(bodyText) {
-      const body = asObject(parseJson(bodyText, { maxDepth: 1024 })) ?? {};
+      const body = asObject(parseJson(bodyText)) ?? {};
       const { key, rest } = splitKey(body);
       if (key === undefined) throw new Fault('usage', '--key-out: the result has no key');
       await reserved.fill(`${key}\n`);

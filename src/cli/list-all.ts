@@ -25,7 +25,7 @@ export async function listAll(
   for (let page = 1; ; page += 1) {
     const reply = await client.call({ ...call, query: [...query, ['page', String(page)]] });
     if (reply.status >= 400) return reportProblem(reply, nameMember);
-    const body = parseJson(reply.bodyText ?? '', { maxDepth: 1024 });
+    const body = parseJson(reply.bodyText ?? '');
     const items = itemsOf(body).filter((item) => !printed.has(selectField(item, ['id'])));
     for (const item of items) printed.add(selectField(item, ['id']));
     await printer.print(items);

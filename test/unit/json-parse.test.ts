@@ -90,11 +90,11 @@ describe('parseJson', () => {
     expect(memberNames({ ...parsed, c: 4 })).toEqual(['1', '2', 'b', 'c']);
   });
 
-  test('nests 64 deep by default and no deeper', () => {
+  test('nests 1024 deep by default and no deeper', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
-    expect(stringifyJson(parseJson(nested(64)))).toBe(nested(64));
-    expect(refusal(nested(65))).toMatchObject({ kind: 'depth', position: 64 });
-    expect(refusal('{"a":'.repeat(100_000))).toMatchObject({ kind: 'depth', position: 320 });
+    expect(stringifyJson(parseJson(nested(1024)))).toBe(nested(1024));
+    expect(refusal(nested(1025))).toMatchObject({ kind: 'depth', position: 1024 });
+    expect(refusal('{"a":'.repeat(100_000))).toMatchObject({ kind: 'depth', position: 5120 });
     expect(refusal('[[1]]', 1)).toMatchObject({ kind: 'depth', position: 1, path: '0' });
     expect(parseJson('[1]', { maxDepth: 1 })).toEqual([1]);
     expect(refusal('{}', 0)).toMatchObject({ kind: 'depth', position: 0, path: '' });

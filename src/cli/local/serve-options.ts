@@ -1,4 +1,4 @@
-import { DEFAULT_LIMITS, type Limits } from '../../contract/limits.ts';
+import { DEFAULT_LIMITS, type Limits, MOST_DEPTH } from '../../contract/limits.ts';
 import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../core/audit/audit-level.ts';
 import { Fault } from '../../core/fault.ts';
 import type { VaultSettings } from '../../vault.ts';
@@ -67,7 +67,11 @@ export const SERVE_FLAGS = {
   maxBody: { flag: '--max-body <size>', env: 'VAULT_MAX_BODY', help: 'of a request (default: 1MiB)' },
   maxUrl: { flag: '--max-url <size>', env: 'VAULT_MAX_URL', help: 'of a request (default: 8KiB)' },
   maxHeaders: { flag: '--max-headers <size>', env: 'VAULT_MAX_HEADERS', help: 'of a request (default: 16KiB)' },
-  maxDepth: { flag: '--max-depth <number>', env: 'VAULT_MAX_DEPTH', help: 'of the JSON of a body (default: 64)' },
+  maxDepth: {
+    flag: '--max-depth <number>',
+    env: 'VAULT_MAX_DEPTH',
+    help: `of the JSON of a body, 1 to ${MOST_DEPTH} (default: 64)`,
+  },
   maxResponse: { flag: '--max-response <size>', env: 'VAULT_MAX_RESPONSE', help: 'of a response (default: 16MiB)' },
 } as const;
 
@@ -189,9 +193,16 @@ function limitsOf(flags: ServeFlags, env: Environment): Limits {
     body: size(flags.maxBody, SERVE_FLAGS.maxBody) ?? DEFAULT_LIMITS.body,
     url: size(flags.maxUrl, SERVE_FLAGS.maxUrl) ?? DEFAULT_LIMITS.url,
     headers: size(flags.maxHeaders, SERVE_FLAGS.maxHeaders) ?? DEFAULT_LIMITS.headers,
-    depth: size(flags.maxDepth, SERVE_FLAGS.maxDepth) ?? DEFAULT_LIMITS.depth,
+    depth: parseDepth(flagValue(flags.maxDepth, env, SERVE_FLAGS.maxDepth)) ?? DEFAULT_LIMITS.depth,
     response: size(flags.maxResponse, SERVE_FLAGS.maxResponse) ?? DEFAULT_LIMITS.response,
   };
+}
+
+function parseDepth(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const depth = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+  if (depth >= 1 && depth <= MOST_DEPTH) return depth;
+  throw new Fault('usage', `--max-depth (VAULT_MAX_DEPTH) is a number from 1 to ${MOST_DEPTH}`);
 }
 
 function parsePort(text: string): number {

@@ -18,12 +18,13 @@ const RENDERERS: Readonly<Record<Format, Render>> = {
   /** Exactly the response body of the API. */
   json: (bodyText) => ({ text: `${bodyText}\n` }),
   ndjson: (bodyText, view) => {
-    const items = itemsOf(readBody(bodyText), view);
+    const items = itemsOf(parseJson(bodyText), view);
     return { text: items.map((item) => `${stringifyJson(item)}\n`).join('') };
   },
-  table: async (bodyText, view, options) => (await import('./table.ts')).renderTable(readBody(bodyText), view, options),
-  yaml: async (bodyText) => (await import('./yaml.ts')).renderYaml(readBody(bodyText)),
-  csv: async (bodyText, view) => (await import('./csv.ts')).renderCsv(readBody(bodyText), view),
+  table: async (bodyText, view, options) =>
+    (await import('./table.ts')).renderTable(parseJson(bodyText), view, options),
+  yaml: async (bodyText) => (await import('./yaml.ts')).renderYaml(parseJson(bodyText)),
+  csv: async (bodyText, view) => (await import('./csv.ts')).renderCsv(parseJson(bodyText), view),
 };
 
 /** Decides what is shown and refuses, before anything is sent, what no result can give. Throws the fault `usage`. */
@@ -50,17 +51,12 @@ export async function renderResult(
 }
 
 function renderField(bodyText: string, steps: readonly Step[]): Rendered {
-  const value = selectField(readBody(bodyText), steps);
+  const value = selectField(parseJson(bodyText), steps);
   if (value === undefined) throw new Fault('usage', `--field: the result has no ${printPath(steps)}`);
   return { text: `${typeof value === 'string' ? value : stringifyJson(value)}\n` };
 }
 
 function renderIds(bodyText: string, view: ResultView): Rendered {
-  const ids = itemsOf(readBody(bodyText), view).map((item) => selectField(item, [idMemberOf(view)]));
+  const ids = itemsOf(parseJson(bodyText), view).map((item) => selectField(item, [idMemberOf(view)]));
   return { text: ids.map((id) => (id === undefined ? '' : `${cellText(id)}\n`)).join('') };
-}
-
-/** A stored value may be as deep as the vault allows, and the reply puts it two or three levels deeper. */
-function readBody(bodyText: string): ReturnType<typeof parseJson> {
-  return parseJson(bodyText, { maxDepth: 1024 });
 }

@@ -34,7 +34,7 @@ export function seedCalls(client: Client, apiKey: string): SeedCalls {
         bodyText: stringifyJson(body as Printable),
       }),
     });
-    const parsed = reply.bodyText === undefined ? null : parseJson(reply.bodyText, { maxDepth: 1024 });
+    const parsed = reply.bodyText === undefined ? null : parseJson(reply.bodyText);
     const answer = asObject(parsed) ?? {};
     if (reply.status < 400) return answer;
     throw problemOf(answer, place);

@@ -41,7 +41,7 @@ export async function* pageExport(
       ] as const;
       const reply = await client.call({ operation: 'listTokens', apiKey, params: {}, query });
       if (reply.status !== 200) throw new ExportRefused(reply);
-      const body = parseJson(reply.bodyText ?? '', { maxDepth: 1024 });
+      const body = parseJson(reply.bodyText ?? '');
       const total = Number(selectField(body, ['pagination', 'total_items']));
       pages = Number(selectField(body, ['pagination', 'total_pages']));
       removed ||= total < most;

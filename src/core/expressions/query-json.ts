@@ -1,5 +1,6 @@
 import type { JSONPathNode, JSONValue } from 'json-p3';
 import type { Json } from '../../contract/json.ts';
+import { MOST_DEPTH } from '../../contract/limits.ts';
 import { JsonNumber } from '../json/json-number.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import { loadedOnce } from '../loaded-once.ts';
@@ -9,8 +10,8 @@ import type { WorkBudget } from './limits.ts';
 /** The one value that a JSONPath (RFC 9535) finds. Throws `FilterFailure` when it finds none or several, or is no JSONPath. */
 export type QueryJson = (path: string, value: Json, work: WorkBudget) => Json;
 
-/** Deeper than any JSON that is accepted. */
-const MAX_DEPTH = 200;
+/** Deeper than any `data`: the library counts the value itself, too. */
+const MAX_DEPTH = MOST_DEPTH + 1;
 
 /** What one read costs beside its depth, in units of work: the library makes a node of most, with the whole path in it. */
 const READING = 8;

@@ -27,13 +27,17 @@ const LITERALS: ReadonlyMap<number, readonly [text: string, value: boolean | nul
 /** An integer of this many characters is exact in a double and prints as it was written. */
 const EXACT_LENGTH = 15;
 
+/** Deeper than anything that the vault keeps or answers (`MOST_DEPTH`): what was accepted once can be read again, whatever the limit is now. */
+const DEEPEST = 1024;
+
 /**
  * Parses JSON (RFC 8259, strictly) without losing anything: numbers keep their lexeme, `__proto__` is a member like any
  * other, lone surrogates stay and the order of members is kept. A repeated member name is refused (RFC 8259 §4 leaves it
- * open, and readers that differ make it dangerous). Throws `JsonSyntaxError`.
+ * open, and readers that differ make it dangerous). `maxDepth` is how deep arrays and objects may nest. Throws
+ * `JsonSyntaxError`.
  */
 export function parseJson(text: string, options: { readonly maxDepth?: number } = {}): Json {
-  const cursor: Cursor = { text, maxDepth: options.maxDepth ?? 64, path: [], at: 0, depth: 0 };
+  const cursor: Cursor = { text, maxDepth: options.maxDepth ?? DEEPEST, path: [], at: 0, depth: 0 };
   const value = parseValue(cursor);
   skipSpace(cursor);
   if (cursor.at < text.length) throw refuse(cursor, 'syntax', 'nothing may follow the value');
