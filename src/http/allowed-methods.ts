@@ -35,6 +35,11 @@ export function allowedMethods(url: string): string | undefined {
   return known.length === 0 ? undefined : list(known);
 }
 
+/** Whether a path, which may carry a query, is one that `pattern` describes: a segment in braces stands for any. */
+export function matchesPath(pattern: string, url: string): boolean {
+  return matches(segmentsOf(pathOf(pattern)), segmentsOf(pathOf(url)));
+}
+
 /** What a path would be if its parameters could be decoded. */
 export interface RawMatch {
   readonly id: OperationId;

@@ -22,8 +22,6 @@ import { DEFAULT_TIMEOUTS } from './timeouts.ts';
 import { traceIdOf } from './trace-id.ts';
 import { writeReply } from './write-reply.ts';
 
-export type { DaemonOptions };
-
 /** A daemon that accepts requests. */
 export interface Daemon {
   /** `http://127.0.0.1:8484`, or `unix:/path.sock`. */

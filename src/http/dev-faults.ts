@@ -1,7 +1,7 @@
 import type { DevFault } from '../contract/dev-paths.ts';
 import { PROBLEMS, type ProblemCode } from '../contract/problems.ts';
 import { invalid, Problem } from '../core/problem.ts';
-import { allowedMethods } from './allowed-methods.ts';
+import { allowedMethods, matchesPath } from './allowed-methods.ts';
 
 /** The faults that a test has asked for, in the order in which it did: the first that matches happens. */
 export interface DevFaults {
@@ -98,16 +98,7 @@ function wholeNumber(sent: Readonly<Record<string, unknown>>, name: string, leas
   throw invalid(name, `must be a whole number from ${least} to ${most}`);
 }
 
-/** A segment in braces stands for any. A query and a trailing slash make no difference. */
 function matches(request: string, method: string, url: string): boolean {
   const [wanted, path = ''] = request.split(' ');
-  if (wanted !== '*' && wanted !== method) return false;
-  const [pattern, actual] = [segmentsOf(path), segmentsOf(url)];
-  if (pattern.length !== actual.length) return false;
-  return pattern.every((part, at) => (/^\{.*\}$/.test(part) ? actual[at] !== '' : part === actual[at]));
-}
-
-function segmentsOf(url: string): readonly string[] {
-  const [path = ''] = url.split('?');
-  return path.replace(/(?<=.)\/$/, '').split('/');
+  return (wanted === '*' || wanted === method) && matchesPath(path, url);
 }

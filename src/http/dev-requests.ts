@@ -3,17 +3,16 @@ import type { Client, Reply } from '../contract/call.ts';
 import { DEV_PATHS } from '../contract/dev-paths.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
-import { parseInstant } from '../core/time.ts';
+import { formatInstant, parseInstant } from '../core/time.ts';
 import type { DevControls } from './dev-controls.ts';
 import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
 import type { AnswerOptions } from './endpoints.ts';
-import { createFailureLimit } from './failure-limit.ts';
-import { isLoopback } from './own-hosts.ts';
+import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
+import { isOwnMachine } from './own-hosts.ts';
 import { readBody } from './read-body.ts';
 import { logFailure } from './request-log.ts';
 
 const MOST_BODY = 64 * 1024;
-const FAILURES_A_SECOND = 20;
 /** The last millisecond of the year 9999. */
 const LAST_INSTANT = 253_402_300_799_999;
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
@@ -49,7 +48,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
   const { clock } = controls;
 
   const shownClock = (removed?: number) => ({
-    now: new Date(clock.now()).toISOString().replace('Z', '+00:00'),
+    now: formatInstant(clock.now()),
     offset_ms: clock.offset(),
     ...(removed !== undefined && { removed }),
   });
@@ -115,9 +114,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
     const asked = await client.call({ operation: 'getTenant', apiKey, params: {}, query: [], fromBrowser, traceId });
     if (asked.status === 200) return undefined;
     if (asked.status !== 401) return asked;
-    const peer = request.socket.remoteAddress ?? '';
-    if (failures.exceeded(peer)) throw new Problem('too_many_requests');
-    failures.failed(peer);
+    failures.count(addressOf(request));
     return asked;
   }
 
@@ -139,7 +136,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
 
   return (request, response, next) => {
     const path = (request.url ?? '').replace(/\?.*$/, '').replace(/\/$/, '');
-    const actions = Object.hasOwn(ACTIONS, path) && isLocal(request) ? ACTIONS[path] : undefined;
+    const actions = Object.hasOwn(ACTIONS, path) && isOwnMachine(addressOf(request)) ? ACTIONS[path] : undefined;
     if (actions === undefined) {
       fail(request, response, next);
       return;
@@ -156,9 +153,9 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
   };
 }
 
-/** A Unix socket has no address: whoever reaches it is on this machine. */
-function isLocal({ socket: { remoteAddress: address = '' } }: IncomingMessage): boolean {
-  return address === '' || isLoopback(address);
+/** A Unix socket has none. */
+function addressOf({ socket }: IncomingMessage): string {
+  return socket.remoteAddress ?? '';
 }
 
 function isVerb(method: string | undefined, actions: Readonly<Partial<Record<Verb, Action>>>): method is Verb {

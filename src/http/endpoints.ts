@@ -6,15 +6,13 @@ import { problemReply } from '../core/problem-reply.ts';
 import { allowedMethods, OWN_PATHS, operationAt } from './allowed-methods.ts';
 import type { Cors } from './cors.ts';
 import type { DaemonOptions } from './daemon-options.ts';
-import { createFailureLimit } from './failure-limit.ts';
+import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
 import { createOwnAnswers } from './own-answers.ts';
+import { isOwnMachine } from './own-hosts.ts';
 import { parseQuery } from './parse-query.ts';
 import { readBody } from './read-body.ts';
 import { logFailure } from './request-log.ts';
 import type { Endpoints } from './routes.ts';
-
-/** Failed authentications a second, after which a peer is told to wait (hardening.md, "Guessing"). */
-const FAILURES_A_SECOND = 20;
 
 /** What the endpoints need of the daemon around them. */
 export interface EndpointContext {
@@ -67,13 +65,12 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
         bodyText: body.bodyText,
         bodyFault: body.bodyFault,
         fromBrowser: cors.allows(request) || undefined,
-        peer: isLoopback(peer) ? undefined : peer,
+        peer: isOwnMachine(peer) ? undefined : peer,
         onCaller,
         traceId,
       });
       if (reply.status !== 401) return reply;
-      if (failures.exceeded(peer)) throw new Problem('too_many_requests');
-      failures.failed(peer);
+      failures.count(peer);
       return reply;
     } catch (error) {
       if (error instanceof Problem) return problemReply(error, traceId);
@@ -137,11 +134,6 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
       answer(response, problemReply(problem, traceIdOf(request)));
     },
   };
-}
-
-/** This machine, a Unix socket included: who asks there is told apart by the key alone. */
-function isLoopback(address: string): boolean {
-  return address === '' || address === '::1' || address.startsWith('127.') || address.startsWith('::ffff:127.');
 }
 
 /** Not ready is always a 503, whatever the reason: it is the answer of `/readyz`, not of the operation behind it. */

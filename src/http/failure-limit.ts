@@ -1,35 +1,30 @@
+import { Problem } from '../core/problem.ts';
+
+/** Failed authentications a second, after which a peer is told to wait. */
+export const FAILURES_A_SECOND = 20;
+
 const WINDOW_MS = 1_000;
 const PEERS_BEFORE_PRUNING = 1_024;
 
 /** Counts a peer's failed authentications. */
 export interface FailureLimit {
-  /** True while a further failure of the peer is to be answered with 429. */
-  exceeded(peer: string): boolean;
-  failed(peer: string): void;
+  /** One more. Throws the problem `too_many_requests` when the peer has had its share. */
+  count(peer: string): void;
 }
 
 /**
  * After `failures` within a second, counted from a peer's first, its further ones are told to wait until that second has
  * passed. Good keys pass: all callers of one machine are one peer, and none of them may lock the others out.
  */
-export function createFailureLimit(
-  failures: number,
-  now: () => number = performance.now.bind(performance),
-): FailureLimit {
+export function createFailureLimit(failures: number): FailureLimit {
   const windows = new Map<string, { readonly start: number; count: number }>();
 
   return {
-    exceeded(peer) {
-      const window = windows.size === 0 ? undefined : windows.get(peer);
-      if (window === undefined) return false;
-      if (now() - window.start < WINDOW_MS) return window.count >= failures;
-      windows.delete(peer);
-      return false;
-    },
-    failed(peer) {
-      const at = now();
+    count(peer) {
+      const at = performance.now();
       const window = windows.get(peer);
       if (window !== undefined && at - window.start < WINDOW_MS) {
+        if (window.count >= failures) throw new Problem('too_many_requests');
         window.count += 1;
         return;
       }

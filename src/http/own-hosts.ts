@@ -5,6 +5,11 @@ export function isLoopback(host: string): boolean {
   return LOOPBACK.test(host);
 }
 
+/** Where a connection comes from: its address, or `''` for a Unix socket, which only this machine reaches. */
+export function isOwnMachine(address: string): boolean {
+  return address === '' || isLoopback(address);
+}
+
 /** An address or a name as it stands in a URL and in `Host`. */
 export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host.toLowerCase();

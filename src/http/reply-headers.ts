@@ -1,8 +1,5 @@
 import type { Reply } from '../contract/call.ts';
 
-/** Of a 429 or 503 that says nothing else; seconds. */
-const DEFAULT_RETRY_AFTER = 1;
-
 /** What a reply's header section needs to know beyond the reply. */
 export interface ReplyHeaderOptions {
   /** The trace header's name, as it is written. */
@@ -33,9 +30,7 @@ export function replyHeaders(reply: Reply, options: ReplyHeaderOptions): string[
       String(Buffer.byteLength(reply.bodyText)),
     );
   }
-  if (reply.status === 429 || reply.status === 503) {
-    headers.push('Retry-After', String(reply.retryAfter ?? DEFAULT_RETRY_AFTER));
-  }
+  if (reply.retryAfter !== undefined) headers.push('Retry-After', String(reply.retryAfter));
   if (options.allow !== undefined) headers.push('Allow', options.allow);
   if (options.fields !== undefined) headers.push(...options.fields);
   if (options.close) headers.push('Connection', 'close');

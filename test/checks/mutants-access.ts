@@ -171,8 +171,8 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
   {
     name: 'keys may be guessed without a pause',
     file: 'src/http/failure-limit.ts',
-    from: 'return window.count >= failures;',
-    to: 'return false;',
+    from: "if (window.count >= failures) throw new Problem('too_many_requests');",
+    to: '',
     tests: ['test/process/http-daemon.test.ts'],
     pattern: '20 failed',
   },

@@ -4,7 +4,7 @@ import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { problemReply } from '../../src/core/problem-reply.ts';
-import type { DaemonOptions } from '../../src/http/daemon.ts';
+import type { DaemonOptions } from '../../src/http/daemon-options.ts';
 
 export const KEY = 'good';
 

@@ -1,7 +1,8 @@
 import { Pool } from 'undici';
 import { afterEach, vi } from 'vitest';
 import { Fault } from '../../src/core/fault.ts';
-import { type Daemon, type DaemonOptions, startDaemon } from '../../src/http/daemon.ts';
+import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
+import type { DaemonOptions } from '../../src/http/daemon-options.ts';
 import { daemonOptions, echoClient, KEY } from './http-fixture.ts';
 
 /** What is taken down after each test, last first. */

@@ -101,10 +101,6 @@ async function serveDev({ vault, clock, reset }: SeededDevVault) {
     ready: () => vault.ready(),
     log: false,
     version: VERSION,
-    allowInsecureHost: false,
-    hostNames: [],
-    corsOrigins: undefined,
-    tls: undefined,
     dev: { clock, reset },
   });
 }
