@@ -1,16 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { Fault } from './core/fault.ts';
+import type { AnchorNote } from './core/maintenance-ports.ts';
 
-/** A small text outside the vault that is read whole and replaced whole. */
-export interface AnchorFile {
-  /** Undefined when there is none yet. Throws the fault `file_unwritable`. */
-  read(): Promise<string | undefined>;
-  /** Throws the faults `file_unwritable`, `no_space`. */
-  write(text: string): Promise<void>;
-}
-
-export function anchorFile(path: string): AnchorFile {
+/** The anchor as a file of this path. */
+export function anchorFile(path: string): AnchorNote {
   return {
     async read() {
       try {

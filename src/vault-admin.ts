@@ -2,10 +2,10 @@ import { createAudit } from './core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
 import { lastEvents } from './core/audit/last-events.ts';
 import { type PlacedEvent, walkAudit } from './core/audit/walk-audit.ts';
+import { untilSwapped } from './core/compare-and-swap.ts';
 import { Fault } from './core/fault.ts';
 import type { Finding } from './core/maintenance-ports.ts';
 import type { Clock, Keyring, Store, VaultHeader } from './core/ports.ts';
-import { Problem } from './core/problem.ts';
 import { formatInstant } from './core/time.ts';
 import { type CheckReport, checkVault } from './core/vault-admin/check-vault.ts';
 import { headerEvent } from './core/vault-admin/header-event.ts';
@@ -45,9 +45,9 @@ export interface RotateResult {
 /** What whoever holds a vault's key does with its keys and its file, below the API. Other processes may serve the file. */
 export interface VaultAdmin {
   slots(): Promise<readonly Slot[]>;
-  /** Throws `usage` when all slots are taken, `weak_passphrase`. */
+  /** Throws the faults `conflict` when all slots are taken, `weak_passphrase`. */
   addSlot(credential: Credential, options: { readonly allowWeak: boolean }): Promise<Slot>;
-  /** Answers what was removed. Throws `usage` for the last slot, or one that there is not. */
+  /** Answers what was removed. Throws the faults `conflict` for the last slot, `not_found` for one that there is not. */
   removeSlot(slot: number): Promise<Slot>;
   status(): Promise<KeyStatus>;
   rotate(options: RotateOptions, progress?: Progress): Promise<RotateResult>;
@@ -66,7 +66,7 @@ export interface OpenAdminOptions {
   readonly credential: Credential;
 }
 
-/** Another process changes the header rarely, so that a few attempts are many. */
+/** Another process changes the header rarely, and an attempt may derive a key of a passphrase: a few are many. */
 const MOST_TRIES = 5;
 
 /** Throws what `openVault` throws. */
@@ -113,7 +113,7 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
     change: (header: VaultHeader, master: Uint8Array) => Promise<VaultHeader>,
   ): Promise<readonly [VaultHeader, VaultHeader]> {
     const { unlockMasterKey } = await import('./keyring/unlock-master-key.ts');
-    return untilReplaced(async () => {
+    return untilSwapped(async () => {
       const before = await store.header();
       const master = await unlockMasterKey(before, credential);
       try {
@@ -123,12 +123,12 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
       } finally {
         master.fill(0);
       }
-    });
+    }, MOST_TRIES);
   }
 
   async function replaceMaster(): Promise<readonly number[]> {
     const { replaceMasterKey } = await import('./keyring/replace-master-key.ts');
-    return untilReplaced(async () => {
+    return untilSwapped(async () => {
       const before = await store.header();
       const keys = (await store.listTenants()).map(({ tenant, keys }) => ({ tenant_id: tenant.id, keys }));
       const { header, tenants } = await replaceMasterKey(before, credential, keys, clock.now());
@@ -137,7 +137,7 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
       await keyring.refresh();
       const kept = new Set(header.slots.map(({ slot }) => slot));
       return before.slots.map(({ slot }) => slot).filter((slot) => !kept.has(slot));
-    });
+    }, MOST_TRIES);
   }
 
   async function tenantIds(tenantId: string | undefined): Promise<readonly string[]> {
@@ -202,14 +202,6 @@ async function compareWithAnchorFile(parts: AnchorParts, anchor: string): Promis
   throw new Fault('damaged', `there is no anchor at ${anchor}: nothing says how far the vault had come`, {
     hint: 'the first command that opens the vault with --anchor makes one',
   });
-}
-
-async function untilReplaced<T>(attempt: () => Promise<T | undefined>): Promise<T> {
-  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
-    const result = await attempt();
-    if (result !== undefined) return result;
-  }
-  throw new Problem('write_conflict');
 }
 
 function required<T>(value: T | undefined): T {

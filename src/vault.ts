@@ -7,7 +7,6 @@ import { createAudit } from './core/audit/audit.ts';
 import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
 import { createUndertaker } from './core/audit/undertaker.ts';
 import { createDispatch } from './core/dispatch.ts';
-import { Fault } from './core/fault.ts';
 import { loadOperations } from './core/handlers.ts';
 import type { Clock, Keyring, Random, Store } from './core/ports.ts';
 import type { FoundedTenant } from './core/tenants/found-tenant.ts';
@@ -165,7 +164,7 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedV
     await world.audit.flush();
     founded = await foundTenant(world, tenantName);
   });
-  if (!founded) throw new Fault('damaged', 'unreachable: the first tenant was not made');
+  if (!founded) throw new Error('unreachable: the first tenant was not made');
   const { store: opened, session } = await openVaultFile(file);
   const report = settings.reportError ?? reportError;
   const store = settings.writerThread ? await threadedStore(session, keyring, report) : opened;

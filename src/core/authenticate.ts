@@ -53,21 +53,21 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
   const tenant = openTenant(keyring, authority.application.tenant_id, authority.tenant);
   const application = openApplication(keyring, authority.application.id, authority.application);
   if (!Buffer.from(application.record.key_hash).equals(keyHash)) throw new Problem('integrity_failure');
-  const parent = await loadParent(world, authority, tenant.keyring, now);
-  const grants = createGrants(application.details, parent?.grants);
+  const grants = createGrants(application.details, await parentGrants(world, authority, tenant.keyring, now));
   const expires_at = application.record.expires_at ?? Number.POSITIVE_INFINITY;
   return { identity: { application, tenant, grants }, expires_at };
 }
 
-async function loadParent(
+/** Of the private application that made this expiring one; undefined of any other. Throws 401 when it is gone. */
+async function parentGrants(
   world: World,
   { application }: Authority,
   keyring: Identity['tenant']['keyring'],
   now: Instant,
-): Promise<{ readonly grants: Grants } | undefined> {
+): Promise<Grants | undefined> {
   const { parent_id, tenant_id } = application;
   if (parent_id === undefined) return undefined;
   const record = await world.store.findApplication(tenant_id, parent_id, now);
   if (!record) throw new Problem('unauthenticated');
-  return { grants: createGrants(openApplication(keyring, parent_id, record).details) };
+  return createGrants(openApplication(keyring, parent_id, record).details);
 }

@@ -14,9 +14,8 @@ import { problemReply } from './problem-reply.ts';
 import { checkMediaType } from './request/media-type.ts';
 import { parseBody } from './request/parse-body.ts';
 import { loadBodyValidators, validate } from './request/validate.ts';
+import { mayBeId } from './tokens/token-id.ts';
 import type { World } from './world.ts';
-
-const MOST_ID_LENGTH = 400;
 
 /** Whose keys are made to be in a web page (§2.5); the others are secrets that no page should hold. */
 const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring']);
@@ -131,14 +130,6 @@ function withTrace(status: number, bodyText: string | undefined, trace: Trace): 
       return trace.traceId;
     },
   };
-}
-
-/** To compile an expression with a class of Unicode takes longer than a read of the store: few ids have to wait for it. */
-const PRINTABLE_ASCII = /^[ -~]*$/;
-
-/** What could not be anybody's id is no name of anything, and has no place in the audit (decisions §5). */
-function mayBeId(text: string): boolean {
-  return text.length <= MOST_ID_LENGTH && (PRINTABLE_ASCII.test(text) || !/\p{Cc}/u.test(text));
 }
 
 /**

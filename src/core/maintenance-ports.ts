@@ -92,3 +92,11 @@ export interface Maintenance {
   ): Promise<readonly InspectedRow<ApplicationRecord>[]>;
   inspectTombstones(tenantId: string, after: string, limit: number): Promise<readonly InspectedRow<Tombstone>[]>;
 }
+
+/** Where the anchor is kept, outside the store: a small text that is read whole and replaced whole. */
+export interface AnchorNote {
+  /** Undefined when there is none yet. Throws the fault `file_unwritable`. */
+  read(): Promise<string | undefined>;
+  /** Throws the faults `file_unwritable`, `no_space`. */
+  write(text: string): Promise<void>;
+}

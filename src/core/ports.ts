@@ -289,8 +289,9 @@ export type InsertTokenOutcome =
  * Where records are kept. Each method is atomic and, if it writes, durable when it resolves. There is no transaction, no
  * caller, no permission and no plaintext here. Updates carry the revision that they read (compare-and-swap), so that two
  * processes on one store are safe without a lock held across an `await`. A change is written together with its `audit` entry, or
- * not at all; without a change there is no entry. `now` decides what has expired: to every reader an expired record does not exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`; and
- * `write_conflict` for a record that is not under its tenant's newest keys: its writer must read the keys anew.
+ * not at all; without a change there is no entry. `now` decides what has expired: to every reader an expired record does not
+ * exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`; and `write_conflict` for a record
+ * that is not under its tenant's newest keys: its writer must read the keys anew.
  */
 export interface Store extends Maintenance, AuditStore {
   /** Changes whenever a tenant, an application or a key may have changed, in this process or another. */

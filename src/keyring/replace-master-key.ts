@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto';
-import type { Instant, VaultHeader, WrappedKey } from '../core/ports.ts';
+import type { KeysOfTenant } from '../core/maintenance-ports.ts';
+import type { Instant, VaultHeader } from '../core/ports.ts';
 import { openCarriedKeys, sealCarriedKeys } from './carried-keys.ts';
 import type { Credential } from './credential.ts';
 import { headerMac } from './header-mac.ts';
@@ -9,12 +10,6 @@ import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
 import { unwrapTenantKey, wrapTenantKey } from './tenant-key.ts';
 import { openSlot } from './unlock-master-key.ts';
 
-/** A tenant's wrapped keys. */
-interface TenantsKeys {
-  readonly tenant_id: string;
-  readonly keys: readonly WrappedKey[];
-}
-
 /**
  * A new random master key, its generation one more: all tenants' keys wrapped under it, the carried keys taken along. Of the
  * slots only the credential's stays, because the others' key-encryption keys are not known here; they are added again with
@@ -23,9 +18,9 @@ interface TenantsKeys {
 export async function replaceMasterKey(
   header: VaultHeader,
   credential: Credential,
-  tenants: readonly TenantsKeys[],
+  tenants: readonly KeysOfTenant[],
   now: Instant,
-): Promise<{ readonly header: VaultHeader; readonly tenants: readonly TenantsKeys[] }> {
+): Promise<{ readonly header: VaultHeader; readonly tenants: readonly KeysOfTenant[] }> {
   const sodium = await loadSodium();
   const { master: old, slot } = await openSlot(header, credential);
   const next = randomFillSync(new Uint8Array(KEY_BYTES));
@@ -51,8 +46,8 @@ function rewrap(
   sodium: Sodium,
   { header, old }: { readonly header: VaultHeader; readonly old: Uint8Array },
   { vault, next }: { readonly vault: Omit<VaultHeader, 'slots' | 'mac'>; readonly next: Uint8Array },
-  tenants: readonly TenantsKeys[],
-): readonly TenantsKeys[] {
+  tenants: readonly KeysOfTenant[],
+): readonly KeysOfTenant[] {
   const [from, to] = [old, next].map((master) => deriveFromMaster(sodium, master, 'tenant_key_wrapping'));
   if (from === undefined || to === undefined) throw new Error('unreachable: two keys were derived');
   const moved = tenants.map(({ tenant_id, keys }) => ({

@@ -23,7 +23,7 @@ export function newTransferKey(sodium: TransferSodium): { readonly secret: strin
   return text;
 }
 
-/** Throws the fault `usage` for a text that is no secret half. */
+/** Throws the fault `wrong_credential` for a text that is no secret half. */
 export function parseTransferKey(sodium: TransferSodium, text: string): TransferKey {
   const secret_key = parse(SECRET_PREFIX, text);
   if (secret_key === undefined) throw new Fault('wrong_credential', 'this is no secret key of `vault keygen`');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkTokenId } from '../../src/core/tokens/token-id.ts';
+import { checkTokenId, mayBeId } from '../../src/core/tokens/token-id.ts';
 
 const LENGTH = 'must have 3 to 400 characters';
 const CHARACTERS = 'must have none of # / \\ + ? [ ] | & = % < > { } ^ and no control characters';
@@ -36,4 +36,17 @@ describe('checkTokenId', () => {
   test.each(['abc\ud83d', '\ude00abc', 'a\ude00\ud83db'])('refuses half of a surrogate pair', (id) => {
     expect(checkTokenId(id)).toBe(CHARACTERS);
   });
+});
+
+describe('mayBeId', () => {
+  test.each(['abc', 'a b', 'éèü', 'x'.repeat(400), '😀'.repeat(400), 'of an older rule: #'])('takes %s', (id) => {
+    expect(mayBeId(id)).toBe(true);
+  });
+
+  test.each(['x'.repeat(401), '😀'.repeat(401), `${'x'.repeat(399)}😀😀`, 'a\nb', 'é\u0085', '\0'])(
+    'takes no %j',
+    (id) => {
+      expect(mayBeId(id)).toBe(false);
+    },
+  );
 });

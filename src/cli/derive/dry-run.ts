@@ -6,10 +6,9 @@ import type { Schema } from '../../contract/schema.ts';
 import { checkApplication } from '../../core/access/check-application.ts';
 import { JsonText } from '../../core/json/json-text.ts';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
-import { Problem } from '../../core/problem.ts';
 import { parseBody } from '../../core/request/parse-body.ts';
 import { loadBodyValidators, validate } from '../../core/request/validate.ts';
-import { validateData } from '../../core/token-types/validate-data.ts';
+import { checkData } from '../../core/token-types/validate-data.ts';
 import { parseApplicationExpiry, parseExpiresAt } from '../../core/tokens/expires-at.ts';
 import type { ResultView } from '../output/result-view.ts';
 
@@ -35,8 +34,7 @@ export const DRY_RUN_VIEW: ResultView = {
 /** What handlers check of a body before they ask the store, as far as it needs neither a key nor the vault. */
 const BODY_CHECKS: { readonly [Id in OperationId]?: (body: BodyOf<Id>, now: number) => void } = {
   createToken({ type, data, expires_at }, now) {
-    const errors = validateData(type, data);
-    if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
+    checkData(type, data);
     if (expires_at !== undefined) parseExpiresAt(expires_at, now);
   },
   updateToken({ expires_at }, now) {

@@ -1,5 +1,4 @@
 import { constants } from 'node:os';
-import { Fault } from '../../core/fault.ts';
 import type { ExitCode, PassedOn } from '../exit-codes.ts';
 import { exitInterrupted } from '../interrupt.ts';
 import { tell } from '../report-failure.ts';
@@ -31,7 +30,7 @@ export function createChildRunner(): ChildRunner {
   }
   return {
     async run([command, ...more], env) {
-      if (command === undefined) throw new Fault('usage', 'unreachable: no command');
+      if (command === undefined) throw new Error('unreachable: no command');
       // It knows how Windows finds and starts npm.cmd.
       const { execa } = await import('execa');
       const child = execa(command, more, { env, extendEnv: false, stdio: 'inherit', reject: false });

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
-import { JsonNumber } from '../../core/json/json-number.ts';
+import { isJsonObject } from '../../core/json/kind.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import { parsePath, selectField } from './select-field.ts';
 
@@ -56,7 +56,5 @@ export function cellText(value: Json | undefined): string {
 
 /** The members of a JSON object, or undefined for every other value. */
 export function asObject(value: Json): JsonObject | undefined {
-  const isObject =
-    typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber);
-  return isObject ? (value as JsonObject) : undefined;
+  return isJsonObject(value) ? value : undefined;
 }

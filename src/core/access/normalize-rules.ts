@@ -1,13 +1,14 @@
 import type { AccessRule } from '../../contract/access-rule.ts';
+import { normalizeContainer } from '../tokens/containers.ts';
 
-/** Containers are lower-cased on the way in (decisions §5), in rules as in tokens, so that comparing them is exact. */
+/** The containers in rules and their conditions, as those of tokens are: comparing them is then exact. */
 export function normalizeRules(rules: readonly AccessRule[]): readonly AccessRule[] {
   return rules.map((rule) => ({
     ...rule,
-    ...(rule.container !== undefined && { container: rule.container.toLowerCase() }),
+    ...(rule.container !== undefined && { container: normalizeContainer(rule.container) }),
     ...(rule.conditions && {
       conditions: rule.conditions.map((condition) =>
-        condition.attribute === 'container' ? { ...condition, value: condition.value.toLowerCase() } : condition,
+        condition.attribute === 'container' ? { ...condition, value: normalizeContainer(condition.value) } : condition,
       ),
     }),
   }));

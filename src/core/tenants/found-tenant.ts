@@ -9,7 +9,7 @@ import type { ApplicationRecord, TenantKeyring } from '../ports.ts';
 import type { World } from '../world.ts';
 import { openTenant, sealTenant, showTenant } from './opened-tenant.ts';
 
-/** What the holder of the file's key does below the API: no caller, no permission. */
+/** A tenant that was made by the holder of the file's key, below the API: no caller, no permission. */
 export interface FoundedTenant {
   readonly tenant: Tenant;
   /** The first management application, with its `key`. */

@@ -2,6 +2,7 @@ import type { Json } from '../../contract/json.ts';
 import type { TokenType } from '../../contract/token-types.ts';
 import { isJsonObject } from '../json/kind.ts';
 import { memberNames } from '../json/member-names.ts';
+import { Problem } from '../problem.ts';
 import { DATA_RULES, type DataRule, type MemberRule } from './data-rules.ts';
 
 /**
@@ -13,6 +14,12 @@ export function validateData(type: TokenType, data: Json): Record<string, string
   if (!('check' in rule)) return validateMembers(rule.object, rule.members, data);
   const message = rule.check(data);
   return message === undefined ? {} : { data: [message] };
+}
+
+/** Throws `invalid_request` when something is. */
+export function checkData(type: TokenType, data: Json): void {
+  const errors = validateData(type, data);
+  if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
 }
 
 function validateMembers(

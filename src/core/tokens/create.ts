@@ -8,10 +8,11 @@ import { JsonText } from '../json/json-text.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import type { TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
-import { validateData } from '../token-types/validate-data.ts';
+import { checkData } from '../token-types/validate-data.ts';
 import type { World } from '../world.ts';
 import { monthOf } from './activity.ts';
 import { normalizeContainers } from './containers.ts';
+import { deduplicates } from './deduplicates.ts';
 import { derive, naming } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { tokenIndexes } from './indexes.ts';
@@ -33,7 +34,7 @@ const MOST_ALIASES = 10;
 export const createToken: Handler<'createToken'> = async ({ body }, caller, world) => {
   const { tenant, grants, application } = caller;
   const { keyring } = tenant;
-  checkData(body);
+  checkData(body.type, body.data);
   const now = world.clock.now();
   const expiry = body.expires_at === undefined ? undefined : parseExpiresAt(body.expires_at, now);
   const definition = definitionOf(body);
@@ -43,7 +44,7 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   const details = { containers, metadata, fingerprint: derived.fingerprint, expires_at: expiry?.text };
   const contents = { data: stringifyJson(body.data), masked: derived.masked, details, definition };
   const indexes = tokenIndexes(keyring, derived, { containers, metadata });
-  const options = { deduplicate: deduplicates(body, caller), now };
+  const options = { deduplicate: deduplicates(body, tenant), now };
 
   for await (const id of idsOf(body, world)) {
     if (!reachesEveryContainer(grants, 'token:create', { id, containers })) throw new Problem('no_governing_rule');
@@ -69,11 +70,6 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   throw new Problem('token_id_taken');
 };
 
-function checkData({ type, data }: CreateToken): void {
-  const errors = validateData(type, data);
-  if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
-}
-
 /** What the request says, and the type's defaults for what it leaves out (decisions §3). */
 function definitionOf({ type, mask, search_indexes, fingerprint_expression }: CreateToken): TokenDefinition {
   const defaults: TokenTypeRow = TOKEN_TYPES[type];
@@ -82,11 +78,6 @@ function definitionOf({ type, mask, search_indexes, fingerprint_expression }: Cr
     search_indexes: search_indexes ?? defaults.search_indexes,
     fingerprint_expression: fingerprint_expression ?? DEFAULT_FINGERPRINT,
   };
-}
-
-/** Decisions §7: the request's own word, else the tenant's setting. */
-function deduplicates({ deduplicate_token }: CreateToken, { tenant }: Caller): boolean {
-  return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
 }
 
 /** The ids to try, in order: one that was given, or one that was assigned, or aliases until one is free (decisions §5). */

@@ -10,9 +10,10 @@ import { parseJson } from '../json/parse.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import type { Instant, TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
-import { validateData } from '../token-types/validate-data.ts';
+import { checkData } from '../token-types/validate-data.ts';
 import type { World } from '../world.ts';
 import { normalizeContainers } from './containers.ts';
+import { deduplicates } from './deduplicates.ts';
 import { checkSyntax, derive } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { tokenIndexes } from './indexes.ts';
@@ -37,7 +38,9 @@ export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body
   if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, world.clock.now());
   await checkSyntax(body);
   const updated = await untilSwapped(() => attempt(id, body, caller, world));
-  const original = deduplicates(body, caller) ? await findOriginal(id, updated.fingerprints, caller, world) : undefined;
+  const original = deduplicates(body, caller.tenant)
+    ? await findOriginal(id, updated.fingerprints, caller, world)
+    : undefined;
   const redefines = REDEFINING.some((member) => body[member] !== undefined);
   return showUpdated(caller, updated, { original, redefines });
 };
@@ -70,8 +73,7 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
   const metadata = patchedMetadata(body, details);
   const text = openText(keyring, id, before, 'data') ?? unreachable();
   const data = body.data === undefined ? parseJson(text) : applyMergePatch(parseJson(text), body.data);
-  const errors = validateData(before.type, data);
-  if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
+  checkData(before.type, data);
   const derived = await derive(keyring, { type: before.type, data, metadata, definition });
   const expiry = patchedExpiry(body, before, details, now);
 
@@ -133,11 +135,6 @@ function patchedExpiry({ expires_at }: UpdateToken, before: TokenRecord, details
   if (expires_at !== undefined) return parseExpiresAt(expires_at, now);
   const { expires_at: instant } = before;
   return instant === undefined ? undefined : { instant, text: details.expires_at };
-}
-
-/** Decisions §7: the request's own word, else the tenant's setting. */
-function deduplicates({ deduplicate_token }: UpdateToken, { tenant }: Caller): boolean {
-  return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
 }
 
 async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { tenant }: Caller, world: World) {

@@ -15,8 +15,8 @@ export interface Reached {
 
 /**
  * A note outside the vault of how far the vault had come: one commit's number and mark, and where the audit's chain stood,
- * under a MAC. Whoever can put the
- * vault's file back to an older copy, or cut its log, but cannot reach the note, is found out at the next open.
+ * under a MAC. Whoever can put the vault's file back to an older copy, or cut its log, but cannot reach the note, is found
+ * out at the next open.
  *
  *     token-vault anchor 1
  *     <vault id>

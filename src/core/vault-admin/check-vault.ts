@@ -27,7 +27,8 @@ export interface CheckReport {
 
 /**
  * Opens every record with the keys and holds it against what it is found by; what the store can tell without a key comes
- * first, and last what the audit accounts for. Changes nothing. A record that others change meanwhile is read as one state, so it is no finding.
+ * first, and last what the audit accounts for. Changes nothing. A record that others change meanwhile is read as one state, so
+ * it is no finding.
  */
 export async function checkVault(
   { store, keyring }: { readonly store: Store; readonly keyring: Keyring },

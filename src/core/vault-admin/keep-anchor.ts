@@ -1,15 +1,10 @@
 import { START } from '../audit/walk-audit.ts';
+import type { AnchorNote } from '../maintenance-ports.ts';
 import type { Keyring, Store } from '../ports.ts';
 import { checkAnchor, type Reached, readAnchor, writeAnchor } from './anchor.ts';
 
 /** How often the anchor follows the commits, in milliseconds: so much can be cut unnoticed after a crash. */
 const EVERY_MS = 1000;
-
-/** Where the anchor is kept, outside the store. */
-export interface AnchorNote {
-  read(): Promise<string | undefined>;
-  write(text: string): Promise<void>;
-}
 
 export interface AnchorParts {
   readonly store: Store;
