@@ -6,6 +6,7 @@ import { untilSwapped } from './core/compare-and-swap.ts';
 import { Fault } from './core/fault.ts';
 import type { Finding } from './core/maintenance-ports.ts';
 import type { Clock, Keyring, Store, VaultHeader } from './core/ports.ts';
+import { noSuchTenant } from './core/tenants/no-such-tenant.ts';
 import { formatInstant } from './core/time.ts';
 import { type CheckReport, checkVault } from './core/vault-admin/check-vault.ts';
 import { headerEvent } from './core/vault-admin/header-event.ts';
@@ -145,7 +146,7 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
     if (tenantId === undefined) return ids;
     const wanted = tenantId.toLowerCase();
     if (ids.includes(wanted)) return [wanted];
-    throw new Fault('not_found', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
+    throw noSuchTenant();
   }
 
   return {

@@ -5,6 +5,7 @@ import { createAudit } from './core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
 import { Fault } from './core/fault.ts';
 import type { Keyring } from './core/ports.ts';
+import { noSuchTenant } from './core/tenants/no-such-tenant.ts';
 import { formatInstant } from './core/time.ts';
 import type { Credential } from './keyring/credential.ts';
 import type { SignedFacts, SnapshotFacts } from './store/sqlite/snapshot-layout.ts';
@@ -170,9 +171,7 @@ export async function openVaultSnapshots(options: OpenSnapshotsOptions): Promise
     async reset(tenantId) {
       const ids = (await store.listTenants()).map(({ tenant }) => tenant.id);
       const wanted = tenantId === undefined ? ids : ids.filter((id) => id === tenantId.toLowerCase());
-      if (tenantId !== undefined && wanted.length === 0) {
-        throw new Fault('not_found', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
-      }
+      if (tenantId !== undefined && wanted.length === 0) throw noSuchTenant();
       const entry = (tenant_id: string) => audit.draft({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
       return store.removeAllTokens(wanted, entry);
     },

@@ -1,6 +1,7 @@
 import { createAudit } from './core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
 import { Fault } from './core/fault.ts';
+import { noSuchTenant } from './core/tenants/no-such-tenant.ts';
 import { type ExportedToken, type ExportView, exportTokens } from './core/vault-admin/export-tokens.ts';
 import type { Credential } from './keyring/credential.ts';
 import type { Opener, Seal } from './keyring/sealed-stream.ts';
@@ -60,11 +61,10 @@ export async function openTokenExport({ file, credential, tenantId, view }: Open
 function chooseTenant(ids: readonly string[], wanted: string | undefined): string {
   const [only, ...others] = wanted === undefined ? ids : ids.filter((id) => id === wanted.toLowerCase());
   if (only !== undefined && others.length === 0) return only;
-  const [code, fact] =
-    wanted === undefined
-      ? (['usage', 'the file has several tenants, or none'] as const)
-      : (['not_found', 'there is no tenant with this id'] as const);
-  throw new Fault(code, fact, { hint: 'set --tenant (VAULT_TENANT_ID); `vault tenant list` shows them' });
+  if (wanted !== undefined) throw noSuchTenant();
+  throw new Fault('usage', 'the file has several tenants, or none', {
+    hint: 'set --tenant (VAULT_TENANT_ID); `vault tenant list` shows them',
+  });
 }
 
 /** What a person names to seal with: a public key, or a passphrase. */

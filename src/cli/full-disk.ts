@@ -1,5 +1,5 @@
 import { Fault } from '../core/fault.ts';
-import { errorCode } from './text-reader.ts';
+import { errorCode } from './error-code.ts';
 
 /** Whether the system refused a write because the disk, or what this user may have of it, is full. */
 export function isFullDisk(error: unknown): boolean {

@@ -4,7 +4,7 @@ import { OPERATIONS, type Operation, type OperationId } from '../contract/operat
 import { Fault } from '../core/fault.ts';
 import { readApiKey } from './api-key.ts';
 import { assembleCall, type CommandInput } from './derive/assemble-call.ts';
-import { memberNames } from './derive/name-member.ts';
+import { memberNamer } from './derive/name-member.ts';
 import { chooseDoor, openDoor } from './door.ts';
 import type { ExitCode } from './exit-codes.ts';
 import {
@@ -40,7 +40,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     try {
       return await showRequest(await assemble(id, input), shown, flags, env);
     } catch (error) {
-      return reportFailure(error, env, memberNames(id, input));
+      return reportFailure(error, env, memberNamer(id, input));
     }
   }
 
@@ -51,7 +51,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const apiKey = await readApiKey(flags, env);
   const input = await complete(id, row, typed);
   const call = { ...(await assemble(id, input)), apiKey };
-  const nameMember = memberNames(id, input);
+  const nameMember = memberNamer(id, input);
   if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, env, CONFIRM_FLAGS.yes)) {
     await confirmLoss(row.cli.confirm);
   }

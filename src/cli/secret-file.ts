@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
+import { errorCode } from './error-code.ts';
 import { noSpaceFor } from './full-disk.ts';
-import { errorCode } from './text-reader.ts';
 
 /** The bytes of a file that a flag names. */
 export async function readSecretFile(flag: string, path: string): Promise<Buffer> {

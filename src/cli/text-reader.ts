@@ -1,4 +1,5 @@
 import { Fault } from '../core/fault.ts';
+import { errorCode } from './error-code.ts';
 
 /** Resolves what was typed after a flag to text: itself, the file after `@`, or standard input for `-`. */
 export type ReadText = (flag: string, typed: string) => Promise<string>;
@@ -45,8 +46,4 @@ export function decodeText(flag: string, bytes: Uint8Array): string {
   } catch (error) {
     throw new Fault('usage', `${flag}: the text is not UTF-8`, { cause: error });
   }
-}
-
-export function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';
 }

@@ -2,8 +2,11 @@ import { type OpenApiNode, reference } from './openapi-schemas.ts';
 import type { Operation, OperationId } from './operations.ts';
 import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode } from './problems.ts';
 
-/** What every operation may answer; 400 for an unknown query parameter, if for nothing else. */
-const EVERYWHERE = [400, 401, 403, 421, 429, 500, 503] as const;
+/**
+ * What every operation may answer: 400 for an unknown query parameter, if for nothing else, and 507 where there is no space for
+ * its entry in the audit.
+ */
+const EVERYWHERE = [400, 401, 403, 421, 429, 500, 503, 507] as const;
 /** The rows that may find what they write taken, or changed by others meanwhile. */
 const CONFLICTING: ReadonlySet<OperationId> = new Set([
   'createToken',
@@ -35,7 +38,6 @@ export function problemStatuses(id: OperationId, row: Operation): readonly numbe
     ...(row.params ? [404] : []),
     ...(CONFLICTING.has(id) ? [409] : []),
     ...(row.body ? [413, 415] : []),
-    ...(row.method === 'GET' ? [] : [507]),
   ].sort();
 }
 

@@ -1,3 +1,4 @@
+import { PAGE_QUERY } from '../contract/page.ts';
 import type { PageRequest } from './ports.ts';
 
 interface PageQuery {
@@ -5,7 +6,7 @@ interface PageQuery {
   readonly size?: number;
 }
 
-const DEFAULT_SIZE = 20;
+const DEFAULT_SIZE = PAGE_QUERY.size.default;
 
 /** What to ask a store for (decisions §2). */
 export function pageRequest({ page = 1, size = DEFAULT_SIZE }: PageQuery): PageRequest {

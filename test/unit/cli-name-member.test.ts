@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { memberNames } from '../../src/cli/derive/name-member.ts';
+import { memberNamer } from '../../src/cli/derive/name-member.ts';
 
 describe('a member that a problem names', () => {
   it.each<readonly [string, Readonly<Record<string, readonly string[]>>, string]>([
@@ -18,7 +18,7 @@ describe('a member that a problem names', () => {
     ['containers', {}, '--container'],
     ['foo', {}, 'foo'],
   ])('%s of %j is %s', (path, members, name) => {
-    expect(memberNames('createToken', { members })(path)).toBe(name);
+    expect(memberNamer('createToken', { members })(path)).toBe(name);
   });
 
   it.each<readonly [string, readonly string[], string]>([
@@ -28,16 +28,16 @@ describe('a member that a problem names', () => {
     ['rules.0.container', ['@rules.json'], '--rule (value 1) container'],
     ['rules.0.container', ['-'], '--rule (value 1) container'],
   ])('%s of %j is %s', (path, rule, name) => {
-    expect(memberNames('createApplication', { members: { rule } })(path)).toBe(name);
+    expect(memberNamer('createApplication', { members: { rule } })(path)).toBe(name);
   });
 
   it('is named as in the body where the whole body is given', () => {
-    expect(memberNames('createToken', { members: {}, body: '@body.json' })('expires_at')).toBe('expires_at');
+    expect(memberNamer('createToken', { members: {}, body: '@body.json' })('expires_at')).toBe('expires_at');
   });
 
   it('is named by its flag in a query too, but an argument is no flag', () => {
-    expect(memberNames('listTokens', { members: { size: ['5000'] } })('size')).toBe('--size');
-    expect(memberNames('listTokens', { members: { metadata: ['a=b'] } })('metadata.a')).toBe('--metadata a');
-    expect(memberNames('getToken', { members: {} })('id')).toBe('id');
+    expect(memberNamer('listTokens', { members: { size: ['5000'] } })('size')).toBe('--size');
+    expect(memberNamer('listTokens', { members: { metadata: ['a=b'] } })('metadata.a')).toBe('--metadata a');
+    expect(memberNamer('getToken', { members: {} })('id')).toBe('id');
   });
 });

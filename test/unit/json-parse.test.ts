@@ -90,7 +90,7 @@ describe('parseJson', () => {
     expect(memberNames({ ...parsed, c: 4 })).toEqual(['1', '2', 'b', 'c']);
   });
 
-  test('nests 1024 deep by default and no deeper', () => {
+  test('nests as deep as it is told and no deeper', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
     expect(stringifyJson(parseJson(nested(1024)))).toBe(nested(1024));
     expect(refusal(nested(1025))).toMatchObject({ kind: 'depth', position: 1024 });

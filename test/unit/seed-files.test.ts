@@ -223,6 +223,7 @@ describe('references', () => {
 
   it.each([
     [`\${env.NONE}`, 's.yaml:2: tokens.one.data: the environment variable NONE is not set'],
+    [`\${env.constructor}`, 's.yaml:2: tokens.one.data: the environment variable constructor is not set'],
     [`\${apps.web.id}`, `tokens.one.data: \${apps.web.id} names nothing`],
     [`\${apps.web.key}`, `\${apps.web.key} names nothing`],
     [`\${tokens.two.id}`, `\${tokens.two.id} names nothing`],

@@ -91,25 +91,22 @@ async function askObject(asking: Asking, members: Readonly<Record<string, Member
   const parts: string[] = [];
   for (const [name, member] of Object.entries(members)) {
     const message = member.required ? name : `${name} (optional)`;
-    const typed = isNumber(member)
-      ? await askNumber(asking, message, member)
-      : await askSecret(asking, message, member);
-    if (typed !== '') parts.push(`${JSON.stringify(name)}:${isNumber(member) ? typed : JSON.stringify(typed)}`);
+    const isNumber = member.kind === 'number';
+    const typed = await (isNumber ? askNumber : askSecret)(asking, message, member);
+    if (typed !== '') parts.push(`${JSON.stringify(name)}:${isNumber ? typed : JSON.stringify(typed)}`);
   }
   return `{${parts.join(',')}}`;
 }
 
-/** A month or a year: the only members that are no strings. */
-function isNumber({ check }: MemberRule): boolean {
-  return check(1) === undefined || check(2000) === undefined;
-}
+/** What is asked of an answer. */
+type AnswerRule = Pick<MemberRule, 'required' | 'check'>;
 
-function askNumber({ prompts, terminal }: Asking, message: string, { check, required }: MemberRule): Promise<string> {
+function askNumber({ prompts, terminal }: Asking, message: string, { check, required }: AnswerRule): Promise<string> {
   const validate = (typed: string) => (typed === '' && !required) || (check(Number(typed)) ?? /^\d+$/.test(typed));
   return prompts.input({ message, validate }, terminal).then((typed) => (typed === '' ? '' : String(Number(typed))));
 }
 
-function askSecret({ prompts, terminal }: Asking, message: string, { check, required }: MemberRule): Promise<string> {
+function askSecret({ prompts, terminal }: Asking, message: string, { check, required }: AnswerRule): Promise<string> {
   const validate = (typed: string) =>
     (typed === '' && !required) || (typed === '' ? 'is required' : (check(typed) ?? true));
   return prompts.password({ message, mask: '*', validate }, terminal);

@@ -10,7 +10,7 @@ export type NameMember = (path: string) => string;
  * is `--container`, or `--container (value 1)` where that flag has several values. Paths of a whole body, and of what no flag
  * sets, stay as they are.
  */
-export function memberNames(id: OperationId, { members, body }: Pick<CommandInput, 'members' | 'body'>): NameMember {
+export function memberNamer(id: OperationId, { members, body }: Pick<CommandInput, 'members' | 'body'>): NameMember {
   const row: Operation = OPERATIONS[id];
   return (path) => {
     if (body !== undefined) return path;

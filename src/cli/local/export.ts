@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { UUID } from '../../contract/text.ts';
 import { Fault } from '../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import type { NamedSeal } from '../../vault-transfer.ts';
@@ -33,6 +32,7 @@ import { ExportRefused, pageExport } from '../transfer/page-export.ts';
 import { chooseSeal, SEAL_FLAGS, type SealFlags } from '../transfer/seal-flags.ts';
 import { createHeapKeeper } from '../transfer/steady-heap.ts';
 import { progressLine } from './progress-line.ts';
+import { checkTenantId } from './tenant-id.ts';
 import { TRANSFER_VIEWS } from './transfer-view.ts';
 
 const EXPORT_FLAGS = {
@@ -120,10 +120,7 @@ export function defineExport(command: Command, finish: Finish): void {
 
 async function openSource(flags: ExportFlags & GlobalFlags, env: Environment, masked: boolean): Promise<Source> {
   const door = chooseDoor(flags, env);
-  const tenantId = flagValue(flags.tenant, env, EXPORT_FLAGS.tenant);
-  if (tenantId !== undefined && !new RegExp(UUID, 'i').test(tenantId)) {
-    throw new Fault('usage', '--tenant is the id of a tenant, a UUID');
-  }
+  const tenantId = checkTenantId(flagValue(flags.tenant, env, EXPORT_FLAGS.tenant));
   if (door.kind === 'remote') {
     if (masked) {
       throw new Fault('usage', '--masked works on the file: through a daemon the rules of the API key decide', {

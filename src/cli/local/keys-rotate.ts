@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
-import { UUID } from '../../contract/text.ts';
-import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit-codes.ts';
 import { addFlags, CONFIRM_FLAGS, flagValue, isSwitchedOn } from '../global-flags.ts';
 import { confirmLoss } from '../prompt.ts';
 import { tell } from '../report-failure.ts';
 import { KEYS_VIEWS } from './keys-view.ts';
 import { progressLine } from './progress-line.ts';
+import { checkTenantId } from './tenant-id.ts';
 import { defineWithAdmin } from './with-admin.ts';
 
 const ROTATE_FLAGS = {
@@ -35,10 +34,7 @@ With --master other key files and passphrases must be added again with \`vault k
 export function defineKeysRotate(command: Command, finish: Finish): void {
   addFlags(command, { ...ROTATE_FLAGS, ...CONFIRM_FLAGS });
   defineWithAdmin<RotateFlags>(command, finish, KEYS_VIEWS.rotate, async (flags, env) => {
-    const tenantId = flagValue(flags.tenant, env, ROTATE_FLAGS.tenant);
-    if (tenantId !== undefined && !new RegExp(UUID, 'i').test(tenantId)) {
-      throw new Fault('usage', '--tenant is the id of a tenant, a UUID');
-    }
+    const tenantId = checkTenantId(flagValue(flags.tenant, env, ROTATE_FLAGS.tenant));
     const master = isSwitchedOn(flags.master, env, ROTATE_FLAGS.master);
     const indexes = isSwitchedOn(flags.indexes, env, ROTATE_FLAGS.indexes);
     const confirmed = isSwitchedOn(flags.yes, env, CONFIRM_FLAGS.yes);

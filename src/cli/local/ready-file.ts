@@ -3,10 +3,10 @@ import { readFile, rm } from 'node:fs/promises';
 import type { Json, JsonObject } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import { errorCode } from '../error-code.ts';
 import { asObject } from '../output/result-view.ts';
 import { filePath } from '../output-path.ts';
 import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
-import { errorCode } from '../text-reader.ts';
 
 /** Where a daemon is and, of a `--dev` one, its keys: what `vault serve --ready-file` writes. */
 export interface Ready {

@@ -1,6 +1,4 @@
 import type { Command } from 'commander';
-import { UUID } from '../../contract/text.ts';
-import { Fault } from '../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import type { VaultSnapshots } from '../../vault-snapshots.ts';
 import { readCredential } from '../credential.ts';
@@ -23,6 +21,7 @@ import type { ResultView } from '../output/result-view.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 import { confirmLoss } from '../prompt.ts';
 import { SNAPSHOT_VIEWS } from './snapshot-view.ts';
+import { checkTenantId } from './tenant-id.ts';
 
 const SAVE_FLAGS = {
   replace: { flag: '--replace', env: 'VAULT_REPLACE', help: 'save over a snapshot of this name' },
@@ -97,10 +96,7 @@ export function defineSnapshotDelete(command: Command, finish: Finish): void {
 export function defineReset(command: Command, finish: Finish): void {
   addFlags(command, { ...RESET_FLAGS, ...CONFIRM_FLAGS });
   define(command, finish, SNAPSHOT_VIEWS.reset, async (flags, env) => {
-    const tenant = flagValue(flags.tenant, env, RESET_FLAGS.tenant);
-    if (tenant !== undefined && !new RegExp(UUID, 'i').test(tenant)) {
-      throw new Fault('usage', '--tenant is the id of a tenant, a UUID');
-    }
+    const tenant = checkTenantId(flagValue(flags.tenant, env, RESET_FLAGS.tenant));
     await confirmed(flags, env, tenant === undefined ? 'All tokens are lost.' : 'All tokens of the tenant are lost.');
     return async (snapshots) => ({ removed_tokens: await snapshots.reset(tenant) });
   });

@@ -1,9 +1,9 @@
+import { errorCode } from '../error-code.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitUnexpected } from '../exit-unexpected.ts';
 import { exitInterrupted } from '../interrupt.ts';
 import { ownStandardError } from '../output/write-error.ts';
 import { tell } from '../report-failure.ts';
-import { errorCode } from '../text-reader.ts';
 
 const GRACE_MS = 9_500;
 const SIGNAL_NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { UUID } from '../../contract/text.ts';
 import { Fault } from '../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import type { Vault } from '../../vault.ts';
@@ -20,6 +19,7 @@ import { createPrinter } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 import { LOCAL_VIEWS } from './local-view.ts';
+import { checkTenantId } from './tenant-id.ts';
 import { checkTenantName } from './tenant-name.ts';
 
 /** `vault tenant create`: whoever holds the file's key needs no API key. */
@@ -42,8 +42,7 @@ export function defineTenantList(command: Command, finish: Finish): void {
 export function defineTenantIssueKey(command: Command, finish: Finish): void {
   addFlags(command, { tenant: TENANT_FLAGS.tenant });
   defineOnFile(command, finish, LOCAL_VIEWS.tenantIssueKey, ({ tenant: typed }) => {
-    const tenant = required(typed, TENANT_FLAGS.tenant);
-    if (!new RegExp(UUID).test(tenant)) throw new Fault('usage', '--tenant is the id of a tenant, a UUID');
+    const tenant = checkTenantId(required(typed, TENANT_FLAGS.tenant));
     return async (vault) => stringifyJson((await vault.issueKey(tenant)) as Printable);
   });
 }

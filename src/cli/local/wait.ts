@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { httpTransport } from '../../client/http-transport.ts';
 import { Fault } from '../../core/fault.ts';
+import { errorCode } from '../error-code.ts';
 import type { Finish } from '../exit-codes.ts';
 import {
   addFlags,
@@ -13,7 +14,6 @@ import {
   typedFlags,
 } from '../global-flags.ts';
 import { withProfile } from '../profiles/with-profile.ts';
-import { errorCode } from '../text-reader.ts';
 import { parseDuration } from './duration.ts';
 import { ENV_FLAGS } from './env.ts';
 import { readReadyFile } from './ready-file.ts';

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { link, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../../core/fault.ts';
+import { errorCode } from '../error-code.ts';
 import type { Environment } from '../global-flags.ts';
 import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
-import { errorCode } from '../text-reader.ts';
 import { isProfileName, type Profile, parseProfile } from './profile.ts';
 
 const GROUP_AND_OTHERS = 0o077;

@@ -24,7 +24,8 @@ export function resolverOf(
     const [kind, name = '', ...rest] = reference.split('.');
     if (kind !== 'env' || rest.length > 0)
       return fail(path, `\${${reference}} cannot be part of an id that others refer to`);
-    return known.env[name] ?? fail(path, `the environment variable ${name} is not set`);
+    const value = Object.hasOwn(known.env, name) ? known.env[name] : undefined;
+    return value ?? fail(path, `the environment variable ${name} is not set`);
   };
   return (idOfApp) => (reference, path) => {
     const [kind = '', item = '', member = ''] = reference.split('.');

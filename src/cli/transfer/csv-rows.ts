@@ -2,32 +2,21 @@ import { TOKEN_TYPE_NAMES, type TokenType } from '../../contract/token-types.ts'
 import { Fault } from '../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import { nearestName } from '../../core/nearest-name.ts';
+import { DATA_RULES, type DataRule, type MemberRule } from '../../core/token-types/data-rules.ts';
 import type { ImportRow } from './import-row.ts';
 import type { CsvRecord } from './read-csv.ts';
 
-interface DataMember {
-  /** A CSV has texts only. */
-  readonly kind: 'text' | 'number';
-  /** No data of the type is valid without it. */
-  readonly needed: boolean;
+/** The part of a member's rule that counts here: a CSV has texts only, and no row is valid without what is required. */
+type DataMember = Pick<MemberRule, 'required' | 'kind'>;
+
+/** Of the types whose `data` is no object. */
+const WHOLE_DATA: Readonly<Record<string, DataMember>> = { data: { required: true, kind: 'text' } };
+
+/** The members of `data` that a column may go to. */
+function dataMembers(type: TokenType): Readonly<Record<string, DataMember>> {
+  const rule: DataRule = DATA_RULES[type];
+  return 'members' in rule ? rule.members : WHOLE_DATA;
 }
-
-/** Of the types whose `data` is an object. */
-const DATA_MEMBERS: Partial<Record<TokenType, Readonly<Record<string, DataMember>>>> = {
-  card: {
-    number: { kind: 'text', needed: true },
-    expiration_month: { kind: 'number', needed: false },
-    expiration_year: { kind: 'number', needed: false },
-    cvc: { kind: 'text', needed: false },
-  },
-  bank: {
-    routing_number: { kind: 'text', needed: true },
-    account_number: { kind: 'text', needed: true },
-  },
-};
-
-/** The one member of all other types. */
-const WHOLE_DATA: Readonly<Record<string, DataMember>> = { data: { kind: 'text', needed: true } };
 
 /** What a column may go to besides `data`. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'expires_at']);
@@ -37,7 +26,7 @@ export type ColumnMap = ReadonlyMap<string, string>;
 
 /** Parses `member=column` words. Throws the fault `usage`. */
 export function parseColumnMap(words: readonly string[], type: TokenType): ColumnMap {
-  const members = DATA_MEMBERS[type] ?? WHOLE_DATA;
+  const members = dataMembers(type);
   const known = [...Object.keys(members), ...OWN_MEMBERS];
   const map = new Map<string, string>();
   for (const word of words) {
@@ -61,7 +50,7 @@ export function parseColumnMap(words: readonly string[], type: TokenType): Colum
 
 /** Without one of these every row would be refused. */
 function requireColumns(type: TokenType, members: Readonly<Record<string, DataMember>>, map: ColumnMap): void {
-  const of = (needed: boolean) => Object.keys(members).filter((member) => members[member]?.needed === needed);
+  const of = (required: boolean) => Object.keys(members).filter((member) => members[member]?.required === required);
   const missing = of(true).filter((member) => !map.has(member));
   if (missing.length === 0) return;
   const free = of(false).filter((member) => !map.has(member));
@@ -123,19 +112,19 @@ function bodyOf(type: TokenType, at: ReadonlyMap<string, number>, cells: readonl
   const data: Record<string, Printable> = {};
   const metadata: Record<string, string> = {};
   const own: Record<string, string> = {};
-  const kinds = DATA_MEMBERS[type];
+  const members = dataMembers(type);
   for (const [member, index] of at) {
     const text = cells[index] ?? '';
     if (text === '') continue;
     if (member.startsWith('metadata.')) metadata[member.slice('metadata.'.length)] = text;
     else if (OWN_MEMBERS.has(member)) own[member] = text;
     // A number that is none stays a text: the vault says what is wrong with it.
-    else data[member] = kinds?.[member]?.kind === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : text;
+    else data[member] = members[member]?.kind === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : text;
   }
   return stringifyJson({
     ...own,
     type,
-    data: kinds === undefined ? data['data'] : data,
+    data: members === WHOLE_DATA ? data['data'] : data,
     metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
   });
 }

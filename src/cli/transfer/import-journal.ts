@@ -1,8 +1,8 @@
 import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { Fault } from '../../core/fault.ts';
+import { errorCode } from '../error-code.ts';
 import { noSpaceFor } from '../full-disk.ts';
-import { errorCode } from '../text-reader.ts';
 import { derivedId, factsOf, type ImportRow, withId } from './import-row.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Fault } from '../../core/fault.ts';
+import { errorCode } from '../error-code.ts';
 import type { Environment } from '../global-flags.ts';
-import { errorCode } from '../text-reader.ts';
 import { chooseOpener, type OpenFlags } from './seal-flags.ts';
 
 /** What is imported: its bytes as they were before they were sealed. */

@@ -4,9 +4,9 @@ import type { Tenant } from '../../contract/tenant.ts';
 import { generateApiKey } from '../applications/api-key.ts';
 import { type OpenedApplication, sealApplication, showApplication } from '../applications/opened-application.ts';
 import type { AuditDraft } from '../audit-ports.ts';
-import { Fault } from '../fault.ts';
 import type { ApplicationRecord, TenantKeyring } from '../ports.ts';
 import type { World } from '../world.ts';
+import { noSuchTenant } from './no-such-tenant.ts';
 import { openTenant, sealTenant, showTenant } from './opened-tenant.ts';
 
 /** A tenant that was made by the holder of the file's key, below the API: no caller, no permission. */
@@ -34,8 +34,7 @@ export async function foundTenant(world: World, name: string): Promise<FoundedTe
 /** A fresh management application of a tenant: the way back after a lost key. */
 export async function issueManagementKey(world: World, tenantId: string): Promise<Application> {
   const found = await world.store.findTenant(tenantId.toLowerCase());
-  if (!found)
-    throw new Fault('not_found', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
+  if (!found) throw noSuchTenant();
   const keyring = world.keyring.openTenant(found.tenant.id, found.keys);
   const { application, key } = managementApplication(world, keyring, {
     tenantId: found.tenant.id,

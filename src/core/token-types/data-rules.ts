@@ -13,6 +13,8 @@ export type DataRule =
 
 export interface MemberRule {
   readonly required: boolean;
+  /** What `check` takes: for whoever has only texts, as a terminal and a CSV have. */
+  readonly kind: 'text' | 'number';
   readonly check: Check;
 }
 
@@ -47,18 +49,23 @@ export const DATA_RULES = {
   card: {
     object: 'a card',
     members: {
-      number: { required: true, check: cardNumber },
-      expiration_month: { required: false, check: integer(1, 12, 'must be an integer from 1 to 12') },
-      expiration_year: { required: false, check: integer(1000, 9999, 'must be an integer of four digits') },
-      cvc: { required: false, check: text(/^[0-9]{3,4}$/, 'must be a string of three or four digits') },
+      number: { required: true, kind: 'text', check: cardNumber },
+      expiration_month: { required: false, kind: 'number', check: integer(1, 12, 'must be an integer from 1 to 12') },
+      expiration_year: {
+        required: false,
+        kind: 'number',
+        check: integer(1000, 9999, 'must be an integer of four digits'),
+      },
+      cvc: { required: false, kind: 'text', check: text(/^[0-9]{3,4}$/, 'must be a string of three or four digits') },
     },
   },
   bank: {
     object: 'a bank account',
     members: {
-      routing_number: { required: true, check: routingNumber },
+      routing_number: { required: true, kind: 'text', check: routingNumber },
       account_number: {
         required: true,
+        kind: 'text',
         check: text(/^[0-9]{1,17}$/, 'must be a string of 1 to 17 digits'),
       },
     },
