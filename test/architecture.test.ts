@@ -149,6 +149,7 @@ const CASES: readonly Case[] = [
       ['src/client/all.ts', "export * from './remote.ts';"],
       ['src/client/all.ts', "export { remoteClient } from './remote.ts';"],
       ['src/client/all.ts', "export type {\n  Client,\n} from './client.ts';"],
+      ['src/client/all.ts', "import type { Client } from './client.ts';\nexport type { Client };"],
     ],
     kept: [['src/client/remote.ts', "import { a } from './a.ts';\nexport const b = a;"]],
   },

@@ -5,7 +5,7 @@ import { parseJson } from '../src/core/json/parse.ts';
 import { PROBLEM_VALIDATOR, RESULT_VALIDATORS } from '../src/core/result-validators.generated.js';
 
 /** Holds every reply to its row: the status, and the body against the result schema or the problem schema. */
-export function checkReply(call: Call, reply: Reply): Reply {
+function checkReply(call: Call, reply: Reply): Reply {
   const row: Operation = OPERATIONS[call.operation];
   if (reply.status >= 400) {
     const body = parseJson(reply.bodyText ?? '');

@@ -17,7 +17,7 @@ export type Door =
   | { readonly kind: 'remote'; readonly url: string }
   | { readonly kind: 'direct'; readonly file: string };
 
-export const DEFAULT_FILE = './vault.db';
+const DEFAULT_FILE = './vault.db';
 
 /**
  * Chooses the door: what was typed beats the environment, and two doors at one level are a mistake. Neither: the file

@@ -1,5 +1,6 @@
 import type { Call, Client, Reply } from '../contract/call.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
+import { HEADER_PREFIX } from '../contract/text.ts';
 import { Fault } from '../core/fault.ts';
 import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport } from './http-transport.ts';
 import { oneShotTransport } from './one-shot-transport.ts';
@@ -37,9 +38,8 @@ export function remoteClient(options: RemoteOptions): Client {
 
 /** What the header names begin with, in lower case. Throws the fault `usage`. */
 export function headerPrefixOf(given = 'SVC'): string {
-  const prefix = given.toLowerCase();
-  if (/^[a-z0-9-]+$/.test(prefix)) return prefix;
-  throw new Fault('usage', '--header-prefix is letters, digits and dashes');
+  if (new RegExp(HEADER_PREFIX).test(given)) return given.toLowerCase();
+  throw new Fault('usage', '--header-prefix is letters, digits and dashes, beginning with a letter');
 }
 
 /** The request that the call's row describes. */

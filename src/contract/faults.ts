@@ -4,7 +4,7 @@ interface FaultRow {
 }
 
 /**
- * Every way that opening, making or serving a vault on this machine can fail, with the exit code of cli.md. A fault never
+ * Every way that opening, making or serving a vault on this machine can fail, with the exit code that a command ends with. A fault never
  * reaches a caller of the API: those are told problems.
  */
 export const FAULTS = {

@@ -7,6 +7,9 @@ export const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$';
 /** `key_` + 26 characters of base 58 (152 bits of randomness, and a 32-bit checksum in the last 6). For secret scanners. */
 export const API_KEY = '^key_[1-9A-HJ-NP-Za-km-z]{32}$';
 
+/** What the names of the two headers of ours begin with, `SVC` by default: `SVC-API-KEY`, `SVC-TRACE-ID`. In any case. */
+export const HEADER_PREFIX = '^[A-Za-z][A-Za-z0-9-]{0,63}$';
+
 /** `/`, or segments of letters, digits, `-` and `_` between slashes (decisions §5). Lower-cased on the way in. */
 export const CONTAINER = {
   type: 'string',

@@ -10,7 +10,7 @@ export interface CorsOptions {
   readonly headerPrefix: string;
 }
 
-/** Which web pages may read what the daemon answers (hardening.md, "Browsers"; the Fetch standard, §3.3). */
+/** Which web pages may read what the daemon answers (the Fetch standard, §3.3). */
 export interface Cors {
   /** The request comes from a page of a listed origin. */
   allows(request: IncomingMessage): boolean;

@@ -1,11 +1,10 @@
 import type { Limits } from '../contract/limits.ts';
+import { HEADER_PREFIX } from '../contract/text.ts';
 import { Fault } from '../core/fault.ts';
 import { isOrigin } from './cors.ts';
 import type { DevControls } from './dev-controls.ts';
 import { isLoopback } from './own-hosts.ts';
 import type { Timeouts } from './timeouts.ts';
-
-const HEADER_PREFIX = /^[A-Za-z][A-Za-z0-9-]{0,63}$/;
 
 /** How a daemon is to be reached. */
 export interface DaemonOptions {
@@ -40,7 +39,7 @@ export interface DaemonOptions {
 
 /** Throws the fault `usage`. */
 export function checkHeaderPrefix(prefix: string): void {
-  if (HEADER_PREFIX.test(prefix)) return;
+  if (new RegExp(HEADER_PREFIX).test(prefix)) return;
   throw new Fault('usage', 'the header prefix must be letters, digits and `-`, beginning with a letter');
 }
 

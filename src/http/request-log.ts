@@ -12,7 +12,7 @@ export interface Answered {
   readonly start?: number | undefined;
 }
 
-/** One line of JSON a request to stderr, of these members and no others (hardening.md, "Logs"). */
+/** One line of JSON a request to stderr, of these members and no others: a path, a header or a body may hold a secret. */
 export function logRequest(reply: Reply, { method, route, applicationId, start }: Answered): void {
   const line = {
     time: new Date().toISOString(),

@@ -1,4 +1,4 @@
-/** How long the daemon waits, in milliseconds (hardening.md, "Slow clients"). */
+/** How long the daemon waits for clients that are slow, in milliseconds. */
 export interface Timeouts {
   /** From the first byte of a request, or from the connection, to the end of its headers. */
   readonly headers: number;

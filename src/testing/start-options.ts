@@ -1,3 +1,4 @@
+import { HEADER_PREFIX } from '../contract/text.ts';
 import { nearestName } from '../core/nearest-name.ts';
 
 export interface StartOptions {
@@ -27,8 +28,8 @@ const isPath: Check = (value) => typeof value === 'string' && value !== '';
 const OPTIONS = {
   mode: { is: (value) => value === 'in-process' || value === 'child', said: "'in-process' or 'child'" },
   headerPrefix: {
-    is: (value) => typeof value === 'string' && /^[A-Za-z0-9-]+$/.test(value),
-    said: 'letters, digits and dashes',
+    is: (value) => typeof value === 'string' && new RegExp(HEADER_PREFIX).test(value),
+    said: 'letters, digits and dashes, beginning with a letter',
   },
   seedFile: {
     is: (value) => isPath(value) || (Array.isArray(value) && value.length > 0 && value.every(isPath)),

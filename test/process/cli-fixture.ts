@@ -71,7 +71,7 @@ export function endOf(child: ChildProcess, limitMs: number): Promise<Ended> {
 }
 
 /** How the `script` of this machine runs a command on a terminal of its own; undefined when there is none. */
-export function onTerminal(command: string): readonly [string, readonly string[]] | undefined {
+function onTerminal(command: string): readonly [string, readonly string[]] | undefined {
   if (process.platform === 'linux' && isThere('script')) return ['script', ['-qec', command, '/dev/null']];
   return process.platform === 'darwin' ? ['script', ['-q', '/dev/null', 'sh', '-c', command]] : undefined;
 }

@@ -67,7 +67,7 @@ const get = (path: string) => fetch(url + path, { headers: { 'svc-api-key': key 
 const token = (more: string) => `{"type":"token","data":{"n":"${SECRET}"},${more}}`;
 const nested = (depth: number) => `{"type":"token","data":${'['.repeat(depth)}${']'.repeat(depth)}}`;
 
-/** hardening.md, "JSON", "Text", "Expressions", "Regular expressions", "Privilege": what a body may not say. */
+/** Of JSON, text, expressions, regular expressions and privilege: what a body may not say. */
 const REFUSED: readonly (readonly [row: string, path: string, body: string, member: string | undefined])[] = [
   ['JSON: a repeated member', '/tokens', '{"type":"token","data":{"a":1,"a":2}}', undefined],
   ['JSON: too deep', '/tokens', nested(64), undefined],

@@ -66,7 +66,7 @@ describe('startVault', () => {
     [{ seedfile: 'x' }, 'startVault has no option seedfile; did you mean seedFile?'],
     [{ port: 1 }, 'startVault has no option port; it takes mode, headerPrefix, seedFile, seed'],
     [{ mode: 'thread' }, "startVault: mode is 'in-process' or 'child'"],
-    [{ headerPrefix: 'a b' }, 'startVault: headerPrefix is letters, digits and dashes'],
+    [{ headerPrefix: 'a b' }, 'startVault: headerPrefix is letters, digits and dashes, beginning with a letter'],
     [{ seedFile: [] }, 'startVault: seedFile is a path, or a list of paths'],
     [{ seedFile: 7 }, 'startVault: seedFile is a path, or a list of paths'],
     [{ seed: -1 }, 'startVault: seed is a whole number from 0'],

@@ -18,7 +18,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** cli.md, "Exit codes"; what it does not name follows the nearest that it does. */
+/** Every fault and problem has one of the exit codes that the README lists. */
 const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
   invalid_request: 7,
   malformed_json: 7,

@@ -71,7 +71,7 @@ export function memberSchema(schema: Schema | undefined, name: string): Schema |
 }
 
 /** A time of the API in the zone of this machine; text that is no time stays as it is. */
-export function localTime(text: string, precision: 'minutes' | 'seconds'): string {
+function localTime(text: string, precision: 'minutes' | 'seconds'): string {
   const time = new Date(text);
   if (Number.isNaN(time.getTime())) return text;
   const two = (part: number) => String(Math.trunc(part)).padStart(2, '0');

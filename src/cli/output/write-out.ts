@@ -3,7 +3,7 @@ import { isFullDisk } from '../full-disk.ts';
 import { writeAtOnce } from './standard-output.ts';
 
 /** Whoever read standard output has gone: there is nothing more to do, and nothing went wrong. */
-export class OutputClosed extends Error {
+class OutputClosed extends Error {
   override readonly name = 'OutputClosed';
 }
 

@@ -31,7 +31,7 @@ export function seedName(value: Json): string {
   return textOf(asObject(value)?.['seed']) ?? 'default';
 }
 
-export function idOf(item: string, token: JsonObject): string {
+function idOf(item: string, token: JsonObject): string {
   return textOf(token['id']) ?? item;
 }
 

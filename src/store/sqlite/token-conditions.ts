@@ -88,7 +88,7 @@ export function whereIn(column: string, values: readonly Value[]): Fragment {
 }
 
 /** A range, not LIKE: LIKE folds case, has wildcards, and cannot walk the index. */
-export function wherePrefix(prefix: string): Fragment {
+function wherePrefix(prefix: string): Fragment {
   if (!isStorableText(prefix)) return FALSE;
   const end = successor(prefix);
   return end === undefined
