@@ -1,11 +1,9 @@
-import { createAudit } from './core/audit/audit.ts';
-import { DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
 import { lastEvents } from './core/audit/last-events.ts';
 import { type PlacedEvent, walkAudit } from './core/audit/walk-audit.ts';
 import { untilSwapped } from './core/compare-and-swap.ts';
 import { Fault } from './core/fault.ts';
 import type { Finding } from './core/maintenance-ports.ts';
-import type { Clock, Keyring, Store, VaultHeader } from './core/ports.ts';
+import type { VaultHeader } from './core/ports.ts';
 import { noSuchTenant } from './core/tenants/no-such-tenant.ts';
 import { formatInstant } from './core/time.ts';
 import { type CheckReport, checkVault } from './core/vault-admin/check-vault.ts';
@@ -15,8 +13,8 @@ import { type KeyStatus, keyStatus } from './core/vault-admin/key-status.ts';
 import { type Progress, type RotatedTenant, rotateTenant } from './core/vault-admin/rotate-tenant.ts';
 import type { Credential } from './keyring/credential.ts';
 import { requireStrongPassphrase } from './keyring/passphrase.ts';
-import { systemClock } from './system-clock.ts';
 import { restBetweenBatches } from './system-rest.ts';
+import { type KeyHolderOptions, type KeyHolderParts, openForKeyHolder } from './vault-key-holder.ts';
 
 /** One way to open the vault, as people see it. */
 export interface Slot {
@@ -62,40 +60,20 @@ export interface VaultAdmin {
   close(): Promise<void>;
 }
 
-export interface OpenAdminOptions {
-  readonly file: string;
-  readonly credential: Credential;
-}
+export type OpenAdminOptions = KeyHolderOptions;
 
 /** Another process changes the header rarely, and an attempt may derive a key of a passphrase: a few are many. */
 const MOST_TRIES = 5;
 
 /** Throws what `openVault` throws. */
-export async function openVaultAdmin({ file, credential }: OpenAdminOptions): Promise<VaultAdmin> {
-  const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
-    import('./store/sqlite/open-vault-file.ts'),
-    import('./keyring/follow-master-key.ts'),
-  ]);
-  const { header, store } = await openVaultFile(file);
-  try {
-    const keyring = await followMasterKey(header, credential, () => store.header());
-    return composeVaultAdmin({ store, keyring, credential, clock: systemClock() });
-  } catch (error) {
-    await store.close();
-    throw error;
-  }
+export async function openVaultAdmin(options: OpenAdminOptions): Promise<VaultAdmin> {
+  return composeVaultAdmin(await openForKeyHolder(options), options.credential);
 }
 
-interface AdminParts {
-  readonly store: Store;
-  readonly keyring: Keyring;
-  readonly credential: Credential;
-  readonly clock: Clock;
-}
-
-function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): VaultAdmin {
-  const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
-
+function composeVaultAdmin(
+  { store, keyring, clock, audit, close }: KeyHolderParts,
+  credential: Credential,
+): VaultAdmin {
   async function slotsOf(header: VaultHeader): Promise<readonly Slot[]> {
     const [{ listSlots }, { openSlot }] = await Promise.all([
       import('./keyring/slots.ts'),
@@ -188,11 +166,7 @@ function composeVaultAdmin({ store, keyring, credential, clock }: AdminParts): V
     lastEvents: (wanted, limit) => lastEvents({ store, keyring }, wanted, limit),
     events: () => walkAudit({ store, keyring }),
     compareWithAnchor: (anchor) => compareWithAnchorFile({ store, keyring }, anchor),
-
-    async close() {
-      await store.close();
-      keyring.close();
-    },
+    close,
   };
 }
 

@@ -1,15 +1,12 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { createAudit } from './core/audit/audit.ts';
-import { DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
 import { Fault } from './core/fault.ts';
 import type { Keyring } from './core/ports.ts';
 import { noSuchTenant } from './core/tenants/no-such-tenant.ts';
 import { formatInstant } from './core/time.ts';
-import type { Credential } from './keyring/credential.ts';
 import type { SignedFacts, SnapshotFacts } from './store/sqlite/snapshot-layout.ts';
-import { systemClock } from './system-clock.ts';
+import { type KeyHolderOptions, openForKeyHolder } from './vault-key-holder.ts';
 
 /** A snapshot as people see it. */
 export interface Snapshot {
@@ -53,13 +50,8 @@ export function checkSnapshotName(name: string): void {
 
 const folderOf = (file: string): string => `${resolve(file)}.snapshots`;
 
-interface OpenSnapshotsOptions {
-  readonly file: string;
-  readonly credential: Credential;
-}
-
 /** How many snapshots the vault can go back to as its keys are now. Throws what `openVault` throws. */
-export async function countLoadableSnapshots(options: OpenSnapshotsOptions): Promise<number> {
+export async function countLoadableSnapshots(options: KeyHolderOptions): Promise<number> {
   if (!existsSync(folderOf(options.file))) return 0;
   const snapshots = await openVaultSnapshots(options);
   try {
@@ -70,22 +62,10 @@ export async function countLoadableSnapshots(options: OpenSnapshotsOptions): Pro
 }
 
 /** Throws what `openVault` throws. */
-export async function openVaultSnapshots(options: OpenSnapshotsOptions): Promise<VaultSnapshots> {
-  const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
-    import('./store/sqlite/open-vault-file.ts'),
-    import('./keyring/follow-master-key.ts'),
-  ]);
+export async function openVaultSnapshots(options: KeyHolderOptions): Promise<VaultSnapshots> {
   const file = resolve(options.file);
   const folder = folderOf(file);
-  const { header, store, session } = await openVaultFile(file);
-  const keyring = await followMasterKey(header, options.credential, () => store.header()).catch(
-    async (error: unknown) => {
-      await store.close();
-      throw error;
-    },
-  );
-  const clock = systemClock();
-  const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
+  const { header, store, session, keyring, clock, audit, close } = await openForKeyHolder({ ...options, file });
   const { vault_id } = header;
 
   const pathOf = (name: string): string => {
@@ -175,11 +155,7 @@ export async function openVaultSnapshots(options: OpenSnapshotsOptions): Promise
       const entry = (tenant_id: string) => audit.draft({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
       return store.removeAllTokens(wanted, entry);
     },
-
-    async close() {
-      await store.close();
-      keyring.close();
-    },
+    close,
   };
 }
 

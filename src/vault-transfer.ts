@@ -1,12 +1,9 @@
-import { createAudit } from './core/audit/audit.ts';
-import { DEFAULT_AUDIT_LEVEL } from './core/audit/audit-level.ts';
 import { Fault } from './core/fault.ts';
 import { noSuchTenant } from './core/tenants/no-such-tenant.ts';
 import { type ExportedToken, type ExportView, exportTokens } from './core/vault-admin/export-tokens.ts';
-import type { Credential } from './keyring/credential.ts';
 import type { Opener, Seal } from './keyring/sealed-stream.ts';
 import type { TransferSodium } from './keyring/transfer-sodium.ts';
-import { systemClock } from './system-clock.ts';
+import { type KeyHolderOptions, openForKeyHolder } from './vault-key-holder.ts';
 
 /** The tokens of a vault's file, for whoever holds its key. */
 export interface TokenExport {
@@ -16,9 +13,7 @@ export interface TokenExport {
   close(): Promise<void>;
 }
 
-export interface OpenExportOptions {
-  readonly file: string;
-  readonly credential: Credential;
+export interface OpenExportOptions extends KeyHolderOptions {
   /** May be left out where there is one. */
   readonly tenantId: string | undefined;
   readonly view: ExportView;
@@ -28,17 +23,10 @@ export interface OpenExportOptions {
 const CACHE_KIB = 2 * 1024;
 
 /** Throws what `openVault` throws, `not_found` for a tenant that there is not, `usage` where none is named and there are several. */
-export async function openTokenExport({ file, credential, tenantId, view }: OpenExportOptions): Promise<TokenExport> {
-  const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
-    import('./store/sqlite/open-vault-file.ts'),
-    import('./keyring/follow-master-key.ts'),
-  ]);
-  const { header, store, session } = await openVaultFile(file);
+export async function openTokenExport({ tenantId, view, ...options }: OpenExportOptions): Promise<TokenExport> {
+  const { store, session, keyring, clock, audit, close } = await openForKeyHolder(options);
   try {
     session.limitCache(CACHE_KIB);
-    const keyring = await followMasterKey(header, credential, () => store.header());
-    const clock = systemClock();
-    const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
     const tenant = chooseTenant(
       (await store.listTenants()).map((found) => found.tenant.id),
       tenantId,
@@ -47,13 +35,10 @@ export async function openTokenExport({ file, credential, tenantId, view }: Open
     return {
       total: types.reduce((sum, { count }) => sum + count, 0),
       pages: () => exportTokens({ store, keyring, clock, audit }, tenant, view),
-      async close() {
-        await store.close();
-        keyring.close();
-      },
+      close,
     };
   } catch (error) {
-    await store.close();
+    await close();
     throw error;
   }
 }

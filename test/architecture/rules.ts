@@ -68,7 +68,7 @@ const LAYERS: readonly Layer[] = [
       'src/http/',
       'src/vault.ts',
       'src/vault-admin.ts',
-      'src/vault-dev.ts',
+      'src/vault-dev-clock.ts',
       'src/vault-resettable.ts',
       'src/vault-snapshots.ts',
       'src/vault-transfer.ts',
@@ -90,7 +90,7 @@ const LAYERS: readonly Layer[] = [
       'src/cli/local/temporary-folder.ts',
       'src/cli/version.ts',
     ],
-    mayAsTypes: ['src/vault.ts', 'src/vault-dev.ts'],
+    mayAsTypes: ['src/vault.ts', 'src/vault-dev-clock.ts'],
   },
   {
     name: 'composition root',

@@ -6,7 +6,7 @@ import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
 import { Fault } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Vault, VaultSettings } from '../../vault.ts';
-import { type DevClock, devClock, movableClock } from '../../vault-dev.ts';
+import { type DevClock, devClock, movableClock } from '../../vault-dev-clock.ts';
 import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../credential.ts';
 import { filePath } from '../output-path.ts';
 import { writeNewSecretFile } from '../secret-file.ts';
