@@ -14,7 +14,8 @@ export const BLIND_LENGTH = 16;
  * - Tenants and tokens have small integer keys inside the file; UUIDs are 16-byte blobs; the ids of tokens are text,
  *   because lists sort and rules search by it. Times are `Instant`s.
  * - `token_index` holds one entry for each blind index of a token: a list by one index is a walk backwards, and its total a
- *   count of entries. What is new comes behind what is there, here and in `token_newest`: so pages fill up, and stay full. `token.blinds` repeats them, so that the entries of a token are found without another index.
+ *   count of entries. What is new comes behind what is there, here and in `token_newest`: so pages fill up, and stay full.
+ *   `token.blinds` repeats them, so that the entries of a token are found without another index.
  * - `token_count.live` is the number of rows in `token`, expired ones that were not yet removed included;
  *   `last_created_at` never goes back. Both are kept by the transactions that insert and remove.
  * - `audit` only grows: what is done, in order, each entry chained to the one before it by a keyed hash.
