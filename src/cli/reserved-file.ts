@@ -1,6 +1,6 @@
 import { lstat, open, rm } from 'node:fs/promises';
 import { Fault } from '../core/fault.ts';
-import { cannotMake, putInPlace, writeNewSecretFile } from './secret-file.ts';
+import { cannotMake, putInPlace, removeAtExit, writeNewSecretFile } from './secret-file.ts';
 
 /** A new file of mode 0600 for what is shown once, under a temporary name until its text is in it. */
 export interface ReservedFile {
@@ -21,11 +21,13 @@ export async function reserveFile(flag: string, path: string, bytes: number): Pr
   await writeNewSecretFile(temporary, ' '.repeat(bytes)).catch((error: unknown) => {
     throw cannotMake(flag, path, error);
   });
+  const keep = removeAtExit(temporary);
   let holdsText = false;
   return {
     async fill(text) {
       await overwrite(temporary, text);
       holdsText = true;
+      keep();
       await putInPlace(temporary, path).catch((cause: unknown) => {
         throw new Fault('file_exists', `${flag}: ${path} cannot be made; what was to be in it is in ${temporary}`, {
           cause,
@@ -33,7 +35,9 @@ export async function reserveFile(flag: string, path: string, bytes: number): Pr
       });
     },
     async discard() {
-      if (!holdsText) await rm(temporary, { force: true });
+      if (holdsText) return;
+      keep();
+      await rm(temporary, { force: true });
     },
   };
 }

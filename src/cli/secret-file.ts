@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
 import { errorCode } from './error-code.ts';
 import { noSpaceFor } from './full-disk.ts';
@@ -34,7 +34,20 @@ export async function putInPlace(temporary: string, path: string): Promise<void>
   await rm(temporary);
 }
 
-/** Makes a new file of mode 0600 of the pieces as they come: it appears whole, or not at all. */
+/** Lets a file go with this process, which a Ctrl-C ends at once. What is answered lets it stay after all. */
+export function removeAtExit(path: string): () => void {
+  const remove = () => {
+    try {
+      rmSync(path, { force: true });
+    } catch {
+      // Windows keeps what is open. An error here would take the place of the exit code.
+    }
+  };
+  process.on('exit', remove);
+  return () => process.off('exit', remove);
+}
+
+/** Makes a new file of mode 0600 of the pieces as they come: it appears whole, or not at all, and after a Ctrl-C nothing is left. */
 export async function writeNewFile(
   flag: string,
   path: string,
@@ -47,6 +60,7 @@ export async function writeNewFile(
   const handle = await open(temporary, 'wx', 0o600).catch((error: unknown) => {
     throw cannotMake(flag, path, error);
   });
+  const keep = removeAtExit(temporary);
   try {
     // `write` may stop in the middle of a piece when the disk is full; this goes on, and throws.
     for await (const piece of pieces) await handle.writeFile(piece);
@@ -59,6 +73,8 @@ export async function writeNewFile(
     await handle.close().catch(() => undefined);
     await rm(temporary, { force: true });
     throw noSpaceFor(flag, path, error) ?? error;
+  } finally {
+    keep();
   }
 }
 

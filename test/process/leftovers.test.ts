@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -30,6 +32,33 @@ it('what a killed `serve --dev` has left is gone with the next such command', { 
     expect([exitCode, stdout]).toEqual([0, 'string\n']);
     expect(readdirSync(temporary)).toEqual([]);
   } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
+});
+
+it('Ctrl-C leaves nothing of an export that is not whole yet', { timeout: 60_000 }, async () => {
+  const cwd = mkdtempSync(path.join(tmpdir(), 'vault-interrupted-'));
+  const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+  try {
+    await once(silent, 'listening');
+    const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+    const words = [VAULT_BIN, 'export', '--url', url, '--plaintext', '--out', 'tokens.ndjson'];
+    const child = spawn(process.execPath, words, {
+      cwd,
+      env: cleanEnvironment({ VAULT_API_KEY: 'key_any' }),
+      stdio: 'ignore',
+    });
+    const ended = once(child, 'close');
+    while (readdirSync(cwd).length === 0) await sleep(10);
+    expect(readdirSync(cwd)).toEqual([`tokens.ndjson.${child.pid}.tmp`]);
+    child.kill('SIGINT');
+    // Windows has no such signal: the process is killed there.
+    const windows = process.platform === 'win32';
+    expect(await ended).toEqual(windows ? [null, 'SIGINT'] : [130, null]);
+    expect(readdirSync(cwd)).toHaveLength(windows ? 1 : 0);
+  } finally {
+    silent.close();
+    silent.closeAllConnections();
     rmSync(cwd, { recursive: true, force: true });
   }
 });
