@@ -83,9 +83,14 @@ function writeHelp(text: string): void {
 const OPERATIONS_GROUP = 'Operations, through a daemon or on the file:';
 const LOCAL_GROUP = 'Local commands:';
 
-/** `vault help tokens create` is `vault tokens create --help`; of words that are no command, what is refused as such. */
+/**
+ * `vault help tokens create`, and `vault tokens help create`, are `vault tokens create --help`; of words that are no command, what
+ * is refused as such.
+ */
 export function withoutHelpWord(argv: readonly string[]): readonly string[] {
-  if (argv[0] !== 'help') return argv;
+  const [first = '', second, ...others] = argv;
+  if (second === 'help' && nounOf(first) !== undefined) return withoutHelpWord(['help', first, ...others]);
+  if (first !== 'help') return argv;
   const words = argv.slice(1);
   if (words[0] === 'help') return withoutHelpWord(words);
   const known = countKnown(words);
@@ -96,14 +101,18 @@ export function withoutHelpWord(argv: readonly string[]): readonly string[] {
 function countKnown([first, second]: readonly string[]): number | undefined {
   if (first === undefined) return undefined;
   const entries = allEntries();
-  const noun = Object.entries<{ readonly summary: string; readonly alias?: string }>(NOUNS).find(
-    ([name, { alias }]) => first === name || first === alias,
-  )?.[0];
+  const noun = nounOf(first);
   if (noun === undefined) {
     return entries.some(({ words }) => words.length === 1 && words[0] === first) ? undefined : 0;
   }
   const isVerb = entries.some(({ words }) => words[0] === noun && words[1] === second);
   return second === undefined || isVerb ? undefined : 1;
+}
+
+function nounOf(word: string): string | undefined {
+  return Object.entries<{ readonly summary: string; readonly alias?: string }>(NOUNS).find(
+    ([name, { alias }]) => word === name || word === alias,
+  )?.[0];
 }
 
 /** Every subcommand, in the order of the help. */
@@ -138,7 +147,7 @@ function addNoun(
   verbs: readonly Entry[],
   finish: Finish,
 ): void {
-  const command = root.command(noun).description(row.summary).enablePositionalOptions();
+  const command = root.command(noun).description(row.summary).enablePositionalOptions().helpCommand(false);
   command.exitOverride((error) => refuseBareNoun(error, noun, verbs));
   if (row.alias !== undefined) command.alias(row.alias);
   command.helpGroup(verbs.some((verb) => verb.group === OPERATIONS_GROUP) ? OPERATIONS_GROUP : LOCAL_GROUP);

@@ -128,9 +128,19 @@ describe('the command line', () => {
     });
   });
 
+  it('shows the same help of a verb wherever the word stands', async () => {
+    const { stdout } = await run('help', 'tokens', 'create');
+    expect(stdout).toContain('--fingerprint-expression');
+    expect((await run('tokens', 'help', 'create')).stdout).toBe(stdout);
+    expect((await run('tokens', 'help')).stdout).toBe((await run('tokens', '--help')).stdout);
+  });
+
   it('reads `help a b` as `a b --help`', () => {
     expect(withoutHelpWord(['help', 'apps', 'get'])).toEqual(['apps', 'get', '--help']);
-    expect(withoutHelpWord(['apps', 'help'])).toEqual(['apps', 'help']);
+    expect(withoutHelpWord(['apps', 'help'])).toEqual(['apps', '--help']);
+    expect(withoutHelpWord(['applications', 'help', 'get'])).toEqual(['applications', 'get', '--help']);
+    expect(withoutHelpWord(['tokens', 'help', 'nope'])).toEqual(['tokens', 'nope']);
+    expect(withoutHelpWord(['exec', 'help'])).toEqual(['exec', 'help']);
     expect(withoutHelpWord(['help', 'applications', 'get'])).toEqual(['applications', 'get', '--help']);
     expect(withoutHelpWord(['help', 'help'])).toEqual(['--help']);
     expect(withoutHelpWord(['help', 'tokens', 'get', 'x'])).toEqual(['tokens', 'get', 'x', '--help']);
