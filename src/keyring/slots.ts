@@ -7,6 +7,7 @@ import { checkNewCredential } from './new-credential.ts';
 import { wrapMasterKey } from './slot.ts';
 import { decodeSlot } from './slot-layout.ts';
 import { loadSodium } from './sodium.ts';
+import { openSlot } from './unlock-master-key.ts';
 
 /** One slot, for people. */
 export interface SlotSummary {
@@ -29,7 +30,10 @@ async function withSlots(header: VaultHeader, master: Uint8Array, slots: VaultHe
   return { ...header, slots, mac: headerMac(await loadSodium(), { ...header, slots }, master) };
 }
 
-/** The header in which one more credential opens the vault. `master` is from `unlockMasterKey`. No record is touched. */
+/**
+ * The header in which one more credential opens the vault. `master` is from `unlockMasterKey`. No record is touched. A credential
+ * that opens a slot is refused (`conflict`): with a second one, `removeSlot` would not lock it out.
+ */
 export async function addSlot(
   header: VaultHeader,
   master: Uint8Array,
@@ -39,6 +43,9 @@ export async function addSlot(
   checkNewCredential(credential, allowWeak);
   const sodium = await loadSodium();
   verifyHeader(sodium, header, master);
+  const opened = await slotOf(header, credential);
+  if (opened !== undefined)
+    throw new Fault('conflict', `${SAID[credential.kind]} opens this vault already: slot ${opened}`);
   const taken = new Set(header.slots.map(({ slot }) => slot));
   const number = Array.from({ length: MAX_SLOTS }, (_, index) => index).find((index) => !taken.has(index));
   if (number === undefined) {
@@ -48,6 +55,23 @@ export async function addSlot(
   return withSlots(header, master, [...header.slots, added]);
 }
 
+const SAID = { key_file: 'the key file', passphrase: 'the passphrase' } as const satisfies Record<
+  CredentialKind,
+  string
+>;
+
+/** Which slot the credential opens, if any. */
+async function slotOf(header: VaultHeader, credential: Credential): Promise<number | undefined> {
+  try {
+    const { master, slot } = await openSlot(header, credential);
+    master.fill(0);
+    return slot;
+  } catch (fault) {
+    if (fault instanceof Fault && fault.code === 'wrong_credential') return undefined;
+    throw fault;
+  }
+}
+
 /**
  * The header in which a slot's credential no longer opens the vault. It still opens older copies of the file: only a new
  * master key helps against those. The last slot cannot be removed.
@@ -55,7 +79,9 @@ export async function addSlot(
 export async function removeSlot(header: VaultHeader, master: Uint8Array, number: number): Promise<VaultHeader> {
   verifyHeader(await loadSodium(), header, master);
   const left = header.slots.filter(({ slot }) => slot !== number);
-  if (left.length === header.slots.length) throw new Fault('not_found', `there is no key slot ${number}`);
+  if (left.length === header.slots.length) {
+    throw new Fault('not_found', `there is no key slot ${number}`, { hint: '`vault keys list` shows them' });
+  }
   if (left.length === 0) {
     throw new Fault('conflict', 'the last key slot cannot be removed', { hint: 'add another key first' });
   }

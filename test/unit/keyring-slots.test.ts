@@ -154,11 +154,21 @@ describe('slots', () => {
   test('are eight at most and one at least', async () => {
     const master = await unlockMasterKey(keyHeader, KEY);
     expect((await faultOf(removeSlot(keyHeader, master, 0))).code).toBe('conflict');
-    expect((await faultOf(removeSlot(keyHeader, master, 1))).code).toBe('not_found');
+    const none = await faultOf(removeSlot(keyHeader, master, 1));
+    expect([none.code, none.hint]).toEqual(['not_found', '`vault keys list` shows them']);
     let header = keyHeader;
     for (let fill = 2; fill <= 8; fill++) header = await addSlot(header, master, keyFile(fill), { now: NOW });
     expect((await faultOf(addSlot(header, master, keyFile(9), { now: NOW }))).code).toBe('conflict');
     expect(await unlockMasterKey(header, keyFile(8))).toEqual(master);
+  });
+
+  test('are one for each credential: removing it locks that credential out', async () => {
+    const master = await unlockMasterKey(keyHeader, KEY);
+    const two = await addSlot(keyHeader, master, PASSPHRASE, { now: NOW });
+    const again = (credential: Credential) => addSlot(two, master, credential, { now: NOW });
+    const [key, text] = [await faultOf(again(KEY)), await faultOf(again(PASSPHRASE))];
+    expect([key.code, key.message]).toEqual(['conflict', 'the key file opens this vault already: slot 0']);
+    expect([text.code, text.message]).toEqual(['conflict', 'the passphrase opens this vault already: slot 1']);
   });
 
   test('are changed only in a header that is whole, with a credential that is fit', async () => {
