@@ -114,6 +114,15 @@ describe('memberFlags', () => {
     expect(taking.map((flag) => flag.name)).toEqual(['mask']);
   });
 
+  it('speaks of null only where a flag takes it', () => {
+    for (const { name, kind, help } of memberFlags(OPERATIONS.updateToken)) {
+      if (kind === 'json') expect(help, name).toContain('null removes');
+      else expect(help, name).not.toMatch(/\bnull\b/);
+    }
+    const expiry = memberFlags(OPERATIONS.updateToken).find(({ name }) => name === 'expires-at');
+    expect(expiry?.help).toContain('--clear removes it.');
+  });
+
   it('tells limits, choices and defaults in the help', () => {
     const help = (schema: Schema) => memberFlags(rowOf({ m: schema }))[0]?.help;
     expect(help({ type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'Items.' })).toBe(

@@ -9,7 +9,7 @@ import { wordsOf } from './shorthand.ts';
  */
 export function describeMember(schema: Schema, kind: FlagKind, required: boolean): string {
   const measured = schema.maxLength === undefined ? (schema.items ?? {}) : schema;
-  const sentences = [schema.description ?? '', howToGive(schema, kind)];
+  const sentences = [describe(schema, kind), howToGive(schema, kind)];
   const facts = [
     ...(required ? ['required'] : []),
     ...choices(schema.items ?? schema),
@@ -25,6 +25,11 @@ export function describeMember(schema: Schema, kind: FlagKind, required: boolean
   ];
   const text = sentences.filter((sentence) => sentence !== '').join(' ');
   return facts.length === 0 ? text : `${text} (${facts.join('; ')})`.trimStart();
+}
+
+/** To a flag that takes no JSON `null` is a text: what the API says of null, `--clear` does. */
+function describe({ description = '' }: Schema, kind: FlagKind): string {
+  return kind === 'json' ? description : description.replaceAll(/\bnull\b/g, '--clear');
 }
 
 function howToGive(schema: Schema, kind: FlagKind): string {
