@@ -165,6 +165,17 @@ tokens:
     expect(fault.details.join()).not.toContain('4242');
   });
 
+  it('is told of broken expressions and times beside what else is wrong with the item, and of no member twice', async () => {
+    const token = 'type: token, data: 1, metadata: { a: 1 }, mask: "{{ data", search_indexes: 1, expires_at: never';
+    const { details } = await thrownBy(() => read(`tokens:\n  one: { ${token} }`));
+    expect(details.map((line) => line.split(': ')[1]).toSorted()).toEqual([
+      'tokens.one.expires_at',
+      'tokens.one.mask',
+      'tokens.one.metadata.a',
+      'tokens.one.search_indexes',
+    ]);
+  });
+
   it('is told of twenty errors, and how many more there are', async () => {
     const lines = Array.from({ length: 23 }, (_, at) => `  t-${at}: { type: token }\n`).join('');
     const text = await readSeedFile('s.yaml', `tokens:\n${lines}`);

@@ -48,7 +48,7 @@ export async function checkItems(text: SeedText, value: Json, flaws: SeedFlaws):
     };
     checkSource(token, add);
     checkData(token, add);
-    if (!flaws.has(text, ['tokens', item])) await checkExpressions(token, add);
+    await checkExpressions(token, add, (member) => flaws.has(text, ['tokens', item, member]));
   }
 }
 
