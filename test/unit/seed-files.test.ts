@@ -88,7 +88,10 @@ describe('a seed file', () => {
     ['tokens: { one: { generate: card, type: bank } }', /card makes tokens of type card$/],
     ['tokens: { one: { generate: card, type: token } }', /card makes tokens of type card$/],
     ['tokens: { ab: { type: token, data: x } }', /an id has at least 3 characters/],
-    ['tokens: { 1a: { type: token, data: x } }', /tokens\.1a: its name has characters that it must not have$/],
+    [
+      'tokens: { 1a: { type: token, data: x } }',
+      /tokens\.1a: its name has characters or a form that is not allowed here$/,
+    ],
     ['tokens: { one: { type: token, data: x, id: "{{ data }}" } }', /id: has characters/],
     [
       'tokens: { one: { type: token, data: x, id: two }, two: { type: token, data: x } }',
@@ -174,6 +177,13 @@ tokens:
       'tokens.one.metadata.a',
       'tokens.one.search_indexes',
     ]);
+  });
+
+  it('is told of a form with an example of it, as the API tells it', async () => {
+    const { message } = await thrownBy(() => read('tokens: { one: { type: token, data: 1, containers: [pci] } }'));
+    expect(message).toBe(
+      's.yaml:1: tokens.one.containers.0: has characters or a form that is not allowed here; an example: /pci/high/',
+    );
   });
 
   it('is told of twenty errors, and how many more there are', async () => {

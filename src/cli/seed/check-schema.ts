@@ -47,11 +47,16 @@ function checkEnum(value: Json, flaw: (message: string) => readonly Flaw[]): rea
   return typeof value === 'string' ? [] : flaw('must be text: put it in quotes');
 }
 
-function checkText({ minLength = 0, maxLength = Infinity, pattern }: Schema, text: string): readonly string[] {
+function checkText(schema: Schema, text: string): readonly string[] {
+  const { minLength = 0, maxLength = Infinity, pattern, examples: [example] = [] } = schema;
   const length = [...text].length;
+  if (length === 0 && minLength === 1) return ['must not be empty'];
   if (length < minLength) return [`must have at least ${minLength} characters`];
   if (length > maxLength) return [`must have at most ${maxLength} characters`];
-  return pattern === undefined || new RegExp(pattern, 'u').test(text) ? [] : ['has characters that it must not have'];
+  if (pattern === undefined || new RegExp(pattern, 'u').test(text)) return [];
+  return [
+    `has characters or a form that is not allowed here${example === undefined ? '' : `; an example: ${example}`}`,
+  ];
 }
 
 function checkNumber({ minimum = -Infinity, maximum = Infinity }: Schema, number: number): readonly string[] {

@@ -1,4 +1,5 @@
 import type { Schema } from '../../contract/schema.ts';
+import { PLAIN_TEXT, UUID } from '../../contract/text.ts';
 import { nearestName } from '../nearest-name.ts';
 import type { MemberErrors } from '../problem.ts';
 import type { ValidationError } from '../validators.generated.js';
@@ -12,7 +13,7 @@ const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   enum: (params) => `must be one of ${(params['allowedValues'] as readonly string[]).join(', ')}`,
   pattern: () => 'has characters or a form that is not allowed here',
   format: (params) => `must be a ${params['format']}`,
-  minLength: (params) => `must have at least ${params['limit']} characters`,
+  minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`),
   maxLength: (params) => `must have at most ${params['limit']} characters`,
   minimum: (params) => `must be at least ${params['limit']}`,
   maximum: (params) => `must be at most ${params['limit']}`,
@@ -21,6 +22,12 @@ const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   uniqueItems: () => 'must not repeat an item',
   maxProperties: (params) => `must have at most ${params['limit']} members`,
   propertyNames: () => 'has a member whose name is empty, too long, or has control characters',
+};
+
+/** What patterns ask for that have a short name. */
+const NAMED_PATTERNS: Readonly<Record<string, string>> = {
+  [UUID]: 'must be a UUID',
+  [PLAIN_TEXT]: 'must have no control characters and no lone surrogates',
 };
 
 /** Turns what a validator found into `errors` by dotted path (decisions §1). */
@@ -47,8 +54,9 @@ function messageOf(error: ValidationError, at: Schema | undefined): string | und
     return `is not a known member${near ? `; did you mean ${near}?` : ''}`;
   }
   const message = MESSAGES[error.keyword]?.(error.params);
+  if (error.keyword !== 'pattern') return message;
   const example = at?.examples?.[0];
-  return error.keyword === 'pattern' && example !== undefined ? `${message}; an example: ${example}` : message;
+  return NAMED_PATTERNS[at?.pattern ?? ''] ?? (example === undefined ? message : `${message}; an example: ${example}`);
 }
 
 function schemaAt(schema: Schema, path: readonly string[]): Schema | undefined {
