@@ -43,8 +43,8 @@ export function readDevFault(sent: Readonly<Record<string, unknown>>): DevFault 
   const stray = Object.keys(sent).find((name) => !MEMBERS.includes(name));
   if (stray !== undefined) throw invalid(stray, `is not one of ${MEMBERS.join(', ')}`);
   const status = wholeNumber(sent, 'status', 100, 599);
-  const retry_after = wholeNumber(sent, 'retry_after', 0, 3600);
-  const delay_ms = wholeNumber(sent, 'delay_ms', 0, LONGEST_DELAY_MS);
+  const retry_after = wholeNumber(sent, 'retry_after', 0, 3600, ' of seconds');
+  const delay_ms = wholeNumber(sent, 'delay_ms', 0, LONGEST_DELAY_MS, ' of milliseconds');
   const times = wholeNumber(sent, 'times', 1, MOST_TIMES) ?? 1;
   const { drop = false } = sent;
   if (typeof drop !== 'boolean') throw invalid('drop', 'must be true or false');
@@ -91,11 +91,11 @@ function readRequest(sent: unknown): string {
   throw invalid('request', `must be a method that the path answers: ${allowed}`);
 }
 
-function wholeNumber(sent: Readonly<Record<string, unknown>>, name: string, least: number, most: number) {
+function wholeNumber(sent: Readonly<Record<string, unknown>>, name: string, least: number, most: number, unit = '') {
   const value = sent[name];
   if (value === undefined) return undefined;
   if (typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most) return value;
-  throw invalid(name, `must be a whole number from ${least} to ${most}`);
+  throw invalid(name, `must be a whole number${unit} from ${least} to ${most}`);
 }
 
 function matches(request: string, method: string, url: string): boolean {

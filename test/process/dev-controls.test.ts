@@ -83,6 +83,11 @@ describe('vault clock', () => {
     expect((await send('/tokens', 'GET', key)).status).toBe(401);
   });
 
+  it('ends before the year 10000', async () => {
+    const ended = await place.vault(['clock', 'advance', '9999999d'], asManagement);
+    expect(ended).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('vault:   <duration>: must be') });
+  });
+
   it.each([
     ['a time ago', ['clock', 'set', '25h'], 'ISO 8601'],
     ['no such day', ['clock', 'set', '2030-02-31T25:00'], 'not a time'],
@@ -189,7 +194,15 @@ describe('vault faults', () => {
     ['two things at once', ['GET /tokens', '--status', '500', '--drop'], 2, '--drop'],
     ['no number', ['GET /tokens', '--status', 'many'], 2, '--status'],
     ['a path that is not of the API', ['GET /tokenz', '--drop'], 7, 'a path of the API'],
-    ['a status that no problem has', ['GET /tokens', '--status', '418'], 7, 'status: must be one of'],
+    ['a status that no problem has', ['GET /tokens', '--status', '418'], 7, 'vault:   --status: must be one of'],
+    [
+      'a delay that no client waits for',
+      ['GET /tokens', '--delay', '60s'],
+      7,
+      'vault:   --delay: must be a whole number of milliseconds from 0 to 25000',
+    ],
+    ['no times', ['GET /tokens', '--drop', '--times', '0'], 7, 'vault:   --times: must be a whole number from 1'],
+    ['a method that there is not', ['GTE /tokens', '--drop'], 7, 'vault:   <request>: must be a method'],
   ])('refuses %s', async (_what, words, exitCode, fact) => {
     const ended = await place.vault(['faults', 'set', ...words], asManagement);
     expect(ended).toMatchObject({ exitCode, stdout: '', stderr: expect.stringContaining(fact) });

@@ -32,6 +32,7 @@ export function defineClockSet(command: Command, finish: Finish): void {
   defineOnDevDaemon(command, finish, {
     view: VIEW,
     examples: ['vault clock set 2030-01-31T12:00:00Z', 'vault clock set 2030-01-31 --field now'],
+    names: { now: '<time>' },
     ask: ([time = '']) => ({ method: 'PUT', path, body: { now: isoTime(time) } }),
   });
 }
@@ -43,6 +44,7 @@ export function defineClockAdvance(command: Command, finish: Finish): void {
   defineOnDevDaemon(command, finish, {
     view: VIEW,
     examples: ['vault clock advance 25h', 'vault clock advance 30d --field removed'],
+    names: { advance_ms: '<duration>' },
     ask: ([duration = '']) => ({
       method: 'POST',
       path,

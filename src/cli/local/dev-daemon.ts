@@ -27,6 +27,8 @@ export interface DevCommand<T extends object> {
   readonly view: ResultView;
   /** Complete command lines, shown by `--help`. */
   readonly examples: readonly string[];
+  /** What members of the body are on the command line. */
+  readonly names?: Readonly<Record<string, string>>;
   /** Checks what was typed, before anything is sent. Throws the fault `usage`. */
   readonly ask: (words: readonly string[], flags: T & GlobalFlags) => Asked;
 }
@@ -49,7 +51,7 @@ export function defineOnDevDaemon<T extends object>(command: Command, finish: Fi
     const headerPrefix = flagValue(flags.headerPrefix, env, DAEMON_FLAGS.headerPrefix);
     const reply = await sendToDev({ url, ...(headerPrefix !== undefined && { headerPrefix }) }, { ...asked, apiKey });
     if (reply.status >= 400) {
-      finish(refuse(reply));
+      finish(refuse(reply, row.names));
       return;
     }
     await printer.print(reply.bodyText ?? '');
@@ -66,14 +68,14 @@ function urlOf(flags: GlobalFlags, env: Environment): string {
   });
 }
 
-function refuse(reply: Parameters<typeof reportProblem>[0]): ExitCode {
+function refuse(reply: Parameters<typeof reportProblem>[0], names: Readonly<Record<string, string>> = {}): ExitCode {
   const { type }: { readonly type?: unknown } = JSON.parse(reply.bodyText ?? '{}');
   if (type === `${PROBLEM_TYPE_PREFIX}route_not_found`) {
     throw new Fault('usage', 'only a daemon started with --dev answers this command', {
       hint: 'start one: `vault serve --dev --ready-file ready.json`',
     });
   }
-  const exitCode = reportProblem(reply);
+  const exitCode = reportProblem(reply, (path) => names[path] ?? path);
   // Inside `vault exec` that was said.
   if (exitCode === 5 && !process.env['VAULT_MANAGEMENT_KEY'])
     tell('only a management key may do this', 'vault env --ready-file FILE --as management');

@@ -47,6 +47,14 @@ export function defineFaultsSet(command: Command, finish: Finish): void {
       "vault faults set 'GET /tokens/{id}' --delay 2s --times 10",
       "vault faults set '* /tokens' --drop",
     ],
+    names: {
+      request: '<request>',
+      status: '--status',
+      times: '--times',
+      delay_ms: '--delay',
+      retry_after: '--retry-after',
+      drop: '--drop',
+    },
     ask: ([request = ''], flags) => {
       const value = (name: Exclude<keyof FaultFlags, 'drop'>) => flagValue(flags[name], process.env, FAULT_FLAGS[name]);
       const [delay, retryAfter] = [value('delay'), value('retryAfter')];
