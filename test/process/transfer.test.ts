@@ -86,6 +86,12 @@ it('an export to standard output takes no --output for other rows than it has', 
     expect(stderr).toContain(`--output ${format} is of the summary`);
     expect(stderr).toContain('--format csv');
   }
+  const field = await vault('v.db', ['export', '--plaintext', '--field', 'tokens']);
+  expect(field).toMatchObject({
+    exitCode: 2,
+    stdout: '',
+    stderr: expect.stringContaining('--field is of the summary'),
+  });
   for (const format of ['json', 'ndjson']) await vault('v.db', ['export', '--plaintext', '-o', format]).then(isDone);
   isDone(await vault('v.db', ['export', '--plaintext'], { VAULT_OUTPUT: 'csv' }));
   isDone(await vault('v.db', ['export', '--plaintext', '--out', 'out.ndjson', '-o', 'csv']));
