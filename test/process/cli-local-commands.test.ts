@@ -66,6 +66,7 @@ describe('vault env', () => {
     expect(fromVariable.stdout).toBe(
       `set -gx VAULT_URL '${url}'\nset -gx VAULT_HEADER_PREFIX 'ABC'\nset -gx VAULT_API_KEY '${management_key}'\nset -gx VAULT_PID '${pid}'\nset -e VAULT_FILE\n`,
     );
+    expect(await place.vault(['wait', '--ready-file', 'ready.json', '--timeout', '0s'])).toMatchObject({ exitCode: 0 });
     expect(await place.vault(['wait', '--ready-file', 'ready.json', '--timeout', '5s'])).toMatchObject({
       exitCode: 0,
       stdout: '',

@@ -20,6 +20,8 @@ import { readReadyFile } from './ready-file.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:8484';
 const PAUSE_MS = 100;
+/** Without any time the daemon is asked once. */
+const LEAST_MS = 100;
 const WAIT_FLAGS = {
   timeout: { flag: '--timeout <duration>', env: 'VAULT_TIMEOUT', help: 'such as 500ms, 30s or 2m (default: 30s)' },
   readyFile: ENV_FLAGS.readyFile,
@@ -66,11 +68,13 @@ const hint = 'is `vault serve` running? What it says on stderr may tell why; --t
 async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: string): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   let seen = 'nobody answers';
-  for (;;) {
+  for (let tries = 0; ; tries += 1) {
     const left = deadline - performance.now();
-    if (left <= 0) throw new Fault('not_ready', `${where.name} was not ready within ${timeout}: ${seen}`, { hint });
+    if (left <= 0 && tries > 0)
+      throw new Fault('not_ready', `${where.name} was not ready within ${timeout}: ${seen}`, { hint });
     const url = await where.url();
-    const answer = url === undefined ? 'there is no such file' : await askOnce(url, Math.min(left, 2000));
+    const answer =
+      url === undefined ? 'there is no such file' : await askOnce(url, Math.min(Math.max(left, LEAST_MS), 2000));
     // The last attempt may be cut short: what was seen before says more than that nothing came in it.
     seen = answer ?? seen;
     if (seen === '') return;
