@@ -70,3 +70,13 @@ it('removes what processes that are gone have left, and nothing else', () => {
   makeTemporaryFolder('test');
   expect(existsSync(made)).toBe(true);
 });
+
+it('names the temporary folder that is not there', () => {
+  for (const name of ['TMPDIR', 'TEMP', 'TMP']) vi.stubEnv(name, path.join(place, 'none'));
+  expect(() => makeTemporaryFolder('dev')).toThrow(
+    expect.objectContaining({
+      code: 'usage',
+      message: expect.stringContaining(`${path.join(place, 'none')} (ENOENT)`),
+    }),
+  );
+});

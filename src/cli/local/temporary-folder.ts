@@ -1,7 +1,9 @@
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { Fault } from '../../core/fault.ts';
 import { errorCode } from '../error-code.ts';
+import { isFullDisk } from '../full-disk.ts';
 import { isRunning, ownMachine } from '../own-machine.ts';
 
 /** `token-vault-dev-4242-x1Y2z3`: what is in it, the process that it is of, and what makes it a name of its own. */
@@ -13,11 +15,11 @@ const MARK = 'machine';
 /**
  * A new folder (0700) for what is gone when this process ends. Those of processes that were killed are removed first, and
  * nothing else: folders of this user that nobody else can write to, under a name of ours, with the mark of this machine and
- * PID namespace, whose process is gone.
+ * PID namespace, whose process is gone. Throws the fault `usage` where nothing can be made.
  */
 export function makeTemporaryFolder(kind: 'dev' | 'test'): string {
   removeLeftovers();
-  const folder = mkdtempSync(path.join(tmpdir(), `token-vault-${kind}-${process.pid}-`));
+  const folder = newFolder(`token-vault-${kind}-${process.pid}-`);
   try {
     writeFileSync(path.join(folder, MARK), ownMachine(), { flag: 'wx', mode: 0o600 });
   } catch (error) {
@@ -26,6 +28,18 @@ export function makeTemporaryFolder(kind: 'dev' | 'test'): string {
     throw error;
   }
   return folder;
+}
+
+function newFolder(prefix: string): string {
+  try {
+    return mkdtempSync(path.join(tmpdir(), prefix));
+  } catch (error) {
+    if (isFullDisk(error)) throw error;
+    throw new Fault('usage', `nothing can be made in the temporary folder ${tmpdir()} (${errorCode(error)})`, {
+      hint: process.platform === 'win32' ? 'TEMP names another' : 'TMPDIR names another',
+      cause: error,
+    });
+  }
 }
 
 /** How long another file may come into a folder that is being removed, in milliseconds. */
