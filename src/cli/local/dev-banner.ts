@@ -1,10 +1,29 @@
 import type { JsonObject } from '../../contract/json.ts';
+import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import type { Format } from '../output/format.ts';
+import type { ResultView } from '../output/result-view.ts';
 import { printIds } from '../seed/seed-output.ts';
 import type { DevKeys } from './dev-vault.ts';
+import type { Ready } from './ready-file.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 
-/** What `vault serve --dev` prints: where it is, its keys, what a seed made, and a line to paste into a shell. */
+const VIEW: ResultView = {
+  schema: { type: 'object' },
+  list: false,
+  columns: ['url', 'tenant_id', 'management_key', 'private_key'],
+  rest: false,
+};
+
+/** What `vault serve --dev` prints: a text for people, or in another format what its ready file says. */
+export async function devText(format: Format, ready: Ready, keys: DevKeys, headerPrefix: string): Promise<string> {
+  if (format === 'table') return devBanner(ready.url, keys, headerPrefix, ready.seed);
+  const { renderResult } = await import('../output/render-result.ts');
+  const showing = { format, field: undefined, quiet: false };
+  return (await renderResult(stringifyJson({ ...ready } as Printable), VIEW, showing, { colour: false })).text;
+}
+
+/** Where it is, its keys, what a seed made, and a line to paste into a shell. */
 export function devBanner(url: string, keys: DevKeys, headerPrefix: string, seed?: JsonObject): string {
   const rows = Object.entries({ url, ...keys }).map(([name, value]) => `${name.padEnd(16)}${value}`);
   const seeded = seed === undefined ? '' : `\n${printIds('dotenv', seed)}`;

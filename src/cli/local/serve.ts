@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { JsonObject } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
-import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import type { Vault } from '../../vault.ts';
 import { readCredential } from '../credential.ts';
 import { chooseOwnFile } from '../door.ts';
@@ -38,7 +37,7 @@ import type { WorkerPost } from './worker-post.ts';
 
 /** `vault serve`: the whole API on the file, until a signal. */
 export function defineServe(command: Command, finish: Finish): void {
-  addFlags(command, { ...SERVE_FLAGS, ...FILE_FLAGS, ...ANCHOR_FLAGS, ...PROFILE_FLAGS, output: OUTPUT_FLAGS.output });
+  addFlags(command, { ...SERVE_FLAGS, ...FILE_FLAGS, ...ANCHOR_FLAGS, ...PROFILE_FLAGS, output: DEV_OUTPUT });
   command.action(async () => {
     const flags = typedFlags<ServeFlags>(command);
     const options = serveOptions(flags, process.env);
@@ -53,6 +52,12 @@ export function defineServe(command: Command, finish: Finish): void {
     finish(await serve(flags, options, env));
   });
 }
+
+/** Its banner is shown in a pipe, too: `npm start` stands between it and a terminal. */
+const DEV_OUTPUT = {
+  ...OUTPUT_FLAGS.output,
+  help: 'what --dev prints: table, a text for people (default), or json, yaml, csv or ndjson, as the ready file says it',
+};
 
 /** Only this machine reaches them. */
 const OWN_ADDRESSES: readonly string[] = ['127.0.0.1', 'localhost', '::1'];
@@ -111,12 +116,12 @@ async function serve(
   env: Environment,
   post?: WorkerPost,
 ): Promise<ExitCode> {
-  const asJson = chooseFormat(flagValue(flags.output, env, OUTPUT_FLAGS.output), true) === 'json';
+  const format = chooseFormat(flagValue(flags.output, env, OUTPUT_FLAGS.output), true);
   const stopper = createStopper(post?.stopRequests);
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env);
   try {
     // Whoever has read the ready file may put other files in the place of the product's: what is needed is loaded before.
-    const devBanner = keys === undefined ? undefined : (await import('./dev-banner.ts')).devBanner;
+    const devText = keys === undefined ? undefined : (await import('./dev-banner.ts')).devText;
     const daemon = await listen(vault, options, dev);
     let sweeper: Sweeper | undefined;
     const stop = async () => {
@@ -125,14 +130,12 @@ async function serve(
     };
     try {
       const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded };
+      const text = keys && (await devText?.(format, ready, keys, options.headerPrefix));
       if (post === undefined) await putReadyFile(options, ready);
       if (post === undefined || post.isFirst) sweeper = startSweeper(() => vault.sweep(), tell);
       if (post === undefined) tell(`listening on ${daemon.url}`);
       else post.listens(daemon.url);
-      if (keys !== undefined && devBanner !== undefined) {
-        const banner = () => devBanner(daemon.url, keys, options.headerPrefix, seeded?.seed);
-        await writeOut(asJson ? `${stringifyJson({ ...ready } as Printable)}\n` : banner());
-      }
+      if (text !== undefined) await writeOut(text);
     } catch (error) {
       // What listens would keep the process alive, and answer from a vault that is closed.
       await stop();

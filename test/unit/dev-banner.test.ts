@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { devText } from '../../src/cli/local/dev-banner.ts';
+
+const KEYS = { tenant_id: 't', management_key: 'key_m', private_key: 'key_p' };
+const READY = {
+  url: 'http://127.0.0.1:1',
+  pid: 7,
+  version: '1.0.0',
+  ...KEYS,
+  seed: { apps: {}, tokens: { visa: 'visa' } },
+};
+const printed = (format: Parameters<typeof devText>[0]) => devText(format, READY, KEYS, 'SVC');
+
+it('serve --dev prints what its ready file says in the format that was asked for', async () => {
+  expect(JSON.parse(await printed('json'))).toEqual(READY);
+  expect(await printed('ndjson')).toBe(`${JSON.stringify(READY)}\n`);
+  expect(parse(await printed('yaml'))).toEqual(READY);
+  expect((await printed('csv')).split(/\r?\n/)).toEqual([
+    'url,tenant_id,management_key,private_key',
+    'http://127.0.0.1:1,t,key_m,key_p',
+    '',
+  ]);
+});
+
+it('and else a text for people, with a line for the shell', async () => {
+  const text = await printed('table');
+  expect(text).toMatch(/^private_key {5}key_p$/m);
+  expect(text).toMatch(/^TOKEN_VISA='visa'$/m);
+  expect(text).toMatch(/^curl -s http:\/\/127\.0\.0\.1:1\/tokens -H 'SVC-API-KEY: key_p' /m);
+});
