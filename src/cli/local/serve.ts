@@ -53,7 +53,7 @@ export function defineServe(command: Command, finish: Finish): void {
   });
 }
 
-/** Its banner is shown in a pipe, too: `npm start` stands between it and a terminal. */
+/** Its text goes into a pipe, too: people read it in the log of what started the daemon; programs have the ready file. */
 const DEV_OUTPUT = {
   ...OUTPUT_FLAGS.output,
   help: 'what --dev prints: table, a text for people (default), or json, yaml, csv or ndjson, as the ready file says it',
