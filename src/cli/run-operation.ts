@@ -63,7 +63,10 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut) : undefined;
     const keyFile = keyOut === undefined ? undefined : await (await import('./key-out.ts')).reserveKeyFile(keyOut);
     return await callAndPrint(client, call, keyFile, {
-      print: async (bodyText) => printer?.print(bodyText),
+      print: async (bodyText) =>
+        printer?.print(bodyText).catch((error: unknown) => {
+          throw row.method === 'GET' ? error : doneAllTheSame(error);
+        }),
       refuse: (reply) => reportProblem(reply, nameMember),
     });
   } finally {
@@ -106,6 +109,13 @@ function assemble(id: OperationId, input: CommandInput): Promise<Call> {
     input,
     createTextReader(() => process.stdin),
   );
+}
+
+/** Whoever reads exit code 2 would else do again what has changed the vault. */
+function doneAllTheSame(error: unknown): unknown {
+  if (!(error instanceof Fault) || error.code !== 'usage') return error;
+  const hint = 'what was asked for is done all the same; only its result was not printed';
+  return new Fault('usage', error.message, { hint, cause: error });
 }
 
 async function callAndPrint(
