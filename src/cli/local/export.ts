@@ -42,7 +42,11 @@ const EXPORT_FLAGS = {
     help: 'a new file (0600), whole or not at all; - or left out: stdout',
   },
   format: { flag: '--format <format>', env: 'VAULT_EXPORT_FORMAT', help: 'ndjson or csv (default: ndjson)' },
-  masked: { flag: '--masked', env: 'VAULT_MASKED', help: 'the masked forms only, for sharing; works on the file' },
+  masked: {
+    flag: '--masked',
+    env: 'VAULT_MASKED',
+    help: 'the masked forms only, for sharing: not sealed unless asked; works on the file',
+  },
   tenant: {
     flag: '--tenant <id>',
     env: 'VAULT_TENANT_ID',
