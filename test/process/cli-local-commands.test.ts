@@ -89,6 +89,32 @@ describe('vault env', () => {
     await daemon.stop();
   });
 
+  it('takes out of the shell what would beat what it sets, or could not stand beside it', async () => {
+    await place.init('v');
+    await place.vault([
+      'profile',
+      'add',
+      'own',
+      '--file',
+      'v.db',
+      '--key-file',
+      'v.db.key',
+      '--api-key-file',
+      'api.key',
+    ]);
+    const before = { VAULT_API_KEY: 'key_of_another', VAULT_PASSPHRASE_FILE: 'another', VAULT_KEY_FILE: 'another' };
+    const ofProfile = await place.vault(['env', '--profile', 'own'], before);
+    expect(ofProfile.stdout).toMatch(/^export VAULT_KEY_FILE='.*v\.db\.key'$/m);
+    expect(ofProfile.stdout.split('\n').filter((line) => line.startsWith('unset '))).toEqual([
+      'unset VAULT_URL',
+      'unset VAULT_PASSPHRASE_FILE',
+      'unset VAULT_API_KEY',
+    ]);
+    writeFileSync(place.inside('r'), JSON.stringify({ url: 'http://127.0.0.1:1', pid: 1, version: '1' }));
+    const ofDaemon = await place.vault(['env', '--ready-file', 'r'], { VAULT_HEADER_PREFIX: 'ABC', ...before });
+    expect(ofDaemon.stdout).toMatch(/unset VAULT_FILE\nunset VAULT_HEADER_PREFIX\n$/);
+  });
+
   it('refuses a ready file that would be more than values to a shell', async () => {
     const ready = { url: 'http://127.0.0.1:1', pid: 1, version: '1' };
     for (const bad of [{ ...ready, url: 'http://x\nrm' }, { ...ready, pid: '1; rm' }, { url: 'u' }, [ready], 1]) {

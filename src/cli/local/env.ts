@@ -38,12 +38,26 @@ export function defineEnv(command: Command, finish: Finish): void {
     const flags = typedFlags<EnvFlags>(command);
     const shell = SHELLS[oneOf('--shell', flagValue(flags.shell, process.env, ENV_FLAGS.shell), shellNames) ?? 'sh'];
     const variables = await variablesFor(flags, process.env);
-    const other = variables['VAULT_URL'] === undefined ? 'VAULT_URL' : 'VAULT_FILE';
     const lines = Object.entries(variables).map(([name, value]) => shell.set(name, value));
-    // Both would be two doors.
-    await writeOut([...lines, shell.unset(other)].map((line) => `${line}\n`).join(''));
+    const gone = rivalsOf(variables, process.env).map((name) => shell.unset(name));
+    await writeOut([...lines, ...gone].map((line) => `${line}\n`).join(''));
     finish(0);
   });
+}
+
+/** What would beat a variable in the next command, or be of another vault, or cannot stand beside it. */
+const RIVALS: Readonly<Record<string, readonly string[]>> = {
+  VAULT_URL: ['VAULT_HEADER_PREFIX'],
+  VAULT_KEY_FILE: ['VAULT_PASSPHRASE_FILE'],
+  VAULT_PASSPHRASE_FILE: ['VAULT_KEY_FILE'],
+  VAULT_API_KEY_FILE: ['VAULT_API_KEY'],
+};
+
+function rivalsOf(variables: Readonly<Record<string, string>>, env: Environment): readonly string[] {
+  // Both would be two doors.
+  const otherDoor = variables['VAULT_URL'] === undefined ? 'VAULT_URL' : 'VAULT_FILE';
+  const rivals = Object.keys(variables).flatMap((name) => RIVALS[name] ?? []);
+  return [otherDoor, ...rivals.filter((name) => variables[name] === undefined && env[name] !== undefined)];
 }
 
 const shellNames = Object.keys(SHELLS) as Shell[];
