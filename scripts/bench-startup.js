@@ -13,7 +13,7 @@ async function timed(action) {
 }
 
 /**
- * How long commands take from nothing, as ratios to a bare `node -e 0` of the same rounds: cli.md, "Speed". The cases take
+ * How long commands take from nothing, as ratios to a bare `node -e 0` of the same rounds (README, "Speed"). The cases take
  * turns, so that what else the machine does falls on all of them. `cpu_ratio` is that of their processor time, to the end.
  */
 export async function startup({ rounds, ownEnvironment }) {
