@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Fault } from './core/fault.ts';
 import { auditChain } from './keyring/audit-chain.ts';
 import { loadSodium } from './keyring/sodium.ts';
-import { openVaultFile } from './store/sqlite/open-vault-file.ts';
+import { openVaultFileAgain } from './store/sqlite/open-vault-file.ts';
 import { OwnCommits } from './store/sqlite/own-commits.ts';
 import { createWriteServer } from './store/sqlite/serve-writes.ts';
 import { WriteTurns } from './store/sqlite/write-turns.ts';
@@ -16,7 +16,7 @@ const { file, identity, cells, turns, chain }: WriterOrder = workerData;
 
 async function serveWrites(): Promise<void> {
   const say = (saying: WriterSaying) => parentPort?.postMessage(saying);
-  const [sodium, { store, session }] = await Promise.all([loadSodium(), openVaultFile(file)]);
+  const [sodium, { store, session }] = await Promise.all([loadSodium(), openVaultFileAgain(file)]);
   if (session.identity !== identity) {
     await store.close();
     throw new Fault('file_unsafe', `${file} was replaced while it was open`);

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WRITER } from '../../scripts/build-bundle.js';
@@ -132,6 +132,21 @@ describe('a store with the thread of the product', () => {
     await store.startThread();
     await expect(start.mock.results[0]?.value).rejects.toThrow('was replaced');
     await expect(addToken(store, id)).rejects.toMatchObject({ code: 'vault_moved' });
+    await store.close();
+  });
+
+  it('keeps the locks of the file where it cannot open it', async () => {
+    if (process.platform !== 'linux') return;
+    const { file, store, start } = await open();
+    const { ino } = statSync(file);
+    const locks = () => readFileSync('/proc/locks', 'utf8').match(new RegExp(`READ ${process.pid} \\S+:${ino} `, 'g'));
+    await store.ping();
+    expect(locks()).toHaveLength(1);
+    chmodSync(file, 0o640);
+    await store.startThread();
+    await expect(start.mock.results[0]?.value).rejects.toThrow('is open to other users');
+    // An older SQLite that finds no lock takes the log away when it closes the file, with all that is written to it from then on.
+    expect(locks()).toHaveLength(1);
     await store.close();
   });
 

@@ -15,16 +15,17 @@ const APPLICATION_ID_AT = 68;
 
 /**
  * Checks that `path` may be opened as a vault: a regular file of this user's, closed to others, in a folder that can be
- * written. Throws `file_missing`, `file_unsafe`, `not_a_vault` (an empty file), `file_unwritable`.
+ * written. Throws `file_missing`, `file_unsafe`, `not_a_vault` (an empty file), `file_unwritable`. Of a file that this process
+ * has open, `isOpenHere`, no byte is read.
  */
-export function checkFile(path: string): BigIntStats {
+export function checkFile(path: string, isOpenHere = false): BigIntStats {
   const found = look(path);
   if (found === undefined) throw new Fault('file_missing', `there is no vault at ${path}`);
   if (found.isFile() && found.size === 0n) throw new Fault('not_a_vault', `${path} is empty`);
   try {
     assertSafe(path, found);
   } catch (error) {
-    if (found.isFile() && isForeign(path)) throw new Fault('not_a_vault', `${path} is not a vault`);
+    if (!isOpenHere && found.isFile() && isForeign(path)) throw new Fault('not_a_vault', `${path} is not a vault`);
     throw error;
   }
   for (const companion of COMPANIONS) {

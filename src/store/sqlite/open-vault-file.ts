@@ -26,14 +26,29 @@ export interface OpenedVaultFile {
  * `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`, `no_space`, `binding_missing`. `busyDeadlineMs` is how long
  * this and later calls wait for another process's lock, in milliseconds. A file of an older format is migrated.
  */
-export async function openVaultFile(
+export function openVaultFile(
   path: string,
   busyDeadlineMs: number = BUSY_DEADLINE_MS,
   layout: Layout = CURRENT_LAYOUT,
 ): Promise<OpenedVaultFile> {
+  return open(path, { busyDeadlineMs, layout, isOpenHere: false });
+}
+
+/** Opens the vault at `path`, which this process has open already, on another connection. Throws what `openVaultFile` throws. */
+export function openVaultFileAgain(path: string): Promise<OpenedVaultFile> {
+  return open(path, { busyDeadlineMs: BUSY_DEADLINE_MS, layout: CURRENT_LAYOUT, isOpenHere: true });
+}
+
+interface OpenOptions {
+  readonly busyDeadlineMs: number;
+  readonly layout: Layout;
+  readonly isOpenHere: boolean;
+}
+
+async function open(path: string, { busyDeadlineMs, layout, isOpenHere }: OpenOptions): Promise<OpenedVaultFile> {
   const file = resolve(path);
   if (file !== file.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
-  const checked = checkFile(file);
+  const checked = checkFile(file, isOpenHere);
   const Database = await loadDriver();
   let connection: Connection | undefined;
   try {
