@@ -12,7 +12,8 @@ export interface Visibility {
   readonly lists: readonly AllOf[] | undefined;
   /**
    * Whether the lists find exactly those tokens. They find more when a condition compares with a part of a container's
-   * segment (`/pc`): blind indexes know whole segments only. What is found is then to be held against the rules.
+   * segment (`/pc`), since blind indexes know whole segments only, and when an application and its creator have very many
+   * rules. What is found is then to be held against the rules.
    */
   readonly exact: boolean;
 }
@@ -22,7 +23,16 @@ export function visibility(grants: Grants, permission: Permission, keyring: Tena
   const own = ownVisibility(grants, permission, keyring);
   if (!grants.within) return own;
   const outer = visibility(grants.within, permission, keyring);
+  // So many alternatives that no query could take them: own's alone find more.
+  if (pairs(own, outer) > MOST_PAIRS) return { lists: own.lists, exact: false };
   return { lists: bothOf(own.lists, outer.lists), exact: own.exact && outer.exact };
+}
+
+/** A store's query has the conditions of each pair in it; SQLite takes 1,000 levels of OR. */
+const MOST_PAIRS = 250;
+
+function pairs(own: Visibility, outer: Visibility): number {
+  return (own.lists?.length ?? 1) * (outer.lists?.length ?? 1);
 }
 
 function bothOf(a: Visibility['lists'], b: Visibility['lists']): Visibility['lists'] {
