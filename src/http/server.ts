@@ -26,7 +26,13 @@ export async function createServer({ limits, timeouts, tls }: ServerOptions): Pr
     insecureHTTPParser: false,
   };
   const server: Server = tls
-    ? (await import('node:https')).createServer({ ...options, ...tls, minVersion: 'TLSv1.2' })
+    ? (await import('node:https')).createServer({
+        ...options,
+        ...tls,
+        minVersion: 'TLSv1.2',
+        // The limits above begin with HTTP; Node's own for what comes before it is two minutes.
+        handshakeTimeout: timeouts.headers,
+      })
     : (await import('node:http')).createServer(options);
   server.timeout = timeouts.stalled;
   // The size is limited; a limit of the count would drop what comes after it without a word, a second Host for one.

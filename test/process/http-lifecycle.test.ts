@@ -156,3 +156,10 @@ test('TLS', async () => {
   await body.dump();
   expect(statusCode).toBe(200);
 });
+
+test('a TLS handshake that does not end has no more time than the headers behind it', async () => {
+  const { port } = await start({ tls: { cert: CERT, key: CERT_KEY }, timeouts: { headers: 300 } });
+  const startOfRecord = Buffer.from('160301', 'hex');
+  const outcomes = await Promise.all([[], [startOfRecord]].map((sent) => raw(port, sent, { untilClosed: true })));
+  expect(outcomes.map(({ closed }) => closed)).toEqual([true, true]);
+});
