@@ -151,12 +151,15 @@ function updateToken(step: Step): Expected {
     return { status: 200, body: show({ ...token, metadata: undefined }, tenant, 'redact') };
   }
   const transform = transformFor(caller, 'token:update', token);
-  const redefined = ['mask', 'fingerprint_expression', 'search_indexes'].some((name) => body[name] !== undefined);
-  if (redefined && transform !== 'reveal' && transformFor(caller, 'token:read', token) === undefined) {
-    const { fingerprint: _untold, ...told } = showWritten(token, tenant, 'redact');
-    return { status: 200, body: told };
+  const reading = transformFor(caller, 'token:read', token);
+  const ownMask = JSON.stringify(token.mask) === JSON.stringify(DEFAULT_MASK[token.type]);
+  const seen = transform === 'reveal' || reading === 'mask' || reading === 'reveal' || ownMask ? transform : 'redact';
+  const shown = showWritten(token, tenant, seen);
+  if (transform === 'reveal' || reading || token.fingerprint_expression === DEFAULT_FINGERPRINT) {
+    return { status: 200, body: shown };
   }
-  return { status: 200, body: showWritten(token, tenant, transform) };
+  const { fingerprint: _untold, ...told } = shown;
+  return { status: 200, body: told };
 }
 
 function deleteToken(step: Step): Expected {

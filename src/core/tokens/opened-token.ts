@@ -140,6 +140,13 @@ function defaultsOf(type: TokenType): TokenDefinition {
   return { mask, search_indexes, fingerprint_expression: DEFAULT_FINGERPRINT };
 }
 
+/** Whether the mask is the one that the type has by itself. */
+export function hasOwnMask(type: TokenType, { mask }: TokenDefinition): boolean {
+  const { mask: usual } = defaultsOf(type);
+  if (mask === undefined || usual === undefined) return mask === usual;
+  return mask === usual || stringifyJson(mask) === stringifyJson(usual);
+}
+
 const defaultTexts = new Map<TokenType, string>();
 
 function encodeDefinition(type: TokenType, definition: TokenDefinition): string {

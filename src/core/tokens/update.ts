@@ -20,6 +20,7 @@ import { tokenIndexes } from './indexes.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import {
   DEFAULT_FINGERPRINT,
+  hasOwnMask,
   openDefinition,
   openDetails,
   openText,
@@ -41,12 +42,8 @@ export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body
   const original = deduplicates(body, caller.tenant)
     ? await findOriginal(id, updated.fingerprints, caller, world)
     : undefined;
-  const redefines = REDEFINING.some((member) => body[member] !== undefined);
-  return showUpdated(caller, updated, { original, redefines });
+  return showUpdated(caller, updated, original);
 };
-
-/** What these say of a token decides what its data looks like, and what its fingerprint tells of it. */
-const REDEFINING = ['mask', 'fingerprint_expression', 'search_indexes'] as const;
 
 interface Updated {
   readonly record: TokenRecord;
@@ -148,7 +145,7 @@ async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { t
 function showUpdated(
   { tenant, grants }: Caller,
   { record, contents }: Updated,
-  { original, redefines }: { readonly original: TokenRecord | undefined; readonly redefines: boolean },
+  original: TokenRecord | undefined,
 ): Shown<Token> {
   const { details, definition } = contents;
   if (original) {
@@ -159,11 +156,18 @@ function showUpdated(
   }
   const facts = { id: record.id, containers: details.containers };
   const transform = governingTransform(grants, 'token:update', facts);
-  // Who may write a mask but not read must not learn the data through a mask, or a fingerprint, of its own making.
-  if (redefines && transform !== 'reveal' && !governingTransform(grants, 'token:read', facts)) {
-    return showToken(record, { ...details, fingerprint: undefined }, undefined, definition);
-  }
-  return showToken(record, details, shownText(contents, transform), definition);
+  const reading = governingTransform(grants, 'token:read', facts);
+  // Who may write a mask but not read must not learn the data through a mask, or a fingerprint, of its own making, now or
+  // with the next patch: of what stands in the token only the type's own is known not to be that.
+  const isShown = transform === 'reveal' || (reading ?? 'redact') !== 'redact' || hasOwnMask(record.type, definition);
+  const isTold =
+    transform === 'reveal' || reading !== undefined || definition.fingerprint_expression === DEFAULT_FINGERPRINT;
+  return showToken(
+    record,
+    isTold ? details : { ...details, fingerprint: undefined },
+    isShown ? shownText(contents, transform) : undefined,
+    definition,
+  );
 }
 
 function shownText({ data, masked }: TokenContents, transform: Transform | undefined): JsonText | undefined {
