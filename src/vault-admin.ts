@@ -157,7 +157,9 @@ function composeVaultAdmin(
       for (const id of ids) {
         const rotated = await rotateOne(id);
         // A key that an unfinished run had made was once wrapped by the former master key.
-        tenants.push(rotated.resumed && master ? await rotateOne(id) : rotated);
+        const last = rotated?.resumed && master ? await rotateOne(id) : rotated;
+        if (last !== undefined) tenants.push(last);
+        else if (tenantId !== undefined) throw noSuchTenant();
       }
       return { generation: (await store.header()).generation, removed_slots, tenants };
     },

@@ -3,7 +3,6 @@ import type { Audit } from '../audit/audit.ts';
 import type { AuditDraft } from '../audit-ports.ts';
 import type { KeysOfTenant } from '../maintenance-ports.ts';
 import type { ApplicationRecord, Clock, Keyring, Store, TenantKeyring, WrappedKey } from '../ports.ts';
-import { Problem } from '../problem.ts';
 import { openTenant, sealTenant } from '../tenants/opened-tenant.ts';
 import { resealToken } from './reseal-token.ts';
 
@@ -37,22 +36,25 @@ export type Progress = (done: number, total: number) => void;
  * New keys for a tenant: a data key always, an index key when `indexes` says so. From the moment a key is in the store every
  * writer uses it, since the store takes nothing under an older one; so what is left to do only shrinks, and the rows themselves
  * say what that is. A run that was killed is resumed by the next. Last, keys that no row is under are destroyed.
- * Throws `integrity_failure` when a record does not open: what was done stays, and no key is destroyed.
+ * Undefined when the tenant is deleted meanwhile. Throws `integrity_failure` when a record does not open: what was done stays,
+ * and no key is destroyed.
  */
 export async function rotateTenant(
   parts: RotationParts,
   tenantId: string,
   { indexes }: { readonly indexes: boolean },
   progress: Progress,
-): Promise<RotatedTenant> {
+): Promise<RotatedTenant | undefined> {
   const { store, audit } = parts;
   const before = await keysOf(store, tenantId);
+  if (before === undefined) return undefined;
   const count = (purpose: WrappedKey['purpose']) => before.filter((key) => key.purpose === purpose).length;
   const resumed = count('data') > 1 || count('index') > 1;
   if (!resumed) await addKey(parts, tenantId, 'data');
   if (indexes && count('index') === 1) await addKey(parts, tenantId, 'index');
 
   const keys = await keysOf(store, tenantId);
+  if (keys === undefined) return undefined;
   const keyring = parts.keyring.openTenant(tenantId, keys);
   const total = await store.countStale(tenantId, keyring.keyIds);
   let resealed = 0;
@@ -71,10 +73,8 @@ export async function rotateTenant(
   return { tenant_id: tenantId, ...keyring.keyIds, resealed, resumed };
 }
 
-async function keysOf(store: Store, tenantId: string): Promise<KeysOfTenant['keys']> {
-  const found = await store.findTenant(tenantId);
-  if (found === undefined) throw new Problem('unauthenticated');
-  return found.keys;
+async function keysOf(store: Store, tenantId: string): Promise<KeysOfTenant['keys'] | undefined> {
+  return (await store.findTenant(tenantId))?.keys;
 }
 
 async function addKey(
@@ -82,7 +82,9 @@ async function addKey(
   tenantId: string,
   purpose: WrappedKey['purpose'],
 ): Promise<void> {
-  const key = keyring.createTenantKey(tenantId, purpose, await keysOf(store, tenantId), clock.now());
+  const keys = await keysOf(store, tenantId);
+  if (keys === undefined) return;
+  const key = keyring.createTenantKey(tenantId, purpose, keys, clock.now());
   // Refused when another rotation was faster: then its key is the new one.
   await store.addTenantKey(tenantId, key, keyEvent(audit, 'addTenantKey', tenantId, key.key_id));
 }
