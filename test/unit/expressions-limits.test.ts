@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
 import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
+import { createWorkBudget } from '../../src/core/expressions/limits.ts';
 import { loadExpressions } from '../../src/core/expressions/load-expressions.ts';
+import { JsonNumber } from '../../src/core/json/json-number.ts';
 
 const expressions = await loadExpressions();
 const KIB = 1024;
@@ -90,6 +92,43 @@ describe('work', () => {
   test('a mask of very many expressions ends', async () => {
     const mask = Array.from({ length: 70_000 }, (_, at) => `{{data.m${at}}}`);
     await refusedQuickly(expressions.evaluateMask(mask, { data: {} }), /too many expressions/);
+  });
+
+  test('a mask of many expressions that each look at all of the data ends', async () => {
+    const mask = (source: string) => Array.from({ length: 1000 }, () => source);
+    const text = 'x'.repeat(300 * KIB);
+    const members = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`m${at}`, at]));
+    for (const [source, data] of [
+      ['{{ data.size }}', text],
+      ["{{ 'a' | reveal: 0, 0, 'X', data }}", text],
+      ["{{ 'abc' | slice: data.size }}", text],
+      ['{{ data | size }}', members],
+      ['{{ data | times: 0 }}', new JsonNumber(`0.${'1'.repeat(300 * KIB)}`)],
+    ] as const) {
+      await refusedQuickly(expressions.evaluateMask(mask(source), { data }), /takes too much work/);
+    }
+  });
+
+  test('a JSONPath that looks at long texts, large objects or a long condition at each place ends', async () => {
+    const zeros = Array.from({ length: 20_000 }, () => 0);
+    const members = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`m${at}`, at]));
+    for (const [path, data] of [
+      ['$[?length($[0]) == 1]', ['x'.repeat(100 * KIB), ...zeros]],
+      ['$[?length($) == 1]', members],
+      [`$[?${'!'.repeat(900)}(@ == 1)]`, zeros],
+      [`$[?length('${'x'.repeat(900)}') == 1]`, zeros],
+    ] as const) {
+      await refusedQuickly(evaluate(`{{ data | json: "${path}" }}`, data), /takes too much work/);
+    }
+  });
+
+  test('all expressions of a token have one budget, where they are given it', async () => {
+    const work = createWorkBudget();
+    const source = `{{ data${' | upcase'.repeat(30)} }}`;
+    const scope = { data: 'x'.repeat(40 * KIB) };
+    await expressions.evaluate(source, scope, { work });
+    await refusedQuickly(expressions.evaluate(source, scope, { work }), /takes too much work/);
+    await refusedQuickly(expressions.evaluateMask(source, scope, { work }), /too much work|too many/);
   });
 
   test.each([

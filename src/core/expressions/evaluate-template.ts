@@ -1,4 +1,6 @@
 import type { Json } from '../../contract/json.ts';
+import { JsonNumber } from '../json/json-number.ts';
+import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import { ExpressionError } from './expression-error.ts';
 import type { Arguments, FilterTools } from './filter.ts';
 import { FilterFailure } from './filter-failure.ts';
@@ -6,7 +8,7 @@ import { exceedsOutput } from './limits.ts';
 import { readArgument } from './parameters.ts';
 import { printValue } from './print-value.ts';
 import { readPath } from './read-path.ts';
-import type { FilterCall, Output, Scope, Template } from './template.ts';
+import type { FilterCall, Output, PathOperand, Scope, Template } from './template.ts';
 
 const TOO_LONG = 'an expression gives at most 64 KiB';
 
@@ -23,11 +25,20 @@ export function evaluateTemplate(template: Template, scope: Scope, tools: Filter
 }
 
 function evaluateOutput(output: Output, scope: Scope, tools: FilterTools): Json {
-  let value = output.operand.kind === 'path' ? readPath(output.operand, scope) : output.operand.value;
+  let value = output.operand.kind === 'path' ? read(output.operand, scope, tools) : output.operand.value;
   for (const call of output.calls) value = callFilter(call, value, scope, tools);
   // What a filter gives was looked at already.
   if (output.calls.length === 0 && exceedsOutput(value)) throw new ExpressionError(TOO_LONG, output.position);
   return value;
+}
+
+function read(operand: PathOperand, scope: Scope, tools: FilterTools): Json {
+  try {
+    return readPath(operand, scope, tools);
+  } catch (error) {
+    if (error instanceof FilterFailure) throw new ExpressionError(`the path ${error.reason}`, operand.position);
+    throw error;
+  }
 }
 
 function callFilter(call: FilterCall, input: Json, scope: Scope, tools: FilterTools): Json {
@@ -35,8 +46,8 @@ function callFilter(call: FilterCall, input: Json, scope: Scope, tools: FilterTo
   if (filter.random && tools.random === undefined) {
     throw new ExpressionError(`${name} gives random results, which are allowed in id only`, position);
   }
-  const args = call.open.length === 0 ? call.args : closeArguments(call, scope);
   try {
+    const args = call.open.length === 0 ? call.args : closeArguments(call, scope, tools);
     tools.spend(workOf(input));
     const result = filter.run(input, args, tools);
     tools.spend(workOf(result));
@@ -48,16 +59,22 @@ function callFilter(call: FilterCall, input: Json, scope: Scope, tools: FilterTo
   }
 }
 
-function closeArguments(call: FilterCall, scope: Scope): Arguments {
+function closeArguments(call: FilterCall, scope: Scope, tools: FilterTools): Arguments {
   const args: Record<string, unknown> = { ...call.args };
   for (const { parameter, operand } of call.open) {
     const kind = call.filter.parameters[parameter]?.kind ?? 'value';
-    args[parameter] = readArgument(call.name, parameter, kind, readPath(operand, scope), operand.position);
+    const value = read(operand, scope, tools);
+    tools.spend(workOf(value));
+    args[parameter] = readArgument(call.name, parameter, kind, value, operand.position);
   }
   return args;
 }
 
+/** To name the members of a large object takes several times as long as to look at as many characters. */
+const NAMING = 8;
+
 function workOf(value: Json): number {
-  if (typeof value === 'string' || Array.isArray(value)) return 1 + value.length;
-  return 1;
+  if (typeof value === 'string' || isJsonArray(value)) return 1 + value.length;
+  if (value instanceof JsonNumber) return 1 + value.lexeme.length;
+  return isJsonObject(value) ? 1 + NAMING * Object.keys(value).length : 1;
 }

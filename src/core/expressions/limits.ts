@@ -9,7 +9,7 @@ export const MAX_SOURCE = 1024;
 /** Bytes of UTF-8 that an expression, each filter in it, and all expressions of a mask together may give (decisions §4). */
 export const MAX_OUTPUT = 64 * 1024;
 
-/** Characters, items and nodes that one evaluation, or all expressions of a mask together, may look at: well under a second. */
+/** Characters, items and nodes that all expressions of one budget may look at together: well under a second. */
 const MAX_WORK = 4 * 1024 * 1024;
 
 function byteLength(text: string): number {

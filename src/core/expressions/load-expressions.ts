@@ -7,7 +7,7 @@ import { evaluateTemplate } from './evaluate-template.ts';
 import { ExpressionError } from './expression-error.ts';
 import type { FilterTools } from './filter.ts';
 import { FilterFailure } from './filter-failure.ts';
-import { createWorkBudget, MAX_OUTPUT, outputSize } from './limits.ts';
+import { createWorkBudget, MAX_OUTPUT, outputSize, type WorkBudget } from './limits.ts';
 import { type Liquid, parseTemplate } from './parse-template.ts';
 import { loadQueryJson } from './query-json.ts';
 import type { Scope, Template } from './template.ts';
@@ -21,11 +21,17 @@ export interface Expressions {
    * A source that is exactly one `{{ … }}` gives the value with its own type, any other a string. Random filters fail
    * unless `random` is given, which only `id` does.
    */
-  evaluate(source: string, scope: Scope, options?: { readonly random?: Random | undefined }): Promise<Json>;
+  evaluate(source: string, scope: Scope, options?: EvaluateOptions): Promise<Json>;
   /** The masked form of `scope.data`; undefined when the mask renders to nothing. The error's `path` leads to the string that failed. */
-  evaluateMask(mask: Json, scope: Scope): Promise<Json | undefined>;
+  evaluateMask(mask: Json, scope: Scope, options?: Pick<EvaluateOptions, 'work'>): Promise<Json | undefined>;
   /** Throws for a string, at any depth, that is broken whatever the data is. Evaluates nothing. */
   check(mask: Json): void;
+}
+
+export interface EvaluateOptions {
+  readonly random?: Random | undefined;
+  /** What all that are given it may spend together; one for this evaluation alone when absent. */
+  readonly work?: WorkBudget | undefined;
 }
 
 /** Each at most 1 KiB of text. */
@@ -39,14 +45,14 @@ export const loadExpressions = loadedOnce(async () => createExpressions(await im
 
 function createExpressions(liquid: Liquid): Expressions {
   const templates = createTemplateCache((source) => parseTemplate(liquid, source));
-  async function toolsFor(mask: Json, random: Random | undefined): Promise<FilterTools> {
+  async function toolsFor(mask: Json, { random, work = createWorkBudget() }: EvaluateOptions): Promise<FilterTools> {
     const queryJson = mentionsJsonFilter(mask) ? await loadQueryJson() : undefined;
-    return { spend: createWorkBudget().spend, random, queryJson };
+    return { spend: work.spend, random, queryJson };
   }
 
   return {
     async evaluate(source, scope, options = {}) {
-      const tools = await toolsFor(source, options.random);
+      const tools = await toolsFor(source, options);
       return evaluateTemplate(templates(source), scope, tools);
     },
     check(mask) {
@@ -55,8 +61,8 @@ function createExpressions(liquid: Liquid): Expressions {
         return null;
       });
     },
-    async evaluateMask(mask, scope) {
-      const tools = await toolsFor(mask, undefined);
+    async evaluateMask(mask, scope, options = {}) {
+      const tools = await toolsFor(mask, options);
       let size = 0;
       return evaluateMask(mask, (source) => {
         spendParsing(tools);

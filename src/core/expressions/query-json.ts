@@ -16,6 +16,12 @@ const MAX_DEPTH = MOST_DEPTH + 1;
 /** What one read costs beside its depth, in units of work: the library makes a node of most, with the whole path in it. */
 const READING = 8;
 
+/** So many characters of the path are a unit of each read: with most, a condition is evaluated that may be as long as the path. */
+const CONDITION = 5;
+
+/** So many characters of a text that is read are a unit: conditions compare it and count its characters. */
+const TEXT = 4;
+
 /** Without `match` and `search`: their patterns can take seconds on a short text. */
 export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
   const { FunctionExpressionType, JSONPathEnvironment, JSONPathError, Nothing } = await import('json-p3');
@@ -37,7 +43,7 @@ export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
     let found: JSONPathNode | undefined;
     try {
       const query = environment.compile(path);
-      for (const node of query.lazyQuery(walked(value, work))) {
+      for (const node of query.lazyQuery(walked(value, path.length, work))) {
         if (found !== undefined) throw new FilterFailure('finds more than one value');
         found = node;
       }
@@ -55,20 +61,29 @@ export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
  * The value as a copy, made as it is read, whose every read is counted: a short path such as
  * `$..*[?count($..*) > 1]` visits the square of its input.
  */
-function walked(value: Json, work: WorkBudget): JSONValue {
+function walked(value: Json, pathLength: number, work: WorkBudget): JSONValue {
+  const reading = READING + Math.ceil(pathLength / CONDITION);
   const copies = new WeakSet<object>();
   function copy(original: unknown, depth: number): unknown {
     if (original instanceof JsonNumber) return Number(original.lexeme);
     if (typeof original !== 'object' || original === null) return original;
     const members: object = Array.isArray(original) ? [...original] : Object.assign(Object.create(null), original);
     work.spend(Object.keys(members).length);
-    const counted = new Proxy(members, { get: (target, key) => read(target, key, depth + 1) });
+    const counted = new Proxy(members, {
+      get: (target, key) => read(target, key, depth + 1),
+      ownKeys: (target) => {
+        const names = Reflect.ownKeys(target);
+        work.spend(READING * names.length);
+        return names;
+      },
+    });
     copies.add(counted);
     return counted;
   }
   function read(members: object, key: PropertyKey, depth: number): unknown {
-    work.spend(READING + depth);
+    work.spend(reading + depth);
     const member: unknown = Reflect.get(members, key);
+    if (typeof member === 'string') work.spend(Math.ceil(member.length / TEXT));
     if (typeof member !== 'object' || member === null || copies.has(member)) return member;
     const copied = copy(member, depth);
     Reflect.set(members, key, copied);

@@ -2,6 +2,7 @@ import type { CreateToken, Token } from '../../contract/token.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
 import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
 import type { Caller } from '../caller.ts';
+import { createWorkBudget } from '../expressions/limits.ts';
 import { loadExpressions } from '../expressions/load-expressions.ts';
 import type { Handler, Shown } from '../handler.ts';
 import { JsonText } from '../json/json-text.ts';
@@ -91,9 +92,10 @@ async function* idsOf({ id, data }: CreateToken, world: World): AsyncGenerator<s
     return;
   }
   const expressions = await loadExpressions();
+  const work = createWorkBudget();
   const tried = new Set<string>();
   for (let tries = 0; tries < MOST_ALIASES; tries++) {
-    const value = await naming('id', () => expressions.evaluate(id, { data }, { random: world.random }));
+    const value = await naming('id', () => expressions.evaluate(id, { data }, { random: world.random, work }));
     const alias = checkedId(typeof value === 'string' ? value : stringifyJson(value));
     if (tried.has(alias)) continue;
     tried.add(alias);

@@ -1,6 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import type { TokenType } from '../../contract/token-types.ts';
 import { ExpressionError } from '../expressions/expression-error.ts';
+import { createWorkBudget } from '../expressions/limits.ts';
 import { loadExpressions } from '../expressions/load-expressions.ts';
 import type { Scope } from '../expressions/template.ts';
 import { stringifyJson } from '../json/stringify.ts';
@@ -31,10 +32,12 @@ export async function derive(
   const { type, data, metadata = {}, definition } = token;
   const { mask, search_indexes = [], fingerprint_expression } = definition;
 
-  const evaluate = async (source: string, scope: Scope) => (await loadExpressions()).evaluate(source, scope);
+  // One for all: each takes its time of everybody's, and a token may have a dozen.
+  const work = createWorkBudget();
+  const evaluate = async (source: string, scope: Scope) => (await loadExpressions()).evaluate(source, scope, { work });
 
   const masked = await naming('mask', async () =>
-    mask === undefined ? undefined : (await loadExpressions()).evaluateMask(mask, { data }),
+    mask === undefined ? undefined : (await loadExpressions()).evaluateMask(mask, { data }, { work }),
   );
   // The default is not held to the limit of an expression's output: data may be larger.
   const fingerprinted =
