@@ -16,6 +16,9 @@ const MAX_DEPTH = MOST_DEPTH + 1;
 /** What one read costs beside its depth, in units of work: the library makes a node of most, with the whole path in it. */
 const READING = 8;
 
+/** What each name costs where the members of an object are named: through the proxy that takes longer than a read. */
+const NAMING = 16;
+
 /** So many characters of the path are a unit of each read: with most, a condition is evaluated that may be as long as the path. */
 const CONDITION = 5;
 
@@ -73,7 +76,7 @@ function walked(value: Json, pathLength: number, work: WorkBudget): JSONValue {
       get: (target, key) => read(target, key, depth + 1),
       ownKeys: (target) => {
         const names = Reflect.ownKeys(target);
-        work.spend(READING * names.length);
+        work.spend(NAMING * names.length);
         return names;
       },
     });
