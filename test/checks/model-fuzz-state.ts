@@ -31,6 +31,8 @@ export interface Expected {
 }
 
 export interface ModelToken {
+  /** Redefined by somebody who does not read it. */
+  unread?: boolean;
   readonly id: string;
   readonly type: string;
   readonly created_by: string;

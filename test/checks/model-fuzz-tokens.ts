@@ -151,15 +151,22 @@ function updateToken(step: Step): Expected {
     return { status: 200, body: show({ ...token, metadata: undefined }, tenant, 'redact') };
   }
   const transform = transformFor(caller, 'token:update', token);
-  const reading = transformFor(caller, 'token:read', token);
-  const ownMask = JSON.stringify(token.mask) === JSON.stringify(DEFAULT_MASK[token.type]);
-  const seen = transform === 'reveal' || reading === 'mask' || reading === 'reveal' || ownMask ? transform : 'redact';
-  const shown = showWritten(token, tenant, seen);
-  if (transform === 'reveal' || reading || token.fingerprint_expression === DEFAULT_FINGERPRINT) {
-    return { status: 200, body: shown };
-  }
-  const { fingerprint: _untold, ...told } = shown;
+  const reading = transformFor(caller, 'token:read', token) ?? 'redact';
+  const blind = transform !== 'reveal' && reading === 'redact';
+  const redefined = ['mask', 'fingerprint_expression', 'search_indexes'].some((name) => body[name] !== undefined);
+  const unread = token.unread || (blind && redefined);
+  token.unread = unread && !hasDefaults(token);
+  if (!unread || !blind) return { status: 200, body: showWritten(token, tenant, transform) };
+  const { fingerprint: _untold, ...told } = showWritten(token, tenant, 'redact');
   return { status: 200, body: told };
+}
+
+function hasDefaults({ type, mask, search_indexes, fingerprint_expression }: ModelToken): boolean {
+  const [own, usual] = [
+    [mask, search_indexes],
+    [DEFAULT_MASK[type], DEFAULT_INDEXES[type]],
+  ].map((each) => JSON.stringify(each));
+  return own === usual && fingerprint_expression === DEFAULT_FINGERPRINT;
 }
 
 function deleteToken(step: Step): Expected {

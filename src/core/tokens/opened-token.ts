@@ -24,6 +24,8 @@ export interface TokenDefinition {
   readonly mask?: Json | undefined;
   readonly search_indexes?: readonly string[] | undefined;
   readonly fingerprint_expression: string;
+  /** Somebody who does not read the token has changed it since it was the type's own: in no reply. */
+  readonly unread?: true | undefined;
 }
 
 /** The four values of a token that are sealed, each on its own: a read opens no more than it shows. */
@@ -140,21 +142,16 @@ function defaultsOf(type: TokenType): TokenDefinition {
   return { mask, search_indexes, fingerprint_expression: DEFAULT_FINGERPRINT };
 }
 
-/** Whether the mask is the one that the type has by itself. */
-export function hasOwnMask(type: TokenType, { mask }: TokenDefinition): boolean {
-  const { mask: usual } = defaultsOf(type);
-  if (mask === undefined || usual === undefined) return mask === usual;
-  return mask === usual || stringifyJson(mask) === stringifyJson(usual);
-}
-
 const defaultTexts = new Map<TokenType, string>();
 
 function encodeDefinition(type: TokenType, definition: TokenDefinition): string {
   if (isDefault(type, definition)) return DEFAULTS;
-  const text = stringifyJson({ ...definition });
+  const { unread, ...told } = definition;
+  const text = stringifyJson(told);
   const usual = defaultTexts.get(type) ?? stringifyJson({ ...defaultsOf(type) });
   defaultTexts.set(type, usual);
-  return text === usual ? DEFAULTS : text;
+  if (text === usual) return DEFAULTS;
+  return unread ? stringifyJson({ ...told, unread }) : text;
 }
 
 /** Whether it is the type's own, member by member: so it is unless the request, or one before it, said otherwise. */

@@ -1,7 +1,8 @@
 import type { Transform } from '../../contract/permissions.ts';
 import type { Token, UpdateToken } from '../../contract/token.ts';
 import { TOKEN_TYPES } from '../../contract/token-types.ts';
-import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
+import { governingTransform, reachesEveryContainer, type TokenFacts } from '../access/governing-transform.ts';
+import type { Grants } from '../access/grants.ts';
 import type { Caller } from '../caller.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Handler, Shown } from '../handler.ts';
@@ -20,7 +21,6 @@ import { tokenIndexes } from './indexes.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import {
   DEFAULT_FINGERPRINT,
-  hasOwnMask,
   openDefinition,
   openDetails,
   openText,
@@ -66,7 +66,7 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
       throw new Problem('no_governing_rule');
     }
   }
-  const definition = patchedDefinition(body, openDefinition(keyring, id, before));
+  const definition = patchedDefinition(body, openDefinition(keyring, id, before), isBlind(grants, { id, containers }));
   const metadata = patchedMetadata(body, details);
   const text = openText(keyring, id, before, 'data') ?? unreachable();
   const data = body.data === undefined ? parseJson(text) : applyMergePatch(parseJson(text), body.data);
@@ -104,7 +104,7 @@ function patchedContainers(body: UpdateToken, { type }: TokenRecord, details: To
 }
 
 /** `null` takes the mask and the search indexes away, and the fingerprint expression back to its default. */
-function patchedDefinition(body: UpdateToken, old: TokenDefinition): TokenDefinition {
+function patchedDefinition(body: UpdateToken, old: TokenDefinition, blind: boolean): TokenDefinition {
   const { mask, search_indexes, fingerprint_expression } = body;
   const merged = mask === undefined ? old.mask : applyMergePatch(old.mask, mask);
   return {
@@ -114,7 +114,17 @@ function patchedDefinition(body: UpdateToken, old: TokenDefinition): TokenDefini
       fingerprint_expression === undefined
         ? old.fingerprint_expression
         : (fingerprint_expression ?? DEFAULT_FINGERPRINT),
+    unread: old.unread || (blind && REDEFINING.some((member) => body[member] !== undefined)) || undefined,
   };
+}
+
+/** What these say of a token decides what its data looks like, and what its fingerprint tells of it. */
+const REDEFINING = ['mask', 'fingerprint_expression', 'search_indexes'] as const;
+
+/** Whoever changes the token, but is shown nothing of its data when it reads it. */
+function isBlind(grants: Grants, token: TokenFacts): boolean {
+  if (governingTransform(grants, 'token:update', token) === 'reveal') return false;
+  return (governingTransform(grants, 'token:read', token) ?? 'redact') === 'redact';
 }
 
 function patchedMetadata({ metadata }: UpdateToken, old: TokenDetails): TokenDetails['metadata'] {
@@ -156,18 +166,12 @@ function showUpdated(
   }
   const facts = { id: record.id, containers: details.containers };
   const transform = governingTransform(grants, 'token:update', facts);
-  const reading = governingTransform(grants, 'token:read', facts);
   // Who may write a mask but not read must not learn the data through a mask, or a fingerprint, of its own making, now or
-  // with the next patch: of what stands in the token only the type's own is known not to be that.
-  const isShown = transform === 'reveal' || (reading ?? 'redact') !== 'redact' || hasOwnMask(record.type, definition);
-  const isTold =
-    transform === 'reveal' || reading !== undefined || definition.fingerprint_expression === DEFAULT_FINGERPRINT;
-  return showToken(
-    record,
-    isTold ? details : { ...details, fingerprint: undefined },
-    isShown ? shownText(contents, transform) : undefined,
-    definition,
-  );
+  // with the next patch.
+  if (definition.unread && isBlind(grants, facts)) {
+    return showToken(record, { ...details, fingerprint: undefined }, undefined, definition);
+  }
+  return showToken(record, details, shownText(contents, transform), definition);
 }
 
 function shownText({ data, masked }: TokenContents, transform: Transform | undefined): JsonText | undefined {
