@@ -38,20 +38,35 @@ function fieldsOf(head) {
     .filter(([name]) => !OWN_HEADERS.has(name.toLowerCase()));
 }
 
+/** The bare server, which only answers. */
+export function bareServer() {
+  return fixedServer('bench-bare-server.js');
+}
+
+/** One that puts the rows of a token into SQLite before it answers. `take` says how many it has now. */
+export async function storingServer(from, to) {
+  const server = await fixedServer('bench-storing-server.js', [from, to]);
+  return { ...server, take: async () => (await server.ask({ take: true })).taken };
+}
+
 /**
- * The bare server. `answerLike` has it answer what a response of the daemon was, and throws when the two would not put the
+ * A server with fixed answers. `answerLike` has it answer what a response of the daemon was, and throws when the two would not put the
  * same number of bytes on the wire for `asked`.
  */
-export async function bareServer() {
-  const file = fileURLToPath(new URL('bench-bare-server.js', import.meta.url));
-  const child = fork(file, { execArgv: [], cwd: path.dirname(file) });
+async function fixedServer(name, args = []) {
+  const file = fileURLToPath(new URL(name, import.meta.url));
+  const child = fork(file, args, { execArgv: [], cwd: path.dirname(file) });
   const [{ port }] = await messageOf(child, 'message');
+  async function ask(message) {
+    child.send(message);
+    const [said] = await messageOf(child, 'message');
+    return said;
+  }
   async function answerLike({ status, head, body }, asked) {
-    child.send({ status, headers: fieldsOf(head).flat(), body: body.toString() });
-    await messageOf(child, 'message');
+    await ask({ answer: { status, headers: fieldsOf(head).flat(), body: body.toString() } });
     const own = await once(port, asked);
     const written = (response) => JSON.stringify([response.status, fieldsOf(response.head), response.body.toString()]);
-    if (written(own) !== written({ status, head, body })) throw new Error(`the bare server answers ${own.head}`);
+    if (written(own) !== written({ status, head, body })) throw new Error(`${name} answers ${own.head}`);
   }
-  return { port, pid: child.pid, answerLike, stop: () => child.disconnect() };
+  return { port, pid: child.pid, ask, answerLike, stop: () => child.disconnect() };
 }

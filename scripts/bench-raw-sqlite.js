@@ -27,7 +27,7 @@ const BEFORE = ['tenant', 'change', 'token_count', 'active_count'];
 /** A copy of a vault's tables in a file of its own, without the vault: raw SQLite with the same settings. */
 export function openRawCopy(from, to) {
   const target = new Database(to);
-  const insert = withVault(from, (source) => {
+  const statements = withVault(from, (source) => {
     for (const name of ['page_size', 'auto_vacuum'])
       target.pragma(`${name} = ${source.pragma(name, { simple: true })}`);
     for (const pragma of PRAGMAS) target.pragma(pragma);
@@ -48,18 +48,23 @@ export function openRawCopy(from, to) {
 
   const insertGroup = target.transaction((group) => {
     for (const { token, entries, audit } of group) {
-      insert.token.run(token);
-      for (const entry of entries) insert.token_index.run(entry);
-      if (audit !== undefined) insert.audit.run(audit);
+      statements.token.run(token);
+      for (const entry of entries) statements.token_index.run(entry);
+      if (audit !== undefined) statements.audit.run(audit);
     }
     for (const counter of counters) counter.run({ tokens: group.length });
   });
+
+  /** One transaction for all of them. */
+  function insert(tokens) {
+    insertGroup.immediate(tokens);
+  }
 
   /** The tokens that the vault has and the copy has not: each with its index rows and one row of the audit. */
   function newTokens() {
     return withVault(from, (source) => {
       for (const table of BEFORE) {
-        for (const row of source.prepare(`SELECT * FROM ${table}`).all()) insert[table].run(row);
+        for (const row of source.prepare(`SELECT * FROM ${table}`).all()) statements[table].run(row);
       }
       const entries = new Map();
       for (const entry of source.prepare('SELECT * FROM token_index WHERE token > ?').iterate(lastToken)) {
@@ -76,12 +81,14 @@ export function openRawCopy(from, to) {
   }
 
   return {
+    newTokens,
+    insert,
     /** Inserts what is new, `GROUP` tokens a transaction. Answers how many, and in how many seconds and of the processor. */
     catchUp() {
       const tokens = newTokens();
       const usedBefore = process.cpuUsage();
       const started = performance.now();
-      for (let at = 0; at < tokens.length; at += GROUP) insertGroup.immediate(tokens.slice(at, at + GROUP));
+      for (let at = 0; at < tokens.length; at += GROUP) insert(tokens.slice(at, at + GROUP));
       const seconds = (performance.now() - started) / 1000;
       const { user, system } = process.cpuUsage(usedBefore);
       return { tokens: tokens.length, seconds, processor: (user + system) / 1e6 };

@@ -2,7 +2,7 @@
  * Measures the built product. Figures are for reading: a slow machine is not a failure, so the exit code says only
  * whether the measuring itself worked; `compare` and `quick` end with 1 when a ratio fell.
  *
- *   npm run bench -- [startup] [http] [import] [growth] [snapshot] [transfer] [memory] [--json] [--own-environment]
+ *   npm run bench -- [startup] [http] [limit] [import] [growth] [snapshot] [transfer] [memory] [--json] [--own-environment]
  *       [--rounds N] [--seconds S] [--tokens N] [--from N] [--only case,case] [--workers N] [--cache FOLDER]
  *   npm run bench -- compare A.json B.json [--limit PERCENT]
  *   npm run bench -- quick [--baseline FILE] [--limit PERCENT] [--write-baseline]
@@ -19,6 +19,7 @@ import { compareLines, DEFAULT_LIMIT, isFailure, readLines } from './bench-compa
 import { growth } from './bench-growth.js';
 import { HTTP_CASES, http } from './bench-http.js';
 import { importing } from './bench-import.js';
+import { limit } from './bench-limit.js';
 import { memory } from './bench-memory.js';
 import { BASELINE, quick } from './bench-quick.js';
 import { startup } from './bench-startup.js';
@@ -30,6 +31,7 @@ import { parseFlags } from './parse-flags.js';
 const CASES = {
   startup: { measure: startup, rounds: 30 },
   http: { measure: http, rounds: 5, seconds: 2, tokens: 100_000 },
+  limit: { measure: limit, rounds: 5, seconds: 1, tokens: 10_000 },
   import: { measure: importing, rounds: 1, tokens: 100_000 },
   growth: { measure: growth, rounds: 5, seconds: 1, tokens: 1_000_000 },
   steps: { measure: steps, rounds: 60 },
