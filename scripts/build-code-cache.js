@@ -9,6 +9,9 @@ const DIST = path.join(ROOT, 'dist');
 /** Says what the caches were made of. */
 const STAMP = path.join(DIST, 'code-cache.json');
 
+/** What the recorder says last. */
+const SUMMARY = /^\d+ files, \d+ KiB$/;
+
 async function stampOf(files) {
   const hash = createHash('sha256').update(
     `${process.version} ${process.versions.v8} ${process.platform} ${process.arch}\n`,
@@ -38,8 +41,10 @@ export async function makeCodeCache() {
   try {
     const made = await makeVault(home, 'vault', bareEnvironment(home));
     const said = await run([recorder[1], made.token, path.join(home, 'ready.json')], made.env);
+    const summary = said.trim().split('\n').at(-1);
+    if (!SUMMARY.test(summary)) throw new Error(`the recorder ended before its end: ${summary}`);
     await writeIfChanged(STAMP, stamp);
-    return said.trim().split('\n').at(-1);
+    return summary;
   } finally {
     await rm(home, { recursive: true, force: true });
   }

@@ -1,6 +1,6 @@
 import type { ExitCode, PassedOn } from './exit-codes.ts';
 import { exitUnexpected } from './exit-unexpected.ts';
-import { exitInterrupted } from './interrupt.ts';
+import { endAtSignals } from './interrupt.ts';
 import { endAtOnce, ownStandardOutput } from './output/standard-output.ts';
 
 /**
@@ -11,8 +11,8 @@ export async function main(argv: readonly string[], { ownsOutput = false } = {})
   if (ownsOutput) {
     ownStandardOutput();
     process.on('uncaughtException', exitUnexpected);
+    endAtSignals();
   }
-  process.on('SIGINT', exitInterrupted);
   // To Node this signal means: open the inspector. Whoever is not the debugger of this process has no business in it.
   if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
   const exitCode = await runCommandLine(argv);

@@ -34,7 +34,7 @@ export async function putInPlace(temporary: string, path: string): Promise<void>
   await rm(temporary);
 }
 
-/** Lets a file go with this process, which a Ctrl-C ends at once. What is answered lets it stay after all. */
+/** Lets a file go with this process, which a signal ends at once. What is answered lets it stay after all. */
 export function removeAtExit(path: string): () => void {
   const remove = () => {
     try {
@@ -47,7 +47,7 @@ export function removeAtExit(path: string): () => void {
   return () => process.off('exit', remove);
 }
 
-/** Makes a new file of mode 0600 of the pieces as they come: it appears whole, or not at all, and after a Ctrl-C nothing is left. */
+/** Makes a new file of mode 0600 of the pieces as they come: it appears whole, or not at all, and after a signal nothing is left. */
 export async function writeNewFile(
   flag: string,
   path: string,

@@ -36,7 +36,13 @@ it('what a killed `serve --dev` has left is gone with the next such command', { 
   }
 });
 
-it('Ctrl-C leaves nothing of an export that is not whole yet', { timeout: 60_000 }, async () => {
+const SIGNALS = [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const;
+
+it.each(SIGNALS)('%s leaves nothing of an export that is not whole yet', { timeout: 60_000 }, async (signal, code) => {
   const cwd = mkdtempSync(path.join(tmpdir(), 'vault-interrupted-'));
   const silent = createServer(() => undefined).listen(0, '127.0.0.1');
   try {
@@ -51,10 +57,10 @@ it('Ctrl-C leaves nothing of an export that is not whole yet', { timeout: 60_000
     const ended = once(child, 'close');
     while (readdirSync(cwd).length === 0) await sleep(10);
     expect(readdirSync(cwd)).toEqual([`tokens.ndjson.${child.pid}.tmp`]);
-    child.kill('SIGINT');
-    // Windows has no such signal: the process is killed there.
+    child.kill(signal);
+    // Windows has no such signals: the process is killed there.
     const windows = process.platform === 'win32';
-    expect(await ended).toEqual(windows ? [null, 'SIGINT'] : [130, null]);
+    expect(await ended).toEqual(windows ? [null, signal] : [code, null]);
     expect(readdirSync(cwd)).toHaveLength(windows ? 1 : 0);
   } finally {
     silent.close();

@@ -98,22 +98,25 @@ const isRefused = (port: number) =>
   );
 
 describe.runIf(posix)('a signal', () => {
-  it.each(['SIGTERM', 'SIGINT'] as const)('%s: nothing new, what is under way finishes, exit 0', async (signal) => {
-    const { child, port, ended } = await serve();
-    const kept = open(port);
-    kept.socket.write(request(port, 'GET /livez'));
-    const busy = await startRequest(port);
-    const begin = performance.now();
-    child.kill(signal);
-    expect(await kept.answer).toMatch(/^HTTP\/1\.1 200 /);
-    expect(await isRefused(port)).toBe(true);
-    busy.finish();
-    expect(await busy.answer).toMatch(/^HTTP\/1\.1 201 /);
-    const { exitCode, stderr } = await ended;
-    expect(exitCode).toBe(0);
-    expect(performance.now() - begin).toBeLessThan(3_000);
-    expect(stderr).not.toContain(SECRET);
-  });
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+    '%s: nothing new, what is under way finishes, exit 0',
+    async (signal) => {
+      const { child, port, ended } = await serve();
+      const kept = open(port);
+      kept.socket.write(request(port, 'GET /livez'));
+      const busy = await startRequest(port);
+      const begin = performance.now();
+      child.kill(signal);
+      expect(await kept.answer).toMatch(/^HTTP\/1\.1 200 /);
+      expect(await isRefused(port)).toBe(true);
+      busy.finish();
+      expect(await busy.answer).toMatch(/^HTTP\/1\.1 201 /);
+      const { exitCode, stderr } = await ended;
+      expect(exitCode).toBe(0);
+      expect(performance.now() - begin).toBeLessThan(3_000);
+      expect(stderr).not.toContain(SECRET);
+    },
+  );
 
   it('cuts within 10 s what does not finish', async () => {
     const { child, port, ended } = await serve();
@@ -128,6 +131,7 @@ describe.runIf(posix)('a signal', () => {
   it.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
+    ['SIGHUP', 129],
   ] as const)('a second one, %s, ends it at once', async (signal, code) => {
     const { child, port, ended } = await serve();
     await startRequest(port);

@@ -1,9 +1,7 @@
 import { constants } from 'node:os';
 import type { ExitCode, PassedOn } from '../exit-codes.ts';
-import { exitInterrupted } from '../interrupt.ts';
+import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../interrupt.ts';
 import { tell } from '../report-failure.ts';
-
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** One command, and the signals that this process gets: while the command runs they are the command's. */
 export interface ChildRunner {
@@ -20,10 +18,10 @@ export interface ChildRunner {
  */
 export function createChildRunner(): ChildRunner {
   let kill: ((signal: NodeJS.Signals) => void) | undefined;
-  process.off('SIGINT', exitInterrupted);
-  for (const signal of SIGNALS) {
+  takeSignals();
+  for (const signal of END_SIGNALS) {
     process.on(signal, () => {
-      if (kill === undefined) process.exit(128 + constants.signals[signal]);
+      if (kill === undefined) process.exit(SIGNAL_EXIT_CODES[signal]);
       // A terminal sends Ctrl-C to every process in its foreground, so the command has it already.
       else if (signal !== 'SIGINT' || process.stdin.isTTY !== true) kill(signal);
     });

@@ -18,7 +18,7 @@ import {
   PROFILE_FLAGS,
   typedFlags,
 } from '../global-flags.ts';
-import { exitInterrupted } from '../interrupt.ts';
+import { END_SIGNALS, type EndSignal, endAtSignals, SIGNAL_EXIT_CODES, takeSignals } from '../interrupt.ts';
 import { createPrinter } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { writeOut } from '../output/write-out.ts';
@@ -163,14 +163,14 @@ export function defineSeedApply(command: Command, finish: Finish): void {
     if (seed !== undefined && door.kind === 'direct') allowKnownKeys(door.file, flags.seed !== undefined);
     const random = seed === undefined || door.kind === 'remote' ? undefined : seededRandom(seed);
     const client = await openDoor(door, flags, env, 'many', random?.over);
-    const interrupted = stopAtInterrupt();
+    const stopped = stopAtSignal();
     const apply = async () => {
       const applied = await applySeed(client, apiKey, document, {
         prune: isSwitchedOn(flags.prune, env, APPLY_FLAGS.prune),
         dryRun,
         random,
         noNewApps: seed !== undefined && door.kind === 'remote',
-        signal: interrupted.signal,
+        signal: stopped.signal,
       });
       const text = out === undefined ? '' : printIds(out.format, seededIds(applied, document));
       return { text, result: seedSummary(applied, dryRun) };
@@ -190,23 +190,32 @@ export function defineSeedApply(command: Command, finish: Finish): void {
       }
       finish(0);
     } catch (error) {
-      if (!interrupted.signal.aborted) throw error;
-      finish(130);
+      const exitCode = stopped.exitCode();
+      if (exitCode === undefined) throw error;
+      finish(exitCode);
     } finally {
       await client.close();
     }
   });
 }
 
-/** The first Ctrl-C lets the call that is under way end, and takes the apply's own application away; the second ends at once. */
-function stopAtInterrupt(): AbortController {
+/** The first signal lets the call that is under way end, and takes the apply's own application away; the second ends at once. */
+function stopAtSignal() {
   const controller = new AbortController();
-  process.off('SIGINT', exitInterrupted);
-  process.once('SIGINT', () => {
-    process.on('SIGINT', exitInterrupted);
+  let exitCode: number | undefined;
+  const stop = (signal: EndSignal) => {
+    for (const each of END_SIGNALS) process.off(each, stop);
+    endAtSignals();
+    exitCode = SIGNAL_EXIT_CODES[signal];
     controller.abort();
-  });
-  return controller;
+  };
+  takeSignals();
+  for (const signal of END_SIGNALS) process.on(signal, stop);
+  return {
+    signal: controller.signal,
+    /** Undefined as long as none has come. */
+    exitCode: () => exitCode,
+  };
 }
 
 function outOf(

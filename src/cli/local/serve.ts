@@ -31,7 +31,7 @@ import {
   type ServeOptions,
   serveOptions,
 } from './serve-options.ts';
-import { createStopper, stopSignals } from './stopper.ts';
+import { createStopper } from './stopper.ts';
 import { type Sweeper, startSweeper } from './sweeper.ts';
 import type { WorkerPost } from './worker-post.ts';
 
@@ -96,7 +96,7 @@ async function serveByWorkers(
       import('./supervisor.ts'),
     ]);
     refuseForWorkers(flags, options, env);
-    const stopper = createStopper(stopSignals('SIGINT', 'SIGTERM', 'SIGHUP'));
+    const stopper = createStopper();
     const announce = async (url: string) => {
       await putReadyFile(options, readyOf(url, options));
       tell(`listening on ${url}`);

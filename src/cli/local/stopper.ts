@@ -1,12 +1,11 @@
 import { errorCode } from '../error-code.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitUnexpected } from '../exit-unexpected.ts';
-import { exitInterrupted } from '../interrupt.ts';
+import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../interrupt.ts';
 import { ownStandardError } from '../output/write-error.ts';
 import { tell } from '../report-failure.ts';
 
 const GRACE_MS = 9_500;
-const SIGNAL_NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 
 /** Waits for what ends a daemon: somebody who asks for it, or an error that nobody caught. */
 export interface Stopper {
@@ -20,18 +19,16 @@ export interface Stopper {
  */
 export type StopRequests = (ask: (again?: number) => void) => void;
 
-/** These signals ask. */
-export function stopSignals(...signals: readonly (keyof typeof SIGNAL_NUMBERS)[]): StopRequests {
-  return (ask) => {
-    for (const signal of signals) process.on(signal, () => ask(128 + SIGNAL_NUMBERS[signal]));
-  };
-}
+/** Signals ask. */
+const atSignals: StopRequests = (ask) => {
+  for (const signal of END_SIGNALS) process.on(signal, () => ask(SIGNAL_EXIT_CODES[signal]));
+};
 
 /**
- * From here on the first request, by default a SIGTERM or SIGINT, stops the daemon in order, within 10 s; the second signal
+ * From here on the first request, by default a SIGTERM, SIGINT or SIGHUP, stops the daemon in order, within 10 s; the second signal
  * ends the process at once.
  */
-export function createStopper(requests: StopRequests = stopSignals('SIGINT', 'SIGTERM')): Stopper {
+export function createStopper(requests: StopRequests = atSignals): Stopper {
   let requested: ExitCode | undefined;
   let wake: (exitCode: ExitCode) => void = (exitCode) => process.exit(exitCode);
   const request = (exitCode: ExitCode): void => {
@@ -40,7 +37,7 @@ export function createStopper(requests: StopRequests = stopSignals('SIGINT', 'SI
     wake(exitCode);
   };
   ownStandardError();
-  process.off('SIGINT', exitInterrupted);
+  takeSignals();
   process.off('uncaughtException', exitUnexpected);
   requests((again) => {
     if (requested === undefined) request(0);

@@ -1,4 +1,5 @@
 import cluster from 'node:cluster';
+import { END_SIGNALS } from '../interrupt.ts';
 import type { StopRequests } from './stopper.ts';
 
 /** What the supervisor sends to a worker that is to stop in order. */
@@ -27,7 +28,7 @@ export interface WorkerPost {
 export function workerPost(): WorkerPost | undefined {
   const { worker } = cluster;
   if (worker === undefined) return undefined;
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => undefined);
+  for (const signal of END_SIGNALS) process.on(signal, () => undefined);
   return {
     isFirst: worker.id === 1,
     stopRequests: (ask) => {

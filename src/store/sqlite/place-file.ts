@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { constants, existsSync, lstatSync } from 'node:fs';
+import { constants, existsSync, lstatSync, rmSync } from 'node:fs';
 import { link, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Fault } from '../../core/fault.ts';
@@ -20,6 +20,16 @@ export async function placeFile(
   if (!replace) assertFree(target);
   const folder = dirname(target);
   const building = join(folder, `.${basename(target).slice(0, 64)}.${randomBytes(8).toString('hex')}.new`);
+  const parts = ['', ...COMPANIONS].map((suffix) => building + suffix);
+  // A signal may end the process in the middle.
+  const removeAll = () => {
+    try {
+      for (const part of parts) rmSync(part, { force: true });
+    } catch {
+      // Windows keeps what is open. An error here would take the place of the exit code.
+    }
+  };
+  process.on('exit', removeAll);
   try {
     await makeEmpty(building);
     await build(building);
@@ -30,7 +40,8 @@ export async function placeFile(
   } catch (error) {
     throw toFault(target, error);
   } finally {
-    for (const suffix of ['', ...COMPANIONS]) await rm(building + suffix, { force: true });
+    for (const part of parts) await rm(part, { force: true });
+    process.off('exit', removeAll);
   }
 }
 
