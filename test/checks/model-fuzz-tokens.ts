@@ -146,16 +146,16 @@ function updateToken(step: Step): Expected {
   const fingerprint = fingerprintOf(tenant, token.type, made.printed, actual);
   const expires = body['expires_at'] === undefined ? token.expires : readExpires(body['expires_at']);
   Object.assign(token, wanted, made, { fingerprint, expires, modified_by: caller.id, modified_at: now });
-  const original = deduplicates(body, tenant) ? oldest(step, token.type, made.printed, token.id) : undefined;
-  if (original && !transformFor(caller, 'token:read', original)) {
-    return { status: 200, body: show({ ...token, metadata: undefined }, tenant, 'redact') };
-  }
   const transform = transformFor(caller, 'token:update', token);
   const reading = transformFor(caller, 'token:read', token) ?? 'redact';
   const blind = transform !== 'reveal' && reading === 'redact';
   const redefined = ['mask', 'fingerprint_expression', 'search_indexes'].some((name) => body[name] !== undefined);
   const unread = token.unread || (blind && redefined);
   token.unread = unread && !hasDefaults(token);
+  const original = deduplicates(body, tenant) ? oldest(step, token.type, made.printed, token.id) : undefined;
+  if (original && !transformFor(caller, 'token:read', original)) {
+    return { status: 200, body: show({ ...token, metadata: undefined }, tenant, 'redact') };
+  }
   if (!unread || !blind) return { status: 200, body: showWritten(token, tenant, transform) };
   const { fingerprint: _untold, ...told } = showWritten(token, tenant, 'redact');
   return { status: 200, body: told };
