@@ -1,13 +1,10 @@
 import { median, percentile } from './bench-figures.js';
 import { load, once } from './bench-load.js';
 import { processorSeconds } from './bench-process.js';
-import { inTurn } from './bench-requests.js';
+import { inTurn, MOST_A_SECOND } from './bench-requests.js';
 
 /** Of each case: p99 to p50. */
 const TAIL_TARGET = 4;
-
-/** More than any server answers in a second: a case whose requests may not come twice is given so many. */
-const MOST_A_SECOND = 30_000;
 
 /** One server under the requests of one round. */
 async function measure({ port, pid }, { requests, most, again, expected, seconds }) {

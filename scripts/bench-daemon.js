@@ -50,8 +50,8 @@ export async function storingServer(from, to) {
 }
 
 /**
- * A server with fixed answers. `answerLike` has it answer what a response of the daemon was, and throws when the two would not put the
- * same number of bytes on the wire for `asked`.
+ * A server with fixed answers. `answerLike` has it answer what a response of the daemon was, and throws when the two would
+ * not put the same number of bytes on the wire for `asked`.
  */
 async function fixedServer(name, args = []) {
   const file = fileURLToPath(new URL(name, import.meta.url));

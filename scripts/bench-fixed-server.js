@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 
 /**
- * A `node:http` server that reads all bytes of a request and answers the same ones each time, once `beforehand` calls what it is
- * given. Over IPC it says its port first; then it is told what to answer, `{ answer: { status, headers, body } }`, and what else there is
- * to tell it, which `told` answers.
+ * A `node:http` server that reads all bytes of a request and answers the same ones each time, once `beforehand` calls what it
+ * is given. Over IPC it says its port first; then it is told what to answer, `{ answer: { status, headers, body } }`, and what
+ * else there is to tell it, which `told` answers.
  */
 export function serveFixed(beforehand, told = () => ({ ready: true })) {
   let fixed = { status: 204, headers: [], body: '' };

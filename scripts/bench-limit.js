@@ -2,11 +2,8 @@ import path from 'node:path';
 import { bareServer, serve, storingServer } from './bench-daemon.js';
 import { line, median } from './bench-figures.js';
 import { CONNECTIONS, load, once } from './bench-load.js';
-import { benchRequests, inTurn } from './bench-requests.js';
+import { benchRequests, inTurn, MOST_A_SECOND } from './bench-requests.js';
 import { importCards, makeBenchVault, withFolder } from './bench-vault.js';
-
-/** More than any server answers in a second. */
-const MOST_A_SECOND = 30_000;
 
 /**
  * How much of a bare POST is left when SQLite takes the rows of a card and nothing else is done, and how much of that the

@@ -4,6 +4,9 @@ import { cardBody, customer } from './bench-vault.js';
 const JSON_BODY = { 'content-type': 'application/json' };
 const PATCH_BODY = { 'content-type': 'application/merge-patch+json' };
 
+/** More than any server answers in a second: whose requests may not come twice is given so many. */
+export const MOST_A_SECOND = 30_000;
+
 /** Requests with the keys of a vault, as bytes. `host` is the daemon's: it answers for its own name only. */
 export function benchRequests(keys, host) {
   const request = (who, method, path, { headers, body } = {}) =>

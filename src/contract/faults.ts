@@ -4,8 +4,8 @@ interface FaultRow {
 }
 
 /**
- * Every way that opening, making or serving a vault on this machine can fail, with the exit code that a command ends with. A fault never
- * reaches a caller of the API: those are told problems.
+ * Every way that opening, making or serving a vault on this machine can fail, with the exit code that a command ends with. A
+ * fault never reaches a caller of the API: those are told problems.
  */
 export const FAULTS = {
   usage: { exit: 2 },

@@ -120,25 +120,33 @@ it('two applies of one seed at once: one makes it, the other says so with 6, and
   expect((await place.vault(words, env)).stdout).toBe('0\n');
 });
 
-describe.runIf(process.platform !== 'win32')('Ctrl-C', () => {
-  it('ends an apply in order: 130, and its own application is gone', async () => {
-    const env = await fresh('a');
-    writeFileSync(place.inside('many.yaml'), 'tokens: { cards: { generate: card, count: 10000 } }');
-    const child = spawn(process.execPath, [VAULT_BIN, 'seed', 'apply', 'many.yaml'], {
-      cwd: place.cwd,
-      env: cleanEnvironment(env),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    const ended = endOf(child, 60_000);
-    const count = async () =>
-      Number((await place.vault(['apps', 'list', '--field', 'pagination.total_items'], env)).stdout);
-    while ((await count()) < 2 && child.exitCode === null) await sleep(20);
-    child.kill('SIGINT');
-    expect(await ended).toMatchObject({ stdout: '', stderr: '', exitCode: 130 });
-    // Of the seed only what it was about to make is noted.
-    const names = await place.vault(['apps', 'list', '--all', '--field', 'name'], env);
-    expect(names.stdout).not.toContain('temporary');
-  }, 90_000);
+describe.runIf(process.platform !== 'win32')('a signal', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)(
+    '%s ends an apply in order: %d, and its own application is gone',
+    async (signal, code) => {
+      const env = await fresh('a');
+      writeFileSync(place.inside('many.yaml'), 'tokens: { cards: { generate: card, count: 10000 } }');
+      const child = spawn(process.execPath, [VAULT_BIN, 'seed', 'apply', 'many.yaml'], {
+        cwd: place.cwd,
+        env: cleanEnvironment(env),
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const ended = endOf(child, 60_000);
+      const count = async () =>
+        Number((await place.vault(['apps', 'list', '--field', 'pagination.total_items'], env)).stdout);
+      while ((await count()) < 2 && child.exitCode === null) await sleep(20);
+      child.kill(signal);
+      expect(await ended).toMatchObject({ stdout: '', stderr: '', exitCode: code });
+      // Of the seed only what it was about to make is noted.
+      const names = await place.vault(['apps', 'list', '--all', '--field', 'name'], env);
+      expect(names.stdout).not.toContain('temporary');
+    },
+    90_000,
+  );
 });
 
 describe.runIf(process.platform !== 'win32')('a kill', () => {

@@ -75,7 +75,8 @@ A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` write
   vault import cards.csv --type card --map number=pan \\
     --map expiration_month=mm --map expiration_year=yyyy
 Rows go through the API with the API key. A row whose id is taken by a token with the same contents, as the key reads them, is
-passed over: to run it again with a key that reveals does no harm. Rows without an id are made anew by each run, unless --resume names a journal. Refused rows end it with 7.`;
+passed over: to run it again with a key that reveals does no harm. Rows without an id are made anew by each run, unless
+--resume names a journal. Refused rows end it with 7.`;
 
 const MOST_TOLD = 5;
 

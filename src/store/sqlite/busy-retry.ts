@@ -4,8 +4,7 @@ import { isBusy } from './sqlite-error.ts';
 /** How long a caller waits for a lock that another process holds, in milliseconds. */
 export const BUSY_DEADLINE_MS = 5000;
 
-/** The longest pause between two attempts, in milliseconds. */
-export const LONGEST_PAUSE_MS = 40;
+const LONGEST_PAUSE_MS = 40;
 
 /**
  * Waits before attempt number `attempt` (from 1). The pauses grow, so that a long lock costs little, but slowly, since most

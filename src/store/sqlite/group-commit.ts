@@ -85,12 +85,11 @@ export class GroupCommit {
       await this.#pause(refusals);
       const refused = this.#commit(this.#waiting.splice(0, this.#size));
       refusals = refused.length > 0 ? refusals + 1 : 0;
-      if (refusals > 0) this.#turns?.wait();
-      else this.#turns?.done();
       this.#waiting = [...refused, ...this.#waiting];
       if (refusals > 0) this.#rejectOverdue();
+      if (refusals > 0 && this.#waiting.length > 0) this.#turns?.wait();
+      else this.#turns?.done();
     }
-    this.#turns?.done();
     this.#draining = undefined;
   }
 

@@ -1,11 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LONGEST_PAUSE_MS } from './busy-retry.ts';
 
 /** Where `WriteTurns` keeps what two threads share. */
 export type TurnCells = Int32Array<SharedArrayBuffer>;
 
-/** Longer than the other pauses between two attempts, so that it has made one. */
-const LONGEST_WAIT_MS = 2 * LONGEST_PAUSE_MS;
+/** The other tries every few milliseconds, but its event loop may be busy. One that never comes must not hold this one up for long. */
+const LONGEST_WAIT_MS = 80;
 
 /**
  * Two connections of one process that write to a file take turns. SQLite gives its lock to whoever asks in the moment in which
