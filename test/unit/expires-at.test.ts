@@ -123,7 +123,7 @@ test('formatInstant writes each time of a day, and the days beside it', () => {
 test('formatInstant writes every instant that there is as toISOString does', () => {
   const instants = fc.oneof(
     fc.integer({ min: -864e13, max: 864e13 }),
-    fc.date().map(Number),
+    fc.date({ noInvalidDate: true }).map(Number),
     fc.constant(Date.UTC(9999, 11, 31)),
   );
   fc.assert(
