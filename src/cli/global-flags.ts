@@ -128,12 +128,15 @@ export interface GlobalFlags {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+export interface KeyOutFlags {
+  readonly keyOut?: string;
+}
+
 /** The flags that only operations have, beside those of their members. */
-export interface OperationFlags {
+export interface OperationFlags extends KeyOutFlags {
   readonly dryRun?: boolean;
   readonly curl?: boolean;
   readonly all?: boolean;
-  readonly keyOut?: string;
 }
 
 /** Adds flags of the tables above, and names their environment variables in the help. */

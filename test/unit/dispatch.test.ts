@@ -108,15 +108,16 @@ describe('bad input names the member', () => {
   });
 
   it.each([
-    ['cut short', '{"type":"token"'],
-    ['a duplicate member', '{"type":"token","data":1,"data":2}'],
-    ['nothing', ''],
-    ['too deep', `{"type":"token","data":${'['.repeat(65)}${']'.repeat(65)}}`],
-    ['a comment', '{"type":"token","data":1/**/}'],
-  ])('malformed JSON: %s', async (_what, bodyText) => {
+    ['cut short', '{"type":"token"', 'ends too early at character 16'],
+    ['a duplicate member', '{"type":"token","data":1,"data":2}', 'a member name is repeated'],
+    ['nothing', '', 'empty'],
+    ['too deep', `{"type":"token","data":${'['.repeat(65)}${']'.repeat(65)}}`, 'nested more than 64 deep'],
+    ['a comment', '{"type":"token","data":1/**/}', 'at character 25'],
+  ])('malformed JSON: %s', async (_what, bodyText, says) => {
     const answer = await world.call(key, 'createToken', { bodyText });
     expect(answer.status).toBe(400);
     expect(answer.at('type')).toBe('urn:token-vault:problem:malformed_json');
+    expect(answer.at('detail')).toContain(says);
   });
 
   it('says 400 for a body that is not UTF-8 and 413 for one that the transport cut off', async () => {
@@ -128,7 +129,8 @@ describe('bad input names the member', () => {
       query: [],
     } as const;
     expect((await world.client.call({ ...call, bodyFault: 'not_utf8' })).status).toBe(400);
-    expect((await world.client.call({ ...call, bodyFault: 'too_large' })).status).toBe(413);
+    const { status, bodyText = '' } = await world.client.call({ ...call, bodyFault: 'too_large' });
+    expect([status, JSON.parse(bodyText).detail]).toEqual([413, 'The body is larger than the limit of 1048576 bytes.']);
   });
 
   it.each([

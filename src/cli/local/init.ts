@@ -13,6 +13,7 @@ import {
   type GlobalFlags,
   isSwitchedOn,
   KEY_OUT_FLAGS,
+  type KeyOutFlags,
   OUTPUT_FLAGS,
   typedFlags,
 } from '../global-flags.ts';
@@ -39,8 +40,7 @@ const INIT_FLAGS = {
   },
 } as const;
 
-interface InitFlags {
-  readonly keyOut?: string;
+interface InitFlags extends KeyOutFlags {
   readonly tenant?: string;
   readonly weakPassphrase?: boolean;
 }

@@ -10,6 +10,7 @@ import {
   FILE_FLAGS,
   flagValue,
   KEY_OUT_FLAGS,
+  type KeyOutFlags,
   OUTPUT_FLAGS,
   PROFILE_FLAGS,
   typedFlags,
@@ -65,8 +66,7 @@ function required(
   throw new Fault('usage', `${row.flag.split(' ')[0]} (${row.env}) must be given`);
 }
 
-interface TenantFlags {
-  readonly keyOut?: string;
+interface TenantFlags extends KeyOutFlags {
   readonly name?: string;
   readonly tenant?: string;
 }

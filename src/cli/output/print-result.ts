@@ -1,5 +1,13 @@
 import { Fault } from '../../core/fault.ts';
-import { type Environment, flagValue, type GlobalFlags, isSwitchedOn, OUTPUT_FLAGS } from '../global-flags.ts';
+import {
+  type Environment,
+  flagValue,
+  type GlobalFlags,
+  isSwitchedOn,
+  KEY_OUT_FLAGS,
+  type KeyOutFlags,
+  OUTPUT_FLAGS,
+} from '../global-flags.ts';
 import { tell } from '../report-failure.ts';
 import { wantsColour } from './colour.ts';
 import { escapeInJson, stripFromLines } from './control-characters.ts';
@@ -16,8 +24,12 @@ export interface Printer {
 }
 
 /** Throws the fault `usage` when the flags ask for what no result can give. */
-export function createPrinter(flags: GlobalFlags, env: Environment, view: ResultView): Printer {
+export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView): Printer {
   const { showing, options, write } = prepare(flags, env, view);
+  if (isKeyElsewhere(flags, env)) {
+    const why = 'a key that goes to a file is in no other place';
+    throw new Fault('usage', `only one of --key-out and --field of the key can be given: ${why}`);
+  }
   return {
     async print(bodyText) {
       const { text, note } = await renderResult(bodyText, view, showing, options);
@@ -60,6 +72,13 @@ function partOf(flags: GlobalFlags, env: Environment): { readonly field: string 
   const isFree = flags.field === undefined && flags.output === undefined;
   const quiet = isFree && isSwitchedOn(flags.quiet, env, OUTPUT_FLAGS.quiet);
   return { field: flagValue(flags.field, env, OUTPUT_FLAGS.field), quiet };
+}
+
+/** Where a key stands in a result; `prepare` has made sure that this one has the field. */
+const KEY_PATHS: ReadonlySet<string | undefined> = new Set(['key', 'application.key']);
+
+function isKeyElsewhere(flags: GlobalFlags & KeyOutFlags, env: Environment): boolean {
+  return KEY_PATHS.has(partOf(flags, env).field) && flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut) !== undefined;
 }
 
 /** A table has been made safe cell by cell, and holds colours. */

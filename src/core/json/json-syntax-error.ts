@@ -4,7 +4,7 @@ export type JsonSyntaxErrorKind = 'syntax' | 'depth' | 'duplicate';
 /** Why a text was refused. Nothing in it quotes a value of the text, so all of it may be shown to the caller. */
 export class JsonSyntaxError extends Error {
   readonly kind: JsonSyntaxErrorKind;
-  /** A fixed text. */
+  /** Fixed, but for the limit in that of `depth`. */
   readonly reason: string;
   /** Offset in UTF-16 code units, from 0. */
   readonly position: number;

@@ -69,7 +69,7 @@ function parseValue(cursor: Cursor): Json {
 }
 
 function enter(cursor: Cursor): void {
-  if (cursor.depth >= cursor.maxDepth) throw refuse(cursor, 'depth', 'arrays and objects are nested too deep');
+  if (cursor.depth >= cursor.maxDepth) throw refuse(cursor, 'depth', `it is nested more than ${cursor.maxDepth} deep`);
   cursor.depth += 1;
   cursor.at += 1;
 }

@@ -9,7 +9,9 @@ import { Problem } from '../problem.ts';
 /** Step 4 of the one path: size, then text, then lossless JSON. Undefined for an operation without a body. */
 export function parseBody(row: Operation, call: Call, limits: Limits): Json | undefined {
   const text = call.bodyText ?? '';
-  if (call.bodyFault === 'too_large' || isLarger(text, limits.body)) throw new Problem('body_too_large');
+  if (call.bodyFault === 'too_large' || isLarger(text, limits.body)) {
+    throw new Problem('body_too_large', { detail: `The body is larger than the limit of ${limits.body} bytes.` });
+  }
   if (call.bodyFault === 'not_utf8') throw new Problem('malformed_json', { detail: 'The body is not valid UTF-8.' });
   if (!row.body) {
     if (text === '') return undefined;
