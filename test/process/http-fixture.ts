@@ -84,7 +84,8 @@ export interface RawOptions {
   readonly untilClosed?: boolean;
   /** The responses have no body although they announce one. */
   readonly head?: boolean;
-  readonly pause?: number;
+  /** Between the pieces: milliseconds, or until it resolves; default 15. */
+  readonly pause?: number | Promise<unknown>;
   /** How long to wait for all of it, in milliseconds; default 5,000. */
   readonly patience?: number;
 }
@@ -144,11 +145,11 @@ export async function raw(
 async function send(
   socket: Socket,
   pieces: string | Buffer | readonly (string | Buffer)[],
-  pause: number,
+  pause: number | Promise<unknown>,
 ): Promise<void> {
   const list = typeof pieces === 'string' || Buffer.isBuffer(pieces) ? [pieces] : pieces;
   for (const [i, piece] of list.entries()) {
-    if (i > 0) await sleep(pause);
+    if (i > 0) await (typeof pause === 'number' ? sleep(pause) : pause);
     if (socket.destroyed) return;
     socket.write(typeof piece === 'string' ? Buffer.from(piece, 'latin1') : piece);
   }
