@@ -47,7 +47,7 @@ describe('afterwards', () => {
     const start = performance.now();
     await spare.stop();
     // stop() waits for every connection: a leaked one would hold it until the deadline of 9 s.
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(performance.now() - start).toBeLessThan(6_000);
   });
 
   test('the daemon of all of the above answers, and holds no connection', async () => {
@@ -55,6 +55,6 @@ describe('afterwards', () => {
     expect(responses.map((response) => response.status)).toEqual([200]);
     const start = performance.now();
     await daemon.stop();
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(performance.now() - start).toBeLessThan(6_000);
   });
 });

@@ -88,9 +88,9 @@ describe('the cost that a slot asks for', () => {
   ];
 
   test.each(absurd)('is refused unrun: $passes passes, $memory_kib KiB', async (cost) => {
-    const started = performance.now();
+    const started = process.cpuUsage();
     const fault = await faultOf(unlockMasterKey(altered(passphraseHeader, 0, { cost }), PASSPHRASE));
-    expect(performance.now() - started).toBeLessThan(500);
+    expect(process.cpuUsage(started).user).toBeLessThan(500_000);
     expect([fault.code, fault.message]).toEqual(['damaged', 'key slot 0 asks for a key derivation out of bounds']);
   });
 

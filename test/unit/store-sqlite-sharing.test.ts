@@ -133,7 +133,8 @@ describe('two processes on one file', () => {
       await store.ping();
       await waiting;
     });
-    expect(lag).toBeLessThan(150);
+    // Whoever waited in SQLite would stand still for all of the 500 ms.
+    expect(lag).toBeLessThan(300);
 
     const patient = addToken(store, id, { id: 'patient' });
     await sleep(100);
