@@ -105,7 +105,7 @@ export function applicationFlaws(
   const foreign = (names: readonly string[], path: string) =>
     names.flatMap((name, index) => (ALLOWED[type]?.includes(name) ? [] : [`${path}.${index}`]));
   const flaws = [...foreign(permissions, 'permissions')];
-  if (permissions.length + rules.length === 0) flaws.push('permissions');
+  flaws.push(...typelessFlaws(definition));
   if (type === 'management' && rules.length > 0) flaws.push('rules');
   if (type !== 'private' && flag !== undefined) flaws.push('can_create_expiring_applications');
   for (const [index, rule] of rules.entries()) {
@@ -115,7 +115,17 @@ export function applicationFlaws(
       type === 'expiring' ? (['conditions', 'container'] as const) : (['container', 'conditions'] as const);
     if (rule[wanted] === undefined) flaws.push(`${path}.${wanted}`);
     if (rule[refused] !== undefined) flaws.push(`${path}.${refused}`);
-    if (rules.slice(0, index).some(({ priority }) => priority === rule.priority)) flaws.push(`${path}.priority`);
   }
   return flaws;
+}
+
+/** Those that no type allows. */
+export function typelessFlaws({
+  permissions,
+  rules,
+}: Pick<ModelApplication, 'permissions' | 'rules'>): readonly string[] {
+  if (permissions.length + rules.length === 0) return ['permissions'];
+  return rules.flatMap(({ priority }, index) =>
+    rules.slice(0, index).some((rule) => rule.priority === priority) ? [`rules.${index}.priority`] : [],
+  );
 }

@@ -5,6 +5,7 @@ import {
   type ModelRule,
   readsAll,
   transformFor,
+  typelessFlaws,
 } from './model-fuzz-access.ts';
 import { type Command, type Expected, isLive, iso, page, problem, type Step } from './model-fuzz-state.ts';
 import type { Plain, PlainObject } from './model-fuzz-values.ts';
@@ -71,10 +72,14 @@ function getApplication(step: Step): Expected {
 
 function updateApplication(step: Step): Expected {
   const found = find(step);
-  if (!found) return problem(404, 'application_not_found');
   const wanted = definitionOf(step.command.body ?? {});
+  const typeless = typelessFlaws(wanted);
+  if (typeless.length > 0) return problem(400, 'invalid_request', typeless);
+  if (!found) return problem(404, 'application_not_found');
   const flaws = applicationFlaws(found.type, wanted);
   if (flaws.length > 0) return problem(400, 'invalid_request', flaws);
+  const isWidened = wanted.permissions.some((permission) => !found.permissions.includes(permission));
+  if (found === step.caller && isWidened) return problem(403, 'permission_missing');
   Object.assign(found, wanted, { modified_by: step.caller.id, modified_at: step.now });
   return { status: 200, body: show(found) };
 }

@@ -141,6 +141,29 @@ describe('Update Application (§4.2, decisions §6)', () => {
     expect((await put(id, { permissions: null, rules: [rule({})] })).at('permissions')).toEqual([]);
   });
 
+  it.each([
+    ['nothing granted', {}, ['permissions']],
+    ['a priority twice', { rules: [rule({}), rule({})] }, ['rules.1.priority']],
+  ])('%s is a 400, whether or not the application is there', async (_what, body, paths) => {
+    const { id } = await made({ type: 'private', permissions: ['token:read'] });
+    for (const each of [id, '00000000-0000-4000-8000-000000000000'])
+      expect(wrongPaths(await put(each, body))).toEqual(paths);
+  });
+
+  it('no application widens itself: what it does not hold, another one must give it (hardening, Privilege)', async () => {
+    const permissions = ['application:update', 'tenant:read'];
+    const { id, key } = await made({ type: 'management', permissions });
+    const self = (wanted: readonly string[]) =>
+      core.call(key, 'updateApplication', { id, body: { name: 'self', permissions: wanted } });
+    const refused = await self([...permissions, 'tenant:delete']);
+    expect([refused.status, refused.at('type')]).toEqual([403, 'urn:token-vault:problem:permission_missing']);
+    expect(refused.at('detail')).toContain('tenant:delete');
+    expect((await core.manage('getApplication', { id })).at('permissions')).toEqual(permissions);
+    expect((await put(id, { permissions: [...permissions, 'report:read'] })).status).toBe(200);
+    expect((await self(['report:read', 'application:update'])).status).toBe(200);
+    expect((await self(permissions)).status).toBe(403);
+  });
+
   it('404 for an id of nothing, of a deleted application, and of another tenant', async () => {
     const { id } = await made({ type: 'private', permissions: ['token:read'] });
     const { application } = await core.vault.createTenant('other');

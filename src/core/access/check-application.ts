@@ -12,22 +12,33 @@ export interface ApplicationDefinition {
 
 /** Throws `invalid_request` naming every member that an application of its type may not have (§2.4, §2.5, decisions §6). */
 export function checkApplication(application: ApplicationDefinition): void {
-  const errors = Object.fromEntries([
+  refuse([
     ...checkPermissions(application.type, application.permissions, 'permissions'),
     ...application.rules.flatMap((rule, index) => checkRule(application.type, rule, `rules.${index}`)),
-    ...checkPriorities(application.rules),
+    ...findTypeless(application),
     ...checkWhole(application),
-  ]) satisfies MemberErrors;
-  if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
+  ]);
+}
+
+/** Throws `invalid_request` for what no application may have, whatever its type. */
+export function checkTypeless(application: Omit<ApplicationDefinition, 'type'>): void {
+  refuse(findTypeless(application));
+}
+
+function refuse(findings: readonly Finding[]): void {
+  const errors: MemberErrors = Object.fromEntries(findings);
+  if (findings.length > 0) throw new Problem('invalid_request', { errors });
 }
 
 type Finding = readonly [path: string, messages: readonly string[]];
 
-function checkWhole({ type, permissions, rules, can_create_expiring_applications }: ApplicationDefinition): Finding[] {
+function findTypeless({ permissions, rules }: Omit<ApplicationDefinition, 'type'>): Finding[] {
+  if (permissions.length > 0 || rules.length > 0) return checkPriorities(rules);
+  return [['permissions', ['must not be empty when rules are empty too']]];
+}
+
+function checkWhole({ type, rules, can_create_expiring_applications }: ApplicationDefinition): Finding[] {
   const findings: Finding[] = [];
-  if (permissions.length === 0 && rules.length === 0) {
-    findings.push(['permissions', ['must not be empty when rules are empty too']]);
-  }
   if (type === 'management' && rules.length > 0) {
     findings.push(['rules', ['must be empty: a management application takes plain permissions']]);
   }

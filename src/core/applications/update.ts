@@ -1,7 +1,9 @@
-import { checkApplication } from '../access/check-application.ts';
+import type { Permission } from '../../contract/permissions.ts';
+import { checkApplication, checkTypeless } from '../access/check-application.ts';
 import { normalizeRules } from '../access/normalize-rules.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Handler } from '../handler.ts';
+import { Problem } from '../problem.ts';
 import { findApplication } from './get.ts';
 import { sealApplication, showApplication } from './opened-application.ts';
 
@@ -9,9 +11,12 @@ import { sealApplication, showApplication } from './opened-application.ts';
 export const updateApplication: Handler<'updateApplication'> = async ({ params, body }, caller, world) => {
   const { name, permissions = [], can_create_expiring_applications } = body;
   const rules = normalizeRules(body.rules ?? []);
+  // What is wrong for every type is a 400 whether or not the application is there (decisions §1, order of checks).
+  checkTypeless({ permissions, rules });
   const application = await untilSwapped(async () => {
-    const { record } = await findApplication(params.id, caller, world);
+    const { record, details } = await findApplication(params.id, caller, world);
     checkApplication({ type: record.type, permissions, rules, can_create_expiring_applications });
+    if (record.id === caller.application.record.id) refuseWidening(details.permissions, permissions);
     const updated = sealApplication(
       caller.tenant.keyring,
       {
@@ -27,3 +32,12 @@ export const updateApplication: Handler<'updateApplication'> = async ({ params, 
   });
   return showApplication(application);
 };
+
+/** Only management applications update any, and these have no rules: another one must give what it does not hold. */
+function refuseWidening(held: readonly Permission[], wanted: readonly Permission[]): void {
+  const added = wanted.filter((permission) => !held.includes(permission));
+  if (added.length === 0) return;
+  throw new Problem('permission_missing', {
+    detail: `An application cannot give itself what it does not hold: ${added.join(', ')}.`,
+  });
+}
