@@ -1,5 +1,6 @@
 import { directClient } from '../src/client/direct.ts';
 import type { Client } from '../src/contract/call.ts';
+import { DEFAULT_LIMITS, type Limits } from '../src/contract/limits.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../src/contract/operations.ts';
 import type { Keyring } from '../src/core/ports.ts';
 import { createKeyring } from '../src/keyring/create-keyring.ts';
@@ -37,10 +38,11 @@ export interface MemoryVault {
   application(body: object): Promise<string>;
 }
 
-/** `keyringOf` changes what the keyring answers. */
+/** `keyringOf` changes what the keyring answers, `limits` what is otherwise the default. */
 export async function openMemoryVault(
   seed = 'seed',
   keyringOf: (keyring: Keyring) => Keyring = (keyring) => keyring,
+  limits: Partial<Limits> = {},
 ): Promise<MemoryVault> {
   const clock = steppingClock();
   const random = seededRandom(seed);
@@ -52,6 +54,7 @@ export async function openMemoryVault(
     keyring: keyringOf(keyring),
     clock,
     random,
+    limits: { ...DEFAULT_LIMITS, ...limits },
   });
   const client = checkedClient(directClient(vault));
   const { tenant, application } = await vault.createTenant('test');

@@ -122,6 +122,7 @@ function updateToken(step: Step): Expected {
   const { command, caller, tenant, now, actual } = step;
   const body = command.body ?? {};
   const token = find(step);
+  if (body['data'] === null) return problem(400, 'invalid_request', ['data']);
   if (!token) return problem(404, 'token_not_found');
   const replaced = <T>(name: string, old: T, fallback: T) =>
     body[name] === undefined ? old : ((body[name] ?? fallback) as T);

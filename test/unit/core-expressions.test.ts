@@ -53,6 +53,12 @@ describe('expressions (decisions §4)', () => {
     }
   });
 
+  it('an id that renders to nothing is refused, and is not called null', async () => {
+    const body = { id: '{{ data.name }}', type: 'token', data: { name: null } };
+    expect(wrongPaths(await core.own('createToken', { body }))).toEqual(['id']);
+    expect((await core.own('getToken', { id: 'null' })).status).toBe(404);
+  });
+
   it('a mask may be any JSON: strings are evaluated at every depth, other values are constants', async () => {
     const mask = { a: [{ b: '{{ data.x | last4 }}' }, 1, true], fixed: 'text', gone: '{{ data.nope }}' };
     expect(await masked(mask, { x: '12345', y: 'secret' })).toEqual({ a: [{ b: '2345' }, 1, true], fixed: 'text' });

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import type { Limits } from '../../src/contract/limits.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import type { Keyring } from '../../src/core/ports.ts';
 import { type Answer, type CallParts, type MemoryVault, openMemoryVault } from '../memory-vault.ts';
@@ -27,8 +28,8 @@ export interface Core extends MemoryVault {
   token(body: object, key?: string): Promise<string>;
 }
 
-export async function openCore(keyringOf?: (keyring: Keyring) => Keyring): Promise<Core> {
-  const world = await openMemoryVault('seed', keyringOf);
+export async function openCore(keyringOf?: (keyring: Keyring) => Keyring, limits?: Partial<Limits>): Promise<Core> {
+  const world = await openMemoryVault('seed', keyringOf, limits);
   const key = await world.application({ name: 'all', type: 'private', rules: [rule({ permissions: PRIVATE })] });
   return {
     ...world,

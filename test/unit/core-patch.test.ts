@@ -117,6 +117,18 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     expect(wrongPaths(await patch('no such token', { expires_at: '2026-03-01' }))).toEqual(['expires_at']);
   });
 
+  it.each([
+    ['data', { data: null }],
+    ['metadata', { metadata: Object.fromEntries(Array.from({ length: 51 }, (_, index) => [`k${index}`, 'v'])) }],
+    ['mask.a', { mask: { a: '{{ data | alias_card }}' } }],
+    ['mask', { mask: '{{ data | append: metadata.a }}' }],
+    ['search_indexes.0', { search_indexes: ['{{ metadata.a }}'] }],
+    ['fingerprint_expression', { fingerprint_expression: '{{ data | alias_preserve_length }}' }],
+  ])('%s that no token can have is a 400, whether or not the token is there', async (path, body) => {
+    expect(wrongPaths(await patch('no such token', body))).toEqual([path]);
+    expect((await patch('no such token', { fingerprint_expression: '{{ metadata.a }}' })).status).toBe(404);
+  });
+
   it('an empty patch changes nothing but who modified it and when', async () => {
     const body = { type: 'card', data: CARD, metadata: { a: 'b' } };
     const id = await core.token(body);

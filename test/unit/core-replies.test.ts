@@ -113,6 +113,28 @@ describe('limits (decisions §9, §8 of the specification)', () => {
     expect((await core.own('listTokens', { query: 'size=5' })).status).toBe(200);
   });
 
+  it.each(['data', 'mask'] as const)(
+    'a token does not grow larger than a response: the patch of %s that would make it so is refused, and not carried out',
+    async (member) => {
+      const small = await openCore(undefined, { response: 64 * 1024 });
+      const id = await small.token({ type: 'token', data: {}, mask: {} });
+      const grow = (name: string) =>
+        small.own('updateToken', { id, body: { [member]: { [name]: 'x'.repeat(10_000) } } });
+      for (const name of ['a', 'b', 'c']) expect((await grow(name)).status).toBe(200);
+      // The reply to a patch has the mask and what it masks.
+      if (member === 'data') for (const name of ['d', 'e', 'f']) expect((await grow(name)).status).toBe(200);
+      expect(wrongPaths(await grow('g'))).toEqual([member]);
+      const masking = await small.application({ name: 'm', type: 'private', permissions: ['token:read'] });
+      for (const key of [small.key, masking]) {
+        const list = await small.call(key, 'listTokens');
+        expect(list.status).toBe(200);
+        expect(list.text).not.toContain('"g"');
+      }
+      expect((await small.own('updateToken', { id, body: { [member]: { a: null } } })).status).toBe(200);
+      expect((await grow('g')).status).toBe(200);
+    },
+  );
+
   it('50 permissions at most, in an application and in a rule', async () => {
     const body = { name: 'a', type: 'private', permissions: Array(51).fill('token:read') };
     expect(wrongPaths(await core.manage('createApplication', { body }))).toContain('permissions');

@@ -7,7 +7,7 @@ import { FilterFailure } from './filter-failure.ts';
 import { exceedsOutput } from './limits.ts';
 import { readArgument } from './parameters.ts';
 import { printValue } from './print-value.ts';
-import { readPath } from './read-path.ts';
+import { outOfScope, readPath } from './read-path.ts';
 import type { FilterCall, Output, PathOperand, Scope, Template } from './template.ts';
 
 const TOO_LONG = 'an expression gives at most 64 KiB';
@@ -22,6 +22,23 @@ export function evaluateTemplate(template: Template, scope: Scope, tools: Filter
     if (exceedsOutput(text)) throw new ExpressionError(TOO_LONG, typeof part === 'string' ? 0 : part.position);
   }
   return text;
+}
+
+/** Throws `ExpressionError` for what fails outside of `id` whatever the data is. */
+export function checkTemplate(template: Template, readsMetadata: boolean): void {
+  for (const part of template) {
+    if (typeof part === 'string') continue;
+    const { operand, calls } = part;
+    if (operand.kind === 'path') checkScope(operand, readsMetadata);
+    for (const call of calls) {
+      refuseRandom(call);
+      for (const argument of call.open) checkScope(argument.operand, readsMetadata);
+    }
+  }
+}
+
+function checkScope({ root, position }: PathOperand, readsMetadata: boolean): void {
+  if (root === 'metadata' && !readsMetadata) throw outOfScope(position);
 }
 
 function evaluateOutput(output: Output, scope: Scope, tools: FilterTools): Json {
@@ -43,9 +60,7 @@ function read(operand: PathOperand, scope: Scope, tools: FilterTools): Json {
 
 function callFilter(call: FilterCall, input: Json, scope: Scope, tools: FilterTools): Json {
   const { name, filter, position } = call;
-  if (filter.random && tools.random === undefined) {
-    throw new ExpressionError(`${name} gives random results, which are allowed in id only`, position);
-  }
+  if (tools.random === undefined) refuseRandom(call);
   try {
     const args = call.open.length === 0 ? call.args : closeArguments(call, scope, tools);
     tools.spend(workOf(input));
@@ -57,6 +72,11 @@ function callFilter(call: FilterCall, input: Json, scope: Scope, tools: FilterTo
     if (error instanceof FilterFailure) throw new ExpressionError(`${name} ${error.reason}`, position);
     throw error;
   }
+}
+
+function refuseRandom({ name, filter, position }: FilterCall): void {
+  if (!filter.random) return;
+  throw new ExpressionError(`${name} gives random results, which are allowed in id only`, position);
 }
 
 function closeArguments(call: FilterCall, scope: Scope, tools: FilterTools): Arguments {

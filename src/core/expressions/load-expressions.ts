@@ -3,7 +3,7 @@ import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import { loadedOnce } from '../loaded-once.ts';
 import type { Random } from '../ports.ts';
 import { evaluateMask } from './evaluate-mask.ts';
-import { evaluateTemplate } from './evaluate-template.ts';
+import { checkTemplate, evaluateTemplate } from './evaluate-template.ts';
 import { ExpressionError } from './expression-error.ts';
 import type { FilterTools } from './filter.ts';
 import { FilterFailure } from './filter-failure.ts';
@@ -24,8 +24,11 @@ export interface Expressions {
   evaluate(source: string, scope: Scope, options?: EvaluateOptions): Promise<Json>;
   /** The masked form of `scope.data`; undefined when the mask renders to nothing. The error's `path` leads to the string that failed. */
   evaluateMask(mask: Json, scope: Scope, options?: Pick<EvaluateOptions, 'work'>): Promise<Json | undefined>;
-  /** Throws for a string, at any depth, that is broken whatever the data is. Evaluates nothing. */
-  check(mask: Json): void;
+  /**
+   * Throws for a string, at any depth, that is broken whatever the data is, outside of `id`. Evaluates nothing. Only a
+   * fingerprint reads metadata.
+   */
+  check(mask: Json, options?: { readonly readsMetadata?: boolean }): void;
 }
 
 export interface EvaluateOptions {
@@ -55,9 +58,9 @@ function createExpressions(liquid: Liquid): Expressions {
       const tools = await toolsFor(source, options);
       return evaluateTemplate(templates(source), scope, tools);
     },
-    check(mask) {
+    check(mask, { readsMetadata = false } = {}) {
       evaluateMask(mask, (source) => {
-        templates(source);
+        checkTemplate(templates(source), readsMetadata);
         return null;
       });
     },

@@ -12,10 +12,13 @@ const INDEX = /^-?\d{1,15}$/;
  */
 export function readPath(path: PathOperand, scope: Scope, work: WorkBudget): Json {
   let value: Json | undefined = path.root === 'data' ? scope.data : scope.metadata;
-  if (value === undefined)
-    throw new ExpressionError('metadata can be referred to in fingerprint_expression only', path.position);
+  if (value === undefined) throw outOfScope(path.position);
   for (const key of path.keys) value = readKey(value, key, work);
   return value;
+}
+
+export function outOfScope(position: number): ExpressionError {
+  return new ExpressionError('metadata can be referred to in fingerprint_expression only', position);
 }
 
 /** `size`, `first` and `last` of arrays, and `size` of a text, are Liquid's; an object's member of that name is just that. */

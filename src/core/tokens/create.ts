@@ -12,6 +12,7 @@ import { invalid, Problem } from '../problem.ts';
 import { checkData } from '../token-types/validate-data.ts';
 import type { World } from '../world.ts';
 import { monthOf } from './activity.ts';
+import { checkSize } from './check-size.ts';
 import { normalizeContainers } from './containers.ts';
 import { deduplicates } from './deduplicates.ts';
 import { derive, naming } from './derive.ts';
@@ -63,6 +64,7 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
       },
       contents,
     );
+    checkSize(record, contents, world.limits);
     const audit = caller.trail.changed([id], record.revision);
     const result = await world.store.insertToken(record, indexes, options, audit);
     if (result.outcome === 'inserted') return showCreated(caller, record, contents);
@@ -96,6 +98,7 @@ async function* idsOf({ id, data }: CreateToken, world: World): AsyncGenerator<s
   const tried = new Set<string>();
   for (let tries = 0; tries < MOST_ALIASES; tries++) {
     const value = await naming('id', () => expressions.evaluate(id, { data }, { random: world.random, work }));
+    if (value === null) throw invalid('id', 'must not render to nothing');
     const alias = checkedId(typeof value === 'string' ? value : stringifyJson(value));
     if (tried.has(alias)) continue;
     tried.add(alias);

@@ -61,7 +61,7 @@ export async function derive(
   };
 }
 
-/** Throws `invalid_request` for expressions that are broken whatever the data is: their syntax, their filters. */
+/** Throws `invalid_request` for expressions that are broken whatever the data is: their syntax, their filters, what they refer to. */
 export async function checkSyntax(sent: {
   readonly mask?: Json | undefined;
   readonly search_indexes?: readonly string[] | null | undefined;
@@ -70,7 +70,8 @@ export async function checkSyntax(sent: {
   for (const member of ['mask', 'search_indexes', 'fingerprint_expression'] as const) {
     const source = sent[member];
     if (source === undefined || source === null) continue;
-    await naming(member, async () => (await loadExpressions()).check(source));
+    const readsMetadata = member === 'fingerprint_expression';
+    await naming(member, async () => (await loadExpressions()).check(source, { readsMetadata }));
   }
 }
 

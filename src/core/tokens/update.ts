@@ -13,6 +13,7 @@ import type { Instant, TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { checkData } from '../token-types/validate-data.ts';
 import type { World } from '../world.ts';
+import { checkSize } from './check-size.ts';
 import { normalizeContainers } from './containers.ts';
 import { deduplicates } from './deduplicates.ts';
 import { checkSyntax, derive } from './derive.ts';
@@ -35,15 +36,26 @@ const MOST_METADATA = 50;
 
 /** Update Token (§4.1): merge patch for `data`, `mask` and `metadata` (RFC 7396), replacement for the rest. */
 export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, world) => {
-  // A time or an expression that can never be right is a 400 whether or not the token is there (decisions §1, order of checks).
-  if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, world.clock.now());
-  await checkSyntax(body);
+  await checkAlone(body, world.clock.now());
   const updated = await untilSwapped(() => attempt(id, body, caller, world));
   const original = deduplicates(body, caller.tenant)
     ? await findOriginal(id, updated.fingerprints, caller, world)
     : undefined;
   return showUpdated(caller, updated, original);
 };
+
+/** What can never be right is a 400 whether or not the token is there (decisions §1, order of checks). */
+async function checkAlone(body: UpdateToken, now: Instant): Promise<void> {
+  if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, now);
+  // To `null` nothing can be merged, and no type takes it (decisions §3).
+  if (body.data === null) throw invalid('data', 'must be any JSON but null');
+  checkMetadata(Object.values(body.metadata ?? {}).filter((value) => value !== null).length);
+  await checkSyntax(body);
+}
+
+function checkMetadata(members: number): void {
+  if (members > MOST_METADATA) throw invalid('metadata', `must have at most ${MOST_METADATA} members`);
+}
 
 interface Updated {
   readonly record: TokenRecord;
@@ -91,6 +103,7 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
     },
     contents,
   );
+  checkSize(record, contents, world.limits);
   const indexes = tokenIndexes(keyring, derived, { containers, metadata });
   const audit = caller.trail.changed([id], record.revision);
   const replaced = await world.store.replaceToken(record, indexes, { revision: before.revision, now }, audit);
@@ -131,9 +144,7 @@ function patchedMetadata({ metadata }: UpdateToken, old: TokenDetails): TokenDet
   if (metadata === undefined) return old.metadata;
   // The schema lets only strings and null through, and null removes: what is left are strings.
   const merged = applyMergePatch(old.metadata, metadata) as TokenDetails['metadata'] | null;
-  if (merged && Object.keys(merged).length > MOST_METADATA) {
-    throw invalid('metadata', `must have at most ${MOST_METADATA} members`);
-  }
+  checkMetadata(Object.keys(merged ?? {}).length);
   return merged ?? undefined;
 }
 
