@@ -129,6 +129,14 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     expect((await patch('no such token', { fingerprint_expression: '{{ metadata.a }}' })).status).toBe(404);
   });
 
+  it('what may be null is said to be either', async () => {
+    const answer = await patch('any', { metadata: { a: 1 }, containers: '/a/' });
+    expect(answer.at('errors')).toEqual({
+      'metadata.a': ['must be a string or null'],
+      containers: ['must be an array or null'],
+    });
+  });
+
   it('an empty patch changes nothing but who modified it and when', async () => {
     const body = { type: 'card', data: CARD, metadata: { a: 'b' } };
     const id = await core.token(body);

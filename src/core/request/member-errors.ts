@@ -9,7 +9,7 @@ type Params = Readonly<Record<string, unknown>>;
 /** What each schema keyword asks for, in words. Fixed texts: they never quote what was sent. */
 const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   required: () => 'is required',
-  type: (params) => `must be ${withArticle(String(params['type']))}`,
+  type: (params) => `must be ${withArticle([params['type']].flat().join(' or '))}`,
   enum: (params) => `must be one of ${(params['allowedValues'] as readonly string[]).join(', ')}`,
   pattern: () => 'has characters or a form that is not allowed here',
   format: (params) => `must be a ${params['format']}`,

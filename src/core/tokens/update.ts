@@ -48,7 +48,7 @@ export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body
 async function checkAlone(body: UpdateToken, now: Instant): Promise<void> {
   if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, now);
   // To `null` nothing can be merged, and no type takes it (decisions §3).
-  if (body.data === null) throw invalid('data', 'must be any JSON but null');
+  if (body.data === null) throw invalid('data', 'must not be null');
   checkMetadata(Object.values(body.metadata ?? {}).filter((value) => value !== null).length);
   await checkSyntax(body);
 }
