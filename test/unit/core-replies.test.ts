@@ -90,6 +90,22 @@ describe('problems (RFC 9457, decisions §1)', () => {
 });
 
 describe('limits (decisions §9, §8 of the specification)', () => {
+  it('an unknown member is named, whatever JavaScript makes of its name', async () => {
+    const named = async (operation: OperationId, bodyText: string) => {
+      const { status, text } = await core.call(operation === 'updateTenant' ? core.management : core.key, operation, {
+        ...(operation === 'updateToken' && { id: 'any' }),
+        bodyText,
+      });
+      expect(status).toBe(400);
+      return text;
+    };
+    const told = '"errors":{"__proto__":["is not a known member"]}';
+    expect(await named('createToken', '{"type":"token","data":1,"__proto__":{}}')).toContain(told);
+    expect(await named('updateToken', '{"__proto__":1}')).toContain(told);
+    expect(await named('updateTenant', '{"name":"n","__proto__":null}')).toContain(told);
+    expect((await core.own('listTokens', { query: '__proto__=1' })).text).toContain('"errors":{"__proto__":[');
+  });
+
   it('a body of 1 MiB is taken, one byte more is 413', async () => {
     const bodyText = (size: number) => {
       const [head, tail] = ['{"type":"token","data":"', '"}'];

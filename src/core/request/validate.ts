@@ -42,7 +42,8 @@ export function validate<Id extends OperationId>(
     check(row.body && loadedBodyValidators()[id], row.body, sentBody),
   ];
   if (errors.some((found) => found !== undefined)) {
-    throw new Problem('invalid_request', { errors: Object.assign({}, ...errors) });
+    // Without a prototype a member that is called `__proto__` is one like any other, and stays.
+    throw new Problem('invalid_request', { errors: Object.assign(Object.create(null), ...errors) });
   }
   // The validators were compiled from the schemas that these types are inferred from.
   return { params, query, body: sentBody } as Request<Id>;
