@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
 import type { OpenVaultOptions } from '../vault.ts';
 import { type Environment, FILE_FLAGS, type GlobalFlags } from './global-flags.ts';
-import { canPrompt, promptSecret } from './prompt.ts';
+import { canPrompt, isTypedByHand, promptSecret } from './prompt.ts';
 import { readSecretFile } from './secret-file.ts';
 import { createTextReader, decodeText } from './text-reader.ts';
 
@@ -55,6 +55,7 @@ export async function readKeyFile(path: string, flag = '--key-file'): Promise<Cr
 }
 
 export async function readPassphraseFile(path: string, flag = '--passphrase-file'): Promise<Credential> {
+  if (isTypedByHand(path)) return { kind: 'passphrase', passphrase: await promptSecret('Passphrase') };
   const text =
     path === '-'
       ? await createTextReader(() => process.stdin)(flag, path)

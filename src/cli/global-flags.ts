@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { Fault } from '../core/fault.ts';
 
 export interface FlagRow {
   /** As commander reads it. */
@@ -142,6 +143,8 @@ export interface OperationFlags extends KeyOutFlags {
 /** Adds flags of the tables above, and names their environment variables in the help. */
 export function addFlags(command: Command, rows: Readonly<Record<string, FlagRow>>): void {
   for (const row of Object.values(rows)) command.option(row.flag, `${row.help} [env: ${row.env}]`);
+  // What asks questions on a terminal looks at the environment alone.
+  if (Object.hasOwn(rows, 'color')) command.on('option:no-color', () => Object.assign(process.env, { NO_COLOR: '1' }));
 }
 
 /** What was typed before the noun and behind the verb; the later word wins. */
@@ -153,10 +156,22 @@ export function typedFlags<T extends object = GlobalFlags>(command: Command): T 
   return { ...before, ...behind, color: before.color !== false && behind.color !== false };
 }
 
-/** A switch that the environment may turn on. */
+/** What a variable may say for a switch, in any case. */
+const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map([
+  ...['1', 'true', 'yes', 'on'].map((word) => [word, true] as const),
+  ...['', '0', 'false', 'no', 'off'].map((word) => [word, false] as const),
+]);
+
+/** A switch that the environment may turn on. Another word is refused: what was meant as a no would be taken for a yes. */
 export function isSwitchedOn(typed: boolean | undefined, env: Environment, row: FlagRow): boolean {
-  const word = env[row.env];
-  return typed ?? (word !== undefined && word !== '' && word !== '0' && word !== 'false');
+  return typed ?? switchValue(row, env[row.env] ?? '');
+}
+
+/** Throws the fault `usage` unless the word is one of a switch. */
+export function switchValue(row: FlagRow, word: string): boolean {
+  const isOn = SWITCH_WORDS.get(word.trim().toLowerCase());
+  if (isOn !== undefined) return isOn;
+  throw new Fault('usage', `${row.env} is 1, true, yes or on; or 0, false, no or off`);
 }
 
 /** The value that was typed, else that of the environment; an empty variable is one that is not set. */

@@ -5,6 +5,11 @@ export function canPrompt(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
+/** Whether `-` is somebody's keyboard: a secret is then asked for, since what a terminal reads stands on the screen. */
+export function isTypedByHand(path: string): boolean {
+  return path === '-' && canPrompt();
+}
+
 export async function promptSecret(message: string): Promise<string> {
   const { password } = await import('@inquirer/prompts');
   return password({ message, mask: false }, { output: process.stderr });

@@ -81,6 +81,37 @@ describe('on a terminal', () => {
     expect(env.stdout).toContain("export VAULT_API_KEY='key_Typed'\n");
   });
 
+  it('an API key behind `--api-key -` is asked for, too', async () => {
+    const added = await ask('profile add p --url http://127.0.0.1:1 --api-key - -o json', [['API key', 'key_Typed\r']]);
+    if (added === undefined) return;
+    expect(added.exitCode).toBe(0);
+    expect(added.stdout).not.toContain('key_Typed');
+  });
+
+  it('a passphrase behind `-` is asked for, twice where it is new, and does not stand on the screen', async () => {
+    const made = await ask('init --file a.db --passphrase-file -', [
+      ['Passphrase', `${PASSPHRASE}\r`],
+      ['again', `${PASSPHRASE}\r`],
+    ]);
+    if (made === undefined) return;
+    expect(made.exitCode).toBe(0);
+    const added = await ask('keys add --file a.db --passphrase-file - --new-passphrase-file - -o json', [
+      ['Passphrase', `${PASSPHRASE}\r`],
+      ['New passphrase', 'anchor marble window thread\r'],
+      ['again', 'anchor marble window thread\r'],
+    ]);
+    expect(added?.exitCode).toBe(0);
+    expect(`${made.stdout}${added?.stdout}`).not.toMatch(/orchid|marble/);
+    const empty = await ask('init --file b.db --passphrase-file -', [['Passphrase', '\r']]);
+    expect(empty).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('the passphrase is empty') });
+  });
+
+  it('questions have no colours with --no-color', async () => {
+    const made = await ask('init --file a.db --no-color', [['Passphrase', '\x03']]);
+    if (made === undefined) return;
+    for (const colour of ['\x1b[1m', '\x1b[2m', '\x1b[34m']) expect(made.stdout).not.toContain(colour);
+  });
+
   it('a delete is confirmed', async () => {
     const key = await place.init('v');
     const env = { VAULT_FILE: 'v.db', VAULT_API_KEY: key };

@@ -99,6 +99,14 @@ it('an export to standard output takes no --output for other rows than it has', 
 
 const isDone = (ran: Ran) => expect(ran).toMatchObject({ exitCode: 0 });
 
+it('a passphrase is the same whether an editor wrote a byte order mark before it or not', async () => {
+  await make('two.db');
+  writeFileSync(inside('marked'), '\ufeffanchor marble window thread\r\n');
+  writeFileSync(inside('plain'), 'anchor marble window thread');
+  isDone(await vault('one.db', ['export', '--seal-passphrase-file', 'marked', '--out', 'sealed']));
+  isDone(await vault('two.db', ['import', 'sealed', '--seal-passphrase-file', 'plain']));
+});
+
 it('carries tokens sealed from one vault to another, and names rows that are refused', {
   timeout: 60_000,
 }, async () => {

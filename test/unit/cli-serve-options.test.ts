@@ -101,6 +101,28 @@ describe('serveOptions, where a machine is reached by others', () => {
   });
 
   it.each([
+    ['1', true],
+    ['TRUE', true],
+    ['yes', true],
+    ['On', true],
+    ['', false],
+    ['0', false],
+    ['False', false],
+    ['no', false],
+    ['off', false],
+  ])('takes %j in a variable of a switch', (word, isOn) => {
+    const env = { VAULT_AUDIT_STRICT: word, VAULT_INSECURE_HTTP: word, VAULT_LOG: word };
+    const { settings, allowInsecureHost, log } = serveOptions({}, env);
+    expect([settings.auditStrict, allowInsecureHost, log]).toEqual([isOn, isOn, isOn || word === '']);
+  });
+
+  it('takes no other word for a yes', () => {
+    for (const name of ['VAULT_DEV', 'VAULT_INSECURE_HTTP', 'VAULT_AUDIT_STRICT', 'VAULT_LOG']) {
+      expect(() => serveOptions({}, { [name]: 'nope' })).toThrow(`${name} is 1, true, yes or on; or 0`);
+    }
+  });
+
+  it.each([
     ['--log', ['--log'], true],
     ['--log false', ['--log', 'false'], false],
     ['--no-log', ['--no-log'], false],

@@ -21,7 +21,7 @@ import { withKeyFile } from '../key-out.ts';
 import { createPrinter } from '../output/print-result.ts';
 import { filePath } from '../output-path.ts';
 import { describeStrength } from '../passphrase-strength.ts';
-import { canPrompt, promptSecret } from '../prompt.ts';
+import { canPrompt, isTypedByHand, promptSecret } from '../prompt.ts';
 import { tell } from '../report-failure.ts';
 import { LOCAL_VIEWS } from './local-view.ts';
 import { type NewCredential, provideKeyFile } from './provide-key-file.ts';
@@ -87,16 +87,18 @@ async function newCredential(
 ): Promise<NewCredential> {
   const named = namedCredential(flags, env);
   if (named.keyFile !== undefined) return provideKeyFile(named.keyFile);
-  if (named.passphraseFile !== undefined) {
+  const isTyped = named.passphraseFile !== undefined && isTypedByHand(named.passphraseFile);
+  if (named.passphraseFile !== undefined && !isTyped) {
     return { credential: await readPassphraseFile(named.passphraseFile), undo: async () => undefined };
   }
-  const passphrase = canPrompt() ? await newPassphrase(keyFileBeside(file), allowWeak) : '';
-  if (passphrase === '') return provideKeyFile(keyFileBeside(file));
+  const question = isTyped ? 'Passphrase' : `Passphrase (leave it empty for the key file ${keyFileBeside(file)})`;
+  const passphrase = canPrompt() ? await newPassphrase(question, allowWeak) : '';
+  if (passphrase === '' && !isTyped) return provideKeyFile(keyFileBeside(file));
   return { credential: { kind: 'passphrase', passphrase }, undo: async () => undefined };
 }
 
-async function newPassphrase(keyFile: string, allowWeak: boolean): Promise<string> {
-  const first = await promptSecret(`Passphrase (leave it empty for the key file ${keyFile})`);
+async function newPassphrase(question: string, allowWeak: boolean): Promise<string> {
+  const first = await promptSecret(question);
   if (first === '') return first;
   const { checkNewPassphrase } = await import('../../vault-admin.ts');
   checkNewPassphrase(first, allowWeak);

@@ -10,7 +10,7 @@ import {
   type GlobalFlags,
   isSwitchedOn,
 } from '../global-flags.ts';
-import { canPrompt, confirmLoss, promptSecret } from '../prompt.ts';
+import { canPrompt, confirmLoss, isTypedByHand, promptSecret } from '../prompt.ts';
 import { KEYS_VIEWS } from './keys-view.ts';
 import { type NewCredential, provideKeyFile } from './provide-key-file.ts';
 import { defineWithAdmin } from './with-admin.ts';
@@ -103,7 +103,7 @@ async function newCredential(
   }
   if (keyFile !== undefined) return provideKeyFile(keyFile, '--new-key-file');
   const credential =
-    passphraseFile === undefined
+    passphraseFile === undefined || isTypedByHand(passphraseFile)
       ? await askPassphrase(allowWeak)
       : await readPassphraseFile(passphraseFile, '--new-passphrase-file');
   return { credential, undo: async () => undefined };

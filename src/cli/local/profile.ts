@@ -20,7 +20,7 @@ import {
 import { createPrinter } from '../output/print-result.ts';
 import type { Profile } from '../profiles/profile.ts';
 import { openProfileStore, type ProfileStore } from '../profiles/profile-store.ts';
-import { canPrompt, promptSecret } from '../prompt.ts';
+import { canPrompt, isTypedByHand, promptSecret } from '../prompt.ts';
 import { createTextReader } from '../text-reader.ts';
 import { LOCAL_VIEWS } from './local-view.ts';
 
@@ -130,6 +130,7 @@ async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile
 }
 
 async function readStandardInput(): Promise<string> {
+  if (isTypedByHand('-')) return promptSecret('API key');
   return createTextReader(() => process.stdin)('--api-key', '-');
 }
 

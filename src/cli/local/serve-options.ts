@@ -2,7 +2,14 @@ import { DEFAULT_LIMITS, type Limits, MOST_DEPTH } from '../../contract/limits.t
 import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../core/audit/audit-level.ts';
 import { Fault } from '../../core/fault.ts';
 import type { VaultSettings } from '../../vault.ts';
-import { DAEMON_FLAGS, type Environment, flagValue, type GlobalFlags, isSwitchedOn } from '../global-flags.ts';
+import {
+  DAEMON_FLAGS,
+  type Environment,
+  flagValue,
+  type GlobalFlags,
+  isSwitchedOn,
+  switchValue,
+} from '../global-flags.ts';
 import { includedActiveTokens } from '../included-active-tokens.ts';
 import { parseByteSize } from './byte-size.ts';
 import { SEED_FLAG } from './seed-flag.ts';
@@ -134,7 +141,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment):
     workers: parseWorkers(flagValue(flags.workers, env, SERVE_FLAGS.workers) ?? '1'),
     headerPrefix: flagValue(flags.headerPrefix, env, SERVE_FLAGS.headerPrefix) ?? DEFAULT_HEADER_PREFIX,
     readyFile: flagValue(flags.readyFile, env, SERVE_FLAGS.readyFile),
-    log: parseLog(flags.log === undefined ? env[SERVE_FLAGS.log.env] : String(flags.log)) ?? !dev,
+    log: logOf(flags, env) ?? !dev,
     allowInsecureHost: isSwitchedOn(flags.insecureHttp, env, SERVE_FLAGS.insecureHttp),
     hostNames: flags.hostName ?? (env[SERVE_FLAGS.hostName.env] ?? '').split(',').filter((name) => name !== ''),
     tls: tlsOf(flags, env),
@@ -208,7 +215,7 @@ function parseDepth(text: string | undefined): number | undefined {
 function parsePort(text: string): number {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN;
   if (port <= 65_535) return port;
-  throw new Fault('usage', '--port is a number from 0 to 65535');
+  throw new Fault('usage', '--port (VAULT_PORT) is a number from 0 to 65535');
 }
 
 function parseWorkers(text: string): number {
@@ -217,8 +224,10 @@ function parseWorkers(text: string): number {
   throw new Fault('usage', '--workers (VAULT_WORKERS) is a number from 1 to 64');
 }
 
-function parseLog(text: string | undefined): boolean | undefined {
-  if (text === undefined || text === '') return undefined;
-  if (text === 'true' || text === 'false') return text === 'true';
+function logOf(flags: ServeFlags, env: Environment): boolean | undefined {
+  const { log } = SERVE_FLAGS;
+  if (flags.log === undefined) return env[log.env] ? switchValue(log, env[log.env] ?? '') : undefined;
+  const typed = String(flags.log);
+  if (typed === 'true' || typed === 'false') return typed === 'true';
   throw new Fault('usage', '--log is true or false');
 }

@@ -3,6 +3,7 @@ import type { NamedOpener, NamedSeal } from '../../vault-transfer.ts';
 import { type Environment, flagValue, isSwitchedOn } from '../global-flags.ts';
 import { canPrompt, promptSecret } from '../prompt.ts';
 import { readSecretFile } from '../secret-file.ts';
+import { decodeText } from '../text-reader.ts';
 
 const PASSPHRASE_FLAG = {
   sealPassphraseFile: {
@@ -89,5 +90,6 @@ export async function chooseOpener(flags: OpenFlags, env: Environment): Promise<
 }
 
 async function readPassphrase(path: string): Promise<string> {
-  return (await readSecretFile('--seal-passphrase-file', path)).toString('utf8').replace(/\r?\n$/, '');
+  const flag = '--seal-passphrase-file';
+  return decodeText(flag, await readSecretFile(flag, path)).replace(/\r?\n$/, '');
 }
