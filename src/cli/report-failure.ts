@@ -68,6 +68,11 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   if (isFullDisk(error)) {
     return reportFailure(new Fault('no_space', 'there is no space left on the disk', { cause: error }), env);
   }
+  // Of a folder that was removed under a shell.
+  if (error instanceof Error && 'syscall' in error && error.syscall === 'uv_cwd') {
+    const hint = 'go to a folder that is there';
+    return reportFailure(new Fault('usage', 'the current folder is gone', { hint, cause: error }), env);
+  }
   tell('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'VAULT_DEBUG=1 shows where');
   if (env['VAULT_DEBUG'] === '1' && error instanceof Error) writeError(`${error.stack}\n`);
   return 1;

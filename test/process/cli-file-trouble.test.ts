@@ -139,6 +139,28 @@ describe('a file that another process holds', () => {
   });
 });
 
+describe('a folder that was removed under the shell', () => {
+  it.each(['exec -- true', 'backup b.db --file "$V" --key-file "$V.key"', 'profile add p --file v.db'])(
+    '%s: 2',
+    async (line) => {
+      // There a folder that somebody is in cannot be removed.
+      if (process.platform === 'win32') return;
+      mkdirSync(place.inside('gone'), { recursive: true });
+      const script = `V=$PWD/v.db; cd gone && rmdir ../gone && exec '${process.execPath}' '${VAULT_BIN}' ${line}`;
+      const env = cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config') });
+      const ended = await new Promise<Told>((resolve) => {
+        execFile('sh', ['-c', script], { cwd: place.cwd, env }, (error, _stdout, stderr) =>
+          resolve({ exitCode: typeof error?.code === 'number' ? error.code : 0, stderr }),
+        );
+      });
+      expect(ended).toEqual({
+        exitCode: 2,
+        stderr: told('the current folder is gone', 'go to a folder that is there'),
+      });
+    },
+  );
+});
+
 describe('a file whose bytes were lost', () => {
   const LOSSES: readonly (readonly [string, (bytes: Buffer) => Buffer])[] = [
     ['its second half', (bytes) => bytes.subarray(0, bytes.length / 2)],
