@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
 import { errorCode } from './error-code.ts';
 import { noSpaceFor } from './full-disk.ts';
@@ -27,10 +27,23 @@ export async function writeNewSecretFile(path: string, content: Uint8Array | str
   }
 }
 
-/** Gives a file its name. A link, unlike a rename, never replaces a file that appeared in the meantime. */
+/** What a file system without hard links says: FAT and exFAT, of sticks and cards, some over a network. */
+const NO_HARD_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
+/**
+ * Gives a file its name. A link, unlike a rename, never replaces a file that appeared in the meantime; where there are no links, a
+ * placeholder of our own is replaced, and no signal comes in between.
+ */
 export async function putInPlace(temporary: string, path: string): Promise<void> {
   const { link, rm } = await import('node:fs/promises');
-  await link(temporary, path);
+  try {
+    await link(temporary, path);
+  } catch (error) {
+    if (!NO_HARD_LINKS.has(errorCode(error))) throw error;
+    writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
+    renameSync(temporary, path);
+    return;
+  }
   await rm(temporary);
 }
 

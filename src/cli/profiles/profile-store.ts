@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../../core/fault.ts';
 import { errorCode } from '../error-code.ts';
 import type { Environment } from '../global-flags.ts';
-import { cannotMake, writeNewSecretFile } from '../secret-file.ts';
+import { cannotMake, putInPlace, writeNewSecretFile } from '../secret-file.ts';
 import { isProfileName, type Profile, parseProfile } from './profile.ts';
 
 const GROUP_AND_OTHERS = 0o077;
@@ -56,13 +56,11 @@ export async function openProfileStore(env: Environment): Promise<ProfileStore> 
     async add(name, profile) {
       const file = fileOf(name);
       await makeFolder(folder);
-      await writeWhole(file, `${JSON.stringify(profile)}\n`, async (temporary) => {
-        // A link, unlike a rename, never replaces a profile that is there.
-        await link(temporary, file);
-        await rm(temporary);
-      }).catch((error: unknown) => {
-        throw errorCode(error) === 'EEXIST' ? taken(name) : cannotMake('profile', file, error);
-      });
+      await writeWhole(file, `${JSON.stringify(profile)}\n`, (temporary) => putInPlace(temporary, file)).catch(
+        (error: unknown) => {
+          throw errorCode(error) === 'EEXIST' ? taken(name) : cannotMake('profile', file, error);
+        },
+      );
     },
     async remove(name) {
       if ((await ignoreMissing(rm(fileOf(name)).then(() => true))) !== true) throw noProfile(name);

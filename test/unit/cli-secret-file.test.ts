@@ -1,0 +1,59 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import files from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openProfileStore } from '../../src/cli/profiles/profile-store.ts';
+import { reserveFile } from '../../src/cli/reserved-file.ts';
+import { putInPlace, writeNewFile } from '../../src/cli/secret-file.ts';
+
+const { link } = files;
+let folder: string;
+const inside = (name: string) => path.join(folder, name);
+
+function setLink(made: typeof link): void {
+  files.link = made;
+  syncBuiltinESMExports();
+}
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'vault-secret-file-'));
+});
+afterEach(() => {
+  setLink(link);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function* pieces() {
+  yield 'one\n';
+  yield 'two\n';
+}
+
+describe.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system that says %s to links', (code) => {
+  beforeEach(() => setLink(() => Promise.reject(Object.assign(new Error(code), { code }))));
+
+  it('new files appear whole, of mode 0600, and nothing else', async () => {
+    await writeNewFile('--out', inside('export'), pieces());
+    const reserved = await reserveFile('--key-out', inside('key'), 100);
+    await reserved.fill('key_1\n');
+    expect(readFileSync(inside('export'), 'utf8')).toBe('one\ntwo\n');
+    expect(readFileSync(inside('key'), 'utf8')).toBe('key_1\n');
+    if (process.platform !== 'win32') expect(statSync(inside('key')).mode & 0o777).toBe(0o600);
+    expect(readdirSync(folder).sort()).toEqual(['export', 'key']);
+  });
+
+  it('a file that appeared in the meantime is never replaced', async () => {
+    writeFileSync(inside('new'), 'new');
+    writeFileSync(inside('there'), 'there');
+    await expect(putInPlace(inside('new'), inside('there'))).rejects.toMatchObject({ code: 'EEXIST' });
+    expect(readFileSync(inside('there'), 'utf8')).toBe('there');
+  });
+
+  it('a profile is kept', async () => {
+    const store = await openProfileStore({ VAULT_CONFIG_DIR: folder });
+    await store.add('p', { url: 'http://127.0.0.1:1' });
+    expect(await store.read('p')).toEqual({ url: 'http://127.0.0.1:1' });
+    await expect(store.add('p', { url: 'http://127.0.0.1:2' })).rejects.toMatchObject({ code: 'file_exists' });
+  });
+});
