@@ -62,6 +62,11 @@ export function writeAtOnce(bytes: Uint8Array): number {
 }
 
 function isFileOrPipe(): boolean {
-  const found = fstatSync(STDOUT);
-  return found.isFile() || found.isFIFO() || found.isSocket();
+  try {
+    const found = fstatSync(STDOUT);
+    return found.isFile() || found.isFIFO() || found.isSocket();
+  } catch {
+    // Windows has no word on a console or on NUL with every Node: EISDIR. `process.stdout` knows what they are.
+    return false;
+  }
 }
