@@ -139,6 +139,13 @@ describe('a file that another process holds', () => {
   });
 });
 
+it('a backup that is not there is asked for, not a vault to be made: 2', async () => {
+  const stderr = told('there is no file no.db', 'name a backup');
+  for (const file of ['new.db', 'v.db']) {
+    expect(await runObeying([], ['restore', 'no.db', '--file', file])).toEqual({ exitCode: 2, stderr });
+  }
+});
+
 describe('a folder that was removed under the shell', () => {
   it.each(['exec -- true', 'backup b.db --file "$V" --key-file "$V.key"', 'profile add p --file v.db'])(
     '%s: 2',

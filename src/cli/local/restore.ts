@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
+import { Fault } from '../../core/fault.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import { keyFileBeside, readCredential } from '../credential.ts';
 import { chooseFile } from '../door.ts';
@@ -24,6 +25,8 @@ export function defineRestore(command: Command, finish: Finish): void {
     const env = await withProfile(flags, process.env);
     const printer = createPrinter(flags, env, KEYS_VIEWS.copy);
     const file = filePath('--file', chooseFile(flags, env));
+    // It is a backup that is missing then, not a vault that could be made.
+    if (!existsSync(backup)) throw new Fault('file_missing', `there is no file ${backup}`, { hint: 'name a backup' });
     // The key file may still stand where the vault did, or be kept with the backup.
     const credential = await readCredential(existsSync(keyFileBeside(file)) ? file : backup, flags, env);
     const { restoreVault } = await import('../../vault-admin.ts');
