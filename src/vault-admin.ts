@@ -46,6 +46,7 @@ export interface VaultAdmin {
   slots(): Promise<readonly Slot[]>;
   /** Throws the faults `conflict` when all slots are taken, `weak_passphrase`. */
   addSlot(credential: Credential, options: { readonly allowWeak: boolean }): Promise<Slot>;
+  isOpenedBy(credential: Credential): Promise<boolean>;
   /** Answers what was removed. Throws the faults `conflict` for the last slot, `not_found` for one that there is not. */
   removeSlot(slot: number): Promise<Slot>;
   status(): Promise<KeyStatus>;
@@ -137,6 +138,11 @@ function composeVaultAdmin(
       );
       const taken = new Set(before.slots.map(({ slot }) => slot));
       return required((await slotsOf(after)).find(({ slot }) => !taken.has(slot)));
+    },
+
+    async isOpenedBy(asked) {
+      const { findSlot } = await import('./keyring/slots.ts');
+      return (await findSlot(await store.header(), asked)) !== undefined;
     },
 
     async removeSlot(number) {

@@ -43,7 +43,7 @@ export async function addSlot(
   checkNewCredential(credential, allowWeak);
   const sodium = await loadSodium();
   verifyHeader(sodium, header, master);
-  const opened = await slotOf(header, credential);
+  const opened = await findSlot(header, credential);
   if (opened !== undefined)
     throw new Fault('conflict', `${SAID[credential.kind]} opens this vault already: slot ${opened}`);
   const taken = new Set(header.slots.map(({ slot }) => slot));
@@ -61,7 +61,7 @@ const SAID = { key_file: 'the key file', passphrase: 'the passphrase' } as const
 >;
 
 /** Which slot the credential opens, if any. */
-async function slotOf(header: VaultHeader, credential: Credential): Promise<number | undefined> {
+export async function findSlot(header: VaultHeader, credential: Credential): Promise<number | undefined> {
   try {
     const { master, slot } = await openSlot(header, credential);
     master.fill(0);

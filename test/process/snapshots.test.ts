@@ -1,6 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { runVault, startServe } from '../scripts/run-script.ts';
 
@@ -90,3 +91,36 @@ it('asks before a rotation takes the keys of snapshots away', { timeout: 60_000 
     /Snapshots\s+that\s+were\s+saved\s+before\s+can\s+never/,
   );
 });
+
+it.each([
+  ['cut in its first page', (bytes: Buffer) => bytes.subarray(0, 1000)],
+  ['cut later', (bytes: Buffer) => bytes.subarray(0, bytes.length / 2)],
+  ['no database at all', (bytes: Buffer) => bytes.fill('x')],
+  [
+    'with a text where bytes should be',
+    (bytes: Buffer, vault: string) => {
+      // The types of a row's values stand before the values: that of the MAC last, and odd for a text.
+      const at = bytes.indexOf(vault) - 1;
+      bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
+      return bytes;
+    },
+  ],
+])(
+  'a damaged snapshot is told as one, and keeps nobody from anything else: %s',
+  { timeout: 60_000 },
+  async (_what, damage) => {
+    await result(['snapshot', 'save', 'one']);
+    const file = path.join(cwd, 'vault.db.snapshots', 'one.db');
+    const snapshot = new Database(file, { readonly: true });
+    const vaultId = String(snapshot.prepare('SELECT vault_id FROM facts').pluck().get());
+    snapshot.close();
+    writeFileSync(file, damage(readFileSync(file), vaultId));
+    expect(await result(['snapshot', 'list'])).toMatchObject({ data: [{ name: 'one', refused: expect.any(String) }] });
+    expect(await vault(['snapshot', 'load', 'one', '--yes'])).toMatchObject({
+      exitCode: 9,
+      stderr: expect.stringMatching(/^vault: .*one\.db is (damaged|not a snapshot of this format)\nhint: /),
+    });
+    expect(await result(['keys', 'rotate'])).toMatchObject({ tenants: [{ key_id: 3 }] });
+    expect(await vault(['doctor'])).toMatchObject({ exitCode: 0 });
+  },
+);

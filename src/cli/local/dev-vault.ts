@@ -84,14 +84,16 @@ async function keptVault(file: string, settings: VaultSettings): Promise<MadeVau
     return { vault: await openVault({ file, credential, ...settings }), keys };
   }
   filePath('--file', file);
+  // Of a vault that was here before. Later on they could be those of another command that makes this vault, too.
+  await rm(keysFile, { force: true });
   const { credential, undo } = await provideKeyFile(keyFileBeside(file));
   try {
-    await rm(keysFile, { force: true });
     return await makeDevVault(file, credential, settings, (keys) =>
       writeNewSecretFile(keysFile, `${JSON.stringify(keys)}\n`),
     );
   } catch (error) {
-    await undo();
+    // Such a command may have taken the key file that this one made.
+    if (!existsSync(file)) await undo();
     throw error;
   }
 }
@@ -137,11 +139,25 @@ async function createPrivateKey(vault: Vault, apiKey: string): Promise<string> {
 
 async function readKeys(file: string, keysFile: string): Promise<DevKeys> {
   const text = await readFile(keysFile, 'utf8').catch(() => undefined);
-  const keys: unknown = text === undefined ? undefined : JSON.parse(text);
-  if (isDevKeys(keys)) return keys;
+  const keys = text === undefined ? undefined : parseKeys(text);
+  if (keys !== undefined) return keys;
+  if (text !== undefined) {
+    throw new Fault('usage', `${keysFile} is damaged: it does not hold the API keys of ${file}`, {
+      hint: 'serve the vault without --dev, or name another file',
+    });
+  }
   throw new Fault('usage', `${file} was not made by \`vault serve --dev\``, {
     hint: 'serve it without --dev, or name another file',
   });
+}
+
+function parseKeys(text: string): DevKeys | undefined {
+  try {
+    const keys: unknown = JSON.parse(text);
+    return isDevKeys(keys) ? keys : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function isDevKeys(value: unknown): value is DevKeys {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { Fault } from '../../core/fault.ts';
@@ -73,7 +74,8 @@ async function init(flags: GlobalFlags & InitFlags, env: Environment): Promise<s
     await vault.close();
     return stringifyJson({ file, tenant: tenant as Printable, application: application as Printable });
   } catch (error) {
-    await undo();
+    // Another command may have made this vault meanwhile, with the key file that this one made.
+    if (!existsSync(file)) await undo();
     throw error;
   }
 }

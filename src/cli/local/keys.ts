@@ -58,7 +58,8 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
       try {
         return await admin.addSlot(credential, { allowWeak });
       } catch (error) {
-        await undo();
+        // Another command may have added the key file that this one made.
+        if (!(await admin.isOpenedBy(credential).catch(() => true))) await undo();
         throw error;
       }
     };

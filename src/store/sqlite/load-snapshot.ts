@@ -2,6 +2,7 @@ import type { AuditDraft, AuditHead } from '../../core/audit-ports.ts';
 import { Fault } from '../../core/fault.ts';
 import { auditRows } from './audit-rows.ts';
 import type { Connection } from './driver.ts';
+import { toFileFault } from './file-fault.ts';
 import { FORMAT } from './schema.ts';
 import type { Session } from './session.ts';
 import { readFacts, type SignedFacts } from './snapshot-layout.ts';
@@ -87,12 +88,23 @@ export function inspectSnapshot(
 }
 
 async function withAttached<T>(connection: Connection, path: string, work: () => Promise<T>): Promise<T> {
-  connection.prepare<[string]>('ATTACH ? AS snapshot').run(path);
   try {
-    return await work();
-  } finally {
-    connection.exec('DETACH snapshot');
+    connection.prepare<[string]>('ATTACH ? AS snapshot').run(path);
+    try {
+      return await work();
+    } finally {
+      connection.exec('DETACH snapshot');
+    }
+  } catch (error) {
+    throw toSnapshotFault(path, error);
   }
+}
+
+/** What SQLite cannot read as a database was once written as one. */
+function toSnapshotFault(path: string, error: unknown): unknown {
+  const fault = toFileFault(path, error);
+  if (!(fault instanceof Fault) || fault.code !== 'not_a_vault') return fault;
+  return new Fault('damaged', `${path} is damaged`, { cause: error });
 }
 
 function checkedFacts(connection: Connection, path: string, verify: LoadSnapshotOptions['verify']): SignedFacts {

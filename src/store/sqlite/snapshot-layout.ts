@@ -60,7 +60,9 @@ export function readFacts(connection: Connection, schema: string, format: number
     .pluck()
     .all();
   if (found.join('\n') !== [...SNAPSHOT_SCHEMA].sort().join('\n')) return undefined;
-  return connection
+  const facts = connection
     .prepare<[], SignedFacts>(`SELECT vault_id, name, saved_at, sequence, link, mac FROM ${schema}.facts`)
     .get();
+  // Of a damaged row anything may come, whatever the table's declaration says.
+  return Buffer.isBuffer(facts?.link) && Buffer.isBuffer(facts.mac) ? facts : undefined;
 }

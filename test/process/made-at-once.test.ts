@@ -1,0 +1,49 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+
+const PRELOAD = new URL('made-at-once.mjs', import.meta.url).href;
+
+let place: Place;
+beforeEach(() => {
+  place = makePlace();
+});
+afterEach(() => place.remove());
+
+/** Runs `words`; in the middle of it `another` runs as a whole. */
+const overtaken = (words: readonly string[], another: readonly string[], at: 'link' | 'lock') =>
+  place.vault(words, { NODE_OPTIONS: `--import ${PRELOAD}`, VAULT_BIN, AT: at, ANOTHER: JSON.stringify(another) });
+
+it('vault init leaves the key file to another one that has made the vault with it', async () => {
+  const words = ['init', '--file', 'v.db'];
+  expect(await overtaken(words, words, 'link')).toMatchObject({ exitCode: 6, stdout: '' });
+  expect(await place.vault(['keys', 'list', '--file', 'v.db'])).toMatchObject({ exitCode: 0 });
+});
+
+it('vault serve --dev leaves the keys to another command that has made the vault with them', async () => {
+  const exec = ['exec', '--file', 'v.db', '--', process.execPath, '-e', ''];
+  const words = ['serve', '--dev', '--file', 'v.db', '--port', '0'];
+  expect(await overtaken(words, exec, 'link')).toMatchObject({ exitCode: 6, stdout: '' });
+  expect(await place.vault(exec)).toMatchObject({ exitCode: 0, stderr: '' });
+});
+
+it('vault keys add leaves the key file to another one that has added it', async () => {
+  await place.init('v');
+  const words = ['keys', 'add', '--file', 'v.db', '--new-key-file', 'second.key'];
+  const ended = await overtaken(words, words, 'lock');
+  expect(ended).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('opens this vault already') });
+  expect(existsSync(place.inside('second.key'))).toBe(true);
+  const list = ['keys', 'list', '--file', 'v.db', '--key-file', 'second.key'];
+  expect(await place.vault(list)).toMatchObject({ exitCode: 0 });
+});
+
+it.each(['', '{', '[]', '{"tenant_id":1}'])('a --dev vault whose API keys are damaged says so: %j', async (text) => {
+  await place.vault(['exec', '--file', 'v.db', '--', process.execPath, '-e', '']);
+  writeFileSync(place.inside('v.db.dev.json'), text);
+  expect(await place.vault(['serve', '--dev', '--file', 'v.db', '--port', '0'])).toEqual({
+    exitCode: 2,
+    stdout: '',
+    stderr:
+      'vault: v.db.dev.json is damaged: it does not hold the API keys of v.db\nhint: serve the vault without --dev, or name another file\n',
+  });
+});
