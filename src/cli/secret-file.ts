@@ -1,16 +1,42 @@
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
 import { errorCode } from './error-code.ts';
 import { noSpaceFor } from './full-disk.ts';
 
+/** No key, passphrase or chain of certificates is longer. A device must not fill the memory. */
+const LONGEST_KIB = 1024;
+
 /** The bytes of a file that a flag names. */
 export async function readSecretFile(flag: string, path: string): Promise<Buffer> {
+  let bytes: Buffer;
   try {
-    return readFileSync(path);
+    bytes = readStart(path, LONGEST_KIB * 1024 + 1);
   } catch (error) {
     throw new Fault('usage', `${flag}: ${path} cannot be read (${errorCode(error)})`, { cause: error });
   }
+  if (bytes.length <= LONGEST_KIB * 1024) return bytes;
+  throw new Fault('usage', `${flag}: ${path} is longer than ${LONGEST_KIB} KiB`);
 }
+
+/** At most so many bytes. */
+function readStart(path: string, most: number): Buffer {
+  const file = openSync(path, 'r');
+  try {
+    const pieces: Buffer[] = [];
+    for (let left = most; left > 0; ) {
+      const piece = Buffer.alloc(Math.min(left, PIECE_BYTES));
+      const read = readSync(file, piece);
+      if (read === 0) break;
+      pieces.push(piece.subarray(0, read));
+      left -= read;
+    }
+    return Buffer.concat(pieces);
+  } finally {
+    closeSync(file);
+  }
+}
+
+const PIECE_BYTES = 4096;
 
 /** Makes a file of mode 0600 that was not there before, whole and on the disk when it resolves, and not there when it fails. */
 export async function writeNewSecretFile(path: string, content: Uint8Array | string): Promise<void> {

@@ -7,6 +7,9 @@ export type ReadText = (flag: string, typed: string) => Promise<string>;
 /** Standard input, as the reader needs it. */
 export type InputStream = AsyncIterable<Uint8Array | string>;
 
+/** A device, or a command that never ends, must not fill the memory. In MiB: more than any daemon takes, unless it is told to. */
+const LONGEST_MIB = 256;
+
 /** Standard input can be read once: a second flag that asks for it is a mistake. */
 export function createTextReader(stdin: () => InputStream): ReadText {
   let readBy: string | undefined;
@@ -14,7 +17,7 @@ export function createTextReader(stdin: () => InputStream): ReadText {
     if (typed === '-') {
       if (readBy !== undefined) throw new Fault('usage', `${readBy} and ${flag} cannot both read standard input`);
       readBy = flag;
-      return decodeText(flag, await collect(stdin()));
+      return decodeText(flag, await collect(flag, stdin()));
     }
     return typed.startsWith('@') ? decodeText(flag, await readNamed(flag, typed.slice(1))) : typed;
   };
@@ -22,10 +25,11 @@ export function createTextReader(stdin: () => InputStream): ReadText {
 
 /** The name is not repeated in the message: a secret that begins with `@` would be. */
 async function readNamed(flag: string, path: string): Promise<Uint8Array> {
-  const { readFile } = await import('node:fs/promises');
+  const { createReadStream } = await import('node:fs');
   try {
-    return await readFile(path);
+    return await collect(flag, createReadStream(path));
   } catch (error) {
+    if (error instanceof Fault) throw error;
     throw new Fault('usage', `${flag}: the file after @ cannot be read (${errorCode(error)})`, {
       hint: `a text that itself begins with @ goes through standard input: ${flag} -`,
       cause: error,
@@ -33,9 +37,16 @@ async function readNamed(flag: string, path: string): Promise<Uint8Array> {
   }
 }
 
-async function collect(stream: InputStream): Promise<Uint8Array> {
+async function collect(flag: string, stream: InputStream): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
-  for await (const chunk of stream) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+  let size = 0;
+  for await (const piece of stream) {
+    const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece;
+    size += chunk.length;
+    if (size > LONGEST_MIB * 1024 ** 2)
+      throw new Fault('invalid_data', `${flag}: the text is longer than ${LONGEST_MIB} MiB`);
+    chunks.push(chunk);
+  }
   return Buffer.concat(chunks);
 }
 

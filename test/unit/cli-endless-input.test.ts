@@ -1,0 +1,28 @@
+import { existsSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { readKeyFile } from '../../src/cli/credential.ts';
+import { readSecretFile } from '../../src/cli/secret-file.ts';
+import { createTextReader } from '../../src/cli/text-reader.ts';
+
+const ENDLESS = '/dev/zero';
+
+async function* endless(): AsyncGenerator<Uint8Array> {
+  const piece = Buffer.alloc(64 * 1024 ** 2);
+  for (;;) yield piece;
+}
+
+it('standard input that does not end is refused before it fills the memory', async () => {
+  const read = createTextReader(endless);
+  await expect(read('--data', '-')).rejects.toMatchObject({
+    code: 'invalid_data',
+    message: '--data: the text is longer than 256 MiB',
+  });
+});
+
+it.runIf(existsSync(ENDLESS))('a device in the place of a file is refused, too', async () => {
+  const tooLong = { code: 'usage', message: `--api-key-file: ${ENDLESS} is longer than 1024 KiB` };
+  await expect(readSecretFile('--api-key-file', ENDLESS)).rejects.toMatchObject(tooLong);
+  await expect(readKeyFile(ENDLESS)).rejects.toMatchObject({ code: 'usage' });
+  const read = createTextReader(() => process.stdin);
+  await expect(read('--body', `@${ENDLESS}`)).rejects.toMatchObject({ code: 'invalid_data' });
+});
