@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { Problem } from '../../src/core/problem.ts';
 import { openVault } from '../../src/vault.ts';
-import { checkVaultFile } from '../../src/vault-admin.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault-admin.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, fileVault } from './vault-admin-fixture.ts';
 
@@ -98,3 +98,31 @@ it('an audit whose only row stands in front of the first place takes no entry', 
   expect(bodyText).toContain('integrity_failure');
   await vault.close().catch(() => undefined);
 });
+
+it.each([
+  ['change', 'expired_at'],
+  ['token_count', 'last_created_at'],
+  ['tenant_key', 'created_at'],
+] as const)(
+  'a number that is no time in %s.%s is an integrity failure to whoever is shown it',
+  async (table, column) => {
+    const { file, management } = await fileVault(1);
+    // Beyond what a Date can hold, and not beyond what a number can.
+    await tamperFile(file, (connection) => connection.exec(`UPDATE ${table} SET ${column} = 9000000000000000`));
+    expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
+    const reported: unknown[] = [];
+    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+    await admin.status().catch((error: unknown) => reported.push(error));
+    await admin.close();
+    try {
+      const vault = await openVault({ file, credential: CREDENTIAL, reportError: (error) => reported.push(error) });
+      await vault.dispatch({ operation: 'getUsageReport', apiKey: management, params: {}, query: [] });
+      await vault.createTenant('another').catch((error: unknown) => reported.push(error));
+      await vault.close();
+    } catch (error) {
+      reported.push(error);
+    }
+    expect(reported).not.toEqual([]);
+    for (const error of reported) expect(error).toMatchObject({ code: 'integrity_failure' });
+  },
+);

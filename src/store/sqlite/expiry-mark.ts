@@ -2,6 +2,7 @@ import type { Instant } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
+import { storedInstant } from './stored-value.ts';
 
 /** `kept` is in the file; `passed` is the latest expiry at or before an instant, 0 when there is none. */
 interface Expiries {
@@ -26,7 +27,7 @@ export function expiryMark(connection: Connection) {
     read(now: Instant): Expiries {
       const found = expiries().get(now, now);
       if (found === undefined) throw new Problem('integrity_failure');
-      return found;
+      return { kept: storedInstant(found.kept), passed: found.passed };
     },
     /** Needs a transaction around it. */
     keep(passed: Instant): void {

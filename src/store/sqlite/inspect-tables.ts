@@ -1,6 +1,7 @@
 import type { Finding } from '../../core/maintenance-ports.ts';
 import type { Connection } from './driver.ts';
 import { BLIND_LENGTH } from './schema.ts';
+import { LAST_INSTANT } from './stored-value.ts';
 import { splitBlinds } from './token-index.ts';
 
 /** A statement that answers the ids of what is wrong, and what that is. */
@@ -24,6 +25,11 @@ const CHECKS: readonly Check[] = [
     table: 'change',
     what: 'the note of the last commit is missing',
     sql: "SELECT '' AS id WHERE NOT EXISTS (SELECT 1 FROM change)",
+  },
+  {
+    table: 'change',
+    what: 'the latest expiry that has passed is no time',
+    sql: `SELECT '' AS id FROM change WHERE expired_at NOT BETWEEN 0 AND ${LAST_INSTANT}`,
   },
   {
     table: 'application',

@@ -27,3 +27,12 @@ export function storedNumber(value: number): number {
 export function optionalNumber(value: number | null): number | undefined {
   return value === null ? undefined : storedNumber(value);
 }
+
+/** The last that a `Date` can hold, in milliseconds. */
+export const LAST_INSTANT = 8.64e15;
+
+/** For times that no record is sealed with: what is none would be found by nobody before it is written out. */
+export function storedInstant(value: number): number {
+  if (storedNumber(value) < 0 || value > LAST_INSTANT) throw new Problem('integrity_failure');
+  return value;
+}

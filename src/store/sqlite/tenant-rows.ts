@@ -2,7 +2,7 @@ import type { Authority, KeyIds, TenantRecord, WrappedKey } from '../../core/por
 import { Problem } from '../../core/problem.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
-import { optionalNumber, storedBytes, storedNumber } from './stored-value.ts';
+import { optionalNumber, storedBytes, storedInstant, storedNumber } from './stored-value.ts';
 import { KEY_PURPOSE_CODES, keyPurpose } from './type-codes.ts';
 import { optionalUuidBytes, optionalUuidText, uuidBytes, uuidKey, uuidText } from './uuid-bytes.ts';
 
@@ -189,7 +189,7 @@ function toWrappedKey(row: KeyRow): WrappedKey {
     purpose: keyPurpose(row.purpose),
     generation: storedNumber(row.generation),
     wrapped: storedBytes(row.wrapped),
-    created_at: storedNumber(row.created_at),
+    created_at: storedInstant(row.created_at),
   };
 }
 

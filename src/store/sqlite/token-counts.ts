@@ -1,6 +1,7 @@
 import type { Instant, TenantUsage } from '../../core/ports.ts';
 import type { Connection } from './driver.ts';
 import { once } from './once.ts';
+import { storedInstant } from './stored-value.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { isStorableText } from './token-rows.ts';
 import { tokenType } from './type-codes.ts';
@@ -83,7 +84,7 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
         .map((row) => ({
           type: tokenType(row.type),
           count: row.live - (gone.get(row.type) ?? 0),
-          last_created_at: row.last_created_at,
+          last_created_at: storedInstant(row.last_created_at),
         }));
       return { types, active: activeIn().get(tenant, month) ?? 0 };
     },
