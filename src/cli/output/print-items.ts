@@ -2,7 +2,7 @@ import type { Json } from '../../contract/json.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import type { Format } from './format.ts';
 import type { Showing } from './render-result.ts';
-import { cellText, cellValue, idMemberOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
+import { cellText, cellValue, idPathOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
 import { selectField } from './select-field.ts';
 
 /** Prints the items of a list page by page. */
@@ -87,7 +87,7 @@ export function createItemPrinter(
 
 function formatOf(view: ResultView, showing: Showing, options: RenderOptions): ItemFormat {
   const { field, quiet, format } = showing;
-  const path = quiet ? [idMemberOf(view)] : field;
+  const path = quiet ? idPathOf(view) : field;
   if (path === undefined) return FORMATS[format](view, options);
   return { page: (items) => lines(items, (item) => rawText(selectField(item, path))) };
 }

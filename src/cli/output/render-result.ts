@@ -2,7 +2,7 @@ import { Fault } from '../../core/fault.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import type { Format } from './format.ts';
-import { cellText, idMemberOf, itemsOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
+import { cellText, idPathOf, itemsOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
 import { checkField, parsePath, printPath, type Step, selectField } from './select-field.ts';
 
 /** What is to be shown of a result: one member, the ids, or all in a format. */
@@ -33,7 +33,7 @@ export function chooseShowing(format: Format, field: string | undefined, quiet: 
   const steps = field === undefined ? undefined : parsePath(field);
   if (steps !== undefined) checkField(view.schema, steps);
   const item = view.list ? view.schema?.properties?.['data']?.items : view.schema;
-  if (quiet && item !== undefined && !Object.hasOwn(item.properties ?? {}, idMemberOf(view))) {
+  if (quiet && item !== undefined && !Object.hasOwn(item.properties ?? {}, idPathOf(view)[0] ?? '')) {
     throw new Fault('usage', '--quiet: the result has no id');
   }
   return { format, field: steps, quiet };
@@ -57,6 +57,6 @@ function renderField(bodyText: string, steps: readonly Step[]): Rendered {
 }
 
 function renderIds(bodyText: string, view: ResultView): Rendered {
-  const ids = itemsOf(parseJson(bodyText), view).map((item) => selectField(item, [idMemberOf(view)]));
+  const ids = itemsOf(parseJson(bodyText), view).map((item) => selectField(item, idPathOf(view)));
   return { text: ids.map((id) => (id === undefined ? '' : `${cellText(id)}\n`)).join('') };
 }

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { isJsonObject } from '../../core/json/kind.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
-import { parsePath, selectField } from './select-field.ts';
+import { parsePath, type Step, selectField } from './select-field.ts';
 
 /** What a result is made of, for every format but `json`. */
 export interface ResultView {
@@ -13,7 +13,7 @@ export interface ResultView {
   readonly columns: readonly string[];
   /** A table of one thing shows its other members below the columns. */
   readonly rest: boolean;
-  /** The member that names a thing, which `--quiet` prints; `id` where none is given. */
+  /** The path of the member that names a thing, which `--quiet` prints; `id` where none is given. */
   readonly idMember?: string;
 }
 
@@ -36,9 +36,9 @@ export function itemsOf(body: Json, view: ResultView): readonly Json[] {
   return Array.isArray(items) ? items : [];
 }
 
-/** The member that names a thing. */
-export function idMemberOf({ idMember = 'id' }: ResultView): string {
-  return idMember;
+/** Where the member stands that names a thing. */
+export function idPathOf({ idMember = 'id' }: ResultView): readonly Step[] {
+  return parsePath(idMember);
 }
 
 /** One member of one thing, by the path of its column. */
