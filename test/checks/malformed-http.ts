@@ -106,10 +106,7 @@ async function run(options: CheckOptions): Promise<Figures> {
     const alive = async () =>
       (await raw(target.port, get('/tokens', 'Connection: close\r\n'), { untilClosed: true })).responses[0]?.status;
     if ((await alive()) !== 200) throw new CheckFailure('it does not answer');
-    await writeTogether(target);
-    // Until the connections of the first requests are gone.
-    await sleep(1_000);
-    const before = descriptorsOf(vault.pid());
+    const before = await withWriterThread(target, () => descriptorsOf(vault.pid()));
     const tally = await runCases(target, options);
     const after = await settled(() => descriptorsOf(vault.pid()), before);
     const figures = {
@@ -126,12 +123,35 @@ async function run(options: CheckOptions): Promise<Figures> {
   }
 }
 
-/** From then on the daemon has a thread that writes, and what that has open. */
+/**
+ * Descriptors of the daemon when it has its thread that writes, which it starts when writes come several at a time and which
+ * has files of its own open.
+ */
+async function withWriterThread(target: Target, look: () => number): Promise<number> {
+  const without = await standing(look);
+  for (let tries = 0; tries < 20; tries += 1) {
+    await writeTogether(target);
+    const found = await standing(look);
+    if (found > without) return found;
+  }
+  throw new CheckFailure('writes that come together start no thread');
+}
+
+/** The value when it has been the same for a second: connections are gone then, and what starts has started. */
+async function standing(look: () => number): Promise<number> {
+  for (let last = look(); ; ) {
+    await sleep(1_000);
+    const now = look();
+    if (now === last) return now;
+    last = now;
+  }
+}
+
 async function writeTogether({ port, key }: Target): Promise<void> {
   const body = '{"type":"token","data":1}';
   const { post } = requestTexts(() => port, key);
   const bytes = post(`Connection: close\r\nContent-Length: ${body.length}\r\n`, body);
-  const replies = await Promise.all(Array.from({ length: 4 }, () => raw(port, bytes, { untilClosed: true })));
+  const replies = await Promise.all(Array.from({ length: 16 }, () => raw(port, bytes, { untilClosed: true })));
   if (replies.some(({ responses }) => responses[0]?.status !== 201)) throw new CheckFailure('it does not write');
 }
 
