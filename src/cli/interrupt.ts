@@ -16,6 +16,24 @@ export function takeSignals(): void {
   for (const signal of END_SIGNALS) process.off(signal, exit);
 }
 
-function exit(signal: EndSignal): never {
-  process.exit(SIGNAL_EXIT_CODES[signal]);
+let reads = 0;
+
+/**
+ * For a read that may wait for somebody else: it keeps a thread, and `process.exit` would wait for that thread. Until the
+ * returned function is called, the process dies of these signals, as it would if nobody had asked to be told of them.
+ */
+export function endBySignals(): () => void {
+  reads += 1;
+  return () => {
+    reads -= 1;
+  };
+}
+
+function exit(signal: EndSignal): void {
+  const code = SIGNAL_EXIT_CODES[signal];
+  if (reads === 0) process.exit(code);
+  takeSignals();
+  // What must not stay behind is removed at this event.
+  process.emit('exit', code);
+  process.kill(process.pid, signal);
 }

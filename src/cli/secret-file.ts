@@ -2,6 +2,7 @@ import { closeSync, openSync, readSync, renameSync, rmSync, writeFileSync } from
 import { Fault } from '../core/fault.ts';
 import { errorCode } from './error-code.ts';
 import { noSpaceFor } from './full-disk.ts';
+import { isNamedPipe, readNamed } from './named-input.ts';
 
 /** No key, passphrase or chain of certificates is longer. A device must not fill the memory. */
 const LONGEST_KIB = 1024;
@@ -10,12 +11,25 @@ const LONGEST_KIB = 1024;
 export async function readSecretFile(flag: string, path: string): Promise<Buffer> {
   let bytes: Buffer;
   try {
-    bytes = readStart(path, LONGEST_KIB * 1024 + 1);
+    const most = LONGEST_KIB * 1024 + 1;
+    bytes = isNamedPipe(path) ? await readPipe(path, most) : readStart(path, most);
   } catch (error) {
     throw new Fault('usage', `${flag}: ${path} cannot be read (${errorCode(error)})`, { cause: error });
   }
   if (bytes.length <= LONGEST_KIB * 1024) return bytes;
   throw new Fault('usage', `${flag}: ${path} is longer than ${LONGEST_KIB} KiB`);
+}
+
+/** Until so many bytes are there, or it ends. */
+async function readPipe(path: string, most: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of readNamed(path)) {
+    pieces.push(piece);
+    size += piece.length;
+    if (size >= most) break;
+  }
+  return Buffer.concat(pieces);
 }
 
 /** At most so many bytes. */

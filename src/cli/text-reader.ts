@@ -19,15 +19,15 @@ export function createTextReader(stdin: () => InputStream): ReadText {
       readBy = flag;
       return decodeText(flag, await collect(flag, stdin()));
     }
-    return typed.startsWith('@') ? decodeText(flag, await readNamed(flag, typed.slice(1))) : typed;
+    return typed.startsWith('@') ? decodeText(flag, await readAfterAt(flag, typed.slice(1))) : typed;
   };
 }
 
 /** The name is not repeated in the message: a secret that begins with `@` would be. */
-async function readNamed(flag: string, path: string): Promise<Uint8Array> {
-  const { createReadStream } = await import('node:fs');
+async function readAfterAt(flag: string, path: string): Promise<Uint8Array> {
   try {
-    return await collect(flag, createReadStream(path));
+    const { readNamed } = await import('./named-input.ts');
+    return await collect(flag, readNamed(path));
   } catch (error) {
     if (error instanceof Fault) throw error;
     throw new Fault('usage', `${flag}: the file after @ cannot be read (${errorCode(error)})`, {

@@ -1,8 +1,8 @@
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { Fault } from '../../core/fault.ts';
 import { errorCode } from '../error-code.ts';
 import type { Environment } from '../global-flags.ts';
+import { readNamed } from '../named-input.ts';
 import { chooseOpener, type OpenFlags } from './seal-flags.ts';
 
 /** What is imported: its bytes as they were before they were sealed. */
@@ -19,7 +19,7 @@ export async function openInput(path: string, flags: OpenFlags, env: Environment
   let read = 0;
   const pieces = (async function* () {
     // Opened when it is read: a stream that nobody waits for ends the process when it fails.
-    const stream: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : createReadStream(path);
+    const stream: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : readNamed(path);
     try {
       for await (const piece of stream) {
         read += piece.length;

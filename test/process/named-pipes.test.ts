@@ -1,0 +1,72 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+import { makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+
+let place: Place;
+beforeAll(async () => {
+  place = makePlace();
+  writeFileSync(place.inside('m.key'), await place.init('v'));
+});
+afterAll(() => place.remove());
+
+const started: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill('SIGKILL');
+});
+
+/** A command that waits for what nobody has written to the pipe. */
+async function startWaiting(words: readonly string[]): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [VAULT_BIN, ...words], {
+    cwd: place.cwd,
+    env: cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config') }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  started.push(child);
+  await sleep(1_000);
+  expect(child.exitCode).toBe(null);
+  return child;
+}
+
+let count = 0;
+function makePipe(): string {
+  count += 1;
+  execFileSync('mkfifo', [place.inside(`pipe-${count}`)]);
+  return `pipe-${count}`;
+}
+
+const ON_FILE = ['--file', 'v.db'];
+const WITH_KEY = [...ON_FILE, '--api-key-file', 'm.key'];
+const COMMANDS: readonly (readonly [string, (pipe: string) => readonly string[]])[] = [
+  ['import', (pipe) => ['import', pipe, ...WITH_KEY]],
+  ['--data', (pipe) => ['tokens', 'create', '--type', 'token', '--data', `@${pipe}`, ...WITH_KEY]],
+  ['--api-key-file', (pipe) => ['apps', 'list', ...ON_FILE, '--api-key-file', pipe]],
+  ['--passphrase-file', (pipe) => ['init', '--file', 'w.db', '--passphrase-file', pipe, '--key-out', 'w.key']],
+];
+
+describe.runIf(process.platform !== 'win32')('a pipe that nobody writes to', () => {
+  it.each(COMMANDS)('%s: the command ends at a signal, and leaves nothing', async (_what, words) => {
+    const pipe = makePipe();
+    const before = readdirSync(place.cwd);
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const child = await startWaiting(words(pipe));
+      const ended = once(child, 'exit');
+      child.kill(signal);
+      expect(await ended).toEqual([null, signal]);
+      expect(readdirSync(place.cwd)).toEqual(before);
+    }
+  });
+
+  it.each(COMMANDS.slice(1, 3))('%s: is read when somebody does', async (what, words) => {
+    const pipe = makePipe();
+    const child = await startWaiting(words(pipe));
+    const ended = once(child, 'exit');
+    const text = what === '--data' ? '{"a":1}' : execFileSync('cat', [place.inside('m.key')]);
+    writeFileSync(place.inside(pipe), text);
+    // The key is one of a management application: it may list applications, and make no tokens.
+    expect(await ended).toEqual([what === '--data' ? 5 : 0, null]);
+  });
+});
