@@ -151,6 +151,14 @@ describe('limits (decisions §9, §8 of the specification)', () => {
     },
   );
 
+  it('how large a token is in a response is told by its bytes: masked it may have more characters and fewer bytes', async () => {
+    const small = await openCore(undefined, { response: 64 * 1024 });
+    const id = await small.token({ type: 'token', data: '', mask: '' });
+    const body = { data: '\u20ac'.repeat(21_000), mask: 'x'.repeat(22_000) };
+    expect(wrongPaths(await small.own('updateToken', { id, body }))).toEqual(['data']);
+    expect((await small.own('listTokens')).status).toBe(200);
+  });
+
   it('50 permissions at most, in an application and in a rule', async () => {
     const body = { name: 'a', type: 'private', permissions: Array(51).fill('token:read') };
     expect(wrongPaths(await core.manage('createApplication', { body }))).toContain('permissions');

@@ -19,11 +19,12 @@ const UNSEALED = 8 * 1024;
 export function checkSize(record: TokenRecord, contents: TokenContents, limits: Limits): void {
   if (mayBeBytes(record) <= limits.response) return;
   const { data, masked = '', details, definition } = contents;
-  const longer = new JsonText(masked.length > data.length ? masked : data);
+  const dataBytes = Buffer.byteLength(data);
+  const longer = new JsonText(Buffer.byteLength(masked) > dataBytes ? masked : data);
   const shown = stringifyJson(showToken(record, details, longer, definition));
   if (Buffer.byteLength(shown) + ENVELOPE <= limits.response) return;
   const { mask } = definition;
-  const member = mask !== undefined && stringifyJson(mask).length > data.length ? 'mask' : 'data';
+  const member = mask !== undefined && Buffer.byteLength(stringifyJson(mask)) > dataBytes ? 'mask' : 'data';
   throw invalid(member, `makes the token larger than a response may be: ${limits.response} bytes`);
 }
 
