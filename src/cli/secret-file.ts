@@ -81,7 +81,12 @@ export async function putInPlace(temporary: string, path: string): Promise<void>
   } catch (error) {
     if (!NO_HARD_LINKS.has(errorCode(error))) throw error;
     writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
-    renameSync(temporary, path);
+    try {
+      renameSync(temporary, path);
+    } catch (error) {
+      rmSync(path, { force: true });
+      throw error;
+    }
     return;
   }
   await rm(temporary);

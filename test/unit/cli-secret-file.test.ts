@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,7 @@ import { reserveFile } from '../../src/cli/reserved-file.ts';
 import { putInPlace, writeNewFile } from '../../src/cli/secret-file.ts';
 
 const { link } = files;
+const { renameSync } = fs;
 let folder: string;
 const inside = (name: string) => path.join(folder, name);
 
@@ -21,6 +22,7 @@ beforeEach(() => {
   folder = mkdtempSync(path.join(tmpdir(), 'vault-secret-file-'));
 });
 afterEach(() => {
+  fs.renameSync = renameSync;
   setLink(link);
   rmSync(folder, { recursive: true, force: true });
 });
@@ -48,6 +50,16 @@ describe.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system th
     writeFileSync(inside('there'), 'there');
     await expect(putInPlace(inside('new'), inside('there'))).rejects.toMatchObject({ code: 'EEXIST' });
     expect(readFileSync(inside('there'), 'utf8')).toBe('there');
+  });
+
+  it('a file that cannot be put in its place leaves none there', async () => {
+    fs.renameSync = () => {
+      throw Object.assign(new Error('EIO'), { code: 'EIO' });
+    };
+    syncBuiltinESMExports();
+    writeFileSync(inside('new'), 'new');
+    await expect(putInPlace(inside('new'), inside('place'))).rejects.toMatchObject({ code: 'EIO' });
+    expect(readdirSync(folder)).toEqual(['new']);
   });
 
   it('a profile is kept', async () => {
