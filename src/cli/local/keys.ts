@@ -58,8 +58,10 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
       try {
         return await admin.addSlot(credential, { allowWeak });
       } catch (error) {
-        // Another command may have added the key file that this one made.
-        if (!(await admin.isOpenedBy(credential).catch(() => true))) await undo();
+        // Another command may have added the key file that this one made. For a passphrase there is nothing to undo, and every
+        // slot would be derived anew to find that out.
+        const isFile = credential.kind === 'key_file';
+        if (isFile && !(await admin.isOpenedBy(credential).catch(() => true))) await undo();
         throw error;
       }
     };
