@@ -114,8 +114,9 @@ function reportUsage(error: UsageError): ExitCode {
   const told = fact.replace(/'(--?[^=']*)=.*'/, "'$1'");
   const meant = Object.hasOwn(USAGE_HINTS, told) ? USAGE_HINTS[told] : undefined;
   // `-abc`: no flag of one dash has more than a letter.
-  const id = /^unknown option '-[^-'][^']+'$/.test(told) ? 'an id that begins with - stands behind --' : undefined;
+  const isOneDash = /^unknown option '-[^-'][^']+'$/.test(told);
+  const dashes = isOneDash ? 'a flag has two dashes; an id that begins with - stands behind --' : undefined;
   const near = suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?');
-  tell(told, meant ?? near ?? id ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined));
+  tell(told, meant ?? near ?? dashes ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined));
   return 2;
 }
