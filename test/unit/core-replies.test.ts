@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { PERMISSIONS, type Permission } from '../../src/contract/permissions.ts';
-import { type Core, members, openCore, PRIVATE, wrongPaths } from './core-fixture.ts';
+import { type Core, members, openCore, PRIVATE, rule, wrongPaths } from './core-fixture.ts';
 
 let core: Core;
 
@@ -157,6 +157,21 @@ describe('limits (decisions §9, §8 of the specification)', () => {
     const body = { data: '\u20ac'.repeat(21_000), mask: 'x'.repeat(22_000) };
     expect(wrongPaths(await small.own('updateToken', { id, body }))).toEqual(['data']);
     expect((await small.own('listTokens')).status).toBe(200);
+  });
+
+  it('a token is not made larger than a response, be it where its maker may make none', async () => {
+    const small = await openCore(undefined, { response: 64 * 1024 });
+    const rules = [rule({ container: '/a/', permissions: ['token:create'] })];
+    const key = await small.application({ name: 'a', type: 'private', rules });
+    const create = (size: number, container: string) =>
+      small.call(key, 'createToken', {
+        body: { id: 'one', type: 'token', data: 'x'.repeat(size), containers: [container] },
+      });
+    expect(wrongPaths(await create(70_000, '/a/'))).toEqual(['data']);
+    expect(wrongPaths(await create(70_000, '/b/'))).toEqual(['data']);
+    expect((await create(10, '/b/')).status).toBe(403);
+    expect((await small.own('listTokens')).at('pagination.total_items')).toBe(0);
+    expect((await create(10, '/a/')).status).toBe(201);
   });
 
   it('50 permissions at most, in an application and in a rule', async () => {

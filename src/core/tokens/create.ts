@@ -49,7 +49,6 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   const options = { deduplicate: deduplicates(body, tenant), now };
 
   for await (const id of idsOf(body, world)) {
-    if (!reachesEveryContainer(grants, 'token:create', { id, containers })) throw new Problem('no_governing_rule');
     const record = sealToken(
       keyring,
       {
@@ -65,6 +64,7 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
       contents,
     );
     checkSize(record, contents, world.limits);
+    if (!reachesEveryContainer(grants, 'token:create', { id, containers })) throw new Problem('no_governing_rule');
     const audit = caller.trail.changed([id], record.revision);
     const result = await world.store.insertToken(record, indexes, options, audit);
     if (result.outcome === 'inserted') return showCreated(caller, record, contents);
