@@ -1,6 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { cleanEnvironment } from '../scripts/run-script.ts';
@@ -64,7 +64,7 @@ describe.runIf(process.platform !== 'win32')('a pipe that nobody writes to', () 
     const pipe = makePipe();
     const child = await startWaiting(words(pipe));
     const ended = once(child, 'exit');
-    const text = what === '--data' ? '{"a":1}' : execFileSync('cat', [place.inside('m.key')]);
+    const text = what === '--data' ? '{"a":1}' : readFileSync(place.inside('m.key'));
     writeFileSync(place.inside(pipe), text);
     // The key is one of a management application: it may list applications, and make no tokens.
     expect(await ended).toEqual([what === '--data' ? 5 : 0, null]);
