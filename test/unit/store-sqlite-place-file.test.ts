@@ -1,7 +1,9 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import files from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { placeFile } from '../../src/store/sqlite/place-file.ts';
 
 let folder: string;
@@ -32,4 +34,43 @@ it('leaves the file that is whole', async () => {
   await placeFile(path.join(folder, 'v.db'), async (building) => writeFileSync(building, 'whole'));
   expect(readdirSync(folder)).toEqual(['v.db']);
   expect(process.listeners('exit')).toEqual(others);
+});
+
+describe('on a file system without hard links', () => {
+  const { link, rename } = files;
+  const { renameSync } = fs;
+  const refusing = (code: string) => () => Promise.reject(Object.assign(new Error(code), { code }));
+  const place = () => placeFile(path.join(folder, 'v.db'), async (building) => writeFileSync(building, 'whole'));
+
+  beforeEach(() => {
+    files.link = refusing('EPERM');
+    syncBuiltinESMExports();
+  });
+  afterEach(() => {
+    Object.assign(files, { link, rename });
+    fs.renameSync = renameSync;
+    syncBuiltinESMExports();
+  });
+
+  it('the file appears whole, and is never put in the place of another', async () => {
+    await place();
+    expect(readFileSync(path.join(folder, 'v.db'), 'utf8')).toBe('whole');
+    const build = async (building: string) => {
+      writeFileSync(building, 'late');
+      writeFileSync(path.join(folder, 'w.db'), 'early');
+    };
+    await expect(placeFile(path.join(folder, 'w.db'), build)).rejects.toMatchObject({ code: 'file_exists' });
+    expect(readFileSync(path.join(folder, 'w.db'), 'utf8')).toBe('early');
+    expect(readdirSync(folder)).toEqual(['v.db', 'w.db']);
+  });
+
+  it('nothing is left of one that cannot be put in its place', async () => {
+    files.rename = refusing('EIO');
+    fs.renameSync = () => {
+      throw Object.assign(new Error('EIO'), { code: 'EIO' });
+    };
+    syncBuiltinESMExports();
+    await expect(place()).rejects.toMatchObject({ code: 'file_unwritable' });
+    expect(readdirSync(folder)).toEqual([]);
+  });
 });

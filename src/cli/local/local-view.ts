@@ -35,9 +35,9 @@ export const LOCAL_VIEWS = {
     list: false,
     columns: ['file', ...FOUNDED_COLUMNS],
     rest: false,
-    idMember: FOUNDED_COLUMNS[0],
+    idMember: 'tenant.id',
   },
-  tenantCreate: { schema: FOUNDED, list: false, columns: FOUNDED_COLUMNS, rest: false, idMember: FOUNDED_COLUMNS[0] },
+  tenantCreate: { schema: FOUNDED, list: false, columns: FOUNDED_COLUMNS, rest: false, idMember: 'tenant.id' },
   tenantList: {
     schema: { type: 'object', additionalProperties: false, properties: { data: { type: 'array', items: TENANT } } },
     list: true,

@@ -25,8 +25,8 @@ export interface Printer {
 
 /** Throws the fault `usage` when the flags ask for what no result can give. */
 export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView): Printer {
-  const { showing, options, write } = prepare(flags, env, view);
-  if (isKeyElsewhere(flags, env)) {
+  const { field, showing, options, write } = prepare(flags, env, view);
+  if (KEY_PATHS.has(field) && flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut) !== undefined) {
     const why = 'a key that goes to a file is in no other place';
     throw new Fault('usage', `only one of --key-out and --field of the key can be given: ${why}`);
   }
@@ -57,7 +57,7 @@ function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
     // A terminal that does not know its size says 0.
     width: toTerminal ? process.stdout.columns || 80 : undefined,
   };
-  return { showing, options, write: (text: string) => writeOut(toTerminal ? forTerminal(text, showing) : text) };
+  return { field, showing, options, write: (text: string) => writeOut(toTerminal ? forTerminal(text, showing) : text) };
 }
 
 /**
@@ -76,10 +76,6 @@ function partOf(flags: GlobalFlags, env: Environment): { readonly field: string 
 
 /** Where a key stands in a result; `prepare` has made sure that this one has the field. */
 const KEY_PATHS: ReadonlySet<string | undefined> = new Set(['key', 'application.key']);
-
-function isKeyElsewhere(flags: GlobalFlags & KeyOutFlags, env: Environment): boolean {
-  return KEY_PATHS.has(partOf(flags, env).field) && flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut) !== undefined;
-}
 
 /** A table has been made safe cell by cell, and holds colours. */
 function forTerminal(text: string, showing: Showing): string {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { constants, existsSync, lstatSync, rmSync } from 'node:fs';
+import { constants, existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { link, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Fault } from '../../core/fault.ts';
@@ -67,14 +67,22 @@ async function makeEmpty(path: string): Promise<void> {
 
 const NO_HARD_LINKS: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
-/** Gives the finished file its name. A link never replaces a file; where there are no links, a placeholder of our own does. */
+/**
+ * Gives the finished file its name. A link, unlike a rename, never replaces a file that appeared in the meantime; where there
+ * are no links, a placeholder of our own is replaced, and no signal comes in between.
+ */
 async function publish(building: string, target: string): Promise<void> {
   try {
     await link(building, target);
   } catch (error) {
     if (!NO_HARD_LINKS.has(systemCode(error))) throw error;
-    await makeEmpty(target);
-    await rename(building, target);
+    writeFileSync(target, '', { flag: 'wx', mode: 0o600 });
+    try {
+      renameSync(building, target);
+    } catch (error) {
+      rmSync(target, { force: true });
+      throw error;
+    }
   }
 }
 
