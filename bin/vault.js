@@ -2,6 +2,25 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { Script } = require('node:vm');
+const { engines } = require('../package.json');
+
+/** Returns whether `version` is in `range`, a list of `^1.2.3` and `>=1` joined by ` || `. Node 14 reads this file. */
+function isInRange(version, range) {
+  const [major, minor, patch] = version.split('.').map(Number);
+  return range.split(' || ').some((part) => {
+    const [low, lowMinor = 0, lowPatch = 0] = part.replace(/^\D+/, '').split('.').map(Number);
+    if (major !== low) return part.startsWith('>=') && major > low;
+    return minor !== lowMinor ? minor > lowMinor : patch >= lowPatch;
+  });
+}
+
+if (!isInRange(process.versions.node, engines.node)) {
+  const hint = fs.existsSync(path.join(__dirname, '../src'))
+    ? '; in this checkout, npx vault runs on the right one'
+    : '';
+  process.stderr.write(`vault: needs Node.js ${engines.node}, found ${process.versions.node}${hint}\n`);
+  process.exit(2);
+}
 
 const MAIN = path.join(__dirname, '../dist/cli/main.cjs');
 
@@ -53,7 +72,7 @@ if (require.main === module) {
     (error) => {
       const debug = process.env.VAULT_DEBUG === '1';
       process.stderr.write(
-        `vault: unexpected error\n${debug ? `${error?.stack}\n` : 'hint: VAULT_DEBUG=1 shows where\n'}`,
+        `vault: unexpected error\n${debug ? `${error.stack}\n` : 'hint: VAULT_DEBUG=1 shows where\n'}`,
       );
       process.exitCode = 1;
     },

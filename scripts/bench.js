@@ -1,8 +1,8 @@
 /**
  * Measures the built product. Figures are for reading: a slow machine is not a failure, so the exit code says only
- * whether the measuring itself worked; `compare` and `quick` end with 1 when a ratio fell.
+ * whether the measuring itself worked; `compare` and `quick` end with 1 when a ratio fell, `statements` when one is over its limit.
  *
- *   npm run bench -- [startup] [http] [limit] [import] [growth] [snapshot] [transfer] [memory] [--json] [--own-environment]
+ *   npm run bench -- [startup] [http] [statements] [limit] [import] [growth] [snapshot] [transfer] [memory] [--json] [--own-environment]
  *       [--rounds N] [--seconds S] [--tokens N] [--from N] [--only case,case] [--workers N] [--cache FOLDER]
  *   npm run bench -- compare A.json B.json [--limit PERCENT]
  *   npm run bench -- quick [--baseline FILE] [--limit PERCENT] [--write-baseline]
@@ -23,6 +23,7 @@ import { limit } from './bench-limit.js';
 import { memory } from './bench-memory.js';
 import { BASELINE, quick } from './bench-quick.js';
 import { startup } from './bench-startup.js';
+import { statements } from './bench-statements.js';
 import { steps } from './bench-steps.js';
 import { snapshot, transfer } from './bench-transfer.js';
 import { parseFlags } from './parse-flags.js';
@@ -31,6 +32,7 @@ import { parseFlags } from './parse-flags.js';
 const CASES = {
   startup: { measure: startup, rounds: 30 },
   http: { measure: http, rounds: 5, seconds: 2, tokens: 100_000 },
+  statements: { measure: statements },
   limit: { measure: limit, rounds: 5, seconds: 1, tokens: 10_000 },
   import: { measure: importing, rounds: 1, tokens: 100_000 },
   growth: { measure: growth, rounds: 5, seconds: 1, tokens: 1_000_000 },
@@ -147,23 +149,18 @@ async function measureAll(names) {
   const unknown = names.filter((name) => !Object.hasOwn(CASES, name));
   if (unknown.length > 0) usage(`there is no ${unknown.join(', ')}: name some of ${Object.keys(CASES).join(', ')}`);
   const only = casesGiven();
-  const given = sizesGiven();
+  const sizes = sizesGiven();
+  let failed = false;
   for (const name of names.length > 0 ? names : USUAL) {
     const { measure, ...usual } = CASES[name];
-    const set = Object.fromEntries(Object.entries(usual).map(([option, value]) => [option, given[option] ?? value]));
+    const set = Object.fromEntries(Object.entries(usual).map(([option, value]) => [option, sizes[option] ?? value]));
     const ownEnvironment = values['own-environment'];
-    print(
-      await measure({
-        ...set,
-        from: numberOf('from'),
-        only,
-        workers: numberOf('workers'),
-        cache: values.cache,
-        ownEnvironment,
-      }),
-    );
+    const given = { from: numberOf('from'), only, workers: numberOf('workers'), cache: values.cache, ownEnvironment };
+    const result = await measure({ ...set, ...given });
+    print(result);
+    failed ||= result.failed === true;
   }
-  return 0;
+  return failed ? 1 : 0;
 }
 
 const [first, ...rest] = positionals;

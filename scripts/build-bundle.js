@@ -167,7 +167,7 @@ export const BUNDLE = {
   splitting: true,
   format: 'esm',
   platform: 'node',
-  target: 'node20.19',
+  target: 'node22',
   external: EXTERNAL,
   ...RUNNING_TIME,
   plugins: [

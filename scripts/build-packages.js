@@ -149,7 +149,7 @@ export const LAZY_BUILTINS = {
   name: 'lazy-builtins',
   setup(hooks) {
     hooks.onResolve({ filter: /^node:/ }, ({ path: name, kind, importer }) => {
-      const isLazy = LAZY.includes(name) && !slashes(importer).includes('/node_modules/execa/');
+      const isLazy = LAZY.includes(name) && !/\/node_modules\/(execa|which-command)\//.test(slashes(importer));
       return kind === 'import-statement' && isLazy ? { path: name, namespace: 'lazy-builtins' } : undefined;
     });
     hooks.onLoad({ filter: /.*/, namespace: 'lazy-builtins' }, async ({ path: name }) => {

@@ -11,7 +11,7 @@ const ANNOTATIONS = new Set(['description', 'examples', 'default']);
 /** A body of 1 MiB can be wrong in 500,000 places. A caller needs a few of them. */
 const MAX_ERRORS = 100;
 
-const ESBUILD = { bundle: true, write: false, format: 'esm', platform: 'node', target: 'node20.19' };
+const ESBUILD = { bundle: true, write: false, format: 'esm', platform: 'node', target: 'node22' };
 const BANNER = '// Made by scripts/build-validators.js from src/contract. Do not edit.\n';
 
 /** A JSON object: of a prototype that has none. A number that is kept by its lexeme is an instance of a class that inherits. */

@@ -50,7 +50,7 @@ export async function bundleSources({ plugins = [], ...options }) {
     splitting: true,
     format: 'esm',
     platform: 'node',
-    target: 'node20.19',
+    target: 'node22',
     packages: 'external',
     plugins: [...plugins, OWN_URL],
     logLevel: 'warning',

@@ -195,15 +195,15 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   {
     name: 'the search for tokens forgets the tenant',
     file: 'src/store/sqlite/token-plan.ts',
-    from: "const where = { sql: 't.tenant = ?', params: [tenant] };",
-    to: "const where = { sql: '(t.tenant = ? OR TRUE)', params: [tenant] };",
+    from: "const where = { sql: 't.tenant = +?', params: [tenant] };",
+    to: "const where = { sql: '(t.tenant = +? OR TRUE)', params: [tenant] };",
     tests: STORE,
   },
   {
     name: 'an application of another tenant is found',
     file: 'src/store/sqlite/application-rows.ts',
-    from: 'WHERE a.tenant = ? AND a.id = ? AND',
-    to: 'WHERE (a.tenant = ? OR TRUE) AND a.id = ? AND',
+    from: 'WHERE a.tenant = +? AND a.id = +? AND',
+    to: 'WHERE (a.tenant = +? OR TRUE) AND a.id = +? AND',
     tests: STORE,
   },
   {
@@ -223,8 +223,8 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   {
     name: 'the id of a deleted token is given again',
     file: 'src/store/sqlite/token-changes.ts',
-    from: 'OR EXISTS (SELECT 1 FROM tombstone WHERE tenant = ? AND id = ?)`',
-    to: 'OR (FALSE AND EXISTS (SELECT 1 FROM tombstone WHERE tenant = ? AND id = ?))`',
+    from: 'OR EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)`',
+    to: 'OR (FALSE AND EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?))`',
     tests: STORE,
   },
   {

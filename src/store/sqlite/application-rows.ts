@@ -38,15 +38,15 @@ const LIVE = '(a.expires_at IS NULL OR a.expires_at > ?)';
 /** The table `application`. All functions are synchronous and need a transaction where they write. */
 export function applicationRows(connection: Connection, tenants: TenantRows) {
   const byKeyHash = once(() =>
-    connection.prepare<[Uint8Array, number], ApplicationRow>(`${SELECT_APPLICATION} WHERE a.key_hash = ? AND ${LIVE}`),
+    connection.prepare<[Uint8Array, number], ApplicationRow>(`${SELECT_APPLICATION} WHERE a.key_hash = +? AND ${LIVE}`),
   );
   const byId = once(() =>
     connection.prepare<[number, Buffer | null, number], ApplicationRow>(
-      `${SELECT_APPLICATION} WHERE a.tenant = ? AND a.id = ? AND ${LIVE}`,
+      `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.id = +? AND ${LIVE}`,
     ),
   );
   const exists = once(() =>
-    connection.prepare<[number, Buffer | null]>('SELECT 1 FROM application WHERE tenant = ? AND id = ?'),
+    connection.prepare<[number, Buffer | null]>('SELECT 1 FROM application WHERE tenant = +? AND id = +?'),
   );
   const insertRow = once(() =>
     connection.prepare<
@@ -88,18 +88,18 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
     >(
       `UPDATE application SET key_hash = ?, modified_by = ?, modified_at = ?, expires_at = ?, revision = ?, key_id = ?,
          details = ?
-       WHERE tenant = ? AND id = ? AND revision = ?`,
+       WHERE tenant = +? AND id = +? AND revision = +?`,
     ),
   );
   const remove = once(() =>
     connection.prepare<[number, Buffer | null, number]>(
-      'DELETE FROM application WHERE tenant = ? AND id = ? AND revision = ?',
+      'DELETE FROM application WHERE tenant = +? AND id = +? AND revision = +?',
     ),
   );
   const removeChildren = once(() =>
     connection
       .prepare<[number, Buffer | null], Buffer>(
-        'DELETE FROM application WHERE tenant = ? AND parent_id = ? RETURNING id',
+        'DELETE FROM application WHERE tenant = +? AND parent_id = +? RETURNING id',
       )
       .pluck(),
   );
@@ -107,10 +107,10 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
     connection.prepare<[number, number], { application: number; tenant: number; tenant_id: Buffer; id: Buffer }>(
       `SELECT a.application, a.tenant, n.id AS tenant_id, a.id
        FROM application a INDEXED BY application_expiry CROSS JOIN tenant n ON n.tenant = a.tenant
-       WHERE a.expires_at <= ? ORDER BY a.expires_at LIMIT ?`,
+       WHERE a.expires_at <= ? ORDER BY a.expires_at LIMIT +?`,
     ),
   );
-  const removeRow = once(() => connection.prepare<[number]>('DELETE FROM application WHERE application = ?'));
+  const removeRow = once(() => connection.prepare<[number]>('DELETE FROM application WHERE application = +?'));
 
   return {
     findByKeyHash(keyHash: Uint8Array, now: Instant): { record: ApplicationRecord; tenant: number } | undefined {
@@ -133,14 +133,14 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       if (tenant === undefined) return { records: [], total: 0 };
       const ids = filter.ids?.map(uuidKey) ?? [];
       const among = filter.ids === undefined ? '' : `AND a.id IN (${ids.map(() => '?').join()})`;
-      const where = `a.tenant = ? AND ${LIVE} ${among}`;
+      const where = `a.tenant = +? AND ${LIVE} ${among}`;
       const total = connection
         .prepare<(number | Buffer | null)[], number>(`SELECT count(*) FROM application a WHERE ${where}`)
         .pluck()
         .get(tenant, now, ...ids);
       const rows = connection
         .prepare<(number | Buffer | null)[], ApplicationRow>(
-          `${SELECT_APPLICATION} WHERE ${where} ORDER BY a.created_at DESC, a.id LIMIT ? OFFSET ?`,
+          `${SELECT_APPLICATION} WHERE ${where} ORDER BY a.created_at DESC, a.id LIMIT +? OFFSET +?`,
         )
         .all(tenant, now, ...ids, page.limit, page.offset);
       return { records: rows.map(toApplicationRecord), total: total ?? 0 };

@@ -29,7 +29,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
   );
   const after = once(() =>
     connection.prepare<[number, number], AuditEntry>(
-      `SELECT sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT ?`,
+      `SELECT sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
     ),
   );
 

@@ -8,8 +8,7 @@ import { planTokens } from './token-plan.ts';
 /** How many different statements are kept prepared. */
 const CACHED = 64;
 
-/** SQLite looks into a bare `LIMIT ?` when it plans, and so plans anew with each number that is bound to it. */
-const PAGE = 'LIMIT ? + 0 OFFSET ? + 0';
+const PAGE = 'LIMIT +? OFFSET +?';
 
 /** Finds one page of tokens. Synchronous; to be called on one snapshot, so that page and total agree. */
 export function findTokens(connection: Connection, tenants: TenantRows, tokens: ShownTokenRows) {

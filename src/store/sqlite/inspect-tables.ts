@@ -94,7 +94,7 @@ function inspectIndex(connection: Connection): readonly Finding[] {
   const findings: Finding[] = [];
   const entry = connection
     .prepare<[number, Buffer, number, number], number>(
-      'SELECT 1 FROM token_index WHERE tenant = ? AND blind = ? AND created_at = ? AND token = ?',
+      'SELECT 1 FROM token_index WHERE tenant = +? AND blind = +? AND created_at = +? AND token = +?',
     )
     .pluck();
   const counts = new Map<number, number>();

@@ -28,7 +28,7 @@ export function keyRotation(connection: Connection, tenants: TenantRows, changes
   );
   const staleApplications = once(() =>
     connection.prepare<[number, number, number], ApplicationRow>(
-      `${SELECT_APPLICATION} WHERE a.tenant = ? AND a.key_id < ? LIMIT ?`,
+      `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.key_id < ? LIMIT +?`,
     ),
   );
   const countStale = once(() =>
@@ -42,7 +42,7 @@ export function keyRotation(connection: Connection, tenants: TenantRows, changes
   );
   const keysOf = once(() =>
     connection.prepare<[number], { readonly key_id: number; readonly purpose: number }>(
-      'SELECT key_id, purpose FROM tenant_key WHERE tenant = ?',
+      'SELECT key_id, purpose FROM tenant_key WHERE tenant = +?',
     ),
   );
   const inUse = once(() =>
@@ -56,11 +56,11 @@ export function keyRotation(connection: Connection, tenants: TenantRows, changes
       .pluck(),
   );
   const removeKey = once(() =>
-    connection.prepare<[number, number]>('DELETE FROM tenant_key WHERE tenant = ? AND key_id = ?'),
+    connection.prepare<[number, number]>('DELETE FROM tenant_key WHERE tenant = +? AND key_id = +?'),
   );
   const rewrap = once(() =>
     connection.prepare<[Uint8Array, number, number, number, number]>(
-      'UPDATE tenant_key SET wrapped = ?, generation = ? WHERE tenant = ? AND key_id = ? AND generation = ?',
+      'UPDATE tenant_key SET wrapped = ?, generation = ? WHERE tenant = +? AND key_id = +? AND generation = +?',
     ),
   );
   const countKeys = once(() => connection.prepare<[], number>('SELECT count(*) FROM tenant_key').pluck());

@@ -15,19 +15,19 @@ import { optionalUuidText, uuidKey, uuidText } from './uuid-bytes.ts';
 export function rowInspection(connection: Connection, tenants: TenantRows) {
   const tokens = once(() =>
     connection.prepare<[number, string, number], TokenRow>(
-      `SELECT ${TOKEN_COLUMNS} FROM token INDEXED BY token_id WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?`,
+      `SELECT ${TOKEN_COLUMNS} FROM token INDEXED BY token_id WHERE tenant = +? AND id > ? ORDER BY id LIMIT +?`,
     ),
   );
   const applications = once(() =>
     connection.prepare<[number, Buffer, number], ApplicationRow>(
-      `${SELECT_APPLICATION} WHERE a.tenant = ? AND a.id > ? ORDER BY a.id LIMIT ?`,
+      `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.id > ? ORDER BY a.id LIMIT +?`,
     ),
   );
 
   const tombstones = once(() =>
     connection.prepare<[number, string, number], TombstoneRow>(
       `SELECT id, type, created_by, created_at, deleted_by, deleted_at, mac FROM tombstone
-       WHERE tenant = ? AND id > ? ORDER BY id LIMIT ?`,
+       WHERE tenant = +? AND id > ? ORDER BY id LIMIT +?`,
     ),
   );
 

@@ -37,14 +37,14 @@ export function shownTokenRows(connection: Connection) {
   const byId = once(() =>
     connection
       .prepare<[Buffer | null, string], ShownRow>(
-        `SELECT ${SHOWN_COLUMNS} FROM tenant n CROSS JOIN token t ON t.tenant = n.tenant WHERE n.id = ? AND t.id = ?`,
+        `SELECT ${SHOWN_COLUMNS} FROM tenant n CROSS JOIN token t ON t.tenant = n.tenant WHERE n.id = +? AND t.id = +?`,
       )
       .raw(),
   );
   const byNumbers = once(() =>
     connection
       .prepare<[string, number], ShownRow>(
-        `SELECT ${SHOWN_COLUMNS} FROM json_each(?) j CROSS JOIN token t ON t.token = j.value WHERE t.tenant = ? ORDER BY j.key`,
+        `SELECT ${SHOWN_COLUMNS} FROM json_each(?) j CROSS JOIN token t ON t.token = j.value WHERE t.tenant = +? ORDER BY j.key`,
       )
       .raw(),
   );

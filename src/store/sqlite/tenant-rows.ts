@@ -43,16 +43,18 @@ export type TenantRows = ReturnType<typeof tenantRows>;
 
 export function tenantRows(connection: Connection) {
   const numberOf = once(() =>
-    connection.prepare<[Buffer | null], number>('SELECT tenant FROM tenant WHERE id = ?').pluck(),
+    connection.prepare<[Buffer | null], number>('SELECT tenant FROM tenant WHERE id = +?').pluck(),
   );
-  const byId = once(() => connection.prepare<[Buffer | null], TenantRow>(`SELECT ${COLUMNS} FROM tenant WHERE id = ?`));
+  const byId = once(() =>
+    connection.prepare<[Buffer | null], TenantRow>(`SELECT ${COLUMNS} FROM tenant WHERE id = +?`),
+  );
   const byNumber = once(() =>
-    connection.prepare<[number], TenantRow>(`SELECT ${COLUMNS} FROM tenant WHERE tenant = ?`),
+    connection.prepare<[number], TenantRow>(`SELECT ${COLUMNS} FROM tenant WHERE tenant = +?`),
   );
   const all = once(() => connection.prepare<[], TenantRow>(`SELECT ${COLUMNS} FROM tenant ORDER BY created_at, id`));
   const keysOf = once(() =>
     connection.prepare<[number], KeyRow>(
-      'SELECT key_id, purpose, generation, wrapped, created_at FROM tenant_key WHERE tenant = ? ORDER BY key_id',
+      'SELECT key_id, purpose, generation, wrapped, created_at FROM tenant_key WHERE tenant = +? ORDER BY key_id',
     ),
   );
   const insertRow = once(() =>
@@ -72,14 +74,14 @@ export function tenantRows(connection: Connection) {
   const replaceRow = once(() =>
     connection.prepare<[Buffer | null, number | null, number, number, Uint8Array, Buffer | null, number]>(
       `UPDATE tenant SET modified_by = ?, modified_at = ?, revision = ?, key_id = ?, details = ?
-       WHERE id = ? AND revision = ?`,
+       WHERE id = +? AND revision = +?`,
     ),
   );
 
   const generation = once(() => connection.prepare<[], number>('SELECT generation FROM header').pluck());
   const newestKey = once(() =>
     connection
-      .prepare<[number, number], number | null>('SELECT max(key_id) FROM tenant_key WHERE tenant = ? AND purpose = ?')
+      .prepare<[number, number], number | null>('SELECT max(key_id) FROM tenant_key WHERE tenant = +? AND purpose = +?')
       .pluck(),
   );
 
@@ -167,7 +169,7 @@ export function tenantRows(connection: Connection) {
       const tenant = numberOf().get(uuidKey(id));
       if (tenant === undefined) return undefined;
       const removed = TABLES_OF_TOKENS.map((table) => {
-        const { changes } = connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = ?`).run(tenant);
+        const { changes } = connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant);
         return table === 'token' ? changes : 0;
       });
       return Math.max(...removed);
@@ -177,7 +179,7 @@ export function tenantRows(connection: Connection) {
       const tenant = numberOf().get(uuidKey(id));
       if (tenant === undefined) return false;
       for (const table of TABLES_OF_TENANT)
-        connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = ?`).run(tenant);
+        connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant);
       return true;
     },
   };

@@ -32,7 +32,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
     connection
       .prepare<[number, Uint8Array, number, string], number>(
         `SELECT t.token FROM token_index i CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant
-         WHERE i.tenant = ? AND i.blind = ? AND (t.expires_at IS NULL OR t.expires_at > ?) AND t.id <> ?
+         WHERE i.tenant = +? AND i.blind = +? AND (t.expires_at IS NULL OR t.expires_at > ?) AND t.id <> ?
          ORDER BY i.created_at, t.id LIMIT 1`,
       )
       .pluck(),
@@ -40,8 +40,8 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
   const taken = once(() =>
     connection
       .prepare<[number, string, number, string], number>(
-        `SELECT EXISTS (SELECT 1 FROM token WHERE tenant = ? AND id = ?)
-           OR EXISTS (SELECT 1 FROM tombstone WHERE tenant = ? AND id = ?)`,
+        `SELECT EXISTS (SELECT 1 FROM token WHERE tenant = +? AND id = +?)
+           OR EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)`,
       )
       .pluck(),
   );
@@ -58,7 +58,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
     >(
       `SELECT t.token, t.tenant, n.id AS tenant_id
        FROM token t INDEXED BY token_expiry CROSS JOIN tenant n ON n.tenant = t.tenant
-       WHERE t.expires_at <= ? ORDER BY t.expires_at LIMIT ?`,
+       WHERE t.expires_at <= ? ORDER BY t.expires_at LIMIT +?`,
     ),
   );
 

@@ -24,7 +24,7 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
     ),
   );
   const removed = once(() =>
-    connection.prepare<[number, number]>('UPDATE token_count SET live = live - 1 WHERE tenant = ? AND type = ?'),
+    connection.prepare<[number, number]>('UPDATE token_count SET live = live - 1 WHERE tenant = +? AND type = +?'),
   );
   const active = once(() =>
     connection.prepare<[number, number, number]>(
@@ -34,21 +34,21 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
   );
   const markToken = once(() =>
     connection.prepare<[number, number, string, number]>(
-      'UPDATE token SET active_month = ? WHERE tenant = ? AND id = ? AND active_month < ?',
+      'UPDATE token SET active_month = ? WHERE tenant = +? AND id = +? AND active_month < ?',
     ),
   );
   const counts = once(() =>
-    connection.prepare<[number], CountRow>('SELECT type, live, last_created_at FROM token_count WHERE tenant = ?'),
+    connection.prepare<[number], CountRow>('SELECT type, live, last_created_at FROM token_count WHERE tenant = +?'),
   );
   const expired = once(() =>
     connection.prepare<[number, number], { readonly type: number; readonly tokens: number }>(
       `SELECT type, count(*) AS tokens FROM token INDEXED BY token_expiry
-       WHERE expires_at <= ? AND tenant = ? GROUP BY type`,
+       WHERE expires_at <= ? AND tenant = +? GROUP BY type`,
     ),
   );
   const activeIn = once(() =>
     connection
-      .prepare<[number, number], number>('SELECT tokens FROM active_count WHERE tenant = ? AND month = ?')
+      .prepare<[number, number], number>('SELECT tokens FROM active_count WHERE tenant = +? AND month = +?')
       .pluck(),
   );
 

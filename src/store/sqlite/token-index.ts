@@ -21,7 +21,7 @@ export function tokenIndex(connection: Connection) {
   );
   const remove = once(() =>
     connection.prepare<[number, Buffer, number, number]>(
-      'DELETE FROM token_index WHERE tenant = ? AND blind = ? AND created_at = ? AND token = ?',
+      'DELETE FROM token_index WHERE tenant = +? AND blind = +? AND created_at = +? AND token = +?',
     ),
   );
 

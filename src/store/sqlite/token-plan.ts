@@ -86,7 +86,7 @@ function expectation(
   if ('id_in' in condition) return condition.id_in.length;
   const bounded = (from: string, where: Fragment) =>
     count({
-      sql: `SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE t.tenant = ? AND ${where.sql} LIMIT ${FEW})`,
+      sql: `SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE t.tenant = +? AND ${where.sql} LIMIT ${FEW})`,
       params: [tenant, ...where.params],
     });
   return 'id_prefix' in condition
@@ -103,13 +103,13 @@ function startFrom(tenant: number, query: TokenQuery, condition: TokenCondition)
   const blinds = whereIn('blind', condition.index_in);
   if (condition.index_in.length === 1) {
     const from = 'token_index i CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant';
-    const where = { sql: 'i.tenant = ? AND i.blind = ?', params: [tenant, ...blinds.params] };
+    const where = { sql: 'i.tenant = +? AND i.blind = +?', params: [tenant, ...blinds.params] };
     return { from, where, order: 'i.created_at DESC, t.id', rest };
   }
   return {
     from: 'token t NOT INDEXED',
     where: withTenant(tenant, {
-      sql: `t.token IN (SELECT token FROM token_index WHERE tenant = ? AND ${blinds.sql})`,
+      sql: `t.token IN (SELECT token FROM token_index WHERE tenant = +? AND ${blinds.sql})`,
       params: [tenant, ...blinds.params],
     }),
     order: NEWEST_FIRST,
@@ -118,12 +118,12 @@ function startFrom(tenant: number, query: TokenQuery, condition: TokenCondition)
 }
 
 function startFromNewest(tenant: number, query: TokenQuery): Start {
-  const where = { sql: 't.tenant = ?', params: [tenant] };
+  const where = { sql: 't.tenant = +?', params: [tenant] };
   return { from: 'token t INDEXED BY token_newest', where, order: NEWEST_FIRST, rest: query };
 }
 
 function withTenant(tenant: number, where: Fragment): Fragment {
-  return { sql: `t.tenant = ? AND ${where.sql}`, params: [tenant, ...where.params] };
+  return { sql: `t.tenant = +? AND ${where.sql}`, params: [tenant, ...where.params] };
 }
 
 function listOf(start: Start, now: Instant): Fragment {
@@ -150,7 +150,7 @@ function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fra
   const types = join(query.all.map(whereCondition), ' AND ');
   return lessExpired(
     {
-      sql: `SELECT ifnull(sum(t.live), 0) FROM token_count t WHERE t.tenant = ? AND ${types.sql}`,
+      sql: `SELECT ifnull(sum(t.live), 0) FROM token_count t WHERE t.tenant = +? AND ${types.sql}`,
       params: [tenant, ...types.params],
     },
     tenant,
@@ -168,7 +168,7 @@ function totalFromIndex(tenant: number, query: TokenQuery, now: Instant): Fragme
   const counted = only.index_in.length === 1 ? '*' : 'DISTINCT token';
   return lessExpired(
     {
-      sql: `SELECT count(${counted}) FROM token_index WHERE tenant = ? AND ${blinds.sql}`,
+      sql: `SELECT count(${counted}) FROM token_index WHERE tenant = +? AND ${blinds.sql}`,
       params: [tenant, ...blinds.params],
     },
     tenant,
@@ -181,7 +181,7 @@ function lessExpired(all: Fragment, tenant: number, where: Fragment, now: Instan
   const params: readonly Value[] = [...all.params, now, tenant, ...where.params];
   return {
     sql: `SELECT (${all.sql}) - (SELECT count(*) FROM token t INDEXED BY token_expiry
-      WHERE t.expires_at <= ? AND t.tenant = ? AND ${where.sql})`,
+      WHERE t.expires_at <= ? AND t.tenant = +? AND ${where.sql})`,
     params,
   };
 }

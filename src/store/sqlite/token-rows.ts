@@ -42,10 +42,12 @@ export type TokenRows = ReturnType<typeof tokenRows>;
 
 export function tokenRows(connection: Connection) {
   const byId = once(() =>
-    connection.prepare<[number, string], TokenRow>(`SELECT ${TOKEN_COLUMNS} FROM token WHERE tenant = ? AND id = ?`),
+    connection.prepare<[number, string], TokenRow>(`SELECT ${TOKEN_COLUMNS} FROM token WHERE tenant = +? AND id = +?`),
   );
   const byNumber = once(() =>
-    connection.prepare<[number, number], TokenRow>(`SELECT ${TOKEN_COLUMNS} FROM token WHERE token = ? AND tenant = ?`),
+    connection.prepare<[number, number], TokenRow>(
+      `SELECT ${TOKEN_COLUMNS} FROM token WHERE token = +? AND tenant = +?`,
+    ),
   );
   const insertRow = once(() =>
     connection.prepare<
@@ -95,10 +97,10 @@ export function tokenRows(connection: Connection) {
     >(
       `UPDATE token SET modified_by = ?, modified_at = ?, expires_at = ?, revision = ?, key_id = ?, index_key_id = ?,
          blinds = ?, details = ?, masked = ?, definition = ?, data = ?
-       WHERE token = ?`,
+       WHERE token = +?`,
     ),
   );
-  const removeRow = once(() => connection.prepare<[number]>('DELETE FROM token WHERE token = ?'));
+  const removeRow = once(() => connection.prepare<[number]>('DELETE FROM token WHERE token = +?'));
 
   return {
     /** Expired ones too: it is the row that is asked for. */

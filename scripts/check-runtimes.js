@@ -1,0 +1,148 @@
+/**
+ * Runs the product on the Node releases that a checkout does not bring, from npm's packages outside the tree: the quick
+ * tests, the transcripts, commands that once aborted, and a daemon under load with a small heap and forced collections.
+ * Any command that ends by a signal or fails is an error.
+ *
+ *   node scripts/check-runtimes.js [VERSION …]      the majors to run on; 22 and 26
+ *   node scripts/check-runtimes.js --bin FILE       only the commands and the load, on this Node, with another `vault`
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ROOT } from './build-output.js';
+import { parseFlags } from './parse-flags.js';
+import { BIN, bareEnvironment } from './run-vault.js';
+
+const RUNS = 30;
+const LOAD_SECONDS = 20;
+const CALLERS = 8;
+const TESTS = ['test/unit', 'test/contract', 'test/vectors', 'test/scripts'];
+
+/** Collects every 20 ms in a heap of 48 MB: finalizers of native objects run while the daemon serves. */
+const SMALL_HEAP = ['--max-old-space-size=48', '--max-semi-space-size=1', '--expose-gc', '--import'];
+const COLLECT = 'data:text/javascript,setInterval(globalThis.gc, 20).unref()';
+
+/** Runs a command. Throws when it ends by a signal or with another exit code than 0. */
+function run(command, args, options) {
+  const { status, signal, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8', ...options });
+  if (error !== undefined) throw error;
+  if (status !== 0)
+    throw new Error(`${path.basename(command)} ${args.join(' ')}: ${signal ?? status}\n${stderr ?? ''}`);
+  return stdout;
+}
+
+function control(node) {
+  try {
+    run(node, ['-e', 'process.abort()'], { stdio: 'ignore' });
+  } catch (error) {
+    if (/SIGABRT|13\d/.test(error.message)) return;
+    throw error;
+  }
+  throw new Error('the control did not fail: a command that aborts was not found');
+}
+
+/** What each run of a command gets: names that no earlier run has used. */
+const COMMANDS = {
+  doctor: () => ['doctor'],
+  backup: (n) => ['backup', `backup-${n}.db`],
+  'snapshot save': (n) => ['snapshot', 'save', `state-${n}`],
+  'keys rotate': () => ['keys', 'rotate', '--yes'],
+};
+
+function runCommands(node, bin, { cwd, env }) {
+  for (const [name, words] of Object.entries(COMMANDS)) {
+    for (let n = 0; n < RUNS; n += 1) run(node, [bin, ...words(n)], { cwd, env });
+    process.stdout.write(`   ${name}: ${RUNS} runs\n`);
+  }
+}
+
+/** Creates a card and reads it until the time is over; returns how many requests were answered. */
+async function call(url, apiKey, until) {
+  const headers = { 'svc-api-key': apiKey, 'content-type': 'application/json' };
+  const body = JSON.stringify({ type: 'card', data: { number: '4242424242424242' } });
+  let answered = 0;
+  for (; performance.now() < until; answered += 2) {
+    const created = await fetch(`${url}/tokens`, { method: 'POST', headers, body });
+    const { id } = await created.json();
+    const read = await fetch(`${url}/tokens/${id}`, { headers });
+    await read.arrayBuffer();
+    if (created.status !== 201 || read.status !== 200) throw new Error(`${created.status}, ${read.status}`);
+  }
+  return answered;
+}
+
+async function runDaemon(node, bin, { cwd, env }) {
+  const readyFile = path.join(cwd, 'ready.json');
+  const daemon = spawn(
+    node,
+    [...SMALL_HEAP, COLLECT, bin, 'serve', '--dev', '--port', '0', '--ready-file', readyFile],
+    {
+      cwd,
+      env,
+      stdio: 'ignore',
+    },
+  );
+  const ended = new Promise((resolve) => daemon.once('exit', (code, signal) => resolve(signal ?? code)));
+  try {
+    run(node, [bin, 'wait', '--ready-file', readyFile], { cwd, env });
+    const { url, private_key } = JSON.parse(
+      run(node, ['-p', `require('fs').readFileSync('ready.json', 'utf8')`], { cwd }),
+    );
+    const until = performance.now() + LOAD_SECONDS * 1000;
+    const answered = await Promise.all(Array.from({ length: CALLERS }, () => call(url, private_key, until)));
+    process.stdout.write(`   daemon: ${answered.reduce((sum, n) => sum + n)} requests\n`);
+  } finally {
+    daemon.kill('SIGTERM');
+  }
+  const how = await Promise.race([ended, sleep(20_000, 'did not stop')]);
+  if (how !== 0) throw new Error(`the daemon ended with ${how}`);
+}
+
+async function checkRuntime(node, bin) {
+  const cwd = mkdtempSync(path.join(tmpdir(), 'vault-runtime-'));
+  const place = { cwd, env: { ...bareEnvironment(cwd), VAULT_FILE: path.join(cwd, 'vault.db') } };
+  try {
+    control(node);
+    run(node, [bin, 'init', '--file', place.env.VAULT_FILE], place);
+    runCommands(node, bin, place);
+    await runDaemon(node, bin, place);
+  } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
+}
+
+function runTests(node) {
+  const env = { ...process.env, PATH: `${path.dirname(node)}${path.delimiter}${process.env.PATH}` };
+  const output = run(node, ['node_modules/vitest/vitest.mjs', 'run', '--reporter=dot', ...TESTS], { cwd: ROOT, env });
+  process.stdout.write(
+    `${output
+      .split('\n')
+      .filter((text) => /Tests|Duration/.test(text))
+      .join('\n')}\n`,
+  );
+}
+
+const usage = 'node scripts/check-runtimes.js [--bin FILE | VERSION …]';
+const { values, positionals } = parseFlags('check-runtimes', usage, {
+  allowPositionals: true,
+  options: { bin: { type: 'string' } },
+});
+if (values.bin !== undefined) {
+  await checkRuntime(process.execPath, path.resolve(values.bin));
+} else {
+  const folder = mkdtempSync(path.join(tmpdir(), 'vault-nodes-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const major of positionals.length > 0 ? positionals : ['22', '26']) {
+    const prefix = path.join(folder, major);
+    const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
+    run('npm', ['install', '--silent', '--prefix', prefix, `node-${platform}@${major}`], {
+      shell: process.platform === 'win32',
+    });
+    const node = path.join(prefix, 'node_modules', `node-${platform}`, 'bin', 'node');
+    process.stdout.write(`== Node ${run(node, ['--version'])}`);
+    runTests(node);
+    await checkRuntime(node, BIN);
+  }
+}

@@ -1,0 +1,34 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { transform } from 'esbuild';
+import { expect, it } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import { VAULT_BIN } from './cli-fixture.ts';
+
+/** Runs `vault --version` in a process that takes itself for this version of Node. */
+function runOn(version: string) {
+  const pretend = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`;
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, VAULT_BIN, '--version'];
+  return spawnSync(process.execPath, args, { encoding: 'utf8' });
+}
+
+it.each(['14.21.3', '20.20.2', '22.22.1', '23.11.0', '24.14.9', '25.9.0'])('Node %s is too old', (version) => {
+  const { status, stdout, stderr } = runOn(version);
+  expect({ status, stdout, stderr }).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: `vault: needs Node.js ${manifest.engines.node}, found ${version}; in this checkout, npx vault runs on the right one\n`,
+  });
+});
+
+it.each(['22.22.2', '22.23.0', '24.15.0', '26.0.0', '27.1.0'])('Node %s is new enough', (version) => {
+  expect(runOn(version)).toMatchObject({ status: 0, stdout: `vault ${manifest.version}\n`, stderr: '' });
+});
+
+it('uses syntax that Node 14 reads', async () => {
+  const text = readFileSync(VAULT_BIN, 'utf8');
+  const [old, current] = await Promise.all(
+    ['node14', 'esnext'].map((target) => transform(text, { target, supported: { 'node-colon-prefix-require': true } })),
+  );
+  expect(old?.code).toBe(current?.code);
+});

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import lockfile from '../../package-lock.json' with { type: 'json' };
+import { ROOT } from '../../scripts/build-output.js';
+
+interface Locked {
+  readonly dev?: boolean;
+  readonly hasInstallScript?: boolean;
+}
+
+/** The names of the locked packages that `npm i token-vault` installs and that run a script then. */
+function runningScripts(packages: Readonly<Record<string, Locked>>): readonly string[] {
+  return Object.keys(packages).filter((name) => {
+    const { dev, hasInstallScript } = packages[name] ?? {};
+    return name !== '' && dev !== true && hasInstallScript === true;
+  });
+}
+
+it('no package that a user installs runs an install script', () => {
+  const packages: Readonly<Record<string, object>> = lockfile.packages;
+  expect(runningScripts(packages)).toEqual([]);
+});
+
+it('one that does is found', () => {
+  expect(runningScripts({ a: { hasInstallScript: true }, b: { dev: true, hasInstallScript: true }, c: {} })).toEqual([
+    'a',
+  ]);
+});
+
+it('only Node itself may run one in a checkout', () => {
+  expect(manifest.allowScripts).toEqual({ node: true });
+});
+
+const STORE = path.join(ROOT, 'src/store/sqlite');
+
+/** Comparisons with a bare parameter, which make SQLite prepare the statement anew at each run (src/store/sqlite/driver.ts). */
+function bareComparisons(source: string): readonly string[] {
+  const statements = source.matchAll(/\bWHERE\b[^`']*/g);
+  return [...statements].flatMap(([text]) => text.match(/(?<![<>])= \?|\b(?:LIMIT|OFFSET) \?/g) ?? []);
+}
+
+it.each(readdirSync(STORE, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')))(
+  '%s compares with +?',
+  (name) => {
+    expect(bareComparisons(readFileSync(path.join(STORE, name), 'utf8'))).toEqual([]);
+  },
+);
+
+it.each([
+  ["'SELECT 1 FROM token WHERE id = ?'", ['= ?']],
+  ['`UPDATE token SET a = ? WHERE id = +? LIMIT ?`', ['LIMIT ?']],
+  ["'SELECT 1 FROM token WHERE a = +? AND b >= ? LIMIT +? OFFSET +?'", []],
+])('finds bare parameters in %s', (source, found) => {
+  expect(bareComparisons(source)).toEqual(found);
+});
