@@ -1,44 +1,35 @@
 import { spawnSync } from 'node:child_process';
-import { createRequire } from 'node:module';
 import path from 'node:path';
 import { ROOT, writeIfChanged } from './build-output.js';
 
-/** The names of a module, for a file that is none. */
-function commonTypes(module, { values, types, classes = [] }) {
-  const asModule = `with { 'resolution-mode': 'import' }`;
-  const ofModule = (name) => `typeof import('${module}', { ${asModule.replace('with', 'with:')} }).${name}`;
+/** Declarations for programs that `require` a module: `export type`s, and values as the module has them. */
+function commonTypes(module, values, types) {
+  const member = (name) => `typeof import('${module}', { with: { 'resolution-mode': 'import' } }).${name}`;
   return [
-    `export type { ${types.join(', ')} } from '${module}' ${asModule};`,
-    ...[...values, ...classes].map((name) => `export declare const ${name}: ${ofModule(name)};`),
-    ...classes.map((name) => `export type ${name} = InstanceType<typeof ${name}>;`),
+    `export type { ${types.join(', ')} } from '${module}' with { 'resolution-mode': 'import' };`,
+    ...values.map((name) => `export declare const ${name}: ${member(name)};`),
     '',
   ].join('\n');
 }
 
-/** For those who `require` what the bundle has as CommonJS too. */
 const COMMON_TYPES = {
-  'client/create-client.d.cts': commonTypes('./create-client.js', {
-    values: ['createClient'],
-    types: ['CallOptions', 'ClientOptions', 'Fetch', 'RequestOf', 'VaultClient'],
-    classes: ['VaultError'],
-  }),
-  'testing/start-vault.d.cts': commonTypes('./start-vault.js', {
-    values: ['startVault'],
-    types: ['StartOptions', 'TestVault'],
-  }),
+  'client/create-client.d.cts': `${commonTypes(
+    './create-client.js',
+    ['createClient', 'VaultError'],
+    ['CallOptions', 'ClientOptions', 'Fetch', 'RequestOf', 'VaultClient'],
+  )}export type VaultError = InstanceType<typeof VaultError>;\n`,
+  'testing/start-vault.d.cts': commonTypes('./start-vault.js', ['startVault'], ['StartOptions', 'TestVault']),
 };
 
-/** Declarations of what package.json exports. */
+/** Emits the declarations of what package.json exports. */
 export async function emitTypes() {
-  const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
-  const compiler = path.join(path.dirname(manifest), 'bin/tsc');
-  const { status, error } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {
+  const compiler = path.join(ROOT, 'node_modules/typescript/bin/tsc');
+  const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {
     cwd: ROOT,
     stdio: 'inherit',
   });
-  if (error) throw error;
   if (status !== 0) throw new Error(`tsc ended with ${status}`);
-  for (const [file, text] of Object.entries(COMMON_TYPES))
-    await writeIfChanged(path.join(ROOT, 'dist/types', file), text);
+  const files = Object.entries(COMMON_TYPES).map(([name, text]) => [path.join(ROOT, 'dist/types', name), text]);
+  for (const [file, text] of files) await writeIfChanged(file, text);
   return 'dist/types';
 }

@@ -1,5 +1,8 @@
 import path from 'node:path';
 import { build } from 'esbuild';
+import { SEED_SCHEMA } from '../src/cli/commands/seed/seed-schema.ts';
+import { OPERATIONS } from '../src/contract/operations.ts';
+import { PROBLEM_BODY } from '../src/contract/problems.ts';
 import { ROOT, writeIfChanged } from './build-output.js';
 
 /** The schemas of a row that the product checks; results are checked by tests only. */
@@ -12,7 +15,7 @@ const ANNOTATIONS = new Set(['description', 'examples', 'default']);
 const MAX_ERRORS = 100;
 
 const ESBUILD = { bundle: true, write: false, format: 'esm', platform: 'node', target: 'node22' };
-const BANNER = '// Made by scripts/build-validators.js from src/contract. Do not edit.\n';
+const BANNER = '// Made by scripts/build-validators.js. Do not edit.\n';
 
 /** A JSON object: of a prototype that has none. A number that is kept by its lexeme is an instance of a class that inherits. */
 const PRELUDE = `
@@ -23,70 +26,16 @@ const isJsonObject = (value) => {
 };
 `;
 
-const URL_TYPES = `${BANNER}import type { OperationId } from '../contract/operations.ts';
-
-/** What one keyword of a schema refused. There is no message: it would have to quote the value. */
-export interface ValidationError {
-  /** JSON pointer (RFC 6901) of the member. */
-  readonly instancePath: string;
-  readonly keyword: string;
-  readonly params: Readonly<Record<string, unknown>>;
-  readonly schemaPath: string;
-  /** Set on what \`propertyNames\` refused. */
-  readonly propertyName?: string;
-}
-
-/** A compiled schema. \`errors\` is of the last call, at most ${MAX_ERRORS} of them: read it before the next call. */
-export type Validator = ((value: unknown) => boolean) & { errors?: null | readonly ValidationError[] };
-
-/** Of what is in a path and behind it. */
-export declare const VALIDATORS: Readonly<
-  Record<OperationId, { readonly params?: Validator; readonly query?: Validator }>
->;
-`;
-
-const BODY_TYPES = `${BANNER}import type { OperationId } from '../contract/operations.ts';
-import type { Validator } from './validators.generated.js';
-
-/** An operation without a body has no entry. */
-export declare const BODY_VALIDATORS: Readonly<Partial<Record<OperationId, Validator>>>;
-`;
-
-const RESULT_TYPES = `${BANNER}import type { OperationId } from '../contract/operations.ts';
-import type { Validator } from './validators.generated.js';
-
-/** For tests only. An operation without a result (204) has no entry. */
-export declare const RESULT_VALIDATORS: Readonly<Partial<Record<OperationId, Validator>>>;
-export declare const PROBLEM_VALIDATOR: Validator;
-`;
-
-/** The contract's data, imported from its TypeScript sources. */
-export async function loadContract() {
-  const contents = `export { OPERATIONS } from './operations.ts'; export { PROBLEM_BODY } from './problems.ts';`;
-  const { outputFiles } = await build({
-    ...ESBUILD,
-    stdin: { contents, resolveDir: path.join(ROOT, 'src/contract'), loader: 'ts' },
-  });
-  return import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString('base64')}`);
-}
-
 function withoutAnnotations(schema) {
   if (typeof schema !== 'object' || schema === null) return schema;
   const entries = Object.entries(schema).filter(([keyword]) => !ANNOTATIONS.has(keyword));
-  return Object.fromEntries(
-    entries.map(([keyword, value]) => {
-      if (keyword === 'properties') {
-        return [
-          keyword,
-          Object.fromEntries(Object.entries(value).map(([name, sub]) => [name, withoutAnnotations(sub)])),
-        ];
-      }
-      return [
-        keyword,
-        ['items', 'additionalProperties', 'propertyNames'].includes(keyword) ? withoutAnnotations(value) : value,
-      ];
-    }),
-  );
+  return Object.fromEntries(entries.map(([keyword, value]) => [keyword, withoutAnnotationsBelow(keyword, value)]));
+}
+
+function withoutAnnotationsBelow(keyword, value) {
+  if (['items', 'additionalProperties', 'propertyNames'].includes(keyword)) return withoutAnnotations(value);
+  if (keyword !== 'properties') return value;
+  return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, withoutAnnotations(schema)]));
 }
 
 async function newAjv() {
@@ -150,61 +99,49 @@ async function compile(schemas, exportsOf) {
   if (code.includes('vErrors.length = '))
     throw new Error('build-validators: a keyword takes errors back: not with a limit');
 
-  const compiled = {
-    name: 'compiled',
-    setup(hooks) {
-      hooks.onResolve({ filter: /^compiled$/ }, () => ({ path: 'compiled', namespace: 'compiled' }));
-      hooks.onLoad({ filter: /^compiled$/, namespace: 'compiled' }, () => {
-        return { contents: `${PRELUDE}${code}`, resolveDir: ROOT, loader: 'js' };
-      });
-    },
-  };
-  const contents = `import { ${exported.join(', ')} } from 'compiled';\n${exportsOf((schema) => names.get(schema))}`;
-  const { outputFiles } = await build({
-    ...ESBUILD,
-    stdin: { contents, resolveDir: ROOT, loader: 'js' },
-    plugins: [compiled],
-    minifySyntax: true,
-  });
+  const contents = `${PRELUDE}${code.replaceAll(/^export /gm, '')}\n${exportsOf((schema) => names.get(schema))}`;
+  const stdin = { contents, resolveDir: ROOT, loader: 'js' };
+  const { outputFiles } = await build({ ...ESBUILD, stdin, minifySyntax: true });
   return `${BANNER}${outputFiles[0].text}`;
 }
 
-/** The text of an object without a prototype: outside strings are looked up in it. */
-function table(members) {
-  return `{\n  __proto__: null,\n${members.map((member) => `  ${member},\n`).join('')}}`;
+/** Returns the text of an object without a prototype: names from outside are looked up in it. */
+const table = (members) => `{ __proto__: null, ${members.join(', ')} }`;
+
+/** Returns the text that exports the validators of one part of each row that has it. */
+function exportPart(name, part) {
+  const rows = Object.entries(OPERATIONS).filter(([, row]) => row[part]);
+  return (nameOf) => `export const ${name} = ${table(rows.map(([id, row]) => `${id}: ${nameOf(row[part])}`))};`;
 }
 
+const exportUrls = (nameOf) => {
+  const partsOf = (row) => URL_PARTS.filter((part) => row[part]).map((part) => `${part}: ${nameOf(row[part])}`);
+  const members = Object.entries(OPERATIONS).map(([id, row]) => `${id}: ${table(partsOf(row))}`);
+  return `export const VALIDATORS = ${table(members)};`;
+};
+
+const schemasOf = (...parts) =>
+  parts.flatMap((part) => Object.values(OPERATIONS).map((row) => row[part])).filter(Boolean);
+
+/** Each generated file with its schemas, and how it exports them. Its declarations, beside it, are written by hand. */
+const FILES = {
+  'core/validators': [schemasOf(...URL_PARTS), exportUrls],
+  'core/body-validators': [schemasOf('body'), exportPart('BODY_VALIDATORS', 'body')],
+  'core/result-validators': [
+    [...schemasOf('result'), PROBLEM_BODY],
+    (nameOf) =>
+      `${exportPart('RESULT_VALIDATORS', 'result')(nameOf)}export const PROBLEM_VALIDATOR = ${nameOf(PROBLEM_BODY)};`,
+  ],
+  'cli/commands/seed/seed-validator': [
+    [SEED_SCHEMA],
+    (nameOf) => `export const SEED_VALIDATOR = ${nameOf(SEED_SCHEMA)};`,
+  ],
+};
+
+/** Compiles the contract's schemas into src/. */
 export async function generateValidators() {
-  const { OPERATIONS, PROBLEM_BODY } = await loadContract();
-  const rows = Object.entries(OPERATIONS);
-  const urls = rows.flatMap(([, row]) => URL_PARTS.map((part) => row[part])).filter(Boolean);
-  const bodies = rows.map(([, row]) => row.body).filter(Boolean);
-  const results = rows.map(([, row]) => row.result).filter(Boolean);
-
-  const urlCode = await compile(urls, (nameOf) => {
-    const members = rows.map(([id, row]) => {
-      const parts = URL_PARTS.filter((part) => row[part]).map((part) => `${part}: ${nameOf(row[part])}`);
-      return `${id}: { ${['__proto__: null', ...parts].join(', ')} }`;
-    });
-    return `export const VALIDATORS = ${table(members)};`;
-  });
-  const bodyCode = await compile(bodies, (nameOf) => {
-    const members = rows.filter(([, row]) => row.body).map(([id, row]) => `${id}: ${nameOf(row.body)}`);
-    return `export const BODY_VALIDATORS = ${table(members)};`;
-  });
-  const resultCode = await compile([...results, PROBLEM_BODY], (nameOf) => {
-    const members = rows.filter(([, row]) => row.result).map(([id, row]) => `${id}: ${nameOf(row.result)}`);
-    return `export const RESULT_VALIDATORS = ${table(members)};\nexport const PROBLEM_VALIDATOR = ${nameOf(PROBLEM_BODY)};`;
-  });
-
-  const core = path.join(ROOT, 'src/core');
-  const written = await Promise.all([
-    writeIfChanged(path.join(core, 'validators.generated.js'), urlCode),
-    writeIfChanged(path.join(core, 'validators.generated.d.ts'), URL_TYPES),
-    writeIfChanged(path.join(core, 'body-validators.generated.js'), bodyCode),
-    writeIfChanged(path.join(core, 'body-validators.generated.d.ts'), BODY_TYPES),
-    writeIfChanged(path.join(core, 'result-validators.generated.js'), resultCode),
-    writeIfChanged(path.join(core, 'result-validators.generated.d.ts'), RESULT_TYPES),
-  ]);
-  return `${urls.length + bodies.length} request and ${results.length} result schemas, ${written.filter(Boolean).length} files changed`;
+  const written = Object.entries(FILES).map(async ([name, [schemas, exportsOf]]) =>
+    writeIfChanged(path.join(ROOT, 'src', `${name}.generated.js`), await compile(schemas, exportsOf)),
+  );
+  return `${(await Promise.all(written)).filter(Boolean).length} of ${written.length} files changed`;
 }

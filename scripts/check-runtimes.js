@@ -1,19 +1,19 @@
 /**
  * Runs the product on the Node releases that a checkout does not bring, from npm's packages outside the tree: the quick
  * tests, the transcripts, commands that once aborted, and a daemon under load with a small heap and forced collections.
- * Any command that ends by a signal or fails is an error.
+ * Exits with 1 when a command fails or ends by a signal.
  *
  *   node scripts/check-runtimes.js [VERSION …]      the majors to run on; 22 and 26
  *   node scripts/check-runtimes.js --bin FILE       only the commands and the load, on this Node, with another `vault`
  */
-import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from './build-output.js';
 import { parseFlags } from './parse-flags.js';
-import { BIN, bareEnvironment } from './run-vault.js';
+import { BIN, bareEnvironment, serve } from './run-vault.js';
 
 const RUNS = 30;
 const LOAD_SECONDS = 20;
@@ -43,7 +43,7 @@ function control(node) {
   throw new Error('the control did not fail: a command that aborts was not found');
 }
 
-/** What each run of a command gets: names that no earlier run has used. */
+/** Commands that once aborted; each run uses a new name. */
 const COMMANDS = {
   doctor: () => ['doctor'],
   backup: (n) => ['backup', `backup-${n}.db`],
@@ -75,29 +75,19 @@ async function call(url, apiKey, until) {
 
 async function runDaemon(node, bin, { cwd, env }) {
   const readyFile = path.join(cwd, 'ready.json');
-  const daemon = spawn(
-    node,
-    [...SMALL_HEAP, COLLECT, bin, 'serve', '--dev', '--port', '0', '--ready-file', readyFile],
-    {
-      cwd,
-      env,
-      stdio: 'ignore',
-    },
-  );
-  const ended = new Promise((resolve) => daemon.once('exit', (code, signal) => resolve(signal ?? code)));
+  const flags = [...SMALL_HEAP, COLLECT];
+  const daemon = await serve(['--dev', '--ready-file', readyFile], env, { node, flags, bin });
   try {
     run(node, [bin, 'wait', '--ready-file', readyFile], { cwd, env });
-    const { url, private_key } = JSON.parse(
-      run(node, ['-p', `require('fs').readFileSync('ready.json', 'utf8')`], { cwd }),
-    );
+    const { private_key } = JSON.parse(readFileSync(readyFile, 'utf8'));
     const until = performance.now() + LOAD_SECONDS * 1000;
-    const answered = await Promise.all(Array.from({ length: CALLERS }, () => call(url, private_key, until)));
+    const answered = await Promise.all(Array.from({ length: CALLERS }, () => call(daemon.url, private_key, until)));
     process.stdout.write(`   daemon: ${answered.reduce((sum, n) => sum + n)} requests\n`);
+    const how = await Promise.race([daemon.end(), sleep(20_000, 'did not stop')]);
+    if (how !== 0) throw new Error(`the daemon ended with ${how}: ${daemon.stderr()}`);
   } finally {
-    daemon.kill('SIGTERM');
+    daemon.end('SIGKILL');
   }
-  const how = await Promise.race([ended, sleep(20_000, 'did not stop')]);
-  if (how !== 0) throw new Error(`the daemon ended with ${how}`);
 }
 
 async function checkRuntime(node, bin) {
@@ -116,12 +106,7 @@ async function checkRuntime(node, bin) {
 function runTests(node) {
   const env = { ...process.env, PATH: `${path.dirname(node)}${path.delimiter}${process.env.PATH}` };
   const output = run(node, ['node_modules/vitest/vitest.mjs', 'run', '--reporter=dot', ...TESTS], { cwd: ROOT, env });
-  process.stdout.write(
-    `${output
-      .split('\n')
-      .filter((text) => /Tests|Duration/.test(text))
-      .join('\n')}\n`,
-  );
+  process.stdout.write(`${output.match(/.*(?:Tests|Duration).*/g).join('\n')}\n`);
 }
 
 const usage = 'node scripts/check-runtimes.js [--bin FILE | VERSION …]';

@@ -6,8 +6,8 @@
  *   npm run check:full                                     all of them, whole: under 30 min
  *   --jobs N                                               how many at a time; 2, or 1 where there is one core
  *
- * The checks are TypeScript and drive the built product: they are bundled, one file each, into a folder that goes at the
- * end, and each runs in a process of its own. Checks whose figures are times run after the others, one at a time.
+ * The checks drive the built product, each in a process of its own. Checks whose figures are times run after the others,
+ * one at a time.
  */
 import { fork } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -15,7 +15,6 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { ROOT } from './build-output.js';
-import { bundleSources, makeOwnFolder } from './bundle-sources.js';
 import { parseFlags } from './parse-flags.js';
 
 const CHECKS = path.join(ROOT, 'test', 'checks');
@@ -46,10 +45,8 @@ if (!Number.isSafeInteger(jobs) || jobs < 1) {
 
 async function loadChecks() {
   const names = readdirSync(CHECKS).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'));
-  const { folder: outdir } = makeOwnFolder('checks');
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
-  await bundleSources({ entryPoints: names.map((name) => path.join(CHECKS, name)), outdir });
-  const files = names.map((name) => path.join(outdir, name.replace(/\.ts$/, '.mjs')));
+  const files = names.map((name) => path.join(CHECKS, name));
   const modules = await Promise.all(files.map((file) => import(pathToFileURL(file).href)));
   return modules
     .flatMap(({ CHECK }, index) => (CHECK ? [{ ...CHECK, module: files[index] }] : []))

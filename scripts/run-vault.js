@@ -5,29 +5,20 @@ import { ROOT } from './build-output.js';
 
 export const BIN = path.join(ROOT, 'bin/vault.js');
 
-/** What a process needs to start at all. */
-const INHERITED = new Set(['PATH', 'SystemRoot', 'TEMP', 'TMP', 'TMPDIR']);
+/** Variables without which a process does not start. */
+const INHERITED = ['PATH', 'SystemRoot', 'TEMP', 'TMP', 'TMPDIR'];
+const LISTENING = /^vault: listening on (\S+)/m;
 
-/**
- * An environment of a few fixed variables, with `folder` for a home. With `own` it is this process's own, without the
- * vault's variables.
- */
-export function bareEnvironment(folder, { own = false } = {}) {
-  const inherits = (name) => (own ? !name.startsWith('VAULT_') : INHERITED.has(name));
-  return {
-    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => inherits(name))),
-    HOME: folder,
-    USERPROFILE: folder,
-    APPDATA: folder,
-    LOCALAPPDATA: folder,
-    XDG_CONFIG_HOME: folder,
-    NO_COLOR: '1',
-  };
+/** Returns an environment of a few fixed variables, with `folder` as the home directory. */
+export function bareEnvironment(folder) {
+  const inherited = INHERITED.filter((name) => name in process.env).map((name) => [name, process.env[name]]);
+  const homes = ['HOME', 'USERPROFILE', 'APPDATA', 'LOCALAPPDATA', 'XDG_CONFIG_HOME'].map((name) => [name, folder]);
+  return { ...Object.fromEntries([...inherited, ...homes]), NO_COLOR: '1' };
 }
 
-/** A started command; `output` grows until it has ended. */
-export function start(args, env) {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+/** Starts Node with these arguments. `output` grows until `ended` resolves to exit code and signal. */
+function start(args, env, node = process.execPath) {
+  const child = spawn(node, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr']) {
     child[name].setEncoding('utf8').on('data', (text) => {
@@ -37,35 +28,35 @@ export function start(args, env) {
   return { child, output, ended: once(child, 'close') };
 }
 
+/** Runs Node to its end and returns its standard output. Throws when the exit code is not 0. */
 export async function run(args, env) {
   const { output, ended } = start(args, env);
-  const [code] = await ended;
-  if (code !== 0) throw new Error(`node ${args.join(' ')} ended with ${code}: ${output.stderr}`);
+  const [code, signal] = await ended;
+  if (code !== 0) throw new Error(`node ${args.join(' ')} ended with ${signal ?? code}: ${output.stderr}`);
   return output.stdout;
 }
 
-const vault = async (args, env) => JSON.parse(await run([BIN, ...args, '--output', 'json'], env));
+/** Runs a command and returns its JSON result. */
+export const vault = async (args, env) => JSON.parse(await run([BIN, ...args, '--output', 'json'], env));
 
-/** Of an application that makes tokens anywhere, and sees all of each. */
-export const REVEAL_RULE = {
-  description: 'all',
-  priority: 1,
-  container: '/',
-  transform: 'reveal',
-  permissions: ['token:read', 'token:create'],
-};
-
-/** A vault with one token, and the environment in which a private application's key reads it. */
-export async function makeVault(folder, name, bare) {
-  const file = path.join(folder, `${name}.db`);
-  const keyFile = path.join(folder, `${name}.key`);
-  const { application } = await vault(['init', '--file', file, '--key-file', keyFile], bare);
-  const direct = { ...bare, VAULT_FILE: file, VAULT_KEY_FILE: keyFile };
-  const created = await vault(
-    ['apps', 'create', '--name', 'reader', '--type', 'private', '--rule', JSON.stringify(REVEAL_RULE)],
-    { ...direct, VAULT_API_KEY: application.key },
-  );
-  const env = { ...direct, VAULT_API_KEY: created.key };
-  const token = await vault(['tokens', 'create', '--type', 'token', '--data', '"4242"'], env);
-  return { file, keyFile, env, token: token.id };
+/**
+ * Starts `vault serve` on a free port. Resolves when it listens; rejects when it ends before. `end` sends a signal and
+ * resolves to the exit code, or to the signal that ended the daemon.
+ */
+export async function serve(args, env, { node, flags = [], bin = BIN } = {}) {
+  const words = [...flags, bin, 'serve', '--port', '0', '--no-log', ...args];
+  const { child, output, ended } = start(words, env, node);
+  const end = async (signal = 'SIGTERM') => {
+    child.kill(signal);
+    const [code, by] = await ended;
+    return by ?? code;
+  };
+  const url = await new Promise((resolve, reject) => {
+    child.stderr.on('data', () => {
+      const [, found] = output.stderr.match(LISTENING) ?? [];
+      if (found !== undefined) resolve(found);
+    });
+    ended.then(([code]) => reject(new Error(`serve ended with ${code}: ${output.stderr}`)), reject);
+  });
+  return { url, port: Number(new URL(url).port), pid: child.pid, end, stderr: () => output.stderr };
 }

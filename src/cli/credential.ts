@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
-import type { OpenVaultOptions } from '../vault.ts';
+import type { OpenVaultOptions } from '../vault/vault.ts';
 import { type Environment, FILE_FLAGS, type GlobalFlags } from './global-flags.ts';
 import { canPrompt, isTypedByHand, promptSecret } from './prompt.ts';
 import { readSecretFile } from './secret-file.ts';
@@ -37,7 +37,7 @@ export async function readCredential(file: string, flags: GlobalFlags, env: Envi
   if (named.passphraseFile !== undefined) return readPassphraseFile(named.passphraseFile);
   if (existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
   if (!existsSync(file)) throw new Fault('file_missing', `there is no file ${file}`);
-  const { checkUnopenedVault } = await import('../vault.ts');
+  const { checkUnopenedVault } = await import('../vault/vault.ts');
   await checkUnopenedVault(file);
   if (!canPrompt()) {
     throw new Fault(

@@ -1,13 +1,13 @@
-import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
+import type { ProblemCode } from '../contract/problems.ts';
 
 /** What the process answers with. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 70 | 130;
 
 /** What `vault exec` ends with: the exit code of its command, whatever it means there. */
-export type PassedOn = number & { readonly passedOn?: never };
+export type ChildExitCode = number & { readonly childExitCode?: never };
 
 /** How a subcommand hands over its exit code. */
-export type Finish = (exitCode: ExitCode | PassedOn) => void;
+export type Finish = (exitCode: ExitCode | ChildExitCode) => void;
 
 /** The exit codes and what they mean. */
 export const EXIT_CODES = {
@@ -46,9 +46,8 @@ const BY_STATUS: Readonly<Record<number, ExitCode>> = {
 const BY_CODE: Readonly<Partial<Record<ProblemCode, ExitCode>>> = { integrity_failure: 9 };
 
 /** The exit code of a reply: 0 for a success, 1 for a status that the contract does not have. */
-export function exitCodeOf(status: number, problemType: string): ExitCode {
+export function exitCodeOf(status: number, code: string | undefined): ExitCode {
   if (status < 400) return 0;
-  const code = problemType.slice(PROBLEM_TYPE_PREFIX.length);
-  const own = Object.hasOwn(BY_CODE, code) ? BY_CODE[code as ProblemCode] : undefined;
+  const own = code !== undefined && Object.hasOwn(BY_CODE, code) ? BY_CODE[code as ProblemCode] : undefined;
   return own ?? BY_STATUS[status] ?? 1;
 }

@@ -94,9 +94,23 @@ export const KEY_OUT_FLAGS = {
 } as const satisfies Record<string, FlagRow>;
 
 /** Answers to questions. */
-export const CONFIRM_FLAGS = {
+const CONFIRM_FLAGS = {
   yes: { flag: '-y, --yes', env: 'VAULT_YES', help: 'do it without asking' },
 } as const satisfies Record<string, FlagRow>;
+
+/** The groups above, by what they are for. */
+export const FLAGS = {
+  file: FILE_FLAGS,
+  anchor: ANCHOR_FLAGS,
+  daemon: DAEMON_FLAGS,
+  profile: PROFILE_FLAGS,
+  key: KEY_FLAGS,
+  output: OUTPUT_FLAGS,
+  request: REQUEST_FLAGS,
+  list: LIST_FLAGS,
+  keyOut: KEY_OUT_FLAGS,
+  confirm: CONFIRM_FLAGS,
+} as const;
 
 /** The flags of every operation, by their attribute; all but these are derived from the row. */
 export const GLOBAL_FLAGS = {

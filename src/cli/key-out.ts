@@ -5,7 +5,7 @@ import { parseJson } from '../core/json/parse.ts';
 import { stringifyJson } from '../core/json/stringify.ts';
 import { asObject } from './output/result-view.ts';
 import { filePath } from './output-path.ts';
-import { reserveFile } from './reserved-file.ts';
+import { reserveFile } from './whole-file.ts';
 
 /** Longer than any API key: so much is on the disk before the key is made. */
 const RESERVED_BYTES = 256;
@@ -54,7 +54,7 @@ export async function withKeyFile(
   }
 }
 
-/** The key of an application, or of the application in a founded tenant. */
+/** The key of an application, or of the application in a created tenant. */
 function splitKey(body: JsonObject): { readonly key: string | undefined; readonly rest: JsonObject } {
   const own = body['key'];
   const application = asObject(body['application'] ?? null);

@@ -1,7 +1,8 @@
-import type { ExitCode, PassedOn } from './exit-codes.ts';
-import { exitUnexpected } from './exit-unexpected.ts';
-import { endAtSignals } from './interrupt.ts';
+import type { ChildExitCode, ExitCode } from './exit-codes.ts';
+import { endAtSignals, exitUnexpected } from './interrupt.ts';
 import { endAtOnce, ownStandardOutput } from './output/standard-output.ts';
+import { writeOut } from './output/write-out.ts';
+import { VERSION } from './version.ts';
 
 /**
  * Runs one command line and answers its exit code; results are on stdout, everything else on stderr. Nothing heavy may
@@ -21,10 +22,14 @@ export async function main(argv: readonly string[], { ownsOutput = false } = {})
 }
 
 async function runCommandLine(argv: readonly string[]): Promise<number> {
-  let exitCode: ExitCode | PassedOn = 0;
+  let exitCode: ExitCode | ChildExitCode = 0;
   try {
     if (argv[0] === '--version' && argv.length > 1) {
-      return await (await import('./local/show-version.ts')).showVersion(argv);
+      return await (await import('./commands/show-version.ts')).showVersion(argv);
+    }
+    if (argv[0] === '--version' && argv.length === 1) {
+      await writeOut(`vault ${VERSION}\n`);
+      return 0;
     }
     const { createProgram, withoutHelpWord } = await import('./program.ts');
     const words = withoutHelpWord(argv);

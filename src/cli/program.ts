@@ -1,17 +1,13 @@
 import { Command, type CommanderError } from 'commander';
 import { OPERATIONS, type OperationId } from '../contract/operations.ts';
 import { Fault } from '../core/fault.ts';
+import { completeLocalHelp, LOCAL_COMMANDS } from './commands/local-commands.ts';
 import { defineOperation } from './derive/operation-command.ts';
 import type { Finish } from './exit-codes.ts';
 import { addFlags, GLOBAL_FLAGS } from './global-flags.ts';
-import { HELP_LAYOUT } from './help-layout.ts';
-import { LOCAL_COMMANDS } from './local-commands.ts';
-import { completeLocalHelp } from './local-help.ts';
-import { NOUNS } from './nouns.ts';
+import { HELP_LAYOUT, overviewFooter, reflowHelp } from './help.ts';
 import { isTerminal } from './output/standard-output.ts';
 import { writeOut } from './output/write-out.ts';
-import { overviewFooter } from './overview-footer.ts';
-import { reflowHelp } from './reflow-help.ts';
 import { reportFailure } from './report-failure.ts';
 import { VERSION } from './version.ts';
 
@@ -179,3 +175,22 @@ function refuseBareNoun(error: CommanderError, noun: string, verbs: readonly Ent
   const words = verbs.map((verb) => verb.words.at(-1)).join(', ');
   throw new Fault('usage', `\`vault ${noun}\` needs one more word: ${words}`, { hint: `vault ${noun} --help` });
 }
+
+interface NounRow {
+  readonly summary: string;
+  readonly alias?: string;
+}
+
+/** The first words of subcommands that have two, in the order of the help. */
+export const NOUNS = {
+  tokens: { summary: 'Create, list, get, change and delete tokens' },
+  apps: { summary: 'Manage applications, their API keys and access rules', alias: 'applications' },
+  tenant: { summary: 'The tenant of the calling key, and the tenants of the file' },
+  seed: { summary: 'A vault’s tenant, applications and tokens, as files say' },
+  profile: { summary: 'Vaults and their credentials, kept under a name' },
+  audit: { summary: 'What was done to the vault: who, what, when, and whether anything was altered since' },
+  clock: { summary: 'The clock of a daemon started with --dev, for tests' },
+  faults: { summary: 'What goes wrong with the next requests to a daemon started with --dev' },
+  snapshot: { summary: 'States of the file to go back to' },
+  keys: { summary: 'The keys of the file: what opens it, and what seals its records' },
+} as const satisfies Record<string, NounRow>;

@@ -1,14 +1,14 @@
+import { type DecodedProblem, decodeProblem } from '../client/decode-problem.ts';
 import type { Reply } from '../contract/call.ts';
 import { FAULTS } from '../contract/faults.ts';
-import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
+import type { ProblemCode } from '../contract/problems.ts';
 import { Fault } from '../core/fault.ts';
-import { type MemberErrors, memberLines, Problem } from '../core/problem.ts';
+import { memberLines, Problem } from '../core/problem.ts';
 import type { NameMember } from './derive/name-member.ts';
 import { type ExitCode, exitCodeOf } from './exit-codes.ts';
 import { isFullDisk } from './full-disk.ts';
 import type { Environment } from './global-flags.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
-import { writeError } from './output/write-error.ts';
 
 /** What can be done about a problem, where its own text does not say it. */
 const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
@@ -22,18 +22,10 @@ const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
 };
 
 /** Inside `vault exec` the other key is at hand. */
-function otherKeyHint(code: string, env: Environment): string | undefined {
+function otherKeyHint(code: ProblemCode | undefined, env: Environment): string | undefined {
   const { VAULT_API_KEY: own, VAULT_MANAGEMENT_KEY: other } = env;
   if (code !== 'permission_missing' || !other || own === other) return undefined;
   return 'applications, the tenant, its usage and the --dev controls take the key in VAULT_MANAGEMENT_KEY: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …';
-}
-
-/** The part of a problem's body that a person is told. */
-interface ToldProblem {
-  readonly status: number;
-  readonly type: string;
-  readonly detail: string;
-  readonly errors?: MemberErrors | undefined;
 }
 
 /** One line of fact on stderr, lines of details under it, and where there is something to do a line `hint:`. */
@@ -44,16 +36,14 @@ export function tell(fact: string, hint?: string, details: readonly string[] = [
   if (hint !== undefined) writeError(`hint: ${stripControlCharacters(hint)}\n`);
 }
 
-/** Tells what a reply that is a problem says; `nameMember` puts the paths in it into words of the command line. */
+/** Reports a reply that is a problem; `nameMember` puts the paths in it into words of the command line. */
 export function reportProblem(reply: Reply, nameMember?: NameMember): ExitCode {
-  return tellProblem({ ...(JSON.parse(reply.bodyText ?? '{}') as ToldProblem), status: reply.status }, nameMember);
+  return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember);
 }
 
 /** Tells what went wrong. Of an error that nobody foresaw, nothing but that it happened: its message may hold a value. */
 export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
-  if (error instanceof Problem) {
-    return tellProblem({ ...error, type: `${PROBLEM_TYPE_PREFIX}${error.code}` }, nameMember);
-  }
+  if (error instanceof Problem) return tellProblem(error.status, error, nameMember);
   if (error instanceof Fault) {
     tell(error.message, error.hint, error.details);
     if (env['VAULT_DEBUG'] === '1' && error.cause instanceof Error) writeError(`${error.cause.stack}\n`);
@@ -78,13 +68,15 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   return 1;
 }
 
-function tellProblem(problem: ToldProblem, nameMember?: NameMember): ExitCode {
-  tell(problem.detail);
-  for (const line of memberLines(problem.errors, nameMember)) tell(`  ${line}`);
-  const code = problem.type.slice(PROBLEM_TYPE_PREFIX.length);
-  const hint = Object.hasOwn(HINTS, code) ? HINTS[code as ProblemCode] : otherKeyHint(code, process.env);
+type ToldProblem = Pick<DecodedProblem, 'code' | 'detail'> & { readonly errors?: DecodedProblem['errors'] | undefined };
+
+function tellProblem(status: number, problem: ToldProblem | undefined, nameMember?: NameMember): ExitCode {
+  const { code, detail, errors } = problem ?? { code: undefined, detail: `status ${status}` };
+  tell(detail);
+  for (const line of memberLines(errors, nameMember)) tell(`  ${line}`);
+  const hint = code !== undefined && Object.hasOwn(HINTS, code) ? HINTS[code] : otherKeyHint(code, process.env);
   if (hint !== undefined) writeError(`hint: ${hint}\n`);
-  return exitCodeOf(problem.status, problem.type);
+  return exitCodeOf(status, code);
 }
 
 interface UsageError {
@@ -107,10 +99,14 @@ const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown command 'version'": 'vault --version',
 };
 
-/** Commander's message is `error: …`, its suggestion a second line; what follows `=` in a word may be a secret. */
+/** Commander lists the words themselves behind their number; a word may be a secret, and so may what follows `=` in one. */
+const EXCESS_WORDS = /(?<=^error: too many arguments.* but got \d+): [\s\S]*$/;
+
+/** Commander's message is `error: …`, its suggestion a second line. */
 function reportUsage(error: UsageError): ExitCode {
   if (error.exitCode === 0) return 0;
-  const [fact = '', suggestion] = error.message.replace(/^error: /, '').split('\n');
+  const message = error.message.replace(EXCESS_WORDS, '').replace(/^error: /, '');
+  const [fact = '', suggestion] = message.split('\n');
   const told = fact.replace(/'(--?[^=']*)=.*'/, "'$1'");
   const meant = Object.hasOwn(USAGE_HINTS, told) ? USAGE_HINTS[told] : undefined;
   // `-abc`: no flag of one dash has more than a letter.
@@ -119,4 +115,19 @@ function reportUsage(error: UsageError): ExitCode {
   const near = suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?');
   tell(told, meant ?? near ?? dashes ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined));
   return 2;
+}
+
+let isOwned = false;
+
+/** Writes to stderr. Whoever read it may have gone: what is said then is lost, and the work goes on. */
+function writeError(text: string): void {
+  ownStandardError();
+  process.stderr.write(text);
+}
+
+/** From here on a closed stderr ends nothing: not a command that says a word, not a daemon that writes its log. */
+export function ownStandardError(): void {
+  if (isOwned) return;
+  isOwned = true;
+  process.stderr.on('error', () => undefined);
 }

@@ -5,25 +5,15 @@ import { Fault } from '../core/fault.ts';
 import { readApiKey } from './api-key.ts';
 import { assembleCall, type CommandInput } from './derive/assemble-call.ts';
 import { memberNamer } from './derive/name-member.ts';
-import { chooseDoor, openDoor } from './door.ts';
 import type { ExitCode } from './exit-codes.ts';
-import {
-  CONFIRM_FLAGS,
-  type Environment,
-  flagValue,
-  isSwitchedOn,
-  KEY_OUT_FLAGS,
-  LIST_FLAGS,
-  type OperationFlags,
-  REQUEST_FLAGS,
-  typedFlags,
-} from './global-flags.ts';
+import { type Environment, FLAGS, flagValue, isSwitchedOn, type OperationFlags, typedFlags } from './global-flags.ts';
 import type { KeyFile } from './key-out.ts';
 import { createListPrinter, createPrinter } from './output/print-result.ts';
 import type { ResultView } from './output/result-view.ts';
 import { withProfile } from './profiles/with-profile.ts';
 import { canPrompt, confirmLoss } from './prompt.ts';
 import { reportFailure, reportProblem } from './report-failure.ts';
+import { chooseTarget, openTarget } from './target.ts';
 import { createTextReader } from './text-reader.ts';
 
 /** One operation from its command line to its exit code. All that can be refused is refused before anything is sent. */
@@ -47,20 +37,20 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const view = viewOf(row);
   const printer = all ? undefined : createPrinter(flags, env, view);
   const listPrinter = all ? await createListPrinter(flags, env, view) : undefined;
-  const door = chooseDoor(flags, env);
+  const target = chooseTarget(flags, env);
   const apiKey = await readApiKey(flags, env);
   const input = await complete(id, row, typed);
   const call = { ...(await assemble(id, input)), apiKey };
   const nameMember = memberNamer(id, input);
-  if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, env, CONFIRM_FLAGS.yes)) {
+  if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, env, FLAGS.confirm.yes)) {
     await confirmLoss(row.cli.confirm);
   }
-  const client = await openDoor(door, flags, env, all ? 'many' : 'one');
+  const client = await openTarget(target, flags, env, all ? 'many' : 'one');
   try {
     if (listPrinter !== undefined) {
       return await (await import('./list-all.ts')).listAll(client, call, listPrinter, nameMember);
     }
-    const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut) : undefined;
+    const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) : undefined;
     const keyFile = keyOut === undefined ? undefined : await (await import('./key-out.ts')).reserveKeyFile(keyOut);
     return await callAndPrint(client, call, keyFile, {
       print: async (bodyText) =>
@@ -83,14 +73,14 @@ export function viewOf(row: Operation): ResultView {
 /** Whether the request is shown in place of being sent, and how: as what was typed, else as the environment says. */
 function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | undefined {
   const isTyped = flags.curl !== undefined || flags.dryRun !== undefined;
-  const isOn = (name: 'curl' | 'dryRun') => isSwitchedOn(flags[name], isTyped ? {} : env, REQUEST_FLAGS[name]);
+  const isOn = (name: 'curl' | 'dryRun') => isSwitchedOn(flags[name], isTyped ? {} : env, FLAGS.request[name]);
   if (isOn('curl') && isOn('dryRun')) throw new Fault('usage', 'only one of --curl and --dry-run can be given');
   if (isOn('curl')) return 'curl';
   return isOn('dryRun') ? 'dry-run' : undefined;
 }
 
 function wantsAll(row: Operation, flags: OperationFlags, env: Environment, { members }: CommandInput): boolean {
-  if (row.query?.properties?.['page'] === undefined || !isSwitchedOn(flags.all, env, LIST_FLAGS.all)) return false;
+  if (row.query?.properties?.['page'] === undefined || !isSwitchedOn(flags.all, env, FLAGS.list.all)) return false;
   if (members['page'] === undefined) return true;
   throw new Fault('usage', 'only one of --all and --page can be given');
 }

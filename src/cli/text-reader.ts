@@ -8,7 +8,7 @@ export type ReadText = (flag: string, typed: string) => Promise<string>;
 export type InputStream = AsyncIterable<Uint8Array | string>;
 
 /** A device, or a command that never ends, must not fill the memory. In MiB: more than any daemon takes, unless it is told to. */
-const LONGEST_MIB = 256;
+const MAX_MIB = 256;
 
 /** Standard input can be read once: a second flag that asks for it is a mistake. */
 export function createTextReader(stdin: () => InputStream): ReadText {
@@ -43,8 +43,7 @@ async function collect(flag: string, stream: InputStream): Promise<Uint8Array> {
   for await (const piece of stream) {
     const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece;
     size += chunk.length;
-    if (size > LONGEST_MIB * 1024 ** 2)
-      throw new Fault('invalid_data', `${flag}: the text is longer than ${LONGEST_MIB} MiB`);
+    if (size > MAX_MIB * 1024 ** 2) throw new Fault('invalid_data', `${flag}: the text is longer than ${MAX_MIB} MiB`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

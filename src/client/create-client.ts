@@ -8,9 +8,9 @@ import {
   type QueryOf,
   type ResultOf,
 } from '../contract/operations.ts';
-import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
+import type { ProblemCode } from '../contract/problems.ts';
 import { type MemberErrors, memberLines } from '../core/problem.ts';
-import { checkRequest } from './check-request.ts';
+import { parseText, readProblem } from './decode-problem.ts';
 import { requestPath } from './request-path.ts';
 
 /** The part of `fetch` that a client uses. */
@@ -66,14 +66,6 @@ export type VaultClient = {
   readonly [Id in OperationId]: (...args: Arguments<RequestOf<Id>>) => Promise<ResultOf<Id>>;
 };
 
-/** What a problem's body says (RFC 9457). */
-interface ProblemBody {
-  readonly type?: unknown;
-  readonly title?: unknown;
-  readonly detail?: unknown;
-  readonly errors?: MemberErrors;
-}
-
 /** The vault answered with a problem. */
 export class VaultError extends Error {
   override readonly name = 'VaultError';
@@ -88,19 +80,20 @@ export class VaultError extends Error {
   readonly retryAfter: number | undefined;
   readonly traceId: string;
 
-  constructor(status: number, problem: ProblemBody, more: { readonly traceId: string; readonly retryAfter?: number }) {
-    const { type, title, detail, errors } = problem;
-    const isProblem = typeof type === 'string' && type.startsWith(PROBLEM_TYPE_PREFIX);
-    const code = isProblem ? (type.slice(PROBLEM_TYPE_PREFIX.length) as ProblemCode) : 'not_a_vault';
-    const said = isProblem && typeof detail === 'string' ? detail : `The server is not a vault (status ${status}).`;
-    // Which members are wrong, and why; no value of them is in it.
-    const members = isProblem ? memberLines(errors).join('; ') : '';
-    super([`${code}: ${said}`, members].filter((part) => part !== '').join(' '));
+  /** `body`: the parsed body of the response. */
+  constructor(status: number, body: object, more: { readonly traceId: string; readonly retryAfter?: number }) {
+    const problem = readProblem(body);
+    const isOfVault = problem?.code !== undefined;
+    const code = problem?.code ?? 'not_a_vault';
+    const detail = isOfVault ? problem.detail : `The server is not a vault (status ${status}).`;
+    // Names the members and what is wrong with them, never their values.
+    const members = isOfVault ? memberLines(problem.errors).join('; ') : '';
+    super([`${code}: ${detail}`, members].filter((part) => part !== '').join(' '));
     this.code = code;
     this.status = status;
-    this.title = typeof title === 'string' ? title : '';
-    this.detail = said;
-    this.errors = errors ?? {};
+    this.title = problem?.title ?? '';
+    this.detail = detail;
+    this.errors = problem?.errors ?? {};
     this.retryAfter = more.retryAfter;
     this.traceId = more.traceId;
   }
@@ -119,6 +112,9 @@ Object.defineProperty(VaultError, Symbol.hasInstance, {
 });
 
 const DEFAULT_TIMEOUT_MS = 30_000;
+
+/** What a call may be given: what its row takes, and `CallOptions`. */
+const MEMBERS = ['params', 'query', 'body', 'signal', 'traceId'] as const;
 
 /**
  * A client of the API for programs: it follows the table of operations, needs nothing but `fetch`, and runs in Node and in
@@ -170,7 +166,7 @@ export function createClient(options: ClientOptions): VaultClient {
     const { status, headers } = response;
     const text = await response.text();
     if (status === 204) return undefined;
-    const body = parse(text);
+    const body = parseText(text);
     if ((status === 200 || status === 201) && typeof body === 'object' && body !== null) return body;
     const after = headers.get('retry-after');
     throw new VaultError(status, typeof body === 'object' && body !== null ? body : {}, {
@@ -217,10 +213,28 @@ function limit(timeout: number, signals: readonly (AbortSignal | undefined)[]) {
   };
 }
 
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
+/**
+ * Where types are not looked at, `getToken({ id })` would ask for a path without an id, which is another operation's. Throws a
+ * `TypeError` that names the member.
+ */
+function checkRequest(id: string, row: Operation, request: unknown): void {
+  if (typeof request !== 'object' || request === null) {
+    throw new TypeError(`${id}: takes one object, of ${MEMBERS.filter((name) => takes(row, name)).join(', ')}`);
   }
+  for (const [name, value] of Object.entries(request)) {
+    if (value !== undefined && !MEMBERS.some((member) => member === name && takes(row, member))) {
+      const known = MEMBERS.filter((member) => takes(row, member)).join(', ');
+      throw new TypeError(`${id}: takes no ${name}; what it takes is ${known}`);
+    }
+  }
+  const params: unknown = 'params' in request ? request.params : undefined;
+  for (const name of row.path.match(/(?<=\{)\w+(?=\})/g) ?? []) {
+    const value: unknown = typeof params === 'object' && params !== null ? Reflect.get(params, name) : undefined;
+    if (typeof value !== 'string' || value === '')
+      throw new TypeError(`${id}: params.${name} must be given, as a string`);
+  }
+}
+
+function takes(row: Operation, member: (typeof MEMBERS)[number]): boolean {
+  return member === 'signal' || member === 'traceId' || row[member] !== undefined;
 }

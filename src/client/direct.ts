@@ -1,5 +1,5 @@
 import type { Client } from '../contract/call.ts';
-import type { Vault } from '../vault.ts';
+import type { Vault } from '../vault/vault.ts';
 
 /**
  * Calls on an opened vault: the daemon without the socket. Closing the client sweeps now and then, and closes

@@ -1,6 +1,20 @@
-import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http';
+import type { Pool } from 'undici';
 import { Fault } from '../core/fault.ts';
-import { unreachable } from './unreachable.ts';
+
+/** One timer a request covers connecting, sending and reading. */
+const NO_TIMEOUTS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 };
+const CHECK_URL = 'check --url (VAULT_URL)';
+
+/** What can be done about an error code of a connection; the first row whose pattern matches counts. */
+const HINTS = [
+  [/^ENOTFOUND$|^EAI_/, `there is no such host: ${CHECK_URL}`],
+  [/^HPE_/, `what listens there does not speak HTTP: ${CHECK_URL}`],
+  [/^EPROTO$|^ERR_SSL_/, `what listens there does not speak TLS: ${CHECK_URL}; is it http://?`],
+  [/^ECONNRESET$/, `the connection was closed without an answer: ${CHECK_URL}; is it https://?`],
+  [/ALTNAME/, 'the certificate is for another host name: use the one that it is for'],
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'the certificate is out of date: the daemon needs another'],
+  [/CERT|VERIFY/, 'the certificate is not trusted here: NODE_EXTRA_CA_CERTS=FILE names one in PEM that is to be'],
+] as const satisfies readonly (readonly [RegExp, string])[];
 
 /** What goes over the wire. The path holds no host and is already encoded. */
 export interface HttpRequest {
@@ -24,64 +38,60 @@ export interface HttpTransport {
 }
 
 /** Where a daemon listens: `http://…`, `https://…` or `unix:/path.sock`. */
-interface Address {
+export interface Address {
   readonly secure: boolean;
-  readonly connection: Pick<RequestOptions, 'host' | 'port' | 'socketPath'>;
+  readonly connection: { readonly host?: string; readonly port?: string; readonly socketPath?: string };
   /** Stands before each path; empty or beginning with a slash, without one at its end. */
   readonly base: string;
   readonly hostHeader: string;
 }
 
 /**
- * The transport over Node's own client: the fastest from a fresh process, and it keeps its connections. No redirect is
- * followed: the API key would go with it. Throws the faults `usage` (the URL) and `unreachable`.
+ * Sends many requests over a pool of kept connections. Follows no redirect: the API key would go with it. Throws the
+ * faults `usage` (the URL) and `unreachable`.
  */
 export function httpTransport(url: string, timeoutMs: number): HttpTransport {
-  const address = parseAddress(url);
-  let agent: Agent | undefined;
+  const { secure, connection, base, hostHeader } = parseAddress(url);
+  const origin = `${secure ? 'https' : 'http'}://${hostHeader}`;
+  const { socketPath } = connection;
+  let opening: Promise<Pool> | undefined;
+
+  async function open(): Promise<Pool> {
+    // A bundle of CommonJS has only a default export.
+    const { default: undici } = await import('undici');
+    return new undici.Pool(origin, { ...NO_TIMEOUTS, allowH2: false, ...(socketPath && { socketPath }) });
+  }
+
   return {
-    async send(request) {
-      const { Agent, request: open } = address.secure ? await import('node:https') : await import('node:http');
-      agent ??= new Agent({ keepAlive: true });
-      const headers = { host: address.hostHeader, ...request.headers };
-      const { method, path } = request;
-      // Without a name Node looks for one, with an expression for IPv6 that takes it milliseconds to compile.
-      const servername = address.secure ? undefined : '';
-      const options = { ...address.connection, servername, agent, method, path: `${address.base}${path}`, headers };
-      return exchange(open(options), request.bodyText, url, timeoutMs);
+    async send({ method, path, headers, bodyText = null }) {
+      opening ??= open();
+      const pool = await opening;
+      const late = new AbortController();
+      const timer = setTimeout(() => late.abort(new Error('timeout')), timeoutMs);
+      try {
+        const { signal } = late;
+        const response = await pool.request({ method, path: `${base}${path}`, headers, body: bodyText, signal });
+        const body = await response.body.bytes();
+        // undici frees the connection in the next turn; a request before that would open another one.
+        await new Promise((resolve) => setImmediate(resolve));
+        return { status: response.statusCode, headers: response.headers, body };
+      } catch (error) {
+        throw unreachable(url, late.signal.aborted ? `no answer within ${timeoutMs} ms` : reasonOf(error), error);
+      } finally {
+        clearTimeout(timer);
+      }
     },
     async close() {
-      agent?.destroy();
+      await (await opening)?.destroy();
     },
   };
 }
 
-function exchange(
-  outgoing: ClientRequest,
-  bodyText: string | undefined,
-  url: string,
-  timeoutMs: number,
-): Promise<HttpResponse> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => outgoing.destroy(new Error('timeout')), timeoutMs);
-    const fail = (error: NodeJS.ErrnoException): void => {
-      clearTimeout(timer);
-      const why =
-        error.message === 'timeout' ? `no answer within ${timeoutMs} ms` : (error.code ?? 'the connection broke');
-      reject(unreachable(url, why, error));
-    };
-    outgoing.on('error', fail);
-    outgoing.on('response', (incoming: IncomingMessage) => {
-      const chunks: Uint8Array[] = [];
-      incoming.on('data', (chunk: Uint8Array) => chunks.push(chunk));
-      incoming.on('error', fail);
-      incoming.on('end', () => {
-        clearTimeout(timer);
-        resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(chunks) });
-      });
-    });
-    outgoing.end(bodyText);
-  });
+/** Returns an error code of Node, also where undici has its own or, for bytes that are no HTTP, none. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error && 'code' in error)) return 'the connection broke';
+  error.code ??= 'HPE_INVALID_CONSTANT';
+  return error.code === 'UND_ERR_SOCKET' ? 'ECONNRESET' : String(error.code);
 }
 
 /** Takes a daemon's URL apart. Throws the fault `usage`. */
@@ -91,24 +101,15 @@ export function parseAddress(url: string): Address {
     if (socketPath === '') throw refusal();
     return { secure: false, connection: { socketPath }, base: '', hostHeader: 'localhost' };
   }
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  const known = parsed?.protocol === 'http:' || parsed?.protocol === 'https:';
-  if (
-    parsed === undefined ||
-    !known ||
-    parsed.username !== '' ||
-    parsed.password !== '' ||
-    parsed.search !== '' ||
-    parsed.hash !== ''
-  ) {
-    throw refusal();
-  }
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) throw refusal();
+  if (parsed.username + parsed.password + parsed.search + parsed.hash !== '') throw refusal();
   return {
     secure: parsed.protocol === 'https:',
     // Node wants the address of an IPv6 host without its brackets.
     connection: {
       host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
-      port: parsed.port === '' ? undefined : parsed.port,
+      ...(parsed.port !== '' && { port: parsed.port }),
     },
     base: parsed.pathname.replace(/\/+$/, ''),
     hostHeader: parsed.host,
@@ -118,4 +119,17 @@ export function parseAddress(url: string): Address {
 /** Without the URL in it: a password may stand there. */
 function refusal(): Fault {
   return new Fault('usage', '--url (VAULT_URL) is http://host:port, https://host:port or unix:/path.sock');
+}
+
+/** The fault for a connection that did not come about, or ended too early; `why` is an error code or says it in words. */
+export function unreachable(url: string, why: string, cause?: unknown): Fault {
+  const hint = HINTS.find(([pattern]) => pattern.test(why))?.[1];
+  return new Fault('unreachable', `cannot reach ${url}: ${why}`, { ...(hint !== undefined && { hint }), cause });
+}
+
+/** The fault for an answer that no vault gives. */
+export function notAVault(url: string, what: string): Fault {
+  return new Fault('unreachable', `the server at ${url} is not a vault${what}`, {
+    hint: `another program listens there: ${CHECK_URL}`,
+  });
 }

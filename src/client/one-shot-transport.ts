@@ -1,5 +1,13 @@
-import { type HttpResponse, type HttpTransport, parseAddress } from './http-transport.ts';
-import { notAVault, unreachable } from './unreachable.ts';
+import type { Socket } from 'node:net';
+import { parseText } from './decode-problem.ts';
+import {
+  type Address,
+  type HttpResponse,
+  type HttpTransport,
+  notAVault,
+  parseAddress,
+  unreachable,
+} from './http-transport.ts';
 
 const END_OF_HEAD = '\r\n\r\n';
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/;
@@ -10,7 +18,7 @@ const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
  * One request on a connection of its own, without loading Node's HTTP client: a command that makes a single call starts
  * sooner. It speaks HTTP/1.0 (RFC 1945), to which a server answers without chunks and interim responses and with the end of
  * the connection; a response that is shorter than it said is refused. No redirect is followed: the API key would go with
- * it. Throws the faults `usage` (the URL; https) and `unreachable`.
+ * it. Throws the faults `usage` (the URL) and `unreachable`.
  */
 export function oneShotTransport(url: string, timeoutMs: number): HttpTransport {
   const address = parseAddress(url);
@@ -20,7 +28,7 @@ export function oneShotTransport(url: string, timeoutMs: number): HttpTransport 
         ([name, value]) => `${name}: ${value}`,
       );
       const head = [`${method} ${address.base}${path} HTTP/1.0`, ...lines].join('\r\n');
-      const answer = await exchange(address.connection, head + END_OF_HEAD + (bodyText ?? ''), url, timeoutMs);
+      const answer = await exchange(address, head + END_OF_HEAD + (bodyText ?? ''), url, timeoutMs);
       const response = parseResponse(answer);
       if (response === undefined) throw notAVault(url, ': no whole response');
       return response;
@@ -29,16 +37,18 @@ export function oneShotTransport(url: string, timeoutMs: number): HttpTransport 
   };
 }
 
-type Connection = ReturnType<typeof parseAddress>['connection'];
+async function open({ secure, connection }: Address): Promise<Socket> {
+  const { connect, isIP } = await import('node:net');
+  const { socketPath, host = '', port } = connection;
+  if (socketPath !== undefined) return connect({ path: socketPath });
+  if (!secure) return connect({ host, port: Number(port ?? 80) });
+  const { connect: connectSecurely } = await import('node:tls');
+  return connectSecurely({ host, port: Number(port ?? 443), servername: isIP(host) === 0 ? host : '' });
+}
 
-async function exchange(connection: Connection, text: string, url: string, timeoutMs: number): Promise<Buffer> {
-  const { connect } = await import('node:net');
-  const { socketPath, host, port } = connection;
+async function exchange(address: Address, text: string, url: string, timeoutMs: number): Promise<Buffer> {
+  const socket = await open(address);
   return new Promise((resolve, reject) => {
-    const socket =
-      socketPath === undefined
-        ? connect({ host: host ?? 'localhost', port: Number(port ?? 80) })
-        : connect({ path: socketPath });
     const chunks: Buffer[] = [];
     const fail = (why: string, cause?: unknown): void => {
       clearTimeout(timer);
@@ -84,9 +94,5 @@ function parseResponse(answer: Buffer): HttpResponse | undefined {
 
 /** A response may end with its connection (RFC 1945 §7.2.2); whether that was its own end, only its text can tell. */
 function isWholeText(body: Buffer): boolean {
-  try {
-    return body.length === 0 || JSON.parse(body.toString('utf8')) !== undefined;
-  } catch {
-    return false;
-  }
+  return body.length === 0 || parseText(body.toString('utf8')) !== undefined;
 }

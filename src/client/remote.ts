@@ -1,11 +1,12 @@
 import type { Call, Client, Reply } from '../contract/call.ts';
+import type { DEV_PATHS } from '../contract/dev-paths.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
-import { HEADER_PREFIX } from '../contract/text.ts';
+import { HEADER_PREFIX } from '../contract/patterns.ts';
 import { Fault } from '../core/fault.ts';
-import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport } from './http-transport.ts';
+import { decodeProblem } from './decode-problem.ts';
+import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport, notAVault } from './http-transport.ts';
 import { oneShotTransport } from './one-shot-transport.ts';
 import { requestPath } from './request-path.ts';
-import { notAVault } from './unreachable.ts';
 
 export interface RemoteOptions {
   /** `http://…`, `https://…` or `unix:/path.sock`. */
@@ -18,7 +19,17 @@ export interface RemoteOptions {
   readonly oneShot?: boolean;
 }
 
+/** A request for one of the paths that only a `--dev` daemon answers. */
+export interface DevRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly path: (typeof DEV_PATHS)[keyof typeof DEV_PATHS];
+  /** Of a management application. */
+  readonly apiKey: string;
+  readonly body?: object | undefined;
+}
+
 const DEFAULT_TIMEOUT_MS = 30_000;
+const ACCEPT = { accept: 'application/json, application/problem+json' };
 
 /** What can stand in a header. A key that cannot is sent as none: the answer to both is the same 401. */
 const SENDABLE = /^[\x21-\x7e]+$/;
@@ -26,6 +37,7 @@ const SENDABLE = /^[\x21-\x7e]+$/;
 /** A daemon over HTTP as a client: a call becomes the request that its row describes, the response a reply. */
 export function remoteClient(options: RemoteOptions): Client {
   const prefix = headerPrefixOf(options.headerPrefix);
+  // A proxy in front of HTTPS may refuse HTTP/1.0.
   const open = options.oneShot && !options.url.startsWith('https:') ? oneShotTransport : httpTransport;
   const transport: HttpTransport = open(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   return {
@@ -34,6 +46,22 @@ export function remoteClient(options: RemoteOptions): Client {
     },
     close: () => transport.close(),
   };
+}
+
+/** Sends one request to a `--dev` daemon. A daemon without it answers `route_not_found`. Throws the faults of a transport. */
+export async function sendToDev(options: RemoteOptions, { method, path, apiKey, body }: DevRequest): Promise<Reply> {
+  const prefix = headerPrefixOf(options.headerPrefix);
+  const transport = oneShotTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  const bodyText = body === undefined ? undefined : JSON.stringify(body);
+  const headers = {
+    ...ACCEPT,
+    [`${prefix}-api-key`]: apiKey,
+    ...(bodyText !== undefined && {
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(bodyText)),
+    }),
+  };
+  return replyOf(await transport.send({ method, path, headers, bodyText }), prefix, options.url);
 }
 
 /** What the header names begin with, in lower case. Throws the fault `usage`. */
@@ -46,7 +74,7 @@ export function headerPrefixOf(given = 'SVC'): string {
 export function requestOf(call: Call, prefix: string): HttpRequest {
   const row: Operation = OPERATIONS[call.operation];
   const path = requestPath(row.path, call.params, call.query, encode);
-  const headers: Record<string, string> = { accept: 'application/json, application/problem+json' };
+  const headers: Record<string, string> = { ...ACCEPT };
   if (call.apiKey !== undefined && SENDABLE.test(call.apiKey)) headers[`${prefix}-api-key`] = call.apiKey;
   if (call.traceId !== undefined && SENDABLE.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
   if (call.mediaType !== undefined) headers['content-type'] = call.mediaType;
@@ -63,7 +91,7 @@ function encode(text: string): string {
 }
 
 /** The reply that a response carries. Throws the fault `unreachable` for one that no vault sends. */
-export function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
+function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
   const { status } = response;
   const sent = header(response, `${prefix}-trace-id`);
   // A vault has one on every response. Another program's JSON would pass for a result; to a foreign 401 it makes no difference.
@@ -74,7 +102,7 @@ export function replyOf(response: HttpResponse, prefix: string, url: string): Re
   const expected = status >= 400 ? 'application/problem+json' : 'application/json';
   const isReply = mediaType === expected && (status >= 400 || status === 200 || status === 201);
   const bodyText = isReply ? decode(response.body) : undefined;
-  if (bodyText === undefined || (status >= 400 && !isProblem(bodyText))) {
+  if (bodyText === undefined || (status >= 400 && decodeProblem(bodyText) === undefined)) {
     throw notAVault(url, ` (status ${status})`);
   }
   const retryAfter = Number(header(response, 'retry-after') ?? Number.NaN);
@@ -91,21 +119,5 @@ function decode(body: Uint8Array): string | undefined {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
   } catch {
     return undefined;
-  }
-}
-
-function isProblem(bodyText: string): boolean {
-  try {
-    const body: unknown = JSON.parse(bodyText);
-    return (
-      typeof body === 'object' &&
-      body !== null &&
-      'type' in body &&
-      typeof body.type === 'string' &&
-      'detail' in body &&
-      typeof body.detail === 'string'
-    );
-  } catch {
-    return false;
   }
 }

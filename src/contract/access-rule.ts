@@ -1,6 +1,6 @@
+import { CONTAINER, PLAIN_TEXT } from './patterns.ts';
 import { PERMISSIONS, type Permission, TRANSFORMS, type Transform } from './permissions.ts';
 import type { Infer } from './schema.ts';
-import { CONTAINER, PLAIN_TEXT } from './text.ts';
 
 export const PERMISSION_NAME = {
   enum: Object.keys(PERMISSIONS) as Permission[],

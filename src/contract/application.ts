@@ -1,8 +1,8 @@
 import { ACCESS_RULE, PERMISSION_NAME } from './access-rule.ts';
 import { PAGE_QUERY, PAGINATION } from './page.ts';
+import { API_KEY, ENTITY_ID, NAME, TIME } from './patterns.ts';
 import { APPLICATION_TYPES, type ApplicationType } from './permissions.ts';
 import type { Infer } from './schema.ts';
-import { API_KEY, ENTITY_ID, NAME, TIME } from './text.ts';
 
 const TYPE = {
   enum: Object.keys(APPLICATION_TYPES) as ApplicationType[],

@@ -2,7 +2,7 @@ import type { OperationId } from './operations.ts';
 
 /**
  * One request, before anything is checked. The seam where everything meets: the daemon makes it of an HTTP request, the
- * CLI of its flags. Bodies travel as text through both doors, so neither can change a value on the way.
+ * CLI of its flags. Bodies travel as text through both targets, so neither can change a value on the way.
  */
 export interface Call {
   readonly operation: OperationId;

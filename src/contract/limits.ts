@@ -16,7 +16,7 @@ export interface Limits {
  * No limit of depth is larger. A mask whose innermost expression gives all of `data` makes a masked form of twice that depth,
  * and a reply has it some levels deeper: `parseJson` reads all of it.
  */
-export const MOST_DEPTH = 500;
+export const MAX_DEPTH = 500;
 
 export const DEFAULT_LIMITS: Limits = {
   body: 1024 * 1024,

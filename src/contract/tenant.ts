@@ -1,5 +1,5 @@
+import { ENTITY_ID, NAME, TIME } from './patterns.ts';
 import type { Infer } from './schema.ts';
-import { ENTITY_ID, NAME, TIME } from './text.ts';
 
 /** Tenant Settings (§2.7). Booleans are text. */
 export const TENANT_SETTINGS = {
@@ -42,3 +42,35 @@ export const UPDATE_TENANT = {
 
 export type Tenant = Infer<typeof TENANT>;
 export type TenantSettings = Infer<typeof TENANT_SETTINGS>;
+
+/** The Tenant Usage Report (§2.8). */
+export const USAGE_REPORT = {
+  type: 'object',
+  required: ['token_report'],
+  additionalProperties: false,
+  properties: {
+    token_report: {
+      type: 'object',
+      required: ['metrics_by_type', 'included_monthly_active_tokens', 'monthly_active_tokens'],
+      additionalProperties: false,
+      properties: {
+        metrics_by_type: {
+          type: 'object',
+          description: 'By token type.',
+          additionalProperties: {
+            type: 'object',
+            required: ['count'],
+            additionalProperties: false,
+            properties: { count: { type: 'integer', minimum: 0 }, last_created_at: TIME },
+          },
+        },
+        included_monthly_active_tokens: { type: 'integer', minimum: 0 },
+        monthly_active_tokens: {
+          type: 'integer',
+          minimum: 0,
+          description: 'Tokens created or shown in this calendar month (UTC), deleted ones included.',
+        },
+      },
+    },
+  },
+} as const;

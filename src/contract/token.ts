@@ -1,6 +1,6 @@
 import { PAGE_QUERY, PAGINATION } from './page.ts';
+import { CONTAINER, ENTITY_ID, PLAIN_TEXT, TIME } from './patterns.ts';
 import type { Infer } from './schema.ts';
-import { CONTAINER, ENTITY_ID, PLAIN_TEXT, TIME } from './text.ts';
 import { TOKEN_TYPE_NAMES } from './token-types.ts';
 
 const TYPE = { enum: TOKEN_TYPE_NAMES, description: 'What `data` is; it decides validation and defaults.' } as const;

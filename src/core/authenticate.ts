@@ -1,13 +1,12 @@
 import { createGrants, type Grants } from './access/grants.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
-import { openApplication } from './applications/opened-application.ts';
-import type { Identity } from './caller.ts';
+import { openApplication } from './applications/application-codec.ts';
+import type { Identity, World } from './handler.ts';
 import type { Authority, Instant } from './ports.ts';
 import { Problem } from './problem.ts';
-import { openTenant } from './tenants/opened-tenant.ts';
-import type { World } from './world.ts';
+import { openTenant } from './tenants/tenant-codec.ts';
 
-const MOST_CACHED = 10_000;
+const MAX_CACHED = 10_000;
 
 interface Entry {
   readonly identity: Identity;
@@ -29,7 +28,7 @@ export function createAuthenticator(world: World): (apiKey: string | undefined) 
     const keyHash = world.keyring.apiKeyHash(apiKey);
     const name = Buffer.from(keyHash.buffer, keyHash.byteOffset, keyHash.length).toString('latin1');
     const current = await world.store.authorityVersion();
-    if (current !== version || cache.size >= MOST_CACHED) {
+    if (current !== version || cache.size >= MAX_CACHED) {
       cache.clear();
       version = current;
     }

@@ -4,27 +4,24 @@ import type { ApplicationType } from '../contract/permissions.ts';
 import { holds } from './access/grants.ts';
 import { createTrail } from './audit/trail.ts';
 import { createAuthenticator } from './authenticate.ts';
-import type { Caller } from './caller.ts';
-import type { Handler } from './handler.ts';
+import type { Caller, Handler, World } from './handler.ts';
 import { HANDLERS } from './handlers.ts';
 import { stringifyJson } from './json/stringify.ts';
 import type { Random } from './ports.ts';
 import { Problem } from './problem.ts';
 import { problemReply } from './problem-reply.ts';
-import { checkMediaType } from './request/media-type.ts';
-import { parseBody } from './request/parse-body.ts';
+import { checkMediaType, parseBody } from './request/parse-body.ts';
 import { loadBodyValidators, validate } from './request/validate.ts';
 import { mayBeId } from './tokens/token-id.ts';
-import type { World } from './world.ts';
 
 /** Whose keys are made to be in a web page (§2.5); the others are secrets that no page should hold. */
 const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring']);
 
 /** A rotation adds a data key and then an index key: a call may meet both, and the end of the rotation before. */
-const MOST_TRIES = 4;
+const MAX_TRIES = 4;
 
 /**
- * The one path, Call → Reply, that every operation takes through both doors. The order of its steps is the order in which a
+ * The one path, Call → Reply, that every operation takes through both targets. The order of its steps is the order in which a
  * caller learns what is wrong (decisions §1): nobody is told anything about a body or a token before who asks is known.
  */
 export function createDispatch(world: World): (call: Call) => Promise<Reply> {
@@ -39,7 +36,7 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
       } catch (error) {
         failure = error;
       }
-      if (tries === MOST_TRIES || !mayBeStale(failure)) break;
+      if (tries === MAX_TRIES || !mayBeStale(failure)) break;
       try {
         await world.keyring.refresh();
       } catch (error) {
@@ -78,8 +75,8 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
     authorize(caller, row);
     checkMediaType(row, call.mediaType, call.bodyText !== undefined && call.bodyText !== '');
     const body = parseBody(row, call, world.limits);
-    if (row.body) await loadBodyValidators();
-    const request = validate(id, row, call, body);
+    const bodies = row.body && (await loadBodyValidators());
+    const request = validate(id, row, call, body, bodies);
     const handler: Handler<Id> = await HANDLERS[id]();
     return handler(request, caller, world);
   }

@@ -1,9 +1,15 @@
 import type { Json } from '../contract/json.ts';
+import type { Limits } from '../contract/limits.ts';
 import type { OperationId, ResultOf } from '../contract/operations.ts';
-import type { Caller } from './caller.ts';
-import type { JsonText } from './json/json-text.ts';
+import type { Grants } from './access/grants.ts';
+import type { OpenedApplication } from './applications/application-codec.ts';
+import type { Audit } from './audit/audit.ts';
+import type { Trail } from './audit/trail.ts';
+import type { JsonText } from './json/stringify.ts';
+import type { Clock, Keyring, Random, Store } from './ports.ts';
 import type { Request } from './request/validate.ts';
-import type { World } from './world.ts';
+import type { OpenedTenant } from './tenants/tenant-codec.ts';
+import type { Activity } from './tokens/activity.ts';
 
 /** A result whose opened values may still be text, and whose optional members may be there and undefined: they are not printed. */
 export type Shown<T> = Json extends T
@@ -25,3 +31,30 @@ export type Handler<Id extends OperationId> = (
   caller: Caller,
   world: World,
 ) => Promise<Shown<ResultOf<Id>> | JsonText>;
+
+/** Whose API key it is: the application, its tenant with its keys, and what it may do. */
+export interface Identity {
+  readonly application: OpenedApplication;
+  readonly tenant: OpenedTenant;
+  readonly grants: Grants;
+}
+
+/** Who asks, in one call. */
+export interface Caller extends Identity {
+  readonly trail: Trail;
+}
+
+/** All that the core asks of the outside. */
+export interface World {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: Limits;
+  readonly activity: Activity;
+  readonly audit: Audit;
+  /** `included_monthly_active_tokens` of the usage report (decisions §8). */
+  readonly includedActiveTokens: number;
+  /** Told of every error that the caller is not told of; writes to this machine's stderr. */
+  readonly reportError: (error: unknown, traceId: string) => void;
+}

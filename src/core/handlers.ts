@@ -1,5 +1,4 @@
 import type { OperationId } from '../contract/operations.ts';
-import { loadExpressions } from './expressions/load-expressions.ts';
 import { loadQueryJson } from './expressions/query-json.ts';
 import type { Handler } from './handler.ts';
 import { loadedOnce } from './loaded-once.ts';
@@ -16,18 +15,16 @@ export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>
   updateToken: loadedOnce(async () => (await import('./tokens/update.ts')).updateToken),
   deleteToken: loadedOnce(async () => (await import('./tokens/delete.ts')).deleteToken),
   createApplication: loadedOnce(async () => (await import('./applications/create.ts')).createApplication),
-  listApplications: loadedOnce(async () => (await import('./applications/list.ts')).listApplications),
-  getApplicationByKey: loadedOnce(async () => (await import('./applications/get.ts')).getApplicationByKey),
-  getApplication: loadedOnce(async () => (await import('./applications/get.ts')).getApplication),
-  updateApplication: loadedOnce(async () => (await import('./applications/update.ts')).updateApplication),
-  regenerateApplicationKey: loadedOnce(
-    async () => (await import('./applications/regenerate.ts')).regenerateApplicationKey,
-  ),
-  deleteApplication: loadedOnce(async () => (await import('./applications/delete.ts')).deleteApplication),
-  getTenant: loadedOnce(async () => (await import('./tenants/get.ts')).getTenant),
-  updateTenant: loadedOnce(async () => (await import('./tenants/update.ts')).updateTenant),
-  deleteTenant: loadedOnce(async () => (await import('./tenants/delete.ts')).deleteTenant),
-  getUsageReport: loadedOnce(async () => (await import('./tenants/usage.ts')).getUsageReport),
+  listApplications: loadedOnce(async () => (await import('./applications/read.ts')).listApplications),
+  getApplicationByKey: loadedOnce(async () => (await import('./applications/read.ts')).getApplicationByKey),
+  getApplication: loadedOnce(async () => (await import('./applications/read.ts')).getApplication),
+  updateApplication: loadedOnce(async () => (await import('./applications/change.ts')).updateApplication),
+  regenerateApplicationKey: loadedOnce(async () => (await import('./applications/change.ts')).regenerateApplicationKey),
+  deleteApplication: loadedOnce(async () => (await import('./applications/change.ts')).deleteApplication),
+  getTenant: loadedOnce(async () => (await import('./tenants/self.ts')).getTenant),
+  updateTenant: loadedOnce(async () => (await import('./tenants/self.ts')).updateTenant),
+  deleteTenant: loadedOnce(async () => (await import('./tenants/self.ts')).deleteTenant),
+  getUsageReport: loadedOnce(async () => (await import('./tenants/self.ts')).getUsageReport),
 };
 
 /**
@@ -36,5 +33,5 @@ export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>
  */
 export async function loadOperations(): Promise<void> {
   const handlers = Object.values(HANDLERS).map((load) => load());
-  await Promise.all([...handlers, loadBodyValidators(), loadExpressions(), loadQueryJson()]);
+  await Promise.all([...handlers, loadBodyValidators(), loadQueryJson()]);
 }

@@ -1,7 +1,9 @@
-import type { AuditDraft } from './audit-ports.ts';
+import type { AuditDraft, AuditHead } from './audit/ports.ts';
 import type {
   ApplicationRecord,
+  Instant,
   KeyIds,
+  Store,
   TokenIndexes,
   TokenRecord,
   Tombstone,
@@ -91,6 +93,59 @@ export interface Maintenance {
     limit: number,
   ): Promise<readonly InspectedRow<ApplicationRecord>[]>;
   inspectTombstones(tenantId: string, after: string, limit: number): Promise<readonly InspectedRow<Tombstone>[]>;
+}
+
+/** What a snapshot says of itself: `link` and `sequence` are the last entry of the audit. */
+export interface SnapshotFacts extends AuditHead {
+  readonly vault_id: string;
+  readonly name: string;
+  readonly saved_at: Instant;
+}
+
+/** The facts with the keyed hash over them. */
+export interface SignedFacts extends SnapshotFacts {
+  readonly mac: Uint8Array;
+}
+
+/** What is found in a snapshot, and the reason if the vault cannot load it. */
+export interface InspectedSnapshot {
+  readonly facts: SignedFacts;
+  readonly tokens: number;
+  readonly refusal?: string;
+}
+
+/** Throws when this vault did not write these facts. */
+type VerifyFacts = (facts: SignedFacts) => void;
+
+/**
+ * A store in one file of this machine: what no other store can do. Only commands of the holder of the file's key use it;
+ * handlers know `Store`. Paths are absolute.
+ */
+export interface FileStore extends Store {
+  /** Limits the memory for pages of the file, for a caller that reads each row once. In KiB. */
+  limitCache(kib: number): void;
+  /**
+   * Copies the records of one moment to a new file of mode 0600, which appears whole and on the disk, or not at all. An
+   * older file gives way with `replace`. `sign` makes the facts. Throws the faults `file_exists`, `file_unwritable`,
+   * `no_space`, and the problem `vault_busy`.
+   */
+  saveSnapshot(
+    target: string,
+    options: { readonly replace: boolean; readonly sign: (head: AuditHead) => SignedFacts },
+  ): Promise<void>;
+  /** `loadable` asks for the reason that keeps the vault from loading it. Throws the fault `damaged`. */
+  inspectSnapshot(
+    path: string,
+    options: { readonly verify: VerifyFacts; readonly loadable: boolean },
+  ): Promise<InspectedSnapshot>;
+  /**
+   * Puts the records of a snapshot in place of those that its tenants have, in one transaction. The audit, the keys and
+   * tenants that were made since stay. Throws the faults `damaged` and `conflict`; then nothing has changed.
+   */
+  loadSnapshot(
+    path: string,
+    options: { readonly verify: VerifyFacts; readonly audit: (facts: SignedFacts) => AuditDraft },
+  ): Promise<void>;
 }
 
 /** Where the anchor is kept, outside the store: a small text that is read whole and replaced whole. */

@@ -1,6 +1,6 @@
 import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
-import type { AuditDraft, AuditEntry, AuditStore } from './audit-ports.ts';
+import type { AuditDraft, AuditEntry, AuditStore } from './audit/ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
 
 /** Milliseconds since 1970-01-01T00:00:00Z. */
@@ -195,7 +195,7 @@ export interface TokenRecord extends KeyIds {
 }
 
 /** What a read can show of a token. */
-export type ShownToken = Omit<TokenRecord, 'definition'>;
+export type PresentedToken = Omit<TokenRecord, 'definition'>;
 
 /** The blind indexes that a token is found by. Never derived from a record: the store cannot open one. */
 export interface TokenIndexes {
@@ -248,16 +248,16 @@ export interface Tombstone {
 }
 
 /** A token that has expired, on its way out: what stays of it, and the entry that says so. */
-export interface Burial {
+export interface RecordedExpiry {
   readonly tombstone: Tombstone;
   readonly audit: AuditDraft;
 }
 
 /** What the removal of expired records needs of those who have the keys. Pure functions of what they are given. */
-export interface Undertaker {
-  bury(token: Omit<Tombstone, 'mac'>): Burial;
+export interface ExpiryRecorder {
+  recordExpiry(token: Omit<Tombstone, 'mac'>): RecordedExpiry;
   /** `removed` is the expired application and those that ended with it. */
-  dismiss(tenantId: string, removed: readonly string[]): AuditDraft;
+  recordRemoval(tenantId: string, removed: readonly string[]): AuditDraft;
 }
 
 /** What authentication needs, read in one go. */
@@ -313,7 +313,7 @@ export interface Store extends Maintenance, AuditStore {
 
   /** False when the tenant is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
   replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuditDraft | undefined): Promise<boolean>;
-  /** Removes its keys, applications, tokens, indexes, tombstones and counters, and what the file keeps of them. */
+  /** Removes its keys, applications, tokens, indexes, tombstones and counters; nothing of them stays in the store. */
   deleteTenant(id: string, audit: AuditDraft): Promise<boolean>;
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage>;
 
@@ -347,9 +347,9 @@ export interface Store extends Maintenance, AuditStore {
   ): Promise<InsertTokenOutcome>;
   findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined>;
   /** The same for a read, which needs less of it. */
-  findShownToken(tenantId: string, id: string, now: Instant): Promise<ShownToken | undefined>;
+  findPresentedToken(tenantId: string, id: string, now: Instant): Promise<PresentedToken | undefined>;
   /** Newest first: `created_at` descending, then `id` ascending. */
-  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<ShownToken>>;
+  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<PresentedToken>>;
   /** The oldest live token with this fingerprint index, other than `exceptId`. */
   findDuplicate(
     tenantId: string,
@@ -373,7 +373,7 @@ export interface Store extends Maintenance, AuditStore {
    * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`: tokens leave a tombstone
    * without `deleted_by`. Resolves to how many it removed.
    */
-  removeExpired(now: Instant, limit: number, undertaker: Undertaker): Promise<number>;
+  removeExpired(now: Instant, limit: number, expiryRecorder: ExpiryRecorder): Promise<number>;
   /** True for one caller in `interval` milliseconds, of all processes together: it removes what has expired. */
   claimSweep(now: Instant, interval: number): Promise<boolean>;
   /**
@@ -383,6 +383,6 @@ export interface Store extends Maintenance, AuditStore {
    */
   keepExpiry(now: Instant): Promise<Instant>;
 
-  /** Writes what is under way, and lets go of the file. */
+  /** Finishes the writes under way, then releases what the store holds open. */
   close(): Promise<void>;
 }

@@ -1,10 +1,24 @@
 import type { Limits } from '../contract/limits.ts';
-import { HEADER_PREFIX } from '../contract/text.ts';
+import { HEADER_PREFIX } from '../contract/patterns.ts';
 import { Fault } from '../core/fault.ts';
 import { isOrigin } from './cors.ts';
-import type { DevControls } from './dev-controls.ts';
 import { isLoopback } from './own-hosts.ts';
 import type { Timeouts } from './timeouts.ts';
+
+/** What a daemon that was started with `--dev` lets a management key do to it. Times and durations are in milliseconds. */
+export interface DevControls {
+  readonly clock: {
+    now(): number;
+    /** How far it is ahead of the machine's clock. */
+    offset(): number;
+    /** Each resolves to how many records were removed because they have expired. */
+    set(at: number): Promise<number>;
+    advance(by: number): Promise<number>;
+    reset(): Promise<number>;
+  };
+  /** Puts the vault back to how it was made; absent where it is kept. */
+  readonly reset?: (() => Promise<void>) | undefined;
+}
 
 /** How a daemon is to be reached. */
 export interface DaemonOptions {

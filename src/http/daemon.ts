@@ -1,26 +1,23 @@
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Client, Reply } from '../contract/call.ts';
 import type { ProblemCode } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
-import { OWN_PATHS } from './allowed-methods.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions } from './daemon-options.ts';
-import type { DevControls } from './dev-controls.ts';
-import type { DevRequests } from './dev-requests.ts';
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
-import { listenOnPort, listenOnSocket } from './listen.ts';
 import { createHostCheck, urlHost } from './own-hosts.ts';
 import { createRawRefusal } from './raw-refusal.ts';
 import { logRequest } from './request-log.ts';
-import { createRouter } from './routes.ts';
+import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
-import { createServer } from './server.ts';
-import { createStop } from './stop-server.ts';
+import { createServer, createStop, listenOnPort, listenOnSocket } from './server.ts';
 import { DEFAULT_TIMEOUTS } from './timeouts.ts';
-import { traceIdOf } from './trace-id.ts';
 import { writeReply } from './write-reply.ts';
+
+const TRACE_ID = /^[\x20-\x7e]{1,200}$/;
 
 /** A daemon that accepts requests. */
 export interface Daemon {
@@ -40,8 +37,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const { limits, headerPrefix, tls, hostNames = [], corsOrigins = [] } = options;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const traceHeader = `${headerPrefix}-TRACE-ID`;
-  const keyHeader = `${headerPrefix}-API-KEY`.toLowerCase();
-  const lowerTraceHeader = traceHeader.toLowerCase();
+  const [keyHeader, lowerTraceHeader] = [`${headerPrefix}-API-KEY`.toLowerCase(), traceHeader.toLowerCase()];
   const traceOf = (request: IncomingMessage) => traceIdOf(request, lowerTraceHeader);
   const cors = createCors({ origins: corsOrigins, headerPrefix });
   const newest = new WeakMap<Duplex, ServerResponse>();
@@ -75,27 +71,20 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
       if (options.log) logRequest(reply, {});
     },
   });
-  const router = await createRouter(createEndpoints(client, { options, keyHeader, cors, traceIdOf: traceOf, answer }), {
-    server,
-    maxParamLength: limits.url,
-    onClientError: refusal.clientError,
-  });
+  server.on('clientError', refusal.clientError);
+  const dispatch = createEndpoints(client, { options, keyHeader, cors, traceIdOf: traceOf, answer });
 
-  const dev = options.dev === undefined ? undefined : await openDev(options.dev);
-
-  async function openDev(controls: DevControls): Promise<DevRequests> {
-    const { createDevRequests } = await import('./dev-requests.ts');
-    const isFromBrowser = (request: IncomingMessage) => cors.allows(request);
-    return createDevRequests({ controls, client, keyHeader, traceIdOf: traceOf, isFromBrowser, answer });
-  }
+  const context = { client, keyHeader, traceIdOf: traceOf, isFromBrowser: cors.allows, answer };
+  const dev =
+    options.dev && (await import('./dev-requests.ts')).createDevRequests({ controls: options.dev, ...context });
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     newest.set(request.socket, response);
     if (options.log) starts.set(request, performance.now());
     const code = refusalOf(request);
-    if (code === undefined && dev !== undefined) dev(request, response, () => router.route(request, response));
-    else if (code === undefined) router.route(request, response);
-    else answer(response, problemReply(new Problem(code), traceOf(request)));
+    if (code !== undefined) answer(response, problemReply(new Problem(code), traceOf(request)));
+    else if (dev === undefined) dispatch(request, response);
+    else dev(request, response, () => dispatch(request, response));
   }
   // An unknown expectation is ignored like any unknown header; 100-continue is answered by whoever wants the body.
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, receive);
@@ -109,9 +98,21 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   let stopped: Promise<void> | undefined;
   function stop(): Promise<void> {
     stopping = true;
-    stopped ??= stopServer().then(() => router.close());
+    stopped ??= stopServer();
     return stopped;
   }
   if (port === undefined) return { url: `unix:${options.socket}`, stop };
   return { url: `${secure ? 'https' : 'http'}://${urlHost(options.host)}:${port}`, port, stop };
+}
+
+/**
+ * The request's trace id: its header's value when that is printable ASCII of at most 200 characters, else a new one, put
+ * in the header's place so that whoever asks again gets the same. `header` is in lower case.
+ */
+function traceIdOf(request: IncomingMessage, header: string): string {
+  const sent = request.headers[header];
+  if (typeof sent === 'string' && TRACE_ID.test(sent)) return sent;
+  const made = randomUUID();
+  request.headers[header] = made;
+  return made;
 }

@@ -1,7 +1,7 @@
 import type { DevFault } from '../contract/dev-paths.ts';
 import { PROBLEMS, type ProblemCode } from '../contract/problems.ts';
 import { invalid, Problem } from '../core/problem.ts';
-import { allowedMethods, matchesPath } from './allowed-methods.ts';
+import { allowedMethods } from './routes.ts';
 
 /** The faults that a test has asked for, in the order in which it did: the first that matches happens. */
 export interface DevFaults {
@@ -32,9 +32,9 @@ export function createDevFaults(): DevFaults {
   };
 }
 
-const MOST_TIMES = 1_000_000;
+const MAX_TIMES = 1_000_000;
 /** A body that nobody reads meanwhile may take 30 s to arrive. */
-const LONGEST_DELAY_MS = 25_000;
+const MAX_DELAY_MS = 25_000;
 const REQUEST = /^(\*|GET|HEAD|POST|PUT|PATCH|DELETE) (\/[!-~]*)$/;
 const MEMBERS: readonly string[] = ['request', 'status', 'retry_after', 'delay_ms', 'drop', 'times'];
 
@@ -44,8 +44,8 @@ export function readDevFault(sent: Readonly<Record<string, unknown>>): DevFault 
   if (stray !== undefined) throw invalid(stray, `is not one of ${MEMBERS.join(', ')}`);
   const status = wholeNumber(sent, 'status', 100, 599);
   const retry_after = wholeNumber(sent, 'retry_after', 0, 3600, ' of seconds');
-  const delay_ms = wholeNumber(sent, 'delay_ms', 0, LONGEST_DELAY_MS, ' of milliseconds');
-  const times = wholeNumber(sent, 'times', 1, MOST_TIMES) ?? 1;
+  const delay_ms = wholeNumber(sent, 'delay_ms', 0, MAX_DELAY_MS, ' of milliseconds');
+  const times = wholeNumber(sent, 'times', 1, MAX_TIMES) ?? 1;
   const { drop = false } = sent;
   if (typeof drop !== 'boolean') throw invalid('drop', 'must be true or false');
   if (status !== undefined && problemOf(status) === undefined) {
@@ -100,5 +100,13 @@ function wholeNumber(sent: Readonly<Record<string, unknown>>, name: string, leas
 
 function matches(request: string, method: string, url: string): boolean {
   const [wanted, path = ''] = request.split(' ');
-  return (wanted === '*' || wanted === method) && matchesPath(path, url);
+  if (wanted !== '*' && wanted !== method) return false;
+  const [pattern, segments] = [segmentsOf(path), segmentsOf(url)];
+  const isSame = (part: string, i: number) => (part.startsWith('{') ? segments[i] !== '' : part === segments[i]);
+  return pattern.length === segments.length && pattern.every(isSame);
+}
+
+/** A trailing slash makes no difference (decisions §1). */
+function segmentsOf(url: string): readonly string[] {
+  return url.replace(/\?.*$/, '').replace(/\/$/, '').split('/');
 }

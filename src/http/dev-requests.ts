@@ -4,7 +4,7 @@ import { DEV_PATHS } from '../contract/dev-paths.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { formatInstant, parseInstant } from '../core/time.ts';
-import type { DevControls } from './dev-controls.ts';
+import type { DevControls } from './daemon-options.ts';
 import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
 import type { AnswerOptions } from './endpoints.ts';
 import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
@@ -12,7 +12,7 @@ import { isOwnMachine } from './own-hosts.ts';
 import { readBody } from './read-body.ts';
 import { logFailure } from './request-log.ts';
 
-const MOST_BODY = 64 * 1024;
+const MAX_BODY = 64 * 1024;
 /** The last millisecond of the year 9999. */
 const LAST_INSTANT = 253_402_300_799_999;
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
@@ -88,7 +88,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
   async function reply(request: IncomingMessage, response: ServerResponse, action: Action): Promise<Reply | undefined> {
     const traceId = traceIdOf(request);
     try {
-      const body = await readBody(request, response, MOST_BODY);
+      const body = await readBody(request, response, MAX_BODY);
       if (body === 'aborted') return undefined;
       const refused = await refusalOf(request, traceId);
       if (refused !== undefined) return refused;

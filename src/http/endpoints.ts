@@ -1,18 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Call, Client, Reply } from '../contract/call.ts';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Client, Reply } from '../contract/call.ts';
 import type { OperationId } from '../contract/operations.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
-import { allowedMethods, OWN_PATHS, operationAt } from './allowed-methods.ts';
 import type { Cors } from './cors.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
-import { createOwnAnswers } from './own-answers.ts';
 import { isOwnMachine } from './own-hosts.ts';
 import { parseQuery } from './parse-query.ts';
 import { readBody } from './read-body.ts';
 import { logFailure } from './request-log.ts';
-import type { Endpoints } from './routes.ts';
+import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
 
 /** What the endpoints need of the daemon around them. */
 export interface EndpointContext {
@@ -34,8 +32,8 @@ export interface AnswerOptions {
   readonly fields?: readonly string[];
 }
 
-/** Request → Call → Reply: everything between a route and the client. */
-export function createEndpoints(client: Client, context: EndpointContext): Endpoints {
+/** Request → Call → Reply: everything between a request and the client. */
+export function createEndpoints(client: Client, context: EndpointContext): RequestListener {
   const { options, keyHeader, cors, traceIdOf, answer } = context;
   const failures = createFailureLimit(Math.max(1, Math.floor(FAILURES_A_SECOND / (options.processes ?? 1))));
   const ownAnswers = createOwnAnswers(options);
@@ -44,7 +42,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
     operation: OperationId,
     request: IncomingMessage,
     response: ServerResponse,
-    sentParams: Pick<Call, 'params' | 'paramFault'>,
+    { params, paramFault }: RouteMatch,
     onCaller: (applicationId: string) => void,
   ): Promise<Reply | undefined> {
     const traceId = traceIdOf(request);
@@ -58,8 +56,8 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
         operation,
         apiKey: single(request.headers[keyHeader]),
         mediaType: mediaTypeOf(request),
-        params: sentParams.params,
-        paramFault: sentParams.paramFault,
+        params,
+        paramFault,
         query,
         queryFault,
         bodyText: body.bodyText,
@@ -79,60 +77,48 @@ export function createEndpoints(client: Client, context: EndpointContext): Endpo
     }
   }
 
-  function operate(
-    id: OperationId,
-    route: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    params: Pick<Call, 'params' | 'paramFault'>,
-  ): void {
-    let applicationId: string | undefined;
-    const onCaller = (known: string): void => {
-      applicationId = known;
-    };
-    void call(id, request, response, params, onCaller).then((reply) => {
-      if (reply !== undefined) answer(response, reply, { route, applicationId });
-    });
+  function answerOwn(name: OwnPath, request: IncomingMessage, response: ServerResponse): void {
+    const traceId = traceIdOf(request);
+    const route = OWN_PATHS[name];
+    ownAnswers[name]().then(
+      (bodyText) => answer(response, { status: 200, bodyText, traceId }, { route }),
+      (error: unknown) => {
+        if (name !== 'readyz') logFailure(error, traceId);
+        const problem = name === 'readyz' ? notReady(error) : new Problem('internal_error');
+        answer(response, problemReply(problem, traceId), { route });
+      },
+    );
   }
 
-  return {
-    operation(id, route, request, response, params) {
-      operate(id, route, request, response, { params });
-    },
-    own(name, request, response) {
-      const traceId = traceIdOf(request);
-      const route = OWN_PATHS[name];
-      ownAnswers[name]().then(
-        (bodyText) => answer(response, { status: 200, bodyText, traceId }, { route }),
-        (error: unknown) => {
-          if (name !== 'readyz') logFailure(error, traceId);
-          const problem = name === 'readyz' ? notReady(error) : new Problem('internal_error');
-          answer(response, problemReply(problem, traceId), { route });
-        },
-      );
-    },
-    notFound(request, response) {
-      const traceId = traceIdOf(request);
-      const allow = allowedMethods(request.url ?? '');
-      const fields = allow === undefined ? undefined : cors.preflightFields(request, allow);
-      if (fields !== undefined) {
-        answer(response, { status: 204, traceId }, { fields });
-        return;
-      }
-      const problem = new Problem(allow === undefined ? 'route_not_found' : 'method_not_allowed');
-      answer(response, problemReply(problem, traceId), { allow });
-    },
-    badPath(request, response) {
-      const match = operationAt(request.method ?? '', request.url ?? '');
-      if (match !== undefined) {
-        // Who asks is looked at first (decisions §1): the dispatcher refuses the parameter, in its place.
-        const [paramFault] = Object.keys(match.params);
-        operate(match.id, match.route, request, response, { params: match.params, paramFault });
-        return;
-      }
+  function answerNotFound(request: IncomingMessage, response: ServerResponse): void {
+    const traceId = traceIdOf(request);
+    const allow = allowedMethods(request.url ?? '');
+    const fields = allow === undefined ? undefined : cors.preflightFields(request, allow);
+    if (fields !== undefined) {
+      answer(response, { status: 204, traceId }, { fields });
+      return;
+    }
+    const problem = new Problem(allow === undefined ? 'route_not_found' : 'method_not_allowed');
+    answer(response, problemReply(problem, traceId), { allow });
+  }
+
+  return (request, response) => {
+    const match = findRoute(request.method ?? '', request.url ?? '');
+    if (match === undefined) answerNotFound(request, response);
+    else if (match === 'bad_path') {
       const problem = new Problem('invalid_request', { detail: 'The path is not validly percent-encoded.' });
       answer(response, problemReply(problem, traceIdOf(request)));
-    },
+    } else if ('own' in match.route) answerOwn(match.route.own, request, response);
+    else {
+      const { operation, path: route } = match.route;
+      let applicationId: string | undefined;
+      const onCaller = (known: string): void => {
+        applicationId = known;
+      };
+      void call(operation, request, response, match, onCaller).then((reply) => {
+        if (reply !== undefined) answer(response, reply, { route, applicationId });
+      });
+    }
   };
 }
 
@@ -153,4 +139,33 @@ function mediaTypeOf(request: IncomingMessage): string | undefined {
   const coding = request.headers['content-encoding'];
   if (coding === undefined || coding.trim().toLowerCase() === 'identity') return request.headers['content-type'];
   return 'application/octet-stream';
+}
+
+/** The bodies of the daemon's own paths, as JSON text. `readyz` rejects while the vault cannot answer. */
+function createOwnAnswers(options: EndpointContext['options']): Readonly<Record<OwnPath, () => Promise<string>>> {
+  const { version, headerPrefix, ready } = options;
+  const root = JSON.stringify({
+    name: 'token-vault',
+    description: 'A token vault: sensitive data in, tokens out.',
+    version,
+    openapi: OWN_PATHS.openapi,
+    live: OWN_PATHS.livez,
+    ready: OWN_PATHS.readyz,
+  });
+  const livez = JSON.stringify({ status: 'live', version });
+  const readyz = JSON.stringify({ status: 'ready' });
+  let document: Promise<string> | undefined;
+
+  return {
+    root: async () => root,
+    // Made when it is first asked for: most daemons never are.
+    openapi: () => {
+      document ??= import('../contract/openapi/openapi.ts').then(({ openApiText }) =>
+        openApiText({ version, headerPrefix }),
+      );
+      return document;
+    },
+    livez: async () => livez,
+    readyz: () => ready().then(() => readyz),
+  };
 }

@@ -5,8 +5,8 @@ import type { Reply } from '../contract/call.ts';
 import type { ProblemCode } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
-import { ALL_METHODS, allowedMethods } from './allowed-methods.ts';
-import { replyHeaders } from './reply-headers.ts';
+import { ALL_METHODS, allowedMethods } from './routes.ts';
+import { replyHeaders } from './write-reply.ts';
 
 const CODES: ReadonlyMap<string, ProblemCode> = new Map([
   ['HPE_HEADER_OVERFLOW', 'headers_too_large'],

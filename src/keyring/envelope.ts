@@ -1,8 +1,28 @@
+import { randomFillSync } from 'node:crypto';
 import { Problem } from '../core/problem.ts';
-import { NONCE_BYTES, takeNonce } from './nonce-pool.ts';
 import type { Sodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
-import { release, reserve } from './wasm-memory.ts';
+
+const NONCE_BYTES = 24;
+
+const POOL_BYTES = 4096;
+const pool = new Uint8Array(POOL_BYTES);
+let used = POOL_BYTES;
+
+/**
+ * Writes 24 fresh random bytes to `target` at `offset`. They come from the system's source in blocks of 4 KiB; each byte
+ * is given out once and wiped from the pool.
+ */
+function takeNonce(target: Uint8Array, offset: number): void {
+  if (used + NONCE_BYTES > POOL_BYTES) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  const end = used + NONCE_BYTES;
+  target.set(pool.subarray(used, end), offset);
+  pool.fill(0, used, end);
+  used = end;
+}
 
 /** XChaCha20-Poly1305-IETF with a random nonce (draft-irtf-cfrg-xchacha-03). */
 export const SUITE = 0x01;
@@ -29,7 +49,6 @@ export function sealEnvelope(
   context: Uint8Array,
   plaintext: Uint8Array,
 ): Uint8Array {
-  const { libsodium: wasm } = sodium;
   requireKey(key);
   const envelope = new Uint8Array(plaintext.length + ENVELOPE_OVERHEAD);
   envelope[0] = SUITE;
@@ -37,38 +56,11 @@ export function sealEnvelope(
   envelope[2] = keyId >>> 16;
   envelope[3] = keyId >>> 8;
   envelope[4] = keyId;
-  takeNonce(sodium, envelope, NONCE_AT);
-  const { length } = plaintext;
-  const size = KEY_BYTES + NONCE_BYTES + context.length + length + length + TAG_BYTES;
-  const at = reserve(wasm, size);
-  try {
-    const nonceAt = at + KEY_BYTES;
-    const contextAt = nonceAt + NONCE_BYTES;
-    const plaintextAt = contextAt + context.length;
-    const sealedAt = plaintextAt + length;
-    const heap = wasm.HEAPU8;
-    heap.set(key, at);
-    heap.set(envelope.subarray(NONCE_AT, CIPHERTEXT_AT), nonceAt);
-    heap.set(context, contextAt);
-    heap.set(plaintext, plaintextAt);
-    wasm._crypto_aead_xchacha20poly1305_ietf_encrypt(
-      sealedAt,
-      0,
-      plaintextAt,
-      length,
-      0,
-      contextAt,
-      context.length,
-      0,
-      0,
-      nonceAt,
-      at,
-    );
-    envelope.set(wasm.HEAPU8.subarray(sealedAt, sealedAt + length + TAG_BYTES), CIPHERTEXT_AT);
-    return envelope;
-  } finally {
-    release(wasm, at, size);
-  }
+  takeNonce(envelope, NONCE_AT);
+  const nonce = envelope.subarray(NONCE_AT, CIPHERTEXT_AT);
+  const sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(plaintext, context, null, nonce, key);
+  envelope.set(sealed, CIPHERTEXT_AT);
+  return envelope;
 }
 
 function requireKey({ length }: Uint8Array): void {
@@ -76,12 +68,12 @@ function requireKey({ length }: Uint8Array): void {
 }
 
 function requireEnvelope(bytes: Uint8Array): void {
-  // What a damaged row has in this place may be no bytes at all.
+  // A damaged row may hold something else than bytes here.
   const isEnvelope = bytes instanceof Uint8Array && bytes.length >= ENVELOPE_OVERHEAD && bytes[0] === SUITE;
   if (!isEnvelope) throw new Problem('integrity_failure');
 }
 
-/** The id of the key that an envelope was sealed with. Throws `integrity_failure` when it is no envelope. */
+/** Returns the id of the key that an envelope was sealed with. Throws `integrity_failure` for other bytes. */
 export function envelopeKeyId(envelope: Uint8Array): number {
   requireEnvelope(envelope);
   return (
@@ -94,51 +86,33 @@ function byteAt(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * What `read` makes of the bytes in an envelope, which are wiped when it returns: it must not keep them. Throws
- * `integrity_failure` when key, context or bytes are not those of the seal.
+ * Returns what `read` makes of the bytes in an envelope. They are wiped when it returns: it must not keep them. Throws
+ * `integrity_failure` when key, context or bytes differ from those of the seal.
  */
 export function readEnvelope<T>(
-  { libsodium: wasm }: Sodium,
+  sodium: Sodium,
   key: Uint8Array,
   context: Uint8Array,
   envelope: Uint8Array,
   read: (bytes: Buffer) => T,
 ): T {
-  requireEnvelope(envelope);
-  requireKey(key);
-  const length = envelope.length - ENVELOPE_OVERHEAD;
-  const size = KEY_BYTES + envelope.length + context.length + length;
-  const at = reserve(wasm, size);
+  const opened = openEnvelope(sodium, key, context, envelope);
   try {
-    const envelopeAt = at + KEY_BYTES;
-    const contextAt = envelopeAt + envelope.length;
-    const plaintextAt = contextAt + context.length;
-    const heap = wasm.HEAPU8;
-    heap.set(key, at);
-    heap.set(envelope, envelopeAt);
-    heap.set(context, contextAt);
-    const failed = wasm._crypto_aead_xchacha20poly1305_ietf_decrypt(
-      plaintextAt,
-      0,
-      0,
-      envelopeAt + CIPHERTEXT_AT,
-      length + TAG_BYTES,
-      0,
-      contextAt,
-      context.length,
-      0,
-      envelopeAt + NONCE_AT,
-      at,
-    );
-    if (failed !== 0) throw new Problem('integrity_failure');
-    const { buffer, byteOffset } = wasm.HEAPU8;
-    return read(Buffer.from(buffer, byteOffset + plaintextAt, length));
+    return read(Buffer.from(opened.buffer, opened.byteOffset, opened.length));
   } finally {
-    release(wasm, at, size);
+    opened.fill(0);
   }
 }
 
-/** The bytes in an envelope; the caller wipes them. Throws as `readEnvelope` does. */
+/** Returns the bytes in an envelope; the caller wipes them. Throws as `readEnvelope` does. */
 export function openEnvelope(sodium: Sodium, key: Uint8Array, context: Uint8Array, envelope: Uint8Array): Uint8Array {
-  return readEnvelope(sodium, key, context, envelope, (bytes) => new Uint8Array(bytes));
+  requireEnvelope(envelope);
+  requireKey(key);
+  const nonce = envelope.subarray(NONCE_AT, CIPHERTEXT_AT);
+  try {
+    const sealed = envelope.subarray(CIPHERTEXT_AT);
+    return sodium.crypto_aead_xchacha20poly1305_ietf_decrypt(null, sealed, context, nonce, key);
+  } catch {
+    throw new Problem('integrity_failure');
+  }
 }

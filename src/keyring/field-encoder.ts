@@ -2,7 +2,7 @@ const TAG = { absent: 0, ascii: 1, utf16: 2, number: 3, bytes: 4, list: 5 } as c
 
 const INITIAL_CAPACITY = 256;
 /** Bytes that the encoder of `encodeFields` keeps room for. */
-const MOST_KEPT = 64 * 1024;
+const MAX_KEPT = 64 * 1024;
 
 /** A value that can stand in a context. */
 export type Field = string | number | Uint8Array | undefined;
@@ -136,6 +136,6 @@ export function encodeFields(...fields: readonly Field[]): Uint8Array {
   } finally {
     encoder.wipe();
     // One long value is no reason to keep its room for good.
-    if (encoder.capacity > MOST_KEPT) shared = new FieldEncoder();
+    if (encoder.capacity > MAX_KEPT) shared = new FieldEncoder();
   }
 }

@@ -2,7 +2,7 @@ import { Fault } from '../core/fault.ts';
 import type { Keyring, VaultHeader } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import type { Credential } from './credential.ts';
-import { unlockKeyring } from './unlock-keyring.ts';
+import { unlockKeyring } from './unlock-master-key.ts';
 
 /**
  * A keyring that keeps its credential, so that a vault which is being served survives `vault keys rotate --master` by

@@ -1,7 +1,6 @@
 import { Fault } from '../core/fault.ts';
 import type { VaultHeader } from '../core/ports.ts';
 import { FieldEncoder } from './field-encoder.ts';
-import { keyedHash } from './keyed-hash.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveFromMaster } from './sub-keys.ts';
 
@@ -27,7 +26,7 @@ export function headerMac(sodium: Sodium, header: Omit<VaultHeader, 'mac'>, mast
   encoder.list(slots.flatMap(({ slot, bytes }) => [slot, bytes]));
   if (header.carried !== undefined) encoder.bytes(header.carried);
   const key = deriveFromMaster(sodium, master, 'header_mac');
-  const mac = keyedHash(sodium, MAC_BYTES, encoder.written(), key);
+  const mac = sodium.crypto_generichash(MAC_BYTES, encoder.written(), key);
   key.fill(0);
   return mac;
 }

@@ -5,13 +5,11 @@ import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
 import { envelopeKeyId, readEnvelope, sealEnvelope } from './envelope.ts';
 import { encodeFields, FieldEncoder } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
-import { keyedHash } from './keyed-hash.ts';
 import { padText, unpadText } from './padding.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveFromMaster } from './sub-keys.ts';
-import { createTenantKey } from './tenant-key.ts';
+import { createTenantKey, openTenantKeys, tenantKeyBytes } from './tenant-key.ts';
 import { type Lock, tenantKeyring } from './tenant-keyring.ts';
-import { openTenantKeys, tenantKeyBytes } from './tenant-keys.ts';
 
 const API_KEY_HASH_BYTES = 32;
 const ANCHOR_MAC_BYTES = 32;
@@ -59,7 +57,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     apiKeyHash(apiKey) {
       requireUnlocked();
       const message = encodeFields(apiKey);
-      const hash = keyedHash(sodium, API_KEY_HASH_BYTES, message, carried.api_key_hash);
+      const hash = sodium.crypto_generichash(API_KEY_HASH_BYTES, message, carried.api_key_hash);
       message.fill(0);
       return hash;
     },
@@ -89,7 +87,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
     anchorMac(text) {
       requireUnlocked();
-      return keyedHash(sodium, ANCHOR_MAC_BYTES, encodeFields(text), carried.anchor);
+      return sodium.crypto_generichash(ANCHOR_MAC_BYTES, encodeFields(text), carried.anchor);
     },
 
     sealAuditEvent(at, text) {
@@ -121,7 +119,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     tombstoneMac({ tenant_id, id, type, created_by, created_at, deleted_by, deleted_at }) {
       requireUnlocked();
       const fields = encodeFields(tenant_id, id, type, created_by, created_at, deleted_by, deleted_at);
-      return keyedHash(sodium, TOMBSTONE_MAC_BYTES, fields, carried.tombstone);
+      return sodium.crypto_generichash(TOMBSTONE_MAC_BYTES, fields, carried.tombstone);
     },
 
     // These keys are those of one master key: whoever can unlock another wraps this (follow-master-key.ts).

@@ -1,7 +1,19 @@
 import { Fault } from '../core/fault.ts';
 import type { Credential } from './credential.ts';
-import { requireStrongPassphrase } from './passphrase.ts';
 import { KEY_BYTES } from './sub-keys.ts';
+
+const MIN_CHARACTERS = 12;
+
+/** Throws `weak_passphrase` for fewer than 12 characters, unless that is allowed; an empty one is never a passphrase. */
+export function requireStrongPassphrase(passphrase: string, allowWeak: boolean): void {
+  const characters = [...passphrase.normalize('NFC')].length;
+  if (characters === 0) {
+    throw new Fault('weak_passphrase', 'the passphrase is empty', { hint: 'use at least 12 characters' });
+  }
+  if (characters < MIN_CHARACTERS && !allowWeak) {
+    throw new Fault('weak_passphrase', `the passphrase has fewer than ${MIN_CHARACTERS} characters`);
+  }
+}
 
 /** Throws `usage` or `weak_passphrase` when a credential is not fit to be given a slot. */
 export function checkNewCredential(credential: Credential, allowWeak: boolean): void {

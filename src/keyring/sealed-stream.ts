@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { Fault } from '../core/fault.ts';
 import type { Credential } from './credential.ts';
-import { COST_BOUNDS, deriveSlotKeys, PASSPHRASE_COST, type PassphraseCost, SALT_BYTES } from './slot-kdf.ts';
+import { deriveSlotKeys, isWithinBounds, PASSPHRASE_COST, type PassphraseCost, SALT_BYTES } from './slot-kdf.ts';
+import type { LargeSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 import type { TransferKey } from './transfer-key.ts';
-import type { TransferSodium } from './transfer-sodium.ts';
 
 /** "VLTX": how a sealed export begins. No JSON text and no CSV of ours does. */
 export const SEALED_MAGIC = Buffer.from('VLTX');
@@ -43,7 +43,7 @@ const MAKE_AGAIN = 'carry it over again, or make the export again; rows before t
  * changed; the last chunk, and no other, has the tag FINAL, and nothing follows it: a file that was cut does not open to its end.
  */
 export async function* sealStream(
-  sodium: TransferSodium,
+  sodium: LargeSodium,
   seal: Seal,
   pieces: AsyncIterable<string>,
 ): AsyncGenerator<Uint8Array> {
@@ -76,7 +76,7 @@ export async function* sealStream(
  * this ends. Throws the faults `wrong_credential`, and `damaged` for whatever is not as it was sealed.
  */
 export async function* openStream(
-  sodium: TransferSodium,
+  sodium: LargeSodium,
   opener: Opener,
   pieces: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
@@ -109,14 +109,14 @@ export async function* openStream(
   if (!(await source.atEnd())) throw new Fault('damaged', 'something follows the end of the sealed file');
 }
 
-type State = ReturnType<TransferSodium['crypto_secretstream_xchacha20poly1305_init_pull']>;
+type State = ReturnType<LargeSodium['crypto_secretstream_xchacha20poly1305_init_pull']>;
 
 interface Pulled {
   readonly message: Uint8Array;
   readonly tag: number;
 }
 
-function pull(sodium: TransferSodium, state: State, chunk: Uint8Array, context: Uint8Array | null): Pulled {
+function pull(sodium: LargeSodium, state: State, chunk: Uint8Array, context: Uint8Array | null): Pulled {
   let pulled: Pulled | false = false;
   try {
     pulled = sodium.crypto_secretstream_xchacha20poly1305_pull(state, chunk, context);
@@ -127,7 +127,7 @@ function pull(sodium: TransferSodium, state: State, chunk: Uint8Array, context: 
   return pulled;
 }
 
-async function newStreamKey(sodium: TransferSodium, seal: Seal) {
+async function newStreamKey(sodium: LargeSodium, seal: Seal) {
   if (seal.kind === 'recipient') {
     const key = randomBytes(KEY_BYTES);
     return { key, reached: sodium.crypto_box_seal(key, seal.public_key) };
@@ -140,7 +140,7 @@ async function newStreamKey(sodium: TransferSodium, seal: Seal) {
   return { key: kek, reached: Buffer.concat([cost, salt, commitment]) };
 }
 
-async function reachStreamKey(sodium: TransferSodium, opener: Opener, reached: Buffer): Promise<Uint8Array> {
+async function reachStreamKey(sodium: LargeSodium, opener: Opener, reached: Buffer): Promise<Uint8Array> {
   if (opener.kind === 'recipient') {
     try {
       return sodium.crypto_box_seal_open(reached, opener.key.public_key, opener.key.secret_key);
@@ -152,11 +152,8 @@ async function reachStreamKey(sodium: TransferSodium, opener: Opener, reached: B
     }
   }
   const cost: PassphraseCost = { passes: reached.readUInt32BE(0), memory_kib: reached.readUInt32BE(4) };
-  for (const name of ['passes', 'memory_kib'] as const) {
-    // A file is not trusted before it is opened: it must not take this machine's memory, or hours.
-    const { min, max } = COST_BOUNDS[name];
-    if (cost[name] < min || cost[name] > max) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
-  }
+  // A file is not trusted before it is opened: it must not take this machine's memory, or hours.
+  if (!isWithinBounds(cost)) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
   const salt = reached.subarray(8, 8 + SALT_BYTES);
   const { kek, commitment } = await deriveSlotKeys(sodium, credentialOf(opener), salt, cost);
   if (sodium.memcmp(commitment, reached.subarray(8 + SALT_BYTES))) return kek;

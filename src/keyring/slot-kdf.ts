@@ -1,7 +1,6 @@
 import type { Credential } from './credential.ts';
 import { encodeFields } from './field-encoder.ts';
-import { passphraseBytes } from './passphrase.ts';
-import type { Sodium } from './sodium.ts';
+import { loadLargeSodium, type Sodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
 export const SALT_BYTES = 16;
@@ -18,7 +17,7 @@ export const PASSPHRASE_COST: PassphraseCost = { passes: 3, memory_kib: 64 * 102
  * What a slot may ask for. A file is not trusted before it is unlocked: below the bounds a guess is too cheap, above them
  * opening the file would take this machine's memory or hours.
  */
-export const COST_BOUNDS = {
+const COST_BOUNDS = {
   passes: { min: 2, max: 16 },
   memory_kib: { min: 19 * 1024, max: 1024 * 1024 },
 } as const satisfies Record<keyof PassphraseCost, { readonly min: number; readonly max: number }>;
@@ -29,9 +28,15 @@ export interface SlotKeys {
   readonly kek: Uint8Array;
 }
 
+export function isWithinBounds(cost: PassphraseCost): boolean {
+  return (['passes', 'memory_kib'] as const).every((name) => {
+    const { min, max } = COST_BOUNDS[name];
+    return cost[name] >= min && cost[name] <= max;
+  });
+}
+
 async function argon2id(passphrase: Uint8Array, salt: Uint8Array, cost: PassphraseCost): Promise<Uint8Array> {
-  const { default: sumo } = await import('libsodium-wrappers-sumo');
-  await sumo.ready;
+  const sumo = await loadLargeSodium();
   const algorithm = sumo.crypto_pwhash_ALG_ARGON2ID13;
   return sumo.crypto_pwhash(2 * KEY_BYTES, passphrase, salt, cost.passes, cost.memory_kib * 1024, algorithm);
 }
@@ -51,7 +56,8 @@ export async function deriveSlotKeys(
     const message = encodeFields('token-vault key file', salt);
     derived = sodium.crypto_generichash(2 * KEY_BYTES, message, credential.key);
   } else {
-    const passphrase = passphraseBytes(credential.passphrase);
+    // NFC (UAX #15): the same passphrase typed on another system gives the same bytes.
+    const passphrase = Buffer.from(credential.passphrase.normalize('NFC'), 'utf8');
     derived = await argon2id(passphrase, salt, cost);
     passphrase.fill(0);
   }

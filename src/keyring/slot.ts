@@ -1,13 +1,98 @@
 import { randomBytes } from 'node:crypto';
+import { crc32 } from '../core/crc32.ts';
 import { Fault } from '../core/fault.ts';
 import type { Instant, SlotRecord } from '../core/ports.ts';
-import type { Credential } from './credential.ts';
-import { openEnvelope, sealEnvelope } from './envelope.ts';
+import type { Credential, CredentialKind } from './credential.ts';
+import { ENVELOPE_OVERHEAD, openEnvelope, sealEnvelope } from './envelope.ts';
 import { encodeFields } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
-import { deriveSlotKeys, PASSPHRASE_COST, SALT_BYTES } from './slot-kdf.ts';
-import { encodeSlot, encodeSlotClear, newSlotCost, type Slot } from './slot-layout.ts';
+import { deriveSlotKeys, isWithinBounds, PASSPHRASE_COST, type PassphraseCost, SALT_BYTES } from './slot-kdf.ts';
 import type { Sodium } from './sodium.ts';
+import { KEY_BYTES } from './sub-keys.ts';
+
+const LAYOUT = 0x01;
+const KIND_BYTE = { key_file: 0x01, passphrase: 0x02 } as const satisfies Record<CredentialKind, number>;
+const KINDS = Object.keys(KIND_BYTE) as CredentialKind[];
+
+const SALT_AT = 18;
+const COMMITMENT_AT = SALT_AT + SALT_BYTES;
+const ENVELOPE_AT = COMMITMENT_AT + KEY_BYTES;
+const CHECKSUM_AT = ENVELOPE_AT + KEY_BYTES + ENVELOPE_OVERHEAD;
+const CHECKSUM_BYTES = 4;
+const SLOT_BYTES = CHECKSUM_AT + CHECKSUM_BYTES;
+
+const NO_COST: PassphraseCost = { passes: 0, memory_kib: 0 };
+
+/**
+ * A slot's bytes, 147 of them, integers big endian:
+ *
+ *     offset  0       1     2           6               10              18       34             66           143
+ *             layout  kind  passes u32  memory KiB u32  created_at u64  salt 16  commitment 32  envelope 77  checksum u32
+ *
+ * `layout` is 0x01, `kind` 0x01 (key file; passes and memory are 0) or 0x02 (passphrase). The bytes up to the envelope
+ * are the slot's clear part; the envelope, its key id the generation, holds the master key. The checksum, the CRC-32
+ * of all before it, guards against nobody: it tells a slot damaged by accident from a wrong credential.
+ */
+export interface Slot {
+  readonly kind: CredentialKind;
+  readonly cost: PassphraseCost;
+  readonly created_at: Instant;
+  readonly salt: Uint8Array;
+  readonly commitment: Uint8Array;
+  readonly envelope: Uint8Array;
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+const checksum = (bytes: Uint8Array) => crc32(bytes.subarray(0, CHECKSUM_AT));
+
+/** The clear part, to which the envelope is bound. */
+function encodeSlotClear(slot: Omit<Slot, 'envelope'>): Uint8Array {
+  const bytes = new Uint8Array(ENVELOPE_AT);
+  const view = viewOf(bytes);
+  bytes[0] = LAYOUT;
+  bytes[1] = KIND_BYTE[slot.kind];
+  view.setUint32(2, slot.cost.passes);
+  view.setUint32(6, slot.cost.memory_kib);
+  view.setBigUint64(10, BigInt(slot.created_at));
+  bytes.set(slot.salt, SALT_AT);
+  bytes.set(slot.commitment, COMMITMENT_AT);
+  return bytes;
+}
+
+export function encodeSlot(slot: Slot): Uint8Array {
+  const bytes = new Uint8Array(SLOT_BYTES);
+  bytes.set(encodeSlotClear(slot));
+  bytes.set(slot.envelope, ENVELOPE_AT);
+  viewOf(bytes).setUint32(CHECKSUM_AT, checksum(bytes));
+  return bytes;
+}
+
+/** Throws the fault `damaged` for bytes that no version 1 slot has, and for a cost out of bounds. */
+export function decodeSlot(number: number, bytes: Uint8Array): Slot {
+  const view = viewOf(bytes);
+  const intact = bytes.length === SLOT_BYTES && view.getUint32(CHECKSUM_AT) === checksum(bytes);
+  const kind = KINDS.find((name) => KIND_BYTE[name] === bytes[1]);
+  if (!intact || bytes[0] !== LAYOUT || kind === undefined) {
+    throw new Fault('damaged', `key slot ${number} is damaged`);
+  }
+  const cost = { passes: view.getUint32(2), memory_kib: view.getUint32(6) };
+  const sound =
+    kind === 'passphrase'
+      ? isWithinBounds(cost)
+      : cost.passes === NO_COST.passes && cost.memory_kib === NO_COST.memory_kib;
+  if (!sound) throw new Fault('damaged', `key slot ${number} asks for a key derivation out of bounds`);
+  return {
+    kind,
+    cost,
+    created_at: Number(view.getBigUint64(10)),
+    salt: bytes.slice(SALT_AT, COMMITMENT_AT),
+    commitment: bytes.slice(COMMITMENT_AT, ENVELOPE_AT),
+    envelope: bytes.slice(ENVELOPE_AT, CHECKSUM_AT),
+  };
+}
 
 function slotContext(vault: VaultIdentity, number: number, clear: Uint8Array): Uint8Array {
   return encodeFields('token-vault slot', vault.format, vault.vault_id, vault.generation, number, clear);
@@ -23,7 +108,7 @@ export async function wrapMasterKey(
   now: Instant,
 ): Promise<SlotRecord> {
   const salt = new Uint8Array(randomBytes(SALT_BYTES));
-  const cost = newSlotCost(credential.kind, PASSPHRASE_COST);
+  const cost = credential.kind === 'passphrase' ? PASSPHRASE_COST : NO_COST;
   const { commitment, kek } = await deriveSlotKeys(sodium, credential, salt, cost);
   const clear = { kind: credential.kind, cost, created_at: now, salt, commitment };
   const context = slotContext(vault, number, encodeSlotClear(clear));

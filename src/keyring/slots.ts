@@ -4,8 +4,7 @@ import type { CreateKeyringOptions } from './create-keyring.ts';
 import type { Credential, CredentialKind } from './credential.ts';
 import { headerMac, MAX_SLOTS, verifyHeader } from './header-mac.ts';
 import { checkNewCredential } from './new-credential.ts';
-import { wrapMasterKey } from './slot.ts';
-import { decodeSlot } from './slot-layout.ts';
+import { decodeSlot, wrapMasterKey } from './slot.ts';
 import { loadSodium } from './sodium.ts';
 import { openSlot } from './unlock-master-key.ts';
 

@@ -5,10 +5,9 @@ import { Problem } from '../core/problem.ts';
 import { envelopeKeyId, readEnvelope, SUITE, sealEnvelope } from './envelope.ts';
 import { encodeFields, FieldEncoder } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
-import { keyedHash } from './keyed-hash.ts';
 import { padText, unpadText } from './padding.ts';
 import type { Sodium } from './sodium.ts';
-import type { OpenedIndexKey, TenantKeys } from './tenant-keys.ts';
+import type { OpenedIndexKey, TenantKeys } from './tenant-key.ts';
 
 const BLIND_INDEX_BYTES = 16;
 
@@ -89,7 +88,7 @@ function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readon
     blindIndex(purpose, value) {
       requireUnlocked();
       const message = encodeFields(value);
-      const index = keyedHash(sodium, BLIND_INDEX_BYTES, message, keys[purpose]);
+      const index = sodium.crypto_generichash(BLIND_INDEX_BYTES, message, keys[purpose]);
       message.fill(0);
       return index;
     },

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Fault } from '../core/fault.ts';
+import type { LargeSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
-import type { TransferSodium } from './transfer-sodium.ts';
 
 /** Above the two halves of a transfer key: what a file or a flag holds is then known at sight. */
 const SECRET_PREFIX = 'vault-transfer-secret-1:';
@@ -16,7 +16,7 @@ export interface TransferKey {
 }
 
 /** A new pair as texts of one line: the secret half is for a file, the public one for whoever is to seal. */
-export function newTransferKey(sodium: TransferSodium): { readonly secret: string; readonly recipient: string } {
+export function newTransferKey(sodium: LargeSodium): { readonly secret: string; readonly recipient: string } {
   const secret = randomBytes(KEY_BYTES);
   const text = { secret: print(SECRET_PREFIX, secret), recipient: print(PUBLIC_PREFIX, publicOf(sodium, secret)) };
   secret.fill(0);
@@ -24,14 +24,14 @@ export function newTransferKey(sodium: TransferSodium): { readonly secret: strin
 }
 
 /** Throws the fault `wrong_credential` for a text that is no secret half. */
-export function parseTransferKey(sodium: TransferSodium, text: string): TransferKey {
+export function parseTransferKey(sodium: LargeSodium, text: string): TransferKey {
   const secret_key = parse(SECRET_PREFIX, text);
   if (secret_key === undefined) throw new Fault('wrong_credential', 'this is no secret key of `vault keygen`');
   return { secret_key, public_key: publicOf(sodium, secret_key) };
 }
 
 /** Throws the fault `usage` for a text that is no public half, and for a point that no secret key leads to (RFC 7748 §6.1). */
-export function parseRecipient(sodium: TransferSodium, text: string): Uint8Array {
+export function parseRecipient(sodium: LargeSodium, text: string): Uint8Array {
   const key = parse(PUBLIC_PREFIX, text);
   if (key !== undefined && canBeSealedFor(sodium, key)) return key;
   throw new Fault('usage', '--recipient is a public key of `vault keygen`', {
@@ -40,7 +40,7 @@ export function parseRecipient(sodium: TransferSodium, text: string): Uint8Array
 }
 
 /** libsodium refuses points of low order: what is sealed for one of them, everybody opens. */
-function canBeSealedFor(sodium: TransferSodium, key: Uint8Array): boolean {
+function canBeSealedFor(sodium: LargeSodium, key: Uint8Array): boolean {
   try {
     sodium.crypto_box_seal(new Uint8Array(0), key);
     return true;
@@ -49,7 +49,7 @@ function canBeSealedFor(sodium: TransferSodium, key: Uint8Array): boolean {
   }
 }
 
-function publicOf(sodium: TransferSodium, secret: Uint8Array): Uint8Array {
+function publicOf(sodium: LargeSodium, secret: Uint8Array): Uint8Array {
   return sodium.crypto_scalarmult_base(secret);
 }
 

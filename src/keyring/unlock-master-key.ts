@@ -1,9 +1,9 @@
 import { Fault } from '../core/fault.ts';
-import type { VaultHeader } from '../core/ports.ts';
+import type { Keyring, VaultHeader } from '../core/ports.ts';
 import type { Credential, CredentialKind } from './credential.ts';
 import { checkHeaderShape, verifyHeader } from './header-mac.ts';
-import { unwrapMasterKey } from './slot.ts';
-import { decodeSlot } from './slot-layout.ts';
+import { openKeyring } from './keyring.ts';
+import { decodeSlot, unwrapMasterKey } from './slot.ts';
 import { loadSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
@@ -56,4 +56,14 @@ export async function openSlot(
     return { master, slot: number };
   }
   throw new Fault('wrong_credential', WRONG[credential.kind]);
+}
+
+/** The keys of an existing vault. Throws the faults `wrong_credential`, `damaged`, `newer_format`. */
+export async function unlockKeyring(header: VaultHeader, credential: Credential): Promise<Keyring> {
+  const master = await unlockMasterKey(header, credential);
+  try {
+    return openKeyring(await loadSodium(), header, master);
+  } finally {
+    master.fill(0);
+  }
 }

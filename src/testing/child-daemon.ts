@@ -1,24 +1,18 @@
 import { spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { type Ready, readReadyFile } from '../cli/local/ready-file.ts';
-import { makeTemporaryFolder, removeFolder } from '../cli/local/temporary-folder.ts';
+import { makeTemporaryFolder, removeFolder } from '../cli/commands/dev/temporary-folder.ts';
+import { type Ready, readReadyFile } from '../cli/commands/serve/ready-file.ts';
 import { Fault } from '../core/fault.ts';
-import { ownEnvironment } from './own-environment.ts';
-import type { CheckedOptions } from './start-options.ts';
-import type { StartedDaemon } from './started-daemon.ts';
+import { type CheckedOptions, ownEnvironment, type StartedDaemon } from './start-options.ts';
 
-const LONGEST_START_MS = 30_000;
+const MAX_START_MS = 30_000;
 const PAUSE_MS = 10;
-/** From where this stands in the sources, and in the bundle. */
-const BINS = ['../../bin/vault.js', '../../../bin/vault.js'];
+/** From src/testing/, and from each folder of dist/. */
+const BIN = path.join(import.meta.dirname, '../../bin/vault.js');
 
 /** `vault serve --dev` in a process of its own, which does not outlive this one. */
 export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptions): Promise<StartedDaemon> {
-  const bin = BINS.map((name) => fileURLToPath(new URL(name, import.meta.url))).find(existsSync);
-  if (bin === undefined) throw new Fault('usage', 'unreachable: the package has no bin/vault.js');
   const folder = makeTemporaryFolder('test');
   const readyFile = path.join(folder, 'ready.json');
   const words = ['serve', '--dev', '--port', '0', '--ready-file', readyFile, '--header-prefix', headerPrefix];
@@ -26,7 +20,7 @@ export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptio
     ...seedFiles.flatMap((file) => ['--seed-file', file]),
     ...(seed === undefined ? [] : ['--seed', seed]),
   ];
-  const child = spawn(process.execPath, [bin, ...words, ...seeding], {
+  const child = spawn(process.execPath, [BIN, ...words, ...seeding], {
     env: ownEnvironment(),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -51,7 +45,7 @@ export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptio
   }
 
   async function ready(): Promise<Ready> {
-    const deadline = performance.now() + LONGEST_START_MS;
+    const deadline = performance.now() + MAX_START_MS;
     while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
       const found = await readReadyFile(readyFile);
       if (found !== undefined) return found;

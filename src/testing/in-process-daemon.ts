@@ -1,11 +1,9 @@
-import { openSeededDevVault } from '../cli/local/seeded-dev-vault.ts';
+import { openSeededDevVault } from '../cli/commands/dev/seeded-dev-vault.ts';
 import { VERSION } from '../cli/version.ts';
 import { directClient } from '../client/direct.ts';
 import { DEFAULT_LIMITS } from '../contract/limits.ts';
 import { startDaemon } from '../http/daemon.ts';
-import { ownEnvironment } from './own-environment.ts';
-import type { CheckedOptions } from './start-options.ts';
-import type { StartedDaemon } from './started-daemon.ts';
+import { type CheckedOptions, ownEnvironment, type StartedDaemon } from './start-options.ts';
 
 const SWEEP_EVERY_MS = 60_000;
 

@@ -1,4 +1,5 @@
-import { HEADER_PREFIX } from '../contract/text.ts';
+import type { JsonObject } from '../contract/json.ts';
+import { HEADER_PREFIX } from '../contract/patterns.ts';
 import { nearestName } from '../core/nearest-name.ts';
 
 export interface StartOptions {
@@ -18,6 +19,21 @@ export interface CheckedOptions {
   readonly headerPrefix: string;
   readonly seedFiles: readonly string[];
   readonly seed: string | undefined;
+}
+
+/** A daemon that accepts requests, wherever it runs. */
+export interface StartedDaemon {
+  readonly url: string;
+  readonly keys: { readonly tenant_id: string; readonly management_key: string; readonly private_key: string };
+  /** What `vault seed apply --out json` prints; undefined without a seed file. */
+  readonly ids: JsonObject | undefined;
+  /** Ends it and removes all that it made. Further calls wait for the first. */
+  stop(): Promise<void>;
+}
+
+/** Returns the environment of this process without settings of another vault. */
+export function ownEnvironment(): Record<string, string | undefined> {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 }
 
 type Check = (value: unknown) => boolean;

@@ -1,10 +1,10 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { createClient, type VaultClient } from '../client/create-client.ts';
-import { sendToDev } from '../client/dev-remote.ts';
+import { decodeProblem } from '../client/decode-problem.ts';
+import { type DevRequest, sendToDev } from '../client/remote.ts';
 import type { DevFault } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
-import { type CheckedOptions, checkOptions, type StartOptions } from './start-options.ts';
-import type { StartedDaemon } from './started-daemon.ts';
+import { type CheckedOptions, checkOptions, type StartedDaemon, type StartOptions } from './start-options.ts';
 
 export type { StartOptions };
 
@@ -71,12 +71,12 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
   const { url, keys, ids, stop } = await start(checked).catch(inOneMessage);
   const apiKey = keys.management_key;
 
-  async function ask(request: Omit<Parameters<typeof sendToDev>[1], 'apiKey'>): Promise<Answer> {
+  async function ask(request: Omit<DevRequest, 'apiKey'>): Promise<Answer> {
     const { status, bodyText } = await sendToDev({ url, headerPrefix }, { ...request, apiKey });
-    const answer: Answer & { readonly detail?: string; readonly errors?: object } = JSON.parse(bodyText ?? '{}');
-    if (status < 400) return answer;
-    const errors = answer.errors === undefined ? '' : ` ${JSON.stringify(answer.errors)}`;
-    throw new Fault('usage', `${request.method} ${request.path}: ${answer.detail}${errors}`);
+    if (status < 400) return JSON.parse(bodyText ?? '{}');
+    const problem = decodeProblem(bodyText);
+    const errors = problem?.errors === undefined ? '' : ` ${JSON.stringify(problem.errors)}`;
+    throw new Fault('usage', `${request.method} ${request.path}: ${problem?.detail}${errors}`);
   }
 
   async function clock(method: 'GET' | 'PUT' | 'POST' | 'DELETE', body?: object): Promise<Date> {

@@ -19,8 +19,8 @@ interface Layer {
 }
 
 /** What an adapter gets of the core: its ports, its two errors, and the pure forms that both sides must write alike. */
-const PORTS = ['src/contract/', 'src/core/problem.ts', 'src/core/fault.ts', 'src/core/audit-link.ts'];
-const PORT_TYPES = ['src/core/ports.ts', 'src/core/audit-ports.ts', 'src/core/maintenance-ports.ts'];
+const PORTS = ['src/contract/', 'src/core/problem.ts', 'src/core/fault.ts', 'src/core/audit/audit-link.ts'];
+const PORT_TYPES = ['src/core/ports.ts', 'src/core/audit/ports.ts', 'src/core/maintenance-ports.ts'];
 const WORLD = /^node:(?!crypto$|buffer$)/;
 
 /** `cli, http → client → vault.ts → keyring, store → core → contract`. The first folder that fits is a file's layer. */
@@ -40,13 +40,6 @@ const LAYERS: readonly Layer[] = [
     mayAsTypes: PORT_TYPES,
   },
   {
-    name: 'memory store',
-    folder: 'src/store/memory/',
-    may: PORTS,
-    mayAsTypes: PORT_TYPES,
-    refuses: WORLD,
-  },
-  {
     name: 'http',
     folder: 'src/http/',
     may: [...PORTS, 'src/core/problem-reply.ts', 'src/core/time.ts'],
@@ -56,7 +49,7 @@ const LAYERS: readonly Layer[] = [
     name: 'client',
     folder: 'src/client/',
     may: ['src/contract/', 'src/core/'],
-    mayAsTypes: ['src/vault.ts', 'src/keyring/credential.ts'],
+    mayAsTypes: ['src/vault/vault.ts', 'src/keyring/credential.ts'],
   },
   {
     name: 'cli',
@@ -66,13 +59,13 @@ const LAYERS: readonly Layer[] = [
       'src/core/',
       'src/client/',
       'src/http/',
-      'src/vault.ts',
-      'src/vault-admin.ts',
-      'src/vault-dev-clock.ts',
-      'src/vault-resettable.ts',
-      'src/vault-snapshots.ts',
-      'src/vault-transfer.ts',
-      'src/report-error.ts',
+      'src/vault/vault.ts',
+      'src/vault/admin.ts',
+      'src/vault/dev-clock.ts',
+      'src/vault/resettable.ts',
+      'src/vault/snapshots.ts',
+      'src/vault/transfer.ts',
+      'src/vault/report-error.ts',
       'package.json',
     ],
     mayAsTypes: ['src/keyring/credential.ts'],
@@ -85,19 +78,19 @@ const LAYERS: readonly Layer[] = [
       'src/core/',
       'src/client/',
       'src/http/',
-      'src/cli/local/seeded-dev-vault.ts',
-      'src/cli/local/ready-file.ts',
-      'src/cli/local/temporary-folder.ts',
+      'src/cli/commands/dev/seeded-dev-vault.ts',
+      'src/cli/commands/serve/ready-file.ts',
+      'src/cli/commands/dev/temporary-folder.ts',
       'src/cli/version.ts',
     ],
-    mayAsTypes: ['src/vault.ts', 'src/vault-dev-clock.ts'],
+    mayAsTypes: ['src/vault/vault.ts', 'src/vault/dev-clock.ts'],
   },
   {
     name: 'composition root',
-    folder: 'src/vault',
-    may: ['src/contract/', 'src/core/', 'src/keyring/', 'src/store/', 'src/system-', 'src/report-error.ts'],
+    folder: 'src/vault/',
+    may: ['src/contract/', 'src/core/', 'src/maintenance/', 'src/keyring/', 'src/store/', 'package.json'],
   },
-  { name: 'system', folder: 'src/', may: PORTS, mayAsTypes: PORT_TYPES },
+  { name: 'maintenance', folder: 'src/maintenance/', may: ['src/contract/', 'src/core/'], refuses: WORLD },
 ];
 
 /** Where a package may be imported at all. One that is not listed here may not be imported. */
@@ -105,19 +98,21 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'better-sqlite3': 'src/store/sqlite/',
   'libsodium-wrappers': 'src/keyring/',
   'libsodium-wrappers-sumo': 'src/keyring/',
-  liquidjs: 'src/core/expressions/',
   'json-p3': 'src/core/expressions/',
   luxon: 'src/core/',
-  fastify: 'src/http/',
+
+  'find-my-way': 'src/http/',
   undici: 'src/client/',
   commander: 'src/cli/',
   '@inquirer/prompts': 'src/cli/',
   chalk: 'src/cli/',
   yaml: 'src/cli/',
+  'cli-table3': 'src/cli/',
+  'csv-parse': 'src/cli/',
   'csv-stringify': 'src/cli/',
   'env-paths': 'src/cli/',
-  execa: 'src/cli/local/',
-  uuidv7: 'src/system-random.ts',
+  execa: 'src/cli/commands/dev/',
+  uuidv7: 'src/vault/system-random.ts',
 };
 
 /** Too slow to load for a command that may not need them: only `await import()`, or a type. */
@@ -127,14 +122,14 @@ export const HEAVY = [
   'libsodium-wrappers-sumo',
   'libsodium',
   'libsodium-sumo',
-  'liquidjs',
   'json-p3',
   'luxon',
-  'fastify',
   'undici',
   '@inquirer/prompts',
   'chalk',
   'yaml',
+  'cli-table3',
+  'csv-parse',
   'csv-stringify',
   'execa',
 ] as const;

@@ -3,9 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
-import { createVault } from '../../src/vault.ts';
+import { createVault } from '../../src/vault/vault.ts';
 import { CELL, type FlipJob, type FlipTally, type FlipTrouble } from './bit-flip-worker.ts';
-import { bundleApart } from './bundle-apart.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import type { Question } from './flipped-answers.ts';
 import { createCaller, seededNumbers } from './perform.ts';
@@ -18,7 +17,7 @@ const SINGLE = 5;
 const QUICK_FLIPS = 1_500;
 const CONTROL_FLIPS = 3_000;
 /** How many troubles of a kind the figures name. */
-const MOST_NAMED = 20;
+const MAX_NAMED = 20;
 
 interface Subject {
   readonly bytes: Uint8Array;
@@ -99,7 +98,7 @@ interface FlipOptions {
 async function flips({ seed, sample, blind = false }: FlipOptions): Promise<Figures> {
   const random = seededNumbers(seed);
   const folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'vault-check-'));
-  const { script, remove } = await bundleApart('bit-flip-worker');
+  const script = join(import.meta.dirname, 'bit-flip-worker.ts');
   try {
     const subject = await makeSubject(join(folder, 'vault.db'), random);
     const size = subject.bytes.length;
@@ -122,7 +121,6 @@ async function flips({ seed, sample, blind = false }: FlipOptions): Promise<Figu
     );
     return judge(size, tallies);
   } finally {
-    remove();
     rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -156,7 +154,7 @@ function judge(size: number, tallies: readonly FlipTally[]): Figures {
 }
 
 function name(troubles: readonly FlipTrouble[]): string {
-  const named = troubles.slice(0, MOST_NAMED).map(({ offset, bit, what }) => `byte ${offset} bit ${bit}: ${what}`);
+  const named = troubles.slice(0, MAX_NAMED).map(({ offset, bit, what }) => `byte ${offset} bit ${bit}: ${what}`);
   return named.join('; ');
 }
 

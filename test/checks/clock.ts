@@ -1,10 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSweeper } from '../../src/cli/local/sweeper.ts';
+import { createSweeper } from '../../src/cli/commands/serve/sweeper.ts';
 import { directClient } from '../../src/client/direct.ts';
-import type { Times } from '../../src/system-clock.ts';
-import { createVault, openVault, type Vault } from '../../src/vault.ts';
+import type { Times } from '../../src/vault/system-clock.ts';
+import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { CLOCK_CASES, type ClockCase, LIFETIMES, MINUTE } from './clock-cases.ts';
 import { createCaller, type Perform } from './perform.ts';

@@ -12,11 +12,11 @@ const ACTIVE = 100;
 /** Each active connection asks so often, and pauses so long on average: a load that leaves the machine time to answer. */
 const ROUNDS = { quick: 10, full: 30 } as const;
 const PAUSE_MS = 400;
-const MOST_P99_MS = 100;
+const MAX_P99_MS = 100;
 const FEW_DESCRIPTORS = 256;
 /** More than the few allow. */
 const TOO_MANY = 400;
-const MOST_RECOVERY_MS = 5_000;
+const MAX_RECOVERY_MS = 5_000;
 
 /** One GET on the agent's connections; resolves to its status and milliseconds. */
 function get(url: string, agent: Agent, apiKey: string): Promise<{ readonly status: number; readonly ms: number }> {
@@ -104,7 +104,7 @@ async function manyIdle(vault: ServedVault, { seed, quick }: CheckOptions): Prom
     if (failed > 0) throw new CheckFailure(`${failed} requests failed`, figures);
     if (figures.idle < IDLE[size]) throw new CheckFailure('idle connections were closed', figures);
     // A busy machine delays every server alike.
-    if (figures.active_p99_ms - figures.bare_server_p99_ms >= MOST_P99_MS)
+    if (figures.active_p99_ms - figures.bare_server_p99_ms >= MAX_P99_MS)
       throw new CheckFailure('active connections wait', figures);
     return figures;
   } finally {
@@ -138,7 +138,7 @@ async function atTheLimit(vault: ServedVault): Promise<Figures> {
     idle.close();
     const started = performance.now();
     let recovered = false;
-    while (!recovered && performance.now() - started < MOST_RECOVERY_MS) {
+    while (!recovered && performance.now() - started < MAX_RECOVERY_MS) {
       recovered = await answers(vault);
       if (!recovered) await sleep(20);
     }

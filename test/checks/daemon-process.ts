@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 /** The built product's command line. */
 export const VAULT_BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 
-const MOST_START_MS = 30_000;
-const MOST_STOP_MS = 20_000;
+const MAX_START_MS = 30_000;
+const MAX_STOP_MS = 20_000;
 
 /** Without this shell's settings of a vault. */
 export const ENVIRONMENT: NodeJS.ProcessEnv = Object.fromEntries(
@@ -62,7 +62,7 @@ export async function startDaemon({
       if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
       const gone = once(child, 'exit');
       send(pid, signal);
-      const timer = setTimeout(kill, MOST_STOP_MS);
+      const timer = setTimeout(kill, MAX_STOP_MS);
       await gone;
       clearTimeout(timer);
       process.removeListener('exit', kill);
@@ -79,7 +79,7 @@ async function untilReady(
   const started = performance.now();
   while (!existsSync(readyFile)) {
     if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the daemon did not start: ${told()}`);
-    if (performance.now() - started > MOST_START_MS) {
+    if (performance.now() - started > MAX_START_MS) {
       child.kill('SIGKILL');
       throw new Error('the daemon was not ready in time');
     }

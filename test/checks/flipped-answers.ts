@@ -6,7 +6,7 @@ import { PROBLEM_TYPE_PREFIX, PROBLEMS } from '../../src/contract/problems.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { Problem } from '../../src/core/problem.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { openVault } from '../../src/vault.ts';
+import { openVault } from '../../src/vault/vault.ts';
 
 /** One question to a vault. */
 export interface Question {

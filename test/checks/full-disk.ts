@@ -13,7 +13,7 @@ import { makeVaultFile, type VaultFile } from './vault-file.ts';
 const WRITERS = 8;
 /** Room for some commits, so that the disk fills up in the middle of one. */
 const LEFT = 150_000;
-const MOST_RECOVERY_MS = 5_000;
+const MAX_RECOVERY_MS = 5_000;
 const PROBLEM = 'urn:token-vault:problem:no_space';
 const HINT = 'hint: make room on the disk and try again\n';
 const TOLD = `vault: There is no space left for the vault.\n${HINT}`;
@@ -152,7 +152,7 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
       if (freed < log) throw new Error(`the check's disk is too small: ${freed} bytes given back, the log has ${log}`);
       const started = performance.now();
       while (!(await write(undefined))) {
-        if (performance.now() - started > MOST_RECOVERY_MS) {
+        if (performance.now() - started > MAX_RECOVERY_MS) {
           throw new CheckFailure('there is space again, and writes are still refused', counts);
         }
         await sleep(20);

@@ -3,7 +3,7 @@
 type Random = () => number;
 
 const pick = <T>(random: Random, list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
-const MOST_DEPTH = 8;
+const MAX_DEPTH = 8;
 const NUMBERS = [
   ...['0', '-0', '1', '-1', '0.0', '1.10', '1.0', '100', '1e5', '1E5', '1e+05', '1e-400', '1E400', '0.1', '-1.50'],
   ...['9007199254740993', '-9007199254740993', '18446744073709551616', '12345678901234567890.123456789', '1e0', '0e0'],
@@ -79,7 +79,7 @@ function objectText(random: Random, depth: number): string {
 }
 
 function valueText(random: Random, depth: number): string {
-  const kind = random() * (depth >= MOST_DEPTH ? 0.6 : 1);
+  const kind = random() * (depth >= MAX_DEPTH ? 0.6 : 1);
   if (kind < 0.28) return stringText(random);
   if (kind < 0.5) return numberText(random);
   if (kind < 0.6) return pick(random, ['true', 'false', 'null']);

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 
-const MOST_WAIT_MS = 20_000;
+const MAX_WAIT_MS = 20_000;
 /** What opens at a time: a burst of thousands would measure the machine's queue of connections. */
 const WIDTH = 200;
 
@@ -56,7 +56,7 @@ export function createKeepAlives(url: string): KeepAlives {
   return {
     open: async (count) => {
       for (let done = 0; done < count; done += WIDTH) {
-        const batch = Array.from({ length: Math.min(WIDTH, count - done) }, () => openOne(MOST_WAIT_MS));
+        const batch = Array.from({ length: Math.min(WIDTH, count - done) }, () => openOne(MAX_WAIT_MS));
         const failed = (await Promise.all(batch)).filter((ok) => !ok).length;
         if (failed > 0) throw new Error(`${failed} connections were not answered`);
       }

@@ -10,9 +10,9 @@ const WRITERS = 8;
 /** What each answers when it is done. */
 const DONE = { createToken: 201, updateToken: 200, deleteToken: 204 } as const;
 const CYCLES = { quick: 8, full: 200 } as const;
-const MOST_CYCLES = 600;
-const LEAST_ACKNOWLEDGED = { quick: 50, full: 10_000 } as const;
-const MOST_READY_MS = 1_000;
+const MAX_CYCLES = 600;
+const MIN_ACKNOWLEDGED = { quick: 50, full: 10_000 } as const;
+const MAX_READY_MS = 1_000;
 
 /** One writer on tokens of its own, until the daemon is gone: what it was told is all that can be expected of them. */
 async function write(vault: ServedVault, ledger: Ledger, random: () => number): Promise<void> {
@@ -105,7 +105,7 @@ async function kills({ seed, cycles, leastAcknowledged, trusting = false }: Kill
   });
   try {
     await vault.start();
-    while (cycle < cycles || (ledger.figures().acknowledged < leastAcknowledged && cycle < MOST_CYCLES)) {
+    while (cycle < cycles || (ledger.figures().acknowledged < leastAcknowledged && cycle < MAX_CYCLES)) {
       let dead = false;
       const writers = Array.from({ length: WRITERS }, () => write(vault, ledger, random));
       const direct = writeDirectly(vault, ledger, () => dead);
@@ -134,10 +134,10 @@ async function kills({ seed, cycles, leastAcknowledged, trusting = false }: Kill
 
 async function run({ seed, quick }: CheckOptions) {
   const size = quick ? 'quick' : 'full';
-  const figures = await kills({ seed, cycles: CYCLES[size], leastAcknowledged: LEAST_ACKNOWLEDGED[size] });
+  const figures = await kills({ seed, cycles: CYCLES[size], leastAcknowledged: MIN_ACKNOWLEDGED[size] });
   // A busy machine delays every process alike. A sample of a few starts has no 99th percentile worth the name.
   const own = figures.ready_p99_ms - figures.bare_node_p99_ms;
-  if (!quick && own >= MOST_READY_MS) throw new CheckFailure('not ready again within 1 s', figures);
+  if (!quick && own >= MAX_READY_MS) throw new CheckFailure('not ready again within 1 s', figures);
   return figures;
 }
 

@@ -3,7 +3,7 @@ import type { Canaries } from './leakage-canaries.ts';
 import type { Place, Shows } from './leakage-place.ts';
 
 /** The tenant whose vault is used, and the way in. */
-export interface Door {
+export interface Target {
   readonly name: string;
   /** The flags that name the vault: its address, or its file and key file. */
   readonly flags: readonly string[];
@@ -11,7 +11,7 @@ export interface Door {
   readonly management: string;
 }
 
-/** Two readers of the tokens of a door, as files with their API keys. */
+/** Two readers of the tokens of a target, as files with their API keys. */
 interface Readers {
   readonly revealing: string;
   readonly masking: string;
@@ -21,16 +21,16 @@ const TOKEN_PERMISSIONS = ['token:create', 'token:read', 'token:update', 'token:
 const MORE_THAN_A_BODY = 1_100_000;
 const MERGE_PATCHED = 'patched';
 
-/** Every operation through one door, with canaries in every member that takes a text, and every error that a command can get. */
-export async function useOperations(place: Place, canaries: Canaries, door: Door): Promise<void> {
-  const mark = (what: string) => `${door.name} ${what}`;
+/** Every operation through one target, with canaries in every member that takes a text, and every error that a command can get. */
+export async function useOperations(place: Place, canaries: Canaries, target: Target): Promise<void> {
+  const mark = (what: string) => `${target.name} ${what}`;
   const word = (what: string, end?: string) => canaries.word(mark(what), 'sealed', end);
   const secret = (what: string, end?: string) => canaries.word(mark(what), 'data', end);
 
   const run = (key: string, words: readonly string[], shows: Shows, body?: object | string, exit = 0) => {
     const stdin = typeof body === 'object' ? JSON.stringify(body) : body;
     const given = stdin === undefined ? [] : ['--body', '-'];
-    return place.vault([...words, ...door.flags, '--api-key-file', key, ...given], { shows, stdin, exit });
+    return place.vault([...words, ...target.flags, '--api-key-file', key, ...given], { shows, stdin, exit });
   };
 
   /** The new key goes to a file, and is a canary from then on. */
@@ -39,8 +39,8 @@ export async function useOperations(place: Place, canaries: Canaries, door: Door
     words: readonly string[],
     body?: object,
   ): Promise<{ readonly key: string; readonly id: string }> {
-    const key = place.given(`${door.name}-${what}.key`);
-    const made = JSON.parse(await run(door.management, [...words, '--key-out', key], 'masked', body));
+    const key = place.given(`${target.name}-${what}.key`);
+    const made = JSON.parse(await run(target.management, [...words, '--key-out', key], 'masked', body));
     canaries.keep(mark(`${what} key`), 'key', readFileSync(key, 'utf8').trim());
     return { key, id: String(made.id) };
   }
@@ -77,16 +77,16 @@ export async function useOperations(place: Place, canaries: Canaries, door: Door
       }),
     );
     canaries.keep(mark('expiring key'), 'key', String(made.key));
-    await run(door.management, ['apps', 'list'], 'masked');
-    await run(door.management, ['apps', 'list', '-o', 'table'], 'masked');
-    await run(door.management, ['apps', 'get', revealing.id], 'masked');
-    await run(door.management, ['apps', 'whoami'], 'masked');
-    await run(door.management, ['apps', 'update', masking.id], 'masked', {
+    await run(target.management, ['apps', 'list'], 'masked');
+    await run(target.management, ['apps', 'list', '-o', 'table'], 'masked');
+    await run(target.management, ['apps', 'get', revealing.id], 'masked');
+    await run(target.management, ['apps', 'whoami'], 'masked');
+    await run(target.management, ['apps', 'update', masking.id], 'masked', {
       name: word('new name'),
       permissions: TOKEN_PERMISSIONS,
     });
     await newKey('regenerated', ['apps', 'regenerate', String(made.id)]);
-    await run(door.management, ['apps', 'delete', String(made.id), '--yes'], 'nothing');
+    await run(target.management, ['apps', 'delete', String(made.id), '--yes'], 'nothing');
     return { revealing: revealing.key, masking: masking.key };
   }
 
@@ -141,14 +141,14 @@ export async function useOperations(place: Place, canaries: Canaries, door: Door
   /** What is wrong on purpose; the words that say so are fixed, and stand on standard error. */
   async function refused(revealing: string, masking: string, id: string, deleted: string): Promise<void> {
     const stranger = place.given(
-      `${door.name}-stranger.key`,
+      `${target.name}-stranger.key`,
       canaries.keep(mark('unknown key'), 'key', `key_${canaries.word(mark('unknown'), 'key')}`),
     );
     const create = ['tokens', 'create'];
     const body = (data: unknown, more: object = {}) => ({ type: 'token', data, ...more });
     const cases: readonly (readonly [exit: number, key: string, words: readonly string[], body?: object | string])[] = [
       [4, stranger, ['tokens', 'get', id]],
-      [5, door.management, ['tokens', 'get', id]],
+      [5, target.management, ['tokens', 'get', id]],
       [5, masking, ['tenant', 'get']],
       [3, revealing, ['tokens', 'get', deleted]],
       [6, revealing, create, body(secret('conflict'), { id })],
@@ -161,10 +161,10 @@ export async function useOperations(place: Place, canaries: Canaries, door: Door
       [7, revealing, create, { type: 'card_number', data: secret('no card') }],
       [7, revealing, create, { type: 'bank', data: { routing_number: secret('no routing'), account_number: '1' } }],
       [7, revealing, create, body(secret('too large') + ' '.repeat(MORE_THAN_A_BODY))],
-      [7, door.management, ['apps', 'create'], { name: word('no type'), type: word('type') }],
+      [7, target.management, ['apps', 'create'], { name: word('no type'), type: word('type') }],
       [
         7,
-        door.management,
+        target.management,
         ['tenant', 'update'],
         { name: word('bad setting'), settings: { deduplicate_tokens: word('setting') } },
       ],
@@ -173,12 +173,12 @@ export async function useOperations(place: Place, canaries: Canaries, door: Door
   }
 
   await tokens(await applications());
-  await run(door.management, ['tenant', 'update'], 'masked', {
+  await run(target.management, ['tenant', 'update'], 'masked', {
     name: word('tenant name'),
     settings: { deduplicate_tokens: 'false' },
   });
-  await run(door.management, ['tenant', 'get'], 'masked');
-  await run(door.management, ['usage'], 'nothing');
+  await run(target.management, ['tenant', 'get'], 'masked');
+  await run(target.management, ['usage'], 'nothing');
 }
 
 /** The commands without an endpoint, on the file alone: its keys, copies, health, and what leads to it. */

@@ -5,12 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { bundleApart } from './bundle-apart.ts';
 import type { CanaryKind, Needle } from './leakage-canaries.ts';
 import type { Hit, ScanResult, WatchResult } from './leakage-scanner.ts';
 
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
-const MOST_START_MS = 30_000;
+const MAX_START_MS = 30_000;
 const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 
 /** What a command may show on standard output; nothing may stand on standard error. */
@@ -118,7 +117,7 @@ export function makePlace(): Place {
     async serve(flags, shows = 'nothing') {
       const ready = inside(`given/ready-${count}.json`);
       const { child, err } = start(['serve', '--port', '0', '--ready-file', ready, ...flags], shows);
-      const due = performance.now() + MOST_START_MS;
+      const due = performance.now() + MAX_START_MS;
       while (!existsSync(ready)) {
         if (child.exitCode !== null || performance.now() > due)
           throw new Error(`no daemon: ${readFileSync(err, 'utf8')}`);
@@ -145,7 +144,7 @@ export interface Scanner {
 }
 
 export async function startScanner(): Promise<Scanner> {
-  const { script, remove } = await bundleApart('leakage-scanner');
+  const script = join(import.meta.dirname, 'leakage-scanner.ts');
   const child = fork(script, ['scan'], {
     serialization: 'advanced',
     env: {},
@@ -160,10 +159,7 @@ export async function startScanner(): Promise<Scanner> {
     scan: (paths, needles) => ask({ paths, needles }),
     watch: (marker) => ask({ marker }),
     seen: () => ask('stop'),
-    close: () => {
-      child.disconnect();
-      remove();
-    },
+    close: () => child.disconnect(),
   };
 }
 

@@ -10,7 +10,7 @@ import { sealedPieces } from './leakage-sealed.ts';
 import { seededNumbers } from './perform.ts';
 
 const ROUNDS = { quick: 1, full: 3 } as const;
-const MOST_CLEANING_MS = 10_000;
+const MAX_CLEANING_MS = 10_000;
 const EXPECTED_STATUSES = [400, 401, 403, 404, 405, 409, 413, 414, 415, 421, 429, 431];
 const ENDS = ['', '-wal', '-shm', '-journal'];
 
@@ -34,12 +34,12 @@ async function live(random: () => number, scanner: Scanner, quick: boolean): Pro
     const keys = await makeVault(place, canaries);
     const logged = await place.serve(['--file', place.file, '--key-file', place.keyFile]);
     const opened = ['--file', place.file, '--key-file', place.keyFile];
-    const doors = [
+    const targets = [
       { name: 'http', flags: ['--url', logged.url], management: keys.managementFile },
       { name: 'file', flags: opened, management: keys.managementFile },
     ];
-    // The sample has one door: both make the same calls.
-    await Promise.all(doors.slice(quick ? 1 : 0).map((door) => useOperations(place, canaries, door)));
+    // The sample has one target: both make the same calls.
+    await Promise.all(targets.slice(quick ? 1 : 0).map((target) => useOperations(place, canaries, target)));
     const statuses = await sendRefused(logged.url, keys, canaries);
     const absent = EXPECTED_STATUSES.filter((status) => !statuses.has(status));
     if (absent.length > 0) throw new Error(`no request was answered ${absent.join(', ')}`);
@@ -138,7 +138,7 @@ async function deleteSealed(
   do {
     await sleep(100);
     ({ hits } = await scanner.scan(files, pieces));
-  } while (hits.length > 0 && performance.now() - started < MOST_CLEANING_MS);
+  } while (hits.length > 0 && performance.now() - started < MAX_CLEANING_MS);
   const figures = { sealed_pieces: pieces.length, cleaned_after_ms: Math.round(performance.now() - started) };
   if (hits.length > 0) throw new CheckFailure(`after a deletion: ${describeHits(hits)}`, figures);
   return figures;

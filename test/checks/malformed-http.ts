@@ -10,7 +10,7 @@ import { inParallel, seededNumbers } from './perform.ts';
 import { descriptorsOf } from './process-figures.ts';
 import { serveVault } from './served-vault.ts';
 
-const LEAST_CASES = 28;
+const MIN_CASES = 28;
 const WIDTH = 12;
 /** Longer than the daemon waits for the slowest request. */
 const PATIENCE_MS = DEFAULT_TIMEOUTS.request + 5_000;
@@ -93,7 +93,7 @@ function rank({ code }: RefusedCase): number {
 function judge(tally: Tally, figures: Figures): Figures {
   const all = { cases: tally.cases, connections: tally.connections, wrong: tally.wrong.length, ...figures };
   if (tally.wrong.length > 0) throw new CheckFailure(tally.wrong.slice(0, 3).join('; '), all);
-  if (tally.cases < LEAST_CASES) throw new CheckFailure('too few cases', all);
+  if (tally.cases < MIN_CASES) throw new CheckFailure('too few cases', all);
   return all;
 }
 

@@ -37,7 +37,7 @@ function createApplication(step: Step): Expected {
   let parent: ModelApplication | undefined;
   if (!holdsAnywhere(caller, 'application:create')) {
     if (type !== 'expiring') return problem(403, 'permission_missing');
-    if (!isWithinReach(wanted, step)) return problem(403, 'no_governing_rule');
+    if (!isWithinDelegation(wanted, step)) return problem(403, 'no_governing_rule');
     parent = caller;
   }
   const expires_at = typeof until === 'string' ? Date.parse(until) : now + MINUTE;
@@ -114,7 +114,7 @@ function newKey({ actual, tenant }: Step): string {
 }
 
 /** Decisions §6: nothing that the creator does not reach itself, and no stronger transform. */
-function isWithinReach({ permissions, rules }: Definition, { caller, tenant, now, model }: Step): boolean {
+function isWithinDelegation({ permissions, rules }: Definition, { caller, tenant, now, model }: Step): boolean {
   if (permissions.length > 0 && !readsAll(caller, '/', 'mask')) return false;
   return rules.every(({ conditions = [], transform }) => {
     if (readsAll(caller, '/', transform)) return true;

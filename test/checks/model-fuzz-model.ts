@@ -1,4 +1,4 @@
-import type { OperationId } from '../../src/contract/operations.ts';
+import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
 import { holdsAnywhere } from './model-fuzz-access.ts';
 import * as applications from './model-fuzz-applications.ts';
 import {
@@ -9,7 +9,6 @@ import {
   type Model,
   type ModelTenant,
   monthOf,
-  PERMISSION,
   problem,
   type Step,
 } from './model-fuzz-state.ts';
@@ -44,7 +43,8 @@ export function answer(model: Model, command: Command, now: number, actual: Plai
   if (!found) return problem(401, 'unauthenticated');
   const { tenant, caller } = found;
   const minting = command.operation === 'createApplication' && caller.can_create_expiring_applications === true;
-  if (!minting && !holdsAnywhere(caller, PERMISSION[command.operation])) return problem(403, 'permission_missing');
+  if (!minting && !holdsAnywhere(caller, OPERATIONS[command.operation].permission))
+    return problem(403, 'permission_missing');
   const { flaw } = command;
   if (flaw) return problem(flaw.status, flaw.code, flaw.path === undefined ? undefined : [flaw.path]);
   return STEPS[command.operation]({ command, caller, tenant, now, actual, model });

@@ -1,12 +1,12 @@
 import type { Application } from '../../src/contract/application.ts';
-import type { Founded } from './model-fuzz-doors.ts';
 import type { Model, ModelTenant } from './model-fuzz-state.ts';
+import type { Founded } from './model-fuzz-targets.ts';
 
 const INCLUDED_ACTIVE_TOKENS = 1_000;
 
 /** The model of a vault that holds these tenants and nothing else. */
-export function createModel(founded: readonly Founded[], now: number, ignoresExpiry: boolean): Model {
-  const tenants = founded.map(({ tenant: { id, owner_id, name }, application }): [string, ModelTenant] => {
+export function createModel(created: readonly Founded[], now: number, ignoresExpiry: boolean): Model {
+  const tenants = created.map(({ tenant: { id, owner_id, name }, application }): [string, ModelTenant] => {
     const tenant: ModelTenant = {
       ...{ id, owner_id, name, created_at: now, settings: {} },
       applications: new Map(),

@@ -125,23 +125,3 @@ export function page<T extends { readonly id: string; readonly created_at: numbe
   };
   return { body: { pagination, data: items.map(show) }, items };
 }
-
-/** What each operation needs (§4). */
-export const PERMISSION: Readonly<Record<OperationId, string>> = {
-  createToken: 'token:create',
-  listTokens: 'token:read',
-  getToken: 'token:read',
-  updateToken: 'token:update',
-  deleteToken: 'token:delete',
-  createApplication: 'application:create',
-  listApplications: 'application:read',
-  getApplicationByKey: 'application:read',
-  getApplication: 'application:read',
-  updateApplication: 'application:update',
-  regenerateApplicationKey: 'application:update',
-  deleteApplication: 'application:delete',
-  getTenant: 'tenant:read',
-  updateTenant: 'tenant:update',
-  deleteTenant: 'tenant:delete',
-  getUsageReport: 'report:read',
-};

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Reply } from '../../src/contract/call.ts';
 import { fuzz } from './model-fuzz.ts';
 
-it('daemon, direct door and model agree on 2,500 random calls of all operations', { timeout: 60_000 }, async () => {
+it('daemon, file target and model agree on 2,500 random calls of all operations', { timeout: 60_000 }, async () => {
   const { figures, differences } = await fuzz({ seed: 1, steps: 2_500 });
   expect(differences).toEqual([]);
   expect(figures).toMatchObject({ steps: 2_500, server_errors: 0 });
@@ -13,7 +13,7 @@ it('control: a model for which nothing expires is found out', { timeout: 60_000 
   expect(differences.length).toBeGreaterThan(0);
 });
 
-it('control: one changed byte of one door is found out', { timeout: 60_000 }, async () => {
+it('control: one changed byte of one target is found out', { timeout: 60_000 }, async () => {
   let replies = 0;
   const tamper = (reply: Reply): Reply =>
     ++replies === 50 ? { ...reply, bodyText: `${reply.bodyText ?? ''} ` } : reply;

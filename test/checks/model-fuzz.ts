@@ -10,11 +10,11 @@ import { PROBLEM_VALIDATOR, RESULT_VALIDATORS } from '../../src/core/result-vali
 import { type SteppingClock, steppingClock } from '../fixed-world.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { createDraw, type Draw } from './model-fuzz-bodies.ts';
-import { type Doors, openDoors } from './model-fuzz-doors.ts';
 import { nextCommand } from './model-fuzz-generator.ts';
 import { answer } from './model-fuzz-model.ts';
 import { addApplication, createModel } from './model-fuzz-start.ts';
 import { type Command, type Expected, iso, type Model } from './model-fuzz-state.ts';
+import { openTargets, type Targets } from './model-fuzz-targets.ts';
 import { UNTOLD } from './model-fuzz-tokens.ts';
 import { isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
 
@@ -29,7 +29,7 @@ export interface FuzzOptions {
   readonly steps: number;
   /** A wrong model, for the control. */
   readonly ignoresExpiry?: boolean;
-  /** What comes through the direct door is changed, for the other control. */
+  /** What comes through the file target is changed, for the other control. */
   readonly tamper?: (reply: Reply) => Reply;
 }
 
@@ -79,20 +79,20 @@ async function fuzzVault(
   const folder = mkdtempSync(join(tmpdir(), 'vault-fuzz-'));
   const clock = steppingClock();
   const draw = createDraw(options.seed * 1_000_003 + part);
-  const doors = await openDoors({ folder, seed: `${options.seed}/${part}`, clock, tenants: TENANTS });
+  const targets = await openTargets({ folder, seed: `${options.seed}/${part}`, clock, tenants: TENANTS });
   try {
-    const model = createModel(doors.tenants, clock.now(), options.ignoresExpiry ?? false);
-    const found = await walk({ ...options, model, doors, clock, draw, steps, count });
+    const model = createModel(targets.tenants, clock.now(), options.ignoresExpiry ?? false);
+    const found = await walk({ ...options, model, targets, clock, draw, steps, count });
     return found && { part, ...found };
   } finally {
-    await doors.close();
+    await targets.close();
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
 interface Walk extends FuzzOptions {
   readonly model: Model;
-  readonly doors: Doors;
+  readonly targets: Targets;
   readonly clock: SteppingClock;
   readonly draw: Draw;
   readonly count: (name: string) => void;
@@ -100,7 +100,7 @@ interface Walk extends FuzzOptions {
 
 async function walk({
   model,
-  doors,
+  targets,
   clock,
   draw,
   count,
@@ -109,19 +109,19 @@ async function walk({
 }: Walk): Promise<Omit<Difference, 'part'> | undefined> {
   const deadKeys: string[] = [];
   for (let step = 1; step <= steps; step++) {
-    await betweenSteps({ model, doors, clock, draw });
+    await betweenSteps({ model, targets, clock, draw });
     const now = clock.now();
     const keys = keysOf(model);
     const command = nextCommand(draw, { model, now, deadKeys });
     const call = callOf(command, step);
-    const [daemon, untouched] = await doors.call(call);
+    const [daemon, untouched] = await targets.call(call);
     const direct = tamper ? tamper(untouched) : untouched;
     count(`${command.operation}_${daemon.status >= 500 ? '5xx' : daemon.status}`);
     const actual = (direct.bodyText ? JSON.parse(direct.bodyText) : {}) as PlainObject;
     const expected = answer(model, command, now, actual);
     const kind = deduplicated(command, actual, now);
     if (kind) count(`${command.operation}_${kind}`);
-    const what = doorsDiffer(daemon, direct) ?? invalidReply(call, direct) ?? modelDiffers(expected, direct, actual);
+    const what = targetsDiffer(daemon, direct) ?? invalidReply(call, direct) ?? modelDiffers(expected, direct, actual);
     if (what !== undefined) return { step, what, command };
     const after = new Set(keysOf(model));
     deadKeys.push(...keys.filter((key) => !after.has(key)));
@@ -137,7 +137,7 @@ function deduplicated({ operation }: Command, actual: PlainObject, now: number):
 }
 
 /** Time passes; now and then expired records are swept; a tenant that nobody can manage any more gets a new key. */
-async function betweenSteps({ model, doors, clock, draw }: Pick<Walk, 'model' | 'doors' | 'clock' | 'draw'>) {
+async function betweenSteps({ model, targets, clock, draw }: Pick<Walk, 'model' | 'targets' | 'clock' | 'draw'>) {
   if (draw.chance(0.5))
     clock.advance(
       draw.weighted([
@@ -149,7 +149,7 @@ async function betweenSteps({ model, doors, clock, draw }: Pick<Walk, 'model' | 
       ]),
     );
   if (draw.chance(0.01)) {
-    const [daemon, direct] = await doors.both((vault) => vault.sweep());
+    const [daemon, direct] = await targets.both((vault) => vault.sweep());
     if (daemon !== direct) throw new CheckFailure(`the sweeps removed ${daemon} and ${direct} records`);
   }
   for (const tenant of model.tenants.values()) {
@@ -157,7 +157,7 @@ async function betweenSteps({ model, doors, clock, draw }: Pick<Walk, 'model' | 
       ({ permissions }) => permissions.includes('application:update') && permissions.includes('application:create'),
     );
     if (managed) continue;
-    const [daemon, direct] = await doors.both((vault) => vault.issueKey(tenant.id));
+    const [daemon, direct] = await targets.both((vault) => vault.issueKey(tenant.id));
     if (!isDeepStrictEqual(daemon, direct)) throw new CheckFailure('the issued keys differ');
     addApplication(tenant, direct, clock.now());
   }
@@ -171,7 +171,7 @@ function callOf({ operation, apiKey, id, query, mediaType, bodyText }: Command, 
   return { operation, apiKey, params, query, mediaType, bodyText, traceId: `step-${step}` };
 }
 
-function doorsDiffer(daemon: Reply, direct: Reply): string | undefined {
+function targetsDiffer(daemon: Reply, direct: Reply): string | undefined {
   if (isDeepStrictEqual(daemon, direct)) return undefined;
   return `daemon ${daemon.status} ${daemon.bodyText}, direct ${direct.status} ${direct.bodyText}`;
 }
@@ -212,7 +212,7 @@ async function run(options: FuzzOptions): Promise<Figures> {
   return figures;
 }
 
-/** Check 9: daemon, direct door and model agree on every step. */
+/** Check 9: daemon, file target and model agree on every step. */
 export const CHECK: Check = {
   number: 9,
   name: 'model fuzz',

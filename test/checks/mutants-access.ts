@@ -46,7 +46,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
     file: 'src/core/access/grants.ts',
     from: 'rules: application.rules.toSorted((a, b) => a.priority - b.priority),',
     to: 'rules: application.rules,',
-    tests: ['test/unit/access-rules.test.ts', 'test/unit/access-matrix.test.ts'],
+    tests: ['test/unit/access-rules.test.ts', 'test/process/access-matrix.test.ts'],
   },
   {
     name: 'an expiring application is not held to its creator',
@@ -78,10 +78,10 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a masked read shows the data',
-    file: 'src/core/tokens/show-token.ts',
+    file: 'src/core/tokens/present-token.ts',
     from: "{ redact: undefined, mask: 'masked', reveal: 'data' }",
     to: "{ redact: undefined, mask: 'data', reveal: 'data' }",
-    tests: ['test/unit/access-matrix.test.ts'],
+    tests: ['test/process/access-matrix.test.ts'],
   },
   {
     name: 'a duplicate is shown to a caller that cannot read it',
@@ -107,23 +107,23 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'metadata is compared by ASCII case only',
-    file: 'src/core/tokens/fold-case.ts',
+    file: 'src/core/tokens/indexes.ts',
     from: "return text.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC');",
     to: 'return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase());',
     tests: ['test/unit/core-lists.test.ts'],
   },
   {
     name: 'a card’s check digit is not looked at',
-    file: 'src/core/token-types/luhn.ts',
-    from: 'return sum % 10 === 0;',
-    to: 'return sum >= 0;',
+    file: 'src/core/tokens/check-digits.ts',
+    from: 'sum += doubled > 9 ? doubled - 9 : doubled;',
+    to: 'sum += 0 * doubled;',
     tests: ['test/unit/token-types.test.ts'],
   },
   {
     name: 'a routing number’s check digit is not looked at',
-    file: 'src/core/token-types/aba.ts',
-    from: 'return sum % 10 === 0;',
-    to: 'return sum >= 0;',
+    file: 'src/core/tokens/check-digits.ts',
+    from: 'total + Number(digit) * (ABA_WEIGHTS[place % 3] ?? 0), 0);',
+    to: 'total + 0 * Number(digit) * (ABA_WEIGHTS[place % 3] ?? 0), 0);',
     tests: ['test/unit/token-types.test.ts'],
   },
   {
@@ -178,7 +178,7 @@ export const ACCESS_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'answers may be cached',
-    file: 'src/http/reply-headers.ts',
+    file: 'src/http/write-reply.ts',
     from: "'no-store'",
     to: "'no-cache'",
     tests: HTTP,

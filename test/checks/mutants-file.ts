@@ -5,7 +5,7 @@ const KEYRING = ['test/conformance/keyring.test.ts', 'test/unit/keyring-vectors.
 const STORE = ['test/conformance/store.test.ts'];
 const FILE = ['test/unit/store-sqlite-file.test.ts'];
 
-const TOKEN = 'src/core/tokens/opened-token.ts';
+const TOKEN = 'src/core/tokens/token-codec.ts';
 const TOKEN_CLEAR =
   'const clear = [type, created_at, created_by, modified_at, modified_by, expires_at, key_id, index_key_id];';
 
@@ -45,7 +45,7 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the context of an application leaves the hash of its key out',
-    file: 'src/core/applications/opened-application.ts',
+    file: 'src/core/applications/application-codec.ts',
     from: 'modified_at, modified_by, expires_at, key, key_id];',
     to: 'modified_at, modified_by, expires_at, key_id];',
     tests: DOCTOR,
@@ -85,7 +85,7 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'nonces are not random',
-    file: 'src/keyring/nonce-pool.ts',
+    file: 'src/keyring/envelope.ts',
     from: '    randomFillSync(pool);\n',
     to: '',
     tests: KEYRING,
@@ -99,9 +99,9 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a slot may ask for any derivation',
-    file: 'src/keyring/slot-layout.ts',
-    from: "kind === 'passphrase' ? within(cost) :",
-    to: "kind === 'passphrase' ? true || within(cost) :",
+    file: 'src/keyring/slot.ts',
+    from: '? isWithinBounds(cost)',
+    to: '? true || isWithinBounds(cost)',
     tests: ['test/unit/keyring-slots.test.ts'],
   },
   {
@@ -128,7 +128,7 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a commit of another process is taken for one of the writer thread',
-    file: 'src/store/sqlite/own-commits.ts',
+    file: 'src/store/sqlite/commit/own-commits.ts',
     from: 'if (!alone || Atomics.load(this.cells, TO) !== commit - 1n)',
     to: 'if (Atomics.load(this.cells, TO) === 0n)',
     tests: ['test/unit/store-sqlite-own-commits.test.ts'],
@@ -150,7 +150,7 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the MAC of a tombstone is not compared',
-    file: 'src/core/vault-admin/check-row.ts',
+    file: 'src/maintenance/check-row.ts',
     from: 'if (Buffer.compare(keyring.tombstoneMac(record), record.mac) === 0) return [];',
     to: 'return [];',
     tests: DOCTOR,
@@ -158,7 +158,7 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the planted part of a schema is not looked for',
-    file: 'src/store/sqlite/open-vault-file.ts',
+    file: 'src/store/sqlite/file/open-vault-file.ts',
     from: '  assertSchema(connection, file, layout);\n',
     to: '',
     tests: DOCTOR,
@@ -166,77 +166,77 @@ export const FILE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a commit is not synced',
-    file: 'src/store/sqlite/connect.ts',
+    file: 'src/store/sqlite/file/connect.ts',
     from: "['synchronous', 'FULL', 2]",
     to: "['synchronous', 'NORMAL', 1]",
     tests: FILE,
   },
   {
     name: 'what is deleted is not overwritten',
-    file: 'src/store/sqlite/connect.ts',
+    file: 'src/store/sqlite/file/connect.ts',
     from: "['secure_delete', 'ON', 1]",
     to: "['secure_delete', 'OFF', 0]",
     tests: FILE,
   },
   {
     name: 'a file that others may read is opened',
-    file: 'src/store/sqlite/check-file.ts',
+    file: 'src/store/sqlite/file/check-file.ts',
     from: 'if ((found.mode & GROUP_AND_OTHERS) === 0n) return;',
     to: 'if (found.mode) return;',
     tests: FILE,
   },
   {
     name: 'callers are answered before the commit',
-    file: 'src/store/sqlite/group-commit.ts',
+    file: 'src/store/sqlite/commit/group-commit.ts',
     from: '      this.#transactions.commit();\n',
     to: '      for (const resolve of settle) resolve();\n      this.#transactions.commit();\n',
     tests: ['test/unit/store-sqlite-group-commit.test.ts'],
   },
   {
     name: 'the search for tokens forgets the tenant',
-    file: 'src/store/sqlite/token-plan.ts',
+    file: 'src/store/sqlite/tables/token-plan.ts',
     from: "const where = { sql: 't.tenant = +?', params: [tenant] };",
     to: "const where = { sql: '(t.tenant = +? OR TRUE)', params: [tenant] };",
     tests: STORE,
   },
   {
     name: 'an application of another tenant is found',
-    file: 'src/store/sqlite/application-rows.ts',
+    file: 'src/store/sqlite/tables/application-rows.ts',
     from: 'WHERE a.tenant = +? AND a.id = +? AND',
     to: 'WHERE (a.tenant = +? OR TRUE) AND a.id = +? AND',
     tests: STORE,
   },
   {
     name: 'an expired token is still there',
-    file: 'src/store/sqlite/token-rows.ts',
+    file: 'src/store/sqlite/tables/token-rows.ts',
     from: 'return record.expires_at !== undefined && record.expires_at <= now;',
     to: 'return record.expires_at !== undefined && now < 0;',
     tests: STORE,
   },
   {
     name: 'a token is replaced whatever its revision',
-    file: 'src/store/sqlite/token-changes.ts',
+    file: 'src/store/sqlite/tables/token-changes.ts',
     from: 'if (stored.record.revision !== expectedRevision || isExpired(stored.record, now)) return false;',
     to: 'if (isExpired(stored.record, now)) return false;',
     tests: STORE,
   },
   {
     name: 'the id of a deleted token is given again',
-    file: 'src/store/sqlite/token-changes.ts',
+    file: 'src/store/sqlite/tables/token-changes.ts',
     from: 'OR EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)`',
     to: 'OR (FALSE AND EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?))`',
     tests: STORE,
   },
   {
     name: 'a record under an older key is taken',
-    file: 'src/store/sqlite/tenant-rows.ts',
+    file: 'src/store/sqlite/tables/tenant-rows.ts',
     from: "if (!current || !found) throw new Problem('write_conflict');",
     to: 'if (!current && !found) return;',
     tests: STORE,
   },
   {
     name: 'the snapshot that the reads of one turn share never ends',
-    file: 'src/store/sqlite/session.ts',
+    file: 'src/store/sqlite/commit/session.ts',
     from: '    process.nextTick(() => this.#endTransaction());\n',
     to: '',
     tests: ['test/unit/store-sqlite-sharing.test.ts'],

@@ -45,7 +45,7 @@ const COPIED = [
   'vitest.config.ts',
 ];
 /** A guard whose absence never ends is noticed as well. */
-const MOST_MS = 120_000;
+const MAX_MS = 120_000;
 
 export function copySources(): MutantCopy {
   const folder = mkdtempSync(join(tmpdir(), 'vault-mutants-'));
@@ -63,7 +63,7 @@ export function copySources(): MutantCopy {
     const child = spawn(process.execPath, [runner, ...words, ...named], {
       cwd: folder,
       stdio: 'ignore',
-      timeout: MOST_MS,
+      timeout: MAX_MS,
       killSignal: 'SIGKILL',
     });
     await once(child, 'exit');

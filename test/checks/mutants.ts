@@ -55,7 +55,7 @@ function chosen({ seed, quick }: CheckOptions): readonly Mutant[] {
 /** A change that changes nothing: no test can miss it. */
 const HARMLESS: Mutant = {
   name: 'a sum that is written in another way',
-  file: 'src/core/token-types/luhn.ts',
+  file: 'src/core/tokens/luhn.ts',
   from: 'return sum % 10 === 0;',
   to: 'return (sum + 10) % 10 === 0;',
   tests: ['test/unit/token-types.test.ts'],

@@ -1,42 +1,47 @@
-import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
-import { WRITER as WRITER_SOURCE } from '../../scripts/build-bundle.js';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ROOT } from '../../scripts/build-output.js';
-import { makeOwnFolder } from '../../scripts/bundle-sources.js';
 
-const WRITER = basename(WRITER_SOURCE, '.ts');
-
-/** The built product with one line changed: what a check's control runs on. */
-export interface PatchedProduct {
+/** The built product in a folder of its own. */
+export interface ProductCopy {
+  readonly folder: string;
   /** Its `bin/vault.js`. */
   readonly bin: string;
   remove(): void;
 }
 
-/** Copies the built product into a folder from which its packages are found. */
-export function copyProduct(folder: string): void {
+/** The files of the command, and of the thread, which is bundled apart and repeats what it shares. */
+const COMMAND = 'dist/chunks';
+const THREAD = 'dist/vault/writer-thread.js';
+
+/** Copies the built product into a folder of the checkout, from which its packages are found; it is removed at exit. */
+export function copyProduct(): ProductCopy {
+  const parent = join(ROOT, 'node_modules', '.cache');
+  mkdirSync(parent, { recursive: true });
+  const folder = mkdtempSync(join(parent, 'token-vault-'));
+  const remove = (): void => rmSync(folder, { recursive: true, force: true });
+  process.once('exit', remove);
   for (const part of ['bin', 'dist', 'package.json']) cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+  return { folder, bin: join(folder, 'bin', 'vault.js'), remove };
+}
+
+/** Replaces `before` by `after` in a file; returns how often. */
+function replaceIn(file: string, before: string, after: string): number {
+  const parts = readFileSync(file, 'utf8').split(before);
+  if (parts.length > 1) writeFileSync(file, parts.join(after));
+  return parts.length - 1;
 }
 
 /**
- * Copies the built product and replaces `before` by `after` in all of its code. Throws unless `before` stands there, in
- * one file, once: a control on an unchanged product would prove nothing.
+ * Copies the built product and replaces `before` by `after` in all of its code. Throws unless the command has `before` once:
+ * a control on an unchanged product would prove nothing.
  */
-export function patchProduct(before: string, after: string): PatchedProduct {
-  const { folder, remove } = makeOwnFolder('patched');
-  copyProduct(folder);
-  let replaced = 0;
-  for (const name of readdirSync(join(folder, 'dist', 'chunks'))) {
-    if (!name.endsWith('.cjs')) continue;
-    const file = join(folder, 'dist', 'chunks', name);
-    const parts = readFileSync(file, 'latin1').split(before);
-    if (parts.length === 1) continue;
-    // The thread that writes is bundled apart: what it shares with the others stands in it once more.
-    if (!name.startsWith(WRITER)) replaced += parts.length - 1;
-    writeFileSync(file, parts.join(after), 'latin1');
-    // V8 knows a source by its length only.
-    rmSync(`${file}.cache`, { force: true });
-  }
+export function patchProduct(before: string, after: string): ProductCopy {
+  const product = copyProduct();
+  const chunks = join(product.folder, COMMAND);
+  const counts = readdirSync(chunks).map((name) => replaceIn(join(chunks, name), before, after));
+  replaceIn(join(product.folder, THREAD), before, after);
+  const replaced = counts.reduce((sum, count) => sum + count, 0);
   if (replaced !== 1) throw new Error(`"${before}" stands ${replaced} times in the built product, not once`);
-  return { bin: join(folder, 'bin', 'vault.js'), remove };
+  return product;
 }

@@ -1,9 +1,9 @@
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import { composeVault, type Vault } from '../../src/vault.ts';
+import { composeVault, type Vault } from '../../src/vault/vault.ts';
 import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
 import type { Applicant, KeyState, Place } from './permission-oracle.ts';
 
 export const PLAINTEXT = 'plain-4242';
@@ -60,8 +60,8 @@ export function callOf(
 /** A tenant with what the calls of one key are about: two tokens, an application to look at, and the applicant. */
 export interface Fixture {
   readonly management: string;
-  readonly applicantId: string;
-  readonly applicantKey: string;
+  readonly seedApplicationId: string;
+  readonly seedApplicationKey: string;
   /** The application that is read, changed and deleted. */
   readonly lookedAt: string;
 }
@@ -113,10 +113,10 @@ export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
   const other = await createTenant(FOREIGN, [[TOKEN_IDS.other, CONTAINERS.one, FOREIGN]]);
 
   const spoilers: Readonly<Record<KeyState, (fixture: Fixture) => Promise<string | undefined>>> = {
-    good: async ({ applicantKey }) => applicantKey,
+    good: async ({ seedApplicationKey }) => seedApplicationKey,
     missing: async () => undefined,
-    malformed: async ({ applicantKey }) => applicantKey.slice(0, -1),
-    unknown: async ({ management, applicantId }) => {
+    malformed: async ({ seedApplicationKey }) => seedApplicationKey.slice(0, -1),
+    unknown: async ({ management, seedApplicationId }) => {
       // Well-formed and never this applicant's: issued to one that is already gone, long before.
       const { id, key } = await createApplication(management, {
         name: 'x',
@@ -124,23 +124,23 @@ export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
         permissions: ['token:read'],
       });
       await perform(management, 'deleteApplication', { params: { id } });
-      return id === applicantId ? undefined : key;
+      return id === seedApplicationId ? undefined : key;
     },
-    regenerated: async ({ management, applicantId, applicantKey }) => {
-      await perform(management, 'regenerateApplicationKey', { params: { id: applicantId } });
-      return applicantKey;
+    regenerated: async ({ management, seedApplicationId, seedApplicationKey }) => {
+      await perform(management, 'regenerateApplicationKey', { params: { id: seedApplicationId } });
+      return seedApplicationKey;
     },
-    'deleted application': async ({ management, applicantId, applicantKey }) => {
-      await perform(management, 'deleteApplication', { params: { id: applicantId } });
-      return applicantKey;
+    'deleted application': async ({ management, seedApplicationId, seedApplicationKey }) => {
+      await perform(management, 'deleteApplication', { params: { id: seedApplicationId } });
+      return seedApplicationKey;
     },
-    expired: async ({ applicantKey }) => {
+    expired: async ({ seedApplicationKey }) => {
       clock.advance(60_000); // the life of an expiring application that was not told otherwise
-      return applicantKey;
+      return seedApplicationKey;
     },
-    'deleted tenant': async ({ management, applicantKey }) => {
+    'deleted tenant': async ({ management, seedApplicationKey }) => {
       await perform(management, 'deleteTenant');
-      return applicantKey;
+      return seedApplicationKey;
     },
   };
 
@@ -151,7 +151,7 @@ export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
     do: perform,
     spoil: async (fixture, state) => {
       // Used once while it is good: a key that the vault remembers must end no later than one that it does not.
-      await vault.dispatch(callOf(fixture.applicantKey, 'getTenant'));
+      await vault.dispatch(callOf(fixture.seedApplicationKey, 'getTenant'));
       return spoilers[state](fixture);
     },
     prepare: async (who) => {
@@ -160,7 +160,7 @@ export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
         [TOKEN_IDS.two, CONTAINERS.two, PLAINTEXT],
       ]);
       const { id, key } = await createApplication(management, applicationBody(who));
-      return { management, applicantId: id, applicantKey: key, lookedAt: applicationId };
+      return { management, seedApplicationId: id, seedApplicationKey: key, lookedAt: applicationId };
     },
   };
 }

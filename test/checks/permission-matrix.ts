@@ -1,7 +1,7 @@
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import type { MatrixWorld } from './permission-fixture.ts';
 import { expected } from './permission-oracle.ts';
-import { type Cell, type Door, type MatrixResult, type Oracle, runCatalogue, runMatrix } from './permission-run.ts';
+import { type Cell, type MatrixResult, type Oracle, type Respond, runCatalogue, runMatrix } from './permission-run.ts';
 
 const SAMPLE_EVERY = 5;
 
@@ -32,9 +32,9 @@ async function runOverHttp(seed: number, every: number): Promise<MatrixResult> {
     import('../../src/contract/limits.ts'),
   ]);
   const stops: (() => Promise<void>)[] = [];
-  const MOST_UNAUTHENTICATED = 15;
+  const MAX_UNAUTHENTICATED = 15;
   let unauthenticated = 0;
-  const door = (world: MatrixWorld): Door => {
+  const target = (world: MatrixWorld): Respond => {
     const { dispatch, ready } = world.vault;
     const client = { call: dispatch, close: async () => undefined };
     const options = {
@@ -58,9 +58,9 @@ async function runOverHttp(seed: number, every: number): Promise<MatrixResult> {
     return async (call) => (await started).remote.call(call);
   };
   const keep = ({ state }: Cell, index: number) =>
-    index % every === 0 && (state === 'good' || unauthenticated++ < MOST_UNAUTHENTICATED);
+    index % every === 0 && (state === 'good' || unauthenticated++ < MAX_UNAUTHENTICATED);
   try {
-    return await runMatrix({ seed, door, keep });
+    return await runMatrix({ seed, target, keep });
   } finally {
     for (const stop of stops) await stop();
   }

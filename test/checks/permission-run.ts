@@ -1,5 +1,5 @@
 import type { Call, Reply } from '../../src/contract/call.ts';
-import type { OperationId } from '../../src/contract/operations.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { APPLICANTS } from './permission-applicants.ts';
 import {
   CONTAINERS,
@@ -23,25 +23,23 @@ import {
 } from './permission-oracle.ts';
 import { replyFlaws } from './reply-flaws.ts';
 
+/** What the calls of a row are about: tokens and applications of two tenants, or the caller itself. */
+function targetsOf({ path, params, query, orFlag }: Operation): readonly Target[] {
+  if (path.startsWith('/tokens')) return ['one', 'two', 'other'];
+  if (orFlag !== undefined) return ['private', 'expiring'];
+  return params || query ? ['own', 'other'] : ['self'];
+}
+
+/** Reads, changes, removals; then what creates, under an id of the other tenant too; the tenant itself last. */
+function order({ path, method, params }: Operation): number {
+  const creates = method === 'POST' && !params;
+  return (path.startsWith('/tenants') ? 10 : 0) + (creates ? 3 : method === 'GET' ? 0 : method === 'DELETE' ? 2 : 1);
+}
+
 /** Every operation on every target, in an order in which none takes away what a later one is about. */
-const DEEDS: readonly (readonly [OperationId, readonly Target[]])[] = [
-  ['listTokens', ['one', 'two', 'other']],
-  ['getToken', ['one', 'two', 'other']],
-  ['updateToken', ['one', 'two', 'other']],
-  ['deleteToken', ['one', 'two', 'other']],
-  ['createToken', ['one', 'two', 'other']],
-  ['listApplications', ['own', 'other']],
-  ['getApplication', ['own', 'other']],
-  ['getApplicationByKey', ['self']],
-  ['createApplication', ['private', 'expiring']],
-  ['updateApplication', ['own', 'other']],
-  ['regenerateApplicationKey', ['own', 'other']],
-  ['deleteApplication', ['own', 'other']],
-  ['getTenant', ['self']],
-  ['updateTenant', ['self']],
-  ['getUsageReport', ['self']],
-  ['deleteTenant', ['self']],
-];
+const DEEDS: readonly (readonly [OperationId, readonly Target[]])[] = Object.entries<Operation>(OPERATIONS)
+  .toSorted(([, a], [, b]) => order(a) - order(b))
+  .map(([id, row]) => [id as OperationId, targetsOf(row)]);
 
 /** Wrong keys, tried on the tenant of the good one, which they leave as it is. */
 const KEYLESS: readonly KeyState[] = ['missing', 'malformed', 'unknown'];
@@ -56,7 +54,7 @@ const SIGHT_OF: ReadonlyMap<unknown, Sight> = new Map([
   [PLAINTEXT, 'reveal'],
 ]);
 
-export type Door = (call: Call) => Promise<Reply>;
+export type Respond = (call: Call) => Promise<Reply>;
 export type Oracle = typeof expected;
 
 export interface Cell {
@@ -84,34 +82,25 @@ function deedCall(
   { lookedAt }: Fixture,
   world: MatrixWorld,
 ): Call {
-  const isToken = operation.endsWith('Token') || operation === 'listTokens';
+  const row: Operation = OPERATIONS[operation];
   const tokenId = TOKEN_IDS[target === 'two' || target === 'other' ? target : 'one'];
-  const id = isToken ? tokenId : target === 'other' ? world.other.applicationId : lookedAt;
-  const byId = { params: { id } };
+  const applicationId = target === 'other' ? world.other.applicationId : lookedAt;
+  const id = row.path.startsWith('/tokens') ? tokenId : applicationId;
   const rest = { name: 'changed', permissions: ['token:create'] };
   const containers = CONTAINERS[target === 'two' ? 'two' : 'one'];
   const taken = target === 'other' && { id };
   const child =
     target === 'expiring' ? { type: 'expiring', permissions: ['token:read'] } : { ...rest, type: 'private' };
-  const parts: Readonly<Record<OperationId, readonly [Partial<Call>, object?]>> = {
-    listTokens: [{ query: [['id', id]] }],
-    getToken: [byId],
-    updateToken: [byId, { metadata: { seen: 'yes' } }],
-    createToken: [{}, { ...taken, type: 'token', data: PLAINTEXT, mask: MASKED, containers }],
-    deleteToken: [byId],
-    listApplications: [{ query: [['id', id]] }],
-    getApplication: [byId],
-    getApplicationByKey: [{}],
-    createApplication: [{}, { name: 'child', ...child }],
-    updateApplication: [byId, rest],
-    regenerateApplicationKey: [byId],
-    deleteApplication: [byId],
-    getTenant: [{}],
-    updateTenant: [{}, { name: 'changed' }],
-    getUsageReport: [{}],
-    deleteTenant: [{}],
+  /** Where the example of the row would change what the oracle knows of. */
+  const bodies: Readonly<Partial<Record<OperationId, object>>> = {
+    updateToken: { metadata: { seen: 'yes' } },
+    createToken: { ...taken, type: 'token', data: PLAINTEXT, mask: MASKED, containers },
+    createApplication: { name: 'child', ...child },
+    updateApplication: rest,
   };
-  return callOf(key, operation, ...parts[operation]);
+  const [example] = Object.values(row.examples);
+  const parts = { ...(row.params && { params: { id } }), ...(row.query && { query: [['id', id] as const] }) };
+  return callOf(key, operation, parts, row.body && (bodies[operation] ?? Object(example?.body)));
 }
 
 /** What a reply shows, in the oracle's words. */
@@ -130,7 +119,7 @@ const same = (a: Expected, b: Expected) => a.status === b.status && a.sight === 
 export interface MatrixOptions {
   readonly seed: number;
   /** Where the calls go; the vault itself when absent. */
-  readonly door?: (world: MatrixWorld) => Door;
+  readonly target?: (world: MatrixWorld) => Respond;
   readonly oracle?: Oracle;
   /** Which cells to run; all when absent. */
   readonly keep?: (cell: Cell, index: number) => boolean;
@@ -139,12 +128,12 @@ export interface MatrixOptions {
 /** Runs every cell and holds it to the oracle. */
 export async function runMatrix({
   seed,
-  door,
+  target,
   oracle = expected,
   keep = () => true,
 }: MatrixOptions): Promise<MatrixResult> {
   const world = await openMatrixWorld(seed);
-  const call = door?.(world) ?? world.vault.dispatch;
+  const call = target?.(world) ?? world.vault.dispatch;
   const statuses: Record<string, number> = {};
   const wrong: string[] = [];
   let cells = 0;

@@ -1,4 +1,4 @@
-import type { Connection } from '../../src/store/sqlite/driver.ts';
+import type { Connection } from '../../src/store/sqlite/file/driver.ts';
 import type { Perform } from './perform.ts';
 import { tamperFile } from './tamper-file.ts';
 

@@ -1,9 +1,9 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { directClient } from '../../src/client/direct.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import { composeVault } from '../../src/vault.ts';
+import { composeVault } from '../../src/vault/vault.ts';
 import { seededRandom } from '../fixed-world.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { createCaller, inParallel, type Perform, type Performed, seededNumbers } from './perform.ts';
 import { serveVault } from './served-vault.ts';
@@ -13,9 +13,9 @@ const QUICK = 40;
 /** Rounds of one race that are under way at once: they meet in the same group commits. */
 const WIDTH = 4;
 
-/** Where the racers stand: two doors on one file, or one vault. */
+/** Where the racers stand: two targets on one file, or one vault. */
 interface Course {
-  readonly doors: readonly [Perform, Perform];
+  readonly targets: readonly [Perform, Perform];
   readonly everything: string;
   readonly management: string;
 }
@@ -28,27 +28,27 @@ const expectStatuses = (what: string, replies: readonly Performed[], wanted: rea
   String(statusesOf(replies)) === String(wanted) ? [] : [`${what}: ${statusesOf(replies)}, not ${wanted}`];
 
 /** Four creates of one id: one wins, the others are told so, and what is read is the winner's. */
-const sameId: Race = async ({ doors, everything }, round) => {
+const sameId: Race = async ({ targets, everything }, round) => {
   const id = `race-${round}`;
   const racers = await Promise.all(
     [0, 1, 2, 3].map((racer) =>
-      doors[racer % 2 === 0 ? 0 : 1](everything, 'createToken', { body: { id, type: 'token', data: racer } }),
+      targets[racer % 2 === 0 ? 0 : 1](everything, 'createToken', { body: { id, type: 'token', data: racer } }),
     ),
   );
   const winner = racers.findIndex(({ status }) => status === 201);
-  const read = await doors[1](everything, 'getToken', { id });
+  const read = await targets[1](everything, 'getToken', { id });
   const own = read.body['data'] === winner ? [] : [`same id: ${winner} won, ${read.text} is read`];
   return [...expectStatuses('same id', racers, [201, 409, 409, 409]), ...own];
 };
 
 /** Four creates of one content: all are answered with one token. */
-const dedup: Race = async ({ doors, everything }, round) => {
+const dedup: Race = async ({ targets, everything }, round) => {
   const body = { type: 'token', data: `same ${round}`, deduplicate_token: true, metadata: { round } };
   const racers = await Promise.all(
-    [0, 1, 2, 3].map((racer) => doors[racer % 2 === 0 ? 0 : 1](everything, 'createToken', { body })),
+    [0, 1, 2, 3].map((racer) => targets[racer % 2 === 0 ? 0 : 1](everything, 'createToken', { body })),
   );
   const ids = new Set(racers.map(({ body: token }) => token['id']));
-  const list = await doors[0](everything, 'listTokens', { query: `metadata.round=${round}` });
+  const list = await targets[0](everything, 'listTokens', { query: `metadata.round=${round}` });
   const { total_items } = list.body['pagination'] as { readonly total_items: number };
   return [
     ...expectStatuses('dedup', racers, [201, 201, 201, 201]),
@@ -56,9 +56,9 @@ const dedup: Race = async ({ doors, everything }, round) => {
   ];
 };
 
-/** A key in use while it is renewed: what is asked after the reply is refused with the old key, through both doors. */
-const regenerate: Race = async ({ doors, everything: _, management }, round, index) => {
-  const [renewing, using] = index % 2 === 0 ? doors : [doors[1], doors[0]];
+/** A key in use while it is renewed: what is asked after the reply is refused with the old key, through both targets. */
+const regenerate: Race = async ({ targets, everything: _, management }, round, index) => {
+  const [renewing, using] = index % 2 === 0 ? targets : [targets[1], targets[0]];
   const body = { name: round, type: 'private', permissions: ['token:read'] };
   const made = await renewing(management, 'createApplication', { body });
   const old = String(made.body['key']);
@@ -66,7 +66,7 @@ const regenerate: Race = async ({ doors, everything: _, management }, round, ind
   const violations: string[] = [];
   const use = async () => {
     for (let more = 2; more > 0; ) {
-      // The direct door answers without ever waiting for the event loop: without this, no reply of the daemon would come in.
+      // The file target answers without ever waiting for the event loop: without this, no reply of the daemon would come in.
       await immediate();
       const after = renewed;
       // The daemon rations refusals (hardening): it gets few of them, so that it does not answer 429 to all.
@@ -74,7 +74,7 @@ const regenerate: Race = async ({ doors, everything: _, management }, round, ind
       if (after && status !== 401) violations.push(`regenerate: ${status} after the reply`);
       if (!after && status !== 200 && status !== 401) violations.push(`regenerate: ${status} before the reply`);
       if (status === 401 || after) more--;
-      if (using === doors[0] && status === 401) return;
+      if (using === targets[0] && status === 401) return;
     }
   };
   const change = async () => {
@@ -82,23 +82,23 @@ const regenerate: Race = async ({ doors, everything: _, management }, round, ind
     renewed = true;
     return reply;
   };
-  const users = using === doors[0] ? [use()] : [use(), use()];
+  const users = using === targets[0] ? [use()] : [use(), use()];
   const [reply] = await Promise.all([change(), ...users]);
   const fresh = await using(String(reply.body['key']), 'listTokens', { query: 'size=1' });
   return [...violations, ...(fresh.status === 200 ? [] : [`regenerate: ${fresh.status} with the new key`])];
 };
 
 /** Four patches of different members: each that is acknowledged is in the token. */
-const patches: Race = async ({ doors, everything }, round) => {
+const patches: Race = async ({ targets, everything }, round) => {
   const body = { type: 'token', data: { round }, metadata: { first: 'yes' } };
-  const id = String((await doors[0](everything, 'createToken', { body })).body['id']);
+  const id = String((await targets[0](everything, 'createToken', { body })).body['id']);
   const racers = await Promise.all(
     ['a', 'b', 'c', 'd'].map((name, racer) => {
       const patch = { data: { [name]: racer }, metadata: { [name]: String(racer) } };
-      return doors[racer % 2 === 0 ? 0 : 1](everything, 'updateToken', { id, body: patch });
+      return targets[racer % 2 === 0 ? 0 : 1](everything, 'updateToken', { id, body: patch });
     }),
   );
-  const { data, metadata } = (await doors[1](everything, 'getToken', { id })).body as {
+  const { data, metadata } = (await targets[1](everything, 'getToken', { id })).body as {
     readonly data: Readonly<Record<string, unknown>>;
     readonly metadata: Readonly<Record<string, unknown>>;
   };
@@ -112,22 +112,22 @@ const patches: Race = async ({ doors, everything }, round) => {
 };
 
 /** The daemon patches while the file is deleted from directly, and the other way round: deleted is deleted. */
-const doorAgainstDoor: Race = async ({ doors, everything }, round, index) => {
-  const [patching, deleting] = index % 2 === 0 ? doors : [doors[1], doors[0]];
+const targetAgainstTarget: Race = async ({ targets, everything }, round, index) => {
+  const [patching, deleting] = index % 2 === 0 ? targets : [targets[1], targets[0]];
   const made = await patching(everything, 'createToken', { body: { type: 'token', data: { round } } });
   const id = String(made.body['id']);
   const patch = () => patching(everything, 'updateToken', { id, body: { data: { more: 1 } } });
   const [first, gone, second] = await Promise.all([patch(), deleting(everything, 'deleteToken', { id }), patch()]);
-  const reads = await Promise.all([...doors].map((door) => door(everything, 'getToken', { id })));
+  const reads = await Promise.all([...targets].map((target) => target(everything, 'getToken', { id })));
   const patched = [first, second].filter(({ status }) => status !== 200 && status !== 404);
   return [
-    ...(gone.status === 204 ? [] : [`door against door: the delete was answered ${gone.status}`]),
-    ...patched.map(({ status }) => `door against door: a patch was answered ${status}`),
-    ...expectStatuses('door against door: read', reads, [404, 404]),
+    ...(gone.status === 204 ? [] : [`target against target: the delete was answered ${gone.status}`]),
+    ...patched.map(({ status }) => `target against target: a patch was answered ${status}`),
+    ...expectStatuses('target against target: read', reads, [404, 404]),
   ];
 };
 
-const RACES = { same_id: sameId, dedup, regenerate, patches, door_against_door: doorAgainstDoor } as const;
+const RACES = { same_id: sameId, dedup, regenerate, patches, target_against_target: targetAgainstTarget } as const;
 
 async function runRaces(course: Course, rounds: number, seed: number, races: readonly (keyof typeof RACES)[]) {
   const random = seededNumbers(seed);
@@ -159,7 +159,7 @@ async function run({ seed, quick }: CheckOptions) {
   try {
     await vault.start();
     const { remote, direct, everything, management } = vault;
-    const course = { doors: [remote, direct] as const, everything, management };
+    const course = { targets: [remote, direct] as const, everything, management };
     const names = Object.keys(RACES) as (keyof typeof RACES)[];
     return await runRaces(course, quick ? QUICK : FULL, seed, names);
   } finally {
@@ -188,7 +188,7 @@ async function control({ seed }: CheckOptions) {
   const rules = [{ description: '', priority: 1, container: '/', transform: 'reveal', permissions }];
   const body = { name: 'everything', type: 'private', rules };
   const everything = String((await perform(management, 'createApplication', { body })).body['key']);
-  return runRaces({ doors: [perform, perform], everything, management }, 20, seed, ['patches']);
+  return runRaces({ targets: [perform, perform], everything, management }, 20, seed, ['patches']);
 }
 
 export const CHECK: Check = { number: 16, name: 'races', quick: true, run, control };

@@ -6,7 +6,7 @@ import { loadSodium } from '../../src/keyring/sodium.ts';
 import { deriveFromMaster } from '../../src/keyring/sub-keys.ts';
 import { unwrapTenantKey } from '../../src/keyring/tenant-key.ts';
 import { unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
-import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 
 const execute = promisify(execFile);
 

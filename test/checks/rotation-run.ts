@@ -10,7 +10,7 @@ import { type ServedVault, serveVault } from './served-vault.ts';
 
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 const CALLERS = 32;
-const LEAST_RUN_MS = 60;
+const MIN_RUN_MS = 60;
 /** Tokens that are read back with one call. */
 const PAGE = 100;
 
@@ -72,7 +72,7 @@ export async function rotateUnderLoad(options: RotationOptions): Promise<Rotatio
     let killed = 0;
     for (let run = 0; run < kills; run += 1) {
       const flags = [run % 2 === 0 ? [] : ['--indexes'], run % 5 === 4 ? ['--master'] : []].flat();
-      const within = LEAST_RUN_MS + random() * (killWithinMs - LEAST_RUN_MS);
+      const within = MIN_RUN_MS + random() * (killWithinMs - MIN_RUN_MS);
       if (await rotateFor(vault, flags, within)) killed += 1;
     }
     load.readsSince();

@@ -9,7 +9,7 @@ const SIZES = {
 } as const;
 
 /** How much longer the slowest reads may take while keys are rotated. */
-const MOST_SLOWER = 2;
+const MAX_SLOWER = 2;
 
 /** A removed slot's key file ends with exit code 10; the daemon that was there before goes on. */
 async function removedSlotExit(): Promise<{ readonly exit: number; readonly served: number }> {
@@ -48,7 +48,7 @@ export const CHECK: Check = {
     const run = await rotateUnderLoad({ ...size, random: seededNumbers(seed) });
     judge(run, Math.ceil(size.kills * 0.8));
     // A sample of a few reads has no 99th percentile worth the name.
-    if (!quick && run.readP99During > MOST_SLOWER * run.readP99Before) {
+    if (!quick && run.readP99During > MAX_SLOWER * run.readP99Before) {
       throw new CheckFailure('reads are slow while keys are rotated', { ...run });
     }
     const { exit, served } = await removedSlotExit();

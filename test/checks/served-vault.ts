@@ -9,11 +9,11 @@ import { promisify } from 'node:util';
 import { directClient } from '../../src/client/direct.ts';
 import { remoteClient } from '../../src/client/remote.ts';
 import type { Client } from '../../src/contract/call.ts';
-import { openVault } from '../../src/vault.ts';
+import { openVault } from '../../src/vault/vault.ts';
 import { createCaller, type Perform } from './perform.ts';
 
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
-const MOST_START_MS = 30_000;
+const MAX_START_MS = 30_000;
 const execute = promisify(execFile);
 
 /** Without this shell's settings of a vault. */
@@ -88,7 +88,7 @@ export async function serveVault(): Promise<ServedVault> {
     daemon = child;
     while (!existsSync(readyFile)) {
       if (child.exitCode !== null || child.signalCode !== null) throw new Error('the daemon did not start');
-      if (performance.now() - started > MOST_START_MS) throw new Error('the daemon was not ready in time');
+      if (performance.now() - started > MAX_START_MS) throw new Error('the daemon was not ready in time');
       await sleep(3);
     }
     url = JSON.parse(readFileSync(readyFile, 'utf8')).url;

@@ -4,7 +4,7 @@ import { seededNumbers } from './perform.ts';
 import type { ServedVault } from './served-vault.ts';
 
 /** How many tokens each worker has at a time: the file stays as large as it is, or its growth would be taken for a leak. */
-const MOST_OWN = 100;
+const MAX_OWN = 100;
 /** A worker's calls begin so many milliseconds after one another, or later: a soak is a load and not a race. */
 const EVERY_MS = 28;
 
@@ -71,7 +71,7 @@ export async function soakWorker(
     await sleep(Math.max(0, due - performance.now()));
     const kind = random();
     const id = own[Math.floor(random() * own.length)];
-    if (id === undefined || (kind < 0.3 && own.length < MOST_OWN)) await create();
+    if (id === undefined || (kind < 0.3 && own.length < MAX_OWN)) await create();
     else if (kind < 0.55) await send('getToken', { id });
     else if (kind < 0.65) await send('listTokens', { query: `size=20&metadata.worker=${name}` });
     else if (kind < 0.8) await send('updateToken', { id, body: { data: { version: count, patched: random() } } });

@@ -11,9 +11,9 @@ const WORKERS = 8;
 const EVERY_MS = 1_000;
 /** Minutes of load, and how many of them pass before memory is looked at. */
 const DURATIONS = { quick: { minutes: 1 / 3, settledAfter: 1 / 6 }, full: { minutes: 10, settledAfter: 2 } } as const;
-const MOST_SLOPE = 1;
+const MAX_SLOPE = 1;
 const OVERDUE_MS = 2 * 60_000;
-const MOST_WAL_MIB = 16;
+const MAX_WAL_MIB = 16;
 /**
  * Node's young generation grows to 16 MiB and is then as large, but when it does so depends on how busy the machine is: in
  * the last minutes it would be taken for a leak. It is that large from the start; what leaks is not in it.
@@ -91,8 +91,7 @@ function judge(soaked: Soaked, { settledAfter, mostSlope }: Judged): Figures {
   const figures = figuresOf(soaked, settledAfter);
   if (figures.errors > 0) throw new CheckFailure(`an error: ${soaked.ledger.firstError}`, figures);
   if (figures.overdue > 0) throw new CheckFailure(`${figures.overdue} expired tokens were not swept`, figures);
-  if (figures.wal_max_mib >= MOST_WAL_MIB)
-    throw new CheckFailure(`the log grew to ${figures.wal_max_mib} MiB`, figures);
+  if (figures.wal_max_mib >= MAX_WAL_MIB) throw new CheckFailure(`the log grew to ${figures.wal_max_mib} MiB`, figures);
   if (figures.descriptors_max - figures.descriptors_min > DESCRIPTOR_PLAY) {
     throw new CheckFailure(`${figures.descriptors_min} to ${figures.descriptors_max} descriptors`, figures);
   }
@@ -108,7 +107,7 @@ async function run({ seed, quick }: CheckOptions): Promise<Figures> {
   try {
     await vault.start({ nodeFlags: SETTLED_HEAP });
     // A process that is seconds old is still filling its memory: only a whole soak says what it grows by.
-    return judge(await soak(vault, seed, minutes), { settledAfter, ...(!quick && { mostSlope: MOST_SLOPE }) });
+    return judge(await soak(vault, seed, minutes), { settledAfter, ...(!quick && { mostSlope: MAX_SLOPE }) });
   } finally {
     await vault.close();
   }
@@ -136,7 +135,7 @@ async function leakMemory(seed: number): Promise<Figures> {
     await vault.start({ nodeFlags: SETTLED_HEAP, bin: product.bin });
     const soaked = await soak(vault, seed, SHORT.minutes);
     const kept = (figuresOf(soaked, 0).calls / SHORT.minutes) * (KEPT_BYTES / 2 ** 20);
-    return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(MOST_SLOPE, kept / 2) });
+    return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(MAX_SLOPE, kept / 2) });
   } finally {
     await vault.close();
     product.remove();

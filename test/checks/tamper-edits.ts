@@ -1,159 +1,121 @@
+type TamperEdit = readonly [sql: string, table: string, id: string, what: RegExp];
+
+/** Edits after which doctor finds the same. */
+function edits(
+  table: string,
+  id: string,
+  what: RegExp,
+  named: Readonly<Record<string, string>>,
+): Readonly<Record<string, TamperEdit>> {
+  return Object.fromEntries(Object.entries(named).map(([name, sql]) => [name, [sql, table, id, what]]));
+}
+
 /**
  * What somebody without the key does to a closed file, and a finding that must be among what doctor says then. For any vault with
  * the tokens `token-1` and `token-2`, each with a mask and metadata, whose last change made `token-3`. An empty id is any.
  */
-export const TAMPER_EDITS: Readonly<Record<string, readonly [sql: string, table: string, id: string, what: RegExp]>> = {
-  'two rows swapped': [
-    `UPDATE token SET id = 'x' WHERE id = 'token-1'; UPDATE token SET id = 'token-1' WHERE id = 'token-2';
+export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
+  ...edits('token', 'token-1', /does not open/, {
+    'two rows swapped': `UPDATE token SET id = 'x' WHERE id = 'token-1'; UPDATE token SET id = 'token-1' WHERE id = 'token-2';
      UPDATE token SET id = 'token-2' WHERE id = 'x'`,
-    'token',
-    'token-1',
-    /does not open/,
-  ],
-  'a sealed column copied from another row': [
-    "UPDATE token SET data = (SELECT data FROM token WHERE id = 'token-2') WHERE id = 'token-1'",
-    'token',
-    'token-1',
-    /does not open/,
-  ],
-  'a sealed column copied within the row': [
-    "UPDATE token SET masked = data WHERE id = 'token-1'",
-    'token',
-    'token-1',
-    /does not open/,
-  ],
-  'the masked form removed': ["UPDATE token SET masked = NULL WHERE id = 'token-1'", 'token', 'token-1', /masked form/],
-  'some bytes overwritten': [
-    "UPDATE token SET definition = CAST(zeroblob(4) || substr(definition, 5) AS BLOB) WHERE id = 'token-1'",
-    'token',
-    'token-1',
-    /does not open/,
-  ],
-  'a revision edited': ["UPDATE token SET revision = 2 WHERE id = 'token-1'", 'token', 'token-1', /does not open/],
-  'an expiry edited': ["UPDATE token SET expires_at = 9e12 WHERE id = 'token-1'", 'token', 'token-1', /does not open/],
-  'a type edited': ["UPDATE token SET type = 2 WHERE id = 'token-1'", 'token', 'token-1', /does not open/],
-  'a type that there is not': ["UPDATE token SET type = 99 WHERE id = 'token-1'", 'token', 'token-1', /clear columns/],
-  'a key id edited': ["UPDATE token SET key_id = 2 WHERE id = 'token-1'", 'token', 'token-1', /does not open/],
-  'an index key id edited': [
-    "UPDATE token SET index_key_id = 1 WHERE id = 'token-1'",
-    'token',
-    'token-1',
-    /does not open/,
-  ],
-  'the list of blind indexes of another row': [
-    "UPDATE token SET blinds = (SELECT blinds FROM token WHERE id = 'token-2') WHERE id = 'token-1'",
-    'token',
-    'token-1',
-    /blind indexes that are not of its contents/,
-  ],
-  'a blind index left out, from row and index': [
-    `DELETE FROM token_index WHERE blind = (SELECT substr(blinds, 17, 16) FROM token WHERE id = 'token-1')
+    'a sealed column copied from another row':
+      "UPDATE token SET data = (SELECT data FROM token WHERE id = 'token-2') WHERE id = 'token-1'",
+    'a sealed column copied within the row': "UPDATE token SET masked = data WHERE id = 'token-1'",
+    'some bytes overwritten':
+      "UPDATE token SET definition = CAST(zeroblob(4) || substr(definition, 5) AS BLOB) WHERE id = 'token-1'",
+    'a revision edited': "UPDATE token SET revision = 2 WHERE id = 'token-1'",
+    'an expiry edited': "UPDATE token SET expires_at = 9e12 WHERE id = 'token-1'",
+    'a type edited': "UPDATE token SET type = 2 WHERE id = 'token-1'",
+    'a key id edited': "UPDATE token SET key_id = 2 WHERE id = 'token-1'",
+    'an index key id edited': "UPDATE token SET index_key_id = 1 WHERE id = 'token-1'",
+  }),
+  ...edits('token', 'token-1', /masked form/, {
+    'the masked form removed': "UPDATE token SET masked = NULL WHERE id = 'token-1'",
+  }),
+  ...edits('token', 'token-1', /clear columns/, {
+    'a type that there is not': "UPDATE token SET type = 99 WHERE id = 'token-1'",
+  }),
+  ...edits('token', 'token-1', /blind indexes that are not of its contents/, {
+    'the list of blind indexes of another row':
+      "UPDATE token SET blinds = (SELECT blinds FROM token WHERE id = 'token-2') WHERE id = 'token-1'",
+    'a blind index left out, from row and index': `DELETE FROM token_index WHERE blind = (SELECT substr(blinds, 17, 16) FROM token WHERE id = 'token-1')
        AND token = (SELECT token FROM token WHERE id = 'token-1');
      UPDATE token SET blinds = CAST(substr(blinds, 1, 16) || substr(blinds, 33) AS BLOB) WHERE id = 'token-1'`,
-    'token',
-    'token-1',
-    /blind indexes that are not of its contents/,
-  ],
-  'an index entry removed': [
-    "DELETE FROM token_index WHERE blind = (SELECT substr(blinds, 1, 16) FROM token WHERE id = 'token-1')",
-    'token_index',
-    'token-1',
-    /missing/,
-  ],
-  'an index entry added': [
-    `INSERT INTO token_index SELECT tenant, zeroblob(16), created_at, token FROM token WHERE id = 'token-1'`,
-    'token_index',
-    'token-1',
-    /too many/,
-  ],
-  'an index entry moved to another token': [
-    `UPDATE token_index SET token = (SELECT token FROM token WHERE id = 'token-2')
+  }),
+  ...edits('token_index', 'token-1', /missing/, {
+    'an index entry removed':
+      "DELETE FROM token_index WHERE blind = (SELECT substr(blinds, 1, 16) FROM token WHERE id = 'token-1')",
+  }),
+  ...edits('token_index', 'token-1', /too many/, {
+    'an index entry added':
+      "INSERT INTO token_index SELECT tenant, zeroblob(16), created_at, token FROM token WHERE id = 'token-1'",
+  }),
+  ...edits('token_index', 'token-2', /too many/, {
+    'an index entry moved to another token': `UPDATE token_index SET token = (SELECT token FROM token WHERE id = 'token-2')
      WHERE blind = (SELECT substr(blinds, 1, 16) FROM token WHERE id = 'token-1')`,
-    'token_index',
-    'token-2',
-    /too many/,
-  ],
-  'a row deleted': ["DELETE FROM token WHERE id = 'token-1'", 'token_index', '', /leads to no token/],
-  'a row deleted with its entries': [
-    `DELETE FROM token_index WHERE token = (SELECT token FROM token WHERE id = 'token-1');
+  }),
+  ...edits('token_index', '', /leads to no token/, { 'a row deleted': "DELETE FROM token WHERE id = 'token-1'" }),
+  ...edits('token_count', '', /counter of a type/, {
+    'a row deleted with its entries': `DELETE FROM token_index WHERE token = (SELECT token FROM token WHERE id = 'token-1');
      DELETE FROM token WHERE id = 'token-1'`,
-    'token_count',
-    '',
-    /counter of a type/,
-  ],
-  'a counter changed': ['UPDATE token_count SET live = live + 1', 'token_count', '', /counter of a type/],
-  'a last time of creation changed': ['UPDATE token_count SET last_created_at = 1', 'token_count', '', /last time/],
-  'a counter of a month changed': ['UPDATE active_count SET tokens = 1', 'active_count', '', /counter of a month/],
-  'a tombstone edited': [
-    `INSERT INTO tombstone SELECT tenant, 'never', type, created_by, created_at, NULL, 1, zeroblob(16)
+    'a counter changed': 'UPDATE token_count SET live = live + 1',
+  }),
+  ...edits('token_count', '', /last time/, {
+    'a last time of creation changed': 'UPDATE token_count SET last_created_at = 1',
+  }),
+  ...edits('active_count', '', /counter of a month/, {
+    'a counter of a month changed': 'UPDATE active_count SET tokens = 1',
+  }),
+  ...edits('tombstone', 'never', /clear column was altered/, {
+    'a tombstone edited': `INSERT INTO tombstone SELECT tenant, 'never', type, created_by, created_at, NULL, 1, zeroblob(16)
      FROM token WHERE id = 'token-1'`,
-    'tombstone',
-    'never',
-    /clear column was altered/,
-  ],
-  'an entry of the audit edited': ['UPDATE audit SET at = at + 1 WHERE sequence = 4', 'audit', '4', /was altered/],
-  'an entry of the audit removed': ['DELETE FROM audit WHERE sequence = 4', 'audit', '4', /is missing/],
-  'two entries of the audit in the other order': [
-    `UPDATE audit SET sequence = 99 WHERE sequence = 4; UPDATE audit SET sequence = 4 WHERE sequence = 5;
+  }),
+  ...edits('audit', '4', /was altered/, {
+    'an entry of the audit edited': 'UPDATE audit SET at = at + 1 WHERE sequence = 4',
+  }),
+  ...edits('audit', '4', /is missing/, { 'an entry of the audit removed': 'DELETE FROM audit WHERE sequence = 4' }),
+  ...edits('audit', '4', /was altered, or is not where/, {
+    'two entries of the audit in the other order': `UPDATE audit SET sequence = 99 WHERE sequence = 4; UPDATE audit SET sequence = 4 WHERE sequence = 5;
      UPDATE audit SET sequence = 5 WHERE sequence = 99`,
-    'audit',
-    '4',
-    /was altered, or is not where/,
-  ],
-  'an entry of the audit written twice': [
-    'INSERT INTO audit SELECT sequence + 1, at, sealed, link FROM audit ORDER BY sequence DESC LIMIT 1',
-    'audit',
-    '8',
-    /was altered, or is not where/,
-  ],
-  'the last entry of the audit cut': [
-    'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)',
-    'token',
-    'token-3',
-    /not in the audit/,
-  ],
-  'a tombstone of a live token': [
-    `INSERT INTO tombstone SELECT tenant, id, type, created_by, created_at, NULL, 1, zeroblob(16)
+  }),
+  ...edits('audit', '8', /was altered, or is not where/, {
+    'an entry of the audit written twice':
+      'INSERT INTO audit SELECT sequence + 1, at, sealed, link FROM audit ORDER BY sequence DESC LIMIT 1',
+  }),
+  ...edits('token', 'token-3', /not in the audit/, {
+    'the last entry of the audit cut': 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)',
+  }),
+  ...edits('token', 'token-1', /tombstone/, {
+    'a tombstone of a live token': `INSERT INTO tombstone SELECT tenant, id, type, created_by, created_at, NULL, 1, zeroblob(16)
      FROM token WHERE id = 'token-1'`,
-    'token',
-    'token-1',
-    /tombstone/,
-  ],
-  'wrapped keys swapped': [
-    `UPDATE tenant_key SET wrapped = (SELECT wrapped FROM tenant_key k WHERE k.key_id = 3 - tenant_key.key_id)`,
-    'tenant_key',
-    '',
-    /do not unwrap/,
-  ],
-  'a wrapped key removed': ['DELETE FROM tenant_key WHERE key_id = 1', 'tenant_key', '', /do not unwrap/],
-  'the tenant edited': ['UPDATE tenant SET owner_id = zeroblob(16)', 'tenant', '', /does not open/],
-  'an application given another key': [
-    'UPDATE application SET key_hash = zeroblob(32) WHERE application = (SELECT max(application) FROM application)',
-    'application',
-    '',
-    /does not open/,
-  ],
-  'an application of another type': ['UPDATE application SET type = 3', 'application', '', /does not open/],
-  'an orphaned application': [
-    'UPDATE application SET parent_id = zeroblob(16) WHERE application = (SELECT max(application) FROM application)',
-    'application',
-    '',
-    /made by an application that is gone/,
-  ],
-  'a slot damaged': ['UPDATE slot SET bytes = CAST(zeroblob(4) || substr(bytes, 5) AS BLOB)', 'header', '', /slot 0/],
-  'a slot added': ['INSERT INTO slot SELECT max(slot) + 1, bytes FROM slot', 'header', '', /header/],
-  'the header edited': ['UPDATE header SET created_at = created_at + 1', 'header', '', /header/],
-  'a trigger planted': [
-    'CREATE TRIGGER t AFTER INSERT ON token BEGIN DELETE FROM tombstone; END',
-    'file',
-    '',
-    /tables/,
-  ],
-  'the note of the last commit removed': ['DELETE FROM change', 'change', '', /note of the last commit/],
-  'a row of a tenant that there is not': [
-    'PRAGMA foreign_keys = OFF; INSERT INTO active_count VALUES (77, 1, 1)',
-    'active_count',
-    'tenant 77',
-    /tenant that does not exist/,
-  ],
+  }),
+  ...edits('tenant_key', '', /do not unwrap/, {
+    'wrapped keys swapped':
+      'UPDATE tenant_key SET wrapped = (SELECT wrapped FROM tenant_key k WHERE k.key_id = 3 - tenant_key.key_id)',
+    'a wrapped key removed': 'DELETE FROM tenant_key WHERE key_id = 1',
+  }),
+  ...edits('tenant', '', /does not open/, { 'the tenant edited': 'UPDATE tenant SET owner_id = zeroblob(16)' }),
+  ...edits('application', '', /does not open/, {
+    'an application given another key':
+      'UPDATE application SET key_hash = zeroblob(32) WHERE application = (SELECT max(application) FROM application)',
+    'an application of another type': 'UPDATE application SET type = 3',
+  }),
+  ...edits('application', '', /made by an application that is gone/, {
+    'an orphaned application':
+      'UPDATE application SET parent_id = zeroblob(16) WHERE application = (SELECT max(application) FROM application)',
+  }),
+  ...edits('header', '', /slot 0/, {
+    'a slot damaged': 'UPDATE slot SET bytes = CAST(zeroblob(4) || substr(bytes, 5) AS BLOB)',
+  }),
+  ...edits('header', '', /header/, {
+    'a slot added': 'INSERT INTO slot SELECT max(slot) + 1, bytes FROM slot',
+    'the header edited': 'UPDATE header SET created_at = created_at + 1',
+  }),
+  ...edits('file', '', /tables/, {
+    'a trigger planted': 'CREATE TRIGGER t AFTER INSERT ON token BEGIN DELETE FROM tombstone; END',
+  }),
+  ...edits('change', '', /note of the last commit/, { 'the note of the last commit removed': 'DELETE FROM change' }),
+  ...edits('active_count', 'tenant 77', /tenant that does not exist/, {
+    'a row of a tenant that there is not': 'PRAGMA foreign_keys = OFF; INSERT INTO active_count VALUES (77, 1, 1)',
+  }),
 };

@@ -1,5 +1,5 @@
-import { connect } from '../../src/store/sqlite/connect.ts';
-import { type Connection, loadDriver } from '../../src/store/sqlite/driver.ts';
+import { connect } from '../../src/store/sqlite/file/connect.ts';
+import { type Connection, loadDriver } from '../../src/store/sqlite/file/driver.ts';
 
 /** Alters a closed file as somebody without its key can. */
 export async function tamperFile(file: string, change: (connection: Connection) => void): Promise<void> {

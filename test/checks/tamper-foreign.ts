@@ -1,6 +1,6 @@
 import { crc32 } from '../../src/core/crc32.ts';
 import type { PassphraseCost } from '../../src/keyring/slot-kdf.ts';
-import type { Connection } from '../../src/store/sqlite/driver.ts';
+import type { Connection } from '../../src/store/sqlite/file/driver.ts';
 
 const TABLES = ['tenant', 'tenant_key', 'application', 'token', 'token_index', 'tombstone', 'audit', 'header', 'slot'];
 

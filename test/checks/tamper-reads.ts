@@ -1,5 +1,5 @@
 import type { OperationId } from '../../src/contract/operations.ts';
-import type { Vault } from '../../src/vault.ts';
+import type { Vault } from '../../src/vault/vault.ts';
 import type { TamperVault } from './tamper-vault.ts';
 
 export interface ReadReply {

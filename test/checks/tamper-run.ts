@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FAULTS, type FaultCode } from '../../src/contract/faults.ts';
 import { Fault } from '../../src/core/fault.ts';
-import type { CheckReport } from '../../src/core/vault-admin/check-vault.ts';
-import { openVault } from '../../src/vault.ts';
-import { checkVaultFile } from '../../src/vault-admin.ts';
+import type { CheckReport } from '../../src/maintenance/check-vault.ts';
+import { checkVaultFile } from '../../src/vault/admin.ts';
+import { openVault } from '../../src/vault/vault.ts';
 import { judgeReply, type Replies, readEverything, type Verdict } from './tamper-reads.ts';
 import type { TamperVault } from './tamper-vault.ts';
 

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { createVault, openVault } from '../../src/vault.ts';
-import { openVaultAdmin } from '../../src/vault-admin.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { createVault, openVault } from '../../src/vault/vault.ts';
 import { createCaller } from './perform.ts';
 import type { ActingKeys } from './put-back.ts';
 

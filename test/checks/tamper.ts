@@ -2,8 +2,8 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import { Fault } from '../../src/core/fault.ts';
-import type { Vault } from '../../src/vault.ts';
-import { openVault } from '../../src/vault.ts';
+import type { Vault } from '../../src/vault/vault.ts';
+import { openVault } from '../../src/vault/vault.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { createCaller, seededNumbers } from './perform.ts';
 import { type ActingKeys, keepRows, putBack, ROLLBACKS } from './put-back.ts';
@@ -15,11 +15,11 @@ import { applicationsIn, type Replies, readEverything } from './tamper-reads.ts'
 import { type TamperCase, type Tampered, tamperOnce } from './tamper-run.ts';
 import { makeTamperVault, type TamperVault } from './tamper-vault.ts';
 
-const LEAST_EDITS = 40;
+const MIN_EDITS = 40;
 const PASSPHRASE_SLOT = 1;
 /** A derivation with the lowest cost that is allowed takes about as long. */
-const MOST_REFUSAL_MS = 500;
-const MOST_GROWTH_BYTES = 128 * 1024 * 1024;
+const MAX_REFUSAL_MS = 500;
+const MAX_GROWTH_BYTES = 128 * 1024 * 1024;
 /** A quick run makes one edit in so many, and starts the command line for one in so many of them. */
 const SAMPLE = 3;
 const CLI_EVERY = 8;
@@ -144,7 +144,7 @@ async function refuseCosts(vault: TamperVault): Promise<{ readonly slowest_ms: n
   }
   const growth = process.memoryUsage.rss() - before;
   const figures = { slowest_ms: Math.round(slowest_ms), growth_mib: Math.round(growth / 2 ** 20) };
-  if (slowest_ms > MOST_REFUSAL_MS || growth > MOST_GROWTH_BYTES) {
+  if (slowest_ms > MAX_REFUSAL_MS || growth > MAX_GROWTH_BYTES) {
     throw new CheckFailure('an absurd derivation is refused late, or not before memory was taken', figures);
   }
   return figures;
@@ -178,7 +178,7 @@ async function tamper({ seed, quick, edits }: TamperOptions): Promise<Record<str
     const figures = { ...figuresOf(results), ...costs };
     const [wrong] = results.flatMap((result) => result.wrong);
     if (wrong !== undefined) throw new CheckFailure(results.flatMap((r) => r.wrong).join('\n'), figures);
-    if (edits === undefined && results.length < LEAST_EDITS) throw new CheckFailure('too few edits', figures);
+    if (edits === undefined && results.length < MIN_EDITS) throw new CheckFailure('too few edits', figures);
     return figures;
   } finally {
     vault.remove();

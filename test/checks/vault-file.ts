@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
-import { createVault, openVault } from '../../src/vault.ts';
+import { createVault, openVault } from '../../src/vault/vault.ts';
 import { createCaller, type Perform } from './perform.ts';
 
 /** A vault file that nobody has open, and the keys to it. */

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { openEnvelope, SUITE } from '../../src/keyring/envelope.ts';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 import { damageRowOf, type Frozen, frozenFormats, thaw } from '../vectors/frozen-vault-files.ts';
-import { readVectors } from '../vectors/read-vectors.ts';
+import { readTable, readVectors } from '../vectors/read-vectors.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { inParallel, seededNumbers } from './perform.ts';
 import { serveVault } from './served-vault.ts';
@@ -26,21 +26,17 @@ interface Held {
   readonly wrong: readonly string[];
 }
 
-interface MergePatchRow {
-  readonly target: string;
-  readonly patch: string;
-  readonly result: string;
-}
-
 /** Each through the daemon, as a member of `data`: `null` as the whole patch then removes the member. */
 async function mergePatches({ random }: Flaw): Promise<Held> {
-  const { rfc_7396_appendix_a: rows } = readVectors<{ rfc_7396_appendix_a: MergePatchRow[] }>('merge-patch');
+  const rows = readTable('merge-patch').filter(({ part }) => part.startsWith('RFC 7396'));
   if (rows.length !== APPENDIX_A_CASES) throw new CheckFailure(`appendix A has ${rows.length} cases`);
   const vault = await serveVault();
   const wrong: string[] = [];
   try {
     await vault.start();
-    for (const { target, patch, result } of rows) {
+    for (const {
+      fields: [target, patch, result],
+    } of rows) {
       const create = `{"type":"token","data":{"member":${target}}}`;
       const made = await vault.remote(vault.everything, 'createToken', { bodyText: create });
       const parts = { id: String(made.body['id']), bodyText: `{"data":{"member":${patch}}}` };

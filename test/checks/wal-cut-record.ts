@@ -13,7 +13,7 @@ import { type LogLayout, readLogLayout } from './wal-frames.ts';
 const ANCHOR_MS = 1_400;
 
 /** Characters: some tokens need more than a page. */
-const MOST_FILLING = 400;
+const MAX_FILLING = 400;
 
 /** The tokens of a vault: what was written last into each. */
 export type Tokens = ReadonlyMap<string, number>;
@@ -81,7 +81,7 @@ function writer(url: string, key: string, random: () => number) {
     const after = new Map(before);
     const kind = random();
     const id = [...before.keys()][Math.floor(random() * before.size)];
-    const content = { data: { version, filling: 'x'.repeat(Math.floor(random() * MOST_FILLING)) } };
+    const content = { data: { version, filling: 'x'.repeat(Math.floor(random() * MAX_FILLING)) } };
     if (id === undefined || kind < 0.5) {
       const fresh = `cut-${version}`;
       expectStatus(201, await perform(key, 'createToken', { body: { id: fresh, type: 'token', ...content } }));

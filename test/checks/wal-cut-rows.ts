@@ -1,7 +1,7 @@
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connect } from '../../src/store/sqlite/connect.ts';
-import { type Connection, type Driver, loadDriver } from '../../src/store/sqlite/driver.ts';
+import { connect } from '../../src/store/sqlite/file/connect.ts';
+import { type Connection, type Driver, loadDriver } from '../../src/store/sqlite/file/driver.ts';
 
 /** What SQLite reads of a database whose log is cut. */
 export interface CutRows {

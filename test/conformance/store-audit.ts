@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LINK_BYTES, NO_LINK } from '../../src/core/audit-link.ts';
-import type { AuditEntry } from '../../src/core/audit-ports.ts';
+import { LINK_BYTES, NO_LINK } from '../../src/core/audit/audit-link.ts';
+import type { AuditEntry } from '../../src/core/audit/ports.ts';
 import type { Store } from '../../src/core/ports.ts';
 import {
   addTenant,
@@ -138,7 +138,7 @@ export function storeAudit(open: OpenStore): void {
       await store.insertApplication(parent, ENTRY);
       await store.insertApplication(child, ENTRY);
       const entries = await written(() => store.removeExpired(NOW + 10, 1000, UNDERTAKER));
-      expect(entries).toEqual([...one('bury gone'), ...one(`dismiss ${id} ${parent.id},${child.id}`)]);
+      expect(entries).toEqual([...one('expired gone'), ...one(`removed ${id} ${parent.id},${child.id}`)]);
       const [tombstone] = await store.inspectTombstones(id, '', 10);
       const { deleted_by: _, ...left } = tombstoneOf(tokenRecord(id, { id: 'gone' }), { deleted_at: NOW + 10 });
       expect(tombstone).toMatchObject({ id: 'gone', record: left });
@@ -152,10 +152,10 @@ export function storeAudit(open: OpenStore): void {
         tokenRecord(id, { id: 'lost' }),
         indexes('f'),
         { deduplicate: false, now: NOW },
-        entry(UNCHAINED),
+        UNCHAINED,
       );
       const before = await store.auditHead();
-      await expect(inserted).rejects.toThrow('the entry failed');
+      await expect(inserted).rejects.toThrow(/the entry failed|integrity/);
       expect((await store.auditHead()).sequence).toBe(before.sequence);
       if (opened.reopen !== undefined) expect(await store.findToken(id, 'lost', NOW)).toBeUndefined();
     });

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { LINK_BYTES } from '../../src/core/audit-link.ts';
-import type { AuditDraft, AuditEntry } from '../../src/core/audit-ports.ts';
+import type { AuditDraft } from '../../src/core/audit/ports.ts';
 import type {
   ApplicationRecord,
+  ExpiryRecorder,
   Instant,
   Store,
   TenantRecord,
@@ -10,9 +10,10 @@ import type {
   TokenIndexes,
   TokenRecord,
   Tombstone,
-  Undertaker,
   WrappedKey,
 } from '../../src/core/ports.ts';
+import { auditChain } from '../../src/keyring/audit-chain.ts';
+import { loadSodium } from '../../src/keyring/sodium.ts';
 
 /** A store under test, and what ends it. `reopen` is there when what was written outlives the store. */
 export interface OpenedStore {
@@ -106,26 +107,36 @@ export function indexes(fingerprint: string, ...others: readonly string[]): Toke
   return { fingerprint: blind(`fingerprint ${fingerprint}`), others: others.map(blind) };
 }
 
-/** The event whose entry cannot be chained. */
-export const UNCHAINED = 'unchained';
+/** What the entries of these tests are chained with. A writer thread wipes its copy. */
+export const chainKey = () => ({ vault_id: 'v', key: new Uint8Array(32) });
 
-/** A link that says where an entry came to stand, and behind which. */
-export function chain(previous: Uint8Array, { sequence, sealed: event }: Pick<AuditEntry, 'sequence' | 'sealed'>) {
-  if (Buffer.from(event).equals(sealed(`event ${UNCHAINED}`))) throw new Error('the entry failed');
-  return sealed([previous, event].map((bytes) => Buffer.from(bytes).toString('hex')).join(` ${sequence} `), LINK_BYTES);
-}
+/** Makes the link of an entry, as a writer thread with this key does. */
+const chain = auditChain(await loadSodium(), chainKey());
 
 export function entry(text: string): AuditDraft {
   const event = sealed(`event ${text}`);
-  return { at: NOW, sealed: event, link: (previous, sequence) => chain(previous, { sequence, sealed: event }) };
+  return {
+    at: NOW,
+    sealed: event,
+    link: (previous, sequence) => chain(previous, { sequence, at: NOW, sealed: event }),
+  };
 }
+
+/** An entry that cannot be chained, and that a thread which chains it nevertheless cannot write. */
+export const UNCHAINED: AuditDraft = {
+  at: Number.NaN,
+  sealed: sealed('unchained'),
+  link: () => {
+    throw new Error('the entry failed');
+  },
+};
 
 /** For tests that are not about the audit. */
 export const ENTRY = entry('any');
 
-export const UNDERTAKER: Undertaker = {
-  bury: (token) => ({ tombstone: { ...token, mac: blind(token.id) }, audit: entry(`bury ${token.id}`) }),
-  dismiss: (tenantId, removed) => entry(`dismiss ${tenantId} ${removed.join()}`),
+export const UNDERTAKER: ExpiryRecorder = {
+  recordExpiry: (token) => ({ tombstone: { ...token, mac: blind(token.id) }, audit: entry(`expired ${token.id}`) }),
+  recordRemoval: (tenantId, removed) => entry(`removed ${tenantId} ${removed.join()}`),
 };
 
 export function tombstoneOf(token: TokenRecord, parts: Partial<Tombstone> = {}): Tombstone {

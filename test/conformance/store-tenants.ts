@@ -65,8 +65,8 @@ export function storeTenants(store: () => Store): void {
       const gone = await addTenant(store());
       const other = await addTenant(store());
       const tokens = await Promise.all([gone, other].map(({ id }) => addToken(store(), id, { id: 'same' }, ['x'])));
-      const buried = await addToken(store(), gone.id, { id: 'buried' });
-      await store().deleteToken(tombstoneOf(buried), 1, ENTRY);
+      const removed = await addToken(store(), gone.id, { id: 'removed' });
+      await store().deleteToken(tombstoneOf(removed), 1, ENTRY);
 
       expect(await store().deleteTenant(gone.id, ENTRY)).toBe(true);
       expect(await store().deleteTenant(gone.id, ENTRY)).toBe(false);

@@ -36,17 +36,17 @@ export function storeTokens(store: () => Store): void {
       for (const token of [full, bare]) {
         expect(await insert(token, token.id)).toEqual({ outcome: 'inserted' });
         expect(await store().findToken(id, token.id, NOW)).toEqual(token);
-        expect(await store().findShownToken(id, token.id, NOW)).toEqual(shown(token));
+        expect(await store().findPresentedToken(id, token.id, NOW)).toEqual(shown(token));
       }
       for (const absent of ['nothing', `${bare.id} `, bare.id.toUpperCase(), 'žluťoučký \ud83d', '']) {
         expect(await store().findToken(id, absent, NOW)).toBeUndefined();
-        expect(await store().findShownToken(id, absent, NOW)).toBeUndefined();
+        expect(await store().findPresentedToken(id, absent, NOW)).toBeUndefined();
       }
       const { id: other } = await addTenant(store());
       for (const tenant of [other, nextId(), 'no id']) {
-        expect(await store().findShownToken(tenant, full.id, NOW)).toBeUndefined();
+        expect(await store().findPresentedToken(tenant, full.id, NOW)).toBeUndefined();
       }
-      expect(await store().findShownToken(id, full.id, NOW + 10)).toBeUndefined();
+      expect(await store().findPresentedToken(id, full.id, NOW + 10)).toBeUndefined();
     });
 
     it('gives an id once in a tenant: not again while it lives, is expired, or is a tombstone', async () => {

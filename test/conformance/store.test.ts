@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '../../src/core/ports.ts';
-import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import { createVaultFile } from '../../src/store/sqlite/create-vault-file.ts';
-import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
-import { openThreadedStore } from '../writer-channel.ts';
+import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openThreadedStore } from '../unit/store-sqlite-fixture.ts';
 import { storeConformance } from './store.ts';
 import { NOW, sealed } from './store-fixtures.ts';
 

@@ -1,11 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { EXAMPLES } from '../../src/contract/examples.ts';
-import { openApi } from '../../src/contract/openapi.ts';
-import { INVALID_EXAMPLE } from '../../src/contract/openapi-problems.ts';
+import { openApi } from '../../src/contract/openapi/openapi.ts';
+import { INVALID_EXAMPLE } from '../../src/contract/openapi/problems.ts';
 import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
 import { isApiKey } from '../../src/core/applications/api-key.ts';
-import { openMemoryVault } from '../memory-vault.ts';
-import { type Examples, playExample, playExamples, type Scene } from './openapi-story.ts';
+import { openMemoryVault } from '../memory-store/memory-vault.ts';
+import { EXAMPLES, type Examples, playExample, playExamples, type Scene } from './openapi-story.ts';
 
 let scenes: readonly Scene[];
 beforeAll(async () => {

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
-import { EXAMPLES } from '../../src/contract/examples.ts';
-import { openApi } from '../../src/contract/openapi.ts';
+import { openApi } from '../../src/contract/openapi/openapi.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import type { Store } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import { composeVault } from '../../src/vault.ts';
+import { composeVault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { EXAMPLES } from './openapi-story.ts';
 
 const IDS = Object.keys(OPERATIONS) as OperationId[];
 /** What a store answers `false` to when somebody else has changed the record meanwhile. */

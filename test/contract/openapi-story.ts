@@ -1,7 +1,11 @@
-import { EXAMPLES, type Example } from '../../src/contract/examples.ts';
-import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
-import { API_KEY, UUID } from '../../src/contract/text.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+import { type Example, OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { API_KEY, UUID } from '../../src/contract/patterns.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+
+/** The examples of the rows. */
+export const EXAMPLES = Object.fromEntries(
+  Object.entries<Operation>(OPERATIONS).map(([id, { examples }]) => [id, examples]),
+) as Examples;
 
 export type Examples = Readonly<Record<OperationId, Readonly<Record<string, Example>>>>;
 

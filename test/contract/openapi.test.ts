@@ -1,7 +1,7 @@
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { describe, expect, it } from 'vitest';
-import { openApi, openApiText } from '../../src/contract/openapi.ts';
+import { openApi, openApiText } from '../../src/contract/openapi/openapi.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 
 const VERSION = '1.2.3';

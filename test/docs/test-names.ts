@@ -28,19 +28,6 @@ function rowNames(text: string): readonly string[] {
   return [...text.matchAll(ROW)].map(([, , quoted = '']) => quoted.replace(/\\(.)/g, '$1'));
 }
 
-/** Members of a vector that tell what it is; each vector is a test of the file that reads them. */
-const TELLING: readonly string[] = ['name', 'expression', 'mask', 'text', 'sent'];
-
-/** The names of the vectors in a JSON text. */
-function vectorNames(text: string): readonly string[] {
-  const names: string[] = [];
-  JSON.parse(text, (member: string, value: unknown) => {
-    if (TELLING.includes(member) && typeof value === 'string') names.push(value);
-    return value;
-  });
-  return names;
-}
-
 /** The names of what a file tests; empty for a file that is not there. */
 export function namesIn(path: string): readonly string[] {
   let text: string;
@@ -49,5 +36,7 @@ export function namesIn(path: string): readonly string[] {
   } catch {
     return [];
   }
-  return path.endsWith('.json') ? vectorNames(text) : [...testNames(text), ...rowNames(text)];
+  // A table of vectors: the first field of a row is its name, and a test of the file that reads it.
+  if (path.endsWith('.txt')) return text.split('\n').map((line) => line.split(' → ')[0] ?? '');
+  return [...testNames(text), ...rowNames(text)];
 }

@@ -2,11 +2,9 @@ import { once as event } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { againstBare } from '../../scripts/bench-against-bare.js';
-import { bareServer } from '../../scripts/bench-daemon.js';
-import { line, median, percentile, rounded } from '../../scripts/bench-figures.js';
-import { load, requestBytes } from '../../scripts/bench-load.js';
-import { inTurn, sample } from '../../scripts/bench-requests.js';
+import { againstBare } from '../../bench/against-bare.js';
+import { line, median, percentile, rounded, sample } from '../../bench/figures.js';
+import { inTurn, load, requestBytes } from '../../bench/load.js';
 
 const seen: string[] = [];
 
@@ -35,16 +33,17 @@ afterAll(() => {
   server.close();
 });
 
-const unused = { rawCopy: undefined, warmUp: undefined };
+const PARTS = { vault: {}, rawCopy: undefined, warmUp: undefined };
+const daemon = () => ({ port, pid: process.pid, stderr: () => '' });
 
 const get = (path: string) => requestBytes({ method: 'GET', path, body: undefined }, '127.0.0.1');
 
 describe('the load generator', () => {
-  it('sends each request once, and counts what was answered', async () => {
+  it('sends each request once and counts the answers', async () => {
     seen.length = 0;
     const requests = Array.from({ length: 50 }, (_, n) => get(`/${n}`));
     const done = await load({ port, connections: 4, next: inTurn(requests, { most: 50 }), expected: 200 });
-    expect(done).toMatchObject({ count: 50, statuses: { 200: 50 } });
+    expect(done.count).toBe(50);
     expect(done.times).toHaveLength(50);
     expect(seen.toSorted()).toEqual(Array.from({ length: 50 }, (_, n) => `/${n}`).toSorted());
   });
@@ -53,35 +52,23 @@ describe('the load generator', () => {
     const next = inTurn([get('/'), get('/gone')]);
     await expect(load({ port, connections: 1, next, expected: 200 })).rejects.toThrow('answered 404 instead of 200');
     const both = await load({ port, connections: 1, seconds: 0.1, next, expected: [200, 404] });
-    expect(both.statuses[404]).toBeGreaterThan(0);
+    expect(both.count).toBeGreaterThan(1);
   });
 });
 
 describe('a case beside the bare server', () => {
   it('finds a slower server slower, with the bare one answering the same bytes', async () => {
-    const bare = await bareServer();
-    try {
-      const row = { case: 'slow', expected: 200, requests: () => [get('/slow')] };
-      const daemon = { port, pid: process.pid, said: () => '' };
-      const figures = await againstBare(row, { vault: {}, daemon, bare, rounds: 1, seconds: 0.4, ...unused });
-      expect(figures.ratio).toBeLessThan(0.8);
-      expect(figures.p50_ms).toBeGreaterThan(99);
-      expect(figures.raw.ratio).toBeUndefined();
-    } finally {
-      bare.stop();
-    }
+    const row = { case: 'slow', requests: () => [get('/slow')] };
+    const figures = await againstBare(row, { ...PARTS, daemon: daemon(), rounds: 1, seconds: 0.4 });
+    expect(figures.ratio).toBeLessThan(0.8);
+    expect(figures.p50_ms).toBeGreaterThan(99);
+    expect(figures.raw.ratio).toBeUndefined();
   });
 
   it('refuses to measure what is not answered as expected', async () => {
-    const row = { case: 'gone', expected: 200, requests: () => [get('/gone')] };
-    const parts = {
-      vault: {},
-      daemon: { port, pid: process.pid, said: () => '' },
-      bare: undefined,
-      rounds: 1,
-      seconds: 0.1,
-    };
-    await expect(againstBare(row, { ...parts, ...unused })).rejects.toThrow('gone: 404');
+    const row = { case: 'gone', requests: () => [get('/gone')] };
+    const parts = { ...PARTS, daemon: daemon(), rounds: 1, seconds: 0.1 };
+    await expect(againstBare(row, parts)).rejects.toThrow('gone: 404');
   });
 });
 
@@ -96,10 +83,10 @@ describe('figures', () => {
   it('says of a line whether its target is reached, in the direction that is better', () => {
     expect(line('http', 'get', { ratio: 0.5, target: 0.55 })).toMatchObject({ better: 'higher', reached: false });
     expect(line('startup', 'help', { ratio: 1.2, better: 'lower', target: 1.35 })).toMatchObject({ reached: true });
-    expect(line('steps', 'get: open', { ratio: undefined, target: undefined, us: 12.345, note: undefined })).toEqual({
-      bench: 'steps',
-      case: 'get: open',
-      us: 12.3,
+    expect(line('growth', 'memory', { ratio: undefined, target: undefined, mb: 12.345, note: undefined })).toEqual({
+      bench: 'growth',
+      case: 'memory',
+      mb: 12.3,
     });
   });
 

@@ -11,14 +11,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const SMALL = ['--only', '404', '--rounds', '1', '--seconds', '0.1', '--tokens', '40'];
 
 function bench(...args: readonly string[]) {
-  const script = path.join(ROOT, 'scripts', 'bench.js');
+  const script = path.join(ROOT, 'bench', 'bench.js');
   const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], { encoding: 'utf8' });
   return { status, stdout, stderr };
 }
 
 function baseline(name: string, ratio: number): string {
   const file = path.join(folder, name);
-  writeFileSync(file, JSON.stringify([{ bench: 'http', case: '404', ratio, better: 'higher' }]));
+  writeFileSync(file, JSON.stringify({ bench: 'http', case: '404', ratio, better: 'higher' }));
   return file;
 }
 
@@ -46,8 +46,8 @@ describe('npm run bench', () => {
   }, 120_000);
 
   it.each([
-    [['nothing'], 'there is no nothing'],
-    [['http', '--only', 'nothing'], 'there is no nothing'],
+    [['nothing'], 'unknown case nothing'],
+    [['http', '--only', 'nothing'], 'unknown case nothing'],
     [['http', '--rounds', '0'], 'give --rounds a whole number above 0'],
     [['http', '--rounds', '1.5'], 'give --rounds a whole number above 0'],
     [['compare', 'a.json'], 'compare takes two files'],

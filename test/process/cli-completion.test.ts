@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { COMPLETION_SCRIPTS, type CompletionShell } from '../../src/cli/completion/scripts.ts';
+import { COMPLETION_SCRIPTS, type CompletionShell } from '../../src/cli/completion/completion.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 import { isThere, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
   mkdirSync(place.inside('bin'));
   writeFileSync(place.inside('bin/vault'), `#!/bin/sh\nexec '${process.execPath}' '${VAULT_BIN}' "$@"\n`);
   chmodSync(place.inside('bin/vault'), 0o755);
-  await place.vault(['profile', 'add', 'staging', '--url', 'http://127.0.0.1:1']);
+  await place.vault('profile add staging --url http://127.0.0.1:1');
   writeFileSync(place.inside('some.key'), '');
 });
 afterAll(() => place.remove());
@@ -105,7 +105,7 @@ describe('vault completion', () => {
   });
 
   it('refuses a shell that it does not know', async () => {
-    expect(await place.vault(['completion', 'csh'])).toEqual({
+    expect(await place.vault('completion csh')).toEqual({
       stdout: '',
       stderr: 'vault: <shell> is one of bash, zsh, fish, powershell\n',
       exitCode: 2,

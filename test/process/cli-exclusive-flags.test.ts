@@ -37,11 +37,7 @@ describe('of two flags that exclude each other none wins without a word', () => 
   it('what was typed beats the environment', async () => {
     const shown = await place.vault([...CREATE, '--data', '1', '--dry-run'], { VAULT_CURL: '1', VAULT_FILE: 'v.db' });
     expect(shown).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"method":"POST"') });
-    const ids = await place.vault(['apps', 'list', '-q'], {
-      VAULT_OUTPUT: 'csv',
-      VAULT_FILE: 'v.db',
-      VAULT_API_KEY: key,
-    });
+    const ids = await place.vault('apps list -q', { VAULT_OUTPUT: 'csv', VAULT_FILE: 'v.db', VAULT_API_KEY: key });
     expect(ids.stdout).toMatch(/^[0-9a-f-]{36}\n$/);
   });
 });

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { cleanEnvironment, type Ran, runVault } from '../scripts/run-script.ts';
+import { type Command, cleanEnvironment, type Ran, runVault } from '../scripts/run-script.ts';
 
 export const VAULT_BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 
@@ -11,16 +11,18 @@ export const VAULT_BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta
 export interface Place {
   readonly cwd: string;
   inside(name: string): string;
-  vault(words: readonly string[], env?: Readonly<Record<string, string>>, stdin?: string): Promise<Ran>;
-  /** A vault `NAME.db` with its key file; answers its management key. */
+  vault(command: Command, env?: Readonly<Record<string, string>>, stdin?: string): Promise<Ran>;
+  /** Makes a vault `NAME.db` with its key file. Returns its management key. */
   init(name: string): Promise<string>;
+  /** Makes a private application in it that reveals every token. Returns its key. */
+  application(name: string, managementKey: string, permissions: string): Promise<string>;
   remove(): void;
 }
 
 export function makePlace(): Place {
   const cwd = mkdtempSync(path.join(tmpdir(), 'vault-cli-'));
-  const vault: Place['vault'] = (words, env = {}, stdin = '') =>
-    runVault(words, { cwd, env: { VAULT_CONFIG_DIR: path.join(cwd, 'config'), ...env }, stdin });
+  const vault: Place['vault'] = (command, env = {}, stdin = '') =>
+    runVault(command, { cwd, env: { VAULT_CONFIG_DIR: path.join(cwd, 'config'), ...env }, stdin });
   return {
     cwd,
     inside: (name) => path.join(cwd, name),
@@ -28,6 +30,12 @@ export function makePlace(): Place {
     async init(name) {
       const made = await vault(['init', '--file', `${name}.db`, '--field', 'application.key']);
       if (made.exitCode !== 0) throw new Error(`vault init: ${made.stderr}`);
+      return made.stdout.trim();
+    },
+    async application(name, managementKey, permissions) {
+      const env = { VAULT_FILE: `${name}.db`, VAULT_API_KEY: managementKey };
+      const rule = `container=/ transform=reveal permissions=${permissions}`;
+      const made = await vault(`apps create --name a --type private --rule '${rule}' --field key`, env);
       return made.stdout.trim();
     },
     remove: () => rmSync(cwd, { recursive: true, force: true }),

@@ -1,6 +1,6 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { LOCAL_COMMANDS } from '../../src/cli/local-commands.ts';
+import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { startServe } from '../scripts/run-script.ts';
 import { makePlace, type Place } from './cli-fixture.ts';
 import { CERT, CERT_KEY } from './http-certificate.ts';
@@ -15,9 +15,9 @@ afterEach(() => place.remove());
 
 describe('vault --version', () => {
   it('is one line alone, and more as JSON', async () => {
-    const line = await place.vault(['--version']);
+    const line = await place.vault('--version');
     expect(line).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^vault \d+\.\d+\.\d+\n$/) });
-    const { stdout, stderr, exitCode } = await place.vault(['--version', '--output', 'json']);
+    const { stdout, stderr, exitCode } = await place.vault('--version --output json');
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
     expect(JSON.parse(stdout)).toEqual({
       version: line.stdout.slice('vault '.length).trim(),
@@ -28,7 +28,7 @@ describe('vault --version', () => {
       platform: process.platform,
       arch: process.arch,
     });
-    expect(await place.vault(['--version', '--field', 'node'])).toMatchObject({ stdout: `${process.versions.node}\n` });
+    expect(await place.vault('--version --field node')).toMatchObject({ stdout: `${process.versions.node}\n` });
   });
 
   it.each([[['--version', '--outptu', 'json']], [['--version', 'tokens']], [['--version', '-o', 'xml']]])(
@@ -53,21 +53,21 @@ describe('vault env', () => {
     const common = { VAULT_URL: url, VAULT_HEADER_PREFIX: 'ABC', VAULT_PID: String(pid) };
     expect(await read()).toEqual({ ...common, VAULT_API_KEY: private_key });
     expect(await read('--as', 'management')).toEqual({ ...common, VAULT_API_KEY: management_key });
-    expect(await place.vault(['apps', 'whoami', '--field', 'type'], await read('--as', 'management'))).toMatchObject({
+    expect(await place.vault('apps whoami --field type', await read('--as', 'management'))).toMatchObject({
       stdout: 'management\n',
     });
-    expect(
-      await place.vault(['tokens', 'create', '--type', 'token', '--text', 'x', '--id', 'one', '-q'], await read()),
-    ).toMatchObject({ stdout: 'one\n' });
-    const fromVariable = await place.vault(['env', '--shell', 'fish'], {
+    expect(await place.vault('tokens create --type token --text x --id one -q', await read())).toMatchObject({
+      stdout: 'one\n',
+    });
+    const fromVariable = await place.vault('env --shell fish', {
       VAULT_READY_FILE: 'ready.json',
       VAULT_AS: 'management',
     });
     expect(fromVariable.stdout).toBe(
       `set -gx VAULT_URL '${url}'\nset -gx VAULT_HEADER_PREFIX 'ABC'\nset -gx VAULT_API_KEY '${management_key}'\nset -gx VAULT_PID '${pid}'\nset -e VAULT_FILE\n`,
     );
-    expect(await place.vault(['wait', '--ready-file', 'ready.json', '--timeout', '0s'])).toMatchObject({ exitCode: 0 });
-    expect(await place.vault(['wait', '--ready-file', 'ready.json', '--timeout', '5s'])).toMatchObject({
+    expect(await place.vault('wait --ready-file ready.json --timeout 0s')).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('wait --ready-file ready.json --timeout 5s')).toMatchObject({
       exitCode: 0,
       stdout: '',
       stderr: '',
@@ -78,11 +78,11 @@ describe('vault env', () => {
   it('has no key of a vault that was made with init', async () => {
     await place.init('v');
     const daemon = await startServe(place.cwd, ['--file', 'v.db', '--log', 'false']);
-    const { stdout } = await place.vault(['env', '--ready-file', 'ready.json']);
+    const { stdout } = await place.vault('env --ready-file ready.json');
     expect(stdout).toBe(
       `export VAULT_URL='${daemon.ready['url']}'\nexport VAULT_PID='${daemon.ready['pid']}'\nunset VAULT_FILE\n`,
     );
-    expect(await place.vault(['env', '--ready-file', 'ready.json', '--as', 'private'])).toMatchObject({
+    expect(await place.vault('env --ready-file ready.json --as private')).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('holds no private key'),
     });
@@ -91,19 +91,9 @@ describe('vault env', () => {
 
   it('takes out of the shell what would beat what it sets, or could not stand beside it', async () => {
     await place.init('v');
-    await place.vault([
-      'profile',
-      'add',
-      'own',
-      '--file',
-      'v.db',
-      '--key-file',
-      'v.db.key',
-      '--api-key-file',
-      'api.key',
-    ]);
+    await place.vault('profile add own --file v.db --key-file v.db.key --api-key-file api.key');
     const before = { VAULT_API_KEY: 'key_of_another', VAULT_PASSPHRASE_FILE: 'another', VAULT_KEY_FILE: 'another' };
-    const ofProfile = await place.vault(['env', '--profile', 'own'], before);
+    const ofProfile = await place.vault('env --profile own', before);
     expect(ofProfile.stdout).toMatch(/^export VAULT_KEY_FILE='.*v\.db\.key'$/m);
     expect(ofProfile.stdout.split('\n').filter((line) => line.startsWith('unset '))).toEqual([
       'unset VAULT_URL',
@@ -111,7 +101,7 @@ describe('vault env', () => {
       'unset VAULT_API_KEY',
     ]);
     writeFileSync(place.inside('r'), JSON.stringify({ url: 'http://127.0.0.1:1', pid: 1, version: '1' }));
-    const ofDaemon = await place.vault(['env', '--ready-file', 'r'], { VAULT_HEADER_PREFIX: 'ABC', ...before });
+    const ofDaemon = await place.vault('env --ready-file r', { VAULT_HEADER_PREFIX: 'ABC', ...before });
     expect(ofDaemon.stdout).toMatch(/unset VAULT_FILE\nunset VAULT_HEADER_PREFIX\n$/);
   });
 
@@ -119,12 +109,10 @@ describe('vault env', () => {
     const ready = { url: 'http://127.0.0.1:1', pid: 1, version: '1' };
     for (const bad of [{ ...ready, url: 'http://x\nrm' }, { ...ready, pid: '1; rm' }, { url: 'u' }, [ready], 1]) {
       writeFileSync(place.inside('r'), JSON.stringify(bad));
-      expect(await place.vault(['env', '--ready-file', 'r'])).toMatchObject({ exitCode: 2, stdout: '' });
+      expect(await place.vault('env --ready-file r')).toMatchObject({ exitCode: 2, stdout: '' });
     }
     writeFileSync(place.inside('r'), JSON.stringify({ ...ready, url: "http://x/'$(id)" }));
-    expect((await place.vault(['env', '--ready-file', 'r'])).stdout).toContain(
-      `export VAULT_URL='http://x/'\\''$(id)'\n`,
-    );
+    expect((await place.vault('env --ready-file r')).stdout).toContain(`export VAULT_URL='http://x/'\\''$(id)'\n`);
   });
 });
 
@@ -132,7 +120,7 @@ describe('vault profile', () => {
   it('reaches the file and the daemon from anywhere', async () => {
     const key = await place.init('v');
     const kept = await place.vault(
-      ['profile', 'add', 'here', '--file', 'v.db', '--key-file', 'v.db.key', '--api-key', '-', '-o', 'json'],
+      'profile add here --file v.db --key-file v.db.key --api-key - -o json',
       {},
       `${key}\n`,
     );
@@ -160,37 +148,35 @@ describe('vault profile', () => {
     expect(await place.vault(words)).toMatchObject({ exitCode: 0 });
     if (posix) expect(statSync(place.inside('config/profiles/here.json')).mode & 0o777).toBe(0o600);
     for (const name of ['here', 'there']) {
-      expect(await place.vault(['tenant', 'get', '--profile', name, '--field', 'name'])).toMatchObject({
-        stdout: 'default\n',
-      });
-      expect(await place.vault(['tenant', 'get', '--field', 'name'], { VAULT_PROFILE: name })).toMatchObject({
+      expect(await place.vault(`tenant get --profile ${name} --field name`)).toMatchObject({ stdout: 'default\n' });
+      expect(await place.vault('tenant get --field name', { VAULT_PROFILE: name })).toMatchObject({
         stdout: 'default\n',
       });
     }
-    expect(await place.vault(['wait', '--profile', 'there', '--timeout', '5s'])).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('wait --profile there --timeout 5s')).toMatchObject({ exitCode: 0 });
     await daemon.stop();
 
-    expect(await place.vault(['tenant', 'get'])).toMatchObject({ exitCode: 2 });
-    expect(await place.vault(['profile', 'use', 'here', '--field', 'default'])).toMatchObject({
+    expect(await place.vault('tenant get')).toMatchObject({ exitCode: 2 });
+    expect(await place.vault('profile use here --field default')).toMatchObject({
       exitCode: 0,
       stdout: 'true\n',
       stderr: '',
     });
-    expect(await place.vault(['tenant', 'get', '--field', 'name'])).toMatchObject({ stdout: 'default\n' });
-    expect(await place.vault(['tenant', 'list', '--field', 'data[0].name'])).toMatchObject({ stdout: 'default\n' });
-    expect(await place.vault(['tenant', 'get', '--url', 'http://127.0.0.1:1'])).toMatchObject({
+    expect(await place.vault('tenant get --field name')).toMatchObject({ stdout: 'default\n' });
+    expect(await place.vault('tenant list --field data[0].name')).toMatchObject({ stdout: 'default\n' });
+    expect(await place.vault('tenant get --url http://127.0.0.1:1')).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('an API key is needed'),
     });
-    expect(await place.vault(['tenant', 'get', '--profile', ''])).toMatchObject({ exitCode: 2 });
-    const list = await place.vault(['profile', 'list']);
+    expect(await place.vault(`tenant get --profile ''`)).toMatchObject({ exitCode: 2 });
+    const list = await place.vault('profile list');
     expect(list.stdout).not.toContain(key);
     expect(JSON.parse(list.stdout).data).toMatchObject([
       { name: 'here', default: true },
       { name: 'there', default: false, keeps_api_key: false },
     ]);
-    expect(await place.vault(['profile', 'remove', 'here'])).toMatchObject({ exitCode: 0 });
-    expect(await place.vault(['tenant', 'get'])).toMatchObject({ exitCode: 2 });
+    expect(await place.vault('profile remove here')).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('tenant get')).toMatchObject({ exitCode: 2 });
   });
 });
 
@@ -218,7 +204,7 @@ describe('vault serve', () => {
     expect(unknown).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('DEPTH_ZERO_SELF_SIGNED_CERT') });
   });
 
-  it('takes the plan of the usage report from a flag or a variable, as the direct door does', async () => {
+  it('takes the plan of the usage report from a flag or a variable, as the file target does', async () => {
     const key = await place.init('v');
     const usage = ['usage', '--field', 'token_report.included_monthly_active_tokens'];
     const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log', '--included-active-tokens', '77']);
@@ -255,12 +241,10 @@ describe('the help of the commands without an endpoint', () => {
   );
 
   it('and vault init --key-out keeps the key from the terminal', async () => {
-    const made = await place.vault(['init', '--file', 'k.db', '--key-out', 'k.key']);
+    const made = await place.vault('init --file k.db --key-out k.key');
     const key = readFileSync(place.inside('k.key'), 'utf8').trim();
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });
     expect(made.stdout).not.toContain(key);
-    expect(await place.vault(['tenant', 'get', '--file', 'k.db', '--api-key-file', 'k.key', '-q'])).toMatchObject({
-      exitCode: 0,
-    });
+    expect(await place.vault('tenant get --file k.db --api-key-file k.key -q')).toMatchObject({ exitCode: 0 });
   });
 });

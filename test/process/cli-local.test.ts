@@ -1,39 +1,29 @@
 import { execFileSync, spawn } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { cleanEnvironment, runVault, startServe } from '../scripts/run-script.ts';
+import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
+import { endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
 
-const BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 const posix = process.platform !== 'win32';
 
-let cwd = '';
+let place: Place;
+let cwd: string;
+let vault: Place['vault'];
 beforeEach(() => {
-  cwd = mkdtempSync(path.join(tmpdir(), 'vault-local-'));
+  place = makePlace();
+  ({ cwd, vault } = place);
 });
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+afterEach(() => place.remove());
 
 const inside = (name: string) => path.join(cwd, name);
 const mode = (name: string) => statSync(inside(name)).mode & 0o777;
-const vault = (words: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = '') =>
-  runVault(words, { cwd, env, stdin });
 
 describe('vault init', () => {
   it('makes the file, its key and a tenant whose key works', async () => {
-    const made = await vault(['init', '--tenant', 'acme']);
+    const made = await vault('init --tenant acme');
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });
     const { file, tenant, application } = JSON.parse(made.stdout);
     expect(file).toBe('./vault.db');
@@ -41,21 +31,21 @@ describe('vault init', () => {
     expect(application).toMatchObject({ type: 'management', tenant_id: tenant.id });
     expect(readFileSync(inside('vault.db.key'))).toHaveLength(32);
     if (posix) expect([mode('vault.db'), mode('vault.db.key')]).toEqual([0o600, 0o600]);
-    expect(await vault(['tenant', 'get', '--field', 'name'], { VAULT_API_KEY: application.key })).toMatchObject({
+    expect(await vault('tenant get --field name', { VAULT_API_KEY: application.key })).toMatchObject({
       stdout: 'acme\n',
     });
   });
 
   it('never touches an existing file', async () => {
     writeFileSync(inside('vault.db'), 'mine');
-    expect(await vault(['init'])).toMatchObject({ exitCode: 6, stdout: '', stderr: expect.stringContaining('exists') });
+    expect(await vault('init')).toMatchObject({ exitCode: 6, stdout: '', stderr: expect.stringContaining('exists') });
     expect(readFileSync(inside('vault.db'), 'utf8')).toBe('mine');
     expect(readdirSync(cwd)).toEqual(['vault.db']);
   });
 
   it('leaves nothing behind when it fails', async () => {
     mkdirSync(inside('keys'));
-    const failed = await vault(['init', '--file', 'no/such/folder/v.db', '--key-file', 'keys/k']);
+    const failed = await vault('init --file no/such/folder/v.db --key-file keys/k');
     expect(failed).toMatchObject({ exitCode: 2, stdout: '' });
     expect(readdirSync(inside('keys'))).toEqual([]);
   });
@@ -64,8 +54,8 @@ describe('vault init', () => {
     writeFileSync(inside('short'), 'short\n');
     writeFileSync(inside('pass'), 'correct horse battery\n');
     writeFileSync(inside('wrong'), 'incorrect horse battery\n');
-    expect(await vault(['init', '--passphrase-file', 'short'])).toMatchObject({ exitCode: 2 });
-    expect(await vault(['init', '--passphrase-file', 'pass'])).toMatchObject({ exitCode: 0 });
+    expect(await vault('init --passphrase-file short')).toMatchObject({ exitCode: 2 });
+    expect(await vault('init --passphrase-file pass')).toMatchObject({ exitCode: 0 });
     expect(existsSync(inside('vault.db.key'))).toBe(false);
     const list = ['tenant', 'list', '--field', 'data[0].name'];
     expect(await vault([...list, '--passphrase-file', 'pass'])).toMatchObject({ exitCode: 0, stdout: 'default\n' });
@@ -88,13 +78,13 @@ describe('vault init', () => {
 
   it('refuses a key file of the wrong size', async () => {
     writeFileSync(inside('k'), 'too short');
-    expect(await vault(['init', '--key-file', 'k'])).toMatchObject({ exitCode: 10 });
+    expect(await vault('init --key-file k')).toMatchObject({ exitCode: 10 });
   });
 });
 
 describe('vault serve', () => {
   it('serves, says where, and ends in order', async () => {
-    await vault(['init']);
+    await vault('init');
     const daemon = await startServe(cwd, ['--log', 'false']);
     expect(daemon.ready).toEqual({
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -111,12 +101,12 @@ describe('vault serve', () => {
   });
 
   it.skipIf(!posix)('listens on a socket, with another header prefix', async () => {
-    const made = JSON.parse((await vault(['init'])).stdout);
+    const made = JSON.parse((await vault('init')).stdout);
     const daemon = await startServe(cwd, ['--socket', inside('s'), '--header-prefix', 'ABC']);
     const env = { VAULT_URL: `unix:${inside('s')}`, VAULT_HEADER_PREFIX: 'ABC', VAULT_API_KEY: made.application.key };
     expect(daemon.ready['url']).toBe(env.VAULT_URL);
-    expect(await vault(['tenant', 'get', '-q'], env)).toMatchObject({ stdout: `${made.tenant.id}\n` });
-    expect(await vault(['tenant', 'get', '-q'], { ...env, VAULT_HEADER_PREFIX: 'SVC' })).toMatchObject({ exitCode: 4 });
+    expect(await vault('tenant get -q', env)).toMatchObject({ stdout: `${made.tenant.id}\n` });
+    expect(await vault('tenant get -q', { ...env, VAULT_HEADER_PREFIX: 'SVC' })).toMatchObject({ exitCode: 4 });
     expect(await daemon.stop()).toBe(0);
   });
 
@@ -130,25 +120,18 @@ describe('vault serve', () => {
   });
 
   it('refuses what it cannot serve', async () => {
-    expect(await vault(['serve'])).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('vault init') });
-    await vault(['init']);
-    expect(await vault(['serve', '--host', '0.0.0.0', '--port', '0'])).toMatchObject({
+    expect(await vault('serve')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('vault init') });
+    await vault('init');
+    expect(await vault('serve --host 0.0.0.0 --port 0')).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('--insecure-http'),
     });
-    const daemon = await startServe(cwd, ['--log', 'false']);
-    const port = new URL(String(daemon.ready['url'])).port;
-    expect(await vault(['serve', '--port', port])).toMatchObject({
-      exitCode: 8,
-      stderr: expect.stringContaining('--port'),
-    });
-    await daemon.stop();
   });
 });
 
 describe('vault serve --dev', () => {
   it('prints keys that work and a curl line that works, and is gone at the end', async () => {
-    const child = spawn(process.execPath, [BIN, 'serve', '--dev', '--port', '0'], {
+    const child = spawn(process.execPath, [VAULT_BIN, 'serve', '--dev', '--port', '0'], {
       cwd,
       env: cleanEnvironment({ TMPDIR: cwd, TEMP: cwd, TMP: cwd }),
     });
@@ -163,12 +146,10 @@ describe('vault serve --dev', () => {
     });
     const rows = Object.fromEntries(stdout.split('\n').map((line) => line.split(/ +/, 2)));
     const env = (key: string) => ({ VAULT_URL: rows.url, VAULT_API_KEY: rows[key] });
-    expect(await vault(['tenant', 'get', '-q'], env('management_key'))).toMatchObject({
-      stdout: `${rows.tenant_id}\n`,
+    expect(await vault('tenant get -q', env('management_key'))).toMatchObject({ stdout: `${rows.tenant_id}\n` });
+    expect(await vault('tokens create --type token --text x --field created_at', env('private_key'))).toMatchObject({
+      exitCode: 0,
     });
-    expect(
-      await vault(['tokens', 'create', '--type', 'token', '--text', 'x', '--field', 'created_at'], env('private_key')),
-    ).toMatchObject({ exitCode: 0 });
     if (posix) {
       const answer = execFileSync('sh', ['-c', /^curl .*$/m.exec(stdout)?.[0] ?? 'false'], { encoding: 'utf8' });
       expect(JSON.parse(answer)).toMatchObject({ type: 'card', data: { number: 'XXXXXXXXXXXX4242' } });
@@ -188,7 +169,7 @@ describe('vault serve --dev', () => {
       private_key,
     });
     const env = { VAULT_URL: String(first.ready['url']), VAULT_API_KEY: String(first.ready['private_key']) };
-    await vault(['tokens', 'create', '--type', 'token', '--id', 'kept', '--text', 'x'], env);
+    await vault('tokens create --type token --id kept --text x', env);
     await first.stop();
     expect(readdirSync(cwd).sort()).toEqual(['dev.db', 'dev.db.dev.json', 'dev.db.key']);
     if (posix) expect([mode('dev.db.key'), mode('dev.db.dev.json')]).toEqual([0o600, 0o600]);
@@ -196,12 +177,12 @@ describe('vault serve --dev', () => {
     expect(keys(second.ready)).toEqual(keys(first.ready));
     await second.stop();
     const direct = { VAULT_FILE: 'dev.db', VAULT_API_KEY: String(first.ready['private_key']) };
-    expect(await vault(['tokens', 'get', 'kept', '--field', 'data'], direct)).toMatchObject({ stdout: 'x\n' });
+    expect(await vault('tokens get kept --field data', direct)).toMatchObject({ stdout: 'x\n' });
   });
 
   it('does not put keys into a vault that it did not make', async () => {
-    await vault(['init']);
-    expect(await vault(['serve', '--dev', '--file', 'vault.db', '--port', '0'])).toMatchObject({
+    await vault('init');
+    expect(await vault('serve --dev --file vault.db --port 0')).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('was not made by'),
     });
@@ -209,25 +190,17 @@ describe('vault serve --dev', () => {
 });
 
 describe('manners', () => {
-  it('vault wait gives up with 8', async () => {
-    expect(await vault(['wait', '--timeout', '200ms', '--url', 'http://127.0.0.1:1'])).toMatchObject({
-      exitCode: 8,
-      stderr:
-        'vault: http://127.0.0.1:1 was not ready within 200ms: nobody answers\nhint: is `vault serve` running? What it says on stderr may tell why; --timeout gives it longer\n',
-    });
-  });
-
   it.skipIf(!posix)('an interrupted command ends with 130, and says nothing', async () => {
     const child = start(['wait', '--timeout', '30s', '--url', 'http://127.0.0.1:1']);
     await sleep(1000);
     child.kill('SIGINT');
-    expect(await endOf(child)).toEqual({ exitCode: 130, stderr: '' });
+    expect(await endOf(child, 30_000)).toMatchObject({ exitCode: 130, stderr: '' });
   });
 
   it.each([[['--help']], [['init', '--file', 'x.db']]])('a reader that went away ends %j quietly', async (words) => {
     const child = start(words);
     child.stdout.destroy();
-    expect(await endOf(child)).toEqual({ exitCode: 0, stderr: '' });
+    expect(await endOf(child, 30_000)).toMatchObject({ exitCode: 0, stderr: '' });
   });
 
   it.skipIf(!posix)('a second signal ends the daemon at once, though a request hangs', async () => {
@@ -248,16 +221,9 @@ describe('manners', () => {
 });
 
 function start(words: readonly string[]) {
-  return spawn(process.execPath, [BIN, ...words], { cwd, env: cleanEnvironment(), stdio: ['ignore', 'pipe', 'pipe'] });
-}
-
-async function endOf(
-  child: ReturnType<typeof start>,
-): Promise<{ readonly exitCode: number | null; readonly stderr: string }> {
-  let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
+  return spawn(process.execPath, [VAULT_BIN, ...words], {
+    cwd,
+    env: cleanEnvironment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
-  const exitCode = await new Promise<number | null>((resolve) => child.on('close', resolve));
-  return { exitCode, stderr };
 }

@@ -77,7 +77,7 @@ describe('on a terminal', () => {
     if (added === undefined) return;
     expect(added.exitCode).toBe(0);
     expect(added.stdout).not.toContain('key_Typed');
-    const env = await place.vault(['env', '--profile', 'p']);
+    const env = await place.vault('env --profile p');
     expect(env.stdout).toContain("export VAULT_API_KEY='key_Typed'\n");
   });
 
@@ -120,6 +120,6 @@ describe('on a terminal', () => {
     if (no === undefined) return;
     expect(no).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
     expect(await startOnTerminal('tenant delete', options, [['Go on?', 'y\r']])).toMatchObject({ exitCode: 0 });
-    expect(await place.vault(['tenant', 'get'], env)).toMatchObject({ exitCode: 4 });
+    expect(await place.vault('tenant get', env)).toMatchObject({ exitCode: 4 });
   });
 });

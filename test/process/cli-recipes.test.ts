@@ -127,7 +127,7 @@ describe('recipes', () => {
       const words = ['apps', 'create', '--name', 'p', '--type', 'private', ...rights, '--field', 'key'];
       keys.push((await place.vault(words, env)).stdout.trim());
     }
-    const created = await place.vault(['tokens', 'create', '--type', 'token', '--text', 'x', '--id', 'carried'], {
+    const created = await place.vault('tokens create --type token --text x --id carried', {
       VAULT_FILE: 'from.db',
       VAULT_API_KEY: keys[0] ?? '',
     });
@@ -135,7 +135,7 @@ describe('recipes', () => {
     const ran = await recipe('copy-between-vaults.sh', ['from.db', 'to.db'], { VAULT_API_KEY: keys[1] ?? '' });
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
     expect(ran.stdout).toContain('"created":1');
-    const copied = await place.vault(['export', '--plaintext'], { VAULT_FILE: 'to.db' });
+    const copied = await place.vault('export --plaintext', { VAULT_FILE: 'to.db' });
     expect(copied.stdout).toContain('"id":"carried"');
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
@@ -143,20 +143,14 @@ describe('recipes', () => {
   it('exit-codes.sh tells apart what went wrong', async () => {
     if (!posix) return;
     const env = { VAULT_FILE: 'e.db', VAULT_API_KEY: await place.init('e') };
-    const made = await place.vault(
-      ['apps', 'create', '--name', 'p', '--type', 'private', '--permission', 'token:read', '--field', 'key'],
-      env,
-    );
+    const made = await place.vault('apps create --name p --type private --permission token:read --field key', env);
     const reader = { ...env, VAULT_API_KEY: made.stdout.trim() };
     expect(await recipe('exit-codes.sh', ['none'], reader)).toMatchObject({ exitCode: 0, stdout: 'gone\n' });
     const refused = { exitCode: 1, stdout: '', stderr: expect.stringContaining('ask for a key that may read it') };
     expect(await recipe('exit-codes.sh', ['none'], env)).toMatchObject(refused);
     expect(
       await recipe('exit-codes.sh', ['none'], { VAULT_URL: 'http://127.0.0.1:1', VAULT_API_KEY: 'k' }),
-    ).toMatchObject({
-      exitCode: 1,
-      stderr: expect.stringContaining('the daemon does not answer'),
-    });
+    ).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('the daemon does not answer') });
   });
 
   it('ci-job.yml: its steps, one shell each, start, use and stop a vault', async () => {

@@ -37,23 +37,23 @@ describe('vault clock', () => {
   it('advances: what expires tomorrow is gone now, and does not come back when the clock does', async () => {
     await vault.client.createToken({ body: { id: 'short', type: 'token', data: 1, expires_at: inTime(DAY) } });
     await vault.client.createToken({ body: { id: 'long', type: 'token', data: 1, expires_at: inTime(2 * DAY) } });
-    const advanced = await place.vault(['clock', 'advance', '25h'], asManagement);
+    const advanced = await place.vault('clock advance 25h', asManagement);
     expect(JSON.parse(advanced.stdout)).toMatchObject({ offset_ms: 25 * 60 * 60 * 1000, removed: 1 });
-    expect(await place.vault(['tokens', 'get', 'short'], asPrivate)).toMatchObject({ exitCode: 3 });
-    expect(await place.vault(['tokens', 'get', 'long', '-q'], asPrivate)).toMatchObject({ stdout: 'long\n' });
-    const reset = await place.vault(['clock', 'reset'], asManagement);
+    expect(await place.vault('tokens get short', asPrivate)).toMatchObject({ exitCode: 3 });
+    expect(await place.vault('tokens get long -q', asPrivate)).toMatchObject({ stdout: 'long\n' });
+    const reset = await place.vault('clock reset', asManagement);
     expect(JSON.parse(reset.stdout)).toMatchObject({ offset_ms: 0, removed: 0 });
-    expect(await place.vault(['tokens', 'get', 'short'], asPrivate)).toMatchObject({ exitCode: 3 });
+    expect(await place.vault('tokens get short', asPrivate)).toMatchObject({ exitCode: 3 });
     const again = vault.client.createToken({ body: { id: 'short', type: 'token', data: 1 } });
     await expect(again).rejects.toMatchObject({ code: 'token_id_taken' });
   });
 
   it('is set: what is created then has that time', async () => {
-    const set = await place.vault(['clock', 'set', '2031-05-06T07:08:09Z', '--field', 'now'], asManagement);
+    const set = await place.vault('clock set 2031-05-06T07:08:09Z --field now', asManagement);
     expect(set.stdout).toMatch(/^2031-05-06T07:08:(09|1\d)/);
     const { created_at } = await vault.client.createToken({ body: { type: 'token', data: 1 } });
     expect(created_at).toMatch(/^2031-05-06T07:08:/);
-    const days = await place.vault(['clock', 'advance', '1.5d', '--field', 'now'], asManagement);
+    const days = await place.vault('clock advance 1.5d --field now', asManagement);
     expect(days.stdout).toMatch(/^2031-05-07T19:08:/);
     await vault.clock.set(new Date('2001-01-01T00:00:00Z'));
     expect((await vault.clock.now()).toISOString()).toMatch(/^2001-01-01T00:00:0/);
@@ -84,7 +84,7 @@ describe('vault clock', () => {
   });
 
   it('ends before the year 10000', async () => {
-    const ended = await place.vault(['clock', 'advance', '9999999d'], asManagement);
+    const ended = await place.vault('clock advance 9999999d', asManagement);
     expect(ended).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('vault:   <duration>: must be') });
   });
 
@@ -115,16 +115,13 @@ describe('vault clock', () => {
     const create = ['tokens', 'create', '--type', 'token', '--text', 'x', '--id', 'old', '--expires-at', inTime(DAY)];
     await place.vault(create, { VAULT_URL: url, VAULT_API_KEY: String(daemon.ready['private_key']) });
     const env = { VAULT_URL: url, VAULT_API_KEY: String(daemon.ready['management_key']) };
-    expect(await place.vault(['clock', 'advance', '25h', '--field', 'removed'], env)).toMatchObject({ stdout: '1\n' });
-    const response = await fetch(`${url}/dev/reset`, {
-      method: 'POST',
-      headers: { 'svc-api-key': env.VAULT_API_KEY },
-    });
+    expect(await place.vault('clock advance 25h --field removed', env)).toMatchObject({ stdout: '1\n' });
+    const response = await fetch(`${url}/dev/reset`, { method: 'POST', headers: { 'svc-api-key': env.VAULT_API_KEY } });
     expect(response.status).toBe(404);
     await daemon.stop();
-    const audit = await place.vault(['audit', 'list', '--file', 'kept.db', '-o', 'json']);
+    const audit = await place.vault('audit list --file kept.db -o json');
     expect(audit.stdout).toContain('"expireToken"');
-    expect(await place.vault(['doctor', '--file', 'kept.db'])).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('doctor --file kept.db')).toMatchObject({ exitCode: 0 });
   });
 });
 
@@ -162,7 +159,7 @@ describe('vault faults', () => {
   });
 
   it('a delayed request is answered as ever, later', async () => {
-    await place.vault(['faults', 'set', 'GET /tokens', '--delay', '150ms'], asManagement);
+    await place.vault(`faults set 'GET /tokens' --delay 150ms`, asManagement);
     const started = performance.now();
     expect((await vault.client.listTokens()).data).toEqual([]);
     expect(performance.now() - started).toBeGreaterThan(140);
@@ -176,16 +173,16 @@ describe('vault faults', () => {
   });
 
   it('a dropped request has no answer', async () => {
-    await place.vault(['faults', 'set', '* /tokens/{id}', '--drop'], asManagement);
+    await place.vault(`faults set '* /tokens/{id}' --drop`, asManagement);
     await expect(send('/tokens/a')).rejects.toThrow('fetch failed');
     expect((await send('/tokens/a', 'GET', vault.keys.private_key)).status).toBe(404);
   });
 
   it('list and clear', async () => {
-    await place.vault(['faults', 'set', 'GET /tokens', '--status', '503', '--times', '3'], asManagement);
-    const listed = await place.vault(['faults', 'list', '-o', 'csv'], asManagement);
+    await place.vault(`faults set 'GET /tokens' --status 503 --times 3`, asManagement);
+    const listed = await place.vault('faults list -o csv', asManagement);
     expect(listed.stdout).toContain('GET /tokens,503');
-    expect((await place.vault(['faults', 'clear'], asManagement)).stdout).toBe('{"data":[]}\n');
+    expect((await place.vault('faults clear', asManagement)).stdout).toBe('{"data":[]}\n');
     expect((await send('/tokens', 'GET', vault.keys.private_key)).status).toBe(200);
   });
 
@@ -223,7 +220,7 @@ describe('the paths of a --dev daemon', () => {
 
   it('are for management keys', async () => {
     expect((await send('/dev/reset', 'POST', vault.keys.private_key)).status).toBe(403);
-    const ended = await place.vault(['clock', 'reset'], asPrivate);
+    const ended = await place.vault('clock reset', asPrivate);
     expect(ended).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('vault env') });
   });
 

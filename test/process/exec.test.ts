@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { cleanEnvironment } from '../scripts/run-script.ts';
+import { type Command, cleanEnvironment, wordsOf } from '../scripts/run-script.ts';
 import { type Ended, endOf, makePlace, type Place, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
 
 const posix = process.platform !== 'win32';
@@ -106,7 +106,7 @@ describe('vault exec', () => {
         .filter((name) => name.startsWith('dev'))
         .sort(),
     ).toEqual(['dev.db', 'dev.db.dev.json', 'dev.db.key']);
-    expect(await place.vault(['doctor', '--file', 'dev.db'])).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('doctor --file dev.db')).toMatchObject({ exitCode: 0 });
   });
 
   it.each([
@@ -124,8 +124,8 @@ describe('vault exec', () => {
 });
 
 describe('vault in vault exec', () => {
-  const vault = (words: readonly string[], more: Readonly<Record<string, string>> = {}) =>
-    exec(['--', process.execPath, VAULT_BIN, ...words], more);
+  const vault = (command: Command, more: Readonly<Record<string, string>> = {}) =>
+    exec(['--', process.execPath, VAULT_BIN, ...wordsOf(command)], more);
   const OTHER_KEY =
     'hint: applications, the tenant, its usage and the --dev controls take the key in VAULT_MANAGEMENT_KEY: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …\n';
 
@@ -154,7 +154,7 @@ describe('vault in vault exec', () => {
   });
 
   it('env knows that there is nothing to set', async () => {
-    expect(await vault(['env'])).toMatchObject({
+    expect(await vault('env')).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('hint: this shell is set up already: VAULT_URL'),
     });
@@ -162,7 +162,7 @@ describe('vault in vault exec', () => {
 
   it('the tenant is not taken for one of another file', async () => {
     await place.init('other');
-    const listed = await vault(['export', '--plaintext', '--file', 'other.db']);
+    const listed = await vault('export --plaintext --file other.db');
     expect(listed).toEqual({ exitCode: 0, stdout: '', stderr: '' });
   });
 });
@@ -172,11 +172,7 @@ async function start(text: string): Promise<{ kill(signal: NodeJS.Signals): void
   const child = spawn(
     process.execPath,
     [VAULT_BIN, 'exec', ...node(`require('fs').writeFileSync('up', String(process.pid)); ${text}`)],
-    {
-      cwd: place.cwd,
-      env: cleanEnvironment(env()),
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
+    { cwd: place.cwd, env: cleanEnvironment(env()), stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const ended = endOf(child, 20_000);
   while (!existsSync(place.inside('up')) && child.exitCode === null) await sleep(20);
@@ -238,12 +234,12 @@ describe.runIf(posix)('a signal to vault exec', () => {
 
 describe('vault serve --dev --seed-file', () => {
   it('is not for a vault that stays, and tells what is wrong with the seed before it listens', async () => {
-    expect(await place.vault(['serve', '--seed-file', 'seed.yaml'])).toMatchObject({
+    expect(await place.vault('serve --seed-file seed.yaml')).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('--seed-file needs --dev'),
     });
     writeFileSync(place.inside('bad.yaml'), 'tokens:\n  bad: { type: card, data: { number: "4242424242424241" } }\n');
-    const ran = await place.vault(['serve', '--dev', '--port', '0', '--seed-file', 'bad.yaml'], env());
+    const ran = await place.vault('serve --dev --port 0 --seed-file bad.yaml', env());
     expect(ran).toMatchObject({
       exitCode: 7,
       stdout: '',

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import type { ProblemCode } from '../../src/contract/problems.ts';
 import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 import { daemonOptions, echoClient, flawsOfProblem, KEY, type RawResponse, raw } from './http-fixture.ts';
 
 // What clients written for a hosted service with this API are used to send, byte by byte.

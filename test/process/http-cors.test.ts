@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
+import { SERVE_FLAGS, serveOptions } from '../../src/cli/commands/serve/serve-options.ts';
 import { addFlags } from '../../src/cli/global-flags.ts';
-import { SERVE_FLAGS, serveOptions } from '../../src/cli/local/serve-options.ts';
 import { startDaemon } from '../../src/http/daemon.ts';
-import { openMemoryVault } from '../memory-vault.ts';
+import { openMemoryVault } from '../memory-store/memory-vault.ts';
 import { daemonOptions, echoClient, flawsOfProblem, KEY, type RawResponse, raw } from './http-fixture.ts';
 import { faultCode, start, undo } from './http-harness.ts';
 

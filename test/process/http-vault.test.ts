@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/contract/operations.ts';
 import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../../src/contract/problems.ts';
 import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 import { daemonOptions } from './http-fixture.ts';
 
 let opened: MemoryVault;

@@ -4,23 +4,23 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { seededNumbers } from '../checks/perform.ts';
 import { rotateUnderLoad } from '../checks/rotation-run.ts';
-import { runVault, startServe } from '../scripts/run-script.ts';
+import { type Command, runVault, startServe } from '../scripts/run-script.ts';
 
 let cwd = '';
 let management = '';
 let tenant = '';
 const inside = (name: string) => path.join(cwd, name);
-const vault = (words: readonly string[], env: Readonly<Record<string, string>> = {}, stdin = '') =>
-  runVault(words, { cwd, env: { VAULT_API_KEY: management, ...env }, stdin });
-const result = async (words: readonly string[], env: Readonly<Record<string, string>> = {}) => {
-  const ran = await vault(words, env);
+const vault = (command: Command, env: Readonly<Record<string, string>> = {}, stdin = '') =>
+  runVault(command, { cwd, env: { VAULT_API_KEY: management, ...env }, stdin });
+const result = async (command: Command, env: Readonly<Record<string, string>> = {}) => {
+  const ran = await vault(command, env);
   expect(ran).toMatchObject({ exitCode: 0 });
   return JSON.parse(ran.stdout);
 };
 
 beforeEach(async () => {
   cwd = mkdtempSync(path.join(tmpdir(), 'vault-keys-'));
-  const made = JSON.parse((await runVault(['init'], { cwd })).stdout);
+  const made = JSON.parse((await runVault('init', { cwd })).stdout);
   management = made.application.key;
   tenant = made.tenant.id;
 });
@@ -31,33 +31,30 @@ describe('vault keys', () => {
     timeout: 60_000,
   }, async () => {
     const daemon = await startServe(cwd, ['--log', 'false']);
-    const added = await result(['keys', 'add', '--new-key-file', 'second.key']);
+    const added = await result('keys add --new-key-file second.key');
     expect(added).toMatchObject({ slot: 1, kind: 'key_file', current: false });
     expect(readFileSync(inside('second.key'))).toHaveLength(32);
     if (process.platform !== 'win32') expect(statSync(inside('second.key')).mode & 0o777).toBe(0o600);
     writeFileSync(inside('pass'), 'correct horse battery\n');
-    expect(await result(['keys', 'add', '--new-passphrase-file', 'pass'])).toMatchObject({
-      slot: 2,
-      kind: 'passphrase',
-    });
-    const { data } = await result(['keys', 'list', '--passphrase-file', 'pass']);
+    expect(await result('keys add --new-passphrase-file pass')).toMatchObject({ slot: 2, kind: 'passphrase' });
+    const { data } = await result('keys list --passphrase-file pass');
     expect(data.map((slot: { slot: number; current: boolean }) => [slot.slot, slot.current])).toEqual([
       [0, false],
       [1, false],
       [2, true],
     ]);
 
-    const unconfirmed = await vault(['keys', 'remove', '--slot', '0']);
+    const unconfirmed = await vault('keys remove --slot 0');
     expect(unconfirmed).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--yes') });
     const withSecond = { VAULT_KEY_FILE: 'second.key' };
-    expect(await result(['keys', 'remove', '--slot', '0', '--yes'], withSecond)).toMatchObject({ slot: 0 });
-    expect(await vault(['keys', 'list'])).toMatchObject({ exitCode: 10, stdout: '' });
-    expect(await vault(['tenant', 'get'])).toMatchObject({ exitCode: 10 });
+    expect(await result('keys remove --slot 0 --yes', withSecond)).toMatchObject({ slot: 0 });
+    expect(await vault('keys list')).toMatchObject({ exitCode: 10, stdout: '' });
+    expect(await vault('tenant get')).toMatchObject({ exitCode: 10 });
     const remote = { VAULT_URL: String(daemon.ready['url']) };
-    expect(await vault(['tenant', 'get', '-q'], remote)).toMatchObject({ exitCode: 0, stdout: `${tenant}\n` });
-    expect(await vault(['keys', 'remove', '--slot', '7', '--yes'], withSecond)).toMatchObject({ exitCode: 3 });
-    await result(['keys', 'remove', '--slot', '2', '--yes'], withSecond);
-    const last = await vault(['keys', 'remove', '--slot', '1', '--yes'], withSecond);
+    expect(await vault('tenant get -q', remote)).toMatchObject({ exitCode: 0, stdout: `${tenant}\n` });
+    expect(await vault('keys remove --slot 7 --yes', withSecond)).toMatchObject({ exitCode: 3 });
+    await result('keys remove --slot 2 --yes', withSecond);
+    const last = await vault('keys remove --slot 1 --yes', withSecond);
     expect(last).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('last key slot') });
     expect(await daemon.stop()).toBe(0);
   });
@@ -71,7 +68,7 @@ describe('vault keys', () => {
     ['no id of a tenant', ['rotate', '--tenant', 'x'], '', 2],
   ])('refuses %s, and nothing has changed', async (_what, words, stdin, exitCode) => {
     expect(await vault(['keys', ...words], {}, stdin)).toMatchObject({ exitCode, stdout: '' });
-    expect((await result(['keys', 'list'])).data).toHaveLength(1);
+    expect((await result('keys list')).data).toHaveLength(1);
     expect(existsSync(inside('k'))).toBe(false);
   });
 
@@ -80,20 +77,18 @@ describe('vault keys', () => {
   }, async () => {
     const daemon = await startServe(cwd, ['--log', 'false']);
     const remote = { VAULT_URL: String(daemon.ready['url']) };
-    await result(['keys', 'add', '--new-key-file', 'second.key']);
-    const unconfirmed = await vault(['keys', 'rotate', '--master']);
+    await result('keys add --new-key-file second.key');
+    const unconfirmed = await vault('keys rotate --master');
     expect(unconfirmed).toMatchObject({ exitCode: 2, stdout: '' });
     expect(unconfirmed.stderr).toContain('1 other key file or passphrase will not open this file any more');
-    const rotated = await result(['keys', 'rotate', '--master', '--yes']);
+    const rotated = await result('keys rotate --master --yes');
     expect(rotated).toMatchObject({ generation: 2, removed_slots: [1], tenants: [{ tenant_id: tenant, key_id: 3 }] });
-    expect(await vault(['tenant', 'get', '-q'], remote)).toMatchObject({ stdout: `${tenant}\n` });
-    expect(
-      await result(['apps', 'create', '--name', 'a', '--type', 'management', '--permission', 'tenant:read'], remote),
-    );
-    expect(await vault(['tenant', 'get', '-q'])).toMatchObject({ stdout: `${tenant}\n` });
-    expect(await vault(['keys', 'list', '--key-file', 'second.key'])).toMatchObject({ exitCode: 10 });
-    expect(await result(['keys', 'status'])).toMatchObject({ generation: 2, slots: 1, tenants: [{ stale: 0 }] });
-    expect(await result(['doctor'])).toMatchObject({ ok: true });
+    expect(await vault('tenant get -q', remote)).toMatchObject({ stdout: `${tenant}\n` });
+    expect(await result('apps create --name a --type management --permission tenant:read', remote));
+    expect(await vault('tenant get -q')).toMatchObject({ stdout: `${tenant}\n` });
+    expect(await vault('keys list --key-file second.key')).toMatchObject({ exitCode: 10 });
+    expect(await result('keys status')).toMatchObject({ generation: 2, slots: 1, tenants: [{ stale: 0 }] });
+    expect(await result('doctor')).toMatchObject({ ok: true });
     expect(await daemon.stop()).toBe(0);
   });
 
@@ -105,10 +100,10 @@ describe('vault keys', () => {
       stdout: '',
       stderr: expect.stringContaining('hint: --yes confirms it. All fingerprints change'),
     });
-    expect(await result(['keys', 'status'])).toMatchObject({ generation: 1 });
+    expect(await result('keys status')).toMatchObject({ generation: 1 });
     const ran = await vault([...words, '--yes']);
     expect(ran).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('fingerprints have changed') });
-    expect((await vault(['keys', 'rotate', '--help'])).stdout).toContain('match no more');
+    expect((await vault('keys rotate --help')).stdout).toContain('match no more');
   });
 });
 
@@ -124,17 +119,17 @@ describe('a rotation under load', () => {
 describe('vault backup, restore and doctor', () => {
   it('copy a served vault, check it, and bring it back', { timeout: 60_000 }, async () => {
     const daemon = await startServe(cwd, ['--log', 'false']);
-    expect(await result(['backup', 'copy'])).toEqual({
+    expect(await result('backup copy')).toEqual({
       file: 'copy',
       checked: { tenants: 1, applications: 1, tokens: 0, audit_entries: 2 },
     });
-    expect(await vault(['backup', 'copy'])).toMatchObject({ exitCode: 6, stdout: '' });
-    expect(await vault(['backup'])).toMatchObject({ exitCode: 2, stdout: '' });
-    expect(await vault(['restore', 'copy'])).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('exists') });
+    expect(await vault('backup copy')).toMatchObject({ exitCode: 6, stdout: '' });
+    expect(await vault('backup')).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(await vault('restore copy')).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('exists') });
     expect(await daemon.stop()).toBe(0);
     const keyFile = { VAULT_KEY_FILE: 'vault.db.key' };
-    expect(await result(['restore', 'copy', '--file', 'back.db'], keyFile)).toMatchObject({ file: 'back.db' });
-    expect(await vault(['tenant', 'get', '-q', '--file', 'back.db'], keyFile)).toMatchObject({ stdout: `${tenant}\n` });
+    expect(await result('restore copy --file back.db', keyFile)).toMatchObject({ file: 'back.db' });
+    expect(await vault('tenant get -q --file back.db', keyFile)).toMatchObject({ stdout: `${tenant}\n` });
   });
 
   it('end with 9 and name what is wrong', { timeout: 60_000 }, async () => {
@@ -142,17 +137,17 @@ describe('vault backup, restore and doctor', () => {
     const connection = new Database(inside('vault.db'));
     connection.exec('UPDATE application SET type = 1');
     connection.close();
-    const ran = await vault(['doctor']);
+    const ran = await vault('doctor');
     expect(ran.exitCode).toBe(9);
     const report = JSON.parse(ran.stdout);
     expect(report).toMatchObject({ ok: false, checked: { applications: 1 }, findings: [{ table: 'application' }] });
-    expect(await vault(['backup', 'copy'])).toMatchObject({ exitCode: 9, stdout: '' });
+    expect(await vault('backup copy')).toMatchObject({ exitCode: 9, stdout: '' });
     expect(existsSync(inside('copy'))).toBe(false);
   });
 
   it('name the backup that was given, not the copy that is being checked', { timeout: 60_000 }, async () => {
     writeFileSync(inside('text'), 'no vault at all\n'.repeat(1000));
-    const ran = await vault(['restore', 'text', '--file', 'back.db', '--key-file', 'vault.db.key']);
+    const ran = await vault('restore text --file back.db --key-file vault.db.key');
     expect(ran.exitCode).not.toBe(0);
     expect(ran.stderr).toMatch(/\btext\b/);
     expect(ran.stderr).not.toContain('.new');
@@ -168,6 +163,6 @@ describe('vault backup, restore and doctor', () => {
     for (const words of [['tenant', 'get'], ['doctor'], ['serve', '--port', '0']]) {
       expect(await vault([...words, '--anchor', 'anchor'])).toMatchObject({ exitCode: 9 });
     }
-    expect(await vault(['tenant', 'get'])).toMatchObject({ exitCode: 0 });
+    expect(await vault('tenant get')).toMatchObject({ exitCode: 0 });
   });
 });

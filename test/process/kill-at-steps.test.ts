@@ -1,27 +1,49 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { cleanEnvironment, runVault } from '../scripts/run-script.ts';
-import { VAULT_BIN } from './cli-fixture.ts';
-import { makeTokens } from './tokens-on-file.ts';
+import type { Call, Reply } from '../../src/contract/call.ts';
+import { openVault } from '../../src/vault/vault.ts';
+import { inParallel } from '../checks/perform.ts';
+import { type Command, cleanEnvironment } from '../scripts/run-script.ts';
+import { makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
 
 const KILLS = 10;
 const TOKENS = 120;
-const RULE = 'container=/ transform=reveal permissions=token:create,token:read,token:update,token:delete';
 const STEPPER = new URL('kill-at-step.mjs', import.meta.url).href;
 
-let cwd = '';
+let place: Place;
+let cwd: string;
 let env: Readonly<Record<string, string>> = {};
 const inside = (name: string) => path.join(cwd, name);
-const result = async (words: readonly string[]) => {
-  const ran = await runVault(words, { cwd, env });
-  expect(ran, words.join(' ')).toMatchObject({ exitCode: 0 });
+const result = async (command: Command) => {
+  const ran = await place.vault(command, env);
+  expect(ran, String(command)).toMatchObject({ exitCode: 0 });
   return JSON.parse(ran.stdout);
 };
-const total = async () => (await result(['tokens', 'list', '--size', '1'])).pagination.total_items;
+
+/** Calls on the file itself: through the command line each would be a process. */
+async function onFile(calls: readonly Pick<Call, 'operation' | 'query' | 'bodyText'>[]): Promise<readonly Reply[]> {
+  const key = new Uint8Array(readFileSync(inside('vault.db.key')));
+  const vault = await openVault({ file: inside('vault.db'), credential: { kind: 'key_file', key } });
+  const around = { apiKey: env['VAULT_API_KEY'] ?? '', mediaType: 'application/json', params: {} };
+  const replies: Reply[] = [];
+  try {
+    await inParallel(calls.length, 64, async (at) => {
+      const call = calls[at];
+      if (call) replies[at] = await vault.dispatch({ ...around, ...call });
+    });
+  } finally {
+    await vault.close();
+  }
+  return replies;
+}
+
+async function total(): Promise<number> {
+  const [page] = await onFile([{ operation: 'listTokens', query: [['size', '1']] }]);
+  return JSON.parse(page?.bodyText ?? '').pagination.total_items;
+}
 
 /** Runs a command to its end, or to the step at which it is killed; answers the signal. */
 async function stepped(words: readonly string[], own: Readonly<Record<string, string>>): Promise<string | null> {
@@ -33,17 +55,21 @@ async function stepped(words: readonly string[], own: Readonly<Record<string, st
 }
 
 beforeEach(async () => {
-  cwd = mkdtempSync(path.join(tmpdir(), 'vault-steps-'));
-  const { application } = JSON.parse((await runVault(['init'], { cwd })).stdout);
-  env = { VAULT_API_KEY: application.key };
-  const words = ['apps', 'create', '--name', 'a', '--type', 'private', '--rule', RULE, '--field', 'key'];
-  env = { VAULT_API_KEY: (await runVault(words, { cwd, env })).stdout.trim() };
+  place = makePlace();
+  cwd = place.cwd;
+  const permissions = 'token:create,token:read,token:update,token:delete';
+  env = { VAULT_API_KEY: await place.application('vault', await place.init('vault'), permissions) };
 });
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+afterEach(() => place.remove());
 
 const ids = Array.from({ length: TOKENS }, (_, n) => `token-${n}`);
-const fill = () =>
-  makeTokens(inside('vault.db'), readFileSync(inside('vault.db.key')), env['VAULT_API_KEY'] ?? '', ids);
+async function fill(): Promise<void> {
+  const bodies = ids.map((id, at) => ({ id, type: 'token', data: { at, filling: 'x'.repeat(200) } }));
+  const calls = bodies.map(
+    (body) => ({ operation: 'createToken', query: [], bodyText: JSON.stringify(body) }) as const,
+  );
+  expect(new Set((await onFile(calls)).map(({ status }) => status))).toEqual(new Set([201]));
+}
 const onlyWhole = async (counts: readonly number[]) => expect(counts).toContain(await total());
 
 interface Case {
@@ -65,27 +91,27 @@ const CASES: readonly Case[] = [
     what: 'snapshot save',
     prepare: async () => {
       await fill();
-      await result(['snapshot', 'save', 'state']);
+      await result('snapshot save state');
     },
     span: 1,
     words: () => ['snapshot', 'save', 'state', '--replace'],
-    check: async () => expect((await result(['snapshot', 'list'])).data).toMatchObject([{ tokens: TOKENS }]),
+    check: async () => expect((await result('snapshot list')).data).toMatchObject([{ tokens: TOKENS }]),
     last: async () => {
-      await result(['reset', '--yes']);
-      expect(await result(['snapshot', 'load', 'state', '--yes'])).toMatchObject({ tokens: TOKENS });
+      await result('reset --yes');
+      expect(await result('snapshot load state --yes')).toMatchObject({ tokens: TOKENS });
     },
   },
   {
     what: 'snapshot load',
     prepare: async () => {
-      await result(['snapshot', 'save', 'empty']);
+      await result('snapshot save empty');
       await fill();
-      await result(['snapshot', 'save', 'full']);
+      await result('snapshot save full');
     },
     span: 1,
     words: (round) => ['snapshot', 'load', round % 2 === 0 ? 'empty' : 'full', '--yes'],
     check: () => onlyWhole([0, TOKENS]),
-    last: async () => expect(await result(['snapshot', 'load', 'full', '--yes'])).toMatchObject({ tokens: TOKENS }),
+    last: async () => expect(await result('snapshot load full --yes')).toMatchObject({ tokens: TOKENS }),
   },
   {
     what: 'export',
@@ -134,6 +160,6 @@ describe.each(CASES)('$what, killed at its steps', ({ span, words, prepare, chec
     }
     expect(await stepped(words(KILLS), {})).toBeNull();
     await last();
-    expect(await result(['doctor'])).toMatchObject({ ok: true });
+    expect(await result('doctor')).toMatchObject({ ok: true });
   });
 });

@@ -24,10 +24,7 @@ it('what a killed `serve --dev` has left is gone with the next such command', { 
     expect(readdirSync(temporary)).toEqual([expect.stringMatching(`^token-vault-dev-${child.pid}-`)]);
     const { exitCode, stdout } = await runVault(
       ['exec', '--', process.execPath, '-p', 'typeof process.env.VAULT_URL'],
-      {
-        cwd,
-        env,
-      },
+      { cwd, env },
     );
     expect([exitCode, stdout]).toEqual([0, 'string\n']);
     expect(readdirSync(temporary)).toEqual([]);

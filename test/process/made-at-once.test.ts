@@ -17,7 +17,7 @@ const overtaken = (words: readonly string[], another: readonly string[], at: 'li
 it('vault init leaves the key file to another one that has made the vault with it', async () => {
   const words = ['init', '--file', 'v.db'];
   expect(await overtaken(words, words, 'link')).toMatchObject({ exitCode: 6, stdout: '' });
-  expect(await place.vault(['keys', 'list', '--file', 'v.db'])).toMatchObject({ exitCode: 0 });
+  expect(await place.vault('keys list --file v.db')).toMatchObject({ exitCode: 0 });
 });
 
 it('vault serve --dev leaves the keys to another command that has made the vault with them', async () => {
@@ -40,7 +40,7 @@ it('vault keys add leaves the key file to another one that has added it', async 
 it.each(['', '{', '[]', '{"tenant_id":1}'])('a --dev vault whose API keys are damaged says so: %j', async (text) => {
   await place.vault(['exec', '--file', 'v.db', '--', process.execPath, '-e', '']);
   writeFileSync(place.inside('v.db.dev.json'), text);
-  expect(await place.vault(['serve', '--dev', '--file', 'v.db', '--port', '0'])).toEqual({
+  expect(await place.vault('serve --dev --file v.db --port 0')).toEqual({
     exitCode: 2,
     stdout: '',
     stderr:

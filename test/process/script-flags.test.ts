@@ -3,12 +3,14 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ROOT } from '../../scripts/build-output.js';
 
-/** Those that the README and SECURITY.md tell people to run. */
-const SCRIPTS = ['bench', 'check', 'stolen-file', 'thousand-tokens'];
+/** The scripts that README and SECURITY.md name. */
+const SCRIPTS = ['bench/bench.js', 'scripts/check.js', 'scripts/stolen-file.js', 'scripts/thousand-tokens.js'];
 
-describe.each(SCRIPTS)('scripts/%s.js', (name) => {
+describe.each(SCRIPTS)('%s', (script) => {
+  const { name } = path.parse(script);
+
   function run(flag: string) {
-    const file = path.join(ROOT, 'scripts', `${name}.js`);
+    const file = path.join(ROOT, script);
     const { status, stdout, stderr } = spawnSync(process.execPath, [file, flag], { encoding: 'utf8' });
     return { status, stdout, stderr };
   }

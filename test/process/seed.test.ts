@@ -38,14 +38,11 @@ describe('vault seed apply --seed', () => {
     expect((await place.vault(words, b)).stdout).toBe(first.stdout);
     expect((await place.vault(words, a)).stdout).toBe(first.stdout);
     const { apps } = JSON.parse(first.stdout);
-    const made = await place.vault(['tokens', 'create', '--type', 'token', '--text', 'x', '-q'], {
-      ...a,
-      VAULT_API_KEY: apps.web.key,
-    });
+    const made = await place.vault('tokens create --type token --text x -q', { ...a, VAULT_API_KEY: apps.web.key });
     expect(made.exitCode).toBe(0);
     await place.vault(['apps', 'regenerate', apps.web.id], a);
     expect(JSON.parse((await place.vault(words, a)).stdout).apps.web).toEqual({ id: apps.web.id });
-    expect(await place.vault(['doctor', '--file', 'a.db'])).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('doctor --file a.db')).toMatchObject({ exitCode: 0 });
     const other = await place.vault(words.with(4, '8'), await fresh('c'));
     expect(JSON.parse(other.stdout).apps.web.key).not.toBe(apps.web.key);
   });
@@ -59,9 +56,9 @@ describe('vault seed apply --seed', () => {
       stdout: '',
       stderr: expect.stringContaining('--seed: a daemon gives new applications random ids and keys (web, reader)'),
     });
-    expect((await place.vault(['apps', 'list', '--field', 'pagination.total_items'], env)).stdout).toBe('1\n');
-    expect((await place.vault(['seed', 'apply', 'seed.yaml', '--field', 'created'], env)).stdout).toBe('203\n');
-    const again = await place.vault(['seed', 'apply', 'seed.yaml', '--seed', '7'], env);
+    expect((await place.vault('apps list --field pagination.total_items', env)).stdout).toBe('1\n');
+    expect((await place.vault('seed apply seed.yaml --field created', env)).stdout).toBe('203\n');
+    const again = await place.vault('seed apply seed.yaml --seed 7', env);
     expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is that of --seed 0, and not of 7') });
     await daemon.stop();
   });
@@ -69,7 +66,7 @@ describe('vault seed apply --seed', () => {
 
 it('vault seed apply --out-file makes a file of mode 0600, whole', async () => {
   const env = await fresh('a');
-  const ran = await place.vault(['seed', 'apply', 'seed.yaml', '--out', 'dotenv', '--out-file', 'seeded.env'], env);
+  const ran = await place.vault('seed apply seed.yaml --out dotenv --out-file seeded.env', env);
   expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
   expect(readFileSync(place.inside('seeded.env'), 'utf8')).toMatch(/^APP_WEB_ID='[0-9a-f-]{36}'\nAPP_WEB_KEY='key_/);
   if (process.platform !== 'win32') expect(statSync(place.inside('seeded.env')).mode & 0o777).toBe(0o600);
@@ -80,7 +77,7 @@ it('vault seed apply -: a key in the seed is never in what is told of it', async
   const env = await fresh('a');
   const secret = '4012888888881881';
   for (const text of [`tokens: {one: {type: card, data: {number: "${secret}`, `tokens: {one: {type: "${secret}"}}`]) {
-    const ran = await place.vault(['seed', 'apply', '-'], env, text);
+    const ran = await place.vault('seed apply -', env, text);
     expect(ran).toMatchObject({ exitCode: 7, stdout: '', stderr: expect.stringContaining('<stdin>:1: ') });
     expect(ran.stderr).not.toContain(secret);
   }
@@ -88,7 +85,7 @@ it('vault seed apply -: a key in the seed is never in what is told of it', async
 
 it('vault seed apply with VAULT_SEED makes no keys that anybody can work out, but in a --dev vault', async () => {
   const env = { ...(await fresh('a')), VAULT_SEED: '7' };
-  expect(await place.vault(['seed', 'apply', 'seed.yaml'], env)).toMatchObject({
+  expect(await place.vault('seed apply seed.yaml', env)).toMatchObject({
     exitCode: 2,
     stdout: '',
     stderr: expect.stringContaining('VAULT_SEED makes API keys that anybody can work out'),
@@ -115,7 +112,7 @@ it('two applies of one seed at once: one makes it, the other says so with 6, and
       exitCode === 0 ? /^$/ : /^vault: another apply of the seed default is under way: process \d+ on /,
     );
   }
-  const names = await place.vault(['apps', 'list', '--all', '--field', 'name'], env);
+  const names = await place.vault('apps list --all --field name', env);
   expect(names.stdout.trim().split('\n').sort()).toEqual(['management', 'reader', 'vault seed: default', 'web']);
   expect((await place.vault(words, env)).stdout).toBe('0\n');
 });
@@ -136,13 +133,12 @@ describe.runIf(process.platform !== 'win32')('a signal', () => {
         stdio: ['ignore', 'pipe', 'pipe'],
       });
       const ended = endOf(child, 60_000);
-      const count = async () =>
-        Number((await place.vault(['apps', 'list', '--field', 'pagination.total_items'], env)).stdout);
+      const count = async () => Number((await place.vault('apps list --field pagination.total_items', env)).stdout);
       while ((await count()) < 2 && child.exitCode === null) await sleep(20);
       child.kill(signal);
       expect(await ended).toMatchObject({ stdout: '', stderr: '', exitCode: code });
       // Of the seed only what it was about to make is noted.
-      const names = await place.vault(['apps', 'list', '--all', '--field', 'name'], env);
+      const names = await place.vault('apps list --all --field name', env);
       expect(names.stdout).not.toContain('temporary');
     },
     90_000,
@@ -163,13 +159,13 @@ describe.runIf(process.platform !== 'win32')('a kill', () => {
       child.kill('SIGKILL');
       await new Promise((resolve) => child.once('close', resolve));
     }
-    expect(await place.vault(['seed', 'apply', 'many.yaml'], env)).toMatchObject({ exitCode: 0 });
-    expect((await place.vault(['seed', 'apply', 'many.yaml'], env)).stdout).toBe(
+    expect(await place.vault('seed apply many.yaml', env)).toMatchObject({ exitCode: 0 });
+    expect((await place.vault('seed apply many.yaml', env)).stdout).toBe(
       '{"seed":"default","created":0,"changed":0,"unchanged":2203,"removed":0}\n',
     );
-    const names = await place.vault(['apps', 'list', '--all', '--field', 'name'], env);
+    const names = await place.vault('apps list --all --field name', env);
     const kept = names.stdout.split('\n').filter((name) => name !== '' && !name.includes('temporary'));
     expect(kept.sort()).toEqual(['management', 'reader', 'vault seed: default', 'web']);
-    expect(await place.vault(['doctor', '--file', 'a.db'])).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('doctor --file a.db')).toMatchObject({ exitCode: 0 });
   }, 60_000);
 });

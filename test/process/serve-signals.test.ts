@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
 
@@ -151,7 +152,7 @@ describe.runIf(posix)('a signal', () => {
     expect((await ended).exitCode).toBe(code);
     // The first alone would wait for the request, for most of 10 s.
     expect(performance.now() - begin).toBeLessThan(5_000);
-    expect(await place.vault(['doctor', '--file', 'v.db'])).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('doctor --file v.db')).toMatchObject({ exitCode: 0 });
   });
 });
 
@@ -159,10 +160,14 @@ describe.runIf(posix)('SIGUSR1', () => {
   const OPENED = /Debugger listening|Starting inspector/;
 
   it('does not open the inspector, at the start or later', async () => {
-    const words = ['--inspect-port=0', VAULT_BIN, 'wait', '--url', 'http://127.0.0.1:1', '--timeout', '800ms'];
+    const busy = createServer((_request, response) => response.writeHead(503).end()).listen(0, '127.0.0.1');
+    onTestFinished(() => void busy.close());
+    await once(busy, 'listening');
+    const url = `http://127.0.0.1:${(busy.address() as AddressInfo).port}`;
+    const words = ['--inspect-port=0', VAULT_BIN, 'wait', '--url', url, '--timeout', '800ms'];
     const early = spawn(process.execPath, words, { env: cleanEnvironment(), stdio: ['ignore', 'ignore', 'pipe'] });
     const earlyEnd = endOf(early, 10_000);
-    await sleep(400);
+    await once(busy, 'request');
     early.kill('SIGUSR1');
     expect(await earlyEnd).toMatchObject({ exitCode: 8, stderr: expect.not.stringMatching(OPENED) });
 
@@ -200,13 +205,13 @@ describe.runIf(posix)('an error that nobody caught', () => {
     expect(exitCode).toBe(70);
     expect(stderr).toContain('vault: stopping after an uncaught error (E_OF_A_BUG)\n');
     expect(stderr).not.toMatch(new RegExp(`${SECRET}|iterable|bugs\\.cjs`));
-    expect(await place.vault(['doctor', '--file', 'v.db'])).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('doctor --file v.db')).toMatchObject({ exitCode: 0 });
   });
 });
 
 it('the log names who asked, by the id of the application, and nothing that was sent', async () => {
   const env = { VAULT_API_KEY: managementKey, VAULT_FILE: 'v.db' };
-  const listed = JSON.parse((await place.vault(['apps', 'list'], env)).stdout);
+  const listed = JSON.parse((await place.vault('apps list', env)).stdout);
   const idOf = (type: string) => listed.data.find((one: { readonly type: string }) => one.type === type).id;
   const { child, port, ended } = await serve();
   const ask = (path: string, key: string, init: RequestInit = {}) =>

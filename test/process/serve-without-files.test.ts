@@ -2,18 +2,16 @@ import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { makeOwnFolder } from '../../scripts/bundle-sources.js';
 import { copyProduct } from '../checks/patched-product.ts';
 import { startServe } from '../scripts/run-script.ts';
 
-const { folder: product, remove } = makeOwnFolder('unfiled');
+const { folder: product, bin, remove } = copyProduct();
 const cwd = mkdtempSync(path.join(tmpdir(), 'vault-unfiled-'));
 let daemon: Awaited<ReturnType<typeof startServe>> | undefined;
 
 /** The product's own files are gone as soon as it listens: an update has put others in their place. */
 beforeAll(async () => {
-  copyProduct(product);
-  daemon = await startServe(cwd, ['--dev', '--file', 'vault.db'], path.join(product, 'bin/vault.js'));
+  daemon = await startServe(cwd, ['--dev', '--file', 'vault.db'], bin);
   renameSync(path.join(product, 'dist'), path.join(product, 'gone'));
 });
 

@@ -71,7 +71,7 @@ function workersOf(supervisor: number): readonly number[] {
     .map(([, pid]) => Number(pid));
 }
 
-/** Also of another's child: one that has ended and that nobody has buried yet is not alive. */
+/** Also of another's child: one that has ended and that nobody has removed yet is not alive. */
 function isAlive(pid: number): boolean {
   const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
   return /^[^Z]/.test(stdout.trim());
@@ -193,7 +193,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     await Promise.all(writers);
     expect([exitCode, stderr.match(/^vault: .*/gm)?.length]).toEqual([0, 1]);
     const env = { VAULT_API_KEY: writerKey, VAULT_FILE: 'v.db' };
-    const kept = new Set((await place.vault(['tokens', 'list', '--all', '-q'], env)).stdout.split('\n'));
+    const kept = new Set((await place.vault('tokens list --all -q', env)).stdout.split('\n'));
     expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
   });
 
@@ -315,7 +315,7 @@ describe('vault serve --workers', () => {
   });
 
   it('refuses a passphrase that can be read once', async () => {
-    const ended = await place.vault(['serve', '--workers', '2', '--passphrase-file', '-'], { VAULT_FILE: 'v.db' }, 'x');
+    const ended = await place.vault('serve --workers 2 --passphrase-file -', { VAULT_FILE: 'v.db' }, 'x');
     expect(ended).toMatchObject({ exitCode: 2 });
     expect(ended.stderr).toContain('--passphrase-file: each of several --workers reads it, and - can be read once');
   });

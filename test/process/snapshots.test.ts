@@ -1,95 +1,76 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { runVault, startServe } from '../scripts/run-script.ts';
+import { type Command, startServe } from '../scripts/run-script.ts';
+import { makePlace, type Place } from './cli-fixture.ts';
 
-const PERMISSIONS = ['token:create', 'token:read', 'token:delete'];
-
-let cwd = '';
+let place: Place;
+let cwd: string;
 let env: Readonly<Record<string, string>> = {};
-const vault = (words: readonly string[], own: Readonly<Record<string, string>> = {}) =>
-  runVault(words, { cwd, env: { ...env, ...own } });
-const result = async (words: readonly string[], own: Readonly<Record<string, string>> = {}) => {
-  const ran = await vault(words, own);
+const vault = (command: Command, own: Readonly<Record<string, string>> = {}) =>
+  place.vault(command, { ...env, ...own });
+const result = async (command: Command, own: Readonly<Record<string, string>> = {}) => {
+  const ran = await vault(command, own);
   expect(ran).toMatchObject({ exitCode: 0 });
   return JSON.parse(ran.stdout);
 };
 
 beforeEach(async () => {
-  cwd = mkdtempSync(path.join(tmpdir(), 'vault-snapshots-'));
-  const made = JSON.parse((await runVault(['init'], { cwd })).stdout);
-  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions: PERMISSIONS };
-  const words = [
-    'apps',
-    'create',
-    '--name',
-    'a',
-    '--type',
-    'private',
-    '--rule',
-    JSON.stringify(rule),
-    '--field',
-    'key',
-  ];
-  const { stdout } = await runVault(words, { cwd, env: { VAULT_API_KEY: made.application.key } });
-  env = { VAULT_API_KEY: stdout.trim() };
+  place = makePlace();
+  cwd = place.cwd;
+  env = {
+    VAULT_API_KEY: await place.application('vault', await place.init('vault'), 'token:create,token:read,token:delete'),
+  };
 });
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+afterEach(() => place.remove());
 
 it('saves, resets and loads under a daemon, which answers from the records that there are', {
   timeout: 60_000,
 }, async () => {
   const daemon = await startServe(cwd, ['--log', 'false']);
   const remote = { VAULT_URL: String(daemon.ready['url']) };
-  await result(['tokens', 'create', '--type', 'token', '--id', 'first', '--data', '"one"'], remote);
-  expect(await result(['snapshot', 'save', 'base'])).toMatchObject({ name: 'base', tokens: 1 });
+  await result(`tokens create --type token --id first --data '"one"'`, remote);
+  expect(await result('snapshot save base')).toMatchObject({ name: 'base', tokens: 1 });
 
-  const unconfirmed = await vault(['reset']);
+  const unconfirmed = await vault('reset');
   expect(unconfirmed).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--yes') });
-  expect(await result(['reset', '--yes'])).toEqual({ removed_tokens: 1 });
-  expect(await vault(['tokens', 'get', 'first'], remote)).toMatchObject({ exitCode: 3 });
-  expect(await vault(['snapshot', 'load', 'base'])).toMatchObject({ exitCode: 2 });
-  expect(await result(['snapshot', 'load', 'base', '--yes'])).toMatchObject({ tokens: 1 });
-  expect(await result(['tokens', 'get', 'first'], remote)).toMatchObject({ data: 'one' });
+  expect(await result('reset --yes')).toEqual({ removed_tokens: 1 });
+  expect(await vault('tokens get first', remote)).toMatchObject({ exitCode: 3 });
+  expect(await vault('snapshot load base')).toMatchObject({ exitCode: 2 });
+  expect(await result('snapshot load base --yes')).toMatchObject({ tokens: 1 });
+  expect(await result('tokens get first', remote)).toMatchObject({ data: 'one' });
 
-  expect(await vault(['snapshot', 'load', 'none', '--yes'])).toMatchObject({ exitCode: 3, stdout: '' });
-  expect(await vault(['snapshot', 'delete', 'none', '--yes'])).toMatchObject({ exitCode: 3, stdout: '' });
-  expect(await vault(['snapshot', 'save', 'base'])).toMatchObject({
+  expect(await vault('snapshot load none --yes')).toMatchObject({ exitCode: 3, stdout: '' });
+  expect(await vault('snapshot delete none --yes')).toMatchObject({ exitCode: 3, stdout: '' });
+  expect(await vault('snapshot save base')).toMatchObject({
     exitCode: 6,
     stdout: '',
     stderr: 'vault: there is a snapshot base\nhint: --replace saves over it\n',
   });
-  const noTenant = await vault(['reset', '--yes', '--tenant', '00000000-0000-4000-8000-000000000000']);
+  const noTenant = await vault('reset --yes --tenant 00000000-0000-4000-8000-000000000000');
   expect(noTenant).toMatchObject({ exitCode: 3, stdout: '' });
-  expect(await vault(['snapshot', 'save', '../out'])).toMatchObject({ exitCode: 2, stdout: '' });
+  expect(await vault('snapshot save ../out')).toMatchObject({ exitCode: 2, stdout: '' });
   const elsewhere = await vault(['--url', remote.VAULT_URL, 'snapshot', 'list']);
   expect(elsewhere).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('works on the file') });
-  expect(await result(['snapshot', 'delete', 'base', '--yes'])).toEqual({ name: 'base' });
-  expect(await result(['snapshot', 'list'])).toEqual({ data: [] });
+  expect(await result('snapshot delete base --yes')).toEqual({ name: 'base' });
+  expect(await result('snapshot list')).toEqual({ data: [] });
   expect(await daemon.stop()).toBe(0);
 });
 
 it('asks before a rotation takes the keys of snapshots away', { timeout: 60_000 }, async () => {
-  expect(await result(['keys', 'rotate'])).toMatchObject({ tenants: [{ key_id: 3 }] });
-  await result(['snapshot', 'save', 'one']);
-  await result(['snapshot', 'save', 'two']);
+  expect(await result('keys rotate')).toMatchObject({ tenants: [{ key_id: 3 }] });
+  await result('snapshot save one');
+  await result('snapshot save two');
   const hint = 'hint: --yes confirms it. 2 snapshots can never be loaded again.';
-  expect(await vault(['keys', 'rotate'])).toMatchObject({
-    exitCode: 2,
-    stdout: '',
-    stderr: expect.stringContaining(hint),
-  });
-  expect((await result(['snapshot', 'list'])).data[0]).not.toHaveProperty('refused');
-  const rotated = await vault(['keys', 'rotate', '--yes']);
+  expect(await vault('keys rotate')).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(hint) });
+  expect((await result('snapshot list')).data[0]).not.toHaveProperty('refused');
+  const rotated = await vault('keys rotate --yes');
   expect(rotated).toMatchObject({ exitCode: 0, stderr: 'vault: 2 snapshots can never be loaded again\n' });
-  expect(await vault(['snapshot', 'load', 'one', '--yes'])).toMatchObject({ exitCode: 6 });
+  expect(await vault('snapshot load one --yes')).toMatchObject({ exitCode: 6 });
   // They are lost already.
-  expect(await vault(['keys', 'rotate'])).toMatchObject({ exitCode: 0, stderr: '' });
-  expect((await vault(['keys', 'rotate', '--help'])).stdout).toMatch(
-    /Snapshots\s+that\s+were\s+saved\s+before\s+can\s+never/,
-  );
+  expect(await vault('keys rotate')).toMatchObject({ exitCode: 0, stderr: '' });
+  expect((await vault('keys rotate --help')).stdout).toMatch(/Snapshots\s+that\s+were\s+saved\s+before\s+can\s+never/);
 });
 
 it.each([
@@ -109,18 +90,18 @@ it.each([
   'a damaged snapshot is told as one, and keeps nobody from anything else: %s',
   { timeout: 60_000 },
   async (_what, damage) => {
-    await result(['snapshot', 'save', 'one']);
+    await result('snapshot save one');
     const file = path.join(cwd, 'vault.db.snapshots', 'one.db');
     const snapshot = new Database(file, { readonly: true });
     const vaultId = String(snapshot.prepare('SELECT vault_id FROM facts').pluck().get());
     snapshot.close();
     writeFileSync(file, damage(readFileSync(file), vaultId));
-    expect(await result(['snapshot', 'list'])).toMatchObject({ data: [{ name: 'one', refused: expect.any(String) }] });
-    expect(await vault(['snapshot', 'load', 'one', '--yes'])).toMatchObject({
+    expect(await result('snapshot list')).toMatchObject({ data: [{ name: 'one', refused: expect.any(String) }] });
+    expect(await vault('snapshot load one --yes')).toMatchObject({
       exitCode: 9,
       stderr: expect.stringMatching(/^vault: .*one\.db is (damaged|not a snapshot of this format)\nhint: /),
     });
-    expect(await result(['keys', 'rotate'])).toMatchObject({ tenants: [{ key_id: 3 }] });
-    expect(await vault(['doctor'])).toMatchObject({ exitCode: 0 });
+    expect(await result('keys rotate')).toMatchObject({ tenants: [{ key_id: 3 }] });
+    expect(await vault('doctor')).toMatchObject({ exitCode: 0 });
   },
 );

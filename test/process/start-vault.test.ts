@@ -53,7 +53,7 @@ describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
     await expect(startVault({ mode, seedFile: wrong })).rejects.toThrow(
       expect.objectContaining({
         message: expect.stringMatching(
-          /the seed has 2 errors\n.*wrong\.yaml:2: tokens\.one\.type: .*\n.*wrong\.yaml:3: tokens\.two: data/,
+          /the seed has 2 errors\n.*wrong\.yaml:2: tokens\.one\.type: .*\n.*wrong\.yaml:3: tokens\.two\.data: is required/,
         ),
       }),
     );

@@ -1,53 +1,35 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { cleanEnvironment, type Ran, runVault, startServe } from '../scripts/run-script.ts';
-import { VAULT_BIN } from './cli-fixture.ts';
+import { type Command, cleanEnvironment, type Ran, startServe } from '../scripts/run-script.ts';
+import { makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
 
-const PERMISSIONS = ['token:create', 'token:read', 'token:update', 'token:delete'];
 const CARDS =
   'pan,mm,yyyy,who\n4242424242424242,1,2031,"Ann, B"\n4242424242424241,1,2031,\n378282246310005,12,2032,C\n';
 const MAP = ['--type', 'card', '--map', 'number=pan', '--map', 'expiration_month=mm', '--map', 'metadata.who=who'];
 
-let cwd = '';
+let place: Place;
+let cwd: string;
 const inside = (name: string) => path.join(cwd, name);
 /** API keys by the name of the vault's file: of an application with all token permissions, and of the management. */
 const keys = new Map<string, string>();
 const managementKeys = new Map<string, string>();
-const vault = (
-  file: string,
-  words: readonly string[],
-  own: Readonly<Record<string, string>> = {},
-  stdin = '',
-): Promise<Ran> =>
-  runVault(words, { cwd, env: { VAULT_FILE: file, VAULT_API_KEY: keys.get(file) ?? '', ...own }, stdin });
-const result = async (file: string, words: readonly string[], own: Readonly<Record<string, string>> = {}) => {
-  const ran = await vault(file, words, own);
+const vault = (file: string, command: Command, own: Readonly<Record<string, string>> = {}, stdin = ''): Promise<Ran> =>
+  place.vault(command, { VAULT_FILE: file, VAULT_API_KEY: keys.get(file) ?? '', ...own }, stdin);
+const result = async (file: string, command: Command, own: Readonly<Record<string, string>> = {}) => {
+  const ran = await vault(file, command, own);
   expect(ran).toMatchObject({ exitCode: 0 });
   return JSON.parse(ran.stdout);
 };
 
 async function make(file: string): Promise<void> {
-  const made = JSON.parse((await runVault(['init', '--file', file], { cwd })).stdout);
-  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions: PERMISSIONS };
-  const words = [
-    'apps',
-    'create',
-    '--name',
-    'a',
-    '--type',
-    'private',
-    '--rule',
-    JSON.stringify(rule),
-    '--field',
-    'key',
-  ];
-  managementKeys.set(file, made.application.key);
-  keys.set(file, made.application.key);
-  keys.set(file, (await vault(file, words)).stdout.trim());
+  const name = path.basename(file, '.db');
+  const management = await place.init(name);
+  managementKeys.set(file, management);
+  const permissions = 'token:create,token:read,token:update,token:delete';
+  keys.set(file, await place.application(name, management, permissions));
 }
 
 async function keyWith(file: string, permission: string): Promise<string> {
@@ -73,10 +55,11 @@ async function killed(
 }
 
 beforeEach(async () => {
-  cwd = mkdtempSync(path.join(tmpdir(), 'vault-transfer-'));
+  place = makePlace();
+  cwd = place.cwd;
   await make('one.db');
 });
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+afterEach(() => place.remove());
 
 it('an export to standard output takes no --output for other rows than it has', async () => {
   await make('v.db');

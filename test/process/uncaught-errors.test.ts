@@ -39,7 +39,12 @@ describe('an error that nobody caught', () => {
   });
 
   it('while the command itself is loaded: the same', () => {
-    const code = `require('node:vm').Script = class { constructor() { throw new Error('4242424242424242'); } };`;
+    const code = `require('node:module').registerHooks({
+      load(url, context, next) {
+        if (url.includes('/dist/cli/')) throw new Error('4242424242424242');
+        return next(url, context);
+      },
+    });`;
     writeFileSync(path.join(folder, 'break.cjs'), code);
     expect(run(['--require', path.join(folder, 'break.cjs'), VAULT_BIN, '--version'])).toEqual({
       exitCode: 1,
@@ -50,7 +55,7 @@ describe('an error that nobody caught', () => {
 });
 
 describe('what a program imports', () => {
-  const file = (name: string) => pathToFileURL(path.join(ROOT, 'dist/library', name)).href;
+  const file = (name: string) => pathToFileURL(path.join(ROOT, 'dist', name)).href;
 
   it.each([
     [

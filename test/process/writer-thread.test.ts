@@ -1,12 +1,9 @@
-import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { WRITER } from '../../scripts/build-bundle.js';
-import { ROOT } from '../../scripts/build-output.js';
-import { makeOwnFolder } from '../../scripts/bundle-sources.js';
-import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
-import { ThreadedStore } from '../../src/store/sqlite/threaded-store.ts';
-import { startWriter } from '../../src/vault-writer.ts';
+import { threadedStore } from '../../src/store/sqlite/commit/threaded-store.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
+import { startWriter } from '../../src/vault/writer.ts';
 import { copyProduct } from '../checks/patched-product.ts';
 import { addTenant, addToken, NOW } from '../conformance/store-fixtures.ts';
 import { startServe, VAULT } from '../scripts/run-script.ts';
@@ -94,16 +91,11 @@ describe('the thread that writes', () => {
 });
 
 describe('a store with the thread of the product', () => {
-  const chunks = path.join(ROOT, 'dist/chunks');
-  const name = readdirSync(chunks).find((file) => file.startsWith(path.basename(WRITER, '.ts'))) ?? '';
-
   async function open() {
     const file = await temporaryVault();
     const { session } = await openVaultFile(file);
-    const start = vi.fn(() =>
-      startWriter(session, { vault_id: 'v', key: new Uint8Array(32) }, path.join(chunks, name)),
-    );
-    return { file, store: new ThreadedStore(session, start), start };
+    const start = vi.fn(() => startWriter(session, { vault_id: 'v', key: new Uint8Array(32) }));
+    return { file, store: threadedStore(session, start), start };
   }
 
   it('answers what was under way when it was closed', async () => {
@@ -168,30 +160,26 @@ describe('a store with the thread of the product', () => {
   });
 
   it('leaves no key behind when it cannot start one', async () => {
-    const { session, store } = await openVaultFile(await temporaryVault());
+    const file = await temporaryVault();
+    const { session, store } = await openVaultFile(file);
     const key = new Uint8Array(32).fill(7);
-    await expect(startWriter(session, { vault_id: 'v', key })).rejects.toThrow('not bundled');
+    rmSync(file);
+    await expect(startWriter(session, { vault_id: 'v', key })).rejects.toThrow();
     expect(key).toEqual(new Uint8Array(32));
     await store.close();
   });
 });
 
 describe('a product whose thread', () => {
-  const { folder, remove } = makeOwnFolder('writer');
-  const bin = path.join(folder, 'bin/vault.js');
-  let thread = '';
-  beforeAll(() => {
-    copyProduct(folder);
-    const chunks = path.join(folder, 'dist/chunks');
-    thread = path.join(chunks, readdirSync(chunks).find((name) => name.startsWith(path.basename(WRITER, '.ts'))) ?? '');
-  });
+  const { folder, bin, remove } = copyProduct();
+  const thread = path.join(folder, 'dist/vault/writer-thread.js');
   afterAll(remove);
 
   it('ends with a bug ends with it: exit 70, nothing of what was sent, and nothing lost that was answered', async () => {
     const bug = `throw new TypeError('${SECRET} is not iterable')`;
     writeFileSync(
       thread,
-      `const { parentPort } = require('node:worker_threads');
+      `import { parentPort } from 'node:worker_threads';
        parentPort.postMessage('ready');
        parentPort.on('message', () => { ${bug}; });`,
     );

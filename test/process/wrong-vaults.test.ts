@@ -4,7 +4,7 @@ import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { Command } from 'commander';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { LOCAL_COMMANDS } from '../../src/cli/local-commands.ts';
+import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { main } from '../../src/cli/main.ts';
 import { makePlace, type Place } from './cli-fixture.ts';
 import { CERT, CERT_KEY } from './http-certificate.ts';

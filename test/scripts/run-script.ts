@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
-import { LOCAL_COMMANDS } from '../../src/cli/local-commands.ts';
+import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { RESULT_VALIDATORS } from '../../src/core/result-validators.generated.js';
@@ -12,7 +12,7 @@ import { createNormaliser } from './normalise.ts';
 import type { Script, StepOutput } from './script.ts';
 import { splitWords } from './split-words.ts';
 
-export type DoorName = 'direct' | 'daemon';
+export type TargetName = 'direct' | 'daemon';
 
 export const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 
@@ -31,11 +31,19 @@ export function cleanEnvironment(own: Readonly<Record<string, string>> = {}): No
   return { ...Object.fromEntries(inherited), ...own };
 }
 
+/** The words of a command, or a line that is split as a transcript's: `tokens list --size 5`. */
+export type Command = string | readonly string[];
+
+export function wordsOf(command: Command): readonly string[] {
+  return typeof command === 'string' ? splitWords(command, new Map()).words : command;
+}
+
 /** Runs `vault` in a folder with these variables and this standard input, to its end. */
 export async function runVault(
-  words: readonly string[],
+  command: Command,
   options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>>; readonly stdin?: string },
 ): Promise<Ran> {
+  const words = wordsOf(command);
   const { stdout, stderr, exitCode } = await execa(process.execPath, [VAULT, ...words], {
     cwd: options.cwd,
     env: cleanEnvironment(options.env),
@@ -51,7 +59,7 @@ export async function runVault(
 /** Flags whose output is not the body of the reply. */
 const OTHER_OUTPUT = /^(?:-q|--quiet|-o|--output|--field|--all|--curl|--dry-run|-h|--help)(?:=|$)/;
 
-/** Every result that a test sees is held to its row's schema, whichever door it came through. */
+/** Every result that a test sees is held to its row's schema, whichever target it came through. */
 function checkResult(words: readonly string[], stdout: string): void {
   if (words.some((word) => OTHER_OUTPUT.test(word) && !words.includes('json')) || !stdout.startsWith('{')) return;
   const called = words
@@ -102,13 +110,13 @@ export async function startServe(
 }
 
 /** Runs a script on a fresh vault and answers what each step printed, made the same for every run. */
-export async function runScript(script: Script, door: DoorName): Promise<readonly StepOutput[]> {
+export async function runScript(script: Script, target: TargetName): Promise<readonly StepOutput[]> {
   const cwd = mkdtempSync(path.join(tmpdir(), 'vault-script-'));
   for (const [name, content] of script.files) writeFileSync(path.join(cwd, name), content);
-  const made = await runVault(['init', '--file', 'vault.db', '--tenant', 'script'], { cwd });
+  const made = await runVault('init --file vault.db --tenant script', { cwd });
   if (made.exitCode !== 0) throw new Error(`vault init ended with ${made.exitCode}: ${made.stderr}`);
   const { tenant, application } = JSON.parse(made.stdout);
-  const daemon = door === 'daemon' ? await startServe(cwd, ['--file', 'vault.db', '--log', 'false']) : undefined;
+  const daemon = target === 'daemon' ? await startServe(cwd, ['--file', 'vault.db', '--log', 'false']) : undefined;
   const env: Record<string, string> = { VAULT_API_KEY: application.key };
   if (daemon === undefined) env['VAULT_FILE'] = 'vault.db';
   else env['VAULT_URL'] = String(daemon.ready['url']);
@@ -130,7 +138,7 @@ export async function runScript(script: Script, door: DoorName): Promise<readonl
 
 function isLocal(words: readonly string[]): boolean {
   return LOCAL_COMMANDS.some(
-    ({ command, usesDoor }) => usesDoor !== true && command.every((word, at) => words[at] === word),
+    ({ command, usesTarget }) => usesTarget !== true && command.every((word, at) => words[at] === word),
   );
 }
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type AccessWorld, definition, openAccessWorld, sightOf, VECTORS } from './access-fixture.ts';
+import { EXPIRING } from '../vectors/access-rules.ts';
+import { type AccessWorld, definition, openAccessWorld, sightOf } from './access-fixture.ts';
 
 let world: AccessWorld;
 
@@ -8,7 +9,7 @@ beforeEach(async () => {
 });
 
 describe('an expiring application that a private one creates', () => {
-  it.each(VECTORS.expiring)('$name ($origin)', async ({ creator, application, status }) => {
+  it.each(EXPIRING)('$name ($origin)', async ({ creator, application, status }) => {
     await world.token({ id: 'in-pci', containers: ['/pci/high/'] });
     await world.token({ id: 'in-bank', containers: ['/bank/high/'] });
     const key = await world.apply(creator);

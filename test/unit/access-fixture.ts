@@ -1,74 +1,11 @@
-import type { AccessRule } from '../../src/contract/access-rule.ts';
-import type { ApplicationType, Permission, Transform } from '../../src/contract/permissions.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
-import { readVectors } from '../vectors/read-vectors.ts';
-
-/** What a caller sees of a token's `data`: nothing, its masked form, or the plaintext. */
-export type Sight = 'nothing' | 'mask' | 'reveal';
+import type { Transform } from '../../src/contract/permissions.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import type { ApplicationVector, Sight, TokenVector } from '../vectors/access-rules.ts';
 
 export const SIGHT_OF = { redact: 'nothing', mask: 'mask', reveal: 'reveal' } as const satisfies Record<
   Transform,
   Sight
 >;
-
-interface Origin {
-  readonly name: string;
-  readonly origin: string;
-}
-
-export interface ApplicationVector {
-  readonly type: ApplicationType;
-  readonly permissions?: readonly Permission[];
-  readonly rules?: readonly Omit<AccessRule, 'description'>[];
-  readonly can_create_expiring_applications?: boolean;
-}
-
-export interface TokenVector {
-  readonly id?: string;
-  readonly type?: string;
-  readonly containers?: readonly string[];
-  readonly maskless?: boolean;
-}
-
-interface Vectors {
-  readonly governing: readonly (Origin & {
-    readonly application: ApplicationVector;
-    /** What the private application that made it may do by the time it reads. */
-    readonly creator?: ApplicationVector;
-    readonly token: Required<Pick<TokenVector, 'id' | 'containers'>>;
-    readonly transform: Transform | null;
-  })[];
-  readonly writing: readonly (Origin & {
-    readonly application: ApplicationVector;
-    readonly operation: 'create' | 'update' | 'delete';
-    readonly token: TokenVector;
-    /** The containers that an update moves the token to. */
-    readonly to?: readonly string[];
-    readonly allowed: boolean;
-  })[];
-  readonly lists: {
-    readonly tokens: readonly TokenVector[];
-    readonly cases: readonly (Origin & {
-      readonly application: ApplicationVector;
-      readonly creator?: ApplicationVector;
-      readonly query?: string;
-      readonly shows: Readonly<Record<string, Sight>>;
-    })[];
-  };
-  readonly replies: readonly (Origin & {
-    readonly application: ApplicationVector;
-    readonly operation: 'create' | 'update';
-    readonly token: TokenVector;
-    readonly shows: Sight;
-  })[];
-  readonly expiring: readonly (Origin & {
-    readonly creator: ApplicationVector;
-    readonly application: ApplicationVector;
-    readonly status: number;
-  })[];
-}
-
-export const VECTORS: Vectors = readVectors('access-rules');
 
 /** A card whose plaintext and masked form are told apart at a glance. */
 export function tokenBody({ id, type = 'token', containers, maskless }: TokenVector): object {

@@ -2,9 +2,9 @@ import { expect, it } from 'vitest';
 import { callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 /** The most that an application may have (decisions §9). */
-const MOST_RULES = 50;
+const MAX_RULES = 50;
 
-const containers = Array.from({ length: MOST_RULES }, (_, index) => `/c${index}/`);
+const containers = Array.from({ length: MAX_RULES }, (_, index) => `/c${index}/`);
 const rulesOf = (scope: (container: string) => object) =>
   containers.map((container, index) => ({
     description: '',

@@ -1,18 +1,19 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { AccessRule } from '../../src/contract/access-rule.ts';
+import { normalizeRules } from '../../src/core/access/check-application.ts';
 import { governingTransform } from '../../src/core/access/governing-transform.ts';
 import { createGrants, type Grants } from '../../src/core/access/grants.ts';
-import { normalizeRules } from '../../src/core/access/normalize-rules.ts';
 import { normalizeContainers } from '../../src/core/tokens/containers.ts';
 import {
-  type AccessWorld,
   type ApplicationVector,
-  openAccessWorld,
-  SIGHT_OF,
-  sightOf,
-  tokenBody,
-  VECTORS,
-} from './access-fixture.ts';
+  EXPIRING,
+  GOVERNING,
+  LISTED,
+  LISTS,
+  REPLIES,
+  WRITING,
+} from '../vectors/access-rules.ts';
+import { type AccessWorld, openAccessWorld, SIGHT_OF, sightOf, tokenBody } from './access-fixture.ts';
 
 function grantsOf({ permissions = [], rules = [] }: ApplicationVector, within?: Grants): Grants {
   const described: AccessRule[] = rules.map((rule) => ({ description: '', ...rule }));
@@ -20,7 +21,7 @@ function grantsOf({ permissions = [], rules = [] }: ApplicationVector, within?: 
 }
 
 describe('the governing transform of a read', () => {
-  it.each(VECTORS.governing)('$name ($origin)', async ({ application, creator, token, transform }) => {
+  it.each(GOVERNING)('$name ($origin)', async ({ application, creator, token, transform }) => {
     const grants = grantsOf(application, creator && grantsOf(creator));
     const facts = { id: token.id, containers: normalizeContainers(token.containers) };
     expect(governingTransform(grants, 'token:read', facts) ?? null).toBe(transform);
@@ -43,11 +44,9 @@ describe('the governing transform of a read', () => {
 });
 
 describe('what a list shows', () => {
-  const { tokens, cases } = VECTORS.lists;
-
-  it.each(cases)('$name ($origin)', async ({ application, creator, query = '', shows }) => {
+  it.each(LISTS)('$name ($origin)', async ({ application, creator, query = '', shows }) => {
     const world = await openAccessWorld();
-    for (const token of tokens) await world.token(token);
+    for (const token of LISTED) await world.token(token);
     const key = await world.apply(application, creator);
     const answer = await world.call(key, 'listTokens', { query: `size=100&${query}` });
     const items = answer.at('data') as { readonly id: string; readonly data?: unknown }[];
@@ -66,7 +65,7 @@ describe('what a list shows', () => {
 });
 
 describe('what the replies of create and update show', () => {
-  it.each(VECTORS.replies)('$name ($origin)', async ({ application, operation, token, shows }) => {
+  it.each(REPLIES)('$name ($origin)', async ({ application, operation, token, shows }) => {
     const world = await openAccessWorld();
     const key = await world.apply(application);
     const answer =
@@ -84,8 +83,7 @@ describe('the vectors', () => {
   });
 
   it('rest each on a paragraph', () => {
-    const { governing, writing, lists, replies, expiring } = VECTORS;
-    const all = [governing, writing, lists.cases, replies, expiring].flatMap((part) => [...part]);
+    const all = [...GOVERNING, ...WRITING, ...LISTS, ...REPLIES, ...EXPIRING];
     expect(all.length).toBeGreaterThanOrEqual(70);
     expect(all.filter(({ origin }) => !/^(§\d|decisions §\d)/.test(origin))).toEqual([]);
   });

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { openAccessWorld, tokenBody, VECTORS } from './access-fixture.ts';
+import { WRITING } from '../vectors/access-rules.ts';
+import { openAccessWorld, tokenBody } from './access-fixture.ts';
 
 const DONE = { create: 201, update: 200, delete: 204 } as const;
 
 describe('writing needs the permission in every container', () => {
-  it.each(VECTORS.writing)('$name ($origin)', async ({ application, operation, token, to, allowed }) => {
+  it.each(WRITING)('$name ($origin)', async ({ application, operation, token, to, allowed }) => {
     const world = await openAccessWorld();
     const key = await world.apply(application);
     const wanted = allowed ? DONE[operation] : 403;

@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { openVaultAdmin } from '../../src/vault-admin.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 

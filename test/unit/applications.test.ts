@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 
 let world: MemoryVault;
 

@@ -5,14 +5,13 @@ import type { Call } from '../../src/contract/call.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { AUDITED_ACTIONS, type AuditEvent, decodeEvent, encodeEvent } from '../../src/core/audit/audit-event.ts';
 import type { AuditLevel } from '../../src/core/audit/audit-level.ts';
-import { lastEvents } from '../../src/core/audit/last-events.ts';
-import { walkAudit } from '../../src/core/audit/walk-audit.ts';
+import { lastEvents, walkAudit } from '../../src/core/audit/walk-audit.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import { composeVault } from '../../src/vault.ts';
+import { composeVault } from '../../src/vault/vault.ts';
 import { checkedClient } from '../checked-client.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
 
 const ALL = ['token:create', 'token:read', 'token:update', 'token:delete'];
 const rule = (transform: string) => ({ description: '', priority: 1, container: '/', transform, permissions: ALL });

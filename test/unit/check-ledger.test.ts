@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
-import { startLedgerCheck } from '../../src/core/vault-admin/check-ledger.ts';
-import { headerEvent } from '../../src/core/vault-admin/header-event.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
+import { startLedgerCheck } from '../../src/maintenance/check-ledger.ts';
+import { headerEvent } from '../../src/maintenance/header-event.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
 
 const [TENANT, OTHER] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { namedCredential } from '../../src/cli/credential.ts';
-import { chooseDoor, chooseFile, chooseOwnFile } from '../../src/cli/door.ts';
+import { chooseFile, chooseOwnFile, chooseTarget } from '../../src/cli/target.ts';
 import { Fault } from '../../src/core/fault.ts';
 
 const URL = 'http://127.0.0.1:1';
@@ -8,7 +8,7 @@ const remote = { kind: 'remote', url: URL };
 const direct = { kind: 'direct', file: 'a.db' };
 const here = { kind: 'direct', file: './vault.db' };
 
-describe('chooseDoor', () => {
+describe('chooseTarget', () => {
   it.each([
     ['--url', { url: URL }, {}, false, remote],
     ['--file', { file: 'a.db' }, {}, false, direct],
@@ -19,8 +19,8 @@ describe('chooseDoor', () => {
     ['a flag before two variables', { file: 'a.db' }, { VAULT_URL: URL, VAULT_FILE: 'b.db' }, true, direct],
     ['an empty variable is none', {}, { VAULT_URL: '', VAULT_FILE: 'a.db' }, false, direct],
     ['./vault.db, when it is there', {}, {}, true, here],
-  ])('%s', (_what, flags, env, exists, door) => {
-    expect(chooseDoor(flags, env, () => exists)).toEqual(door);
+  ])('%s', (_what, flags, env, exists, target) => {
+    expect(chooseTarget(flags, env, () => exists)).toEqual(target);
   });
 
   it.each([
@@ -28,7 +28,7 @@ describe('chooseDoor', () => {
     ['both variables', {}, { VAULT_URL: URL, VAULT_FILE: 'a.db' }, 'VAULT_URL and VAULT_FILE'],
     ['nothing', {}, {}, 'there is no vault to ask'],
   ])('refuses %s', (_what, flags, env, message) => {
-    const choose = () => chooseDoor(flags, env, () => false);
+    const choose = () => chooseTarget(flags, env, () => false);
     expect(choose).toThrow(Fault);
     expect(choose).toThrow(message);
   });

@@ -4,12 +4,12 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { provideKeyFile } from '../../src/cli/local/provide-key-file.ts';
-import { makeTemporaryFolder } from '../../src/cli/local/temporary-folder.ts';
+import { makeTemporaryFolder } from '../../src/cli/commands/dev/temporary-folder.ts';
+import { provideKeyFile } from '../../src/cli/commands/keys/provide-key-file.ts';
+import { openJournal } from '../../src/cli/commands/transfer/import-journal.ts';
+import { openErrorFile } from '../../src/cli/commands/transfer/report-import.ts';
 import { reportFailure } from '../../src/cli/report-failure.ts';
-import { writeNewFile } from '../../src/cli/secret-file.ts';
-import { openErrorFile } from '../../src/cli/transfer/error-file.ts';
-import { openJournal } from '../../src/cli/transfer/import-journal.ts';
+import { writeWholeFile } from '../../src/cli/whole-file.ts';
 
 let folder = '';
 const inside = (name: string) => path.join(folder, name);
@@ -40,7 +40,7 @@ async function* pieces() {
 
 describe.each(['ENOSPC', 'EDQUOT'])('a file that a flag names, and %s', (code) => {
   const WRITES: readonly (readonly [string, (file: string) => Promise<unknown>])[] = [
-    ['--out', (file) => writeNewFile('--out', file, pieces())],
+    ['--out', (file) => writeWholeFile('--out', file, pieces())],
     ['--resume', openJournal],
     ['--new-key-file', (file) => provideKeyFile(file, '--new-key-file')],
   ];

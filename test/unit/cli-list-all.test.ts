@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { listAll } from '../../src/cli/list-all.ts';
-import { FORMATS, type Format } from '../../src/cli/output/format.ts';
 import { createItemPrinter } from '../../src/cli/output/print-items.ts';
+import { FORMATS, type Format } from '../../src/cli/output/result-view.ts';
 import { parsePath } from '../../src/cli/output/select-field.ts';
 import { viewOf } from '../../src/cli/run-operation.ts';
 import type { Call, Client } from '../../src/contract/call.ts';

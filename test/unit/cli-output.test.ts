@@ -1,16 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
-import { AUDIT_VIEWS } from '../../src/cli/local/audit-view.ts';
-import { KEYS_VIEWS } from '../../src/cli/local/keys-view.ts';
-import { LOCAL_VIEWS } from '../../src/cli/local/local-view.ts';
-import { SNAPSHOT_VIEWS } from '../../src/cli/local/snapshot-view.ts';
-import { wantsColour } from '../../src/cli/output/colour.ts';
 import { escapeInJson, stripControlCharacters, stripFromLines } from '../../src/cli/output/control-characters.ts';
 import { cutToWidth, displayWidth, fitWidths, wrapToWidth } from '../../src/cli/output/display-width.ts';
-import { chooseFormat, FORMATS } from '../../src/cli/output/format.ts';
-import { createPrinter } from '../../src/cli/output/print-result.ts';
+import { createPrinter, wantsColour } from '../../src/cli/output/print-result.ts';
 import { chooseShowing, renderResult } from '../../src/cli/output/render-result.ts';
+import { chooseFormat, FORMATS } from '../../src/cli/output/result-view.ts';
+import { RESULT_VIEWS } from '../../src/cli/output/result-views.ts';
 import { checkField, parsePath, selectField } from '../../src/cli/output/select-field.ts';
 import { viewOf } from '../../src/cli/run-operation.ts';
 import { OPERATIONS } from '../../src/contract/operations.ts';
@@ -112,11 +108,11 @@ describe('formats', () => {
         { sequence: 2, entities: ['x'.repeat(300), 'y'] },
       ],
     });
-    const { text } = await render('table', page, AUDIT_VIEWS.list);
+    const { text } = await render('table', page, RESULT_VIEWS.auditList);
     const [, first = '', second = ''] = text.split('\n');
     expect(first).toMatch(/^1 +id-0, id-1, .*, id-15, … and 34 more$/);
     expect(second).toMatch(/^2 +x{300}, … and 1 more$/);
-    expect((await render('json', page, AUDIT_VIEWS.list)).text).toBe(`${page}\n`);
+    expect((await render('json', page, RESULT_VIEWS.auditList)).text).toBe(`${page}\n`);
   });
 
   it('a table of a list shows members that are empty, but not a description that is', async () => {
@@ -240,16 +236,18 @@ describe('--quiet and --field', () => {
 
   it('prints what names a thing that has no id', async () => {
     for (const [view, item, id] of [
-      [AUDIT_VIEWS.list, '{"sequence":7,"action":"getToken"}', '7'],
-      [KEYS_VIEWS.list, '{"slot":0,"kind":"key_file"}', '0'],
-      [SNAPSHOT_VIEWS.list, '{"name":"seeded","tokens":2}', 'seeded'],
-      [LOCAL_VIEWS.profileList, '{"name":"here","default":true}', 'here'],
+      [RESULT_VIEWS.auditList, '{"sequence":7,"action":"getToken"}', '7'],
+      [RESULT_VIEWS.keysList, '{"slot":0,"kind":"key_file"}', '0'],
+      [RESULT_VIEWS.snapshotList, '{"name":"seeded","tokens":2}', 'seeded'],
+      [RESULT_VIEWS.profileList, '{"name":"here","default":true}', 'here'],
     ] as const) {
       const showing = chooseShowing('json', undefined, true, view);
       const { text } = await renderResult(`{"data":[${item},${item}]}`, view, showing, plain);
       expect(text).toBe(`${id}\n${id}\n`);
     }
-    expect(() => chooseShowing('json', undefined, true, KEYS_VIEWS.status)).toThrow('--quiet: the result has no id');
+    expect(() => chooseShowing('json', undefined, true, RESULT_VIEWS.keysStatus)).toThrow(
+      '--quiet: the result has no id',
+    );
   });
 
   it.each([
@@ -292,7 +290,7 @@ describe('--quiet and --field', () => {
     [list, 'data.nope', 'data.nope', 'data[0].id is that of the first item; with --all, id is that of each item'],
     [list, 'dta', 'dta', 'did you mean data?'],
     [list, 'data[0].typ', 'data[0].typ', 'did you mean type?'],
-    [SNAPSHOT_VIEWS.list, 'name', 'name', 'data[0].name is that of the first item'],
+    [RESULT_VIEWS.snapshotList, 'name', 'name', 'data[0].name is that of the first item'],
     [one, 'zzzzzz.nope', 'zzzzzz', expect.stringContaining('known are id, type')],
   ])('says of %# where a member of an item is', (view, field, path, hint) => {
     const choose = () => chooseShowing('json', field, false, view);

@@ -1,7 +1,7 @@
 import { type Command, CommanderError } from 'commander';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
-import { LOCAL_COMMANDS } from '../../src/cli/local-commands.ts';
 import { main } from '../../src/cli/main.ts';
 import { createProgram, withoutHelpWord } from '../../src/cli/program.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { reflowHelp } from '../../src/cli/reflow-help.ts';
+import { reflowHelp } from '../../src/cli/help.ts';
 
 it('breaks paragraphs that are too wide anew, and leaves all else as it is', () => {
   const text =

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openProfileStore } from '../../src/cli/profiles/profile-store.ts';
-import { reserveFile } from '../../src/cli/reserved-file.ts';
-import { putInPlace, writeNewFile } from '../../src/cli/secret-file.ts';
+import { putInPlace, reserveFile, writeWholeFile } from '../../src/cli/whole-file.ts';
 
 const { link } = files;
 const { renameSync } = fs;
@@ -36,7 +35,7 @@ describe.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system th
   beforeEach(() => setLink(() => Promise.reject(Object.assign(new Error(code), { code }))));
 
   it('new files appear whole, of mode 0600, and nothing else', async () => {
-    await writeNewFile('--out', inside('export'), pieces());
+    await writeWholeFile('--out', inside('export'), pieces());
     const reserved = await reserveFile('--key-out', inside('key'), 100);
     await reserved.fill('key_1\n');
     expect(readFileSync(inside('export'), 'utf8')).toBe('one\ntwo\n');
@@ -48,7 +47,7 @@ describe.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system th
   it('a file that appeared in the meantime is never replaced', async () => {
     writeFileSync(inside('new'), 'new');
     writeFileSync(inside('there'), 'there');
-    await expect(putInPlace(inside('new'), inside('there'))).rejects.toMatchObject({ code: 'EEXIST' });
+    await expect(putInPlace(inside('new'), inside('there'), 'new')).rejects.toMatchObject({ code: 'EEXIST' });
     expect(readFileSync(inside('there'), 'utf8')).toBe('there');
   });
 
@@ -58,7 +57,7 @@ describe.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system th
     };
     syncBuiltinESMExports();
     writeFileSync(inside('new'), 'new');
-    await expect(putInPlace(inside('new'), inside('place'))).rejects.toMatchObject({ code: 'EIO' });
+    await expect(putInPlace(inside('new'), inside('place'), 'new')).rejects.toMatchObject({ code: 'EIO' });
     expect(readdirSync(folder)).toEqual(['new']);
   });
 

@@ -1,10 +1,10 @@
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
+import { devBanner } from '../../src/cli/commands/dev/dev-banner.ts';
+import { SERVE_FLAGS, serveOptions } from '../../src/cli/commands/serve/serve-options.ts';
+import { createSweeper } from '../../src/cli/commands/serve/sweeper.ts';
 import { addFlags } from '../../src/cli/global-flags.ts';
-import { devBanner } from '../../src/cli/local/dev-banner.ts';
-import { parseDuration } from '../../src/cli/local/duration.ts';
-import { SERVE_FLAGS, serveOptions } from '../../src/cli/local/serve-options.ts';
-import { createSweeper } from '../../src/cli/local/sweeper.ts';
+import { parseDuration } from '../../src/cli/quantities.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 
 describe('serveOptions', () => {

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { Limits } from '../../src/contract/limits.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import type { Keyring } from '../../src/core/ports.ts';
-import { type Answer, type CallParts, type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+import { type Answer, type CallParts, type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 
 export const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 export const MASKED_CARD = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2030 };

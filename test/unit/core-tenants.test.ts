@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import { composeVault } from '../../src/vault.ts';
+import { composeVault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { CARD, type Core, DAY, openCore, PRIVATE, wrongPaths } from './core-fixture.ts';
 
 let core: Core;

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { devText } from '../../src/cli/local/dev-banner.ts';
+import { devText } from '../../src/cli/commands/dev/dev-banner.ts';
 
 const KEYS = { tenant_id: 't', management_key: 'key_m', private_key: 'key_p' };
 const READY = {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
-import { openVault } from '../../src/vault.ts';
+import { openVault } from '../../src/vault/vault.ts';
 import { rawConnection } from './store-sqlite-fixture.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 const ALL_TOKENS = ['token:create', 'token:read', 'token:delete'];

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { Problem } from '../../src/core/problem.ts';
-import { openVault } from '../../src/vault.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault-admin.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, fileVault } from './vault-admin-fixture.ts';
 

@@ -2,10 +2,10 @@ import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
-import { DEFAULT_LIMITS, MOST_DEPTH } from '../../src/contract/limits.ts';
+import { DEFAULT_LIMITS, MAX_DEPTH } from '../../src/contract/limits.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
-import { openVault } from '../../src/vault.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault-admin.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVault } from '../../src/vault/vault.ts';
 import { createCaller } from '../checks/perform.ts';
 import { insertRow, keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
 import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
@@ -83,16 +83,16 @@ describe('vault doctor', () => {
     const nested = (depth: number, innermost: unknown) =>
       Array.from({ length: depth }).reduce((inside) => [inside], innermost);
     // The body itself is one level.
-    const data = nested(MOST_DEPTH - 2, { deep: 1 });
-    const mask = nested(MOST_DEPTH - 1, '{{ data }}');
-    const limits = { ...DEFAULT_LIMITS, depth: MOST_DEPTH };
+    const data = nested(MAX_DEPTH - 2, { deep: 1 });
+    const mask = nested(MAX_DEPTH - 1, '{{ data }}');
+    const limits = { ...DEFAULT_LIMITS, depth: MAX_DEPTH };
     const vault = await openVault({ file, credential: CREDENTIAL, limits });
     try {
       const body = { id: 'deep', type: 'token', data, mask, search_indexes: ["{{ data | json: '$..deep' }}"] };
       expect(await callVault(vault, apiKey, 'createToken', { body })).toMatchObject({ status: 201 });
       const patched = await callVault(vault, apiKey, 'updateToken', { id: 'deep', body: { metadata: { a: 'b' } } });
       expect(patched).toMatchObject({ status: 200, body: { data } });
-      expect(parseJson(JSON.stringify(nested(MOST_DEPTH, data)))).toEqual(nested(MOST_DEPTH, data));
+      expect(parseJson(JSON.stringify(nested(MAX_DEPTH, data)))).toEqual(nested(MAX_DEPTH, data));
     } finally {
       await vault.close();
     }

@@ -4,21 +4,16 @@ import { describe, expect, test } from 'vitest';
 import { Problem } from '../../src/core/problem.ts';
 import { formatInstant } from '../../src/core/time.ts';
 import { parseApplicationExpiry, parseExpiresAt } from '../../src/core/tokens/expires-at.ts';
-import { readVectors } from '../vectors/read-vectors.ts';
+import { readTable } from '../vectors/read-vectors.ts';
 
-interface Refused {
-  readonly text: string;
-  readonly because: string;
-}
-
-const vectors = readVectors<{
-  now: string;
-  accepted: { text: string; instant: string; shown: string }[];
-  refused: Refused[];
-  applications: { accepted: { text: string; instant: string }[]; refused: Refused[] };
-}>('expires-at');
-
-const NOW = Date.parse(vectors.now);
+/** Texts with spaces around them are quoted. */
+const CASES = readTable('expires-at').map(
+  ({ part, origin: because, fields: [text = '', instant = '', shown = ''] }) => {
+    return { part, because, text: text.startsWith('"') ? String(JSON.parse(text)) : text, instant, shown };
+  },
+);
+const ACCEPTED = CASES.filter(({ part }) => part === 'accepted');
+const NOW = Date.parse('2026-03-01T09:30:00.000Z');
 
 const MESSAGES: Readonly<Record<string, RegExp>> = {
   format: /^must be an ISO 8601 date/,
@@ -42,17 +37,17 @@ function refusal(parse: () => unknown): string | undefined {
 }
 
 describe('parseExpiresAt', () => {
-  test.each(vectors.accepted)('accepts $text', ({ text, instant, shown }) => {
+  test.each(ACCEPTED)('accepts $text', ({ text, instant, shown }) => {
     expect(parseExpiresAt(text, NOW)).toEqual({ instant: Date.parse(instant), text: shown });
     expect(Date.parse(shown)).toBe(Date.parse(instant));
   });
 
-  test.each(vectors.refused)('refuses $text ($because)', ({ text, because }) => {
+  test.each(CASES.filter(({ part }) => part === 'refused'))('refuses $text ($because)', ({ text, because }) => {
     expect(refusal(() => parseExpiresAt(text, NOW))).toMatch(MESSAGES[because] ?? because);
   });
 
   test('takes what it shows, and shows it again', () => {
-    for (const { shown } of vectors.accepted) expect(parseExpiresAt(shown, NOW).text).toBe(shown);
+    for (const { shown } of ACCEPTED) expect(parseExpiresAt(shown, NOW).text).toBe(shown);
   });
 
   test('agrees with luxon on every date, possible or not, in both notations', () => {
@@ -95,13 +90,16 @@ describe('parseExpiresAt', () => {
 });
 
 describe('parseApplicationExpiry', () => {
-  test.each(vectors.applications.accepted)('accepts $text', ({ text, instant }) => {
+  test.each(CASES.filter(({ part }) => part === 'accepted of an application'))('accepts $text', ({ text, instant }) => {
     expect(parseApplicationExpiry(text, NOW)).toBe(Date.parse(instant));
   });
 
-  test.each(vectors.applications.refused)('refuses $text ($because)', ({ text, because }) => {
-    expect(refusal(() => parseApplicationExpiry(text, NOW))).toMatch(MESSAGES[because] ?? because);
-  });
+  test.each(CASES.filter(({ part }) => part === 'refused of an application'))(
+    'refuses $text ($because)',
+    ({ text, because }) => {
+      expect(refusal(() => parseApplicationExpiry(text, NOW))).toMatch(MESSAGES[because] ?? because);
+    },
+  );
 });
 
 test('formatInstant writes milliseconds and +00:00', () => {

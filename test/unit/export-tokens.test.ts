@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
-import { factsOf } from '../../src/cli/transfer/import-row.ts';
-import { importRows } from '../../src/cli/transfer/import-rows.ts';
-import { pageExport } from '../../src/cli/transfer/page-export.ts';
+import { factsOf } from '../../src/cli/commands/transfer/import-row.ts';
+import { importRows } from '../../src/cli/commands/transfer/import-rows.ts';
+import { pageExport } from '../../src/cli/commands/transfer/page-export.ts';
 import type { Client } from '../../src/contract/call.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
-import type { ExportView } from '../../src/core/vault-admin/export-tokens.ts';
-import type { Vault } from '../../src/vault.ts';
-import { openVaultAdmin } from '../../src/vault-admin.ts';
-import { openTokenExport } from '../../src/vault-transfer.ts';
+import type { ExportView } from '../../src/maintenance/export-tokens.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { openTokenExport } from '../../src/vault/transfer.ts';
+import type { Vault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
@@ -53,7 +53,6 @@ async function imported(file: string, apiKey: string, bodies: readonly string[])
       apiKey,
       refused: async (error) => expect(error).toBeUndefined(),
       progress: () => undefined,
-      isDerived: () => false,
     }),
   );
   return counts;

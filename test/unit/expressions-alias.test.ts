@@ -3,11 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
 import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
-import { loadExpressions } from '../../src/core/expressions/load-expressions.ts';
-import { createRandomIndex } from '../../src/core/expressions/random-index.ts';
+import { evaluateExpression } from '../../src/core/expressions/expressions.ts';
+import { createRandomIndex } from '../../src/core/expressions/filters/alias.ts';
 import type { Random } from '../../src/core/ports.ts';
-
-const expressions = await loadExpressions();
 
 function source(bytes: (length: number) => Uint8Array): Random {
   return {
@@ -20,7 +18,7 @@ function source(bytes: (length: number) => Uint8Array): Random {
 const random = source((length) => randomBytes(length));
 
 async function alias(expression: string, data: Json, from = random): Promise<string> {
-  return String(await expressions.evaluate(expression, { data }, { random: from }));
+  return String(await evaluateExpression(expression, { data }, { random: from }));
 }
 
 /** The definition, digit by digit from the right (ISO/IEC 7812-1 annex B). */
@@ -128,7 +126,7 @@ describe('alias_preserve_length', () => {
   });
 
   test('null stays null, anything but text and numbers is refused', async () => {
-    expect(await expressions.evaluate('{{ data.x | alias_preserve_length }}', { data: {} }, { random })).toBeNull();
+    expect(await evaluateExpression('{{ data.x | alias_preserve_length }}', { data: {} }, { random })).toBeNull();
     await expect(alias('{{ data | alias_preserve_length }}', true)).rejects.toBeInstanceOf(ExpressionError);
   });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
+import { evaluateExpression, evaluateMask } from '../../src/core/expressions/expressions.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
-import { loadExpressions } from '../../src/core/expressions/load-expressions.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
-import { readVectors } from '../vectors/read-vectors.ts';
+import { readTable } from '../vectors/read-vectors.ts';
 
 interface Case {
-  readonly origin: 'spec' | 'decisions' | 'rfc9535' | 'liquid' | 'here';
+  readonly origin: string;
   /** Either this or `mask`. */
   readonly expression?: string;
   /** JSON text, as `data` and `result` are. */
@@ -18,15 +18,47 @@ interface Case {
   readonly error?: { readonly reason: string; readonly position: number; readonly path: string };
 }
 
-const { cases } = readVectors<{ readonly cases: readonly Case[] }>('expressions');
-const expressions = await loadExpressions();
+/** RFC 9535 §1.5. */
+const BOOKSTORE = JSON.stringify({
+  store: {
+    book: [
+      { category: 'reference', author: 'Nigel Rees', title: 'Sayings of the Century', price: 8.95 },
+      { category: 'fiction', author: 'Evelyn Waugh', title: 'Sword of Honour', price: 12.99 },
+      { category: 'fiction', author: 'Herman Melville', title: 'Moby Dick', isbn: '0-553-21311-3', price: 8.99 },
+      {
+        category: 'fiction',
+        author: 'J. R. R. Tolkien',
+        title: 'The Lord of the Rings',
+        isbn: '0-395-19395-8',
+        price: 22.99,
+      },
+    ],
+    bicycle: { color: 'red', price: 399 },
+  },
+});
+
+const cases = readTable('expressions').map(({ origin, fields: [subject = '', data = '', ...rest] }): Case => {
+  const outcome = rest.at(-1);
+  const metadata = rest.find((field) => field.startsWith('metadata '))?.slice(9);
+  const [, position, path = '', reason] = /^error at (\d+)(?: of (\S+))?: (.*)$/.exec(outcome ?? '') ?? [];
+  return {
+    origin,
+    ...(subject.startsWith('mask ')
+      ? { mask: subject.slice(5) }
+      : { expression: subject.startsWith('"') ? String(JSON.parse(subject)) : subject }),
+    data: data === 'BOOKSTORE' ? BOOKSTORE : data,
+    ...(metadata && { metadata: JSON.parse(metadata) }),
+    ...(reason && { error: { reason, position: Number(position), path } }),
+    ...(outcome && !reason && { result: outcome }),
+  };
+});
 
 async function run(one: Case): Promise<string | undefined> {
   const scope = { data: parseJson(one.data), metadata: one.metadata };
   const value =
     one.mask === undefined
-      ? await expressions.evaluate(one.expression ?? '', scope)
-      : await expressions.evaluateMask(parseJson(one.mask), scope);
+      ? await evaluateExpression(one.expression ?? '', scope)
+      : await evaluateMask(parseJson(one.mask), scope);
   return value === undefined ? undefined : stringifyJson(value);
 }
 

@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { FORMAT } from '../../src/store/sqlite/schema.ts';
-import { openVault } from '../../src/vault.ts';
-import { checkVaultFile } from '../../src/vault-admin.ts';
+import { FORMAT } from '../../src/store/sqlite/file/schema.ts';
+import { checkVaultFile } from '../../src/vault/admin.ts';
+import { openVault } from '../../src/vault/vault.ts';
 import { damageRowOf, frozenFormats, type ThawedVault, thaw } from '../vectors/frozen-vault-files.ts';
 
 function thawed(format: number, change?: (bytes: Buffer) => Buffer): ThawedVault {

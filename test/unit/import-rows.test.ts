@@ -2,19 +2,16 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { csvRows, parseColumnMap } from '../../src/cli/transfer/csv-rows.ts';
-import { openJournal } from '../../src/cli/transfer/import-journal.ts';
-import type { ImportRow } from '../../src/cli/transfer/import-row.ts';
-import { importRows } from '../../src/cli/transfer/import-rows.ts';
-import { readCsv } from '../../src/cli/transfer/read-csv.ts';
-import { decodeText, readLines } from '../../src/cli/transfer/read-lines.ts';
-import { isSameToken } from '../../src/cli/transfer/same-token.ts';
-import { ImportStopped, type RowError } from '../../src/cli/transfer/send-row.ts';
+import { csvRows, parseColumnMap, readCsv } from '../../src/cli/commands/transfer/csv-rows.ts';
+import { openJournal } from '../../src/cli/commands/transfer/import-journal.ts';
+import { type ImportRow, isSameToken } from '../../src/cli/commands/transfer/import-row.ts';
+import { importRows } from '../../src/cli/commands/transfer/import-rows.ts';
+import { decodeText, readLines } from '../../src/cli/commands/transfer/input-file.ts';
+import { ImportStopped, type RowError } from '../../src/cli/commands/transfer/send-row.ts';
 import type { Call, Client, Reply } from '../../src/contract/call.ts';
 import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
-import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
+import { TOKEN_TYPE_NAMES, TOKEN_TYPES } from '../../src/contract/token-types.ts';
 import { Fault } from '../../src/core/fault.ts';
-import { DATA_RULES } from '../../src/core/token-types/data-rules.ts';
 
 async function* piecesOf<T>(list: readonly T[]): AsyncGenerator<T> {
   yield* list;
@@ -50,6 +47,16 @@ describe('readCsv', () => {
       code: 'invalid_data',
       message: expect.stringContaining('line 1'),
     });
+  });
+
+  it('refuses a record of more than 16 MiB, and stops with what fails in the pieces', async () => {
+    const endless = async function* () {
+      yield 'a,"b';
+      for (;;) yield 'x'.repeat(1024 * 1024);
+    };
+    await expect(all(readCsv(endless()))).rejects.toMatchObject({ code: 'invalid_data' });
+    const broken = decodeText(piecesOf([Buffer.from('a,b\n'), Buffer.from([0xff])]));
+    await expect(all(readCsv(broken))).rejects.toMatchObject({ message: 'the file is not UTF-8' });
   });
 });
 
@@ -124,7 +131,7 @@ describe('csvRows', () => {
   });
 
   it.each(TOKEN_TYPE_NAMES)('needs the columns without which no %s is valid, and no others', (type) => {
-    const rule = DATA_RULES[type];
+    const rule = TOKEN_TYPES[type].data;
     const required =
       'members' in rule
         ? Object.entries(rule.members).flatMap(([name, member]) => (member.required ? [name] : []))
@@ -213,7 +220,6 @@ async function run(
     apiKey: 'key',
     refused,
     progress: () => undefined,
-    isDerived: () => false,
     ...more,
   });
   return { ...ending, errors };
@@ -352,7 +358,7 @@ describe('a journal', () => {
     const attempt = async () => {
       const journal = await openJournal(path);
       const checkpoint = (done: number, failed: number) => journal.note(done, failed);
-      return run(vault.client, journal.left(rowsOf(nameless(5_000))), { checkpoint, isDerived: journal.isDerived });
+      return run(vault.client, journal.left(rowsOf(nameless(5_000))), { checkpoint });
     };
     expect((await attempt()).stoppedBy).toBeInstanceOf(ImportStopped);
     expect(vault.tokens.size).toBe(2_500);

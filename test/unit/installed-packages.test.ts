@@ -30,15 +30,21 @@ it('one that does is found', () => {
 });
 
 it('only Node itself may run one in a checkout', () => {
-  expect(manifest.allowScripts).toEqual({ node: true });
+  expect(manifest.allowScripts).toEqual({ node: true, 'better-sqlite3': false });
+});
+
+it('npm ci does not compile better-sqlite3: npm does for a binding.gyp, unless the lockfile says no', () => {
+  expect(lockfile.packages['node_modules/better-sqlite3']).toMatchObject({ gypfile: false });
 });
 
 const STORE = path.join(ROOT, 'src/store/sqlite');
 
-/** Comparisons with a bare parameter, which make SQLite prepare the statement anew at each run (src/store/sqlite/driver.ts). */
+/** Comparisons with a bare parameter, which make SQLite prepare the statement anew at each run (src/store/sqlite/file/driver.ts). */
 function bareComparisons(source: string): readonly string[] {
   const statements = source.matchAll(/\bWHERE\b[^`']*/g);
-  return [...statements].flatMap(([text]) => text.match(/(?<![<>])= \?|\b(?:LIMIT|OFFSET) \?/g) ?? []);
+  return [...statements].flatMap(
+    ([text]) => text.match(/(?<![<>])= [?@:$](?!\{)|\b(?:LIMIT|OFFSET) [?@:$](?!\{)/g) ?? [],
+  );
 }
 
 it.each(readdirSync(STORE, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')))(
@@ -50,8 +56,9 @@ it.each(readdirSync(STORE, { recursive: true, encoding: 'utf8' }).filter((name) 
 
 it.each([
   ["'SELECT 1 FROM token WHERE id = ?'", ['= ?']],
+  ["'SELECT 1 FROM token WHERE id = @id AND a = +@a LIMIT :limit'", ['= @', 'LIMIT :']],
   ['`UPDATE token SET a = ? WHERE id = +? LIMIT ?`', ['LIMIT ?']],
-  ["'SELECT 1 FROM token WHERE a = +? AND b >= ? LIMIT +? OFFSET +?'", []],
+  ["'SELECT 1 FROM token WHERE a = +? AND b >= ? AND c <= @c LIMIT +? OFFSET +@o'", []],
 ])('finds bare parameters in %s', (source, found) => {
   expect(bareComparisons(source)).toEqual(found);
 });

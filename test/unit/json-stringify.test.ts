@@ -3,10 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
 import { JsonNumber } from '../../src/core/json/json-number.ts';
-import { JsonText } from '../../src/core/json/json-text.ts';
 import { objectOfMembers } from '../../src/core/json/member-names.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
-import { stringifyJson } from '../../src/core/json/stringify.ts';
+import { JsonText, stringifyJson } from '../../src/core/json/stringify.ts';
 
 const lexeme = fc.oneof(
   fc.constantFrom('-0', '1.10', '1e2', '9007199254740993', '1E-7', '0.0', '1e999', '-12345678901234567890'),

@@ -5,8 +5,7 @@ import type { Credential } from '../../src/keyring/credential.ts';
 import { followMasterKey } from '../../src/keyring/follow-master-key.ts';
 import { replaceMasterKey } from '../../src/keyring/replace-master-key.ts';
 import { addSlot, listSlots } from '../../src/keyring/slots.ts';
-import { unlockKeyring } from '../../src/keyring/unlock-keyring.ts';
-import { unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
+import { unlockKeyring, unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
 
 const NOW = 1_700_000_000_000;
 const TENANT = '1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed';

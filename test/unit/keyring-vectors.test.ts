@@ -6,8 +6,7 @@ import { openEnvelope, sealEnvelope } from '../../src/keyring/envelope.ts';
 import { loadSodium, type Sodium } from '../../src/keyring/sodium.ts';
 import { deriveIndexKeys } from '../../src/keyring/sub-keys.ts';
 import { tenantKeyring } from '../../src/keyring/tenant-keyring.ts';
-import { unlockKeyring } from '../../src/keyring/unlock-keyring.ts';
-import { unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
+import { unlockKeyring, unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
 
 function vectors<T>(name: string): T {
   return JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8')) as T;

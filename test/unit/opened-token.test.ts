@@ -5,12 +5,12 @@ import {
   DEFAULT_FINGERPRINT,
   openDefinition,
   openDetails,
-  openShownDetails,
+  openPresentedDetails,
   openText,
   sealToken,
   type TokenContents,
   type TokenDefinition,
-} from '../../src/core/tokens/opened-token.ts';
+} from '../../src/core/tokens/token-codec.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 
 const DETAILS = { containers: ['/pci/high/'], fingerprint: 'J6mE9HuhLubfAACqfVcYx2wnaSrzsw7JXPJdGPV5LPsv' };
@@ -51,13 +51,13 @@ describe('the sealed values of a token', () => {
     const details = { ...DETAILS, ...more };
     const record = seal({ details });
     expect(openDetails(keyring, record.id, record)).toEqual(details);
-    const { metadata, ...shown } = openShownDetails(keyring, record.id, record);
+    const { metadata, ...shown } = openPresentedDetails(keyring, record.id, record);
     expect({ ...shown, metadata: metadata && JSON.parse(metadata.text) }).toEqual(details);
   });
 
   it('keeps the order of metadata, integer-like names too', () => {
     const details = { ...DETAILS, metadata: { b: '1', a: '2' } };
-    expect(openShownDetails(keyring, UNSEALED.id, seal({ details })).metadata?.text).toBe('{"b":"1","a":"2"}');
+    expect(openPresentedDetails(keyring, UNSEALED.id, seal({ details })).metadata?.text).toBe('{"b":"1","a":"2"}');
   });
 
   it.each(TOKEN_TYPE_NAMES)('holds the definition that %s has by itself in one step of padding', (type) => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
-import { removeFolder } from '../../src/cli/local/temporary-folder.ts';
+import { removeFolder } from '../../src/cli/commands/dev/temporary-folder.ts';
 
 /** Makes files in the folder from another thread, for some milliseconds from the time when this one says so. */
 async function writer(folder: string, milliseconds: number): Promise<{ go(): void; readonly ended: Promise<unknown> }> {

@@ -3,14 +3,14 @@ import { directClient } from '../../src/client/direct.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { type Audit, createAudit } from '../../src/core/audit/audit.ts';
 import type { Keyring, Store } from '../../src/core/ports.ts';
-import { checkVault } from '../../src/core/vault-admin/check-vault.ts';
-import { headerEvent } from '../../src/core/vault-admin/header-event.ts';
-import { rotateTenant } from '../../src/core/vault-admin/rotate-tenant.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { createMemoryStore } from '../../src/store/memory/memory-store.ts';
-import { composeVault } from '../../src/vault.ts';
+import { checkVault } from '../../src/maintenance/check-vault.ts';
+import { headerEvent } from '../../src/maintenance/header-event.ts';
+import { rotateTenant } from '../../src/maintenance/rotate-tenant.ts';
+import { composeVault } from '../../src/vault/vault.ts';
 import { checkedClient } from '../checked-client.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
 
 const RULE = {
   description: 'all',
@@ -36,9 +36,9 @@ describe('rotation', () => {
     const vault = composeVault({ file: 'memory', store, keyring, clock, random });
     audit = createAudit({ store, keyring, clock, level: 'reveal', strict: true });
     await audit.record(headerEvent('createVault', await store.header()));
-    const founded = await vault.createTenant('test');
-    tenant = founded.tenant.id;
-    management = founded.application.key ?? '';
+    const created = await vault.createTenant('test');
+    tenant = created.tenant.id;
+    management = created.application.key ?? '';
     const client = checkedClient(directClient(vault));
     let apiKey = management;
     call = async (operation, parts = {}, key = apiKey) => {

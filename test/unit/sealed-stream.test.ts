@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createTransferKey, isSealed, type NamedOpener, openPieces, sealPieces } from '../../src/vault-transfer.ts';
+import { createTransferKey, isSealed, type NamedOpener, openPieces, sealPieces } from '../../src/vault/transfer.ts';
 
 const PASSPHRASE = 'correct horse battery';
 

@@ -1,12 +1,12 @@
 import { hostname } from 'node:os';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { type ApplyOptions, applySeed } from '../../src/cli/commands/seed/apply-seed.ts';
+import { readSeedFile } from '../../src/cli/commands/seed/read-seed-file.ts';
+import { createSeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
+import { seededIds, seededVariables, seedSummary } from '../../src/cli/commands/seed/seed-output.ts';
 import { ownMachine } from '../../src/cli/own-machine.ts';
-import { type ApplyOptions, applySeed } from '../../src/cli/seed/apply-seed.ts';
-import { readSeedFile } from '../../src/cli/seed/read-seed-file.ts';
-import { createSeedDocument } from '../../src/cli/seed/seed-document.ts';
-import { seededIds, seededVariables, seedSummary } from '../../src/cli/seed/seed-output.ts';
 import type { Client } from '../../src/contract/call.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 
 const SEED = `
 seed: shop

@@ -1,15 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { generateData } from '../../src/cli/seed/generate-data.ts';
-import { parseSeed } from '../../src/cli/seed/load-seed.ts';
-import { readSeedFile } from '../../src/cli/seed/read-seed-file.ts';
-import { createSeedDocument, type SeedDocument } from '../../src/cli/seed/seed-document.ts';
-import { GENERATED_KINDS, seedSchemaDocument } from '../../src/cli/seed/seed-schema.ts';
-import { seededRandom } from '../../src/cli/seed/seeded-random.ts';
+import { generateData } from '../../src/cli/commands/seed/generate-data.ts';
+import { readSeedFile } from '../../src/cli/commands/seed/read-seed-file.ts';
+import { createSeedDocument, type SeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
+import { GENERATED_KINDS, seedSchemaDocument } from '../../src/cli/commands/seed/seed-schema.ts';
+import { parseSeed, seededRandom } from '../../src/cli/commands/seed/seeded-random.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
-import { passesAba } from '../../src/core/token-types/aba.ts';
-import { passesLuhn } from '../../src/core/token-types/luhn.ts';
+import { passesAba, passesLuhn } from '../../src/core/tokens/check-digits.ts';
 
 async function read(text: string, env: Readonly<Record<string, string>> = {}, seed = 0): Promise<SeedDocument> {
   return createSeedDocument([await readSeedFile('s.yaml', text)], env, seed);
@@ -70,18 +68,18 @@ describe('a seed file', () => {
       'apps:\n  web:\n    permisions: []\n    type: public\n',
       /^s\.yaml:3: .*permisions: is not a known member; did you mean permissions\?$/,
     ],
-    ['apps:\n  web: { permissions: [token:create] }\n', /^s\.yaml:2: apps\.web: type must be given$/],
+    ['apps:\n  web: { permissions: [token:create] }\n', /^s\.yaml:2: apps\.web\.type: is required$/],
     ['apps: { e: { type: expiring } }', /^s\.yaml:1: apps\.e\.type: must be one of private, public, management$/],
     [
       'tenant:\n  settings:\n    deduplicate_tokens: true\n',
-      /^s\.yaml:3: .*deduplicate_tokens: must be text: put it in quotes$/,
+      /^s\.yaml:3: .*deduplicate_tokens: must be a string; must be one of true, false$/,
     ],
     [
       'apps:\n  w:\n    type: private\n    rules:\n    - { priority: 1, permissions: [], transform: mask }\n',
       /^the seed has 2 errors$/,
     ],
-    ['tokens: { one: { type: token } }', /^s\.yaml:1: tokens\.one: data must be given$/],
-    ['tokens: { one: { data: x } }', /tokens\.one: type must be given$/],
+    ['tokens: { one: { type: token } }', /^s\.yaml:1: tokens\.one\.data: is required$/],
+    ['tokens: { one: { data: x } }', /tokens\.one\.type: is required$/],
     ['tokens: { one: { generate: card, data: x } }', /only one of data and generate/],
     ['tokens: { one: { type: token, data: x, count: 2 } }', /count: is for `generate` only$/],
     ['tokens: { one: { generate: card, count: 10001 } }', /must be at most 10000$/],
@@ -90,15 +88,19 @@ describe('a seed file', () => {
     ['tokens: { ab: { type: token, data: x } }', /an id has at least 3 characters/],
     [
       'tokens: { 1a: { type: token, data: x } }',
-      /tokens\.1a: its name has characters or a form that is not allowed here$/,
+      /tokens\.1a: has characters or a form that is not allowed here; an example: visa-1$/,
     ],
     ['tokens: { one: { type: token, data: x, id: "{{ data }}" } }', /id: has characters/],
     [
       'tokens: { one: { type: token, data: x, id: two }, two: { type: token, data: x } }',
       /another token of the seed has the id two$/,
     ],
-    ['tokens: { one: { type: token, data: x, metadata: { a: 1 } } }', /metadata\.a: must be text/],
+    ['tokens: { one: { type: token, data: x, metadata: { a: 1 } } }', /metadata\.a: must be a string/],
     ['tokens: []', /^s\.yaml:1: tokens: must be an object$/],
+    [
+      'tokens:\n  one:\n    type: token\n    data: x\n    metadata:\n      a.b: x\n      c.d: 1\n',
+      /^s\.yaml:7: .*c\.d: must be/,
+    ],
     ['[]', /^s\.yaml:1: must be an object$/],
     ['', /^s\.yaml:1: must be an object$/],
   ])('%j is refused with file, line and member', async (text, message) => {
@@ -193,7 +195,7 @@ tokens:
     expect([message, details.length, details[19], details[20]]).toEqual([
       'the seed has 23 errors',
       21,
-      's.yaml:21: tokens.t-19: data must be given',
+      's.yaml:21: tokens.t-19.data: is required',
       '… and 3 more',
     ]);
   });

@@ -2,10 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { withOutFile } from '../../src/cli/seed/out-file.ts';
-import { readSeedFile } from '../../src/cli/seed/read-seed-file.ts';
-import { createSeedDocument } from '../../src/cli/seed/seed-document.ts';
-import { OUT_FORMATS, printIds, seededIds } from '../../src/cli/seed/seed-output.ts';
+import { readSeedFile } from '../../src/cli/commands/seed/read-seed-file.ts';
+import { createSeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
+import { OUT_FORMATS, printIds, seededIds, withOutFile } from '../../src/cli/commands/seed/seed-output.ts';
 
 const SEED = `
 apps: { web: { type: public, permissions: [token:create] }, reader: { type: private, permissions: [token:read] } }

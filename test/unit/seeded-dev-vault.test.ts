@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { openSeededDevVault } from '../../src/cli/local/seeded-dev-vault.ts';
+import { openSeededDevVault } from '../../src/cli/commands/dev/seeded-dev-vault.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 
 const SEED = `

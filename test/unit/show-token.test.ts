@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
-import { JsonText } from '../../src/core/json/json-text.ts';
-import { stringifyJson } from '../../src/core/json/stringify.ts';
-import { showToken, tokenText } from '../../src/core/tokens/show-token.ts';
+import { JsonText, stringifyJson } from '../../src/core/json/stringify.ts';
+import { showToken, tokenText } from '../../src/core/tokens/present-token.ts';
 
 const optional = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: undefined });
 const instants = fc.integer({ min: 0, max: 4_000_000_000_000 });

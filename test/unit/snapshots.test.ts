@@ -11,9 +11,9 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openVault, type Vault } from '../../src/vault.ts';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault-admin.ts';
-import { openVaultSnapshots, type VaultSnapshots } from '../../src/vault-snapshots.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVaultSnapshots, type VaultSnapshots } from '../../src/vault/snapshots.ts';
+import { openVault, type Vault } from '../../src/vault/vault.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
@@ -182,12 +182,12 @@ it('is refused when a tenant of it was deleted, and leaves one alone that was ma
   const { file } = made;
   const other = await withVault(file, async (vault) => {
     await save(file, 'one');
-    const founded = await vault.createTenant('other');
+    const created = await vault.createTenant('other');
     await load(file, 'one');
-    expect((await callVault(vault, founded.application.key ?? '', 'getTenant')).status).toBe(200);
+    expect((await callVault(vault, created.application.key ?? '', 'getTenant')).status).toBe(200);
     await save(file, 'two');
-    expect((await callVault(vault, founded.application.key ?? '', 'deleteTenant')).status).toBe(204);
-    return founded;
+    expect((await callVault(vault, created.application.key ?? '', 'deleteTenant')).status).toBe(204);
+    return created;
   });
   expect(other.tenant.name).toBe('other');
   await expect(load(file, 'two')).rejects.toMatchObject({ message: expect.stringContaining('deleted since') });

@@ -2,10 +2,10 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync,
 import { link, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { connect, setPragmas } from '../../src/store/sqlite/connect.ts';
-import { createVaultFile } from '../../src/store/sqlite/create-vault-file.ts';
-import { bindingRuns, loadDriver } from '../../src/store/sqlite/driver.ts';
-import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
+import { connect, setPragmas } from '../../src/store/sqlite/file/connect.ts';
+import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
+import { bindingRuns, loadDriver } from '../../src/store/sqlite/file/driver.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { addTenant, addToken, ENTRY, sealed } from '../conformance/store-fixtures.ts';
 import { HEADER, openStore, rawConnection, temporaryFolder, temporaryVault } from './store-sqlite-fixture.ts';
 

@@ -2,16 +2,19 @@ import { lstatSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
+import type { FileStore } from '../../src/core/maintenance-ports.ts';
 import type { VaultHeader } from '../../src/core/ports.ts';
-import { connect, setPragmas } from '../../src/store/sqlite/connect.ts';
-import { createVaultFile } from '../../src/store/sqlite/create-vault-file.ts';
-import { type Connection, loadDriver } from '../../src/store/sqlite/driver.ts';
-import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
-import { PathWatch } from '../../src/store/sqlite/path-watch.ts';
-import { Session } from '../../src/store/sqlite/session.ts';
-import { SqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
-import { NOW, sealed } from '../conformance/store-fixtures.ts';
+import { Session } from '../../src/store/sqlite/commit/session.ts';
+import { threadedStore } from '../../src/store/sqlite/commit/threaded-store.ts';
+import { PathWatch } from '../../src/store/sqlite/file/check-file.ts';
+import { connect, setPragmas } from '../../src/store/sqlite/file/connect.ts';
+import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
+import { type Connection, loadDriver } from '../../src/store/sqlite/file/driver.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
+import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { startWriter } from '../../src/vault/writer.ts';
+import { chainKey, NOW, sealed } from '../conformance/store-fixtures.ts';
 
 export const HEADER: VaultHeader = {
   vault_id: '00000000-0000-7000-8000-0000000000ff',
@@ -39,7 +42,7 @@ export async function temporaryVault(): Promise<string> {
 }
 
 /** An opened vault file that is closed after the test. */
-export async function openStore(file: string): Promise<SqliteStore> {
+export async function openStore(file: string): Promise<FileStore> {
   const { store } = await openVaultFile(file);
   onTestFinished(() => store.close());
   return store;
@@ -57,7 +60,14 @@ export async function storeWithConnection(file: string, busyDeadlineMs: number) 
   const connection = connect(await loadDriver(), file);
   setPragmas(connection);
   const watch = new PathWatch(file, lstatSync(file, { bigint: true }));
-  const store = new SqliteStore(new Session(connection, watch, busyDeadlineMs));
+  const store = sqliteStore(new Session(connection, watch, busyDeadlineMs));
   onTestFinished(() => store.close());
   return { store, connection };
+}
+
+/** A store with a writer thread, which `start` starts. The caller closes it. */
+export async function openThreadedStore(file: string) {
+  const { session } = await openVaultFile(file);
+  const start = vi.fn(() => startWriter(session, chainKey()));
+  return { store: threadedStore(session, start), session, start };
 }

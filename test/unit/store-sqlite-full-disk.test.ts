@@ -2,12 +2,11 @@ import { copyFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { cannotMake } from '../../src/cli/secret-file.ts';
+import { cannotMake } from '../../src/cli/whole-file.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { Problem } from '../../src/core/problem.ts';
-import { Checkpointer } from '../../src/store/sqlite/checkpointer.ts';
-import { toFileFault } from '../../src/store/sqlite/file-fault.ts';
-import { toProblem } from '../../src/store/sqlite/sqlite-error.ts';
+import { Checkpointer } from '../../src/store/sqlite/commit/checkpointer.ts';
+import { toFileFault, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
 import { openStore, rawConnection, temporaryFolder, temporaryVault } from './store-sqlite-fixture.ts';
 
 const withCode = (code: string) => Object.assign(new Error('as it was said'), { code });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { GroupCommit } from '../../src/store/sqlite/group-commit.ts';
+import { GroupCommit } from '../../src/store/sqlite/commit/group-commit.ts';
 
 class Busy extends Error {
   readonly code = 'SQLITE_BUSY';

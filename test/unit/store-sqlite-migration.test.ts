@@ -1,9 +1,8 @@
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
-import type { Layout } from '../../src/store/sqlite/layout.ts';
-import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
-import { SCHEMA } from '../../src/store/sqlite/schema.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
+import { type Layout, SCHEMA } from '../../src/store/sqlite/file/schema.ts';
 import { addTenant, addToken, NOW } from '../conformance/store-fixtures.ts';
 import { rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { OwnCommits } from '../../src/store/sqlite/own-commits.ts';
+import { OwnCommits } from '../../src/store/sqlite/commit/own-commits.ts';
 import {
   addTenant,
   addToken,
@@ -10,8 +10,7 @@ import {
   sealed,
   tokenRecord,
 } from '../conformance/store-fixtures.ts';
-import { openThreadedStore } from '../writer-channel.ts';
-import { openStore, rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
+import { openStore, openThreadedStore, rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
 
 function fail(): never {
   throw new Error('not whole');
@@ -90,13 +89,13 @@ describe('commits of a writer thread', () => {
 
   it('begin when two tokens are written at once, and hold all that is written after', async () => {
     const file = await temporaryVault();
-    const { store, ports } = await openThreadedStore(file);
+    const { store, start } = await openThreadedStore(file);
     const { id } = await addTenant(store);
     for (let i = 0; i < 3; i += 1) await addToken(store, id);
     await Promise.all([store.appendAudit([ENTRY]), store.appendAudit([ENTRY]), store.markActive(id, ['x'], 1)]);
-    expect(ports).toEqual([]);
+    expect(start).not.toHaveBeenCalled();
     await Promise.all([addToken(store, id), addToken(store, id)]);
-    expect(ports).toHaveLength(2);
+    expect(start).toHaveBeenCalledOnce();
     await store.startThread();
     const ids = await Promise.all(Array.from({ length: 40 }, () => addToken(store, id)));
     const other = await openStore(file);

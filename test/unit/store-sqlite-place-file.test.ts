@@ -4,7 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { placeFile } from '../../src/store/sqlite/place-file.ts';
+import { placeFile } from '../../src/store/sqlite/file/place-file.ts';
 
 let folder: string;
 

@@ -3,16 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
 import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
 import type { TokenCondition } from '../../src/core/ports.ts';
-import { isBusy, toProblem } from '../../src/store/sqlite/sqlite-error.ts';
-import { successor, toQuery, type Value } from '../../src/store/sqlite/token-conditions.ts';
-import { planTokens } from '../../src/store/sqlite/token-plan.ts';
+import { isBusy, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
 import {
   APPLICATION_TYPE_CODES,
   applicationType,
   TOKEN_TYPE_CODES,
   tokenType,
-} from '../../src/store/sqlite/type-codes.ts';
-import { uuidBytes, uuidKey, uuidText } from '../../src/store/sqlite/uuid-bytes.ts';
+} from '../../src/store/sqlite/tables/columns.ts';
+import { successor, toQuery, type Value } from '../../src/store/sqlite/tables/token-conditions.ts';
+import { planTokens } from '../../src/store/sqlite/tables/token-plan.ts';
+import { uuidBytes, uuidKey, uuidText } from '../../src/store/sqlite/tables/uuid-bytes.ts';
 import { addTenant, addToken, blind, everything, FIRST_PAGE, NOW } from '../conformance/store-fixtures.ts';
 import { openStore, rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
 
@@ -136,10 +136,10 @@ describe('a plan', () => {
 
 describe('what is stored for names', () => {
   it('tells all types apart and refuses a number that no type has', () => {
-    expect(TOKEN_TYPE_NAMES.map((name) => tokenType(TOKEN_TYPE_CODES[name]))).toEqual(TOKEN_TYPE_NAMES);
+    expect(TOKEN_TYPE_NAMES.map((name) => tokenType.read(TOKEN_TYPE_CODES[name]))).toEqual(TOKEN_TYPE_NAMES);
     const applications = Object.keys(APPLICATION_TYPES) as (keyof typeof APPLICATION_TYPE_CODES)[];
-    expect(applications.map((name) => applicationType(APPLICATION_TYPE_CODES[name]))).toEqual(applications);
-    expect(() => tokenType(99)).toThrow(expect.objectContaining({ code: 'integrity_failure' }));
+    expect(applications.map((name) => applicationType.read(APPLICATION_TYPE_CODES[name]))).toEqual(applications);
+    expect(() => tokenType.read(99)).toThrow(expect.objectContaining({ code: 'integrity_failure' }));
   });
 
   it('gives UUIDs back and keeps their order', () => {
@@ -161,7 +161,7 @@ describe('what is stored for names', () => {
     const raw = await rawConnection(file);
     const modified = raw.prepare('UPDATE token SET modified_by = ?');
     const reads = [
-      () => store.findShownToken(id, token.id, NOW),
+      () => store.findPresentedToken(id, token.id, NOW),
       () => store.findTokens(everything(id), FIRST_PAGE, NOW),
       () => store.findToken(id, token.id, NOW),
     ];

@@ -3,8 +3,8 @@ import { rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { createVaultFile } from '../../src/store/sqlite/create-vault-file.ts';
-import { openVaultFile } from '../../src/store/sqlite/open-vault-file.ts';
+import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import {
   addTenant,
   addToken,
@@ -84,20 +84,20 @@ describe('two processes on one file', () => {
     await store.authorityVersion();
     expect(connection.inTransaction).toBe(true);
     rename('elsewhere', token.id);
-    expect(await store.findShownToken(id, token.id, NOW)).toMatchObject({ id: token.id });
+    expect(await store.findPresentedToken(id, token.id, NOW)).toMatchObject({ id: token.id });
     expect(await store.findTokens({ tenant_id: id, all: [] }, FIRST_PAGE, NOW)).toMatchObject({
       records: [{ id: token.id }],
     });
 
     await new Promise((resolve) => setImmediate(resolve));
     expect(connection.inTransaction).toBe(false);
-    expect(await store.findShownToken(id, token.id, NOW)).toBeUndefined();
+    expect(await store.findPresentedToken(id, token.id, NOW)).toBeUndefined();
     rename(token.id, 'elsewhere');
 
     // Neither a write nor the emptying of the log waits for it, or is refused.
     await store.authorityVersion();
     const second = addToken(store, id);
-    expect(await store.findShownToken(id, token.id, NOW)).toBeDefined();
+    expect(await store.findPresentedToken(id, token.id, NOW)).toBeDefined();
     await second;
     await store.authorityVersion();
     expect(await store.deleteTenant(id, ENTRY)).toBe(true);

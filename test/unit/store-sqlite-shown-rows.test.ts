@@ -13,7 +13,7 @@ async function vaultOfTwo() {
     await addToken(store, tenant, {}, ['shared']),
     await addToken(store, tenant, {}, ['shared']),
   ] as const;
-  const get = (id: string) => store.findShownToken(tenant, id, NOW);
+  const get = (id: string) => store.findPresentedToken(tenant, id, NOW);
   const list = (page = FIRST_PAGE) =>
     store.findTokens({ tenant_id: tenant, all: [{ index_in: [blind('shared')] }] }, page, NOW);
   return { raw, tokens, get, list };

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { GroupCommit } from '../../src/store/sqlite/group-commit.ts';
-import { nextTurn } from '../../src/store/sqlite/next-turn.ts';
-import { WriteTurns } from '../../src/store/sqlite/write-turns.ts';
+import { GroupCommit, nextTurn } from '../../src/store/sqlite/commit/group-commit.ts';
+import { WriteTurns } from '../../src/store/sqlite/commit/write-turns.ts';
 
-const MOST_WRITES = 300;
+const MAX_WRITES = 300;
 
 /** A lock that is free when nobody has had it for some turns of the event loop: who always writes keeps it, as SQLite's. */
 function lockBetween() {
@@ -49,7 +48,7 @@ async function writesBefore(turns: readonly [WriteTurns, WriteTurns] | undefined
     return writes;
   });
   const many = (async () => {
-    while (!isDone && writes < MOST_WRITES) {
+    while (!isDone && writes < MAX_WRITES) {
       await busy.run(() => undefined);
       writes += 1;
     }
@@ -65,11 +64,11 @@ function bothSides(): readonly [WriteTurns, WriteTurns] {
 
 describe('WriteTurns', () => {
   it('lets a connection write soon beside one that always has something to write', async () => {
-    expect(await writesBefore(bothSides())).toBeLessThan(MOST_WRITES / 2);
+    expect(await writesBefore(bothSides())).toBeLessThan(MAX_WRITES / 2);
   });
 
   it('without them it waits until the other one has nothing more', async () => {
-    expect(await writesBefore(undefined)).toBe(MOST_WRITES);
+    expect(await writesBefore(undefined)).toBe(MAX_WRITES);
   });
 
   it('does not wait for one that does not come for its turn', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/system-clock.ts';
+import { systemClock } from '../../src/vault/system-clock.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

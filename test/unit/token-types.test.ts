@@ -2,14 +2,14 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { TOKEN_TYPE_NAMES, type TokenType } from '../../src/contract/token-types.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
-import { passesAba } from '../../src/core/token-types/aba.ts';
-import { passesLuhn } from '../../src/core/token-types/luhn.ts';
-import { validateData } from '../../src/core/token-types/validate-data.ts';
-import { readVectors } from '../vectors/read-vectors.ts';
+import { passesAba, passesLuhn } from '../../src/core/tokens/check-digits.ts';
+import { validateData } from '../../src/core/tokens/validate-data.ts';
+import { readTable, readVectors } from '../vectors/read-vectors.ts';
 
-const cases = readVectors<{ type: TokenType; data: string; wrong: string[] }[]>('validation');
-const luhn = readVectors<{ valid: string[]; invalid: string[] }>('luhn');
-const aba = readVectors<{ valid: string[]; invalid: string[] }>('aba');
+const cases = readTable('validation').map(({ part, fields: [data = '', verdict = ''] }) => {
+  return { type: part as TokenType, data, wrong: verdict === 'valid' ? [] : verdict.split(' ') };
+});
+const { luhn, aba } = readVectors<Record<'luhn' | 'aba', Record<'valid' | 'invalid', string>>>('check-digits');
 
 const digitsOf = (length: number) =>
   fc.array(fc.integer({ min: 0, max: 9 }), { minLength: length, maxLength: length }).map((digits) => digits.join(''));
@@ -55,8 +55,8 @@ describe('validateData', () => {
 });
 
 describe('passesLuhn', () => {
-  test.each(luhn.valid)('passes: %s', (digits) => expect(passesLuhn(digits)).toBe(true));
-  test.each(luhn.invalid)('fails: %s', (digits) => expect(passesLuhn(digits)).toBe(false));
+  test.each(luhn.valid.split(' '))('passes: %s', (digits) => expect(passesLuhn(digits)).toBe(true));
+  test.each(luhn.invalid.split(' '))('fails: %s', (digits) => expect(passesLuhn(digits)).toBe(false));
 
   test('one of the ten check digits passes, and no single changed digit goes unnoticed', () => {
     fc.assert(
@@ -70,8 +70,8 @@ describe('passesLuhn', () => {
 });
 
 describe('passesAba', () => {
-  test.each(aba.valid)('passes: %s', (digits) => expect(passesAba(digits)).toBe(true));
-  test.each(aba.invalid)('fails: %s', (digits) => expect(passesAba(digits)).toBe(false));
+  test.each(aba.valid.split(' '))('passes: %s', (digits) => expect(passesAba(digits)).toBe(true));
+  test.each(aba.invalid.split(' '))('fails: %s', (digits) => expect(passesAba(digits)).toBe(false));
 
   test('one of the ten check digits passes, and no single changed digit goes unnoticed', () => {
     fc.assert(

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { TOKEN_TYPES } from '../../src/contract/token-types.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-vault.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 const MASKED_CARD = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2030 };
@@ -233,7 +233,7 @@ describe('expiry', () => {
     expect(await world.vault.sweep()).toBe(0);
   });
 
-  it('is swept by the direct door at most once an hour', async () => {
+  it('is swept by the file target at most once an hour', async () => {
     await create({ type: 'token', data: 1, expires_at: '2026-03-01T09:31:00Z' });
     await world.vault.sweepNowAndThen();
     world.clock.advance(60_000);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
-import { createVault, openVault, type Vault } from '../../src/vault.ts';
+import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
 
 export const CREDENTIAL: Credential = { kind: 'key_file', key: new Uint8Array(32).fill(7) };
 

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Times } from '../../src/system-clock.ts';
-import { createVault, openVault, type Vault } from '../../src/vault.ts';
+import type { Times } from '../../src/vault/system-clock.ts';
+import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
 
 const HOUR = 3_600_000;
 const CREDENTIAL = { kind: 'key_file', key: new Uint8Array(32).fill(9) } as const;

@@ -1,13 +1,12 @@
 /**
  * Freezes a vault file of the format that the built product writes, with its keys and with what it answers, as
- * `vault-files/format-N.vault` and `.json`: what a release has written, every later one has to read. To be run once for
+ * `vault-files/format-N.vault` and `.jsonl`: what a release has written, every later one has to read. To be run once for
  * each format that is released; a file that is there already is replaced only with `--replace`.
  *
  *   npm run build && node test/vectors/freeze-vault-file.js [--replace]
  */
 import { execFile } from 'node:child_process';
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -114,9 +113,8 @@ try {
   }
   const keyFile = readFileSync(`${file}.key`).toString('hex');
   copyFileSync(file, `${to}.vault`);
-  writeFileSync(`${to}.json`, JSON.stringify({ format, key_file: keyFile, passphrase: PASSPHRASE, answers }));
-  const biome = createRequire(import.meta.url).resolve('@biomejs/biome/bin/biome');
-  await execute(process.execPath, [biome, 'format', '--write', `${to}.json`], { env: environment });
+  const lines = [{ format, key_file: keyFile, passphrase: PASSPHRASE }, ...answers].map((line) => JSON.stringify(line));
+  writeFileSync(`${to}.jsonl`, `${lines.join('\n')}\n`);
   process.stdout.write(`frozen: format ${format}, ${answers.length} answers\n`);
 } finally {
   rmSync(folder, { recursive: true, force: true });

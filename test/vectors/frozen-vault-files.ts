@@ -49,7 +49,11 @@ export function thaw(
   const folder = mkdtempSync(join(tmpdir(), 'vault-frozen-'));
   const [file, keyFile, passphraseFile] = ['vault.db', 'key', 'passphrase'].map((name) => join(folder, name));
   if (!file || !keyFile || !passphraseFile) throw new Error('unreachable');
-  const frozen: Frozen = JSON.parse(readFileSync(join(FOLDER, `format-${format}.json`), 'utf8'));
+  const lines = readFileSync(join(FOLDER, `format-${format}.jsonl`), 'utf8')
+    .trimEnd()
+    .split('\n');
+  const [keys, ...answers] = lines.map((line) => JSON.parse(line));
+  const frozen: Frozen = { ...keys, answers };
   copyFileSync(join(FOLDER, `format-${format}.vault`), file);
   // A checkout has whatever mode it likes; a vault is its owner's alone.
   chmodSync(file, 0o600);

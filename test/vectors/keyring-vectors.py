@@ -94,10 +94,19 @@ def fixed(label, size):
     return hashlib.shake_256(label.encode()).digest(size)
 
 
+def layout(value, indent='', room=108):
+    """A value on one line where that fits, as `biome check --write` leaves it."""
+    line = json.dumps(value)
+    if len(indent + line) <= room or not isinstance(value, (dict, list)):
+        return line
+    inner, names = indent + '  ', isinstance(value, dict)
+    parts = [(json.dumps(each) + ': ' + layout(value[each], inner)) if names else layout(each, inner) for each in value]
+    return '[{'[names] + ','.join('\n' + inner + part for part in parts) + '\n' + indent + ']}'[names]
+
+
 def write(name, value):
     with open(name, 'w', newline='\n') as file:
-        json.dump(value, file, indent=2, ensure_ascii=True)
-        file.write('\n')
+        file.write(layout(value) + '\n')
 
 
 INDEX_KEY = fixed('index key', 32)

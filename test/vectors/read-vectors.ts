@@ -1,7 +1,31 @@
 import { readFileSync } from 'node:fs';
 
-/** The vectors of one file of this folder. What each file holds, and where it came from, stands in README.md. */
+function read(file: string): string {
+  return readFileSync(new URL(`./${file}`, import.meta.url), 'utf8');
+}
+
+/** Returns the vectors of one JSON file of this folder. README.md says what each file holds, and its origin. */
 export function readVectors<T>(name: string): T {
-  const vectors: T = JSON.parse(readFileSync(new URL(`./${name}.json`, import.meta.url), 'utf8'));
+  const vectors: T = JSON.parse(read(`${name}.json`));
   return vectors;
+}
+
+/** A case of a table: the headings (`#`, `##`) that it stands under, and its fields. */
+export interface TableRow {
+  readonly part: string;
+  readonly origin: string;
+  readonly fields: readonly string[];
+}
+
+/** Returns the cases of one text file: a case a line, fields separated by ` → `; an indented line continues a case. */
+export function readTable(name: string): readonly TableRow[] {
+  const rows: TableRow[] = [];
+  let part = '';
+  let origin = '';
+  for (const line of read(`${name}.txt`).replaceAll('\n  ', ' ').split('\n')) {
+    if (line.startsWith('# ')) part = line.slice(2);
+    else if (line.startsWith('## ')) origin = line.slice(3);
+    else if (line !== '') rows.push({ part, origin, fields: line.split(' → ') });
+  }
+  return rows;
 }

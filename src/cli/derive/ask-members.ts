@@ -1,12 +1,18 @@
 import { CONDITION } from '../../contract/access-rule.ts';
 import type { Json } from '../../contract/json.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
+import { CONTAINER, NAME } from '../../contract/patterns.ts';
 import { APPLICATION_TYPES, type ApplicationType, PERMISSIONS, TRANSFORMS } from '../../contract/permissions.ts';
-import { CONTAINER, NAME } from '../../contract/text.ts';
-import { TOKEN_TYPES, type TokenType } from '../../contract/token-types.ts';
+import {
+  type DataRule,
+  type MemberRule,
+  TOKEN_TYPES,
+  type TokenType,
+  type ValueRule,
+} from '../../contract/token-types.ts';
 import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
 import { parseJson } from '../../core/json/parse.ts';
-import { DATA_RULES, type DataRule, type MemberRule } from '../../core/token-types/data-rules.ts';
+import { checkValue } from '../../core/tokens/validate-data.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { memberFlags } from './member-flags.ts';
 
@@ -73,8 +79,8 @@ export async function askMembers(
 }
 
 async function askData(asking: Asking, type: TokenType): Promise<string> {
-  const rule: DataRule = DATA_RULES[type];
-  if (!('check' in rule)) return askObject(asking, rule.members);
+  const rule: DataRule = TOKEN_TYPES[type].data;
+  if (rule.kind === 'object') return askObject(asking, rule.members);
   if (type !== 'token')
     return JSON.stringify(await askSecret(asking, TOKEN_TYPES[type].summary, { ...rule, required: true }));
   const { prompts, terminal } = asking;
@@ -83,7 +89,10 @@ async function askData(asking: Asking, type: TokenType): Promise<string> {
     terminal,
   );
   if (kind === 'text') return JSON.stringify(await askSecret(asking, 'Text', { ...rule, required: true }));
-  return prompts.input({ message: 'JSON', required: true, validate: (text) => isJson(text, rule.check) }, terminal);
+  return prompts.input(
+    { message: 'JSON', required: true, validate: (text) => isJson(text, (value) => checkValue(rule, value)) },
+    terminal,
+  );
 }
 
 /** Optional members are left out when nothing is typed. */
@@ -99,16 +108,17 @@ async function askObject(asking: Asking, members: Readonly<Record<string, Member
 }
 
 /** What is asked of an answer. */
-type AnswerRule = Pick<MemberRule, 'required' | 'check'>;
+type AnswerRule = ValueRule & { readonly required: boolean };
 
-function askNumber({ prompts, terminal }: Asking, message: string, { check, required }: AnswerRule): Promise<string> {
-  const validate = (typed: string) => (typed === '' && !required) || (check(Number(typed)) ?? /^\d+$/.test(typed));
+function askNumber({ prompts, terminal }: Asking, message: string, rule: AnswerRule): Promise<string> {
+  const validate = (typed: string) =>
+    (typed === '' && !rule.required) || (checkValue(rule, Number(typed)) ?? /^\d+$/.test(typed));
   return prompts.input({ message, validate }, terminal).then((typed) => (typed === '' ? '' : String(Number(typed))));
 }
 
-function askSecret({ prompts, terminal }: Asking, message: string, { check, required }: AnswerRule): Promise<string> {
+function askSecret({ prompts, terminal }: Asking, message: string, rule: AnswerRule): Promise<string> {
   const validate = (typed: string) =>
-    (typed === '' && !required) || (typed === '' ? 'is required' : (check(typed) ?? true));
+    (typed === '' && !rule.required) || (typed === '' ? 'is required' : (checkValue(rule, typed) ?? true));
   return prompts.password({ message, mask: '*', validate }, terminal);
 }
 

@@ -2,34 +2,12 @@ import { headerPrefixOf, requestOf } from '../../client/remote.ts';
 import type { Call } from '../../contract/call.ts';
 import { DEFAULT_LIMITS } from '../../contract/limits.ts';
 import { type BodyOf, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
-import type { Schema } from '../../contract/schema.ts';
 import { checkApplication } from '../../core/access/check-application.ts';
-import { JsonText } from '../../core/json/json-text.ts';
-import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import { JsonText, type Printable, stringifyJson } from '../../core/json/stringify.ts';
 import { parseBody } from '../../core/request/parse-body.ts';
 import { loadBodyValidators, validate } from '../../core/request/validate.ts';
-import { checkData } from '../../core/token-types/validate-data.ts';
 import { parseApplicationExpiry, parseExpiresAt } from '../../core/tokens/expires-at.ts';
-import type { ResultView } from '../output/result-view.ts';
-
-const REQUEST: Schema = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    method: { type: 'string' },
-    path: { type: 'string' },
-    headers: { type: 'object', additionalProperties: { type: 'string' } },
-    body: {},
-  },
-};
-
-/** How a request that is not sent is shown. */
-export const DRY_RUN_VIEW: ResultView = {
-  schema: REQUEST,
-  list: false,
-  columns: Object.keys(REQUEST.properties ?? {}),
-  rest: false,
-};
+import { checkData } from '../../core/tokens/validate-data.ts';
 
 /** What handlers check of a body before they ask the store, as far as it needs neither a key nor the vault. */
 const BODY_CHECKS: { readonly [Id in OperationId]?: (body: BodyOf<Id>, now: number) => void } = {
@@ -52,8 +30,8 @@ const BODY_CHECKS: { readonly [Id in OperationId]?: (body: BodyOf<Id>, now: numb
  */
 export async function dryRun(call: Call, headerPrefix: string | undefined): Promise<string> {
   const row: Operation = OPERATIONS[call.operation];
-  if (row.body) await loadBodyValidators();
-  const { body } = validate(call.operation, row, call, parseBody(row, call, DEFAULT_LIMITS));
+  const bodies = row.body && (await loadBodyValidators());
+  const { body } = validate(call.operation, row, call, parseBody(row, call, DEFAULT_LIMITS), bodies);
   checkBody(call.operation, body);
   const prefix = headerPrefixOf(headerPrefix);
   const { method, path, bodyText } = requestOf(call, prefix);

@@ -2,19 +2,7 @@ import type { Command } from 'commander';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit-codes.ts';
-import {
-  ANCHOR_FLAGS,
-  addFlags,
-  CONFIRM_FLAGS,
-  DAEMON_FLAGS,
-  FILE_FLAGS,
-  KEY_FLAGS,
-  KEY_OUT_FLAGS,
-  LIST_FLAGS,
-  OUTPUT_FLAGS,
-  PROFILE_FLAGS,
-  REQUEST_FLAGS,
-} from '../global-flags.ts';
+import { addFlags, FLAGS } from '../global-flags.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { clearableFlags } from './clearing.ts';
 import { type FlagKind, type MemberFlag, memberFlags } from './member-flags.ts';
@@ -30,16 +18,16 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   for (const flag of flags) addMemberFlag(command, flag);
   const clearable = clearableFlags(row).map((flag) => flag.name);
   if (clearable.length > 0) addRepeatable(command, '--clear <member>', clearHelp(clearable));
-  if (row.query?.properties?.['page'] !== undefined) addFlags(command, LIST_FLAGS);
+  if (row.query?.properties?.['page'] !== undefined) addFlags(command, FLAGS.list);
   if (row.body !== undefined)
     addOnce(command, '--body <source>', 'the whole body instead: @file, or - for standard input');
   command.optionsGroup('Vault:');
-  addFlags(command, { ...DAEMON_FLAGS, ...FILE_FLAGS, ...ANCHOR_FLAGS, ...PROFILE_FLAGS, ...KEY_FLAGS });
+  addFlags(command, { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key });
   command.optionsGroup('Output:');
-  addFlags(command, OUTPUT_FLAGS);
-  if (row.cli.columns.includes('key')) addFlags(command, KEY_OUT_FLAGS);
+  addFlags(command, FLAGS.output);
+  if (row.cli.columns.includes('key')) addFlags(command, FLAGS.keyOut);
   command.optionsGroup('Other:');
-  addFlags(command, { ...REQUEST_FLAGS, ...(row.cli.confirm !== undefined && CONFIRM_FLAGS) });
+  addFlags(command, { ...FLAGS.request, ...(row.cli.confirm !== undefined && FLAGS.confirm) });
   command.addHelpText('after', () => `\n${afterHelp(row)}`);
   command.action(async () => {
     const { runOperation } = await import('../run-operation.ts');

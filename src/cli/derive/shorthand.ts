@@ -1,7 +1,6 @@
-import type { Schema } from '../../contract/schema.ts';
+import type { Schema, TypeName } from '../../contract/schema.ts';
 import { Fault } from '../../core/fault.ts';
 import { nearestName } from '../../core/nearest-name.ts';
-import { typeOf } from './member-type.ts';
 
 /** `name=value`; a value, or a part of it, may stand in quotes. */
 const WORD = /(?<name>[^\s="']+)(?:=(?<value>(?:"(?:[^"\\]|\\[\s\S])*"|'[^']*'|[^\s"'])*))?(?=\s|$)/y;
@@ -144,4 +143,14 @@ function valueExample(schema: Schema): string {
   if (schema.enum !== undefined) return schema.enum.join('|');
   const example = schema.examples?.[0];
   return typeof example === 'string' ? example : typeOf(schema) === 'integer' ? String(schema.minimum ?? 1) : '"…"';
+}
+
+/** The type of a member without the null that a merge patch allows beside it. */
+export function typeOf(schema: Schema): TypeName | undefined {
+  return typeof schema.type === 'object' ? schema.type[0] : schema.type;
+}
+
+/** Whether null is a value of the member: where it is written so, and where any JSON goes. */
+export function allowsNull(schema: Schema): boolean {
+  return typeof schema.type === 'object' || (schema.type === undefined && schema.enum === undefined);
 }

@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
-import type { Format } from './format.ts';
 import type { Showing } from './render-result.ts';
+import type { Format } from './result-view.ts';
 import { cellText, cellValue, idPathOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
 import { selectField } from './select-field.ts';
 

@@ -1,20 +1,17 @@
 import { Fault } from '../../core/fault.ts';
 import {
   type Environment,
+  FLAGS,
   flagValue,
   type GlobalFlags,
   isSwitchedOn,
-  KEY_OUT_FLAGS,
   type KeyOutFlags,
-  OUTPUT_FLAGS,
 } from '../global-flags.ts';
 import { tell } from '../report-failure.ts';
-import { wantsColour } from './colour.ts';
 import { escapeInJson, stripFromLines } from './control-characters.ts';
-import { chooseFormat } from './format.ts';
 import type { ItemPrinter } from './print-items.ts';
 import { chooseShowing, renderResult, type Showing } from './render-result.ts';
-import type { RenderOptions, ResultView } from './result-view.ts';
+import { chooseFormat, type RenderOptions, type ResultView } from './result-view.ts';
 import { isTerminal } from './standard-output.ts';
 import { writeOut } from './write-out.ts';
 
@@ -26,7 +23,7 @@ export interface Printer {
 /** Throws the fault `usage` when the flags ask for what no result can give. */
 export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView): Printer {
   const { field, showing, options, write } = prepare(flags, env, view);
-  if (KEY_PATHS.has(field) && flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut) !== undefined) {
+  if (KEY_PATHS.has(field) && flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) {
     const why = 'a key that goes to a file is in no other place';
     throw new Fault('usage', `only one of --key-out and --field of the key can be given: ${why}`);
   }
@@ -49,7 +46,7 @@ export async function createListPrinter(flags: GlobalFlags, env: Environment, vi
 
 function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
   const toTerminal = isTerminal();
-  const format = chooseFormat(flagValue(flags.output, env, OUTPUT_FLAGS.output), toTerminal);
+  const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), toTerminal);
   const { field, quiet } = partOf(flags, env);
   const showing = chooseShowing(format, field, quiet, view);
   const options: RenderOptions = {
@@ -70,8 +67,8 @@ function partOf(flags: GlobalFlags, env: Environment): { readonly field: string 
   }
   if (flags.quiet) return { field: flags.field, quiet: true };
   const isFree = flags.field === undefined && flags.output === undefined;
-  const quiet = isFree && isSwitchedOn(flags.quiet, env, OUTPUT_FLAGS.quiet);
-  return { field: flagValue(flags.field, env, OUTPUT_FLAGS.field), quiet };
+  const quiet = isFree && isSwitchedOn(flags.quiet, env, FLAGS.output.quiet);
+  return { field: flagValue(flags.field, env, FLAGS.output.field), quiet };
 }
 
 /** Where a key stands in a result; `prepare` has made sure that this one has the field. */
@@ -82,4 +79,9 @@ function forTerminal(text: string, showing: Showing): string {
   if (showing.field !== undefined || showing.quiet) return stripFromLines(text);
   if (showing.format === 'table') return text;
   return showing.format === 'json' || showing.format === 'ndjson' ? escapeInJson(text) : stripFromLines(text);
+}
+
+/** Colour only on a terminal, never with `--no-color`, a non-empty `NO_COLOR` or `TERM=dumb`. */
+export function wantsColour(isTerminal: boolean, typed: boolean | undefined, env: Environment): boolean {
+  return isTerminal && typed !== false && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
 }

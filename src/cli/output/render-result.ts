@@ -1,7 +1,7 @@
 import { Fault } from '../../core/fault.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
-import type { Format } from './format.ts';
+import type { Format } from './result-view.ts';
 import { cellText, idPathOf, itemsOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
 import { checkField, parsePath, printPath, type Step, selectField } from './select-field.ts';
 

@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
+import { Fault } from '../../core/fault.ts';
 import { isJsonObject } from '../../core/json/kind.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 import { parsePath, type Step, selectField } from './select-field.ts';
@@ -57,4 +58,16 @@ export function cellText(value: Json | undefined): string {
 /** The members of a JSON object, or undefined for every other value. */
 export function asObject(value: Json): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
+}
+
+export const FORMATS = ['table', 'json', 'yaml', 'csv', 'ndjson'] as const;
+
+export type Format = (typeof FORMATS)[number];
+
+/** `table` for people, `json` for programs, unless somebody says otherwise. */
+export function chooseFormat(asked: string | undefined, isTerminal: boolean): Format {
+  if (asked === undefined) return isTerminal ? 'table' : 'json';
+  const format = FORMATS.find((known) => known === asked);
+  if (format !== undefined) return format;
+  throw new Fault('usage', `--output (VAULT_OUTPUT) is one of ${FORMATS.join(', ')}`);
 }

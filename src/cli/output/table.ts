@@ -9,17 +9,23 @@ import { cellText, cellValue, itemsOf, type Rendered, type RenderOptions, type R
 import { parsePath, selectField } from './select-field.ts';
 
 const GAP = '  ';
-/** A column is not made narrower than this; one that does not fit then is left out. */
-const LEAST_WIDTH = 10;
+/** A column that would be narrower is left out. */
+const MIN_WIDTH = 10;
+/** cli-table3 pads every line to the widest cell, which may hold a mebibyte: so many rows at a time. */
+const DRAWN_ROWS = 100;
+const RULES =
+  'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid mid mid-mid right right-mid';
+const CHARS = { ...Object.fromEntries(RULES.split(' ').map((rule) => [rule, ''])), middle: GAP };
 
 type Line = readonly string[];
+type Cell = string | { readonly content: string; readonly colSpan: number };
 
 /**
  * A list becomes a table with a line an item and no empty columns, one thing a line a value. No rules are drawn: what is on
  * a terminal is copied, cut and searched. Times are local.
  */
 export async function renderTable(body: Json, view: ResultView, options: RenderOptions): Promise<Rendered> {
-  if (!view.list) return { text: await layOutDetails(detailsOf(body, view), options) };
+  if (!view.list) return { text: await drawDetails(detailsOf(body, view), options) };
   return renderRows(itemsOf(body, view), view, options, pageNote(body));
 }
 
@@ -49,17 +55,14 @@ async function renderRows(
   const rigid = schemas.map((schema) => schema?.format === 'date-time');
   const widths = chooseWidths(natural, rigid, options.width);
   const hidden = columns.slice(widths.length);
-  const bold = await painter(options);
-  const text = lines.map((line, at) => {
-    const printed = widths.map((width, place) => padded(cutToWidth(line[place] ?? '', width), width));
-    const joined = printed.join(GAP).trimEnd();
-    return at === 0 ? bold(joined) : joined;
-  });
+  const cells = lines.map((line) => widths.map((width, at) => cutToWidth(line[at] ?? '', width)));
+  const paint = await painter(options);
+  const text = await draw([cells[0]?.map(paint) ?? [], ...cells.slice(1)], widths);
   const notes = [
     ...(note === undefined ? [] : [note]),
     ...(hidden.length === 0 ? [] : [`no room for ${hidden.join(', ')}`]),
   ];
-  return { text: text.map((line) => `${line}\n`).join(''), ...(notes.length > 0 && { note: notes.join('; ') }) };
+  return { text, ...(notes.length > 0 && { note: notes.join('; ') }) };
 }
 
 /**
@@ -77,7 +80,7 @@ function chooseWidths(
     const isWhole = (at: number) => (rigid[at] ?? false) || (at === 0 && (natural[0] ?? 0) <= available * 0.6);
     const whole = natural.map((one, at) => (at < count && isWhole(at) ? one : 0)).reduce((sum, one) => sum + one, 0);
     const others = natural.slice(0, count).filter((_, at) => !isWhole(at));
-    const fitted = [...fitWidths(others, available - whole, LEAST_WIDTH)];
+    const fitted = [...fitWidths(others, available - whole, MIN_WIDTH)];
     if (whole + fitted.reduce((sum, one) => sum + one, 0) > available) continue;
     return natural.slice(0, count).map((one, at) => (isWhole(at) ? one : (fitted.shift() ?? 0)));
   }
@@ -95,25 +98,35 @@ function detailsOf(body: Json, view: ResultView): readonly Line[] {
   });
 }
 
-async function layOutDetails(rows: readonly Line[], options: RenderOptions): Promise<string> {
+async function drawDetails(rows: readonly Line[], options: RenderOptions): Promise<string> {
   const { width = Number.POSITIVE_INFINITY } = options;
   const widest = (at: 0 | 1) => Math.max(0, ...rows.map((row) => displayWidth(row[at] ?? '')));
   // Half of the line, or what the values leave.
   const nameWidth = Math.min(widest(0), Math.max(Math.floor(width / 2), width - GAP.length - widest(1)));
   const valueWidth = width - nameWidth - GAP.length;
-  const bold = await painter(options);
-  return rows
-    .flatMap(([name = '', value = '']) => {
-      const values = wrapToWidth(value, valueWidth);
-      // A name is what `--field` takes: it is never cut, and a long one has lines of its own.
-      const [own, beside] = displayWidth(name) > nameWidth ? [wrapToWidth(name, width), ''] : [[], name];
-      const lines = values.map((line, at) => {
-        const shown = padded(at === 0 ? beside : '', nameWidth);
-        return line === '' ? shown.trimEnd() : bold(shown) + GAP + line;
-      });
-      return [...own.map((line) => bold(line)), ...lines].map((line) => `${line}\n`);
-    })
-    .join('');
+  const paint = await painter(options);
+  const lines = rows.flatMap(([name = '', value = '']): readonly (readonly Cell[])[] => {
+    // `--field` takes the name, so it is never cut: a long one has lines of its own.
+    const isLong = displayWidth(name) > nameWidth;
+    const own = isLong ? wrapToWidth(name, width).map((line) => [{ content: paint(line), colSpan: 2 }]) : [];
+    const values = wrapToWidth(value, valueWidth).map((line, at) => [at === 0 && !isLong ? paint(name) : '', line]);
+    return [...own, ...values];
+  });
+  return draw(lines, [nameWidth, valueWidth]);
+}
+
+/** Draws cells that are cut to their widths and hold no control characters. No line ends with a space. */
+async function draw(rows: readonly (readonly Cell[])[], widths: readonly number[]): Promise<string> {
+  const { default: Table } = await import('cli-table3');
+  const style = { 'padding-left': 0, 'padding-right': 0, head: [], border: [] };
+  let text = '';
+  for (let at = 0; at < rows.length; at += DRAWN_ROWS) {
+    // The last column takes what it needs.
+    const table = new Table({ chars: CHARS, style, colWidths: widths.slice(0, -1) });
+    table.push(...rows.slice(at, at + DRAWN_ROWS).map((row) => [...row]));
+    for (const line of table.toString().split('\n')) text += `${line.trimEnd()}\n`;
+  }
+  return text;
 }
 
 function columnSchema(view: ResultView, column: string): Schema | undefined {
@@ -124,10 +137,6 @@ function columnSchema(view: ResultView, column: string): Schema | undefined {
 /** Without skin colours and emoji marks: terminals do not agree on how wide they are, and columns would not stand in line. */
 function steady(text: string): string {
   return text.replace(/(?<=\p{Extended_Pictographic})\p{Emoji_Modifier}|\ufe0f/gu, '');
-}
-
-function padded(text: string, width: number): string {
-  return text + ' '.repeat(Math.max(0, width - displayWidth(text)));
 }
 
 function pageNote(body: Json): string | undefined {
@@ -142,8 +151,8 @@ function countNote(count: number): string {
   return `${count} ${count === 1 ? 'item' : 'items'}`;
 }
 
-async function painter(options: RenderOptions): Promise<(text: string) => string> {
-  if (!options.colour) return (text) => text;
+async function painter({ colour }: RenderOptions): Promise<(text: string) => string> {
+  if (!colour) return (text) => text;
   const { Chalk } = await import('chalk');
   return new Chalk({ level: 1 }).bold;
 }

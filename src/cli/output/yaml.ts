@@ -26,7 +26,9 @@ const LOOK_ALIKE: ScalarTag = {
  * to readers of YAML 1.1 too: times, yes and no, 0123, 1:20.
  */
 export async function renderYaml(body: Json): Promise<Rendered> {
-  const { stringify } = await import('yaml');
+  const {
+    default: { stringify },
+  } = await import('yaml');
   const text = stringify(withOrder(body), {
     customTags: (tags) => [LEXEME, LOOK_ALIKE, ...tags],
     compat: 'yaml-1.1',

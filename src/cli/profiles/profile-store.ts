@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Fault } from '../../core/fault.ts';
 import { errorCode } from '../error-code.ts';
 import type { Environment } from '../global-flags.ts';
-import { cannotMake, putInPlace, writeNewSecretFile } from '../secret-file.ts';
+import { cannotMake, writeWholeFile } from '../whole-file.ts';
 import { isProfileName, type Profile, parseProfile } from './profile.ts';
 
 const GROUP_AND_OTHERS = 0o077;
@@ -56,11 +55,9 @@ export async function openProfileStore(env: Environment): Promise<ProfileStore> 
     async add(name, profile) {
       const file = fileOf(name);
       await makeFolder(folder);
-      await writeWhole(file, `${JSON.stringify(profile)}\n`, (temporary) => putInPlace(temporary, file)).catch(
-        (error: unknown) => {
-          throw errorCode(error) === 'EEXIST' ? taken(name) : cannotMake('profile', file, error);
-        },
-      );
+      await writeWholeFile('profile', file, `${JSON.stringify(profile)}\n`).catch((error: unknown) => {
+        throw error instanceof Fault && error.code === 'file_exists' ? taken(name) : error;
+      });
     },
     async remove(name) {
       if ((await ignoreMissing(rm(fileOf(name)).then(() => true))) !== true) throw noProfile(name);
@@ -72,11 +69,7 @@ export async function openProfileStore(env: Environment): Promise<ProfileStore> 
     },
     async setDefault(name) {
       await store.read(name);
-      await writeWhole(defaultFile, `${name}\n`, (temporary) => rename(temporary, defaultFile)).catch(
-        (error: unknown) => {
-          throw cannotMake('profile', defaultFile, error);
-        },
-      );
+      await writeWholeFile('profile', defaultFile, `${name}\n`, 'replace');
     },
   };
   return store;
@@ -108,17 +101,6 @@ async function makeFolder(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
     throw cannotMake('profile', folder, error);
-  }
-}
-
-async function writeWhole(file: string, text: string, put: (temporary: string) => Promise<void>): Promise<void> {
-  const temporary = `${file}.${randomUUID()}.tmp`;
-  try {
-    await writeNewSecretFile(temporary, text);
-    await put(temporary);
-  } catch (error) {
-    await rm(temporary, { force: true });
-    throw error;
   }
 }
 

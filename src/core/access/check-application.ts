@@ -1,6 +1,7 @@
 import type { AccessRule } from '../../contract/access-rule.ts';
 import { type ApplicationType, PERMISSIONS, type Permission } from '../../contract/permissions.ts';
 import { type MemberErrors, Problem } from '../problem.ts';
+import { normalizeContainer } from '../tokens/containers.ts';
 
 /** The part of an application that create and update share. */
 export interface ApplicationDefinition {
@@ -77,4 +78,17 @@ function checkPriorities(rules: readonly AccessRule[]): Finding[] {
     const first = rules.findIndex((other) => other.priority === rule.priority);
     return first === index ? [] : [[`rules.${index}.priority`, [`is already the priority of rules.${first}`]]];
   });
+}
+
+/** The containers in rules and their conditions, as those of tokens are: comparing them is then exact. */
+export function normalizeRules(rules: readonly AccessRule[]): readonly AccessRule[] {
+  return rules.map((rule) => ({
+    ...rule,
+    ...(rule.container !== undefined && { container: normalizeContainer(rule.container) }),
+    ...(rule.conditions && {
+      conditions: rule.conditions.map((condition) =>
+        condition.attribute === 'container' ? { ...condition, value: normalizeContainer(condition.value) } : condition,
+      ),
+    }),
+  }));
 }

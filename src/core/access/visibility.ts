@@ -24,12 +24,12 @@ export function visibility(grants: Grants, permission: Permission, keyring: Tena
   if (!grants.within) return own;
   const outer = visibility(grants.within, permission, keyring);
   // So many alternatives that no query could take them: own's alone find more.
-  if (pairs(own, outer) > MOST_PAIRS) return { lists: own.lists, exact: false };
+  if (pairs(own, outer) > MAX_PAIRS) return { lists: own.lists, exact: false };
   return { lists: bothOf(own.lists, outer.lists), exact: own.exact && outer.exact };
 }
 
-/** A store's query has the conditions of each pair in it; SQLite takes 1,000 levels of OR. */
-const MOST_PAIRS = 250;
+/** A query holds the conditions of each pair; every store takes this many alternatives (`TokenFilter.visible`). */
+const MAX_PAIRS = 250;
 
 function pairs(own: Visibility, outer: Visibility): number {
   return (own.lists?.length ?? 1) * (outer.lists?.length ?? 1);

@@ -1,4 +1,4 @@
-import { API_KEY } from '../../contract/text.ts';
+import { API_KEY } from '../../contract/patterns.ts';
 import { BASE58_ALPHABET } from '../base58.ts';
 import { crc32 } from '../crc32.ts';
 import type { Random } from '../ports.ts';

@@ -1,16 +1,13 @@
 import type { CreateApplication } from '../../contract/application.ts';
-import { checkApplication } from '../access/check-application.ts';
+import { checkApplication, normalizeRules } from '../access/check-application.ts';
+import { checkDelegationLimits } from '../access/delegation-limits.ts';
 import { holds } from '../access/grants.ts';
-import { normalizeRules } from '../access/normalize-rules.ts';
-import { checkWithinReach } from '../access/within-reach.ts';
-import type { Caller } from '../caller.ts';
-import type { Handler } from '../handler.ts';
+import type { Caller, Handler, World } from '../handler.ts';
 import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { parseApplicationExpiry } from '../tokens/expires-at.ts';
-import type { World } from '../world.ts';
 import { generateApiKey } from './api-key.ts';
-import { sealApplication, showApplication } from './opened-application.ts';
+import { sealApplication, showApplication } from './application-codec.ts';
 
 const DEFAULT_LIFE_MS = 60_000;
 
@@ -66,6 +63,6 @@ async function parentOf(
   if (wanted.type !== 'expiring') {
     throw new Problem('permission_missing', { detail: 'This application may create expiring applications only.' });
   }
-  await checkWithinReach(wanted, caller, world);
+  await checkDelegationLimits(wanted, caller, world);
   return caller.application.record.id;
 }

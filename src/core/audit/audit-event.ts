@@ -1,21 +1,23 @@
-import type { OperationId } from '../../contract/operations.ts';
+import { type AuditFacts, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 
-/** What is done below the API, by whoever holds the file's key or by the vault itself. */
-export const LOCAL_ACTIONS = {
-  createVault: 'the vault was made',
-  createTenant: 'a tenant was made on the file',
-  issueKey: 'a management application was made on the file',
-  expireToken: 'an expired token was removed',
-  expireApplication: 'an expired application was removed',
-  addSlot: 'a key file or passphrase was added',
-  removeSlot: 'a key file or passphrase was removed',
-  replaceMasterKey: 'the master key was replaced',
-  addTenantKey: 'a tenant was given a new key',
-  removeTenantKey: 'a former key of a tenant was destroyed',
-  loadSnapshot: 'the records went back to a snapshot',
-  exportTokens: 'the tokens of a tenant were exported from the file',
-  resetTokens: 'all tokens of a tenant were removed',
-} as const;
+/** What is done below the API, by the holder of the file's key or by the vault itself. */
+const LOCAL_ACTIONS = {
+  createVault: { code: 'vc', effect: ['header', 'upsert'] },
+  createTenant: { code: 'nc', effect: ['application', 'upsert'] },
+  /** A management application was made on the file. */
+  issueKey: { code: 'ni', effect: ['application', 'upsert'] },
+  expireToken: { code: 'te', effect: ['token', 'remove'] },
+  expireApplication: { code: 'ae', effect: ['application', 'remove'] },
+  addSlot: { code: 'sa', effect: ['header', 'upsert'] },
+  removeSlot: { code: 'sr', effect: ['header', 'upsert'] },
+  replaceMasterKey: { code: 'km', effect: ['header', 'upsert'] },
+  addTenantKey: { code: 'ka', effect: ['tenant_key', 'upsert'] },
+  removeTenantKey: { code: 'kr', effect: ['tenant_key', 'remove'] },
+  loadSnapshot: { code: 'sl', effect: 'none' },
+  exportTokens: { code: 'nx', effect: 'none' },
+  /** All tokens of a tenant were removed. */
+  resetTokens: { code: 'nz', effect: 'none' },
+} as const satisfies Record<string, AuditFacts>;
 
 export type AuditedAction = OperationId | keyof typeof LOCAL_ACTIONS;
 
@@ -38,44 +40,18 @@ export interface AuditEvent {
   readonly entities: readonly string[];
 }
 
-/** Two letters an action, for good: they stand in files. */
-const CODES = {
-  createToken: 'tc',
-  listTokens: 'tl',
-  getToken: 'tg',
-  updateToken: 'tu',
-  deleteToken: 'td',
-  createApplication: 'ac',
-  listApplications: 'al',
-  getApplicationByKey: 'ak',
-  getApplication: 'ag',
-  updateApplication: 'au',
-  regenerateApplicationKey: 'ar',
-  deleteApplication: 'ad',
-  getTenant: 'ng',
-  updateTenant: 'nu',
-  deleteTenant: 'nd',
-  getUsageReport: 'nr',
-  createVault: 'vc',
-  createTenant: 'nc',
-  issueKey: 'ni',
-  expireToken: 'te',
-  expireApplication: 'ae',
-  addSlot: 'sa',
-  removeSlot: 'sr',
-  replaceMasterKey: 'km',
-  addTenantKey: 'ka',
-  removeTenantKey: 'kr',
-  loadSnapshot: 'sl',
-  exportTokens: 'nx',
-  resetTokens: 'nz',
-} as const satisfies Record<AuditedAction, string>;
+const OPERATION_FACTS = Object.entries<Operation>(OPERATIONS).map(([id, { audit }]) => [id, audit] as const);
+
+/** What the audit keeps of each action. */
+export const AUDIT_FACTS = { ...Object.fromEntries(OPERATION_FACTS), ...LOCAL_ACTIONS } as Readonly<
+  Record<AuditedAction, AuditFacts>
+>;
+
+export const AUDITED_ACTIONS = Object.keys(AUDIT_FACTS) as readonly AuditedAction[];
 
 const ACTIONS: ReadonlyMap<string, AuditedAction> = new Map(
-  (Object.keys(CODES) as AuditedAction[]).map((action) => [CODES[action], action]),
+  AUDITED_ACTIONS.map((action) => [AUDIT_FACTS[action].code, action]),
 );
-
-export const AUDITED_ACTIONS = Object.keys(CODES) as readonly AuditedAction[];
 
 /**
  * The text that is sealed, one field a line: code, status, revision, application, tenant, peer, entities. Ids are without
@@ -83,7 +59,7 @@ export const AUDITED_ACTIONS = Object.keys(CODES) as readonly AuditedAction[];
  */
 export function encodeEvent(event: AuditEvent): string {
   const { action, status, revision, application_id = '', tenant_id = '', peer = '', entities } = event;
-  let text = `${CODES[action]}\n${status}\n${revision ?? ''}\n${packApplication(application_id)}\n${packId(tenant_id)}\n${packId(peer)}`;
+  let text = `${AUDIT_FACTS[action].code}\n${status}\n${revision ?? ''}\n${packApplication(application_id)}\n${packId(tenant_id)}\n${packId(peer)}`;
   for (const id of entities) text += `\n${packId(id)}`;
   return text;
 }

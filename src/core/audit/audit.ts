@@ -1,10 +1,11 @@
-import type { AuditDraft, AuditStore } from '../audit-ports.ts';
-import type { Clock, Keyring } from '../ports.ts';
+import type { World } from '../handler.ts';
+import type { Clock, ExpiryRecorder, Keyring } from '../ports.ts';
 import { type AuditEvent, encodeEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';
+import type { AuditDraft, AuditStore } from './ports.ts';
 
 /** How much `record` takes before it is written, and how long it may wait, in milliseconds. */
-const MOST_WAITING = 256;
+const MAX_WAITING = 256;
 const DELAY_MS = 50;
 
 /** Where events go. */
@@ -49,7 +50,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   async function record(event: AuditEvent): Promise<void> {
     const own = draft(event);
     waiting.push(own);
-    if (!strict && !failed && waiting.length < MOST_WAITING) {
+    if (!strict && !failed && waiting.length < MAX_WAITING) {
       timer ??= setTimeout(() => void flush().catch(() => undefined), DELAY_MS).unref();
       return;
     }
@@ -86,4 +87,19 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   }
 
   return { level, draft, record, flush };
+}
+
+/** What the removal of expired records leaves behind. */
+export function createExpiryRecorder({ keyring, audit }: Pick<World, 'keyring' | 'audit'>): ExpiryRecorder {
+  return {
+    recordExpiry(token) {
+      const { tenant_id, id } = token;
+      return {
+        tombstone: { ...token, mac: keyring.tombstoneMac(token) },
+        audit: audit.draft({ action: 'expireToken', status: 200, tenant_id, entities: [id] }),
+      };
+    },
+    recordRemoval: (tenant_id, removed) =>
+      audit.draft({ action: 'expireApplication', status: 200, tenant_id, entities: removed }),
+  };
 }

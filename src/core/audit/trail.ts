@@ -1,9 +1,9 @@
 import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
-import type { AuditDraft } from '../audit-ports.ts';
 import { Problem } from '../problem.ts';
 import type { Audit } from './audit.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { isAudited } from './audit-level.ts';
+import type { AuditDraft } from './ports.ts';
 
 /** What one call leaves in the audit: its handler says what was touched, the one path when it is over. */
 export interface Trail {

@@ -1,8 +1,8 @@
-import { NO_LINK } from '../audit-link.ts';
-import type { AuditEntry, AuditHead, AuditStore } from '../audit-ports.ts';
 import type { Instant, Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { type AuditEvent, decodeEvent } from './audit-event.ts';
+import { NO_LINK } from './audit-link.ts';
+import type { AuditEntry, AuditHead, AuditStore } from './ports.ts';
 
 /** How many entries are read at once. */
 const PAGE = 500;
@@ -58,7 +58,7 @@ export async function* walkAudit({ store, keyring }: AuditParts, from: AuditHead
 }
 
 /** Throws `BrokenAudit` for one that does not open. */
-export function openEvent(keyring: AuditParts['keyring'], { sequence, at, sealed }: AuditEntry): AuditEvent {
+function openEvent(keyring: AuditParts['keyring'], { sequence, at, sealed }: AuditEntry): AuditEvent {
   try {
     return decodeEvent(keyring.openAuditEvent(at, sealed));
   } catch (error) {
@@ -67,4 +67,22 @@ export function openEvent(keyring: AuditParts['keyring'], { sequence, at, sealed
     }
     throw error;
   }
+}
+
+/** The last events that `wanted` takes, newest first, at most `limit`. Each is opened; the chain is not checked. */
+export async function lastEvents(
+  { store, keyring }: AuditParts,
+  wanted: (placed: PlacedEvent) => boolean,
+  limit: number,
+): Promise<readonly PlacedEvent[]> {
+  const found: PlacedEvent[] = [];
+  let before = (await store.auditHead()).sequence + 1;
+  while (before > 1 && found.length < limit) {
+    const first = Math.max(1, before - PAGE);
+    const entries = await store.readAudit(first - 1, before - first);
+    const placed = entries.map((entry) => ({ ...entry, event: openEvent(keyring, entry) }));
+    found.push(...placed.reverse().filter(wanted));
+    before = first;
+  }
+  return found.slice(0, limit);
 }

@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { JsonNumber } from '../json/json-number.ts';
 import { parseJson } from '../json/parse.ts';
-import { FilterFailure } from './filter-failure.ts';
+import { FilterFailure } from './expression-error.ts';
 import { textOf } from './print-value.ts';
 
 /** A number on its way through arithmetic: by text to see whether it is an integer (`7` is, `7.0` is not), and as a double. */

@@ -1,14 +1,18 @@
 import type { Json } from '../../contract/json.ts';
 import { JsonNumber } from '../json/json-number.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
-import { ExpressionError } from './expression-error.ts';
+import { ExpressionError, FilterFailure } from './expression-error.ts';
 import type { Arguments, FilterTools } from './filter.ts';
-import { FilterFailure } from './filter-failure.ts';
-import { exceedsOutput } from './limits.ts';
+import { exceedsOutput, type WorkBudget } from './limits.ts';
 import { readArgument } from './parameters.ts';
+import type { FilterCall, Output, PathOperand, Template } from './parse-template.ts';
 import { printValue } from './print-value.ts';
-import { outOfScope, readPath } from './read-path.ts';
-import type { FilterCall, Output, PathOperand, Scope, Template } from './template.ts';
+
+/** What expressions may refer to (decisions §4): `metadata` in `fingerprint_expression` only, left out elsewhere. */
+export interface Scope {
+  readonly data: Json;
+  readonly metadata?: Readonly<Record<string, string>> | undefined;
+}
 
 const TOO_LONG = 'an expression gives at most 64 KiB';
 
@@ -97,4 +101,37 @@ function workOf(value: Json): number {
   if (typeof value === 'string' || isJsonArray(value)) return 1 + value.length;
   if (value instanceof JsonNumber) return 1 + value.lexeme.length;
   return isJsonObject(value) ? 1 + NAMING * Object.keys(value).length : 1;
+}
+
+const INDEX = /^-?\d{1,15}$/;
+
+/**
+ * What a path leads to; null where the data has nothing there. Own members only: no path reaches a prototype. Throws
+ * `FilterFailure` when the budget is used up.
+ */
+function readPath(path: PathOperand, scope: Scope, work: WorkBudget): Json {
+  let value: Json | undefined = path.root === 'data' ? scope.data : scope.metadata;
+  if (value === undefined) throw outOfScope(path.position);
+  for (const key of path.keys) value = readKey(value, key, work);
+  return value;
+}
+
+function outOfScope(position: number): ExpressionError {
+  return new ExpressionError('metadata can be referred to in fingerprint_expression only', position);
+}
+
+/** `size`, `first` and `last` of arrays, and `size` of a text, are Liquid's; an object's member of that name is just that. */
+function readKey(value: Json, key: string | number, work: WorkBudget): Json {
+  if (isJsonArray(value)) {
+    if (key === 'size') return value.length;
+    if (key === 'first') return value[0] ?? null;
+    if (key === 'last') return value.at(-1) ?? null;
+    return typeof key === 'number' || INDEX.test(key) ? (value.at(Number(key)) ?? null) : null;
+  }
+  if (typeof value === 'string') {
+    if (key !== 'size') return null;
+    work.spend(value.length);
+    return [...value].length;
+  }
+  return isJsonObject(value) && Object.hasOwn(value, key) ? (value[key] ?? null) : null;
 }

@@ -2,22 +2,16 @@ import type { Filter } from './filter.ts';
 import { ALIAS_FILTERS } from './filters/alias.ts';
 import { ARITHMETIC_FILTERS } from './filters/arithmetic.ts';
 import { CAST_FILTERS } from './filters/cast.ts';
-import { JSON_FILTERS } from './filters/json.ts';
 import { LIST_FILTERS } from './filters/list.ts';
 import { MASK_FILTERS } from './filters/mask.ts';
-import { PAD_FILTERS } from './filters/pad.ts';
-import { SEARCH_FILTERS } from './filters/search.ts';
 import { TEXT_FILTERS } from './filters/text.ts';
 
 /** Every filter of the language (decisions §4). Names come from outside: look them up with `Object.hasOwn`. */
 export const FILTERS: Readonly<Record<string, Filter>> = {
   ...MASK_FILTERS,
-  ...PAD_FILTERS,
   ...CAST_FILTERS,
-  ...JSON_FILTERS,
   ...ALIAS_FILTERS,
   ...TEXT_FILTERS,
-  ...SEARCH_FILTERS,
   ...LIST_FILTERS,
   ...ARITHMETIC_FILTERS,
 };

@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { JsonNumber } from '../json/json-number.ts';
 import { stringifyJson } from '../json/stringify.ts';
-import { FilterFailure } from './filter-failure.ts';
+import { FilterFailure } from './expression-error.ts';
 
 /** Bytes of UTF-8 in one expression (decisions §4). */
 export const MAX_SOURCE = 1024;

@@ -1,96 +1,273 @@
-import type { FilteredValueToken, TopLevelToken, ValueToken } from 'liquidjs';
+import type { Json } from '../../contract/json.ts';
 import { nearestName } from '../nearest-name.ts';
+import { toJsonNumber } from './decimal.ts';
 import { ExpressionError } from './expression-error.ts';
+import type { Arguments, Filter } from './filter.ts';
 import { FILTERS } from './filters.ts';
 import { isLonger, MAX_SOURCE } from './limits.ts';
 import { readArgument } from './parameters.ts';
-import { parseOperand } from './parse-operand.ts';
-import type { FilterCall, OpenArgument, Output, Template } from './template.ts';
 
-export type Liquid = typeof import('liquidjs');
-type FilterToken = FilteredValueToken['filters'][number];
+/** A parsed expression: texts and outputs as they follow each other. Exactly one output and nothing else keeps its type. */
+export type Template = readonly (string | Output)[];
 
-/**
- * Liquid's tokenizer and nothing else of it: there is no engine here that knows a tag, opens a file or looks up a
- * JavaScript property. Throws `ExpressionError`.
+/** One `{{ … }}`. Positions are offsets in the expression's text. */
+export interface Output {
+  readonly operand: Operand;
+  readonly calls: readonly FilterCall[];
+  readonly position: number;
+}
+
+/** `data.a[0]`, or a literal. */
+export type Operand = { readonly kind: 'literal'; readonly value: Json } | PathOperand;
+
+export interface PathOperand {
+  readonly kind: 'path';
+  readonly root: 'data' | 'metadata';
+  readonly keys: readonly (string | number)[];
+  readonly position: number;
+}
+
+export interface FilterCall {
+  readonly name: string;
+  readonly filter: Filter;
+  /** The literal arguments and the defaults, read and checked. */
+  readonly args: Arguments;
+  /** The arguments whose values are known only when the expression is evaluated. */
+  readonly open: readonly { readonly parameter: string; readonly operand: PathOperand }[];
+  readonly position: number;
+}
+
+/*
+ * The grammar: Liquid's outputs without its tags, operators and ranges (decisions §4). Blanks are allowed between all
+ * parts of an output, except around the dots of a path and before its brackets.
+ *
+ *   template = { text | output } ;                             text has neither "{{" nor "{%"
+ *   output   = "{{" ["-"] operand { "|" call } ["-"] "}}" ;    "-" trims the text beside it
+ *   call     = word [ ":" operand { "," operand } ] ;
+ *   operand  = quoted | number | "true" | "false" | "nil" | "null" | path ;
+ *   path     = ( "data" | "metadata" ) { "." word | "[" ( quoted | integer ) "]" } ;
+ *   number   = [ "+" | "-" ] digits [ "." [ digits ] ] ;
+ *   quoted   = "'" { character | escape } "'" | '"' { character | escape } '"' ;
+ *   escape   = "\" ( one of "bfnrtv" | "u" hex digits | octal digits | any other character, for itself ) ;
+ *   word     = one or more letters, digits, "_", "?" and "-" ; beyond ASCII everything but blanks is a letter
  */
-export function parseTemplate(liquid: Liquid, source: string): Template {
+const WORD_CHARACTER = '(?:[\\w?-]|[^\\x00-\\x7f\\s\\u201c\\u201d])';
+const QUOTED_TEXT = `'(?:[^'\\\\]|\\\\.)*'|"(?:[^"\\\\]|\\\\.)*"`;
+
+const BLANKS = /\s*/y;
+const WORD = new RegExp(`${WORD_CHARACTER}+`, 'y');
+const ARGUMENT_NAME = new RegExp(`(?:${WORD_CHARACTER}+|${QUOTED_TEXT})\\s*:`, 'sy');
+const QUOTED = new RegExp(QUOTED_TEXT, 'sy');
+const NUMBER = new RegExp(`[+-]?\\d+(?:\\.(?!\\.)\\d*)?(?!${WORD_CHARACTER})`, 'y');
+const OUTPUT = new RegExp(`\\{\\{((?:${QUOTED_TEXT}|[^'"])*?)\\}\\}`, 'sy');
+const OPENING = /\{[{%]/g;
+const ESCAPE = /\\(?:u([0-9A-Fa-f]{0,4})|([0-7]{1,3})|(.))/gs;
+
+const ESCAPED: ReadonlyMap<string, string> = new Map([
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['v', '\v'],
+]);
+
+/** `empty` and `blank` are Liquid's, but not part of the language. */
+const LITERALS: ReadonlyMap<string, boolean | null | undefined> = new Map([
+  ['true', true],
+  ['false', false],
+  ['nil', null],
+  ['null', null],
+  ['empty', undefined],
+  ['blank', undefined],
+]);
+
+/** Throws `ExpressionError`: what is not understood completely is refused. */
+export function parseTemplate(source: string): Template {
   if (isLonger(source, MAX_SOURCE)) throw new ExpressionError('an expression has at most 1 KiB', 0);
-  try {
-    const tokens = new liquid.Tokenizer(source).readTopLevelTokens();
-    return tokens.map((token) => parsePart(liquid, source, token)).filter((part) => part !== '');
-  } catch (error) {
-    if (liquid.LiquidError.is(error)) throw new ExpressionError('this is no Liquid output', error.token.begin);
-    throw error;
+  const parts: (string | Output)[] = [];
+  let at = 0;
+  let trims = false;
+  while (at < source.length) {
+    if (source.startsWith('{%', at)) throw new ExpressionError('tags are not part of the language', at);
+    if (source.startsWith('{{', at)) {
+      OUTPUT.lastIndex = at;
+      const inside = OUTPUT.exec(source)?.[1];
+      if (inside === undefined) throw noOutput(at);
+      parts.push(parseOutput(source, at, inside));
+      at += inside.length + '{{}}'.length;
+      trims = inside.endsWith('-');
+      continue;
+    }
+    OPENING.lastIndex = at;
+    const end = OPENING.exec(source)?.index ?? source.length;
+    let text = source.slice(at, end);
+    if (trims) text = text.trimStart();
+    if (source.startsWith('{{-', end)) text = text.trimEnd();
+    if (text !== '') parts.push(text);
+    at = end;
   }
+  return parts;
 }
 
-function parsePart(liquid: Liquid, source: string, token: TopLevelToken): string | Output {
-  const guards = liquid.TypeGuards;
-  if (guards.isHTMLToken(token)) return token.getContent();
-  if (guards.isTagToken(token)) throw new ExpressionError('tags are not part of the language', token.begin);
-  const [begin, end] = token.contentRange;
-  if (begin >= end) throw new ExpressionError('the expression is empty', token.begin);
-  // No operators: a comparison is not part of the language.
-  const tokenizer = new liquid.Tokenizer(source, {}, undefined, token.contentRange);
-  const value = tokenizer.readFilteredValue();
-  const [first, second] = value.initial.postfix;
-  if (first === undefined || second !== undefined) {
-    throw new ExpressionError('one path or literal is expected here', second?.begin ?? begin);
+/** Where the parser is. `text` ends with the output's last part, so that no token reaches beyond it. */
+interface Cursor {
+  readonly text: string;
+  at: number;
+}
+
+/** Moves the cursor past what matches there, and returns it. */
+function take(cursor: Cursor, token: RegExp): string | undefined {
+  token.lastIndex = cursor.at;
+  const found = token.exec(cursor.text)?.[0];
+  cursor.at += found?.length ?? 0;
+  return found;
+}
+
+function takeSign(cursor: Cursor, sign: string): boolean {
+  take(cursor, BLANKS);
+  if (cursor.text[cursor.at] !== sign) return false;
+  cursor.at += 1;
+  take(cursor, BLANKS);
+  return true;
+}
+
+function noOutput(position: number): ExpressionError {
+  return new ExpressionError('this is no Liquid output', position);
+}
+
+function parseOutput(source: string, position: number, inside: string): Output {
+  const begin = position + '{{'.length + (inside.startsWith('-') ? 1 : 0);
+  const end = position + '{{'.length + inside.length - (inside.endsWith('-') ? 1 : 0);
+  const cursor: Cursor = { text: source.slice(0, end).trimEnd(), at: begin };
+  take(cursor, BLANKS);
+  if (cursor.at >= cursor.text.length) throw new ExpressionError('the expression is empty', position);
+  const operand = parseOperand(cursor);
+  const calls: FilterCall[] = [];
+  let known = cursor.at;
+  while (takeSign(cursor, '|')) {
+    calls.push(parseCall(cursor, known));
+    known = cursor.at;
   }
-  assertBetween(source, begin, first.begin, /^$/);
-  const operand = parseOperand(first, guards);
-  let at = first.end;
-  const calls = value.filters.map((filter) => {
-    assertBetween(source, at, filter.begin, /^\s*\|\s*$/);
-    at = filter.end;
-    return parseCall(liquid, source, filter);
-  });
-  assertBetween(source, at, end, /^\s*$/);
-  return { operand, calls, position: token.begin };
+  if (cursor.at >= cursor.text.length) return { operand, calls, position };
+  const { at } = cursor;
+  if (calls.length === 0 && (take(cursor, WORD) ?? take(cursor, QUOTED)) !== undefined) {
+    throw new ExpressionError('one path or literal is expected here', at);
+  }
+  throw noOutput(/[),]/.test(cursor.text.charAt(at)) ? at : at + 1);
 }
 
-/** The tokenizer forgives trailing pipes, doubled commas and more; what is not understood completely is refused. */
-function assertBetween(source: string, from: number, to: number, expected: RegExp): void {
-  if (!expected.test(source.slice(from, to))) throw new ExpressionError('this is no Liquid output', from);
-}
-
-function parseCall(liquid: Liquid, source: string, token: FilterToken): FilterCall {
-  const { name, begin: position } = token;
+/** `known` is the end of what was understood before the pipe. */
+function parseCall(cursor: Cursor, known: number): FilterCall {
+  const position = cursor.at;
+  const name = take(cursor, WORD);
+  if (name === undefined) throw noOutput(known);
   const filter = Object.hasOwn(FILTERS, name) ? FILTERS[name] : undefined;
   if (filter === undefined) {
     const near = nearestName(name, Object.keys(FILTERS));
-    throw new ExpressionError(
-      `there is no such filter${near === undefined ? '' : `; did you mean ${near}?`}`,
-      position,
-    );
+    const hint = near === undefined ? '' : `; did you mean ${near}?`;
+    throw new ExpressionError(`there is no such filter${hint}`, position);
   }
-  const given: ValueToken[] = [];
-  let at = position + name.length;
-  for (const argument of token.args) {
-    const value = Array.isArray(argument) ? undefined : argument;
-    if (value === undefined) throw new ExpressionError(`${name} takes arguments by position, not by name`, position);
-    assertBetween(source, at, value.begin, given.length === 0 ? /^\s*:\s*$/ : /^\s*,\s*$/);
-    given.push(value);
-    at = value.end;
-  }
-  assertBetween(source, at, token.end, /^\s*$/);
-
-  const parameters = Object.entries(filter.parameters);
-  const surplus = given[parameters.length];
-  if (surplus !== undefined) throw new ExpressionError(`${name} takes ${parameters.length} arguments`, surplus.begin);
+  const given = parseArguments(cursor, name, Object.keys(filter.parameters).length);
   const args: Record<string, unknown> = {};
-  const open: OpenArgument[] = [];
-  for (const [index, [parameter, { kind, fallback }]] of parameters.entries()) {
+  const open: FilterCall['open'][number][] = [];
+  for (const [index, [parameter, { kind, fallback }]] of Object.entries(filter.parameters).entries()) {
     const argument = given[index];
     if (argument === undefined) {
       if (fallback === undefined) throw new ExpressionError(`${name} needs the argument ${parameter}`, position);
       args[parameter] = fallback;
       continue;
     }
-    const operand = parseOperand(argument, liquid.TypeGuards);
+    const { operand, begin } = argument;
     if (operand.kind === 'path') open.push({ parameter, operand });
-    else args[parameter] = readArgument(name, parameter, kind, operand.value, argument.begin);
+    else args[parameter] = readArgument(name, parameter, kind, operand.value, begin);
   }
   return { name, filter, args, open, position };
+}
+
+/** Stops behind the last argument. */
+function parseArguments(cursor: Cursor, name: string, most: number) {
+  const given: { readonly operand: Operand; readonly begin: number }[] = [];
+  const position = cursor.at - name.length;
+  for (;;) {
+    const known = cursor.at;
+    if (!takeSign(cursor, given.length === 0 ? ':' : ',')) {
+      cursor.at = known;
+      return given;
+    }
+    const begin = cursor.at;
+    if (begin >= cursor.text.length || /[|,)]/.test(cursor.text.charAt(begin))) throw noOutput(known);
+    if (take(cursor, ARGUMENT_NAME) !== undefined) {
+      throw new ExpressionError(`${name} takes arguments by position, not by name`, position);
+    }
+    if (given.length === most) throw new ExpressionError(`${name} takes ${most} arguments`, begin);
+    given.push({ operand: parseOperand(cursor), begin });
+  }
+}
+
+function parseOperand(cursor: Cursor): Operand {
+  const { at } = cursor;
+  const value = takeLiteral(cursor);
+  if (value === undefined) return parsePath(cursor);
+  // A member of a literal is Liquid, but not part of the language.
+  if (/[.[]/.test(cursor.text.charAt(cursor.at))) throw noRoot(at);
+  return { kind: 'literal', value };
+}
+
+function takeLiteral(cursor: Cursor): Json | undefined {
+  const { at } = cursor;
+  const quoted = take(cursor, QUOTED);
+  if (quoted !== undefined) return unquote(quoted);
+  const number = take(cursor, NUMBER);
+  if (number !== undefined) return toJsonNumber(number.replace(/\.$/, ''));
+  const word = take(cursor, WORD) ?? '';
+  const value = LITERALS.get(word);
+  if (word === '' || (value === undefined && LITERALS.has(word))) {
+    throw new ExpressionError('a path or a literal is expected here', at);
+  }
+  if (value === undefined) cursor.at = at;
+  return value;
+}
+
+function unquote(quoted: string): string {
+  return quoted.slice(1, -1).replace(ESCAPE, (_escape, hex?: string, octal?: string, other = '') => {
+    if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex || '0', 16));
+    if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8));
+    return ESCAPED.get(other) ?? other;
+  });
+}
+
+function noRoot(position: number): ExpressionError {
+  return new ExpressionError('only data and metadata can be referred to', position);
+}
+
+/** Stops behind the path. */
+function parsePath(cursor: Cursor): PathOperand {
+  const position = cursor.at;
+  const root = take(cursor, WORD);
+  if (root !== 'data' && root !== 'metadata') throw noRoot(position);
+  const keys: (string | number)[] = [];
+  for (;;) {
+    const sign = cursor.text[cursor.at];
+    if (sign !== '.' && sign !== '[') return { kind: 'path', root, keys, position };
+    cursor.at += 1;
+    keys.push(sign === '[' ? takeIndex(cursor) : takeMember(cursor));
+  }
+}
+
+function takeMember(cursor: Cursor): string {
+  const name = take(cursor, WORD);
+  if (name === undefined) throw new ExpressionError('this is no path', cursor.at - 1);
+  return name;
+}
+
+function takeIndex(cursor: Cursor): string | number {
+  take(cursor, BLANKS);
+  const begin = cursor.at;
+  const quoted = take(cursor, QUOTED);
+  const index = Number(quoted === undefined ? (take(cursor, NUMBER) ?? Number.NaN) : 0);
+  if (!Number.isSafeInteger(index) || take(cursor, /\s*\]/y) === undefined) {
+    throw new ExpressionError('only a whole number or a quoted name may stand in brackets', begin);
+  }
+  return quoted === undefined ? index : unquote(quoted);
 }

@@ -1,17 +1,17 @@
 import type { JSONPathNode, JSONValue } from 'json-p3';
 import type { Json } from '../../contract/json.ts';
-import { MOST_DEPTH } from '../../contract/limits.ts';
+import { MAX_DEPTH } from '../../contract/limits.ts';
 import { JsonNumber } from '../json/json-number.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import { loadedOnce } from '../loaded-once.ts';
-import { FilterFailure } from './filter-failure.ts';
+import { FilterFailure } from './expression-error.ts';
 import type { WorkBudget } from './limits.ts';
 
 /** The one value that a JSONPath (RFC 9535) finds. Throws `FilterFailure` when it finds none or several, or is no JSONPath. */
 export type QueryJson = (path: string, value: Json, work: WorkBudget) => Json;
 
 /** Deeper than any `data`: the library counts the value itself, too. */
-const MAX_DEPTH = MOST_DEPTH + 1;
+const MAX_RECURSION = MAX_DEPTH + 1;
 
 /** What one read costs beside its depth, in units of work: the library makes a node of most, with the whole path in it. */
 const READING = 8;
@@ -28,7 +28,7 @@ const TEXT = 4;
 /** Without `match` and `search`: their patterns can take seconds on a short text. */
 export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
   const { FunctionExpressionType, JSONPathEnvironment, JSONPathError, Nothing } = await import('json-p3');
-  const environment = new JSONPathEnvironment({ maxRecursionDepth: MAX_DEPTH });
+  const environment = new JSONPathEnvironment({ maxRecursionDepth: MAX_RECURSION });
   environment.functionRegister.delete('match');
   environment.functionRegister.delete('search');
   // RFC 9535 §2.4.4 counts characters; the library counts UTF-16 code units.

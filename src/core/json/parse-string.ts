@@ -1,4 +1,4 @@
-import { type Cursor, refuse } from './cursor.ts';
+import { type Cursor, refuse } from './json-syntax-error.ts';
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

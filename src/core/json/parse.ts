@@ -1,8 +1,7 @@
 import type { Json, JsonArray, JsonObject } from '../../contract/json.ts';
-import { type Cursor, refuse } from './cursor.ts';
 import { JsonNumber } from './json-number.ts';
-import { MemberMap } from './member-map.ts';
-import { keepMemberOrder } from './member-names.ts';
+import { type Cursor, refuse } from './json-syntax-error.ts';
+import { keepMemberOrder, MemberMap } from './member-names.ts';
 import { parseString } from './parse-string.ts';
 
 const QUOTE = 0x22;
@@ -27,7 +26,7 @@ const LITERALS: ReadonlyMap<number, readonly [text: string, value: boolean | nul
 /** An integer of this many characters is exact in a double and prints as it was written. */
 const EXACT_LENGTH = 15;
 
-/** Deeper than anything that the vault keeps or answers (`MOST_DEPTH`): what was accepted once can be read again, whatever the limit is now. */
+/** Deeper than anything that the vault keeps or answers (`MAX_DEPTH`): what was accepted once can be read again, whatever the limit is now. */
 const DEEPEST = 1024;
 
 /**

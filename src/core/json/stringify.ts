@@ -1,5 +1,4 @@
 import { JsonNumber } from './json-number.ts';
-import { JsonText } from './json-text.ts';
 import { memberNames } from './member-names.ts';
 
 /** What can be printed: any JSON, and what handlers build, with members left undefined and opened values as text. */
@@ -62,4 +61,13 @@ function printObject(object: { readonly [name: string]: Printable | undefined })
     separator = ',';
   }
   return `${text}}`;
+}
+
+/** JSON text that is spliced into a reply as it stands: an opened value is never parsed again only to be printed. */
+export class JsonText {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
 }

@@ -1,5 +1,5 @@
+import { PLAIN_TEXT, UUID } from '../../contract/patterns.ts';
 import type { Schema } from '../../contract/schema.ts';
-import { PLAIN_TEXT, UUID } from '../../contract/text.ts';
 import { nearestName } from '../nearest-name.ts';
 import type { MemberErrors } from '../problem.ts';
 import type { ValidationError } from '../validators.generated.js';
@@ -36,9 +36,13 @@ export function memberErrors(schema: Schema, found: readonly ValidationError[]):
   for (const error of found) {
     const path = error.instancePath.split('/').slice(1).map(unescapePointer);
     const at = schemaAt(schema, path);
-    const message = messageOf(error, at);
-    // A bad member name is reported once, by `propertyNames` itself, not by each keyword of the name's schema.
-    if (message === undefined || error.schemaPath.includes('/propertyNames/')) continue;
+    // A name that may be any text is reported once, by `propertyNames`; one of a form with an example, under itself.
+    const isName = error.schemaPath.includes('/propertyNames/');
+    const isForm = at?.propertyNames?.examples !== undefined;
+    if ((isName || error.keyword === 'propertyNames') && isName !== isForm) continue;
+    const message = messageOf(error, isName ? at?.propertyNames : at);
+    if (message === undefined) continue;
+    if (isName) path.push(String(error.propertyName));
     if (error.keyword === 'required') path.push(String(error.params['missingProperty']));
     if (error.keyword === 'additionalProperties') path.push(String(error.params['additionalProperty']));
     const name = path.join('.') || 'body';
@@ -63,7 +67,10 @@ function schemaAt(schema: Schema, path: readonly string[]): Schema | undefined {
   let at: Schema | undefined = schema;
   for (const name of path) {
     const properties: Schema['properties'] = at?.properties;
-    at = at?.items ?? (properties && Object.hasOwn(properties, name) ? properties[name] : undefined);
+    const others: Schema['additionalProperties'] = at?.additionalProperties;
+    const own: Schema | undefined = properties && Object.hasOwn(properties, name) ? properties[name] : undefined;
+    // A map of objects; the values of a map of texts have only the general message.
+    at = at?.items ?? own ?? (typeof others === 'object' && others.properties ? others : undefined);
   }
   return at;
 }

@@ -1,6 +1,6 @@
 import type { Json } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
-import { MemberMap } from '../json/member-map.ts';
+import { MemberMap } from '../json/member-names.ts';
 import { nearestName } from '../nearest-name.ts';
 import { invalid } from '../problem.ts';
 

@@ -2,10 +2,11 @@ import type { Call } from '../../contract/call.ts';
 import type { Json } from '../../contract/json.ts';
 import type { BodyOf, Operation, OperationId, ParamsOf, QueryOf } from '../../contract/operations.ts';
 import type { Schema } from '../../contract/schema.ts';
-import { MemberMap } from '../json/member-map.ts';
+import { isJsonArray, isJsonObject } from '../json/kind.ts';
+import { MemberMap, memberNames } from '../json/member-names.ts';
+import { loadedOnce } from '../loaded-once.ts';
 import { invalid, type MemberErrors, Problem } from '../problem.ts';
 import { VALIDATORS, type Validator } from '../validators.generated.js';
-import { dropNulls } from './drop-nulls.ts';
 import { memberErrors } from './member-errors.ts';
 import { readQuery } from './read-query.ts';
 
@@ -19,14 +20,15 @@ export interface Request<Id extends OperationId> {
 }
 
 /**
- * Step 5 of the one path: the three parts against the row's schemas; all that is wrong is reported at once. Of a row with
- * a body `loadBodyValidators` must have come to its end.
+ * Step 5 of the one path: the three parts against the row's schemas; all that is wrong is reported at once. A row with a
+ * body needs `bodies`.
  */
 export function validate<Id extends OperationId>(
   id: Id,
   row: Operation,
   call: Call,
   body: Json | undefined,
+  bodies: BodyValidators | undefined,
 ): Request<Id> {
   if (call.paramFault !== undefined) throw invalid(call.paramFault, 'is not validly percent-encoded');
   if (call.queryFault !== undefined) throw invalid(call.queryFault, 'is not validly percent-encoded');
@@ -39,7 +41,7 @@ export function validate<Id extends OperationId>(
   const errors = [
     check(validators.params, row.params, params),
     check(validators.query, row.query, query),
-    check(row.body && loadedBodyValidators()[id], row.body, sentBody),
+    check(bodies?.[id], row.body, sentBody),
   ];
   if (errors.some((found) => found !== undefined)) {
     // Without a prototype a member that is called `__proto__` is one like any other, and stays.
@@ -49,19 +51,33 @@ export function validate<Id extends OperationId>(
   return { params, query, body: sentBody } as Request<Id>;
 }
 
-let bodyValidators: BodyValidators | undefined;
-
 /** Those of bodies are most of what is compiled of the schemas, and a read has none. */
-export async function loadBodyValidators(): Promise<void> {
-  bodyValidators ??= (await import('../body-validators.generated.js')).BODY_VALIDATORS;
-}
-
-function loadedBodyValidators(): BodyValidators {
-  if (bodyValidators === undefined) throw new Error('unreachable: whoever validates a body has loaded what it takes');
-  return bodyValidators;
-}
+export const loadBodyValidators = loadedOnce(
+  async () => (await import('../body-validators.generated.js')).BODY_VALIDATORS,
+);
 
 function check(validator: Validator | undefined, schema: Schema | undefined, value: unknown): MemberErrors | undefined {
   if (!validator || !schema || validator(value)) return undefined;
   return memberErrors(schema, validator.errors ?? []);
+}
+
+/**
+ * Leaves out optional members that are written as `null`: in a body that means "absent" (decisions §1). Only members that
+ * the schema names are looked at; what it does not describe (`data`, `mask`, the values of a map) stays as it was sent.
+ */
+function dropNulls(schema: Schema, value: Json): Json {
+  if (isJsonArray(value)) {
+    const items = schema.items;
+    return items?.properties ? value.map((item) => dropNulls(items, item)) : value;
+  }
+  const properties = schema.properties;
+  if (!properties || !isJsonObject(value)) return value;
+  const kept = new MemberMap();
+  for (const name of memberNames(value)) {
+    const member = value[name] as Json;
+    const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (member === null && known && !schema.required?.includes(name)) continue;
+    kept[name] = known ? dropNulls(known, member) : member;
+  }
+  return kept;
 }

@@ -1,4 +1,4 @@
-import type { Instant, ShownToken, Store } from '../ports.ts';
+import type { Instant, PresentedToken, Store } from '../ports.ts';
 
 /** A calendar month (UTC) as a number: year × 12 + month from 0. */
 export function monthOf(instant: Instant): number {
@@ -9,7 +9,7 @@ export function monthOf(instant: Instant): number {
 /** Which tokens were used this month (§2.8). No read waits for it: what is noted is written a little later. */
 export interface Activity {
   /** Notes that a caller was shown these tokens. */
-  note(records: readonly ShownToken[], now: Instant): void;
+  note(records: readonly PresentedToken[], now: Instant): void;
   /** Writes what was noted. */
   flush(): Promise<void>;
 }
@@ -21,7 +21,7 @@ export function createActivity(store: Store): Activity {
   let pending = new Map<string, { tenantId: string; month: number; ids: Set<string> }>();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  function note(records: readonly ShownToken[], now: Instant): void {
+  function note(records: readonly PresentedToken[], now: Instant): void {
     const month = monthOf(now);
     for (const { tenant_id, id, active_month } of records) {
       if (active_month >= month) continue;

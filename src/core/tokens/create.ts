@@ -1,36 +1,23 @@
 import type { CreateToken, Token } from '../../contract/token.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
 import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
-import type { Caller } from '../caller.ts';
+import { evaluateExpression } from '../expressions/expressions.ts';
 import { createWorkBudget } from '../expressions/limits.ts';
-import { loadExpressions } from '../expressions/load-expressions.ts';
-import type { Handler, Shown } from '../handler.ts';
-import { JsonText } from '../json/json-text.ts';
-import { stringifyJson } from '../json/stringify.ts';
+import type { Caller, Handler, Shown, World } from '../handler.ts';
+import { JsonText, stringifyJson } from '../json/stringify.ts';
 import type { TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
-import { checkData } from '../token-types/validate-data.ts';
-import type { World } from '../world.ts';
 import { monthOf } from './activity.ts';
-import { checkSize } from './check-size.ts';
 import { normalizeContainers } from './containers.ts';
-import { deduplicates } from './deduplicates.ts';
 import { derive, naming } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
-import { tokenIndexes } from './indexes.ts';
-import {
-  DEFAULT_FINGERPRINT,
-  openDefinition,
-  openDetails,
-  sealToken,
-  type TokenContents,
-  type TokenDefinition,
-} from './opened-token.ts';
-import { shownData, showToken } from './show-token.ts';
+import { checkSize, shownData, showToken } from './present-token.ts';
+import { DEFAULT_FINGERPRINT, openDefinition, openDetails, sealToken, type TokenContents } from './token-codec.ts';
 import { checkTokenId } from './token-id.ts';
+import { checkData } from './validate-data.ts';
 
 /** A random alias that is taken is made anew this often; then a UUID is assigned (decisions §5). */
-const MOST_ALIASES = 10;
+const MAX_ALIASES = 10;
 
 /** Create Token (§4.1). */
 export const createToken: Handler<'createToken'> = async ({ body }, caller, world) => {
@@ -39,14 +26,18 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   checkData(body.type, body.data);
   const now = world.clock.now();
   const expiry = body.expires_at === undefined ? undefined : parseExpiresAt(body.expires_at, now);
-  const definition = definitionOf(body);
-  const containers = normalizeContainers(body.containers ?? [TOKEN_TYPES[body.type].container]);
-  const { metadata } = body;
-  const derived = await derive(keyring, { type: body.type, data: body.data, metadata, definition });
-  const details = { containers, metadata, fingerprint: derived.fingerprint, expires_at: expiry?.text };
-  const contents = { data: stringifyJson(body.data), masked: derived.masked, details, definition };
-  const indexes = tokenIndexes(keyring, derived, { containers, metadata });
-  const options = { deduplicate: deduplicates(body, tenant), now };
+  const defaults: TokenTypeRow = TOKEN_TYPES[body.type];
+  // What the request says, and the type's defaults for what it leaves out (decisions §3).
+  const definition = {
+    mask: body.mask === undefined ? defaults.mask : body.mask,
+    search_indexes: body.search_indexes ?? defaults.search_indexes,
+    fingerprint_expression: body.fingerprint_expression ?? DEFAULT_FINGERPRINT,
+  };
+  const { type, data, metadata } = body;
+  const containers = normalizeContainers(body.containers ?? [defaults.container]);
+  const token = { type, data, containers, metadata, expires_at: expiry?.text, definition };
+  const { contents, indexes } = await derive(keyring, token);
+  const deduplicate = body.deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
 
   for await (const id of idsOf(body, world)) {
     const record = sealToken(
@@ -54,7 +45,7 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
       {
         id,
         tenant_id: tenant.record.id,
-        type: body.type,
+        type,
         created_by: application.record.id,
         created_at: now,
         expires_at: expiry?.instant,
@@ -66,22 +57,12 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
     checkSize(record, contents, world.limits);
     if (!reachesEveryContainer(grants, 'token:create', { id, containers })) throw new Problem('no_governing_rule');
     const audit = caller.trail.changed([id], record.revision);
-    const result = await world.store.insertToken(record, indexes, options, audit);
+    const result = await world.store.insertToken(record, indexes, { deduplicate, now }, audit);
     if (result.outcome === 'inserted') return showCreated(caller, record, contents);
     if (result.outcome === 'duplicate') return showDuplicate(caller, result.token);
   }
   throw new Problem('token_id_taken');
 };
-
-/** What the request says, and the type's defaults for what it leaves out (decisions §3). */
-function definitionOf({ type, mask, search_indexes, fingerprint_expression }: CreateToken): TokenDefinition {
-  const defaults: TokenTypeRow = TOKEN_TYPES[type];
-  return {
-    mask: mask === undefined ? defaults.mask : mask,
-    search_indexes: search_indexes ?? defaults.search_indexes,
-    fingerprint_expression: fingerprint_expression ?? DEFAULT_FINGERPRINT,
-  };
-}
 
 /** The ids to try, in order: one that was given, or one that was assigned, or aliases until one is free (decisions §5). */
 async function* idsOf({ id, data }: CreateToken, world: World): AsyncGenerator<string> {
@@ -93,11 +74,10 @@ async function* idsOf({ id, data }: CreateToken, world: World): AsyncGenerator<s
     yield checkedId(id);
     return;
   }
-  const expressions = await loadExpressions();
   const work = createWorkBudget();
   const tried = new Set<string>();
-  for (let tries = 0; tries < MOST_ALIASES; tries++) {
-    const value = await naming('id', () => expressions.evaluate(id, { data }, { random: world.random, work }));
+  for (let tries = 0; tries < MAX_ALIASES; tries++) {
+    const value = await naming('id', () => evaluateExpression(id, { data }, { random: world.random, work }));
     if (value === null) throw invalid('id', 'must not render to nothing');
     const alias = checkedId(typeof value === 'string' ? value : stringifyJson(value));
     if (tried.has(alias)) continue;

@@ -2,7 +2,7 @@ import { reachesEveryContainer } from '../access/governing-transform.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Handler } from '../handler.ts';
 import { Problem } from '../problem.ts';
-import { openShownDetails } from './opened-token.ts';
+import { openPresentedDetails } from './token-codec.ts';
 
 /** Delete Token (§4.1, §3): the data goes for good, a tombstone stays for audit. */
 export const deleteToken: Handler<'deleteToken'> = async (
@@ -15,9 +15,9 @@ export const deleteToken: Handler<'deleteToken'> = async (
   await world.activity.flush();
   await untilSwapped(async () => {
     const now = world.clock.now();
-    const record = await world.store.findShownToken(tenant_id, id, now);
+    const record = await world.store.findPresentedToken(tenant_id, id, now);
     if (!record) throw new Problem('token_not_found');
-    const { containers } = openShownDetails(tenant.keyring, id, record);
+    const { containers } = openPresentedDetails(tenant.keyring, id, record);
     if (!reachesEveryContainer(grants, 'token:delete', { id, containers })) throw new Problem('no_governing_rule');
     const { type, created_by, created_at } = record;
     const deleted_by = application.record.id;

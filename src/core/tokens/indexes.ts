@@ -1,8 +1,5 @@
-import type { IndexPurpose, TenantKeyring, TokenCondition, TokenIndexes } from '../ports.ts';
+import type { IndexPurpose, TenantKeyring, TokenCondition } from '../ports.ts';
 import { containerPrefixes } from './containers.ts';
-import type { Derived } from './derive.ts';
-import { foldCase } from './fold-case.ts';
-import type { TokenDetails } from './opened-token.ts';
 
 /** What of one metadata member is looked for: the key exactly, the value without regard to case (decisions §5). */
 export function metadataText(key: string, value: string): string {
@@ -15,22 +12,24 @@ export function indexed(keyring: TenantKeyring, purpose: IndexPurpose, value: st
   return { index_in: [keyring, ...keyring.formerIndexKeys].map((key) => key.blindIndex(purpose, value)) };
 }
 
-/** Everything that a token can be found by. */
-export function tokenIndexes(
+/** What a token can be found by besides its fingerprint. */
+export function otherIndexes(
   keyring: TenantKeyring,
-  derived: Omit<Derived, 'masked'>,
-  token: Pick<TokenDetails, 'containers' | 'metadata'>,
-): TokenIndexes {
-  return {
-    fingerprint: keyring.blindIndex('fingerprint', derived.fingerprint),
-    others: [
-      ...containerPrefixes(token.containers).map((path) => keyring.blindIndex('container_prefix', path)),
-      ...token.containers.map((path) => keyring.blindIndex('container', path)),
-      ...Object.entries(token.metadata ?? {}).map(([key, value]) =>
-        keyring.blindIndex('metadata', metadataText(key, value)),
-      ),
-      ...[...new Set(derived.search_values)].map((value) => keyring.blindIndex('search', value)),
-    ],
-    former: derived.former,
-  };
+  containers: readonly string[],
+  metadata: Readonly<Record<string, string>> = {},
+  searchValues: readonly string[],
+): readonly Uint8Array[] {
+  return [
+    ...containerPrefixes(containers).map((path) => keyring.blindIndex('container_prefix', path)),
+    ...containers.map((path) => keyring.blindIndex('container', path)),
+    ...Object.entries(metadata).map(([key, value]) => keyring.blindIndex('metadata', metadataText(key, value))),
+    ...[...new Set(searchValues)].map((value) => keyring.blindIndex('search', value)),
+  ];
+}
+
+/**
+ * Text for comparing without regard to case: upper before lower, so that ß meets SS and ſ meets s, and in one normal form.
+ */
+export function foldCase(text: string): string {
+  return text.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC');
 }

@@ -1,16 +1,21 @@
 import type { ListTokensQuery } from '../../contract/token.ts';
 import { governingTransform } from '../access/governing-transform.ts';
 import { visibility } from '../access/visibility.ts';
-import type { Caller } from '../caller.ts';
-import type { Handler } from '../handler.ts';
-import type { JsonText } from '../json/json-text.ts';
-import { pageOf, pageRequest } from '../page.ts';
-import type { Instant, PageOf, PageRequest, ShownToken, TenantKeyring, TokenCondition, TokenFilter } from '../ports.ts';
-import type { World } from '../world.ts';
-import { foldCase } from './fold-case.ts';
-import { indexed, metadataText } from './indexes.ts';
-import { openShownDetails, type ShownDetails } from './opened-token.ts';
-import { shownData, tokenText } from './show-token.ts';
+import type { Caller, Handler, World } from '../handler.ts';
+import type { JsonText } from '../json/stringify.ts';
+import type {
+  Instant,
+  PageOf,
+  PageRequest,
+  PresentedToken,
+  TenantKeyring,
+  TokenCondition,
+  TokenFilter,
+} from '../ports.ts';
+import { pageOf, pageRequest } from '../request/page.ts';
+import { foldCase, indexed, metadataText } from './indexes.ts';
+import { shownData, tokenText } from './present-token.ts';
+import { openPresentedDetails, type PresentedDetails } from './token-codec.ts';
 
 /** List Tokens (§4.1): members of one kind of filter are ORed, kinds are ANDed, and the caller's reach is part of the query. */
 export const listTokens: Handler<'listTokens'> = async ({ query }, caller, world) => {
@@ -27,7 +32,7 @@ export const listTokens: Handler<'listTokens'> = async ({ query }, caller, world
   const tokens: JsonText[] = [];
   let revealed = false;
   for (const record of records) {
-    const details = openShownDetails(keyring, record.id, record);
+    const details = openPresentedDetails(keyring, record.id, record);
     const transform = transformOf(caller, record, details);
     // A blind index is 16 bytes of a hash: the opened values have the last word.
     if (!transform || !hasMetadata(details.metadata?.text, wanted)) continue;
@@ -52,14 +57,14 @@ async function findGoverned(
   now: Instant,
   caller: Caller,
   world: World,
-): Promise<PageOf<ShownToken>> {
+): Promise<PageOf<PresentedToken>> {
   const { keyring } = caller.tenant;
-  const records: ShownToken[] = [];
+  const records: PresentedToken[] = [];
   let total = 0;
   for (let offset = 0; ; offset += SCANNED_AT_ONCE) {
     const found = await world.store.findTokens(filter, { offset, limit: SCANNED_AT_ONCE }, now);
     for (const record of found.records) {
-      if (!transformOf(caller, record, openShownDetails(keyring, record.id, record))) continue;
+      if (!transformOf(caller, record, openPresentedDetails(keyring, record.id, record))) continue;
       if (total >= page.offset && records.length < page.limit) records.push(record);
       total++;
     }
@@ -67,7 +72,7 @@ async function findGoverned(
   }
 }
 
-function transformOf({ grants }: Caller, { id }: ShownToken, { containers }: ShownDetails) {
+function transformOf({ grants }: Caller, { id }: PresentedToken, { containers }: PresentedDetails) {
   return governingTransform(grants, 'token:read', { id, containers });
 }
 

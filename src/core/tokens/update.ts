@@ -3,23 +3,17 @@ import type { Token, UpdateToken } from '../../contract/token.ts';
 import { TOKEN_TYPES } from '../../contract/token-types.ts';
 import { governingTransform, reachesEveryContainer, type TokenFacts } from '../access/governing-transform.ts';
 import type { Grants } from '../access/grants.ts';
-import type { Caller } from '../caller.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
-import type { Handler, Shown } from '../handler.ts';
-import { JsonText } from '../json/json-text.ts';
+import type { Caller, Handler, Shown, World } from '../handler.ts';
 import { parseJson } from '../json/parse.ts';
-import { stringifyJson } from '../json/stringify.ts';
+import { JsonText } from '../json/stringify.ts';
 import type { Instant, TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
-import { checkData } from '../token-types/validate-data.ts';
-import type { World } from '../world.ts';
-import { checkSize } from './check-size.ts';
 import { normalizeContainers } from './containers.ts';
-import { deduplicates } from './deduplicates.ts';
 import { checkSyntax, derive } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
-import { tokenIndexes } from './indexes.ts';
 import { applyMergePatch } from './merge-patch.ts';
+import { checkSize, showToken } from './present-token.ts';
 import {
   DEFAULT_FINGERPRINT,
   openDefinition,
@@ -29,18 +23,17 @@ import {
   type TokenContents,
   type TokenDefinition,
   type TokenDetails,
-} from './opened-token.ts';
-import { showToken } from './show-token.ts';
+} from './token-codec.ts';
+import { checkData } from './validate-data.ts';
 
-const MOST_METADATA = 50;
+const MAX_METADATA = 50;
 
 /** Update Token (§4.1): merge patch for `data`, `mask` and `metadata` (RFC 7396), replacement for the rest. */
 export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, world) => {
   await checkAlone(body, world.clock.now());
   const updated = await untilSwapped(() => attempt(id, body, caller, world));
-  const original = deduplicates(body, caller.tenant)
-    ? await findOriginal(id, updated.fingerprints, caller, world)
-    : undefined;
+  const deduplicate = body.deduplicate_token ?? caller.tenant.details.settings.deduplicate_tokens === 'true';
+  const original = deduplicate ? await findOriginal(id, updated.fingerprints, caller, world) : undefined;
   return showUpdated(caller, updated, original);
 };
 
@@ -54,7 +47,7 @@ async function checkAlone(body: UpdateToken, now: Instant): Promise<void> {
 }
 
 function checkMetadata(members: number): void {
-  if (members > MOST_METADATA) throw invalid('metadata', `must have at most ${MOST_METADATA} members`);
+  if (members > MAX_METADATA) throw invalid('metadata', `must have at most ${MAX_METADATA} members`);
 }
 
 interface Updated {
@@ -83,15 +76,9 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
   const text = openText(keyring, id, before, 'data') ?? unreachable();
   const data = body.data === undefined ? parseJson(text) : applyMergePatch(parseJson(text), body.data);
   checkData(before.type, data);
-  const derived = await derive(keyring, { type: before.type, data, metadata, definition });
   const expiry = patchedExpiry(body, before, details, now);
-
-  const contents: TokenContents = {
-    data: body.data === undefined ? text : stringifyJson(data),
-    masked: derived.masked,
-    details: { containers, metadata, fingerprint: derived.fingerprint, expires_at: expiry?.text },
-    definition,
-  };
+  const token = { type: before.type, data, containers, metadata, expires_at: expiry?.text, definition };
+  const { contents, indexes } = await derive(keyring, token);
   const record = sealToken(
     keyring,
     {
@@ -104,10 +91,9 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
     contents,
   );
   checkSize(record, contents, world.limits);
-  const indexes = tokenIndexes(keyring, derived, { containers, metadata });
   const audit = caller.trail.changed([id], record.revision);
   const replaced = await world.store.replaceToken(record, indexes, { revision: before.revision, now }, audit);
-  return replaced ? { record, contents, fingerprints: [indexes.fingerprint, ...derived.former] } : undefined;
+  return replaced ? { record, contents, fingerprints: [indexes.fingerprint, ...(indexes.former ?? [])] } : undefined;
 }
 
 /** A token is always in a container: `null` takes it back to its type's (RFC 7396 §2, decisions §3). */

@@ -1,7 +1,7 @@
 import type { Json } from '../../../contract/json.ts';
 import { type Decimal, fromDouble, toJsonNumber } from '../decimal.ts';
+import { FilterFailure } from '../expression-error.ts';
 import { defineFilter, type Filter } from '../filter.ts';
-import { FilterFailure } from '../filter-failure.ts';
 
 function withOperand(calculate: (left: Decimal, right: Decimal) => number): Filter {
   return defineFilter({

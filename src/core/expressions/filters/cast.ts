@@ -1,8 +1,8 @@
 import type { Json } from '../../../contract/json.ts';
 import { stringifyJson } from '../../json/stringify.ts';
 import { toJsonNumber } from '../decimal.ts';
+import { FilterFailure } from '../expression-error.ts';
 import { defineFilter } from '../filter.ts';
-import { FilterFailure } from '../filter-failure.ts';
 import { textOf } from '../print-value.ts';
 
 const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
@@ -17,7 +17,7 @@ function castTo<T extends Json>(type: string, value: T | undefined): T {
   return value;
 }
 
-/** Null passes all four. What has no obvious counterpart fails: nothing is guessed. */
+/** Null passes all of the casts. What has no obvious counterpart fails: nothing is guessed. */
 export const CAST_FILTERS = {
   stringify: defineFilter({
     input: 'value',
@@ -35,6 +35,16 @@ export const CAST_FILTERS = {
     input: 'value',
     apply: (value) =>
       castTo('boolean', typeof value === 'boolean' ? value : BOOLEANS.get(textOf(value)?.toLowerCase() ?? '')),
+  }),
+  /** Null is looked into like any other value. */
+  json: defineFilter({
+    input: 'value_or_null',
+    parameters: { path: { kind: 'json_path' } },
+    apply: (value, { path }, tools) => {
+      if (tools.queryJson === undefined)
+        throw new Error('unreachable: JSONPath is loaded before a template that names json');
+      return tools.queryJson(path, value, tools);
+    },
   }),
 };
 

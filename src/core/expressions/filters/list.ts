@@ -1,7 +1,7 @@
 import type { Json } from '../../../contract/json.ts';
 import { isJsonArray, isJsonObject } from '../../json/kind.ts';
+import { FilterFailure } from '../expression-error.ts';
 import { defineFilter } from '../filter.ts';
-import { FilterFailure } from '../filter-failure.ts';
 import { assertOutput } from '../limits.ts';
 import { printValue } from '../print-value.ts';
 

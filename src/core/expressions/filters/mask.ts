@@ -1,5 +1,11 @@
 import { defineFilter } from '../filter.ts';
 
+const parameters = { length: { kind: 'count' }, pad_char: { kind: 'character' } } as const;
+
+function padding(text: string, length: number, character: string): string {
+  return character.repeat(Math.max(0, length - [...text].length));
+}
+
 /** Filters that hide. Positions and lengths count characters (code points): no surrogate pair is ever split. */
 export const MASK_FILTERS = {
   /** `-` stays where it is, as in `XXX-XX-6789`. */
@@ -31,4 +37,15 @@ export const MASK_FILTERS = {
     },
   }),
   last4: defineFilter({ input: 'text', apply: (text) => [...text].slice(-4).join('') }),
+  // Both fill up to `length` characters and never cut.
+  pad_left: defineFilter({
+    input: 'text',
+    parameters,
+    apply: (text, { length, pad_char }) => padding(text, length, pad_char) + text,
+  }),
+  pad_right: defineFilter({
+    input: 'text',
+    parameters,
+    apply: (text, { length, pad_char }) => text + padding(text, length, pad_char),
+  }),
 };

@@ -1,0 +1,143 @@
+import { constants } from 'node:fs';
+import { copyFile, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { serve } from '../scripts/run-vault.js';
+import { line, median, peakResidentBytes, percentile, sample } from './figures.js';
+import { CONNECTIONS, inTurn, load } from './load.js';
+import { schemaName, tokenIds } from './raw-sqlite.js';
+import { benchRequests, DIFFERENT, importCards, makeBenchVault, withFolder } from './vault.js';
+
+/** Few, so that the small vault stays small. */
+const CREATES_PER_ROUND = 320;
+
+const MAX_RESIDENT_MB = 180;
+const MAX_BYTES_PER_TOKEN = 1.6 * 1024;
+
+const FILES = ['vault.db', 'vault.db.key'];
+
+/** The cases; `target` is the most that p50 of the large vault may be, as a multiple of p50 of the small one. */
+const CASES = [
+  { case: 'get-masked', target: 1.3, requests: ({ request, ids }) => ids.map((id) => request.get('mask', id)) },
+  {
+    case: 'create',
+    target: 1.5,
+    expected: 201,
+    once: true,
+    requests: (vault) => Array.from({ length: CREATES_PER_ROUND }, () => vault.request.create(vault.made++)),
+  },
+  { case: 'list-by-metadata', target: 2, requests: ({ request, tokens }) => request.byCustomer(tokens) },
+  { case: 'list-page-1', target: 1.3, requests: ({ request }) => [request.list()] },
+  { case: 'usage-report', target: 1.3, requests: ({ request }) => [request.usage()] },
+];
+
+/**
+ * Returns the folder and keys of a closed vault of so many cards; imports them when the cache has no such folder. Its name
+ * holds a digest of the schema. Remove a cached vault that no longer opens for another reason by hand.
+ */
+async function cachedVault(tokens, { cache, environment }) {
+  const fresh = path.join(cache, `making-${process.pid}-${tokens}`);
+  await mkdir(fresh, { recursive: true });
+  try {
+    const made = await makeBenchVault(fresh, environment);
+    const folder = path.join(cache, `${tokens}-cards-${schemaName(made.file)}`);
+    const known = await readFile(path.join(folder, 'keys.json'), 'utf8').catch(() => undefined);
+    if (known !== undefined) return { folder, keys: JSON.parse(known) };
+    process.stderr.write(`bench: making a vault of ${tokens} tokens\n`);
+    await importCards(made, tokens);
+    await writeFile(path.join(fresh, 'keys.json'), JSON.stringify(made.keys), { mode: 0o600 });
+    await rename(fresh, folder);
+    return { folder, keys: made.keys };
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+}
+
+/** Copies a vault into `place`, where it may change. */
+async function openCopy(tokens, { cache, place, environment }) {
+  const { folder, keys } = await cachedVault(tokens, { cache, environment });
+  const own = path.join(place, String(tokens));
+  await mkdir(own);
+  for (const name of FILES) await copyFile(path.join(folder, name), path.join(own, name), constants.COPYFILE_FICLONE);
+  const file = path.join(own, 'vault.db');
+  const { size } = await stat(file);
+  const ids = sample(tokenIds(file, DIFFERENT), DIFFERENT);
+  return { tokens, keys, size, ids, made: tokens, env: { ...environment, VAULT_FILE: file } };
+}
+
+/** Returns the milliseconds from the command until the daemon listens. */
+async function timeToReady({ env }) {
+  const started = performance.now();
+  const daemon = await serve([], env);
+  const ms = performance.now() - started;
+  await daemon.end();
+  return ms;
+}
+
+/** Returns p50 in milliseconds of one round of a case. */
+async function roundOf({ expected = 200, once = false, requests }, vault, seconds) {
+  const made = requests(vault);
+  const limits = once ? { next: inTurn(made, { most: made.length }) } : { next: inTurn(made), seconds };
+  const { times } = await load({ port: vault.daemon.port, expected, ...limits });
+  return percentile(times, 0.5);
+}
+
+/** Measures both vaults in each round, the first of them in turn. The round before them warms up. */
+async function inRounds(rounds, [small, large], measure) {
+  const done = [];
+  for (let round = -1; round < rounds; round += 1) {
+    const figures = {};
+    for (const [name, vault] of Object.entries(round % 2 === 0 ? { large, small } : { small, large })) {
+      figures[name] = await measure(vault);
+    }
+    if (round >= 0) done.push(figures);
+  }
+  const of = (figure) => median(done.map(figure));
+  return {
+    ratio: of((each) => each.large / each.small),
+    small_ms: of((each) => each.small),
+    large_ms: of((each) => each.large),
+  };
+}
+
+/** Returns the lines about memory and file size, which have no ratio. */
+function sizeLines({ size, tokens, daemon }, stated) {
+  const bytes = size / tokens;
+  const peak = peakResidentBytes(daemon.pid);
+  const mb = peak && peak / 1e6;
+  const memory = { mb, target_mb: MAX_RESIDENT_MB, reached: mb && mb <= MAX_RESIDENT_MB };
+  const file = { bytes, target_bytes: MAX_BYTES_PER_TOKEN, reached: bytes <= MAX_BYTES_PER_TOKEN };
+  return [line('growth', 'memory', { ...memory, ...stated }), line('growth', 'file-size', { ...file, ...stated })];
+}
+
+/**
+ * Measures a vault of `from` tokens beside one of `tokens`: what becomes slower as a vault grows, the daemon's memory under
+ * load and the bytes of the file for each card. `cache` is a folder that keeps the vaults for the next run.
+ */
+export async function growth({ rounds, seconds, tokens, from, cache }) {
+  if (cache !== undefined) await mkdir(cache, { recursive: true });
+  const stated = { from, tokens, durability: 'FULL', audit: 'reveal' };
+  const rows = await withFolder(async (place, environment) => {
+    const vaults = [];
+    for (const count of [from, tokens]) {
+      vaults.push(await openCopy(count, { cache: cache ?? place, place, environment }));
+    }
+    const lines = [];
+    const measure = async (name, target, work) => {
+      const figures = await inRounds(rounds, vaults, work);
+      lines.push(line('growth', name, { better: 'lower', target, ...figures, ...stated }));
+    };
+    await measure('serve-ready', 1.3, timeToReady);
+    try {
+      for (const vault of vaults) {
+        vault.daemon = await serve([], vault.env);
+        vault.request = benchRequests(vault.keys, `127.0.0.1:${vault.daemon.port}`);
+      }
+      for (const row of CASES) await measure(row.case, row.target, (vault) => roundOf(row, vault, seconds));
+      return [...lines, ...sizeLines(vaults[1], stated)];
+    } finally {
+      for (const vault of vaults) await vault.daemon?.end();
+    }
+  }, cache);
+  const size = `${rounds} rounds of ${seconds} s; Node ${process.versions.node}`;
+  return { title: `Growth from ${from} to ${tokens} tokens, p50 at ${CONNECTIONS} connections, ${size}`, rows };
+}

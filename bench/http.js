@@ -1,0 +1,129 @@
+import path from 'node:path';
+import { serve } from '../scripts/run-vault.js';
+import { againstBare } from './against-bare.js';
+import { line, sample } from './figures.js';
+import { CONNECTIONS } from './load.js';
+import { openRawCopy, tokenIds } from './raw-sqlite.js';
+import { benchRequests, DIFFERENT, importCards, makeBenchVault, withFolder } from './vault.js';
+
+const ofSome = (of) => (vault) => sample(vault.ids, DIFFERENT).map((id) => of(vault.request, id));
+
+function creates(vault, most) {
+  const from = vault.made;
+  vault.made += most;
+  return Array.from({ length: most }, (_, n) => vault.request.create(from + n));
+}
+
+const patches = ({ request, ids }, most) =>
+  Array.from({ length: most }, (_, n) => request.patch(ids[n % ids.length], n));
+
+/** Spreads the tokens that are left over the rounds that are left. */
+function deletes({ request, ids }, most, roundsLeft) {
+  const count = Math.max(1, Math.ceil(Math.min(ids.length / roundsLeft, most)));
+  return ids.splice(0, count).map((id) => request.delete(id));
+}
+
+/**
+ * The cases, in this order on one vault. `requests` makes those of a round: `most` of those that are sent `once`; others
+ * are sent again after the last. `raw` names a second line that compares with the same rows put into SQLite.
+ */
+const CASES = [
+  {
+    case: 'create',
+    target: 0.25,
+    expected: 201,
+    once: true,
+    raw: { case: 'create-to-raw-sqlite', target: 0.45 },
+    requests: creates,
+  },
+  { case: 'get-masked', target: 0.55, requests: ofSome((request, id) => request.get('mask', id)) },
+  { case: 'get-revealed', target: 0.45, requests: ofSome((request, id) => request.get('reveal', id)) },
+  { case: 'list-20-revealed', target: 0.12, requests: ({ request }) => [request.list()] },
+  { case: 'list-by-metadata', target: 0.12, requests: ({ request, tokens }) => request.byCustomer(tokens) },
+  {
+    case: '401',
+    target: 0.6,
+    expected: [401, 429],
+    note: '429 beyond 20 a second',
+    requests: ofSome((request, id) => request.get('wrong', id)),
+  },
+  { case: '403', target: 0.6, expected: 403, requests: ofSome((request, id) => request.get('deny', id)) },
+  {
+    case: '404',
+    target: 0.6,
+    expected: 404,
+    requests: ofSome((request, id) => request.get('reveal', id.replace(/.{4}$/, 'none'))),
+  },
+  { case: 'patch', target: 0.2, once: true, requests: patches },
+  {
+    case: 'get-revealed-audit-mutations',
+    target: 0.55,
+    audit: 'mutations',
+    requests: ofSome((request, id) => request.get('reveal', id)),
+  },
+  { case: 'delete', target: 0.2, expected: 204, once: true, requests: deletes },
+];
+
+export const HTTP_CASES = CASES.map((row) => row.case);
+
+/** Returns whether one of a case's lines has this name. */
+export const hasLine = (name, wanted) =>
+  name === wanted || CASES.some((row) => row.case === name && row.raw?.case === wanted);
+
+/** The cases that wait for the disk. */
+export const WRITE_CASES = CASES.filter((row) => row.once).map((row) => row.case);
+
+function linesOf(
+  { case: name, target, audit = 'reveal', note, raw },
+  { raw: toRaw, ...figures },
+  { durability, bench },
+) {
+  const stated = { durability, audit };
+  const lines = [line(bench, name, { target, ...figures, ...stated, note })];
+  if (!raw) return lines;
+  const { per_second } = figures;
+  return [...lines, line(bench, raw.case, { ...toRaw, target: raw.target, per_second, ...stated })];
+}
+
+/**
+ * Measures operations over keep-alive connections, each as a ratio to a bare `node:http` server with the same bytes, and
+ * creates as a ratio to raw SQLite with the same rows. `only` names some of the cases, `inMemory` a folder in memory,
+ * where a sync costs nothing, and `workers` the number of serving processes.
+ */
+export async function http({ rounds, seconds, warmUp, tokens, only = HTTP_CASES, inMemory, workers = 1 }) {
+  const cases = CASES.filter((row) => only.includes(row.case));
+  const stated = {
+    durability: inMemory === undefined ? 'FULL' : 'FULL, in memory',
+    bench: workers === 1 ? 'http' : `http-${workers}-workers`,
+  };
+  const rows = await withFolder(async (folder, environment) => {
+    const made = await makeBenchVault(folder, environment);
+    await importCards(made, tokens);
+    const rawCopy = cases.some(({ raw }) => raw) ? openRawCopy(made.file, path.join(folder, 'raw.db')) : undefined;
+    rawCopy?.catchUp();
+    const lines = [];
+    let daemon;
+    let level;
+    try {
+      for (const row of cases) {
+        const { audit = 'reveal' } = row;
+        if (audit !== level) {
+          await daemon?.end();
+          daemon = await serve(['--workers', String(workers), '--audit', audit], made.env);
+          level = audit;
+        }
+        const request = benchRequests(made.keys, `127.0.0.1:${daemon.port}`);
+        const vault = { request, tokens, ids: tokenIds(made.file), made: tokens };
+        const figures = await againstBare(row, { vault, daemon, rounds, seconds, warmUp, rawCopy });
+        lines.push(...linesOf(row, figures, stated));
+      }
+    } finally {
+      await daemon?.end();
+      rawCopy?.close();
+    }
+    return lines;
+  }, inMemory);
+  const load = `${CONNECTIONS} connections, ${workers} ${workers === 1 ? 'process' : 'workers'}`;
+  const size = `${rounds} rounds of ${seconds} s, ${tokens} tokens`;
+  return { title: `HTTP, ${load}, ${size}; Node ${process.versions.node}`, rows };
+}

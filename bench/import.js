@@ -1,0 +1,33 @@
+import path from 'node:path';
+import { line, median } from './figures.js';
+import { openRawCopy } from './raw-sqlite.js';
+import { importCards, makeBenchVault, withFolder } from './vault.js';
+
+/** Measures `vault import` on the file, start of Node included, as a ratio to the same rows put into raw SQLite. */
+export async function importing({ rounds, tokens }) {
+  const measured = [];
+  for (let round = 0; round < rounds; round += 1) {
+    await withFolder(async (folder, environment) => {
+      const vault = await makeBenchVault(folder, environment);
+      const raw = openRawCopy(vault.file, path.join(folder, 'raw.db'));
+      try {
+        const seconds = await importCards(vault, tokens);
+        const inserted = raw.catchUp();
+        if (inserted.tokens !== tokens) throw new Error(`imported ${inserted.tokens} of ${tokens} tokens`);
+        measured.push({ seconds, raw: inserted.seconds });
+      } finally {
+        raw.close();
+      }
+    });
+  }
+  const row = line('import', 'import-to-raw-sqlite', {
+    ratio: median(measured.map(({ seconds, raw }) => raw / seconds)),
+    target: 0.35,
+    per_second: median(measured.map(({ seconds }) => tokens / seconds)),
+    raw_per_second: median(measured.map(({ raw }) => tokens / raw)),
+    tokens,
+    durability: 'FULL',
+    audit: 'reveal',
+  });
+  return { title: `vault import of ${tokens} tokens, ${rounds} rounds; Node ${process.versions.node}`, rows: [row] };
+}

@@ -1,0 +1,51 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { BIN, run, serve } from '../scripts/run-vault.js';
+import { line } from './figures.js';
+import { makeBenchVault, withFolder, writeCardLines } from './vault.js';
+
+/** The rows of the small transfer: what the process needs at least. */
+const FEW = 1_000;
+
+/** Writes the peak of the resident set, in KiB, when the process ends. */
+const PROBE = `import { writeFileSync } from 'node:fs';
+process.on('exit', () => writeFileSync(process.env.PEAK_FILE, String(process.resourceUsage().maxRSS)));
+`;
+
+/** Imports and exports so many rows; resolves to the peak of each command in MB. */
+function peaksOf(rows, { overDaemon }) {
+  return withFolder(async (folder, bare) => {
+    const at = (name) => path.join(folder, name);
+    const { env, keys } = await makeBenchVault(folder, bare);
+    writeFileSync(at('probe.mjs'), PROBE);
+    await writeCardLines(at('cards.ndjson'), rows);
+    const daemon = overDaemon ? await serve([], env) : undefined;
+    const target = daemon ? { ...bare, VAULT_URL: daemon.url } : env;
+    const peakOf = async (words) => {
+      const own = { ...target, VAULT_API_KEY: keys.reveal, PEAK_FILE: at('peak') };
+      await run(['--import', pathToFileURL(at('probe.mjs')).href, BIN, ...words], own);
+      return (Number(readFileSync(at('peak'), 'utf8')) * 1024) / 1e6;
+    };
+    try {
+      const imported = await peakOf(['import', at('cards.ndjson')]);
+      return { import: imported, export: await peakOf(['export', '--plaintext', '--out', at('out')]) };
+    } finally {
+      await daemon?.end();
+    }
+  });
+}
+
+/** Measures the peak memory of `vault import` and `vault export`, on the file and over a daemon, for few and many rows. */
+export async function memory({ tokens }) {
+  const rows = [];
+  for (const target of ['file', 'daemon']) {
+    const few = await peaksOf(FEW, { overDaemon: target === 'daemon' });
+    const many = await peaksOf(tokens, { overDaemon: target === 'daemon' });
+    for (const command of Object.keys(few)) {
+      const figures = { few_mb: few[command], many_mb: many[command], growth_mb: many[command] - few[command] };
+      rows.push(line('memory', `${command}-${target}`, figures));
+    }
+  }
+  return { title: `Peak memory of the command, ${FEW} rows and ${tokens} rows; Node ${process.versions.node}`, rows };
+}

@@ -1,0 +1,52 @@
+import path from 'node:path';
+import { ROOT } from '../scripts/build-output.js';
+import { judge, nameOf, readLines } from './compare.js';
+import { HTTP_CASES, hasLine, http, WRITE_CASES } from './http.js';
+import { startup } from './startup.js';
+import { folderInMemory } from './vault.js';
+
+/** The ratios that `quick --write-baseline` keeps with the sources. */
+export const BASELINE = path.join(ROOT, 'bench', 'baseline.ndjson');
+
+/**
+ * Many short rounds, so that other load falls on both servers of most of them. The warm-up is longer, because code that is
+ * not yet compiled costs several times as much.
+ */
+const HTTP = { rounds: 9, seconds: 0.12, warmUp: { most: 5000, seconds: 8 }, tokens: 4000 };
+const STARTUP = { rounds: 7 };
+
+const httpCases = (names) => HTTP_CASES.filter((one) => names.some((name) => hasLine(one, name.replace('http/', ''))));
+
+/** Prefers processor time, which does not depend on other load on the machine. */
+const byProcessor = ({ bench, case: name, ratio, cpu_ratio, better }) => ({
+  bench,
+  case: name,
+  ratio: cpu_ratio ?? ratio,
+  better,
+});
+
+/**
+ * Measures for a minute whether a ratio fell by more than `limit` percent against the baseline. The vault is in memory where
+ * possible, so that the baseline holds on machines with other disks; elsewhere writes are not judged. `only` names cases
+ * of http, instead of all and the start-up; `sizes` may hold other `rounds`, `seconds` and `tokens`.
+ */
+export async function quick({ limit, baseline: file, only, ...sizes }) {
+  const inMemory = await folderInMemory();
+  const isJudged = (one) =>
+    (inMemory !== undefined || !WRITE_CASES.some((write) => nameOf(one) === `http/${write}`)) &&
+    (only === undefined || httpCases([nameOf(one)]).some((name) => only.includes(name)));
+
+  async function measure(names) {
+    const cases = names === undefined ? (only ?? HTTP_CASES) : httpCases(names);
+    const { rows } = cases.length > 0 ? await http({ ...HTTP, ...sizes, only: cases, inMemory }) : { rows: [] };
+    const starts = names === undefined ? only === undefined : names.some((name) => name.startsWith('startup/'));
+    const started = starts ? (await startup(STARTUP)).rows : [];
+    return [...rows, ...started].filter(isJudged).map(byProcessor);
+  }
+
+  const judged = await judge({ baseline: readLines(file).filter(isJudged), limit, measure });
+  const place = inMemory === undefined ? 'on disk' : 'in memory';
+  const retried = judged.again.length === 0 ? '' : `; measured twice: ${judged.again.join(', ')}`;
+  const against = `Ratios against ${path.relative(process.cwd(), file)}, synchronous=FULL ${place}, audit reveal`;
+  return { title: `${against}${retried}; a fall of more than ${limit} % fails`, ...judged };
+}

@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import Database from 'better-sqlite3';
+
+/** The tokens of a transaction: one for each connection. */
+const GROUP = 32;
+
+const PRAGMAS = [
+  'journal_mode = WAL',
+  'synchronous = FULL',
+  'secure_delete = ON',
+  'temp_store = MEMORY',
+  'foreign_keys = ON',
+  'cell_size_check = ON',
+  'trusted_schema = OFF',
+];
+
+/** The changes of a commit besides its rows; here once for each group. */
+const COUNTERS = [
+  'UPDATE token_count SET live = live + @tokens',
+  'UPDATE active_count SET tokens = tokens + @tokens',
+  'UPDATE change SET counter = counter + @tokens, mark = randomblob(16)',
+];
+
+/** Tables with rows before the first token, which the tokens' rows refer to. */
+const BEFORE = ['tenant', 'change', 'token_count', 'active_count'];
+
+/** Opens an empty copy of a vault's tables: raw SQLite with the same settings. */
+export function openRawCopy(from, to) {
+  const target = new Database(to);
+  const statements = withVault(from, (source) => {
+    for (const name of ['page_size', 'auto_vacuum'])
+      target.pragma(`${name} = ${source.pragma(name, { simple: true })}`);
+    for (const pragma of PRAGMAS) target.pragma(pragma);
+    const schema = source.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'");
+    for (const { sql } of schema.all()) target.exec(sql);
+    return Object.fromEntries(
+      [...BEFORE, 'token', 'token_index', 'audit'].map((table) => {
+        const names = source.pragma(`table_info(${table})`).map(({ name }) => name);
+        const values = names.map((name) => `@${name}`);
+        const verb = BEFORE.includes(table) ? 'INSERT OR REPLACE' : 'INSERT';
+        return [table, target.prepare(`${verb} INTO ${table} (${names}) VALUES (${values})`)];
+      }),
+    );
+  });
+  const counters = COUNTERS.map((sql) => target.prepare(sql));
+  let lastToken = 0;
+  let lastEntry = 0;
+
+  const insertGroup = target.transaction((group) => {
+    for (const { token, entries, audit } of group) {
+      statements.token.run(token);
+      for (const entry of entries) statements.token_index.run(entry);
+      if (audit !== undefined) statements.audit.run(audit);
+    }
+    for (const counter of counters) counter.run({ tokens: group.length });
+  });
+
+  /** Reads the tokens that the copy lacks, each with its index rows and one row of the audit. */
+  function newTokens() {
+    return withVault(from, (source) => {
+      for (const table of BEFORE) {
+        for (const row of source.prepare(`SELECT * FROM ${table}`).all()) statements[table].run(row);
+      }
+      const index = source.prepare('SELECT * FROM token_index WHERE token > ?').all(lastToken);
+      const entries = Map.groupBy(index, ({ token }) => token);
+      const tokens = source.prepare('SELECT * FROM token WHERE token > ? ORDER BY token').all(lastToken);
+      const audit = source.prepare('SELECT * FROM audit WHERE sequence > ? ORDER BY sequence').all(lastEntry);
+      lastToken = tokens.at(-1)?.token ?? lastToken;
+      lastEntry = audit.at(-1)?.sequence ?? lastEntry;
+      return tokens.map((token, at) => ({ token, entries: entries.get(token.token) ?? [], audit: audit[at] }));
+    });
+  }
+
+  return {
+    /** Inserts the new tokens; returns their number, the seconds and the processor seconds. */
+    catchUp() {
+      const tokens = newTokens();
+      const usedBefore = process.cpuUsage();
+      const started = performance.now();
+      for (let at = 0; at < tokens.length; at += GROUP) insertGroup.immediate(tokens.slice(at, at + GROUP));
+      const seconds = (performance.now() - started) / 1000;
+      const { user, system } = process.cpuUsage(usedBefore);
+      return { tokens: tokens.length, seconds, processor: (user + system) / 1e6 };
+    },
+    close: () => target.close(),
+  };
+}
+
+/** Reads a file that another process serves. Closes it at once: an open reader keeps the log from being emptied. */
+function withVault(file, read) {
+  const source = new Database(file, { readonly: true });
+  try {
+    return read(source);
+  } finally {
+    source.close();
+  }
+}
+
+/** Returns the ids of a vault's tokens: all, oldest first, or about `most` from all over the vault. */
+export function tokenIds(file, most) {
+  return withVault(file, (source) => {
+    if (most === undefined) return source.prepare('SELECT id FROM token ORDER BY token').pluck().all();
+    const step = Math.max(1, Math.floor(source.prepare('SELECT max(token) FROM token').pluck().get() / most));
+    return source.prepare('SELECT id FROM token WHERE token % ? = 0').pluck().all(step);
+  });
+}
+
+/** Returns a digest of the schema. */
+export function schemaName(file) {
+  const texts = withVault(file, (source) =>
+    source.prepare('SELECT sql FROM sqlite_schema ORDER BY name').pluck().all(),
+  );
+  return createHash('sha256').update(texts.join(';')).digest('hex').slice(0, 12);
+}

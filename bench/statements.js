@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { createVault } from '../src/vault/vault.ts';
+import { line } from './figures.js';
+import { cardBody, withFolder } from './vault.js';
+
+const TOKENS = 1000;
+const ROUNDS = 200;
+const CALLS = 100;
+
+/** The most that a read of one row may cost, as a multiple of the same columns by rowid without a join. */
+const MAX_RATIO = 1.5;
+
+/** A read of one row of these tables, whatever it joins. */
+const ROW_READ =
+  /^SELECT (?<columns>(?:[at]\.)?(?:id|token|tenant), [\s\S]*?)\s+FROM (?:tenant n CROSS JOIN )?(?<table>token|application|tenant)\b(?: (?<alias>[at])\b)?/;
+
+const RULE = { description: 'all', priority: 1, container: '/', transform: 'reveal' };
+const PERMISSIONS = ['token:read', 'token:create', 'token:update'];
+const APPLICATION = { name: 'a', type: 'private', rules: [{ ...RULE, permissions: PERMISSIONS }] };
+
+/** Records the arguments of each statement, by its text, while `work` runs. */
+async function recordStatements(work) {
+  const { prepare } = Database.prototype;
+  const recorded = new Map();
+  Database.prototype.prepare = function (sql) {
+    const statement = prepare.call(this, sql);
+    const { get } = statement;
+    statement.get = (...args) => {
+      const row = get.apply(statement, args);
+      if (row !== undefined) recorded.set(sql, args);
+      return row;
+    };
+    return statement;
+  };
+  try {
+    await work();
+  } finally {
+    Database.prototype.prepare = prepare;
+  }
+  return recorded;
+}
+
+/** Makes a vault of `TOKENS` cards and performs each kind of request; returns the statements that read one row. */
+async function recordRequests(folder) {
+  const file = path.join(folder, 'vault.db');
+  const credential = { kind: 'key_file', key: randomBytes(32) };
+  const recorded = await recordStatements(async () => {
+    const { vault, application } = await createVault({ file, credential, tenantName: 'bench' });
+    const call = async (apiKey, operation, parts) =>
+      JSON.parse((await vault.dispatch({ operation, apiKey, params: {}, query: [], ...parts })).bodyText);
+    const body = (bodyText) => ({ mediaType: 'application/json', bodyText });
+    const made = await call(application.key, 'createApplication', body(JSON.stringify(APPLICATION)));
+    let id = '';
+    for (let n = 0; n < TOKENS; n += 1) ({ id } = await call(made.key, 'createToken', body(cardBody(n))));
+    const patch = { mediaType: 'application/merge-patch+json', bodyText: '{"metadata":{"a":"b"}}' };
+    await call(made.key, 'getToken', { params: { id } });
+    await call(made.key, 'updateToken', { params: { id }, ...patch });
+    await call(application.key, 'getApplication', { params: { id: made.id } });
+    await call(application.key, 'getTenant', {});
+    await vault.close();
+  });
+  return { file, statements: [...recorded].filter(([sql]) => ROW_READ.test(sql)) };
+}
+
+/** Returns the microseconds of a call of each statement, in its quickest round. Short rounds in turn: few are disturbed. */
+function microseconds(statements) {
+  const quickest = statements.map(() => Number.POSITIVE_INFINITY);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const [index, { statement, args }] of statements.entries()) {
+      const started = performance.now();
+      for (let call = 0; call < CALLS; call += 1) statement.get(...args);
+      quickest[index] = Math.min(quickest[index], performance.now() - started);
+    }
+  }
+  return quickest.map((ms) => (ms / CALLS) * 1000);
+}
+
+/** Measures a statement beside a read of the same columns by rowid; those of a joined table are left out there. */
+function compare(connection, sql, args) {
+  const { columns, table, alias = '' } = sql.match(ROW_READ).groups;
+  const own = columns.replace(alias === 'a' ? /\bt\.id AS / : '', alias === 'a' ? 'NULL AS ' : '');
+  const { number } = connection.prepare(`SELECT max(rowid) AS number FROM ${table}`).get();
+  const byRowid = `SELECT ${own} FROM ${table} ${alias} WHERE rowid = +?`;
+  const [us, rowid_us] = microseconds([
+    { statement: connection.prepare(sql).raw(), args },
+    { statement: connection.prepare(byRowid).raw(), args: [number] },
+  ]);
+  return { us, rowid_us, ratio: us / rowid_us };
+}
+
+/**
+ * Measures each statement with which a request reads one row, beside the same columns read by rowid without a join. A
+ * statement that SQLite prepares again at each run costs several times as much (src/store/sqlite/file/driver.ts).
+ */
+export function statements() {
+  return withFolder(async (folder) => {
+    const { file, statements: found } = await recordRequests(folder);
+    const connection = new Database(file);
+    const measure = ([sql, args], name = sql.replaceAll(/\s+/g, ' ').replace(ROW_READ, '$<table> …')) =>
+      line('statements', name, { better: 'lower', target: MAX_RATIO, ...compare(connection, sql, args) });
+    try {
+      const joined = found.find(([sql]) => sql.includes('CROSS JOIN token'));
+      const control = measure([joined[0].replaceAll('+?', '?'), joined[1]], 'control: prepared again at each run');
+      if (control.reached) throw new Error('the control did not fail: a bare parameter costs nothing here');
+      const rows = [...found.map((one) => measure(one)), control];
+      const title = `Reads of one row, as multiples of a read by rowid; Node ${process.versions.node}`;
+      return { title, rows, failed: rows.some((row) => row !== control && !row.reached) };
+    } finally {
+      connection.close();
+    }
+  });
+}

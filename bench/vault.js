@@ -1,0 +1,108 @@
+import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { BIN, bareEnvironment, run, vault } from '../scripts/run-vault.js';
+import { sample } from './figures.js';
+import { requestBytes } from './load.js';
+
+const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
+
+/** The number of tokens with the same customer: a page of the default size. */
+const TOKENS_PER_CUSTOMER = 20;
+
+/** Different requests of a case: more than a cache of a few entries answers. */
+export const DIFFERENT = 8192;
+
+/** A file system in memory, used when it has this much room. */
+const MEMORY = '/dev/shm';
+const MEMORY_NEEDED = 512 * 1024 ** 2;
+
+const JSON_BODY = { 'content-type': 'application/json' };
+const PATCH_BODY = { 'content-type': 'application/merge-patch+json' };
+
+const padded = (number) => String(number).padStart(8, '0');
+const customer = (number) => `customer-${padded(number)}`;
+
+/** Returns the body of a request that creates a card with its defaults and two members of metadata. */
+export function cardBody(n) {
+  const metadata = { customer: customer(Math.floor(n / TOKENS_PER_CUSTOMER)), order: `order-${padded(n)}` };
+  return JSON.stringify({ type: 'card', data: CARD, metadata });
+}
+
+/**
+ * Makes a vault with one application for each way to present a token. `keys.wrong` is the key of a deleted application;
+ * `env` selects the vault and has no API key.
+ */
+export async function makeBenchVault(folder, bare) {
+  const file = path.join(folder, 'vault.db');
+  const { application } = await vault(['init', '--file', file], bare);
+  const env = { ...bare, VAULT_FILE: file };
+  const manage = { ...env, VAULT_API_KEY: application.key };
+  const make = (name, rule) => vault(['apps', 'create', '--name', name, '--type', 'private', '--rule', rule], manage);
+  const all = 'permissions=token:read,token:create,token:update,token:delete';
+  const reveal = await make('reveal', `container=/ transform=reveal ${all}`);
+  const mask = await make('mask', 'container=/ transform=mask permissions=token:read');
+  const deny = await make('deny', 'container=/elsewhere/ transform=mask permissions=token:read');
+  const gone = await make('gone', 'container=/ transform=mask permissions=token:read');
+  await run([BIN, 'apps', 'delete', gone.id, '--yes'], manage);
+  const keys = { management: application.key, reveal: reveal.key, mask: mask.key, deny: deny.key, wrong: gone.key };
+  return { file, env, keys };
+}
+
+/** Writes a file of cards, one request body a line, for `vault import`. */
+export async function writeCardLines(file, count) {
+  function* lines() {
+    for (let n = 0; n < count; n += 1) yield `${cardBody(n)}\n`;
+  }
+  await writeFile(file, lines());
+}
+
+/** Imports `count` cards with `vault import`; resolves to the seconds of the whole command. */
+export async function importCards({ file, env, keys }, count) {
+  const lines = `${file}.ndjson`;
+  await writeCardLines(lines, count);
+  const started = performance.now();
+  await run([BIN, 'import', lines], { ...env, VAULT_API_KEY: keys.reveal });
+  const seconds = (performance.now() - started) / 1000;
+  await rm(lines);
+  return seconds;
+}
+
+/** Returns functions that make requests with a vault's keys. `host` is the daemon's: it rejects other hosts. */
+export function benchRequests(keys, host) {
+  const request = (who, method, path, { headers, body } = {}) =>
+    requestBytes({ method, path, headers: { 'svc-api-key': keys[who], ...headers }, body }, host);
+  return {
+    get: (who, id) => request(who, 'GET', `/tokens/${id}`),
+    list: () => request('reveal', 'GET', '/tokens?size=20'),
+    /** Lists by one metadata value, for customers from all over a vault of so many tokens. */
+    byCustomer: (tokens) => {
+      const customers = Array.from({ length: Math.floor(tokens / TOKENS_PER_CUSTOMER) }, (_, number) => number);
+      const numbers = sample(customers, DIFFERENT);
+      return numbers.map((number) => request('reveal', 'GET', `/tokens?metadata.customer=${customer(number)}`));
+    },
+    usage: () => request('management', 'GET', '/tenants/self/reports/usage'),
+    create: (n) => request('reveal', 'POST', '/tokens', { headers: JSON_BODY, body: cardBody(n) }),
+    patch: (id, n) => {
+      const body = JSON.stringify({ metadata: { order: `patched-${padded(n)}` } });
+      return request('reveal', 'PATCH', `/tokens/${id}`, { headers: PATCH_BODY, body });
+    },
+    delete: (id) => request('reveal', 'DELETE', `/tokens/${id}`),
+  };
+}
+
+/** Works in a temporary folder; `bare` is the environment of its commands. */
+export async function withFolder(work, parent = os.tmpdir()) {
+  const folder = await mkdtemp(path.join(parent, 'vault-bench-'));
+  try {
+    return await work(folder, bareEnvironment(folder));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Returns a folder in memory, or undefined when there is none with room. */
+export async function folderInMemory() {
+  const space = await statfs(MEMORY).catch(() => undefined);
+  return space !== undefined && space.bavail * space.bsize >= MEMORY_NEEDED ? MEMORY : undefined;
+}

@@ -1,0 +1,74 @@
+import type { Command } from 'commander';
+import { DEV_PATHS } from '../../../contract/dev-paths.ts';
+import { Fault } from '../../../core/fault.ts';
+import type { Finish } from '../../exit-codes.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { parseDuration, parseMoment } from '../../quantities.ts';
+import { defineOnDevDaemon } from './dev-daemon.ts';
+
+const path = DEV_PATHS.clock;
+
+const ISO_ONLY = 'the time is one of ISO 8601: 2030-01-31, 2030-01-31T12:00:00Z';
+const FORWARD_ONLY = 'the clock advances forward only: 90s, 15m, 25h, 30d';
+const OTHER_WAYS =
+  'forward: `vault clock advance 25h`; to any time: `vault clock set 2030-01-31`; to the time of this machine: `vault clock reset`';
+
+/** `vault clock set`: the daemon's clock goes on from a time. */
+export function defineClockSet(command: Command, finish: Finish): void {
+  refuseStepBack(command, ISO_ONLY);
+  command.argument('<time>', 'an ISO 8601 time: 2030-01-31, 2030-01-31T12:00:00Z');
+  defineOnDevDaemon(command, finish, {
+    view: RESULT_VIEWS.clock,
+    examples: ['vault clock set 2030-01-31T12:00:00Z', 'vault clock set 2030-01-31 --field now'],
+    names: { now: '<time>' },
+    ask: ([time = '']) => ({ method: 'PUT', path, body: { now: isoTime(time) } }),
+  });
+}
+
+/** `vault clock advance`: the daemon's clock goes forward; what has expired then is removed at once. */
+export function defineClockAdvance(command: Command, finish: Finish): void {
+  refuseStepBack(command, FORWARD_ONLY);
+  command.argument('<duration>', 'how far: 90s, 15m, 25h, 30d');
+  defineOnDevDaemon(command, finish, {
+    view: RESULT_VIEWS.clock,
+    examples: ['vault clock advance 25h', 'vault clock advance 30d --field removed'],
+    names: { advance_ms: '<duration>' },
+    ask: ([duration = '']) => ({
+      method: 'POST',
+      path,
+      body: { advance_ms: stepForward(duration) },
+    }),
+  });
+}
+
+/** `vault clock reset`: the daemon's clock is that of its machine again. */
+export function defineClockReset(command: Command, finish: Finish): void {
+  defineOnDevDaemon(command, finish, {
+    view: RESULT_VIEWS.clock,
+    examples: ['vault clock reset'],
+    ask: () => ({ method: 'DELETE', path }),
+  });
+}
+
+function isoTime(typed: string): string {
+  // A duration would be a time in the past, counted from this machine's clock: here it is a mistake.
+  const instant = /^\d{4}-/.test(typed) ? parseMoment('the time', typed) : undefined;
+  if (instant !== undefined) return new Date(instant).toISOString();
+  throw new Fault('usage', ISO_ONLY, { hint: OTHER_WAYS });
+}
+
+/** Milliseconds. */
+function stepForward(typed: string): number {
+  if (typed.startsWith('-')) throw new Fault('usage', FORWARD_ONLY, { hint: OTHER_WAYS });
+  return Math.round(parseDuration('how far', typed, '90s, 15m, 25h or 30d'));
+}
+
+/** `-1h` looks like a flag, and is a step back. */
+function refuseStepBack(command: Command, fact: string): void {
+  command.exitOverride((error) => {
+    if (error.code === 'commander.unknownOption' && /'-\d/.test(error.message)) {
+      throw new Fault('usage', fact, { hint: OTHER_WAYS });
+    }
+    throw error;
+  });
+}

@@ -1,0 +1,35 @@
+import type { JsonObject } from '../../../contract/json.ts';
+import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import type { Format } from '../../output/result-view.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { printIds } from '../seed/seed-output.ts';
+import type { Ready } from '../serve/ready-file.ts';
+import type { DevKeys } from './dev-vault.ts';
+
+const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
+
+/** What `vault serve --dev` prints: a text for people, or in another format what its ready file says. */
+export async function devText(format: Format, ready: Ready, keys: DevKeys, headerPrefix: string): Promise<string> {
+  if (format === 'table') return devBanner(ready.url, keys, headerPrefix, ready.seed);
+  const { renderResult } = await import('../../output/render-result.ts');
+  const showing = { format, field: undefined, quiet: false };
+  return (
+    await renderResult(stringifyJson({ ...ready } as Printable), RESULT_VIEWS.serveDev, showing, { colour: false })
+  ).text;
+}
+
+/** Where it is, its keys, what a seed made, and a line to paste into a shell. */
+export function devBanner(url: string, keys: DevKeys, headerPrefix: string, seed?: JsonObject): string {
+  const rows = Object.entries({ url, ...keys }).map(([name, value]) => `${name.padEnd(16)}${value}`);
+  const seeded = seed === undefined ? '' : `\n${printIds('dotenv', seed)}`;
+  return `${rows.join('\n')}\n${seeded}\nTokenize a card:\n\n${curlLine(url, keys.private_key, headerPrefix)}\n`;
+}
+
+/** The URL comes after the options: a Unix socket is one. */
+function curlLine(url: string, key: string, headerPrefix: string): string {
+  const body = JSON.stringify({ type: 'card', data: CARD });
+  const where = url.startsWith('unix:')
+    ? `--unix-socket '${url.slice('unix:'.length)}' http://localhost/tokens`
+    : `${url}/tokens`;
+  return `curl -s ${where} -H '${headerPrefix}-API-KEY: ${key}' -H 'content-type: application/json' -d '${body}'`;
+}

@@ -1,0 +1,140 @@
+import type { Command } from 'commander';
+import { Fault } from '../../../core/fault.ts';
+import type { Finish } from '../../exit-codes.ts';
+import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
+import { writeOut } from '../../output/write-out.ts';
+import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
+import { withProfile } from '../../profiles/with-profile.ts';
+import { readReadyFile } from '../serve/ready-file.ts';
+
+/** How a shell is told to set a variable, and to forget one. */
+interface ShellRow {
+  readonly set: (name: string, value: string) => string;
+  readonly unset: (name: string) => string;
+}
+
+/** The shells that `vault env` speaks to. Names are our own; values are quoted so that they are nothing but values. */
+export const SHELLS = {
+  sh: {
+    set: (name, value) => `export ${name}='${value.replaceAll("'", `'\\''`)}'`,
+    unset: (name) => `unset ${name}`,
+  },
+  fish: {
+    set: (name, value) => `set -gx ${name} '${value.replace(/[\\']/g, '\\$&')}'`,
+    unset: (name) => `set -e ${name}`,
+  },
+  powershell: {
+    // To PowerShell the typographic ones are quotation marks, too.
+    set: (name, value) => `$env:${name} = '${value.replace(/['\u2018-\u201b]/g, '$&$&')}'`,
+    unset: (name) => `Remove-Item Env:${name} -ErrorAction Ignore`,
+  },
+} as const satisfies Record<string, ShellRow>;
+
+const SHELL_NAMES = Object.keys(SHELLS) as (keyof typeof SHELLS)[];
+
+/** Whose key of a `--dev` daemon it is to be. */
+export const KEY_NAMES = ['private', 'management'] as const;
+
+export const ENV_FLAGS = {
+  readyFile: { flag: '--ready-file <path>', env: 'VAULT_READY_FILE', help: 'what `vault serve --ready-file` wrote' },
+  shell: { flag: '--shell <name>', env: 'VAULT_SHELL', help: 'sh, fish or powershell (default: sh)' },
+  as: {
+    flag: '--as <key>',
+    env: 'VAULT_AS',
+    help: 'private or management: which key of a --dev vault (default: private)',
+  },
+} as const;
+
+interface EnvFlags {
+  readonly readyFile?: string;
+  readonly shell?: string;
+  readonly as?: string;
+}
+
+/** `vault env`: the lines that set a shell up for a daemon or a profile. */
+export function defineEnv(command: Command, finish: Finish): void {
+  addFlags(command, { ...ENV_FLAGS, ...FLAGS.profile });
+  command.addHelpText(
+    'after',
+    '\nExamples:\n  eval "$(vault env --ready-file ready.json)"\n  vault env --profile staging --shell fish | source',
+  );
+  command.action(async () => {
+    const flags = typedFlags<EnvFlags>(command);
+    const shell = SHELLS[oneOf('--shell', flagValue(flags.shell, process.env, ENV_FLAGS.shell), SHELL_NAMES) ?? 'sh'];
+    const variables = await variablesFor(flags, process.env);
+    const lines = Object.entries(variables).map(([name, value]) => shell.set(name, value));
+    const gone = rivalsOf(variables, process.env).map((name) => shell.unset(name));
+    await writeOut([...lines, ...gone].map((line) => `${line}\n`).join(''));
+    finish(0);
+  });
+}
+
+/** What would beat a variable in the next command, or be of another vault, or cannot stand beside it. */
+const RIVALS: Readonly<Record<string, readonly string[]>> = {
+  VAULT_URL: ['VAULT_HEADER_PREFIX'],
+  VAULT_KEY_FILE: ['VAULT_PASSPHRASE_FILE'],
+  VAULT_PASSPHRASE_FILE: ['VAULT_KEY_FILE'],
+  VAULT_API_KEY_FILE: ['VAULT_API_KEY'],
+};
+
+function rivalsOf(variables: Readonly<Record<string, string>>, env: Environment): readonly string[] {
+  // Both would be two targets.
+  const otherTarget = variables['VAULT_URL'] === undefined ? 'VAULT_URL' : 'VAULT_FILE';
+  const rivals = Object.keys(variables).flatMap((name) => RIVALS[name] ?? []);
+  return [otherTarget, ...rivals.filter((name) => variables[name] === undefined && env[name] !== undefined)];
+}
+
+async function variablesFor(
+  flags: EnvFlags & GlobalFlags,
+  env: Environment,
+): Promise<Readonly<Record<string, string>>> {
+  const as = oneOf('--as', flagValue(flags.as, env, ENV_FLAGS.as), KEY_NAMES);
+  if (flags.readyFile !== undefined && flags.profile !== undefined) {
+    throw new Fault('usage', 'only one of --ready-file and --profile can be given');
+  }
+  const file = flags.profile === undefined ? flagValue(flags.readyFile, env, ENV_FLAGS.readyFile) : undefined;
+  if (file !== undefined) return variablesOfDaemon(file, as);
+  if (as !== undefined) throw new Fault('usage', '--as needs --ready-file (VAULT_READY_FILE)');
+  // Only what the profile itself says: what the shell already has, it has.
+  const filled = await withProfile(flags, {
+    VAULT_PROFILE: env['VAULT_PROFILE'],
+    VAULT_CONFIG_DIR: env['VAULT_CONFIG_DIR'],
+  });
+  const variables = Object.values(PROFILE_VARIABLES).flatMap((name) =>
+    filled[name] === undefined ? [] : [[name, filled[name]] as const],
+  );
+  if (variables.length > 0) return Object.fromEntries(variables);
+  const isSet = env['VAULT_URL'] ?? env['VAULT_FILE'];
+  throw new Fault('usage', 'there is nothing to print', {
+    hint: isSet
+      ? 'this shell is set up already: VAULT_URL or VAULT_FILE names its vault; --ready-file or --profile names another'
+      : 'set --ready-file (VAULT_READY_FILE) or --profile (VAULT_PROFILE)',
+  });
+}
+
+async function variablesOfDaemon(
+  file: string,
+  as: (typeof KEY_NAMES)[number] | undefined,
+): Promise<Readonly<Record<string, string>>> {
+  const ready = await readReadyFile(file);
+  if (ready === undefined) {
+    throw new Fault('usage', `--ready-file: there is no ${file}`, { hint: `vault wait --ready-file '${file}'` });
+  }
+  const key = ready[`${as ?? 'private'}_key`];
+  if (as !== undefined && key === undefined) {
+    throw new Fault('usage', `--as: ${file} holds no ${as} key`, { hint: 'only `vault serve --dev` writes keys' });
+  }
+  return {
+    VAULT_URL: ready.url,
+    ...(ready.header_prefix !== undefined && { VAULT_HEADER_PREFIX: ready.header_prefix }),
+    ...(key !== undefined && { VAULT_API_KEY: key }),
+    // For whoever stops it: kill "$VAULT_PID".
+    VAULT_PID: String(ready.pid),
+  };
+}
+
+function oneOf<T extends string>(flag: string, typed: string | undefined, known: readonly T[]): T | undefined {
+  const found = known.find((one) => one === typed);
+  if (typed === undefined || found !== undefined) return found;
+  throw new Fault('usage', `${flag} is one of ${known.join(', ')}`);
+}

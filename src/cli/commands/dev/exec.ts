@@ -1,0 +1,163 @@
+import { constants } from 'node:os';
+import type { Command } from 'commander';
+import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
+import { Fault } from '../../../core/fault.ts';
+import type { ChildExitCode, ExitCode, Finish } from '../../exit-codes.ts';
+import { addFlags, type Environment, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
+import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
+import { tell } from '../../report-failure.ts';
+import { VERSION } from '../../version.ts';
+import { seededVariables } from '../seed/seed-output.ts';
+import { SEED_FLAG } from './seed-flag.ts';
+import { openSeededDevVault, type SeededDevVault } from './seeded-dev-vault.ts';
+
+const EXEC_FLAGS = {
+  seedFile: {
+    flag: '--seed-file <path>',
+    env: 'VAULT_SEED_FILE',
+    help: 'what `vault seed apply` would make is made first; repeatable, in the variable separated by commas',
+  },
+  seed: SEED_FLAG,
+  ephemeral: {
+    flag: '--ephemeral',
+    env: 'VAULT_EPHEMERAL',
+    help: 'a vault that is gone afterwards, whatever VAULT_DEV_FILE says (default without --file)',
+  },
+  file: {
+    flag: '--file <path>',
+    // VAULT_FILE names a vault of somebody's own: it is no --dev vault, and not meant.
+    env: 'VAULT_DEV_FILE',
+    help: 'a vault that `vault serve --dev --file` made or would make, and that is kept',
+  },
+} as const;
+
+interface ExecFlags {
+  readonly seedFile?: readonly string[];
+  readonly seed?: string;
+  readonly ephemeral?: boolean;
+}
+
+const HELP = `
+The command finds VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_DEV_TENANT_ID and, of a seed, what
+\`vault seed apply --out dotenv\` prints, in its environment; whatever else named a vault is taken out of it. Its exit code is
+that of this command, 128 and the number for a signal. Signals are passed on; a Ctrl-C on a terminal reaches both by itself.
+
+Examples:
+  vault exec -- npm test
+  vault exec --seed-file seed.yaml --seed 7 -- \\
+    sh -c 'vault tokens get "$TOKEN_VISA"'
+  vault exec --file dev.db -- node server.js`;
+
+/** `vault exec`: a vault for the time of one command. */
+export function defineExec(command: Command, finish: Finish): void {
+  command.argument('<command...>', 'what to run, behind --');
+  const { seedFile, ...others } = EXEC_FLAGS;
+  addFlags(command, others);
+  command.option(
+    seedFile.flag,
+    `${seedFile.help} [env: ${seedFile.env}]`,
+    (path: string, before: readonly string[] = []) => [...before, path],
+  );
+  // A flag behind the name of the command is the command's, with and without --.
+  command.passThroughOptions();
+  command.addHelpText('after', HELP);
+  command.action(async (words: readonly string[]) => {
+    const flags = typedFlags<ExecFlags>(command);
+    const env: Environment = process.env;
+    const ephemeral = isSwitchedOn(flags.ephemeral, env, EXEC_FLAGS.ephemeral);
+    if (ephemeral && flags.file !== undefined)
+      throw new Fault('usage', 'only one of --ephemeral and --file can be given');
+    const fromEnvironment = env[seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
+    const child = createChildRunner();
+    const dev = await openSeededDevVault({
+      file: ephemeral ? undefined : flagValue(flags.file, env, EXEC_FLAGS.file),
+      settings: { limits: DEFAULT_LIMITS },
+      seedFiles: flags.seedFile ?? fromEnvironment,
+      seed: flagValue(flags.seed, env, SEED_FLAG),
+      env,
+    });
+    try {
+      const daemon = await serveDev(dev);
+      try {
+        finish(await child.run(words, variablesFor(dev, daemon.url, env)));
+      } finally {
+        await daemon.stop();
+      }
+    } finally {
+      await dev.vault.close();
+    }
+  });
+}
+
+async function serveDev({ vault, clock, reset }: SeededDevVault) {
+  const [{ startDaemon }, { directClient }] = await Promise.all([
+    import('../../../http/daemon.ts'),
+    import('../../../client/direct.ts'),
+  ]);
+  await vault.ready();
+  return startDaemon(directClient(vault), {
+    host: '127.0.0.1',
+    port: 0,
+    headerPrefix: 'SVC',
+    limits: DEFAULT_LIMITS,
+    ready: () => vault.ready(),
+    log: false,
+    version: VERSION,
+    dev: { clock, reset },
+  });
+}
+
+function variablesFor({ keys, ids }: SeededDevVault, url: string, env: Environment): Readonly<Record<string, string>> {
+  // Any of the vault's own could lead the command to another vault, or to this one by another key.
+  const inherited = Object.entries(env).filter(([name]) => !name.startsWith('VAULT_'));
+  const own = {
+    ...(Object.keys(ids).length > 0 && Object.fromEntries(seededVariables(ids))),
+    VAULT_URL: url,
+    VAULT_API_KEY: keys.private_key,
+    VAULT_MANAGEMENT_KEY: keys.management_key,
+    // VAULT_TENANT_ID is the --tenant of commands on a file, and this is no tenant of another vault.
+    VAULT_DEV_TENANT_ID: keys.tenant_id,
+  };
+  const known = inherited.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
+  return { ...Object.fromEntries(known), ...own };
+}
+
+/** One command, and the signals that this process gets: while the command runs they are the command's. */
+export interface ChildRunner {
+  /**
+   * Runs the command without a shell, on this process's own standard streams, and answers what it ended with: its exit code,
+   * 128 and the number of the signal, 127 when there is no such command, 126 when it cannot be run.
+   */
+  run(words: readonly string[], env: Readonly<Record<string, string>>): Promise<ExitCode | ChildExitCode>;
+}
+
+/**
+ * From here on no signal ends this process before it has cleared away what it made: before and after the command it exits in
+ * order, during the command it passes the signal on and outlives the command.
+ */
+export function createChildRunner(): ChildRunner {
+  let kill: ((signal: NodeJS.Signals) => void) | undefined;
+  takeSignals();
+  for (const signal of END_SIGNALS) {
+    process.on(signal, () => {
+      if (kill === undefined) process.exit(SIGNAL_EXIT_CODES[signal]);
+      // A terminal sends Ctrl-C to every process in its foreground, so the command has it already.
+      else if (signal !== 'SIGINT' || process.stdin.isTTY !== true) kill(signal);
+    });
+  }
+  return {
+    async run([command, ...more], env) {
+      if (command === undefined) throw new Error('unreachable: no command');
+      // It knows how Windows finds and starts npm.cmd.
+      const { execa } = await import('execa');
+      const child = execa(command, more, { env, extendEnv: false, stdio: 'inherit', reject: false });
+      kill = (signal) => child.kill(signal);
+      const { exitCode, signal, code } = await child;
+      kill = undefined;
+      if (exitCode !== undefined) return exitCode as ChildExitCode;
+      if (signal !== undefined) return (128 + constants.signals[signal]) as ChildExitCode;
+      tell(`${command} cannot be run (${code ?? 'unknown error'})`);
+      return (code === 'ENOENT' ? 127 : 126) as ChildExitCode;
+    },
+  };
+}

@@ -1,0 +1,94 @@
+import type { Command } from 'commander';
+import { DEV_PATHS } from '../../../contract/dev-paths.ts';
+import { Fault } from '../../../core/fault.ts';
+import type { Finish } from '../../exit-codes.ts';
+import { addFlags, flagValue, isSwitchedOn } from '../../global-flags.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { parseDuration, parseWhole } from '../../quantities.ts';
+import { defineOnDevDaemon } from './dev-daemon.ts';
+
+const path = DEV_PATHS.faults;
+
+const FAULT_FLAGS = {
+  status: { flag: '--status <number>', env: 'VAULT_FAULT_STATUS', help: 'answer with this problem: 429, 500, 503' },
+  times: { flag: '--times <number>', env: 'VAULT_FAULT_TIMES', help: 'how many requests it happens to (default: 1)' },
+  delay: { flag: '--delay <duration>', env: 'VAULT_FAULT_DELAY', help: 'wait before answering: 200ms, 2s' },
+  drop: { flag: '--drop', env: 'VAULT_FAULT_DROP', help: 'end the connection without an answer' },
+  retryAfter: {
+    flag: '--retry-after <duration>',
+    env: 'VAULT_FAULT_RETRY_AFTER',
+    help: 'when a 429 or 503 says to try again (default: 1s)',
+  },
+} as const;
+
+interface FaultFlags {
+  readonly status?: string;
+  readonly times?: string;
+  readonly delay?: string;
+  readonly drop?: boolean;
+  readonly retryAfter?: string;
+}
+
+/** `vault faults set`: what happens to the next requests that match. */
+export function defineFaultsSet(command: Command, finish: Finish): void {
+  command.argument('<request>', "a method or * and a path: 'POST /tokens', 'GET /tokens/{id}'");
+  addFlags(command, FAULT_FLAGS);
+  defineOnDevDaemon<FaultFlags>(command, finish, {
+    view: RESULT_VIEWS.faults,
+    examples: [
+      "vault faults set 'POST /tokens' --status 429 --times 2",
+      "vault faults set 'GET /tokens/{id}' --delay 2s --times 10",
+      "vault faults set '* /tokens' --drop",
+    ],
+    names: {
+      request: '<request>',
+      status: '--status',
+      times: '--times',
+      delay_ms: '--delay',
+      retry_after: '--retry-after',
+      drop: '--drop',
+    },
+    ask: ([request = ''], flags) => {
+      const value = (name: Exclude<keyof FaultFlags, 'drop'>) => flagValue(flags[name], process.env, FAULT_FLAGS[name]);
+      const [delay, retryAfter] = [value('delay'), value('retryAfter')];
+      const body = {
+        request,
+        status: wholeNumber('--status', value('status')),
+        times: wholeNumber('--times', value('times')),
+        delay_ms: delay === undefined ? undefined : Math.round(parseDuration('--delay', delay)),
+        retry_after:
+          retryAfter === undefined ? undefined : Math.ceil(parseDuration('--retry-after', retryAfter) / 1000),
+        drop: isSwitchedOn(flags.drop, process.env, FAULT_FLAGS.drop) || undefined,
+      };
+      if (body.status === undefined && delay === undefined && body.drop === undefined) {
+        throw new Fault('usage', 'one of --status, --delay and --drop must be given');
+      }
+      if (body.status !== undefined && body.drop !== undefined) {
+        throw new Fault('usage', 'only one of --status and --drop can be given');
+      }
+      return { method: 'POST', path, body };
+    },
+  });
+}
+
+/** `vault faults list`: those that are still to happen, in the order in which they were set. */
+export function defineFaultsList(command: Command, finish: Finish): void {
+  defineOnDevDaemon(command, finish, {
+    view: RESULT_VIEWS.faults,
+    examples: ['vault faults list -o table'],
+    ask: () => ({ method: 'GET', path }),
+  });
+}
+
+/** `vault faults clear`: none happens any more. */
+export function defineFaultsClear(command: Command, finish: Finish): void {
+  defineOnDevDaemon(command, finish, {
+    view: RESULT_VIEWS.faults,
+    examples: ['vault faults clear'],
+    ask: () => ({ method: 'DELETE', path }),
+  });
+}
+
+function wholeNumber(flag: string, text: string | undefined): number | undefined {
+  return text === undefined ? undefined : parseWhole(text, 0, 999_999_999, `${flag} is a whole number`);
+}

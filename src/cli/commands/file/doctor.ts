@@ -1,0 +1,32 @@
+import type { Command } from 'commander';
+import type { Finish } from '../../exit-codes.ts';
+import { ANCHOR_FLAGS, addFlags, flagValue } from '../../global-flags.ts';
+import { progressLine } from '../../output/progress-line.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { tell } from '../../report-failure.ts';
+import { defineOnFile } from '../on-file.ts';
+
+/** `vault doctor`: opens everything, changes nothing, and ends with 9 when something is not as the vault wrote it. */
+export function defineDoctor(command: Command, finish: Finish): void {
+  defineOnFile(
+    command,
+    finish,
+    RESULT_VIEWS.doctor,
+    async (flags, env) => {
+      const anchor = flagValue(flags.anchor, env, ANCHOR_FLAGS.anchor);
+      return async (opened) => {
+        const { checkVaultFile } = await import('../../../vault/admin.ts');
+        const line = progressLine('checking');
+        const { ok, checked, findings } = await checkVaultFile({ ...opened, anchor }, line.show).finally(line.end);
+        return { ok, checked, findings };
+      };
+    },
+    ({ ok, findings }) => {
+      if (ok) return 0;
+      const count = `${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`;
+      tell(count, '`vault restore` brings back a backup');
+      return 9;
+    },
+  );
+  addFlags(command, ANCHOR_FLAGS);
+}

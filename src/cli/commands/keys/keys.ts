@@ -1,0 +1,190 @@
+import type { Command } from 'commander';
+import { Fault } from '../../../core/fault.ts';
+import { type Credential, readPassphraseFile } from '../../credential.ts';
+import type { Finish } from '../../exit-codes.ts';
+import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn } from '../../global-flags.ts';
+import { progressLine } from '../../output/progress-line.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { canPrompt, confirmLoss, isTypedByHand, promptSecret } from '../../prompt.ts';
+import { tell } from '../../report-failure.ts';
+import { defineWithAdmin } from '../on-file.ts';
+import { checkTenantId } from '../tenants/check-tenant.ts';
+import { type NewCredential, provideKeyFile } from './provide-key-file.ts';
+
+const ADD_FLAGS = {
+  newKeyFile: {
+    flag: '--new-key-file <path>',
+    env: 'VAULT_NEW_KEY_FILE',
+    help: 'the key file to add; one that does not exist is made (0600)',
+  },
+  newPassphraseFile: {
+    flag: '--new-passphrase-file <path>',
+    env: 'VAULT_NEW_PASSPHRASE_FILE',
+    help: 'the passphrase to add; - for standard input',
+  },
+  weakPassphrase: {
+    flag: '--weak-passphrase',
+    env: 'VAULT_WEAK_PASSPHRASE',
+    help: 'allow a passphrase of less than 12 characters',
+  },
+} as const;
+
+interface AddFlags {
+  readonly newKeyFile?: string;
+  readonly newPassphraseFile?: string;
+  readonly weakPassphrase?: boolean;
+}
+
+const REMOVE_FLAGS = {
+  slot: { flag: '--slot <number>', env: 'VAULT_SLOT', help: 'the slot to remove; `vault keys list` shows them' },
+} as const;
+
+/** `vault keys list`: the slots, and which of them the credential at hand opens. */
+export function defineKeysList(command: Command, finish: Finish): void {
+  defineWithAdmin(command, finish, RESULT_VIEWS.keysList, async () => async (admin) => ({ data: await admin.slots() }));
+}
+
+/** `vault keys add`: no record is touched, and a daemon that serves the file keeps working. */
+export function defineKeysAdd(command: Command, finish: Finish): void {
+  addFlags(command, ADD_FLAGS);
+  defineWithAdmin<AddFlags>(command, finish, RESULT_VIEWS.keysSlot, async (flags, env) => {
+    const allowWeak = isSwitchedOn(flags.weakPassphrase, env, ADD_FLAGS.weakPassphrase);
+    return async (admin) => {
+      const { credential, undo } = await newCredential(flags, env, allowWeak);
+      try {
+        return await admin.addSlot(credential, { allowWeak });
+      } catch (error) {
+        // Another command may have added the key file that this one made. For a passphrase there is nothing to undo, and every
+        // slot would be derived anew to find that out.
+        const isFile = credential.kind === 'key_file';
+        if (isFile && !(await admin.isOpenedBy(credential).catch(() => true))) await undo();
+        throw error;
+      }
+    };
+  });
+}
+
+/** `vault keys remove`: what opened that slot no longer opens this file; copies made before still open. */
+export function defineKeysRemove(command: Command, finish: Finish): void {
+  addFlags(command, { ...REMOVE_FLAGS, ...FLAGS.confirm });
+  defineWithAdmin<{ readonly slot?: string }>(command, finish, RESULT_VIEWS.keysSlot, async (flags, env) => {
+    const slot = parseSlot(flagValue(flags.slot, env, REMOVE_FLAGS.slot));
+    if (!isSwitchedOn(flags.yes, env, FLAGS.confirm.yes)) {
+      await confirmLoss(`What opens slot ${slot} will not open this file any more.`);
+    }
+    return (admin) => admin.removeSlot(slot);
+  });
+  command.exitOverride((error) => {
+    const [slot = ''] = command.args;
+    if (error.code !== 'commander.excessArguments' || !/^\d{1,2}$/.test(slot)) throw error;
+    throw new Fault('usage', 'the slot is named by --slot', { hint: `vault keys remove --slot ${slot}` });
+  });
+  command.addHelpText(
+    'after',
+    '\nBackups and other older copies still open with it: `vault keys rotate --master` makes new keys for what comes.',
+  );
+}
+
+function parseSlot(text: string | undefined): number {
+  if (text !== undefined && /^\d{1,2}$/.test(text)) return Number(text);
+  throw new Fault('usage', '--slot (VAULT_SLOT) is the number of a slot', { hint: '`vault keys list` shows them' });
+}
+
+async function newCredential(
+  flags: AddFlags & GlobalFlags,
+  env: Environment,
+  allowWeak: boolean,
+): Promise<NewCredential> {
+  const keyFile = flagValue(flags.newKeyFile, env, ADD_FLAGS.newKeyFile);
+  const passphraseFile = flagValue(flags.newPassphraseFile, env, ADD_FLAGS.newPassphraseFile);
+  if (keyFile !== undefined && passphraseFile !== undefined) {
+    throw new Fault('usage', '--new-key-file and --new-passphrase-file cannot be given together');
+  }
+  if (keyFile !== undefined) return provideKeyFile(keyFile, '--new-key-file');
+  const credential =
+    passphraseFile === undefined || isTypedByHand(passphraseFile)
+      ? await askPassphrase(allowWeak)
+      : await readPassphraseFile(passphraseFile, '--new-passphrase-file');
+  return { credential, undo: async () => undefined };
+}
+
+async function askPassphrase(allowWeak: boolean): Promise<Credential> {
+  if (!canPrompt()) {
+    throw new Fault('usage', 'nothing is named that is to be added', {
+      hint: 'set --new-key-file (VAULT_NEW_KEY_FILE) or --new-passphrase-file (VAULT_NEW_PASSPHRASE_FILE)',
+    });
+  }
+  const passphrase = await promptSecret('New passphrase');
+  const { checkNewPassphrase } = await import('../../../vault/admin.ts');
+  checkNewPassphrase(passphrase, allowWeak);
+  if ((await promptSecret('The same again')) === passphrase) return { kind: 'passphrase', passphrase };
+  throw new Fault('usage', 'the two passphrases differ');
+}
+
+/** `vault keys status`: the generation of the master key, and each tenant's keys. */
+export function defineKeysStatus(command: Command, finish: Finish): void {
+  defineWithAdmin(command, finish, RESULT_VIEWS.keysStatus, async () => (admin) => admin.status());
+  command.addHelpText(
+    'after',
+    '\n`stale` counts records that an unfinished rotation left: run `vault keys rotate` again.',
+  );
+}
+
+const ROTATE_FLAGS = {
+  tenant: { flag: '--tenant <id>', env: 'VAULT_TENANT_ID', help: 'this tenant only; `vault tenant list` shows them' },
+  master: {
+    flag: '--master',
+    env: 'VAULT_ROTATE_MASTER',
+    help: 'a new master key too; of all slots only the one that opens the file now is left',
+  },
+  indexes: { flag: '--indexes', env: 'VAULT_ROTATE_INDEXES', help: 'new index keys too; all fingerprints change' },
+} as const;
+
+interface RotateFlags {
+  readonly tenant?: string;
+  readonly master?: boolean;
+  readonly indexes?: boolean;
+}
+
+const HELP = `
+Daemons and other commands go on meanwhile. A run that was stopped is resumed by the next.
+New data keys are always made. With --indexes the \`fingerprint\` of every token changes, so those that clients have kept
+match no more. Snapshots that were saved before can never be loaded again: the keys of their records are destroyed.
+With --master other key files and passphrases must be added again with \`vault keys add\`.`;
+
+/** `vault keys rotate`: new keys, every record sealed anew, the old keys destroyed. */
+export function defineKeysRotate(command: Command, finish: Finish): void {
+  addFlags(command, { ...ROTATE_FLAGS, ...FLAGS.confirm });
+  defineWithAdmin<RotateFlags>(command, finish, RESULT_VIEWS.keysRotate, async (flags, env) => {
+    const tenantId = checkTenantId(flagValue(flags.tenant, env, ROTATE_FLAGS.tenant));
+    const master = isSwitchedOn(flags.master, env, ROTATE_FLAGS.master);
+    const indexes = isSwitchedOn(flags.indexes, env, ROTATE_FLAGS.indexes);
+    const confirmed = isSwitchedOn(flags.yes, env, FLAGS.confirm.yes);
+    return async (admin, opened) => {
+      const { countLoadableSnapshots } = await import('../../../vault/snapshots.ts');
+      const snapshots = await countLoadableSnapshots(opened);
+      const others = master ? (await admin.slots()).filter(({ current }) => !current) : [];
+      const losses = [
+        ...(others.length > 0 ? [lostSlots(others.length)] : []),
+        ...(snapshots > 0 ? [`${lostSnapshots(snapshots)}.`] : []),
+        ...(indexes ? ['All fingerprints change: those that clients have kept match no more.'] : []),
+      ];
+      if (losses.length > 0 && !confirmed) await confirmLoss(losses.join(' '));
+      const line = progressLine('sealing anew');
+      const result = await admin.rotate({ tenantId, master, indexes }, line.show).finally(line.end);
+      if (indexes) tell('fingerprints have changed: those that clients have kept match no more');
+      if (snapshots > 0) tell(lostSnapshots(snapshots));
+      return result;
+    };
+  });
+  command.addHelpText('after', HELP);
+}
+
+function lostSlots(count: number): string {
+  const what = count === 1 ? 'key file or passphrase' : 'key files or passphrases';
+  return `${count} other ${what} will not open this file any more.`;
+}
+
+function lostSnapshots(count: number): string {
+  return `${count} ${count === 1 ? 'snapshot' : 'snapshots'} can never be loaded again`;
+}

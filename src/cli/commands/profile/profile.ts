@@ -1,0 +1,139 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import { httpTransport } from '../../../client/http-transport.ts';
+import { Fault } from '../../../core/fault.ts';
+import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import { namedCredential } from '../../credential.ts';
+import type { Finish } from '../../exit-codes.ts';
+import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
+import { createPrinter } from '../../output/print-result.ts';
+import type { ResultView } from '../../output/result-view.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import type { Profile } from '../../profiles/profile.ts';
+import { openProfileStore, type ProfileStore } from '../../profiles/profile-store.ts';
+import { canPrompt, isTypedByHand, promptSecret } from '../../prompt.ts';
+import { chooseTarget } from '../../target.ts';
+import { createTextReader } from '../../text-reader.ts';
+
+const API_KEY_FLAGS = {
+  apiKey: { flag: '--api-key <->', env: 'VAULT_API_KEY', help: 'read the API key from standard input and keep it' },
+} as const;
+
+interface AddFlags extends GlobalFlags {
+  readonly apiKey?: string;
+}
+
+/** `vault profile add`: what reaches a vault, kept under a name. What is not typed is taken from the environment. */
+export function defineProfileAdd(command: Command, finish: Finish): void {
+  command.argument('<name>', 'the name to keep it under');
+  addFlags(command, { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS });
+  define(command, finish, RESULT_VIEWS.profile, async (store, name, flags) => {
+    await store.checkFree(name);
+    await store.add(name, await readProfile(flags, process.env));
+    return shown(store, name);
+  });
+  command.addHelpText('after', '\nPaths are kept, not what is in them. On a terminal, a missing API key is asked for.');
+}
+
+/** `vault profile use`: the profile for every command that names no vault. */
+export function defineProfileUse(command: Command, finish: Finish): void {
+  command.argument('<name>', 'the profile; `vault profile list` shows them');
+  define(command, finish, RESULT_VIEWS.profile, async (store, name) => {
+    await store.setDefault(name);
+    return shown(store, name);
+  });
+}
+
+/** `vault profile list`: never an API key. */
+export function defineProfileList(command: Command, finish: Finish): void {
+  define(command, finish, RESULT_VIEWS.profileList, async (store) => {
+    const data = [];
+    for (const name of await store.list()) data.push(await shown(store, name));
+    return { data };
+  });
+}
+
+/** `vault profile remove`: the profile, not what it leads to. */
+export function defineProfileRemove(command: Command, finish: Finish): void {
+  command.argument('<name>', 'the profile');
+  define(command, finish, RESULT_VIEWS.profile, async (store, name) => {
+    await store.remove(name);
+    return { name };
+  });
+}
+
+function define(
+  command: Command,
+  finish: Finish,
+  view: ResultView,
+  work: (store: ProfileStore, name: string, flags: AddFlags) => Promise<Readonly<Record<string, Printable>>>,
+): void {
+  addFlags(command, FLAGS.output);
+  command.action(async () => {
+    const flags = typedFlags<AddFlags>(command);
+    const printer = createPrinter(flags, process.env, view);
+    const [name = ''] = command.args;
+    await printer.print(stringifyJson(await work(await openProfileStore(process.env), name, flags)));
+    finish(0);
+  });
+}
+
+async function shown(store: ProfileStore, name: string) {
+  const { api_key, ...members } = await store.read(name);
+  const isDefault = (await store.defaultName()) === name;
+  return { name, default: isDefault, ...members, keeps_api_key: api_key !== undefined };
+}
+
+async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> {
+  const target = chooseTarget(flags, env);
+  const keys = await readKeys(flags, env);
+  if (target.kind === 'remote') {
+    // Refuses what is no address of a daemon.
+    await httpTransport(target.url, 1).close();
+    const prefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
+    return { url: target.url, ...(prefix !== undefined && { header_prefix: prefix }), ...keys };
+  }
+  const { keyFile, passphraseFile } = namedCredential(flags, env);
+  return {
+    file: path.resolve(target.file),
+    ...(keyFile !== undefined && { key_file: path.resolve(keyFile) }),
+    ...(passphraseFile !== undefined && { passphrase_file: absolute('--passphrase-file', passphraseFile) }),
+    ...keys,
+  };
+}
+
+async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile, 'api_key' | 'api_key_file'>> {
+  if (flags.apiKey !== undefined && flags.apiKeyFile !== undefined) {
+    throw new Fault('usage', 'only one of --api-key and --api-key-file can be given');
+  }
+  if (flags.apiKey !== undefined) {
+    if (flags.apiKey === '-') return { api_key: checkApiKey(await readStandardInput()) };
+    // What was typed is not repeated: it is a key, and the shell's history already has it.
+    throw new Fault('usage', '--api-key is `-`: a key on the command line is seen by everybody on the machine', {
+      hint: '`--api-key -` reads it from standard input, --api-key-file names a file',
+    });
+  }
+  if (flags.apiKeyFile !== undefined) return { api_key_file: absolute('--api-key-file', flags.apiKeyFile) };
+  if (env['VAULT_API_KEY']) return { api_key: checkApiKey(env['VAULT_API_KEY']) };
+  const named = env[FLAGS.key.apiKeyFile.env];
+  if (named) return { api_key_file: path.resolve(named) };
+  const answer = canPrompt() ? await promptSecret('API key (leave it empty for none)') : '';
+  return answer === '' ? {} : { api_key: checkApiKey(answer) };
+}
+
+async function readStandardInput(): Promise<string> {
+  if (isTypedByHand('-')) return promptSecret('API key');
+  return createTextReader(() => process.stdin)('--api-key', '-');
+}
+
+function checkApiKey(text: string): string {
+  const key = text.trim();
+  if (/^[\x21-\x7e]+$/.test(key)) return key;
+  throw new Fault('usage', '--api-key: this is not an API key: one word of printable characters');
+}
+
+/** A relative path would mean another file in another folder. */
+function absolute(flag: string, typed: string): string {
+  if (typed !== '-') return path.resolve(typed);
+  throw new Fault('usage', `${flag}: a profile cannot keep standard input`, { hint: 'name a file' });
+}

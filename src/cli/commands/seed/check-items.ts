@@ -1,0 +1,153 @@
+import type { Json, JsonObject } from '../../../contract/json.ts';
+import { TOKEN_TYPES, type TokenType } from '../../../contract/token-types.ts';
+import { type ApplicationDefinition, checkApplication } from '../../../core/access/check-application.ts';
+import { type MemberErrors, Problem } from '../../../core/problem.ts';
+import { memberErrors } from '../../../core/request/member-errors.ts';
+import { checkSyntax } from '../../../core/tokens/derive.ts';
+import { parseExpiresAt } from '../../../core/tokens/expires-at.ts';
+import { checkTokenId } from '../../../core/tokens/token-id.ts';
+import { validateData } from '../../../core/tokens/validate-data.ts';
+import { asObject } from '../../output/result-view.ts';
+import { type GeneratedKind, KINDS } from './generate-data.ts';
+import { idsOf, membersAt, type SeedText, seedName, textOf } from './read-seed-file.ts';
+import type { SeedFlaws } from './seed-flaws.ts';
+import { MAX_SEED_TOKENS, SEED_SCHEMA } from './seed-schema.ts';
+import { SEED_VALIDATOR } from './seed-validator.generated.js';
+
+/** The members of a token that hold expressions. */
+const EXPRESSIONS = ['mask', 'search_indexes', 'fingerprint_expression'] as const;
+
+/** Adds a flaw of an item, by the dotted path inside it. */
+type AddFlaw = (path: string, message: string) => void;
+
+/** Adds what the schema rejects. A member with a flaw gets no second one: its value may stand for a missing reference. */
+export function checkSchema(text: SeedText, value: Json, flaws: SeedFlaws): void {
+  if (SEED_VALIDATOR(value)) return;
+  const isObject = asObject(value) !== undefined;
+  for (const [path, messages] of Object.entries(memberErrors(SEED_SCHEMA, SEED_VALIDATOR.errors ?? []))) {
+    if (!isObject) flaws.add(text, '', messages.join('; '));
+    else if (!flaws.has(text, path)) flaws.add(text, path, messages.join('; '));
+  }
+}
+
+/** Adds what the files of a seed contradict each other in. */
+export function checkTwice(texts: readonly SeedText[], flaws: SeedFlaws): void {
+  const seen = new Map<string, SeedText>();
+  for (const text of texts) {
+    for (const path of itemPaths(text)) {
+      const other = seen.get(path);
+      if (other !== undefined) flaws.add(text, path, `stands in ${other.file}, too`);
+      else seen.set(path, text);
+    }
+    const [own, first] = [seedName(text.value), seedName(texts[0]?.value ?? null)];
+    if (own !== first) flaws.add(text, 'seed', `the files are of different seeds: ${first}, ${own}`);
+  }
+}
+
+function itemPaths({ value }: SeedText): readonly string[] {
+  const items = (['apps', 'tokens'] as const).flatMap((kind) =>
+    membersAt(value, kind).map(([item]) => `${kind}.${item}`),
+  );
+  return asObject(value)?.['tenant'] === undefined ? items : ['tenant', ...items];
+}
+
+/** Adds what the vault would reject and no schema says, before anything is made. */
+export async function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): Promise<void> {
+  for (const [item, app] of membersAt(value, 'apps')) {
+    // The rules of applications need members of the right form.
+    if (flaws.has(text, `apps.${item}`)) continue;
+    await addRejected(
+      (path, message) => flaws.add(text, `apps.${item}.${path}`, message),
+      () => checkApp(app),
+    );
+  }
+  for (const [item, token] of membersAt(value, 'tokens')) {
+    const own = `tokens.${item}`;
+    const add: AddFlaw = (path, message) => {
+      if (!flaws.has(text, `${own}.${path}`)) flaws.add(text, `${own}.${path}`, message);
+    };
+    checkSource(token, add);
+    checkData(token, add);
+    await checkExpressions(token, add, (member) => flaws.has(text, `${own}.${member}`));
+  }
+}
+
+/** Throws the problem that the vault would. */
+function checkApp(app: JsonObject): void {
+  checkApplication({
+    type: app['type'] as ApplicationDefinition['type'],
+    permissions: (app['permissions'] ?? []) as ApplicationDefinition['permissions'],
+    rules: (app['rules'] ?? []) as readonly JsonObject[] as ApplicationDefinition['rules'],
+    can_create_expiring_applications: app['can_create_expiring_applications'] as boolean | undefined,
+  });
+}
+
+/** `data` and a type, or `generate`. */
+function checkSource(token: JsonObject, add: AddFlaw): void {
+  const kind = textOf(token['generate']);
+  if (kind === undefined) {
+    for (const name of ['type', 'data']) if (!Object.hasOwn(token, name)) add(name, 'is required');
+    if (token['count'] !== undefined) add('count', 'is for `generate` only');
+    return;
+  }
+  if (Object.hasOwn(token, 'data')) add('data', 'only one of data and generate can be given');
+  const made = Object.hasOwn(KINDS, kind) ? KINDS[kind as GeneratedKind].type : undefined;
+  const type = textOf(token['type']);
+  if (made !== undefined && type !== undefined && type !== made) add('type', `${kind} makes tokens of type ${made}`);
+}
+
+function checkData({ type, data, generate }: JsonObject, add: AddFlaw): void {
+  const known = textOf(type);
+  if (generate !== undefined || data === undefined || known === undefined || !Object.hasOwn(TOKEN_TYPES, known)) return;
+  addErrors(validateData(known as TokenType, data), add);
+}
+
+/**
+ * Adds expressions that are broken whatever the data is, and times in an unknown format. Whether a time is past only the
+ * vault's clock knows. `isFlawed` skips members of another form.
+ */
+async function checkExpressions(token: JsonObject, add: AddFlaw, isFlawed: (member: string) => boolean): Promise<void> {
+  for (const member of EXPRESSIONS) {
+    if (token[member] === undefined || isFlawed(member)) continue;
+    await addRejected(add, () => checkSyntax({ [member]: token[member] }));
+  }
+  const { expires_at } = token;
+  if (typeof expires_at !== 'string' || isFlawed('expires_at')) return;
+  await addRejected(add, () => parseExpiresAt(expires_at, -Infinity));
+}
+
+function addErrors(errors: MemberErrors | undefined, add: AddFlaw): void {
+  for (const [path, messages] of Object.entries(errors ?? {})) for (const message of messages) add(path, message);
+}
+
+/** Adds the member errors of the problem that `check` throws. */
+async function addRejected(add: AddFlaw, check: () => unknown): Promise<void> {
+  try {
+    await check();
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    addErrors(error.errors, add);
+  }
+}
+
+/** Adds token ids that the vault rejects or the seed repeats. */
+export function checkIds(parts: readonly { readonly text: SeedText; readonly value: Json }[], flaws: SeedFlaws): void {
+  const ids = new Set<string>();
+  let count = 0;
+  for (const { text, value } of parts) {
+    for (const [item, token] of membersAt(value, 'tokens')) {
+      const path = `tokens.${item}`;
+      // Its name, which is its id, has a flaw.
+      if (flaws.hasAt(text, path)) continue;
+      for (const id of idsOf(item, token)) {
+        count += 1;
+        if (count === MAX_SEED_TOKENS + 1) flaws.add(text, path, `a seed has at most ${MAX_SEED_TOKENS} tokens`);
+        const message =
+          id.length < 3 ? 'an id has at least 3 characters: give one, or a longer name' : checkTokenId(id);
+        if (ids.has(id)) flaws.add(text, `${path}.id`, `another token of the seed has the id ${id}`);
+        else if (message !== undefined && !flaws.has(text, `${path}.id`)) flaws.add(text, path, message);
+        ids.add(id);
+      }
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import type { Json } from '../../../contract/json.ts';
+import type { TokenType } from '../../../contract/token-types.ts';
+import { objectOfMembers } from '../../../core/json/member-names.ts';
+import { passesAba, passesLuhn } from '../../../core/tokens/check-digits.ts';
+import type { GENERATED_KINDS } from './seed-schema.ts';
+import { seededBytes } from './seeded-random.ts';
+
+export type GeneratedKind = (typeof GENERATED_KINDS)[number];
+
+interface Draw {
+  /** From 0, below `limit`. */
+  readonly below: (limit: number) => number;
+  readonly digits: (count: number) => string;
+  readonly one: <T>(choices: readonly T[]) => T;
+}
+
+interface KindRow {
+  readonly type: TokenType;
+  readonly make: (draw: Draw) => Json;
+}
+
+/** The prefixes of cards that payment services give to testers, and their lengths. */
+const TEST_CARDS = [
+  { prefix: '42424242', length: 16 },
+  { prefix: '55555555', length: 16 },
+  { prefix: '37828224', length: 15 },
+] as const;
+
+const FIRST_NAMES = 'Ada Alan Barbara Claude Donald Edsger Frances Grace Ken Leslie'.split(' ');
+const LAST_NAMES = 'Example Fixture Mock Placeholder Sample Specimen Stub Test'.split(' ');
+
+/** Test data that looks right and is nobody's: the checksums are valid, the ranges are not given to anybody. */
+export const KINDS: Readonly<Record<GeneratedKind, KindRow>> = {
+  card: {
+    type: 'card',
+    make: ({ below, digits, one }) => {
+      const { prefix, length } = one(TEST_CARDS);
+      return object({
+        number: withCheckDigit(prefix + digits(length - prefix.length - 1), passesLuhn),
+        expiration_month: 1 + below(12),
+        expiration_year: 2090 + below(10),
+        cvc: digits(length === 15 ? 4 : 3),
+      });
+    },
+  },
+  bank: {
+    type: 'bank',
+    // The Federal Reserve has no district 99; no bank has an account of leading zeros.
+    make: ({ digits }) =>
+      object({ routing_number: withCheckDigit(`99${digits(6)}`, passesAba), account_number: `0000${digits(8)}` }),
+  },
+  ssn: {
+    type: 'social_security_number',
+    // Areas from 900 on are never issued; groups up to 49 are no taxpayer's number either.
+    make: ({ below, digits }) => `9${digits(2)}-${String(1 + below(49)).padStart(2, '0')}-${digits(4)}`,
+  },
+  person: {
+    type: 'token',
+    make: ({ below, digits, one }) => {
+      const [first, last, number] = [one(FIRST_NAMES), one(LAST_NAMES), digits(5)];
+      return object({
+        first_name: first,
+        last_name: last,
+        // RFC 2606 §3; 555-0100 to 555-0199 are for fiction.
+        email: `${first}.${last}.${number}@example.com`.toLowerCase(),
+        phone: `+1-202-555-01${digits(2)}`,
+        birth_date: `${1930 + below(70)}-${two(1 + below(12))}-${two(1 + below(28))}`,
+      });
+    },
+  },
+};
+
+/** The data of one token: the same for the same seed, item and number, whatever else is in the file. */
+export function generateData(kind: GeneratedKind, label: string): Json {
+  const bytes = seededBytes(label);
+  const below = (limit: number): number => Buffer.from(bytes(4)).readUInt32BE() % limit;
+  const digits = (count: number): string => Array.from({ length: count }, () => below(10)).join('');
+  return KINDS[kind].make({ below, digits, one: (choices) => pick(choices, below(choices.length)) });
+}
+
+const two = (number: number): string => String(number).padStart(2, '0');
+const object = (members: Readonly<Record<string, Json>>): Json => objectOfMembers(new Map(Object.entries(members)));
+
+function pick<T>(choices: readonly T[], at: number): T {
+  const choice = choices[at];
+  if (choice === undefined) throw new TypeError('unreachable: nothing to choose from');
+  return choice;
+}
+
+function withCheckDigit(digits: string, passes: (digits: string) => boolean): string {
+  for (let check = 0; check < 10; check++) if (passes(digits + check)) return digits + check;
+  throw new TypeError('unreachable: one of ten digits is right');
+}

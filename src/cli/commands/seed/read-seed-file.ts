@@ -1,0 +1,171 @@
+import type { Document, Node } from 'yaml';
+import type { Json, JsonObject } from '../../../contract/json.ts';
+import { Fault } from '../../../core/fault.ts';
+import { JsonNumber } from '../../../core/json/json-number.ts';
+import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
+import { asObject } from '../../output/result-view.ts';
+import { MAX_SEED_TOKENS } from './seed-schema.ts';
+
+/** The largest number of values in a file: aliases can make a short file endless. */
+const MAX_VALUES = 1_000_000;
+const MAX_DEPTH = 64;
+
+/** A seed file as JSON, and where its members stand. */
+export interface SeedText {
+  readonly file: string;
+  /** null where it cannot be read. */
+  readonly value: Json;
+  /** Why it cannot be read: lines from 1. */
+  readonly unreadable: readonly { readonly line: number; readonly message: string }[];
+  /** The line of a member by its dotted path, or of the nearest one around it that is written in the file; from 1. */
+  lineOf(path: string): number;
+}
+
+/** The dotted path of a member or an item. */
+export const memberPath = (path: string, step: string | number): string =>
+  path === '' ? `${step}` : `${path}.${step}`;
+
+/**
+ * Reads YAML 1.2, and with it JSON. Nothing is lost on the way: numbers that a double would change keep their lexeme, and
+ * the order of members stays.
+ */
+export async function readSeedFile(file: string, text: string): Promise<SeedText> {
+  const {
+    default: { LineCounter, parseDocument },
+  } = await import('yaml');
+  const counter = new LineCounter();
+  const document = parseDocument(text, {
+    lineCounter: counter,
+    prettyErrors: false,
+    uniqueKeys: true,
+    logLevel: 'silent',
+  });
+  const form = file.toLowerCase().endsWith('.json') ? 'JSON' : 'YAML';
+  // The parser's own words may quote the file: only what kind of mistake it is, is told.
+  const mistakes = document.errors.map(({ pos, code }) => ({
+    line: counter.linePos(pos[0]).line,
+    message: `not ${form}: ${code.toLowerCase().replaceAll('_', ' ')}`,
+  }));
+  // Of one mistake the parser may say several things.
+  const unreadable = mistakes.filter(({ line }, at) => mistakes.findIndex((other) => other.line === line) === at);
+  if (unreadable.length > 0) return { file, value: null, unreadable, lineOf: () => 1 };
+  const lines = new Map<string, number>();
+  let value: Json;
+  try {
+    value = await toJson(document, (path, offset) => lines.set(path, counter.linePos(offset).line));
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { file, value: null, unreadable: [{ line: 1, message: error.message }], lineOf: () => 1 };
+  }
+  return {
+    file,
+    value,
+    unreadable,
+    lineOf: (path) => {
+      for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('.')))) {
+        const line = lines.get(at);
+        if (line !== undefined) return line;
+      }
+      return 1;
+    },
+  };
+}
+
+type Note = (path: string, offset: number) => void;
+
+async function toJson(document: Document, note: Note): Promise<Json> {
+  const {
+    default: { isAlias, isMap, isScalar, isSeq },
+  } = await import('yaml');
+  /** An anchor stands before its aliases, and a later one of its name takes its place. */
+  const anchors = new Map<string, Node>();
+  let count = 0;
+
+  function convert(node: Node | null | undefined, path: string, depth: number): Json {
+    count += 1;
+    if (count > MAX_VALUES || depth > MAX_DEPTH) throw new Fault('invalid_data', 'too many values, or too deep');
+    if (node == null) return null;
+    if (isAlias(node)) {
+      const named = anchors.get(node.source);
+      if (named === undefined) throw new Fault('invalid_data', 'an alias without its anchor');
+      return convert(named, path, depth);
+    }
+    if (node.anchor !== undefined) anchors.set(node.anchor, node);
+    if (isSeq(node)) {
+      return node.items.map((item, at) => {
+        const own = memberPath(path, at);
+        const value = item as Node | null;
+        if (value?.range) note(own, value.range[0]);
+        return convert(value, own, depth + 1);
+      });
+    }
+    if (isMap(node)) {
+      const members = new Map<string, Json>();
+      for (const { key, value } of node.items) {
+        const name = isScalar(key) ? String(key.value) : '';
+        const own = memberPath(path, name);
+        if (isScalar(key) && key.range) note(own, key.range[0]);
+        members.set(name, convert(value as Node | null, own, depth + 1));
+      }
+      return objectOfMembers(members);
+    }
+    return isScalar(node) ? scalar(node.value, node.source) : null;
+  }
+
+  return convert(document.contents as Node | null, '', 0);
+}
+
+const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+function scalar(value: unknown, source: string | undefined): Json {
+  if (typeof value === 'number') {
+    const lexeme = source !== undefined && JSON_NUMBER.test(source) ? source : undefined;
+    if (lexeme !== undefined && lexeme !== String(value)) return new JsonNumber(lexeme);
+    // .inf and .nan are no JSON; they stay the text that they are written as.
+    return Number.isFinite(value) ? value : (source ?? null);
+  }
+  if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
+  return source ?? null;
+}
+
+/** The items of one kind in a file, in its order; an empty object for what is none. */
+export function membersAt(value: Json, member: 'apps' | 'tokens'): readonly (readonly [string, JsonObject])[] {
+  const items = asObject(asObject(value)?.[member] ?? null);
+  if (items === undefined) return [];
+  return memberNames(items).map((name) => [name, asObject(items[name] ?? null) ?? {}]);
+}
+
+/** What the items of a seed are called, in all of its files. */
+export interface ItemNames {
+  readonly apps: ReadonlySet<string>;
+  /** With the id, as it is written. */
+  readonly tokenIds: ReadonlyMap<string, string>;
+}
+
+export function namesOf(texts: readonly SeedText[]): ItemNames {
+  const tokens = texts.flatMap(({ value }) => membersAt(value, 'tokens'));
+  return {
+    apps: new Set(texts.flatMap(({ value }) => membersAt(value, 'apps').map(([item]) => item))),
+    tokenIds: new Map(tokens.map(([item, token]) => [item, idOf(item, token)])),
+  };
+}
+
+/** What a seed is called. */
+export function seedName(value: Json): string {
+  return textOf(asObject(value)?.['seed']) ?? 'default';
+}
+
+function idOf(item: string, token: JsonObject): string {
+  return textOf(token['id']) ?? item;
+}
+
+/** The ids of an item: its own, or of one that is generated so many as it says. */
+export function idsOf(item: string, token: JsonObject): readonly string[] {
+  const { generate, count = 1 } = token;
+  const base = idOf(item, token);
+  if (generate === undefined) return [base];
+  const length = typeof count === 'number' && count >= 1 && count <= MAX_SEED_TOKENS ? Math.trunc(count) : 1;
+  return Array.from({ length }, (_, at) => `${base}-${at + 1}`);
+}
+
+export const textOf = (value: Json | undefined): string | undefined => (typeof value === 'string' ? value : undefined);

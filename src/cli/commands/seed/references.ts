@@ -1,0 +1,70 @@
+import type { Json } from '../../../contract/json.ts';
+import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
+import { asObject } from '../../output/result-view.ts';
+import { type ItemNames, memberPath, type SeedText } from './read-seed-file.ts';
+import type { SeedFlaws } from './seed-flaws.ts';
+
+/** `${…}`, or `$${`, which stands for `${`. */
+const REFERENCE = /\$\$\{|\$\{([^}]*)\}/g;
+
+/** The value of a reference at a dotted path. */
+export type Resolve = (reference: string, path: string) => string;
+
+/** Resolves references, given the ids of applications by item. */
+export type ResolveWith = (idOfApp: (item: string) => string) => Resolve;
+
+/** Takes the place of an application's id while it is unknown, and of a reference that names nothing. */
+export const PLAIN_ID = '00000000-0000-4000-8000-000000000000';
+
+/** The value with every reference in its texts resolved; names of members stay. */
+export function resolveReferences(value: Json, resolve: Resolve, path = ''): Json {
+  if (typeof value === 'string') {
+    return value.replace(REFERENCE, (whole, name: string | undefined) =>
+      name === undefined ? whole.slice(1) : resolve(name.trim(), path),
+    );
+  }
+  if (Array.isArray(value)) return value.map((item, at) => resolveReferences(item, resolve, memberPath(path, at)));
+  const object = asObject(value);
+  if (object === undefined) return value;
+  const members = memberNames(object).map(
+    (name) => [name, resolveReferences(object[name] ?? null, resolve, memberPath(path, name))] as const,
+  );
+  return objectOfMembers(new Map(members));
+}
+
+/** Resolves the references of one file; adds a flaw for a reference that names nothing. */
+export function resolverOf(
+  text: SeedText,
+  known: ItemNames & { readonly env: Readonly<Record<string, string | undefined>> },
+  flaws: Pick<SeedFlaws, 'add'>,
+): ResolveWith {
+  const fail = (path: string, message: string): string => {
+    flaws.add(text, path, message);
+    return PLAIN_ID;
+  };
+  const ofEnvironment: Resolve = (reference, path) => {
+    const [kind, name = '', ...rest] = reference.split('.');
+    if (kind !== 'env' || rest.length > 0)
+      return fail(path, `\${${reference}} cannot be part of an id that others refer to`);
+    const value = Object.hasOwn(known.env, name) ? known.env[name] : undefined;
+    return value ?? fail(path, `the environment variable ${name} is not set`);
+  };
+  return (idOfApp) => (reference, path) => {
+    const [kind = '', item = '', member = ''] = reference.split('.');
+    if (kind === 'env') return ofEnvironment(reference, path);
+    if (kind === 'apps' && member === 'id' && known.apps.has(item)) {
+      if (!path.startsWith('tokens.'))
+        return fail(path, `\${${reference}} is known to tokens only: applications are made before`);
+      if (/^tokens\.[^.]*\.id$/.test(path))
+        return fail(path, `\${${reference}} cannot be part of an id: another vault has others`);
+      return idOfApp(item);
+    }
+    if (kind === 'tokens' && member === 'id' && known.tokenIds.has(item)) {
+      return String(resolveReferences(known.tokenIds.get(item) ?? '', ofEnvironment, path));
+    }
+    return fail(
+      path,
+      `\${${reference}} names nothing: \${env.NAME}, \${apps.NAME.id} or \${tokens.NAME.id} of an item of the seed`,
+    );
+  };
+}

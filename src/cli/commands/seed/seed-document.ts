@@ -1,0 +1,145 @@
+import type { CreateApplication } from '../../../contract/application.ts';
+import type { Json, JsonObject } from '../../../contract/json.ts';
+import type { TokenType } from '../../../contract/token-types.ts';
+import { Fault } from '../../../core/fault.ts';
+import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
+import { asObject } from '../../output/result-view.ts';
+import { createTextReader } from '../../text-reader.ts';
+import { checkIds, checkItems, checkSchema, checkTwice } from './check-items.ts';
+import { type GeneratedKind, generateData, KINDS } from './generate-data.ts';
+import { idsOf, membersAt, namesOf, readSeedFile, type SeedText, seedName, textOf } from './read-seed-file.ts';
+import { PLAIN_ID, type ResolveWith, resolveReferences, resolverOf } from './references.ts';
+import { createSeedFlaws, invalidSeed, placeOf } from './seed-flaws.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where an item stands, or a member of it, for what is wrong with it: `seed.yaml:12: tokens.visa.data.number`. */
+export type Place = (member?: string) => string;
+
+export interface SeedApp {
+  readonly item: string;
+  readonly place: Place;
+  readonly body: JsonObject & Pick<CreateApplication, 'name' | 'type'>;
+}
+
+export interface SeedToken {
+  readonly item: string;
+  readonly id: string;
+  /** Whether the item is one of many. */
+  readonly generated: boolean;
+  readonly type: TokenType;
+  readonly place: Place;
+  /** The body of the request that makes it. The ids of applications are known when those are made. */
+  readonly body: (appIds: ReadonlyMap<string, string>) => JsonObject;
+}
+
+/** What the seed files say together, checked. */
+export interface SeedDocument {
+  readonly name: string;
+  readonly tenant: { readonly place: Place; readonly body: JsonObject } | undefined;
+  readonly apps: readonly SeedApp[];
+  readonly tokens: readonly SeedToken[];
+  /** The number that generated data follows from; undefined where none is generated. */
+  readonly generatedFrom: number | undefined;
+}
+
+/**
+ * Reads the files of one seed, `-` for standard input, and checks them. Throws the fault `usage` for a file that is not there,
+ * and `invalid_data` for what is in it.
+ */
+export async function loadSeed(files: readonly string[], env: Environment, seed: number): Promise<SeedDocument> {
+  const readText = createTextReader(() => process.stdin);
+  const texts = [];
+  for (const file of files) {
+    const text = await readText('FILE', file === '-' ? '-' : `@${file}`).catch((error: unknown) => {
+      throw error instanceof Fault
+        ? new Fault('usage', error.message.replace('FILE: the file after @', file), { cause: error })
+        : error;
+    });
+    texts.push(await readSeedFile(file === '-' ? '<stdin>' : file, text));
+  }
+  return createSeedDocument(texts, env, seed);
+}
+
+/** Throws the fault `invalid_data` with everything that is wrong in the files, as far as it can be told without the vault. */
+export async function createSeedDocument(
+  texts: readonly SeedText[],
+  env: Environment,
+  seed: number,
+): Promise<SeedDocument> {
+  const unreadable = texts.flatMap(({ file, unreadable: mistakes }) =>
+    mistakes.map(({ line, message }) => `${file}:${line}: ${message}`),
+  );
+  // What refers to an item of such a file is not known to refer to nothing.
+  if (unreadable.length > 0) throw invalidSeed(unreadable);
+  const flaws = createSeedFlaws(texts);
+  checkTwice(texts, flaws);
+  const known = { env, ...namesOf(texts) };
+  const parts = texts.map((text) => {
+    const resolveWith = resolverOf(text, known, flaws);
+    const value = resolveReferences(
+      text.value,
+      resolveWith(() => PLAIN_ID),
+    );
+    checkSchema(text, value, flaws);
+    return { text, value, resolveWith };
+  });
+  for (const { text, value } of parts) await checkItems(text, value, flaws);
+  checkIds(parts, flaws);
+  flaws.throwAny();
+
+  const apps = parts.flatMap(({ text, value }) =>
+    membersAt(value, 'apps').map(([item, app]) => seedApp(text, item, app)),
+  );
+  const tokens = parts.flatMap(({ text, value, resolveWith }) =>
+    membersAt(value, 'tokens').flatMap(([item, token]) => seedTokens(text, item, token, seed, resolveWith)),
+  );
+  const tenant = parts.flatMap(({ text, value }) => {
+    const body = asObject(asObject(value)?.['tenant'] ?? null);
+    return body === undefined ? [] : [{ body, place: itemPlace(text, 'tenant') }];
+  })[0];
+  const name = parts.map(({ value }) => seedName(value))[0] ?? seedName(null);
+  const generatedFrom = tokens.some(({ generated }) => generated) ? seed : undefined;
+  return { name, tenant, apps, tokens, generatedFrom };
+}
+
+function seedApp(text: SeedText, item: string, app: JsonObject): SeedApp {
+  const [name, type] = [textOf(app['name']) ?? item, app['type'] as CreateApplication['type']];
+  const body = { ...app, name, type };
+  return { item, place: itemPlace(text, `apps.${item}`), body };
+}
+
+function seedTokens(
+  text: SeedText,
+  item: string,
+  token: JsonObject,
+  seed: number,
+  resolveWith: ResolveWith,
+): readonly SeedToken[] {
+  const path = `tokens.${item}`;
+  const written = asObject(asObject(asObject(text.value)?.['tokens'] ?? null)?.[item] ?? null) ?? {};
+  const kind = textOf(token['generate']) as GeneratedKind | undefined;
+  const type = (kind === undefined ? token['type'] : KINDS[kind].type) as TokenType;
+  return idsOf(item, token).map((id, at): SeedToken => {
+    const data = kind === undefined ? {} : { data: generateData(kind, `${seed}\0data\0${item}\0${at + 1}`) };
+    const body: SeedToken['body'] = (appIds) => {
+      const resolve = resolveWith((app) => appIds.get(app) ?? '');
+      const others = memberNames(written).flatMap((name) => {
+        const value = written[name] ?? null;
+        return OWN_MEMBERS.has(name) ? [] : [[name, resolveReferences(value, resolve, `${path}.${name}`)] as const];
+      });
+      return objectOfMembers(
+        new Map<string, Json>([...Object.entries({ id, type }), ...others, ...Object.entries(data)]),
+      );
+    };
+    return { item, id, generated: kind !== undefined, type, place: itemPlace(text, path), body };
+  });
+}
+
+/** Of an item; all others are members of the request. */
+const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'type', 'generate', 'count']);
+
+const itemPlace =
+  (text: SeedText, path: string): Place =>
+  (member) =>
+    placeOf(text, member === undefined ? path : `${path}.${member}`);

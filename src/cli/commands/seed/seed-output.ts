@@ -1,0 +1,118 @@
+import type { JsonObject } from '../../../contract/json.ts';
+import { objectOfMembers } from '../../../core/json/member-names.ts';
+import { stringifyJson } from '../../../core/json/stringify.ts';
+import type { AppliedSeed } from './apply-seed.ts';
+import type { Planned, SeedAction } from './plan-seed.ts';
+import type { SeedDocument } from './seed-document.ts';
+
+/** The forms of `--out`. */
+export const OUT_FORMATS = ['json', 'dotenv'] as const;
+export type OutFormat = (typeof OUT_FORMATS)[number];
+
+/** Longer than any id of an application, and any API key. */
+const MAX_ID = '0'.repeat(64);
+const MAX_KEY = '0'.repeat(256);
+
+/** `{ apps: { web: { id, key? } }, tokens: { visa: id, cards: [ids] } }`, in the order of the files. */
+export function seededIds({ apps }: Pick<AppliedSeed, 'apps'>, document: SeedDocument): JsonObject {
+  const tokens = new Map<string, string | string[]>();
+  for (const { item, id, generated } of document.tokens) {
+    const many = tokens.get(item);
+    if (Array.isArray(many)) many.push(id);
+    else tokens.set(item, generated ? [id] : id);
+  }
+  const known = document.apps.flatMap(({ item }) => {
+    const one = apps.get(item);
+    return one === undefined ? [] : [[item, { id: one.id, ...(one.key !== undefined && { key: one.key }) }] as const];
+  });
+  const members = new Map([
+    ['apps', objectOfMembers(new Map(known))],
+    ['tokens', objectOfMembers(tokens)],
+  ]);
+  return objectOfMembers(members);
+}
+
+/**
+ * The same as variables: APP_WEB_ID, APP_WEB_KEY, TOKEN_VISA; of generated tokens the first id without its number and how
+ * many there are, TOKEN_CARDS and TOKEN_CARDS_COUNT, because an environment has no room for ten thousand.
+ */
+export function seededVariables(ids: JsonObject): ReadonlyMap<string, string> {
+  const variables = new Map<string, string>();
+  const { apps, tokens } = ids as { readonly apps: JsonObject; readonly tokens: JsonObject };
+  for (const [item, app] of Object.entries(apps)) {
+    const { id, key } = app as { readonly id: string; readonly key?: string };
+    variables.set(`APP_${nameOf(item)}_ID`, id);
+    if (key !== undefined) variables.set(`APP_${nameOf(item)}_KEY`, key);
+  }
+  for (const [item, token] of Object.entries(tokens)) {
+    const many = Array.isArray(token) ? token : undefined;
+    variables.set(`TOKEN_${nameOf(item)}`, many === undefined ? String(token) : String(many[0]).replace(/-1$/, ''));
+    if (many !== undefined) variables.set(`TOKEN_${nameOf(item)}_COUNT`, String(many.length));
+  }
+  return variables;
+}
+
+const nameOf = (item: string): string => item.toUpperCase().replaceAll('-', '_');
+
+const PRINT: Readonly<Record<OutFormat, (ids: JsonObject) => string>> = {
+  json: (ids) => `${stringifyJson(ids)}\n`,
+  // In single quotes nothing means anything to a shell or to a reader of dotenv; an id has neither quotes nor line ends.
+  dotenv: (ids) =>
+    [...seededVariables(ids)].map(([name, value]) => `${name}='${value.replaceAll("'", '')}'\n`).join(''),
+};
+
+/** The text of `--out`. */
+export const printIds = (format: OutFormat, ids: JsonObject): string => PRINT[format](ids);
+
+/**
+ * The text of `work`, in a new file of mode 0600 that appears whole. Its place on the disk is taken before the work is done:
+ * the keys in it are shown once. Throws the faults `file_exists`, `usage` and `no_space`.
+ */
+export async function withOutFile<T>(
+  { file, format }: { readonly file: string; readonly format: OutFormat },
+  document: SeedDocument,
+  work: () => Promise<{ readonly text: string; readonly result: T }>,
+): Promise<T> {
+  const { reserveFile } = await import('../../whole-file.ts');
+  const longest = new Map(document.apps.map(({ item }) => [item, { id: MAX_ID, key: MAX_KEY }]));
+  const bytes = Buffer.byteLength(printIds(format, seededIds({ apps: longest }, document)));
+  const reserved = await reserveFile('--out-file', file, bytes);
+  try {
+    const { text, result } = await work();
+    await reserved.fill(text);
+    return result;
+  } finally {
+    await reserved.discard();
+  }
+}
+
+type Line = Pick<Planned<unknown>, 'action' | 'members'> & { readonly item: string };
+type Counts = Readonly<Record<'created' | 'changed' | 'unchanged' | 'removed', number>>;
+
+/** How many items were made, changed, left and removed; with what was done to which. */
+export type SeedSummary = Counts & { readonly seed: string; readonly data?: readonly Line[] };
+
+/** `{ seed, created, changed, unchanged, removed }`, and of a dry run what would be done to which item. */
+export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean): SeedSummary {
+  const tenant = plan.tenant === undefined ? [] : [lineOf(plan.tenant, 'tenant')];
+  const lines: readonly Line[] = [
+    ...tenant,
+    ...plan.apps.map((planned) => lineOf(planned, `apps.${planned.item.item}`)),
+    ...plan.tokens.map((planned) => lineOf(planned, `tokens.${planned.item.id}`)),
+    ...plan.removals.map(({ kind, item }) => ({ action: 'remove' as const, item: `${kind}.${item}`, members: [] })),
+  ];
+  const count = (action: SeedAction): number => lines.filter((line) => line.action === action).length;
+  const counts = {
+    seed,
+    created: count('create'),
+    changed: count('change'),
+    unchanged: count('unchanged'),
+    removed: count('remove'),
+  };
+  if (!withItems) return counts;
+  return { ...counts, data: lines.filter((line) => line.action !== 'unchanged') };
+}
+
+function lineOf({ action, members }: Planned<unknown>, item: string): Line {
+  return { action, item, members };
+}

@@ -1,0 +1,107 @@
+import { APPLICATION, CREATE_APPLICATION } from '../../../contract/application.ts';
+import type { Schema } from '../../../contract/schema.ts';
+import { TENANT_SETTINGS, UPDATE_TENANT } from '../../../contract/tenant.ts';
+import { CREATE_TOKEN } from '../../../contract/token.ts';
+
+/** At most so many tokens in one seed: what is kept of each must fit the body of one request. */
+export const MAX_SEED_TOKENS = 10_000;
+
+/** The kinds of test data that `generate` knows. */
+export const GENERATED_KINDS = ['card', 'bank', 'ssn', 'person'] as const;
+
+/** How an item is called: what `${apps.NAME.id}` and a variable of the environment can say. */
+const ITEM_NAME = { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', examples: ['visa-1'] } as const;
+
+/** YAML reads an unquoted `true` as a boolean: the error names the type, too. */
+const SETTINGS = Object.entries(TENANT_SETTINGS.properties).map(([name, setting]) => [
+  name,
+  { type: 'string', ...setting },
+]);
+
+const { name, permissions, rules, can_create_expiring_applications } = CREATE_APPLICATION.properties;
+
+const APP: Schema = {
+  type: 'object',
+  required: ['type'],
+  additionalProperties: false,
+  properties: {
+    name: { ...name, description: `${name.description} Default: the name of the item.` },
+    type: {
+      enum: APPLICATION.properties.type.enum.filter((type) => type !== 'expiring'),
+      description: 'What the application is for. An expiring one would be gone by the next apply.',
+    },
+    permissions,
+    rules,
+    can_create_expiring_applications,
+  },
+};
+
+const TOKEN: Schema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    ...CREATE_TOKEN.properties,
+    id: {
+      type: 'string',
+      minLength: 3,
+      maxLength: 400,
+      pattern: '^[^{}]*$',
+      description: 'The id of the token, no expression. Default: the name of the item.',
+    },
+    generate: {
+      enum: GENERATED_KINDS,
+      description: 'Makes test data, instead of `data`: checksums are valid, and none of it is real.',
+    },
+    count: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_SEED_TOKENS,
+      description:
+        'With `generate`: so many tokens, whose ids are those of the item with -1, -2, … behind. Default: 1.',
+    },
+  },
+};
+
+/** What a seed file says; `vault seed schema` and docs/seed.schema.json are made of it. */
+export const SEED_SCHEMA: Schema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    $schema: { type: 'string', description: 'For editors.' },
+    seed: {
+      type: 'string',
+      pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
+      description: 'What this seed is called: --prune removes only what the seed of this name made. Default: default.',
+    },
+    tenant: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        name: UPDATE_TENANT.properties.name,
+        settings: { ...TENANT_SETTINGS, properties: Object.fromEntries(SETTINGS) },
+      },
+      description: 'The name and the settings of the tenant of the calling key.',
+    },
+    apps: {
+      type: 'object',
+      propertyNames: ITEM_NAME,
+      additionalProperties: APP,
+      description: 'Applications, by the names that the file calls them.',
+    },
+    tokens: {
+      type: 'object',
+      propertyNames: ITEM_NAME,
+      additionalProperties: TOKEN,
+      description: 'Tokens, by the names that the file calls them.',
+    },
+  },
+};
+
+/** The JSON Schema document of a seed file. */
+export function seedSchemaDocument(): object {
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'A seed of token-vault: what `vault seed apply` makes',
+    ...SEED_SCHEMA,
+  };
+}

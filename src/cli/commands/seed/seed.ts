@@ -1,0 +1,204 @@
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import { Fault } from '../../../core/fault.ts';
+import { stringifyJson } from '../../../core/json/stringify.ts';
+import { readApiKey } from '../../api-key.ts';
+import type { Finish } from '../../exit-codes.ts';
+import {
+  ANCHOR_FLAGS,
+  addFlags,
+  DAEMON_FLAGS,
+  type Environment,
+  FILE_FLAGS,
+  flagValue,
+  isSwitchedOn,
+  KEY_FLAGS,
+  OUTPUT_FLAGS,
+  PROFILE_FLAGS,
+  typedFlags,
+} from '../../global-flags.ts';
+import { END_SIGNALS, type EndSignal, endAtSignals, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
+import { createPrinter } from '../../output/print-result.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { writeOut } from '../../output/write-out.ts';
+import { outputPath } from '../../output-path.ts';
+import { withProfile } from '../../profiles/with-profile.ts';
+import { tell } from '../../report-failure.ts';
+import { chooseTarget, openTarget } from '../../target.ts';
+import { SEED_FLAG } from '../dev/seed-flag.ts';
+import { applySeed } from './apply-seed.ts';
+import { loadSeed } from './seed-document.ts';
+import { OUT_FORMATS, type OutFormat, printIds, seededIds, seedSummary, withOutFile } from './seed-output.ts';
+import { seedSchemaDocument } from './seed-schema.ts';
+import { parseSeed, seededRandom } from './seeded-random.ts';
+
+const APPLY_FLAGS = {
+  prune: {
+    flag: '--prune',
+    env: 'VAULT_PRUNE',
+    help: 'remove what an earlier apply made and the files no longer name',
+  },
+  dryRun: { flag: '--dry-run', env: 'VAULT_DRY_RUN', help: 'show what would be done, and do nothing' },
+  seed: SEED_FLAG,
+  out: {
+    flag: '--out <format>',
+    env: 'VAULT_SEED_OUT',
+    help: 'print ids and keys instead of the summary: json or dotenv',
+  },
+  outFile: {
+    flag: '--out-file <path>',
+    env: 'VAULT_SEED_OUT_FILE',
+    help: 'write them to this new file (0600); -: print them',
+  },
+} as const;
+
+interface ApplyFlags {
+  readonly prune?: boolean;
+  readonly dryRun?: boolean;
+  readonly seed?: string;
+  readonly out?: string;
+  readonly outFile?: string;
+}
+
+const HELP = `
+A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema:
+  seed: shop
+  apps:
+    web: { type: public, permissions: [token:create] }
+  tokens:
+    visa:
+      type: card
+      data:
+        number: "4242424242424242"
+        expiration_month: 12
+        expiration_year: 2030
+      metadata: { made-by: "\${apps.web.id}", owner: "\${env.USER}" }
+    people: { generate: person, count: 20 } # or card, bank, ssn
+
+The ids of tokens are the items' names. The API key is a management application's: the apply
+makes an application for itself, and removes it at the end. A second apply changes nothing. What exists and was not made by
+the seed is never touched. Keys are shown by the apply that makes them; with --seed again, as long as they are not regenerated.
+--seed needs the file target (--file) to make applications: a daemon gives them random ids and keys. \`vault serve --dev
+--seed-file FILE --seed N\` and \`vault exec --seed-file FILE --seed N\` have the same ids and keys on every machine.
+
+Exit codes: 0 done; 7 a file is wrong, all errors are told; 6 an item is somebody else's, or another apply of the seed is under way.
+
+Examples:
+  vault seed apply seed.yaml --dry-run
+  vault seed apply seed.yaml --out dotenv > .env.vault
+  vault seed apply apps.yaml tokens.json --prune`;
+
+/** Keys that follow from a number are for vaults without a secret: a `--dev` one, or one of which somebody says so. */
+function allowKnownKeys(file: string, isTyped: boolean): void {
+  if (existsSync(`${file}.dev.json`)) return;
+  if (!isTyped) {
+    throw new Fault('usage', 'VAULT_SEED makes API keys that anybody can work out, and this is no --dev vault', {
+      hint: 'unset it, or type --seed if the vault is for tests only',
+    });
+  }
+  tell('the API keys follow from --seed: anybody can work them out, so keep no secret in this vault');
+}
+
+/** `vault seed apply`: the tenant, applications and tokens of files, through either target. */
+export function defineSeedApply(command: Command, finish: Finish): void {
+  command.argument('<file...>', 'YAML or JSON; - for standard input');
+  addFlags(command, {
+    ...APPLY_FLAGS,
+    ...DAEMON_FLAGS,
+    ...FILE_FLAGS,
+    ...ANCHOR_FLAGS,
+    ...PROFILE_FLAGS,
+    ...KEY_FLAGS,
+    ...OUTPUT_FLAGS,
+  });
+  command.addHelpText('after', HELP);
+  command.action(async (files: readonly string[]) => {
+    const flags = typedFlags<ApplyFlags>(command);
+    const env = await withProfile(flags, process.env);
+    const dryRun = isSwitchedOn(flags.dryRun, env, APPLY_FLAGS.dryRun);
+    const out = outOf(flags, env, dryRun);
+    const printer = createPrinter(flags, env, dryRun ? RESULT_VIEWS.seedPlan : RESULT_VIEWS.seedApply);
+    const seed = parseSeed(flagValue(flags.seed, env, SEED_FLAG));
+    const document = await loadSeed(files, env, seed ?? 0);
+    const target = chooseTarget(flags, env);
+    const apiKey = await readApiKey(flags, env);
+    if (seed !== undefined && target.kind === 'direct') allowKnownKeys(target.file, flags.seed !== undefined);
+    const random = seed === undefined || target.kind === 'remote' ? undefined : seededRandom(seed);
+    const client = await openTarget(target, flags, env, 'many', random?.over);
+    const stopped = stopAtSignal();
+    const apply = async () => {
+      const applied = await applySeed(client, apiKey, document, {
+        prune: isSwitchedOn(flags.prune, env, APPLY_FLAGS.prune),
+        dryRun,
+        random,
+        noNewApps: seed !== undefined && target.kind === 'remote',
+        signal: stopped.signal,
+      });
+      const text = out === undefined ? '' : printIds(out.format, seededIds(applied, document));
+      return { text, result: seedSummary(applied, dryRun) };
+    };
+    try {
+      if (out === undefined || out.file !== undefined) {
+        const summary =
+          out?.file === undefined
+            ? (await apply()).result
+            : await withOutFile({ ...out, file: out.file }, document, apply);
+        await printer.print(stringifyJson(summary));
+      } else {
+        const { text, result } = await apply();
+        const { created, changed, unchanged, removed } = result;
+        tell(`${created} created, ${changed} changed, ${unchanged} unchanged, ${removed} removed`);
+        await writeOut(text);
+      }
+      finish(0);
+    } catch (error) {
+      const exitCode = stopped.exitCode();
+      if (exitCode === undefined) throw error;
+      finish(exitCode);
+    } finally {
+      await client.close();
+    }
+  });
+}
+
+/** The first signal lets the call that is under way end, and takes the apply's own application away; the second ends at once. */
+function stopAtSignal() {
+  const controller = new AbortController();
+  let exitCode: number | undefined;
+  const stop = (signal: EndSignal) => {
+    for (const each of END_SIGNALS) process.off(each, stop);
+    endAtSignals();
+    exitCode = SIGNAL_EXIT_CODES[signal];
+    controller.abort();
+  };
+  takeSignals();
+  for (const signal of END_SIGNALS) process.on(signal, stop);
+  return {
+    signal: controller.signal,
+    /** Undefined as long as none has come. */
+    exitCode: () => exitCode,
+  };
+}
+
+function outOf(
+  flags: ApplyFlags,
+  env: Environment,
+  dryRun: boolean,
+): { readonly format: OutFormat; readonly file: string | undefined } | undefined {
+  const asked = flagValue(flags.out, env, APPLY_FLAGS.out);
+  const named = flagValue(flags.outFile, env, APPLY_FLAGS.outFile);
+  const file = outputPath(named);
+  if (asked === undefined && named === undefined) return undefined;
+  if (dryRun) throw new Fault('usage', 'only one of --dry-run and --out can be given');
+  const format = OUT_FORMATS.find((known) => known === (asked ?? 'json'));
+  if (format === undefined) throw new Fault('usage', `--out (VAULT_SEED_OUT) is one of ${OUT_FORMATS.join(', ')}`);
+  return { format, file };
+}
+
+/** `vault seed schema`: the JSON Schema of a seed file, for editors. */
+export function defineSeedSchema(command: Command, finish: Finish): void {
+  command.action(async () => {
+    await writeOut(`${JSON.stringify(seedSchemaDocument(), null, 2)}\n`);
+    finish(0);
+  });
+}

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { Fault } from '../../../core/fault.ts';
+import type { Random } from '../../../core/ports.ts';
+
+/** `--seed`: a whole number from 0. Undefined when it is not given. */
+export function parseSeed(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const seed = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isSafeInteger(seed)) return seed;
+  throw new Fault('usage', '--seed is a whole number from 0');
+}
+
+/** The same bytes for the same label on every machine: SHA-256 in counter mode. For test data, never for a secret. */
+export function seededBytes(label: string): (length: number) => Uint8Array {
+  let left = new Uint8Array();
+  let counter = 0;
+  return (length) => {
+    while (left.length < length) {
+      const block = createHash('sha256').update(`vault seed\0${label}\0${counter++}`).digest();
+      left = new Uint8Array(Buffer.concat([left, block]));
+    }
+    const taken = left.slice(0, length);
+    left = left.slice(length);
+    return taken;
+  };
+}
+
+/** Predictable ids and API keys, for test vaults: stands before the random source of a vault while it is told to. */
+export interface SeededRandom {
+  /** What the vault is opened with. Outside `during` it is the system's source. */
+  readonly over: (system: Random) => Random;
+  /** `work` gets ids and keys that follow from the seed and the label alone. One at a time. */
+  during<T>(label: string, work: () => Promise<T>): Promise<T>;
+  /** A source of its own, of what `during` gives for the same label. */
+  at(label: string): Pick<Random, 'bytes' | 'id'>;
+}
+
+export function seededRandom(seed: number): SeededRandom {
+  let label: string | undefined;
+  let current: Pick<Random, 'bytes' | 'id'> | undefined;
+  const at = (name: string): Pick<Random, 'bytes' | 'id'> => {
+    const bytes = seededBytes(`${seed}\0${name}`);
+    return { bytes, id: () => uuid(bytes(16)) };
+  };
+  return {
+    at,
+    over: (system) => ({
+      bytes: (length) => (current ?? system).bytes(length),
+      id: () => (current ?? system).id(),
+      // Version 7 tells the time, and nothing that a seed makes needs one.
+      timeOrderedId: () => system.timeOrderedId(),
+    }),
+    async during(name, work) {
+      if (label !== undefined) throw new TypeError(`unreachable: ${name} during ${label}`);
+      label = name;
+      current = at(name);
+      try {
+        return await work();
+      } finally {
+        label = undefined;
+        current = undefined;
+      }
+    },
+  };
+}
+
+/** RFC 9562 §5.4: version 4 of these bytes. */
+function uuid(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes).toString('hex');
+  const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20)}`;
+}

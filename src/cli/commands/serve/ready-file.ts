@@ -1,0 +1,67 @@
+import { rmSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import type { Json, JsonObject } from '../../../contract/json.ts';
+import { Fault } from '../../../core/fault.ts';
+import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import { errorCode } from '../../error-code.ts';
+import { asObject } from '../../output/result-view.ts';
+import { filePath } from '../../output-path.ts';
+import { writeWholeFile } from '../../whole-file.ts';
+
+/** Where a daemon is and, of a `--dev` one, its keys: what `vault serve --ready-file` writes. */
+export interface Ready {
+  readonly url: string;
+  readonly pid: number;
+  readonly version: string;
+  /** Only when it is not the usual one. */
+  readonly header_prefix?: string;
+  readonly tenant_id?: string;
+  readonly management_key?: string;
+  readonly private_key?: string;
+  /** Of a vault with a seed: the ids and keys that `vault seed apply --out json` prints. */
+  readonly seed?: JsonObject;
+}
+
+/** Puts a file of mode 0600 in place, whole, and removes it when the process exits. */
+export async function writeReadyFile(path: string, content: Ready): Promise<void> {
+  filePath('--ready-file', path);
+  await writeWholeFile('--ready-file', path, `${stringifyJson({ ...content } as Printable)}\n`, 'replace');
+  process.on('exit', () => rmSync(path, { force: true }));
+}
+
+/** What a ready file says; undefined while there is none. Throws the fault `usage`. */
+export async function readReadyFile(path: string): Promise<Ready | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw new Fault('usage', `--ready-file: ${path} cannot be read (${errorCode(error)})`, { cause: error });
+  }
+  const ready = parseReady(text);
+  if (ready !== undefined) return ready;
+  throw new Fault('usage', `--ready-file: ${path} was not written by \`vault serve --ready-file\``);
+}
+
+function parseReady(text: string): Ready | undefined {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof value !== 'object' || value === null || !('url' in value && 'pid' in value && 'version' in value)) {
+    return undefined;
+  }
+  const { url, pid, version, ...others }: Readonly<Record<string, unknown>> = { ...value };
+  if (!isWord(url) || typeof pid !== 'number' || !isWord(version)) return undefined;
+  const known = ['header_prefix', 'tenant_id', 'management_key', 'private_key'] as const;
+  const keys = known.flatMap((name) => (isWord(others[name]) ? [[name, others[name]] as const] : []));
+  const seed = asObject((others['seed'] ?? null) as Json);
+  return { url, pid, version, ...Object.fromEntries(keys), ...(seed !== undefined && { seed }) };
+}
+
+/** Nothing in it can do more to a shell or a terminal than be a value. */
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && !/\p{Cc}/u.test(value);
+}

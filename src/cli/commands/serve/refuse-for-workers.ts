@@ -1,0 +1,61 @@
+import { existsSync, statSync } from 'node:fs';
+import { Fault } from '../../../core/fault.ts';
+import { keyFileBeside, namedCredential } from '../../credential.ts';
+import { ANCHOR_FLAGS, type Environment, flagValue, type GlobalFlags } from '../../global-flags.ts';
+import { canPrompt } from '../../prompt.ts';
+import { chooseOwnFile } from '../../target.ts';
+import type { ServeFlags, ServeOptions } from './serve-options.ts';
+
+/**
+ * What several processes cannot do together: keep one anchor, move one clock, own one socket; and what each of them would
+ * have to be given anew, since no secret passes from the supervisor to a worker. Throws the fault `usage`.
+ */
+export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: ServeOptions, env: Environment): void {
+  const given = {
+    '--seed-file': flags.seedFile,
+    '--seed': flags.seed,
+    '--dev': options.dev || undefined,
+    '--anchor': flagValue(flags.anchor, env, ANCHOR_FLAGS.anchor),
+    '--socket': options.socket,
+  };
+  const typed: Readonly<Record<string, unknown>> = {
+    ...given,
+    '--dev': flags.dev,
+    '--anchor': flags.anchor,
+    '--socket': flags.socket,
+  };
+  for (const [flag, value] of Object.entries(given)) {
+    if (value === undefined) continue;
+    const isTyped = flags.workers !== undefined && typed[flag] !== undefined;
+    const hint = 'variables count, too: VAULT_WORKERS is --workers';
+    throw new Fault('usage', `only one of --workers and ${flag} can be given`, isTyped ? {} : { hint });
+  }
+  const { keyFile, passphraseFile } = namedCredential(flags, env);
+  if (keyFile === undefined && passphraseFile === undefined) refuseTyped(chooseOwnFile(flags, env));
+  refuseStream('--key-file', keyFile);
+  refuseStream('--passphrase-file', passphraseFile);
+  refuseStream('--tls-cert', options.tls?.cert);
+  refuseStream('--tls-key', options.tls?.key);
+}
+
+/** Where nobody is there to type, the workers say what is missing, as one process does. */
+function refuseTyped(file: string): void {
+  if (existsSync(keyFileBeside(file)) || !existsSync(file) || !canPrompt()) return;
+  throw new Fault(
+    'usage',
+    'each of several --workers opens the file by itself: a passphrase cannot be typed for them',
+    {
+      hint: 'set --key-file (VAULT_KEY_FILE) or --passphrase-file (VAULT_PASSPHRASE_FILE)',
+    },
+  );
+}
+
+/** Standard input and `<(…)` are read once. */
+function refuseStream(flag: string, path: string | undefined): void {
+  if (path === undefined) return;
+  const found = path === '-' ? undefined : statSync(path, { throwIfNoEntry: false });
+  if (path !== '-' && (found === undefined || found.isFile())) return;
+  throw new Fault('usage', `${flag}: each of several --workers reads it, and ${path} can be read once`, {
+    hint: `name a regular file with ${flag}`,
+  });
+}

@@ -1,0 +1,201 @@
+import { DEFAULT_LIMITS, type Limits, MAX_DEPTH } from '../../../contract/limits.ts';
+import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
+import { Fault } from '../../../core/fault.ts';
+import type { VaultSettings } from '../../../vault/vault.ts';
+import {
+  type Environment,
+  FLAGS,
+  type FlagRow,
+  flagValue,
+  type GlobalFlags,
+  isSwitchedOn,
+  switchValue,
+} from '../../global-flags.ts';
+import { parseByteSize, parseWhole } from '../../quantities.ts';
+import { includedActiveTokens } from '../../target.ts';
+import { SEED_FLAG } from '../dev/seed-flag.ts';
+
+export const DEFAULT_HEADER_PREFIX = 'SVC';
+
+/** The flags of `vault serve`, besides those that open the file. */
+export const SERVE_FLAGS = {
+  dev: { flag: '--dev', env: 'VAULT_DEV', help: 'a ready vault with its API keys; temporary unless --file is given' },
+  seedFile: {
+    flag: '--seed-file <path...>',
+    env: 'VAULT_SEED_FILE',
+    help: 'with --dev: what `vault seed apply` would make is made before requests are accepted',
+  },
+  seed: SEED_FLAG,
+  host: { flag: '--host <address>', env: 'VAULT_HOST', help: 'the address to listen on (default: 127.0.0.1)' },
+  port: { flag: '--port <number>', env: 'VAULT_PORT', help: 'the port to listen on, 0 for a free one (default: 8484)' },
+  socket: { flag: '--socket <path>', env: 'VAULT_SOCKET', help: 'a Unix socket to listen on, instead of a port' },
+  workers: {
+    flag: '--workers <number>',
+    env: 'VAULT_WORKERS',
+    help: 'how many processes serve the file on the one port, 1 to 64 (default: 1)',
+  },
+  headerPrefix: FLAGS.daemon.headerPrefix,
+  readyFile: { flag: '--ready-file <path>', env: 'VAULT_READY_FILE', help: 'written when requests are accepted' },
+  log: { flag: '--log [bool]', env: 'VAULT_LOG', help: 'a line a request on stderr (default: true, with --dev false)' },
+  noLog: { flag: '--no-log', env: 'VAULT_LOG', help: 'no such lines' },
+  tlsCert: { flag: '--tls-cert <path>', env: 'VAULT_TLS_CERT', help: 'serve HTTPS: the certificate, PEM' },
+  tlsKey: { flag: '--tls-key <path>', env: 'VAULT_TLS_KEY', help: 'the key of the certificate, PEM' },
+  hostName: {
+    flag: '--host-name <name...>',
+    env: 'VAULT_HOST_NAME',
+    help: 'a name that requests may ask for, besides localhost and --host; in the variable separated by commas',
+  },
+  insecureHttp: {
+    flag: '--insecure-http',
+    env: 'VAULT_INSECURE_HTTP',
+    help: 'allow an address that other machines reach, in clear text',
+  },
+  includedActiveTokens: {
+    flag: '--included-active-tokens <number>',
+    env: 'VAULT_INCLUDED_ACTIVE_TOKENS',
+    help: 'included_monthly_active_tokens of the usage report (default: 1000)',
+  },
+  audit: {
+    flag: '--audit <level>',
+    env: 'VAULT_AUDIT',
+    help: `what the audit keeps: ${Object.entries(AUDIT_LEVELS)
+      .map(([level, what]) => `${level} (${what})`)
+      .join(', ')}; default: ${DEFAULT_AUDIT_LEVEL}`,
+  },
+  auditStrict: {
+    flag: '--audit-strict',
+    env: 'VAULT_AUDIT_STRICT',
+    help: 'no secret leaves before its entry of the audit is on disk',
+  },
+  corsOrigin: {
+    flag: '--cors-origin <origin...>',
+    env: 'VAULT_CORS_ORIGIN',
+    help: 'web pages of this origin may call with public and expiring keys; repeatable, a variable lists them with commas',
+  },
+  maxBody: { flag: '--max-body <size>', env: 'VAULT_MAX_BODY', help: 'of a request (default: 1MiB)' },
+  maxUrl: { flag: '--max-url <size>', env: 'VAULT_MAX_URL', help: 'of a request (default: 8KiB)' },
+  maxHeaders: { flag: '--max-headers <size>', env: 'VAULT_MAX_HEADERS', help: 'of a request (default: 16KiB)' },
+  maxDepth: {
+    flag: '--max-depth <number>',
+    env: 'VAULT_MAX_DEPTH',
+    help: `of the JSON of a body, 1 to ${MAX_DEPTH} (default: 64)`,
+  },
+  maxResponse: { flag: '--max-response <size>', env: 'VAULT_MAX_RESPONSE', help: 'of a response (default: 16MiB)' },
+} as const;
+
+/** `log` is true when the flag stands without a value. */
+export type ServeFlags = {
+  readonly [Name in keyof typeof SERVE_FLAGS]?: Name extends 'dev' | 'insecureHttp' | 'auditStrict'
+    ? boolean
+    : Name extends 'seedFile' | 'hostName' | 'corsOrigin'
+      ? readonly string[]
+      : Name extends 'log'
+        ? string | boolean
+        : string;
+};
+
+/** What `vault serve` is to do, checked. */
+export interface ServeOptions {
+  readonly dev: boolean;
+  readonly host: string;
+  readonly port: number;
+  readonly socket: string | undefined;
+  /** 1: this process alone. */
+  readonly workers: number;
+  readonly headerPrefix: string;
+  readonly readyFile: string | undefined;
+  readonly log: boolean;
+  readonly allowInsecureHost: boolean;
+  readonly hostNames: readonly string[];
+  /** Paths of PEM files. */
+  readonly tls: { readonly cert: string; readonly key: string } | undefined;
+  /** Absent where none is given. */
+  readonly corsOrigins: readonly string[] | undefined;
+  readonly limits: Limits;
+  readonly settings: VaultSettings;
+}
+
+/** Throws the fault `usage`. */
+export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment): ServeOptions {
+  const dev = isSwitchedOn(flags.dev, env, SERVE_FLAGS.dev);
+  const number = (name: 'port' | 'workers' | 'maxDepth', preset: string, min: number, max: number) => {
+    const { flag, env: variable } = SERVE_FLAGS[name];
+    const text = flagValue(flags[name], env, SERVE_FLAGS[name]) ?? preset;
+    return parseWhole(text, min, max, `${flag.split(' ')[0]} (${variable}) is a number from ${min} to ${max}`);
+  };
+  const limits = { ...sizesOf(flags, env), depth: number('maxDepth', String(DEFAULT_LIMITS.depth), 1, MAX_DEPTH) };
+  return {
+    dev,
+    host: flagValue(flags.host, env, SERVE_FLAGS.host) ?? '127.0.0.1',
+    port: number('port', '8484', 0, 65_535),
+    socket: socketOf(flags, env),
+    workers: number('workers', '1', 1, 64),
+    headerPrefix: flagValue(flags.headerPrefix, env, SERVE_FLAGS.headerPrefix) ?? DEFAULT_HEADER_PREFIX,
+    readyFile: flagValue(flags.readyFile, env, SERVE_FLAGS.readyFile),
+    log: logOf(flags, env) ?? !dev,
+    allowInsecureHost: isSwitchedOn(flags.insecureHttp, env, SERVE_FLAGS.insecureHttp),
+    hostNames: flags.hostName ?? (env[SERVE_FLAGS.hostName.env] ?? '').split(',').filter((name) => name !== ''),
+    tls: tlsOf(flags, env),
+    corsOrigins: flags.corsOrigin ?? env[SERVE_FLAGS.corsOrigin.env]?.split(/[\s,]+/).filter((text) => text !== ''),
+    limits,
+    settings: {
+      writerThread: true,
+      limits,
+      includedActiveTokens: includedActiveTokens(flags.includedActiveTokens, env),
+      auditLevel: parseAuditLevel(flagValue(flags.audit, env, SERVE_FLAGS.audit)),
+      auditStrict: isSwitchedOn(flags.auditStrict, env, SERVE_FLAGS.auditStrict),
+    },
+  };
+}
+
+function parseAuditLevel(text: string | undefined): AuditLevel | undefined {
+  if (text === undefined || Object.hasOwn(AUDIT_LEVELS, text)) return text as AuditLevel | undefined;
+  throw new Fault('usage', `--audit (VAULT_AUDIT) is one of ${Object.keys(AUDIT_LEVELS).join(', ')}`);
+}
+
+/** A socket is instead of a port: two at one level are a mistake, and what was typed beats the environment. */
+function socketOf(flags: ServeFlags, env: Environment): string | undefined {
+  for (const name of ['port', 'host'] as const) {
+    if (flags.socket !== undefined && flags[name] !== undefined) {
+      throw new Fault('usage', `only one of --socket and --${name} can be given`);
+    }
+  }
+  if (flags.socket !== undefined) return flags.socket;
+  if (flags.port !== undefined || flags.host !== undefined) return undefined;
+  const socket = env[SERVE_FLAGS.socket.env] || undefined;
+  if (socket !== undefined && env[SERVE_FLAGS.port.env]) {
+    throw new Fault('usage', 'only one of VAULT_SOCKET and VAULT_PORT can be set');
+  }
+  return socket;
+}
+
+function tlsOf(flags: ServeFlags, env: Environment): ServeOptions['tls'] {
+  const cert = flagValue(flags.tlsCert, env, SERVE_FLAGS.tlsCert);
+  const key = flagValue(flags.tlsKey, env, SERVE_FLAGS.tlsKey);
+  if (cert !== undefined && key !== undefined) return { cert, key };
+  if (cert === undefined && key === undefined) return undefined;
+  throw new Fault('usage', `${cert === undefined ? '--tls-key needs --tls-cert' : '--tls-cert needs --tls-key'}`, {
+    hint: 'HTTPS takes both (VAULT_TLS_CERT, VAULT_TLS_KEY)',
+  });
+}
+
+function sizesOf(flags: ServeFlags, env: Environment): Omit<Limits, 'depth'> {
+  const size = (name: 'body' | 'url' | 'headers' | 'response', row: FlagRow, typed: string | undefined) => {
+    const text = flagValue(typed, env, row);
+    return text === undefined ? DEFAULT_LIMITS[name] : parseByteSize(row.flag.split(' ')[0] ?? '', text);
+  };
+  return {
+    body: size('body', SERVE_FLAGS.maxBody, flags.maxBody),
+    url: size('url', SERVE_FLAGS.maxUrl, flags.maxUrl),
+    headers: size('headers', SERVE_FLAGS.maxHeaders, flags.maxHeaders),
+    response: size('response', SERVE_FLAGS.maxResponse, flags.maxResponse),
+  };
+}
+
+function logOf(flags: ServeFlags, env: Environment): boolean | undefined {
+  const { log } = SERVE_FLAGS;
+  if (flags.log === undefined) return env[log.env] ? switchValue(log, env[log.env] ?? '') : undefined;
+  const typed = String(flags.log);
+  if (typed === 'true' || typed === 'false') return typed === 'true';
+  throw new Fault('usage', '--log is true or false');
+}

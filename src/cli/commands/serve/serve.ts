@@ -1,0 +1,221 @@
+import type { Command } from 'commander';
+import type { JsonObject } from '../../../contract/json.ts';
+import { Fault } from '../../../core/fault.ts';
+import type { Vault } from '../../../vault/vault.ts';
+import { readCredential } from '../../credential.ts';
+import type { ExitCode, Finish } from '../../exit-codes.ts';
+import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
+import { chooseFormat } from '../../output/result-view.ts';
+import { writeOut } from '../../output/write-out.ts';
+import { withProfile } from '../../profiles/with-profile.ts';
+import { tell } from '../../report-failure.ts';
+import { readSecretFile } from '../../secret-file.ts';
+import { chooseOwnFile } from '../../target.ts';
+import { VERSION } from '../../version.ts';
+import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
+import { type Ready, writeReadyFile } from './ready-file.ts';
+import {
+  DEFAULT_HEADER_PREFIX,
+  SERVE_FLAGS,
+  type ServeFlags,
+  type ServeOptions,
+  serveOptions,
+} from './serve-options.ts';
+import { createStopper } from './stopper.ts';
+import { type Sweeper, startSweeper } from './sweeper.ts';
+import type { WorkerPost } from './workers.ts';
+
+/** `vault serve`: the whole API on the file, until a signal. */
+export function defineServe(command: Command, finish: Finish): void {
+  addFlags(command, { ...SERVE_FLAGS, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, output: DEV_OUTPUT });
+  command.action(async () => {
+    const flags = typedFlags<ServeFlags>(command);
+    const options = serveOptions(flags, process.env);
+    // A --dev vault is one of its own.
+    const env = options.dev ? process.env : await withProfile(flags, process.env);
+    if (options.workers > 1) {
+      finish(await serveByWorkers(flags, options, env));
+      return;
+    }
+    if (options.dev) refuseForDev(flags, options);
+    else refuseSeed(flags);
+    finish(await serve(flags, options, env));
+  });
+}
+
+/** Its text goes into a pipe, too: people read it in the log of what started the daemon; programs have the ready file. */
+const DEV_OUTPUT = {
+  ...FLAGS.output.output,
+  help: 'what --dev prints: table, a text for people (default), or json, yaml, csv or ndjson, as the ready file says it',
+};
+
+/** Only this machine reaches them. */
+const OWN_ADDRESSES: readonly string[] = ['127.0.0.1', 'localhost', '::1'];
+const NOT_FOR_DEV = { keyFile: '--key-file', passphraseFile: '--passphrase-file', anchor: '--anchor' } as const;
+
+/** A --dev vault makes the key that opens it, and keeps it where it looks for it. */
+function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOptions): void {
+  const seeded = flagValue(flags.seed, process.env, SERVE_FLAGS.seed) !== undefined;
+  if (seeded && socket === undefined && !OWN_ADDRESSES.includes(host)) {
+    throw new Fault('usage', `--seed makes API keys that anybody can work out: they are not for --host ${host}`);
+  }
+  const names = Object.keys(NOT_FOR_DEV) as (keyof typeof NOT_FOR_DEV)[];
+  const given = names.find((name) => flags[name] !== undefined);
+  if (given !== undefined) throw new Fault('usage', `only one of --dev and ${NOT_FOR_DEV[given]} can be given`);
+}
+
+/** A variable may stand for other commands; a flag that is typed is meant. */
+function refuseSeed({ seedFile, seed }: ServeFlags): void {
+  if (seedFile === undefined && seed === undefined) return;
+  throw new Fault('usage', `${seedFile === undefined ? '--seed' : '--seed-file'} needs --dev`, {
+    hint: 'a vault that stays is seeded with `vault seed apply`',
+  });
+}
+
+/** The same command line runs in the supervisor, which starts the workers, and in each of them. */
+async function serveByWorkers(
+  flags: ServeFlags & GlobalFlags,
+  options: ServeOptions,
+  env: Environment,
+): Promise<ExitCode> {
+  const { workerPost } = await import('./workers.ts');
+  const post = workerPost();
+  if (post === undefined) {
+    const [{ refuseForWorkers }, { supervise }] = await Promise.all([
+      import('./refuse-for-workers.ts'),
+      import('./workers.ts'),
+    ]);
+    refuseForWorkers(flags, options, env);
+    const stopper = createStopper();
+    const announce = async (url: string) => {
+      await putReadyFile(options, readyOf(url, options));
+      tell(`listening on ${url}`);
+    };
+    return supervise({ workers: options.workers, stopper, announce });
+  }
+  try {
+    return await serve(flags, options, env, post);
+  } finally {
+    post.leave();
+  }
+}
+
+async function serve(
+  flags: ServeFlags & GlobalFlags,
+  options: ServeOptions,
+  env: Environment,
+  post?: WorkerPost,
+): Promise<ExitCode> {
+  const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), true);
+  const stopper = createStopper(post?.stopRequests);
+  const { vault, keys, seeded, ...dev } = await openServed(flags, options, env);
+  try {
+    // Whoever has read the ready file may put other files in the place of the product's: what is needed is loaded before.
+    const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
+    const daemon = await listen(vault, options, dev);
+    let sweeper: Sweeper | undefined;
+    const stop = async () => {
+      sweeper?.stop();
+      await daemon.stop();
+    };
+    try {
+      const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded };
+      const text = keys && (await devText?.(format, ready, keys, options.headerPrefix));
+      if (post === undefined) await putReadyFile(options, ready);
+      if (post === undefined || post.isFirst) sweeper = startSweeper(() => vault.sweep(), tell);
+      if (post === undefined) tell(`listening on ${daemon.url}`);
+      else post.listens(daemon.url);
+      if (text !== undefined) await writeOut(text);
+    } catch (error) {
+      // What listens would keep the process alive, and answer from a vault that is closed.
+      await stop();
+      throw error;
+    }
+    return await stopper.until(stop);
+  } finally {
+    await vault.close();
+  }
+}
+
+async function putReadyFile({ readyFile }: ServeOptions, ready: Ready): Promise<void> {
+  if (readyFile !== undefined) await writeReadyFile(readyFile, ready);
+}
+
+/** What every ready file says. Whoever reads it must know the header prefix, where it is not the usual one. */
+function readyOf(url: string, { headerPrefix }: ServeOptions): Ready {
+  const prefix = headerPrefix === DEFAULT_HEADER_PREFIX ? {} : { header_prefix: headerPrefix };
+  return { url, pid: process.pid, version: VERSION, ...prefix };
+}
+
+/** What only a `--dev` vault has is absent of others. */
+type ServedVault = Pick<DevVault, 'vault'> & { readonly keys?: DevKeys } & Pick<
+    Partial<DevVault>,
+    'clock' | 'reset'
+  > & {
+    readonly seeded?: { readonly seed: JsonObject };
+  };
+
+async function openServed(
+  flags: ServeFlags & GlobalFlags,
+  options: ServeOptions,
+  env: Environment,
+): Promise<ServedVault> {
+  const { settings } = options;
+  if (options.dev) {
+    const { openSeededDevVault } = await import('../dev/seeded-dev-vault.ts');
+    const seedFiles = flags.seedFile ?? env[SERVE_FLAGS.seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
+    const { ids, ...dev } = await openSeededDevVault({
+      file: flags.file,
+      settings,
+      seedFiles,
+      seed: flagValue(flags.seed, env, SERVE_FLAGS.seed),
+      env,
+    });
+    return { ...dev, ...(seedFiles.length > 0 && { seeded: { seed: ids } }) };
+  }
+  const file = chooseOwnFile(flags, env);
+  const credential = await readCredential(file, flags, env);
+  const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
+  const { openVault } = await import('../../../vault/vault.ts');
+  return { vault: await openVault({ file, credential, anchor, ...settings }) };
+}
+
+async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omit<ServedVault, 'vault'>) {
+  const [{ startDaemon }, { directClient }] = await Promise.all([
+    import('../../../http/daemon.ts'),
+    import('../../../client/direct.ts'),
+  ]);
+  const { host, port, socket, headerPrefix, limits, log, allowInsecureHost, hostNames, corsOrigins, workers } = options;
+  const tls = options.tls === undefined ? undefined : await readTls(options.tls);
+  const ready = () => vault.ready();
+  await ready();
+  return startDaemon(directClient(vault), {
+    host,
+    port,
+    headerPrefix,
+    limits,
+    ready,
+    log,
+    version: VERSION,
+    allowInsecureHost,
+    hostNames,
+    corsOrigins,
+    processes: workers,
+    tls,
+    dev: clock === undefined ? undefined : { clock, reset },
+    ...(socket !== undefined && { socket }),
+  });
+}
+
+/** Both texts, proven to fit each other before a port is taken. */
+async function readTls(paths: { readonly cert: string; readonly key: string }) {
+  const cert = (await readSecretFile('--tls-cert', paths.cert)).toString('utf8');
+  const key = (await readSecretFile('--tls-key', paths.key)).toString('utf8');
+  const { createSecureContext } = await import('node:tls');
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    throw new Fault('usage', '--tls-cert and --tls-key are not a certificate and its key in PEM', { cause });
+  }
+  return { cert, key };
+}

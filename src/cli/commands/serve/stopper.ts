@@ -1,0 +1,59 @@
+import { errorCode } from '../../error-code.ts';
+import type { ExitCode } from '../../exit-codes.ts';
+import { END_SIGNALS, exitUnexpected, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
+import { ownStandardError, tell } from '../../report-failure.ts';
+
+const GRACE_MS = 9_500;
+
+/** Waits for what ends a daemon: somebody who asks for it, or an error that nobody caught. */
+export interface Stopper {
+  /** Runs `stop` when it is time, and resolves with the exit code: 0 when it was asked for, 70 after a bug. */
+  until(stop: () => Promise<void>): Promise<ExitCode>;
+}
+
+/**
+ * Calls `ask` each time that somebody wants the daemon to end. With a number the process ends at once with it where the
+ * daemon stops already; without one nothing more comes of that.
+ */
+export type StopRequests = (ask: (again?: number) => void) => void;
+
+/** Signals ask. */
+const atSignals: StopRequests = (ask) => {
+  for (const signal of END_SIGNALS) process.on(signal, () => ask(SIGNAL_EXIT_CODES[signal]));
+};
+
+/**
+ * From here on the first request, by default a SIGTERM, SIGINT or SIGHUP, stops the daemon in order, within 10 s; the second signal
+ * ends the process at once.
+ */
+export function createStopper(requests: StopRequests = atSignals): Stopper {
+  let requested: ExitCode | undefined;
+  let wake: (exitCode: ExitCode) => void = (exitCode) => process.exit(exitCode);
+  const request = (exitCode: ExitCode): void => {
+    requested = exitCode;
+    setTimeout(() => process.exit(exitCode), GRACE_MS).unref();
+    wake(exitCode);
+  };
+  ownStandardError();
+  takeSignals();
+  process.off('uncaughtException', exitUnexpected);
+  requests((again) => {
+    if (requested === undefined) request(0);
+    else if (again !== undefined) process.exit(again);
+  });
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
+    process.on(event, (error: unknown) => {
+      tell(`stopping after an uncaught error (${errorCode(error)})`);
+      if (requested === undefined) request(70);
+    });
+  }
+  return {
+    async until(stop) {
+      const exitCode = await new Promise<ExitCode>((resolve) => {
+        wake = resolve;
+      });
+      await stop();
+      return exitCode;
+    },
+  };
+}

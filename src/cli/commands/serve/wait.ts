@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { httpTransport } from '../../../client/http-transport.ts';
+import { Fault } from '../../../core/fault.ts';
+import { errorCode } from '../../error-code.ts';
+import type { Finish } from '../../exit-codes.ts';
+import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
+import { withProfile } from '../../profiles/with-profile.ts';
+import { parseDuration } from '../../quantities.ts';
+import { ENV_FLAGS } from '../dev/env.ts';
+import { readReadyFile } from './ready-file.ts';
+
+const DEFAULT_URL = 'http://127.0.0.1:8484';
+const PAUSE_MS = 100;
+/** Without any time the daemon is asked once. */
+const MIN_MS = 100;
+const WAIT_FLAGS = {
+  timeout: { flag: '--timeout <duration>', env: 'VAULT_TIMEOUT', help: 'such as 500ms, 30s or 2m (default: 30s)' },
+  readyFile: ENV_FLAGS.readyFile,
+} as const;
+
+interface WaitFlags extends GlobalFlags {
+  readonly timeout?: string;
+  readonly readyFile?: string;
+}
+
+/** Where the daemon is said to be: an address, or the file that will hold it. */
+interface Whereabouts {
+  /** What a person is told that it is waited for. */
+  readonly name: string;
+  /** Undefined while it is not known. */
+  readonly url: () => Promise<string | undefined>;
+}
+
+/** `vault wait`: returns when the daemon answers `/readyz`, and fails when it did not in time. */
+export function defineWait(command: Command, finish: Finish): void {
+  addFlags(command, { ...WAIT_FLAGS, url: FLAGS.daemon.url, ...FLAGS.profile });
+  command.action(async () => {
+    const flags = typedFlags<WaitFlags>(command);
+    const timeout = flagValue(flags.timeout, process.env, WAIT_FLAGS.timeout) ?? '30s';
+    const timeoutMs = parseDuration('--timeout', timeout);
+    await waitUntilReady(await whereabouts(flags, process.env), timeoutMs, timeout);
+    finish(0);
+  });
+}
+
+/** What was typed beats the environment, and there a ready file, which is of one daemon, beats an address. */
+async function whereabouts(flags: WaitFlags, env: Environment): Promise<Whereabouts> {
+  if (flags.url !== undefined && flags.readyFile !== undefined) {
+    throw new Fault('usage', 'only one of --url and --ready-file can be given');
+  }
+  const file = flags.url === undefined ? flagValue(flags.readyFile, env, WAIT_FLAGS.readyFile) : undefined;
+  if (file !== undefined) return { name: file, url: async () => (await readReadyFile(file))?.url };
+  const url = flagValue(flags.url, await withProfile(flags, env), FLAGS.daemon.url) ?? DEFAULT_URL;
+  return { name: url, url: async () => url };
+}
+
+const hint = 'is `vault serve` running? What it says on stderr may tell why; --timeout gives it longer';
+
+async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: string): Promise<void> {
+  const deadline = performance.now() + timeoutMs;
+  let seen = 'nobody answers';
+  for (let tries = 0; ; tries += 1) {
+    const left = deadline - performance.now();
+    if (left <= 0 && tries > 0)
+      throw new Fault('not_ready', `${where.name} was not ready within ${timeout}: ${seen}`, { hint });
+    const url = await where.url();
+    const answer =
+      url === undefined ? 'there is no such file' : await askOnce(url, Math.min(Math.max(left, MIN_MS), 2000));
+    // The last attempt may be cut short: what was seen before says more than that nothing came in it.
+    seen = answer ?? seen;
+    if (seen === '') return;
+    await sleep(Math.min(PAUSE_MS, Math.max(0, deadline - performance.now())));
+  }
+}
+
+/** A daemon that is not there yet. What else can fail is told as it is: a certificate does not become good by waiting. */
+const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'ENOENT']);
+
+/**
+ * Answers why the daemon is not ready, '' when it is, and undefined when nothing came in time. A connection of its own each
+ * time: the last one may hang.
+ */
+async function askOnce(url: string, timeoutMs: number): Promise<string | undefined> {
+  const transport = httpTransport(url, timeoutMs);
+  try {
+    const { status, body } = await transport.send({ method: 'GET', path: '/readyz', headers: {} });
+    if (status !== 200) return `it answers ${status}`;
+    return isReady(body) ? '' : 'what answers is not a vault';
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'unreachable') throw error;
+    const code = errorCode(error.cause);
+    if (code === 'unknown error') return undefined;
+    return NOBODY.has(code) ? 'nobody answers' : code;
+  } finally {
+    await transport.close();
+  }
+}
+
+/** Whatever answers 200 to every path is no daemon. */
+function isReady(body: Uint8Array): boolean {
+  try {
+    const said: unknown = JSON.parse(Buffer.from(body).toString());
+    return typeof said === 'object' && said !== null && 'status' in said && said.status === 'ready';
+  } catch {
+    return false;
+  }
+}

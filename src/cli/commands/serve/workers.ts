@@ -1,0 +1,175 @@
+import cluster, { type Worker } from 'node:cluster';
+import { EXIT_CODES, type ExitCode } from '../../exit-codes.ts';
+import { END_SIGNALS } from '../../interrupt.ts';
+import { tell } from '../../report-failure.ts';
+import type { Stopper, StopRequests } from './stopper.ts';
+
+/** From the order to stop until a worker that does not is killed; it ends itself before, unless it hangs. */
+const KILL_MS = 10_000;
+
+export interface Supervision {
+  /** How many, at least 2. */
+  readonly workers: number;
+  readonly stopper: Stopper;
+  /** Called once, when all workers accept requests. */
+  readonly announce: (url: string) => Promise<void>;
+}
+
+/**
+ * `vault serve --workers`: starts this command line as often as `workers` says, and waits for the end. It accepts the
+ * connections and deals them out in turn; requests and keys it never sees. The vault is served by all workers or by none:
+ * when one ends, so do the others. Resolves with the exit code: what kept a worker from starting, 0 after a signal, 70 after
+ * a bug, 1 after the death of a worker.
+ */
+export async function supervise({ workers, stopper, announce }: Supervision): Promise<ExitCode> {
+  const crew = createCrew();
+  // However this process ends: the second signal, an error, the end of its patience.
+  process.on('exit', () => crew.kill());
+  const url = await Promise.race([startAll(crew, workers), crew.lost]);
+  if (typeof url === 'number') {
+    await crew.stop();
+    return url;
+  }
+  try {
+    await announce(url);
+  } catch (error) {
+    await crew.stop();
+    throw error;
+  }
+  return Promise.race([
+    stopper.until(() => crew.stop()),
+    crew.lost.then((exitCode) => crew.stop().then(() => exitCode)),
+  ]);
+}
+
+/** What keeps one from starting mostly keeps all: the first goes ahead, so that it is told once. Resolves to the URL. */
+async function startAll(crew: Crew, workers: number): Promise<string> {
+  const url = await crew.start();
+  await Promise.all(Array.from({ length: workers - 1 }, () => crew.start()));
+  return url;
+}
+
+/** The workers that live. */
+interface Crew {
+  /** Resolves to its URL when the new worker accepts requests; never, when it does not come to that. */
+  start(): Promise<string>;
+  /** Resolves with the exit code when a worker has ended that was not told to. */
+  readonly lost: Promise<ExitCode>;
+  /** Stops all in order; those that do not serve yet at once. */
+  stop(): Promise<void>;
+  kill(): void;
+}
+
+function createCrew(): Crew {
+  // Node's default on Windows is another: there all workers accept, and mostly one gets the connections.
+  cluster.schedulingPolicy = cluster.SCHED_RR;
+  const living = new Set<Worker>();
+  const serving = new Set<Worker>();
+  let stopped: Promise<void> | undefined;
+  let onLost: (exitCode: ExitCode) => void;
+  let onLastEnd: () => void = () => undefined;
+  const lost = new Promise<ExitCode>((resolve) => {
+    onLost = resolve;
+  });
+
+  function ended(worker: Worker, code: number | null, signal: string | null): void {
+    living.delete(worker);
+    if (living.size === 0) onLastEnd();
+    if (stopped !== undefined) return;
+    const hasServed = serving.has(worker);
+    // What kept it from starting, the worker has told itself.
+    if (hasServed || !isExitCode(code)) {
+      tell(`worker ${worker.process.pid} ended (${signal ?? `exit code ${code}`}): stopping the others`);
+    }
+    onLost(isExitCode(code) && (!hasServed || code === 70) ? code : 1);
+  }
+
+  async function stop(): Promise<void> {
+    const allEnded = new Promise<void>((resolve) => {
+      onLastEnd = resolve;
+    });
+    for (const worker of living) {
+      if (serving.has(worker)) worker.send(STOP, () => undefined);
+      else worker.process.kill('SIGKILL');
+    }
+    const patience = setTimeout(kill, KILL_MS);
+    if (living.size > 0) await allEnded;
+    clearTimeout(patience);
+  }
+
+  function kill(): void {
+    for (const worker of living) worker.process.kill('SIGKILL');
+  }
+
+  return {
+    start: () =>
+      new Promise((resolve) => {
+        const worker = cluster.fork();
+        living.add(worker);
+        worker.on('message', ({ url }: WorkerListens) => {
+          serving.add(worker);
+          resolve(url);
+        });
+        worker.on('exit', (code: number | null, signal: string | null) => ended(worker, code, signal));
+      }),
+    lost,
+    stop: () => {
+      stopped ??= stop();
+      return stopped;
+    },
+    kill,
+  };
+}
+
+/** 0 is none: a worker that was not told to end has no reason to say that all is done. */
+function isExitCode(code: number | null): code is ExitCode {
+  return code !== null && code !== 0 && Object.hasOwn(EXIT_CODES, code);
+}
+
+/** What the supervisor sends to a worker that is to stop in order. */
+const STOP = 'stop';
+
+/** What a worker sends to the supervisor, once: it accepts requests. */
+export interface WorkerListens {
+  readonly url: string;
+}
+
+/** The place of this process among the workers of `vault serve --workers`. */
+export interface WorkerPost {
+  /** It alone sweeps: what has expired needs to be removed once. */
+  readonly isFirst: boolean;
+  /** The supervisor says so, or is there no more. */
+  readonly stopRequests: StopRequests;
+  listens(url: string): void;
+  /** From here on this process ends as soon as it has nothing to do. */
+  leave(): void;
+}
+
+/**
+ * Undefined in every other process. From here on signals end no worker: they are for the supervisor, and a Ctrl-C on a
+ * terminal, or a service manager, sends them to both.
+ */
+export function workerPost(): WorkerPost | undefined {
+  const { worker } = cluster;
+  if (worker === undefined) return undefined;
+  for (const signal of END_SIGNALS) process.on(signal, () => undefined);
+  return {
+    isFirst: worker.id === 1,
+    stopRequests: (ask) => {
+      process.on('message', (message) => {
+        if (message === STOP) ask();
+      });
+      worker.on('disconnect', () => {
+        // Else Node ends the process here, with requests under way.
+        worker.exitedAfterDisconnect = true;
+        ask();
+      });
+    },
+    listens: (url) => {
+      const message: WorkerListens = { url };
+      // A supervisor that has gone is noticed by the disconnection.
+      worker.send(message, () => undefined);
+    },
+    leave: () => process.channel?.unref(),
+  };
+}

@@ -1,0 +1,20 @@
+import { Command } from 'commander';
+import type { ExitCode } from '../exit-codes.ts';
+import { addFlags, OUTPUT_FLAGS, typedFlags } from '../global-flags.ts';
+import { createPrinter } from '../output/print-result.ts';
+import { RESULT_VIEWS } from '../output/result-views.ts';
+import { VERSION } from '../version.ts';
+
+/** `vault --version --output json`: this version and those of what it stands on. `vault --version` alone prints a line. */
+export async function showVersion(argv: readonly string[]): Promise<ExitCode> {
+  const command = new Command('vault').exitOverride().configureOutput({ outputError: () => undefined });
+  command.option('--version').allowExcessArguments(false);
+  addFlags(command, OUTPUT_FLAGS);
+  command.parse(argv, { from: 'user' });
+  const printer = createPrinter(typedFlags(command), process.env, RESULT_VIEWS.version);
+  const { engineVersions } = await import('../../vault/vault.ts');
+  const { node } = process.versions;
+  const { platform, arch } = process;
+  await printer.print(JSON.stringify({ version: VERSION, ...(await engineVersions()), node, platform, arch }));
+  return 0;
+}

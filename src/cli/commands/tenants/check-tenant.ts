@@ -1,0 +1,17 @@
+import { PLAIN_TEXT, UUID } from '../../../contract/patterns.ts';
+import { TENANT } from '../../../contract/tenant.ts';
+import { Fault } from '../../../core/fault.ts';
+
+/** A tenant's id as `--tenant` says it, in upper or lower case; undefined where it says none. Throws the fault `usage`. */
+export function checkTenantId<T extends string | undefined>(id: T): T {
+  if (id === undefined || new RegExp(UUID).test(id)) return id;
+  throw new Fault('usage', '--tenant is the id of a tenant, a UUID');
+}
+
+/** A tenant's name as the API would take it (§8). Throws the fault `usage`. */
+export function checkTenantName(flag: string, name: string): string {
+  const { minLength, maxLength } = TENANT.properties.name;
+  const length = [...name].length;
+  if (length >= minLength && length <= maxLength && new RegExp(PLAIN_TEXT, 'u').test(name)) return name;
+  throw new Fault('usage', `${flag} is a name of ${minLength} to ${maxLength} characters, none a control character`);
+}

@@ -1,0 +1,173 @@
+import { pipeline } from 'node:stream';
+import {
+  type DataRule,
+  type MemberRule,
+  TOKEN_TYPE_NAMES,
+  TOKEN_TYPES,
+  type TokenType,
+} from '../../../contract/token-types.ts';
+import { Fault } from '../../../core/fault.ts';
+import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import { nearestName } from '../../../core/nearest-name.ts';
+import type { ImportRow } from './import-row.ts';
+
+/** A record of a CSV; `line` is the one that it begins on, from 1. */
+interface CsvRecord {
+  readonly line: number;
+  readonly cells: readonly string[];
+}
+
+/** A longer record has a quote that is never closed. */
+const MAX_RECORD_CHARACTERS = 16 * 1024 * 1024;
+const LINE_END = /\r\n|\r|\n/g;
+
+/** The part of a member's rule that counts here: a CSV has texts only, and no row is valid without what is required. */
+type DataMember = Pick<MemberRule, 'required' | 'kind'>;
+
+/** Of the types whose `data` is no object. */
+const WHOLE_DATA: Readonly<Record<string, DataMember>> = { data: { required: true, kind: 'text' } };
+
+/** The members of `data` that a column may go to. */
+function dataMembers(type: TokenType): Readonly<Record<string, DataMember>> {
+  const rule: DataRule = TOKEN_TYPES[type].data;
+  return rule.kind === 'object' ? rule.members : WHOLE_DATA;
+}
+
+/** What a column may go to besides `data`. */
+const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'expires_at']);
+
+/** Which column each member is read from, as `--map` names them: `number` or `data`, `id`, `expires_at`, `metadata.NAME`. */
+export type ColumnMap = ReadonlyMap<string, string>;
+
+/** Parses `member=column` words. Throws the fault `usage`. */
+export function parseColumnMap(words: readonly string[], type: TokenType): ColumnMap {
+  const members = dataMembers(type);
+  const known = [...Object.keys(members), ...OWN_MEMBERS];
+  const map = new Map<string, string>();
+  for (const word of words) {
+    const at = word.indexOf('=');
+    const [member, column] = [word.slice(0, at), word.slice(at + 1)];
+    if (at < 1 || column === '') {
+      throw new Fault('usage', `--map ${word}: it is member=column, such as ${known[0]}=COLUMN`);
+    }
+    if (!known.includes(member) && !/^metadata\.[^.]/.test(member)) {
+      const near = nearestName(member, known);
+      throw new Fault('usage', `--map: a ${type} has no member ${member}`, {
+        hint: near === undefined ? `one of ${known.join(', ')}, metadata.NAME` : `did you mean ${near}?`,
+      });
+    }
+    if (map.has(member)) throw new Fault('usage', `--map: ${member}= is given twice`);
+    map.set(member, column);
+  }
+  requireColumns(type, members, map);
+  return map;
+}
+
+/** Without one of these every row would be refused. */
+function requireColumns(type: TokenType, members: Readonly<Record<string, DataMember>>, map: ColumnMap): void {
+  const of = (required: boolean) => Object.keys(members).filter((member) => members[member]?.required === required);
+  const missing = of(true).filter((member) => !map.has(member));
+  if (missing.length === 0) return;
+  const free = of(false).filter((member) => !map.has(member));
+  const words = missing.map((member) => `--map ${member}=COLUMN`).join(' ');
+  throw new Fault('usage', `--map must name the column of the ${type}'s ${missing.join(' and ')}`, {
+    hint: free.length === 0 ? words : `${words}; ${free.join(', ')} may be left out`,
+  });
+}
+
+/** Throws the fault `usage` for a name that is no type. */
+export function parseTokenType(text: string): TokenType {
+  const type = TOKEN_TYPE_NAMES.find((name) => name === text);
+  if (type !== undefined) return type;
+  throw new Fault('usage', `--type: there is no type ${text}`, { hint: `one of ${TOKEN_TYPE_NAMES.join(', ')}` });
+}
+
+/**
+ * Yields the records of RFC 4180 text that arrives in pieces, and skips empty lines. Line ends may differ within the text.
+ * Throws the fault `invalid_data` with the line of a misplaced quote.
+ */
+export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<CsvRecord> {
+  const { CsvError, parse } = await import('csv-parse');
+  const parser = parse({
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_column_count: true,
+    max_record_size: MAX_RECORD_CHARACTERS,
+  });
+  // The parser fails with what fails in the pieces.
+  pipeline(pieces, parser, () => undefined);
+  let line = 1;
+  try {
+    for await (const cells of parser as AsyncIterable<readonly string[]>) {
+      if (cells.length > 1 || cells[0] !== '') yield { line, cells };
+      // Its own count takes a CRLF inside a cell for two lines.
+      line += 1 + cells.reduce((sum, cell) => sum + (cell.match(LINE_END)?.length ?? 0), 0);
+    }
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const isOpen = error.code === 'CSV_QUOTE_NOT_CLOSED' || error.code === 'CSV_MAX_RECORD_SIZE';
+    const what = isOpen ? 'a quote is not closed' : 'a quote is in the middle of a cell';
+    throw new Fault('invalid_data', `line ${error['lines']} of the CSV: ${what}`);
+  }
+}
+
+/**
+ * Create Token bodies of the records behind a header. Empty cells are members that are left out. Columns that the map does not
+ * name are passed over. Throws the faults `usage` when there is no such column, `invalid_data` when a record has another number of cells.
+ */
+export async function* csvRows(
+  records: AsyncIterable<CsvRecord>,
+  type: TokenType,
+  map: ColumnMap,
+): AsyncGenerator<ImportRow> {
+  let header: readonly string[] | undefined;
+  let at = new Map<string, number>();
+  for await (const { line, cells } of records) {
+    if (header === undefined) {
+      header = cells;
+      at = new Map([...map].map(([member, column]) => [member, columnOf(cells, member, column)]));
+      continue;
+    }
+    if (cells.length !== header.length) {
+      const first = header[cells.length];
+      throw new Fault(
+        'invalid_data',
+        `line ${line} of the CSV has ${cells.length} cells, the header ${header.length}`,
+        {
+          hint: first === undefined ? 'a cell with a comma stands in quotes' : `there is none for the column ${first}`,
+        },
+      );
+    }
+    yield { line, body: bodyOf(type, at, cells) };
+  }
+}
+
+function columnOf(header: readonly string[], member: string, column: string): number {
+  const index = header.indexOf(column);
+  if (index >= 0 && header.indexOf(column, index + 1) < 0) return index;
+  if (index >= 0) throw new Fault('invalid_data', `--map ${member}=${column}: the CSV has several columns ${column}`);
+  const near = nearestName(column, header);
+  throw new Fault('usage', `--map ${member}=${column}: the CSV has no column ${column}`, {
+    hint: near === undefined ? `it has ${header.join(', ')}` : `did you mean ${member}=${near}?`,
+  });
+}
+
+function bodyOf(type: TokenType, at: ReadonlyMap<string, number>, cells: readonly string[]): string {
+  const data: Record<string, Printable> = {};
+  const metadata: Record<string, string> = {};
+  const own: Record<string, string> = {};
+  const members = dataMembers(type);
+  for (const [member, index] of at) {
+    const text = cells[index] ?? '';
+    if (text === '') continue;
+    if (member.startsWith('metadata.')) metadata[member.slice('metadata.'.length)] = text;
+    else if (OWN_MEMBERS.has(member)) own[member] = text;
+    // A number that is none stays a text: the vault says what is wrong with it.
+    else data[member] = members[member]?.kind === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : text;
+  }
+  return stringifyJson({
+    ...own,
+    type,
+    data: members === WHOLE_DATA ? data['data'] : data,
+    metadata: Object.keys(metadata).length > 0 ? metadata : undefined,
+  });
+}

@@ -1,0 +1,196 @@
+import type { Command } from 'commander';
+import { Fault } from '../../../core/fault.ts';
+import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import type { NamedSeal } from '../../../vault/transfer.ts';
+import { readApiKey } from '../../api-key.ts';
+import { readCredential } from '../../credential.ts';
+import type { Finish } from '../../exit-codes.ts';
+import {
+  addFlags,
+  DAEMON_FLAGS,
+  type Environment,
+  FILE_FLAGS,
+  flagValue,
+  type GlobalFlags,
+  isSwitchedOn,
+  KEY_FLAGS,
+  OUTPUT_FLAGS,
+  PROFILE_FLAGS,
+  typedFlags,
+} from '../../global-flags.ts';
+import { createPrinter } from '../../output/print-result.ts';
+import { progressLine } from '../../output/progress-line.ts';
+import { requireLines } from '../../output/require-lines.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { isTerminal } from '../../output/standard-output.ts';
+import { writeOut } from '../../output/write-out.ts';
+import { outputPath } from '../../output-path.ts';
+import { withProfile } from '../../profiles/with-profile.ts';
+import { reportProblem } from '../../report-failure.ts';
+import { chooseTarget, openTarget } from '../../target.ts';
+import { writeWholeFile } from '../../whole-file.ts';
+import { checkTenantId } from '../tenants/check-tenant.ts';
+import { ExportRefused, pageExport } from './page-export.ts';
+import { chooseSeal, SEAL_FLAGS, type SealFlags } from './seal-flags.ts';
+
+const EXPORT_FLAGS = {
+  out: {
+    flag: '--out <path>',
+    env: 'VAULT_OUT',
+    help: 'a new file (0600), whole or not at all; - or left out: stdout',
+  },
+  format: { flag: '--format <format>', env: 'VAULT_EXPORT_FORMAT', help: 'ndjson or csv (default: ndjson)' },
+  masked: {
+    flag: '--masked',
+    env: 'VAULT_MASKED',
+    help: 'the masked forms only, for sharing: not sealed unless asked; works on the file',
+  },
+  tenant: {
+    flag: '--tenant <id>',
+    env: 'VAULT_TENANT_ID',
+    help: 'of a file with several tenants; `vault tenant list` shows them',
+  },
+} as const;
+
+interface ExportFlags extends SealFlags {
+  readonly out?: string;
+  readonly format?: string;
+  readonly masked?: boolean;
+  readonly tenant?: string;
+}
+
+const HELP = `
+On the file, with its key and no API key: every token of the tenant with all that makes it, which \`vault import\` makes again
+in another vault. Through a daemon: what the API key may read, as it may read it; reads do not show masks, search indexes
+and fingerprint expressions, so such an export has none. Others may write meanwhile.`;
+
+type Row = Readonly<Record<string, Printable | undefined>>;
+
+/** The CSV is for spreadsheets: `data` or its masked form as JSON, without definitions. `vault import` does not read it. */
+const COLUMNS = ['id', 'type', 'data', 'masked', 'containers', 'metadata', 'expires_at'] as const;
+
+const FORMATS = {
+  ndjson: { head: async () => '', page: async (rows: readonly Row[]) => rows.map(printLine).join('') },
+  csv: {
+    head: () => printCsv([COLUMNS]),
+    page: (rows: readonly Row[]) => printCsv(rows.map((row) => COLUMNS.map((column) => printCell(row[column])))),
+  },
+} as const;
+type Format = (typeof FORMATS)[keyof typeof FORMATS];
+
+/** Where the rows come from. */
+interface Source {
+  readonly view: 'full' | 'masked' | 'api';
+  pages(progress: (total: number) => void): AsyncIterable<readonly Row[]>;
+  close(): Promise<void>;
+}
+
+/** `vault export`: the tokens as a file, sealed unless it is told otherwise. */
+export function defineExport(command: Command, finish: Finish): void {
+  addFlags(command, { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...DAEMON_FLAGS, ...FILE_FLAGS, ...KEY_FLAGS, ...PROFILE_FLAGS });
+  addFlags(command, OUTPUT_FLAGS);
+  command.addHelpText('after', HELP);
+  command.action(async () => {
+    const flags = typedFlags<ExportFlags>(command);
+    const env = await withProfile(flags, process.env);
+    const printer = createPrinter(flags, env, RESULT_VIEWS.export);
+    const format = formatOf(flagValue(flags.format, env, EXPORT_FLAGS.format));
+    const masked = isSwitchedOn(flags.masked, env, EXPORT_FLAGS.masked);
+    const out = outputPath(flagValue(flags.out, env, EXPORT_FLAGS.out));
+    if (out === undefined) requireLines(flags, 'rows are NDJSON, or CSV with --format csv');
+    const seal = await chooseSeal(flags, env, { sharable: masked });
+    if (out === undefined && seal !== undefined && isTerminal()) {
+      throw new Fault('usage', 'a sealed export is nothing to look at', { hint: 'set --out (VAULT_OUT)' });
+    }
+    const source = await openSource(flags, env, masked);
+    const line = progressLine('exporting');
+    let tokens = 0;
+    try {
+      const pieces = withSeal(
+        seal,
+        printRows(source, format, (done, total) => {
+          tokens = done;
+          line.show(done, Math.max(done, total));
+        }),
+      );
+      if (out === undefined) for await (const piece of pieces) await writeOut(piece);
+      else await writeWholeFile('--out', out, pieces);
+    } catch (error) {
+      line.end();
+      if (!(error instanceof ExportRefused)) throw error;
+      finish(reportProblem(error.reply));
+      return;
+    } finally {
+      line.end();
+      await source.close();
+    }
+    const sealed = seal === undefined ? 'no' : 'recipient' in seal ? 'recipient' : 'passphrase';
+    if (out !== undefined) await printer.print(stringifyJson({ file: out, tokens, view: source.view, sealed }));
+    finish(0);
+  });
+}
+
+async function openSource(flags: ExportFlags & GlobalFlags, env: Environment, masked: boolean): Promise<Source> {
+  const target = chooseTarget(flags, env);
+  const tenantId = checkTenantId(flagValue(flags.tenant, env, EXPORT_FLAGS.tenant));
+  if (target.kind === 'remote') {
+    if (masked) {
+      throw new Fault('usage', '--masked works on the file: through a daemon the rules of the API key decide', {
+        hint: 'export with the key of an application whose rules mask',
+      });
+    }
+    const apiKey = await readApiKey(flags, env);
+    const client = await openTarget(target, flags, env, 'many');
+    return { view: 'api', pages: (told) => pageExport(client, apiKey, told), close: () => client.close() };
+  }
+  const credential = await readCredential(target.file, flags, env);
+  const { openTokenExport } = await import('../../../vault/transfer.ts');
+  const view = masked ? 'masked' : 'full';
+  const opened = await openTokenExport({ file: target.file, credential, tenantId, view });
+  return {
+    view,
+    pages(told) {
+      told(opened.total);
+      return opened.pages();
+    },
+    close: () => opened.close(),
+  };
+}
+
+function formatOf(name = 'ndjson'): Format {
+  if (name === 'ndjson' || name === 'csv') return FORMATS[name];
+  throw new Fault('usage', '--format is ndjson or csv');
+}
+
+/** The rows as text, a page at a time. */
+async function* printRows(
+  source: Source,
+  { head, page }: Format,
+  progress: (done: number, total: number) => void,
+): AsyncGenerator<string> {
+  let [done, total] = [0, 0];
+  const pages = source.pages((count) => {
+    total = count;
+  });
+  yield await head();
+  for await (const rows of pages) {
+    done += rows.length;
+    progress(done, total);
+    if (rows.length > 0) yield await page(rows);
+  }
+}
+
+const printLine = (row: Row): string => `${stringifyJson(row)}\n`;
+const printCell = (value: Printable = ''): string => (typeof value === 'string' ? value : stringifyJson(value));
+
+async function printCsv(rows: readonly (readonly string[])[]): Promise<string> {
+  return (await import('../../output/csv.ts')).csvText(rows);
+}
+
+async function* withSeal(
+  seal: NamedSeal | undefined,
+  pieces: AsyncIterable<string>,
+): AsyncGenerator<string | Uint8Array> {
+  if (seal === undefined) yield* pieces;
+  else yield* await (await import('../../../vault/transfer.ts')).sealPieces(seal, pieces);
+}

@@ -1,0 +1,110 @@
+import { createHash, type Hash, randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { Fault } from '../../../core/fault.ts';
+import { errorCode } from '../../error-code.ts';
+import { writeWholeFile } from '../../whole-file.ts';
+import { derivedId, factsOf, type ImportRow, withId } from './import-row.ts';
+
+/**
+ * What an import remembers of itself, as JSON in a file of mode 0600 that is always one whole version:
+ *
+ *     { "version": 1, "secret": 64 hex digits, "rows": how many have an answer, "refused": how many of them were refused,
+ *       "sha256": of those rows }
+ *
+ * `secret` gives rows without an id one, so that no run of the journal makes a token twice.
+ */
+interface JournalState {
+  readonly version: 1;
+  readonly secret: string;
+  readonly rows: number;
+  readonly refused: number;
+  readonly sha256: string;
+}
+
+/** A journal at work. */
+export interface ImportJournal {
+  /** How many rows earlier runs have done, and how many of these were refused. */
+  readonly done: number;
+  readonly refused: number;
+  /** The rows that are left, each with an id. Throws the fault `conflict` when those that are done are not the ones of the journal. */
+  left(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow>;
+  /** Notes that so many of the rows that were left have an answer, so many of them refused, and that no other is under way. */
+  note(rows: number, refused: number): Promise<void>;
+}
+
+/** Opens a journal, or begins one. Throws the fault `invalid_data` for a file that is none. */
+export async function openJournal(path: string): Promise<ImportJournal> {
+  const found = await readJournal(path);
+  let state: JournalState = found ?? {
+    version: 1,
+    secret: randomBytes(32).toString('hex'),
+    rows: 0,
+    refused: 0,
+    sha256: digestOf(createHash('sha256')),
+  };
+  const write = (next: JournalState) => writeWholeFile('--resume', path, `${JSON.stringify(next)}\n`, 'replace');
+  // On the disk before the first row: a run that is killed right away has given no id that the next would not give.
+  if (found === undefined) await write(state);
+  const { rows: done, refused, secret } = state;
+  const hash = createHash('sha256');
+
+  return {
+    done,
+    refused,
+
+    async *left(rows) {
+      let passed = 0;
+      for await (const row of rows) {
+        hash.update(`${row.body}\n`);
+        passed += 1;
+        if (passed === done && digestOf(hash) !== state.sha256) throw foreign(path);
+        if (passed <= done) continue;
+        const isNamed = factsOf(row.body).id !== undefined;
+        yield isNamed ? row : { ...row, body: withId(row.body, derivedId(secret, row.line)), hasDerivedId: true };
+      }
+      if (passed < done) throw foreign(path);
+    },
+
+    async note(rows, more) {
+      state = { ...state, rows: done + rows, refused: refused + more, sha256: digestOf(hash) };
+      await write(state);
+    },
+  };
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+function digestOf(hash: Hash): string {
+  return hash.copy().digest('hex');
+}
+
+function foreign(path: string): Fault {
+  return new Fault('conflict', `--resume: ${path} is the journal of another import`, {
+    hint: 'name a new one, or the file that it was begun with',
+  });
+}
+
+async function readJournal(path: string): Promise<JournalState | undefined> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw new Fault('usage', `--resume: ${path} cannot be read (${errorCode(error)})`, { cause: error });
+  }
+  try {
+    const state = JSON.parse(text) as JournalState;
+    const isWhole =
+      state.version === 1 &&
+      /^[0-9a-f]{64}$/.test(state.secret) &&
+      isCount(state.rows) &&
+      isCount(state.refused) &&
+      /^[0-9a-f]{64}$/.test(state.sha256);
+    if (isWhole) return state;
+  } catch {
+    // Told below.
+  }
+  throw new Fault('invalid_data', `--resume: ${path} is no journal of an import`);
+}

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import type { Json } from '../../../contract/json.ts';
+import { parseJson } from '../../../core/json/parse.ts';
+import { stringifyJson } from '../../../core/json/stringify.ts';
+import { selectField } from '../../output/select-field.ts';
+
+/** A token to make: the body of Create Token as it is sent, and where it stood. */
+export interface ImportRow {
+  readonly line: number;
+  readonly body: string;
+  /** A journal made up the id: the token that has it is this row's. */
+  readonly hasDerivedId?: boolean;
+}
+
+/** What must be known of a body besides. */
+export interface RowFacts {
+  readonly id?: string;
+  /** `mask: null`: the token has no mask although its type has one. Create Token cannot say that; a patch does. */
+  readonly withoutMask: boolean;
+}
+
+/** Of a body that is no JSON object, nothing: the vault says what is wrong with it. */
+export function factsOf(body: string): RowFacts {
+  // Most rows have neither, and need not be parsed twice.
+  if (!body.includes('"id"') && !body.includes('"mask"')) return { withoutMask: false };
+  try {
+    const parsed: unknown = JSON.parse(body);
+    if (typeof parsed !== 'object' || parsed === null) return { withoutMask: false };
+    const withoutMask = 'mask' in parsed && parsed.mask === null;
+    // An id with an expression in it is made by the vault, and another one each time.
+    const isPlain = 'id' in parsed && typeof parsed.id === 'string' && !parsed.id.includes('{{');
+    return { ...(isPlain && { id: String(parsed.id) }), withoutMask };
+  } catch {
+    return { withoutMask: false };
+  }
+}
+
+/**
+ * The id that a row without one gets from a journal: the same in each run of that journal, and nobody else's. A version 8 UUID
+ * (RFC 9562 §5.8) of the journal's secret and the row's line.
+ */
+export function derivedId(secret: string, line: number): string {
+  const bytes = createHash('sha256').update(`${secret}\n${line}`).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
+
+/** The same body with an id, which it must not have yet. */
+export function withId(body: string, id: string): string {
+  return body.replace(/^\s*\{/, () => `{"id":${JSON.stringify(id)},`);
+}
+
+/**
+ * Whether a token, as a read shows it, is what a Create Token body would have made: type, data, metadata, containers where
+ * they are named, and expiry. What reads do not show (masks, expressions) is not compared.
+ */
+export function isSameToken(body: string, shown: string): boolean {
+  const [sent, found] = [parseJson(body), parseJson(shown)];
+  const both = (member: string) => [selectField(sent, [member]), selectField(found, [member])] as const;
+  return (
+    sameJson(...both('type')) &&
+    sameJson(...both('data')) &&
+    sameMembers(...both('metadata')) &&
+    sameContainers(...both('containers')) &&
+    sameTime(...both('expires_at'))
+  );
+}
+
+/** `undefined` and an explicit null are both a member that is absent. */
+function sameJson(sent: Json | undefined, found: Json | undefined): boolean {
+  return stringifyJson(sent ?? null) === stringifyJson(found ?? null);
+}
+
+function sameMembers(sent: Json | undefined, found: Json | undefined): boolean {
+  const sorted = (value: Json | undefined) => {
+    if (typeof value !== 'object' || value === null) return '';
+    return Object.entries(value)
+      .map(([name, text]) => stringifyJson([name, text as Json]))
+      .sort()
+      .join();
+  };
+  return sorted(sent) === sorted(found);
+}
+
+function sameContainers(sent: Json | undefined, found: Json | undefined): boolean {
+  if (!Array.isArray(sent) || !Array.isArray(found)) return sent === undefined || sent === null;
+  const sorted = (list: readonly Json[]) => [...new Set(list.map((item) => String(item).toLowerCase()))].sort().join();
+  return sorted(sent) === sorted(found);
+}
+
+/** By the moment: the vault answers in a form of its own. A form that only the vault reads is taken as equal. */
+function sameTime(sent: Json | undefined, found: Json | undefined): boolean {
+  if (typeof sent !== 'string' || typeof found !== 'string') return (sent ?? undefined) === (found ?? undefined);
+  const [left, right] = [Date.parse(sent), Date.parse(found)];
+  return Number.isNaN(left) || left === right || !/^\d{4}-/.test(sent);
+}

@@ -1,0 +1,124 @@
+import type { Client } from '../../../contract/call.ts';
+import type { ImportRow } from './import-row.ts';
+import { type RowError, rowSender } from './send-row.ts';
+
+/** How many rows are under way at once: enough for the store to commit them in large groups. */
+const PARALLEL = 64;
+
+/** How many rows may be read after one without an answer: refused rows are reported in order. */
+const MAX_AHEAD = 1_000;
+
+/** What became of the rows. */
+export interface ImportCounts {
+  created: number;
+  /** Rows whose token was there already, with the same contents. */
+  skipped: number;
+  failed: number;
+}
+
+/** How an import ended. */
+export interface ImportEnding {
+  readonly counts: Readonly<ImportCounts>;
+  /** Rows that were under way when it was stopped, and have no answer. */
+  readonly unanswered: number;
+  /** Rows after those; undefined when they were not counted. */
+  readonly left: number | undefined;
+  /** `ImportStopped`, or what the client, the rows or the options have thrown. Absent when all rows are done. */
+  readonly stoppedBy?: unknown;
+  /** The rows have thrown it: the same input would fail in the same way. */
+  readonly isInputFault: boolean;
+}
+
+export interface ImportOptions {
+  readonly client: Client;
+  readonly apiKey: string;
+  /** Called one after the other, in the order of the rows. */
+  readonly refused: (error: RowError) => Promise<void>;
+  readonly progress: (done: number) => void;
+  /** Told now and then, when every row up to this many has an answer. */
+  readonly checkpoint?: ((read: number, failed: number) => Promise<void>) | undefined;
+  /** Reads the rows to their end after a failure, to count them. Not for a stream that may never end. */
+  readonly countsLeft?: boolean;
+}
+
+const CHECKPOINT_EVERY = 2_000;
+
+/**
+ * Makes a token of each row, many at a time, and keeps no more rows than are under way. A row whose id is taken by a token with
+ * the same contents is passed over, so that a run that was killed is completed by the next. That the key may create tokens at
+ * all is found out before the first row. Resolves when no row is under way any more, whatever has stopped it.
+ */
+export async function importRows(rows: AsyncIterable<ImportRow>, options: ImportOptions): Promise<ImportEnding> {
+  const { progress, checkpoint } = options;
+  const counts: ImportCounts = { created: 0, skipped: 0, failed: 0 };
+  const sender = rowSender(options.client, options.apiKey);
+  let failure: { readonly thrown: unknown } | undefined;
+  let [read, running, reported] = [0, 0, 0];
+  /** Resolves when the rows that were read are answered and reported, each after the one before it. */
+  let reports = Promise.resolve();
+  const answered = () => counts.created + counts.skipped + counts.failed;
+  const fail = (thrown: unknown) => {
+    failure ??= { thrown };
+  };
+  let wake: () => void = () => undefined;
+  const oneEnded = () =>
+    new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+
+  async function send(row: ImportRow): Promise<RowError | undefined> {
+    running += 1;
+    try {
+      const answer = await sender.send(row);
+      const error = typeof answer === 'object' ? answer : undefined;
+      counts[typeof answer === 'object' ? 'failed' : answer] += 1;
+      progress(answered());
+      return error;
+    } catch (thrown) {
+      fail(thrown);
+      return undefined;
+    } finally {
+      running -= 1;
+      wake();
+    }
+  }
+
+  async function report(before: Promise<void>, row: Promise<RowError | undefined>): Promise<void> {
+    await before;
+    const error = await row;
+    if (error !== undefined) await options.refused(error).catch(fail);
+    reported += 1;
+    wake();
+  }
+
+  const countsLeft = options.countsLeft ?? false;
+  let left: number | undefined = countsLeft ? 0 : undefined;
+  let isInputFault = false;
+  await sender.requireCreate().catch(fail);
+  try {
+    if (failure === undefined || countsLeft) {
+      for await (const row of rows) {
+        if (failure !== undefined) {
+          left = (left ?? 0) + 1;
+          continue;
+        }
+        read += 1;
+        reports = report(reports, send(row));
+        while (failure === undefined && (running >= PARALLEL || read - reported >= MAX_AHEAD)) await oneEnded();
+        if (checkpoint !== undefined && read % CHECKPOINT_EVERY === 0) {
+          await reports;
+          if (failure === undefined) await checkpoint(read, counts.failed).catch(fail);
+        }
+        if (failure !== undefined && !countsLeft) break;
+      }
+    }
+  } catch (error) {
+    left = undefined;
+    isInputFault = failure === undefined;
+    fail(error);
+  }
+  await reports;
+  if (failure === undefined) await checkpoint?.(read, counts.failed).catch(fail);
+  const unanswered = read - answered();
+  return { counts, unanswered, left, isInputFault, ...(failure !== undefined && { stoppedBy: failure.thrown }) };
+}

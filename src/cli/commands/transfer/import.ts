@@ -1,0 +1,154 @@
+import type { Command } from 'commander';
+import { Fault } from '../../../core/fault.ts';
+import { stringifyJson } from '../../../core/json/stringify.ts';
+import { readApiKey } from '../../api-key.ts';
+import type { Finish } from '../../exit-codes.ts';
+import {
+  ANCHOR_FLAGS,
+  addFlags,
+  DAEMON_FLAGS,
+  type Environment,
+  FILE_FLAGS,
+  flagValue,
+  KEY_FLAGS,
+  OUTPUT_FLAGS,
+  PROFILE_FLAGS,
+  typedFlags,
+} from '../../global-flags.ts';
+import { createPrinter } from '../../output/print-result.ts';
+import { progressLine } from '../../output/progress-line.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { filePath } from '../../output-path.ts';
+import { withProfile } from '../../profiles/with-profile.ts';
+import { tell } from '../../report-failure.ts';
+import { chooseTarget, openTarget } from '../../target.ts';
+import { csvRows, parseColumnMap, parseTokenType, readCsv } from './csv-rows.ts';
+import { openJournal } from './import-journal.ts';
+import type { ImportRow } from './import-row.ts';
+import { importRows } from './import-rows.ts';
+import { decodeText, type InputFile, openInput, readLines } from './input-file.ts';
+import { openErrorFile, reportEnding } from './report-import.ts';
+import { OPEN_FLAGS, type OpenFlags } from './seal-flags.ts';
+import { reasonOf } from './send-row.ts';
+
+const IMPORT_FLAGS = {
+  format: {
+    flag: '--format <format>',
+    env: 'VAULT_IMPORT_FORMAT',
+    help: 'ndjson or csv (default: by the name, else ndjson)',
+  },
+  type: { flag: '--type <type>', env: 'VAULT_IMPORT_TYPE', help: 'of a CSV: the type of its tokens' },
+  errors: {
+    flag: '--errors <path>',
+    env: 'VAULT_IMPORT_ERRORS',
+    help: 'a new file for refused rows, a line of JSON each',
+  },
+  resume: {
+    flag: '--resume <path>',
+    env: 'VAULT_IMPORT_RESUME',
+    help: 'a journal: a run that was stopped is taken up by the next with the same one',
+  },
+} as const;
+
+/** Repeatable, so that it is no row of the table. */
+const MAP_FLAG = {
+  flag: '--map <member=column>',
+  env: 'VAULT_IMPORT_MAP',
+  help: 'of a CSV: where a member is read from; repeatable, or with commas in the variable',
+} as const;
+
+interface ImportFlags extends OpenFlags {
+  readonly format?: string;
+  readonly type?: string;
+  readonly map?: readonly string[];
+  readonly errors?: string;
+  readonly resume?: string;
+}
+
+const HELP = `
+A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` writes them. Of a CSV, --type says what the rows are and
+--map which column goes where:
+  vault import cards.csv --type card --map number=pan \\
+    --map expiration_month=mm --map expiration_year=yyyy
+Rows go through the API with the API key. A row whose id is taken by a token with the same contents, as the key reads them, is
+passed over: to run it again with a key that reveals does no harm. Rows without an id are made anew by each run, unless
+--resume names a journal. Refused rows end it with 7.`;
+
+const MAX_REPORTED = 5;
+
+/** `vault import FILE`: a token of each row, many at a time. */
+export function defineImport(command: Command, finish: Finish): void {
+  command.argument('<file>', 'what to import; - for standard input');
+  addFlags(command, IMPORT_FLAGS);
+  command.option(MAP_FLAG.flag, `${MAP_FLAG.help} [env: ${MAP_FLAG.env}]`, collect);
+  addFlags(command, { ...OPEN_FLAGS, ...DAEMON_FLAGS, ...FILE_FLAGS, ...ANCHOR_FLAGS, ...KEY_FLAGS, ...PROFILE_FLAGS });
+  addFlags(command, OUTPUT_FLAGS);
+  command.addHelpText('after', HELP);
+  command.action(async (path: string) => {
+    const flags = typedFlags<ImportFlags>(command);
+    const env = await withProfile(flags, process.env);
+    const printer = createPrinter(flags, env, RESULT_VIEWS.import);
+    const target = chooseTarget(flags, env);
+    const toRows = rowReader(path, flags, env);
+    const apiKey = await readApiKey(flags, env);
+    const input = await openInput(path, flags, env);
+    const journalPath = filePath('--resume', flagValue(flags.resume, env, IMPORT_FLAGS.resume));
+    const journal = journalPath === undefined ? undefined : await openJournal(journalPath);
+    const errorPath = filePath('--errors', flagValue(flags.errors, env, IMPORT_FLAGS.errors));
+    const errors = errorPath === undefined ? undefined : await openErrorFile(errorPath);
+    const client = await openTarget(target, flags, env, 'many');
+    const line = progressLine('importing');
+    let reported = 0;
+    const rows = toRows(input);
+    try {
+      const ending = await importRows(journal?.left(rows) ?? rows, {
+        client,
+        apiKey,
+        progress: (done) => line.show(input.read(), Math.max(input.size ?? 0, input.read(), done > 0 ? 1 : 0)),
+        checkpoint: journal && ((done, failed) => journal.note(done, failed)),
+        countsLeft: path !== '-',
+        async refused(error) {
+          await errors?.add(error);
+          reported += 1;
+          if (errors === undefined && reported <= MAX_REPORTED) tell(`line ${error.line}: ${reasonOf(error)}`);
+        },
+      });
+      line.end();
+      const before = journal?.refused ?? 0;
+      const exitCode = reportEnding(ending, { before, errors: errorPath, journal: journalPath, env });
+      if (!('stoppedBy' in ending)) await printer.print(stringifyJson({ ...ending.counts }));
+      finish(exitCode);
+    } finally {
+      line.end();
+      await rows.return(undefined);
+      await client.close();
+      await errors?.close();
+    }
+  });
+}
+
+function collect(word: string, before: readonly string[] = []): readonly string[] {
+  return [...before, word];
+}
+
+/** How the bytes of the input become rows. Throws the fault `usage` before anything is opened. */
+function rowReader(
+  path: string,
+  flags: ImportFlags,
+  env: Environment,
+): (input: InputFile) => AsyncGenerator<ImportRow> {
+  const named = flagValue(flags.format, env, IMPORT_FLAGS.format);
+  const format = named ?? (path.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson');
+  const type = flagValue(flags.type, env, IMPORT_FLAGS.type);
+  if (format === 'csv') {
+    if (type === undefined) throw new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card');
+    const parsed = parseTokenType(type);
+    const map = parseColumnMap(flags.map ?? env[MAP_FLAG.env]?.split(',') ?? [], parsed);
+    return (input) => csvRows(readCsv(decodeText(input.bytes)), parsed, map);
+  }
+  if (format !== 'ndjson') throw new Fault('usage', '--format is ndjson or csv');
+  if (flags.map !== undefined || flags.type !== undefined) throw new Fault('usage', '--type and --map are for a CSV');
+  return async function* (input) {
+    for await (const { line, text } of readLines(decodeText(input.bytes))) yield { line, body: text.trim() };
+  };
+}

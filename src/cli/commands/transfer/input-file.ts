@@ -1,0 +1,108 @@
+import { stat } from 'node:fs/promises';
+import { Fault } from '../../../core/fault.ts';
+import { errorCode } from '../../error-code.ts';
+import type { Environment } from '../../global-flags.ts';
+import { readNamed } from '../../named-input.ts';
+import { chooseOpener, type OpenFlags } from './seal-flags.ts';
+
+/** More than a request's body may be, escapes and all: a line that is longer is no token. */
+const MAX_LINE = 16 * 1024 * 1024;
+
+/** What is imported: its bytes as they were before they were sealed. */
+export interface InputFile {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  /** In bytes, as it stands; undefined for a stream. */
+  readonly size: number | undefined;
+  /** How many of them were read. */
+  read(): number;
+}
+
+/** Opens a file or, for `-`, standard input; one that is sealed with what the flags name. Throws the fault `usage`. */
+export async function openInput(path: string, flags: OpenFlags, env: Environment): Promise<InputFile> {
+  let read = 0;
+  const pieces = (async function* () {
+    // Opened when it is read: a stream that nobody waits for ends the process when it fails.
+    const stream: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : readNamed(path);
+    try {
+      for await (const piece of stream) {
+        read += piece.length;
+        yield piece;
+      }
+    } catch (error) {
+      throw new Fault('usage', `${path} cannot be read (${errorCode(error)})`, { cause: error });
+    }
+  })();
+  const size = path === '-' ? undefined : await sizeOf(path);
+  const { isSealed, openPieces } = await import('../../../vault/transfer.ts');
+  const { start, all } = await lookAhead(pieces);
+  const bytes = (await isSealed(start)) ? await openPieces(await chooseOpener(flags, env), all) : all;
+  return { bytes, size, read: () => read };
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  try {
+    const found = await stat(path);
+    if (found.isDirectory()) throw new Fault('usage', `${path} is a folder`);
+    return found.isFile() ? found.size : undefined;
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw new Fault('usage', `${path} cannot be read (${errorCode(error)})`, { cause: error });
+  }
+}
+
+/** Enough to see what a file is. */
+const START_BYTES = 4;
+
+/** The first bytes, and all of them from the beginning. */
+async function lookAhead(pieces: AsyncGenerator<Uint8Array>) {
+  const seen: Uint8Array[] = [];
+  let start = Buffer.alloc(0);
+  while (start.length < START_BYTES) {
+    const { done, value } = await pieces.next();
+    if (done === true) break;
+    seen.push(value);
+    start = Buffer.concat([start, value]);
+  }
+  const all = (async function* () {
+    yield* seen;
+    yield* pieces;
+  })();
+  return { start, all };
+}
+
+/** A line of a text, without its end; numbered from 1. */
+export interface Line {
+  readonly line: number;
+  readonly text: string;
+}
+
+/** The text of a stream of UTF-8, without a byte order mark. Throws the fault `invalid_data`. */
+export async function* decodeText(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  const decode = (piece?: Uint8Array): string => {
+    try {
+      return decoder.decode(piece, { stream: piece !== undefined });
+    } catch (cause) {
+      throw new Fault('invalid_data', 'the file is not UTF-8', { cause });
+    }
+  };
+  for await (const piece of pieces) yield decode(piece);
+  yield decode();
+}
+
+/** The lines of a text that comes in pieces; empty ones are passed over, but counted. Throws the fault `invalid_data`. */
+export async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<Line> {
+  let rest = '';
+  let line = 0;
+  for await (const piece of pieces) {
+    const texts = (rest + piece).split('\n');
+    rest = texts.pop() ?? '';
+    if (rest.length > MAX_LINE)
+      throw new Fault('invalid_data', `line ${line + texts.length + 1} of the file is too long`);
+    for (const text of texts) {
+      line += 1;
+      if (text.trim() !== '') yield { line, text };
+    }
+  }
+  if (rest.trim() !== '') yield { line: line + 1, text: rest };
+}

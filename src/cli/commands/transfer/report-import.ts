@@ -1,0 +1,88 @@
+import { open } from 'node:fs/promises';
+import { Fault } from '../../../core/fault.ts';
+import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import type { ExitCode } from '../../exit-codes.ts';
+import { noSpaceFor } from '../../full-disk.ts';
+import type { Environment } from '../../global-flags.ts';
+import { reportFailure, reportProblem, tell } from '../../report-failure.ts';
+import { cannotMake } from '../../whole-file.ts';
+import type { ImportEnding } from './import-rows.ts';
+import { ImportStopped, type RowError } from './send-row.ts';
+
+/** The rows that were refused, a line of JSON each: where they stood and what the vault said. No value of theirs is in it. */
+export interface ErrorFile {
+  add(error: RowError): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A new file of mode 0600. Each line is in it before the next one is told of: a run that is killed has told so far. */
+export async function openErrorFile(path: string): Promise<ErrorFile> {
+  const handle = await open(path, 'wx', 0o600).catch((error: unknown) => {
+    throw cannotMake('--errors', path, error);
+  });
+  return {
+    async add(error) {
+      await handle.writeFile(`${stringifyJson({ ...error } as Printable)}\n`).catch((cause: unknown) => {
+        throw noSpaceFor('--errors', path, cause) ?? cause;
+      });
+    },
+    close: () => handle.close(),
+  };
+}
+
+/** What is known besides of an import that has ended. */
+interface Circumstances {
+  /** Rows that earlier runs of the journal have refused. */
+  readonly before: number;
+  /** The files of `--errors` and `--resume`. */
+  readonly errors: string | undefined;
+  readonly journal: string | undefined;
+  readonly env: Environment;
+}
+
+/** Tells how an import ended, unless every row is done: what stopped it, what became of the rows, how to go on. */
+export function reportEnding(ending: ImportEnding, circumstances: Circumstances): ExitCode {
+  const { before, errors, journal, env } = circumstances;
+  const { counts, unanswered, left, isInputFault } = ending;
+  const stopped = 'stoppedBy' in ending;
+  const exitCode = stopped ? reportStop(ending.stoppedBy, env) : counts.failed + before > 0 ? 7 : 0;
+  const words = [`${counts.created} created`, `${counts.skipped} there already`, `${counts.failed} refused`];
+  if (stopped && isUntouched(ending) && (isUsage(ending) || isInputFault)) {
+    if (!isUsage(ending))
+      tell('nothing was imported', isInvalidData(ending) ? 'correct it, then run again' : undefined);
+  } else if (stopped) {
+    words.push(left === undefined ? 'the others left' : `${unanswered + left} left`);
+    tell(`the import stopped: ${words.join(', ')}`, howToGoOn(journal, isInputFault));
+  } else if (!stopped && counts.failed > 0) {
+    const named = errors === undefined ? '--errors FILE names them all' : `${errors} names them`;
+    tell(words.join(', '), `${named}; import them, corrected, as a file of their own`);
+  }
+  const rows = before === 1 ? '1 row was' : `${before} rows were`;
+  if (before > 0) tell(`${rows} refused in earlier runs`, 'import them, corrected, as a file of their own');
+  return exitCode;
+}
+
+function isUntouched({ counts, unanswered }: ImportEnding): boolean {
+  return counts.created + counts.skipped + counts.failed + unanswered === 0;
+}
+
+/** The command line is wrong: where no row was touched, there is nothing to tell of rows. */
+function isUsage({ stoppedBy }: ImportEnding): boolean {
+  return stoppedBy instanceof Fault && stoppedBy.code === 'usage';
+}
+
+/** Of a sealed file the fault itself says what to do about the key or the file. */
+function isInvalidData({ stoppedBy }: ImportEnding): boolean {
+  return stoppedBy instanceof Fault && stoppedBy.code === 'invalid_data';
+}
+
+function reportStop(stoppedBy: unknown, env: Environment): ExitCode {
+  return stoppedBy instanceof ImportStopped ? reportProblem(stoppedBy.reply) : reportFailure(stoppedBy, env);
+}
+
+function howToGoOn(journal: string | undefined, isInputFault: boolean): string {
+  const again = isInputFault ? 'correct it, then run again' : 'import the same file again';
+  return journal === undefined
+    ? `${again}: rows with an id that are done are passed over; those without are made anew, unless --resume names a journal from the start`
+    : `${again} with --resume ${journal}: it goes on after the rows that are done`;
+}

@@ -1,0 +1,95 @@
+import { Fault } from '../../../core/fault.ts';
+import type { NamedOpener, NamedSeal } from '../../../vault/transfer.ts';
+import { type Environment, flagValue, isSwitchedOn } from '../../global-flags.ts';
+import { canPrompt, promptSecret } from '../../prompt.ts';
+import { readSecretFile } from '../../secret-file.ts';
+import { decodeText } from '../../text-reader.ts';
+
+const PASSPHRASE_FLAG = {
+  sealPassphraseFile: {
+    flag: '--seal-passphrase-file <path>',
+    env: 'VAULT_SEAL_PASSPHRASE_FILE',
+    help: 'a file with the passphrase that the export is sealed with',
+  },
+} as const;
+
+/** How an export is sealed. */
+export const SEAL_FLAGS = {
+  recipient: {
+    flag: '--recipient <key>',
+    env: 'VAULT_RECIPIENT',
+    help: 'seal it for this public key of `vault keygen`',
+  },
+  ...PASSPHRASE_FLAG,
+  plaintext: {
+    flag: '--plaintext',
+    env: 'VAULT_PLAINTEXT',
+    help: 'do not seal it: whoever has the file reads the tokens',
+  },
+} as const;
+
+/** How a sealed export is opened. */
+export const OPEN_FLAGS = {
+  identity: {
+    flag: '--identity <path>',
+    env: 'VAULT_IDENTITY',
+    help: 'the file of `vault keygen` that it is sealed for',
+  },
+  ...PASSPHRASE_FLAG,
+} as const;
+
+export interface SealFlags {
+  readonly recipient?: string;
+  readonly sealPassphraseFile?: string;
+  readonly plaintext?: boolean;
+}
+
+export interface OpenFlags {
+  readonly identity?: string;
+  readonly sealPassphraseFile?: string;
+}
+
+/** Undefined for an export that is not sealed. Throws the fault `usage` unless exactly one way is named, or typed on a terminal. */
+export async function chooseSeal(
+  flags: SealFlags,
+  env: Environment,
+  { sharable }: { readonly sharable: boolean },
+): Promise<NamedSeal | undefined> {
+  const recipient = flagValue(flags.recipient, env, SEAL_FLAGS.recipient);
+  const passphraseFile = flagValue(flags.sealPassphraseFile, env, SEAL_FLAGS.sealPassphraseFile);
+  const plaintext = isSwitchedOn(flags.plaintext, env, SEAL_FLAGS.plaintext);
+  if ([recipient !== undefined, passphraseFile !== undefined, plaintext].filter(Boolean).length > 1) {
+    throw new Fault('usage', 'only one of --recipient, --seal-passphrase-file and --plaintext can be given');
+  }
+  if (recipient !== undefined) return { recipient };
+  if (passphraseFile !== undefined) return { passphrase: await readPassphrase(passphraseFile) };
+  if (plaintext || sharable) return undefined;
+  if (!canPrompt()) {
+    throw new Fault('usage', 'nothing says how the export is sealed', {
+      hint: 'set --recipient (VAULT_RECIPIENT), --seal-passphrase-file (VAULT_SEAL_PASSPHRASE_FILE) or --plaintext',
+    });
+  }
+  const passphrase = await promptSecret('Passphrase to seal the export with');
+  if ((await promptSecret('The same again')) === passphrase) return { passphrase };
+  throw new Fault('usage', 'the two passphrases differ');
+}
+
+/** Asked for only when a file turns out to be sealed. Throws the fault `usage`. */
+export async function chooseOpener(flags: OpenFlags, env: Environment): Promise<NamedOpener> {
+  const identity = flagValue(flags.identity, env, OPEN_FLAGS.identity);
+  const passphraseFile = flagValue(flags.sealPassphraseFile, env, OPEN_FLAGS.sealPassphraseFile);
+  if (identity !== undefined && passphraseFile !== undefined) {
+    throw new Fault('usage', 'only one of --identity and --seal-passphrase-file can be given');
+  }
+  if (identity !== undefined) return { secret: (await readSecretFile('--identity', identity)).toString('utf8') };
+  if (passphraseFile !== undefined) return { passphrase: await readPassphrase(passphraseFile) };
+  if (canPrompt()) return { passphrase: await promptSecret('Passphrase that the export is sealed with') };
+  throw new Fault('usage', 'the file is sealed', {
+    hint: 'set --identity (VAULT_IDENTITY) or --seal-passphrase-file (VAULT_SEAL_PASSPHRASE_FILE)',
+  });
+}
+
+async function readPassphrase(path: string): Promise<string> {
+  const flag = '--seal-passphrase-file';
+  return decodeText(flag, await readSecretFile(flag, path)).replace(/\r?\n$/, '');
+}

@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { decodeProblem } from '../../../client/decode-problem.ts';
+import type { Call, Client, Reply } from '../../../contract/call.ts';
+import { PROBLEMS } from '../../../contract/problems.ts';
+import { type MemberErrors, memberLines } from '../../../core/problem.ts';
+import { factsOf, type ImportRow, isSameToken } from './import-row.ts';
+
+/** How often a row is sent again while the vault is busy, and how long to wait when it does not say, in milliseconds. */
+const MAX_TRIES = 60;
+const PAUSE_MS = 500;
+
+/** Statuses that are about the row. Any other failure would be that of every row: it ends the import. */
+const ROW_STATUSES: ReadonlySet<number> = new Set([400, 403, 404, 409, 413, 415]);
+const BUSY: ReadonlySet<number> = new Set([429, 503]);
+
+const MISSING = 'permission_missing';
+
+/** A row that the vault refused; as a line of the file of errors. */
+export interface RowError {
+  readonly line: number;
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly errors?: MemberErrors;
+}
+
+/** Why a row was refused, in one line: of members that are wrong, which and why, in place of the fact that some are. */
+export function reasonOf({ detail, errors }: RowError): string {
+  const members = memberLines(errors);
+  return members.length === 0 ? detail : detail.replace(PROBLEMS.invalid_request.detail, () => members.join('; '));
+}
+
+/** Ends an import: a reply that every other row would get, too. */
+export class ImportStopped extends Error {
+  override readonly name = 'ImportStopped';
+  readonly reply: Reply;
+
+  constructor(reply: Reply) {
+    super('the import was stopped');
+    this.reply = reply;
+  }
+}
+
+/** Makes tokens of rows. */
+export interface RowSender {
+  /** Throws `ImportStopped` when the key may create no token at all. Nothing is made. */
+  requireCreate(): Promise<void>;
+  /** Throws `ImportStopped`, and what the client throws. */
+  send(row: ImportRow): Promise<'created' | 'skipped' | RowError>;
+}
+
+export function rowSender(client: Client, apiKey: string): RowSender {
+  const calls = {
+    create: (bodyText: string): Call => ({
+      operation: 'createToken',
+      apiKey,
+      mediaType: 'application/json',
+      params: {},
+      query: [],
+      bodyText,
+    }),
+    read: (id: string): Call => ({ operation: 'getToken', apiKey, params: { id }, query: [] }),
+    takeMaskAway: (id: string): Call => ({
+      operation: 'updateToken',
+      apiKey,
+      mediaType: 'application/merge-patch+json',
+      params: { id },
+      query: [],
+      bodyText: '{"mask":null}',
+    }),
+  };
+
+  /** What the vault says of this operation to a body that it never takes: the permission is looked at first (decisions §1). */
+  async function refusalOf(call: Call): Promise<Reply | undefined> {
+    const reply = await untilFree(client, { ...call, mediaType: 'text/plain', bodyText: '' });
+    return reply.status === 415 ? undefined : reply;
+  }
+
+  let update: Promise<Reply | undefined> | undefined;
+
+  return {
+    async requireCreate() {
+      const refusal = await refusalOf(calls.create(''));
+      if (refusal !== undefined) throw new ImportStopped(refusal);
+    },
+
+    async send({ line, body, hasDerivedId }) {
+      const { id, withoutMask } = factsOf(body);
+      if (withoutMask) {
+        // Before the token is made: it would be left with the mask of its type.
+        update ??= refusalOf(calls.takeMaskAway('mask'));
+        const refusal = await update;
+        if (refusal !== undefined) return rowError(line, refusal);
+      }
+      const reply = await untilFree(client, calls.create(body));
+      const exists = reply.status === 409 && id !== undefined;
+      if (reply.status !== 201 && !exists) {
+        const error = rowError(line, reply);
+        if (error.code === MISSING) throw new ImportStopped(reply);
+        return error;
+      }
+      if (exists && hasDerivedId !== true) {
+        const found = await untilFree(client, calls.read(id));
+        if (found.status !== 200 || !isSameToken(body, found.bodyText ?? '{}')) return rowError(line, reply);
+      }
+      if (withoutMask) {
+        const made = id ?? (JSON.parse(reply.bodyText ?? '{}') as { readonly id: string }).id;
+        const patched = await untilFree(client, calls.takeMaskAway(made));
+        if (patched.status !== 200) return stillMasked(rowError(line, patched));
+      }
+      return exists ? 'skipped' : 'created';
+    },
+  };
+}
+
+/** The reply, once the vault is not too busy to give one. */
+async function untilFree(client: Client, call: Call): Promise<Reply> {
+  for (let tries = 1; ; tries += 1) {
+    const reply = await client.call(call);
+    if (!BUSY.has(reply.status) || tries === MAX_TRIES) return reply;
+    await sleep(reply.retryAfter === undefined ? PAUSE_MS : reply.retryAfter * 1000);
+  }
+}
+
+/** Throws `ImportStopped` for a reply that is not about this row. */
+function rowError(line: number, reply: Reply): RowError {
+  if (!ROW_STATUSES.has(reply.status)) throw new ImportStopped(reply);
+  const { code = '', detail = '', errors } = decodeProblem(reply.bodyText) ?? {};
+  return { line, status: reply.status, code, detail, ...(errors && { errors }) };
+}
+
+function stillMasked(error: RowError): RowError {
+  return { ...error, detail: `The token is there, with the mask of its type: ${error.detail}` };
+}

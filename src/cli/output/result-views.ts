@@ -1,0 +1,114 @@
+import { APPLICATION } from '../../contract/application.ts';
+import type { Schema } from '../../contract/schema.ts';
+import { TENANT } from '../../contract/tenant.ts';
+import type { ResultView } from './result-view.ts';
+
+type Members = Readonly<Record<string, Schema>>;
+
+const TEXT: Schema = { type: 'string' };
+const NUMBER: Schema = { type: 'integer' };
+const TIME: Schema = { type: 'string', format: 'date-time' };
+const FLAG: Schema = { type: 'boolean' };
+
+const object = (properties: Members): Schema => ({ type: 'object', additionalProperties: false, properties });
+const array = (items: Schema): Schema => ({ type: 'array', items });
+
+/** A result that is one thing. A table shows all its members, in this order, unless `view` says otherwise. */
+function one(members: Members, view: Partial<ResultView> = {}): ResultView {
+  return { schema: object(members), list: false, columns: Object.keys(members), rest: false, ...view };
+}
+
+/** A result that is `{ data: [items] }`. */
+function list(members: Members, view: Partial<ResultView> = {}): ResultView {
+  const schema = object({ data: array(object(members)) });
+  return { schema, list: true, columns: Object.keys(members), rest: false, ...view };
+}
+
+const SLOT = { slot: NUMBER, kind: TEXT, created_at: TIME, current: FLAG };
+const TENANT_KEYS = {
+  tenant_id: TEXT,
+  keys: array(object({ key_id: NUMBER, purpose: TEXT, created_at: TIME })),
+  stale: NUMBER,
+};
+const ROTATED = { tenant_id: TEXT, key_id: NUMBER, index_key_id: NUMBER, resealed: NUMBER, resumed: FLAG };
+const CHECKED = object({ tenants: NUMBER, applications: NUMBER, tokens: NUMBER, audit_entries: NUMBER });
+const AUDIT_ENTRY = {
+  sequence: NUMBER,
+  at: TIME,
+  action: TEXT,
+  status: NUMBER,
+  application_id: TEXT,
+  tenant_id: TEXT,
+  peer: TEXT,
+  revision: NUMBER,
+  entities: array(TEXT),
+};
+const SNAPSHOT = { name: TEXT, saved_at: TIME, tokens: NUMBER, bytes: NUMBER, refused: TEXT };
+const PROFILE = {
+  name: TEXT,
+  default: FLAG,
+  url: TEXT,
+  header_prefix: TEXT,
+  file: TEXT,
+  key_file: TEXT,
+  passphrase_file: TEXT,
+  api_key_file: TEXT,
+  keeps_api_key: FLAG,
+};
+const DEV_CLOCK = { now: TEXT, offset_ms: NUMBER, removed: NUMBER };
+const DEV_FAULT = { request: TEXT, status: NUMBER, retry_after: NUMBER, delay_ms: NUMBER, drop: FLAG, times: NUMBER };
+const CREATED_TENANT = { tenant: TENANT, application: APPLICATION };
+const CREATED_COLUMNS = ['tenant.id', 'tenant.name', 'application.id', 'application.name', 'application.key'];
+const SEEDED = { seed: TEXT, created: NUMBER, changed: NUMBER, unchanged: NUMBER, removed: NUMBER };
+const SEED_STEP = { action: TEXT, item: TEXT, members: array(TEXT) };
+
+/** How the results of the commands without an endpoint are shown. Those of operations are in their rows. */
+export const RESULT_VIEWS = {
+  init: one({ file: TEXT, ...CREATED_TENANT }, { columns: ['file', ...CREATED_COLUMNS], idMember: 'tenant.id' }),
+  version: one({
+    version: TEXT,
+    format: NUMBER,
+    sqlite: TEXT,
+    libsodium: TEXT,
+    node: TEXT,
+    platform: TEXT,
+    arch: TEXT,
+  }),
+  dryRun: one({ method: TEXT, path: TEXT, headers: { type: 'object', additionalProperties: TEXT }, body: {} }),
+  serveDev: one({ url: TEXT, tenant_id: TEXT, management_key: TEXT, private_key: TEXT }),
+  clock: one(DEV_CLOCK),
+  faults: list(DEV_FAULT),
+  tenantCreate: one(CREATED_TENANT, { columns: CREATED_COLUMNS, idMember: 'tenant.id' }),
+  tenantList: list(TENANT.properties, { columns: ['id', 'name', 'owner_id', 'created_at'] }),
+  tenantIssueKey: { schema: APPLICATION, list: false, columns: ['id', 'tenant_id', 'name', 'type', 'key'], rest: true },
+  keysList: list(SLOT, { idMember: 'slot' }),
+  keysSlot: one(SLOT, { idMember: 'slot' }),
+  keysStatus: one({ vault_id: TEXT, generation: NUMBER, slots: NUMBER, tenants: array(object(TENANT_KEYS)) }),
+  keysRotate: one({ generation: NUMBER, removed_slots: array(NUMBER), tenants: array(object(ROTATED)) }),
+  keygen: one({ file: TEXT, recipient: TEXT }),
+  backup: one({ file: TEXT, checked: CHECKED }),
+  doctor: one({ ok: FLAG, checked: CHECKED, findings: array(object({ table: TEXT, id: TEXT, what: TEXT })) }),
+  auditList: list(AUDIT_ENTRY, {
+    columns: ['sequence', 'at', 'action', 'status', 'application_id', 'entities'],
+    idMember: 'sequence',
+  }),
+  auditVerify: one(
+    { ok: FLAG, entries: NUMBER, head: TEXT, first_bad: object({ sequence: NUMBER, what: TEXT }) },
+    { columns: ['ok', 'entries'], rest: true },
+  ),
+  auditExport: one({ file: TEXT, entries: NUMBER }),
+  snapshot: one(SNAPSHOT, { columns: ['name', 'saved_at', 'tokens', 'bytes'], idMember: 'name' }),
+  snapshotList: list(SNAPSHOT, { idMember: 'name' }),
+  reset: one({ removed_tokens: NUMBER }),
+  export: one({ file: TEXT, tokens: NUMBER, view: TEXT, sealed: TEXT }),
+  import: one({ created: NUMBER, skipped: NUMBER, failed: NUMBER }),
+  profile: one(PROFILE, { columns: ['name'], rest: true, idMember: 'name' }),
+  profileList: list(PROFILE, { idMember: 'name' }),
+  seedApply: one(SEEDED),
+  seedPlan: {
+    schema: object({ ...SEEDED, data: array(object(SEED_STEP)) }),
+    list: true,
+    columns: Object.keys(SEED_STEP),
+    rest: false,
+  },
+} as const satisfies Record<string, ResultView>;

@@ -1,0 +1,38 @@
+import { Fault } from '../core/fault.ts';
+import type { Instant } from '../core/ports.ts';
+import { parseInstant } from '../core/time.ts';
+
+const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const BYTES: Readonly<Record<string, number>> = { '': 1, KiB: 1024, MiB: 1024 ** 2 };
+const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/;
+
+/** Milliseconds of `500ms`, `30s`, `1.5m`, `1h`, `2d`; a bare number is seconds. Throws the fault `usage`. */
+export function parseDuration(flag: string, text: string, examples = '500ms, 30s or 2m'): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text);
+  if (match === null) throw new Fault('usage', `${flag} is a duration such as ${examples}`);
+  return Number(match[1]) * (MILLISECONDS[match[2] ?? 's'] ?? 1000);
+}
+
+/** A positive whole number, or one of KiB or MiB. Throws the fault `usage`. */
+export function parseByteSize(flag: string, text: string): number {
+  const match = /^([1-9]\d{0,8})(KiB|MiB)?$/.exec(text);
+  if (match === null) throw new Fault('usage', `${flag} is a number of bytes such as 65536, 64KiB or 1MiB`);
+  return Number(match[1]) * (BYTES[match[2] ?? ''] ?? 1);
+}
+
+/** An ISO 8601 time, or how long ago (`15m`, `24h`). Throws the fault `usage`. */
+export function parseMoment(flag: string, text: string | undefined, now: Instant = Date.now()): Instant | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text)) return now - parseDuration(flag, text);
+  if (!ISO.test(text)) throw new Fault('usage', `${flag} is an ISO 8601 time, or how long ago: 15m, 24h`);
+  const instant = parseInstant(text);
+  if (!Number.isNaN(instant)) return instant;
+  throw new Fault('usage', `${flag}: ${text} is not a time that there is`);
+}
+
+/** A whole number within the range. Throws the fault `usage` with the message. */
+export function parseWhole(text: string, min: number, max: number, message: string, hint?: string): number {
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new Fault('usage', message, { ...(hint !== undefined && { hint }) });
+}

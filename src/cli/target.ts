@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs';
+import type { Client } from '../contract/call.ts';
+import { Fault } from '../core/fault.ts';
+import type { VaultSettings } from '../vault/vault.ts';
+import { type Environment, FLAGS, flagValue, type GlobalFlags } from './global-flags.ts';
+import { parseWhole } from './quantities.ts';
+
+/** Where calls go: to a daemon, or straight to the file. */
+export type Target =
+  | { readonly kind: 'remote'; readonly url: string }
+  | { readonly kind: 'direct'; readonly file: string };
+
+const DEFAULT_FILE = './vault.db';
+const VARIABLE = 'VAULT_INCLUDED_ACTIVE_TOKENS';
+const MAX_INCLUDED = 999_999_999_999_999;
+
+/**
+ * Chooses the target: what was typed beats the environment, and two targets at one level are a mistake. Neither: the file
+ * `./vault.db`, if it exists. Throws the fault `usage`.
+ */
+export function chooseTarget(
+  flags: GlobalFlags,
+  env: Environment,
+  exists: (path: string) => boolean = existsSync,
+): Target {
+  const typed = targetOf(flags.url, flags.file, '--url and --file');
+  const target = typed ?? targetOf(env['VAULT_URL'], env['VAULT_FILE'], 'VAULT_URL and VAULT_FILE');
+  if (target !== undefined) return target;
+  if (exists(DEFAULT_FILE)) return { kind: 'direct', file: DEFAULT_FILE };
+  throw new Fault('usage', 'there is no vault to ask', {
+    hint: 'set --url (VAULT_URL) or --file (VAULT_FILE), or make ./vault.db with `vault init`',
+  });
+}
+
+/**
+ * The file that a command without an endpoint works on; it never goes through a daemon. Whoever named only a daemon meant
+ * that daemon's vault, and `./vault.db` may be another: the file must then be named. Throws the fault `usage`.
+ */
+export function chooseFile(flags: GlobalFlags, env: Environment): string {
+  const hint = 'set --file (VAULT_FILE)';
+  if (flags.url !== undefined) {
+    throw new Fault('usage', 'this command works on the file, not through a daemon: --url is not for it', { hint });
+  }
+  const file = flagValue(flags.file, env, FLAGS.file.file);
+  if (file === undefined && env['VAULT_URL']) {
+    throw new Fault('usage', 'this command works on the file, and VAULT_URL or the profile names a daemon', { hint });
+  }
+  return file ?? DEFAULT_FILE;
+}
+
+/** The same for a command that makes what it works on, a file or a daemon: a daemon that runs elsewhere is not meant. */
+export function chooseOwnFile(flags: GlobalFlags, env: Environment): string {
+  return chooseFile(flags, { ...env, VAULT_URL: undefined });
+}
+
+/** Of a command that goes through many tokens: enough for a group of writes. */
+const CACHE_KIB = 4 * 1024;
+
+/** `calls` says whether a connection is worth keeping. `overRandom` is for the file: a daemon has its own random source. */
+export async function openTarget(
+  target: Target,
+  flags: GlobalFlags,
+  env: Environment,
+  calls: 'one' | 'many',
+  overRandom?: VaultSettings['overRandom'],
+): Promise<Client> {
+  if (target.kind === 'remote') {
+    const { remoteClient } = await import('../client/remote.ts');
+    const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
+    return remoteClient({
+      url: target.url,
+      oneShot: calls === 'one',
+      ...(headerPrefix !== undefined && { headerPrefix }),
+    });
+  }
+  const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
+  const included = includedActiveTokens(undefined, env);
+  const { readCredential } = await import('./credential.ts');
+  const credential = await readCredential(target.file, flags, env);
+  const [{ openVault }, { directClient }] = await Promise.all([
+    import('../vault/vault.ts'),
+    import('../client/direct.ts'),
+  ]);
+  const options = {
+    anchor,
+    includedActiveTokens: included,
+    // One call and the end: whoever waits for it waits for its entry, too.
+    auditStrict: true,
+    overRandom,
+    ...(calls === 'many' && { cacheKib: CACHE_KIB }),
+    ...(env['VAULT_DEBUG'] !== '1' && { reportError: silent }),
+  };
+  return directClient(await openVault({ file: target.file, credential, ...options }));
+}
+
+function targetOf(url: string | undefined, file: string | undefined, both: string): Target | undefined {
+  if (url && file) throw new Fault('usage', `${both} are two targets: give one`);
+  if (url) return { kind: 'remote', url };
+  return file ? { kind: 'direct', file } : undefined;
+}
+
+/** The command tells of the reply; what lies behind it is shown when it is asked for. */
+function silent(): void {}
+
+/**
+ * `included_monthly_active_tokens` of the usage report (decisions §8), where it is set: by a flag of `vault serve`, and for
+ * either target by the variable. Throws the fault `usage`.
+ */
+export function includedActiveTokens(typed: string | undefined, env: Environment): number | undefined {
+  const text = typed ?? (env[VARIABLE] || undefined);
+  if (text === undefined) return undefined;
+  return parseWhole(text, 0, MAX_INCLUDED, `--included-active-tokens (${VARIABLE}) is a whole number`);
+}

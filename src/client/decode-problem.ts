@@ -1,0 +1,43 @@
+import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
+import type { MemberErrors } from '../core/problem.ts';
+
+/** What the body of a problem says (RFC 9457). */
+export interface DecodedProblem {
+  /** The last part of `type`; undefined when another program sent the problem. A later vault may have codes of its own. */
+  readonly code: ProblemCode | undefined;
+  readonly title: string;
+  readonly detail: string;
+  readonly errors?: MemberErrors;
+}
+
+/** Returns the problem that the text of a body holds; undefined when it holds none. */
+export function decodeProblem(bodyText: string | undefined): DecodedProblem | undefined {
+  return readProblem(parseText(bodyText ?? ''));
+}
+
+/** Returns the problem that parsed JSON holds; undefined when it holds none. */
+export function readProblem(body: unknown): DecodedProblem | undefined {
+  if (typeof body !== 'object' || body === null) return undefined;
+  const { type, title, detail, errors }: { readonly [Name in 'type' | 'title' | 'detail' | 'errors']?: unknown } = body;
+  if (typeof type !== 'string' || typeof detail !== 'string') return undefined;
+  const code = type.startsWith(PROBLEM_TYPE_PREFIX) ? type.slice(PROBLEM_TYPE_PREFIX.length) : undefined;
+  return {
+    code: code as ProblemCode | undefined,
+    title: typeof title === 'string' ? title : '',
+    detail,
+    ...(isMemberErrors(errors) && { errors }),
+  };
+}
+
+/** Parses JSON whose numbers may lose precision; undefined when it is not JSON. */
+export function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isMemberErrors(errors: unknown): errors is MemberErrors {
+  return typeof errors === 'object' && errors !== null && Object.values(errors).every(Array.isArray);
+}

@@ -1,0 +1,283 @@
+import {
+  APPLICATION,
+  APPLICATION_PAGE,
+  CREATE_APPLICATION,
+  LIST_APPLICATIONS_QUERY,
+  UPDATE_APPLICATION,
+} from './application.ts';
+import { at, MANAGEMENT_ID, OWNER_ID, PRIVATE_ID, TENANT_ID } from './example-names.ts';
+import type { Operation } from './operations.ts';
+import { ENTITY_ID } from './patterns.ts';
+
+const APPLICATION_PARAMS = {
+  type: 'object',
+  required: ['id'],
+  additionalProperties: false,
+  properties: { id: { ...ENTITY_ID, description: 'The id of the application.' } },
+} as const;
+
+const APPLICATION_COLUMNS = ['id', 'name', 'type', 'permissions', 'rules', 'created_at', 'expires_at'] as const;
+/** What an application may do stands before the rest: a narrow table leaves out from the right. */
+const APPLICATION_LIST_COLUMNS = ['id', 'name', 'rules', 'permissions', 'type', 'created_at', 'expires_at'] as const;
+const APPLICATION_FLAGS = { permissions: 'permission', rules: 'rule' } as const;
+
+const PUBLIC_ID = '91c21f25-11f4-467a-8d3e-bf30cd94e0ef';
+const EXPIRING_ID = '8558f4d1-1fcc-4aca-820c-ba7f8395572f';
+
+/** The form of an API key with a checksum that is not its own: whoever finds one in a log need not look for its owner. */
+const exampleKey = (letter: 'A' | 'B' | 'C' | 'D') => `key_ExampLeKeyNotReaL11111111111111${letter}`;
+
+const BACKEND_RULES = [
+  {
+    description: 'Everything, in plain text',
+    priority: 1,
+    container: '/',
+    transform: 'reveal',
+    permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
+  },
+];
+
+const EXPIRING_RULES = [
+  {
+    description: 'Cards, masked',
+    priority: 1,
+    conditions: [{ attribute: 'container', operator: 'starts_with', value: '/pci/' }],
+    transform: 'mask',
+    permissions: ['token:read'],
+  },
+];
+
+const PUBLIC_APPLICATION = {
+  id: PUBLIC_ID,
+  tenant_id: TENANT_ID,
+  name: 'checkout page',
+  type: 'public',
+  permissions: ['token:create'],
+  rules: [],
+  created_by: MANAGEMENT_ID,
+  created_at: at('09:32'),
+};
+
+const UPDATED_APPLICATION = {
+  ...PUBLIC_APPLICATION,
+  permissions: ['token:create', 'token:update'],
+  modified_by: MANAGEMENT_ID,
+};
+
+/** §4.2. */
+export const APPLICATION_OPERATIONS = {
+  createApplication: {
+    method: 'POST',
+    path: '/applications',
+    permission: 'application:create',
+    orFlag: 'can_create_expiring_applications',
+    body: CREATE_APPLICATION,
+    result: APPLICATION,
+    status: 201,
+    summary: 'Create an application',
+    audit: { code: 'ac', effect: ['application', 'upsert'] },
+    conflicts: [],
+    cli: {
+      command: ['apps', 'create'],
+      flags: APPLICATION_FLAGS,
+      columns: [...APPLICATION_COLUMNS, 'key'],
+      asks: ['name', 'type', 'permissions', 'rules'],
+      examples: [
+        'vault apps create --name web --type public --permission token:create',
+        `vault apps create --name back --type private --key-out back.key \\\n    --rule 'container=/pci/ transform=reveal permissions=token:read'`,
+        `vault apps create --name view --type expiring \\\n    --rule 'condition=id:equals:tok-1 transform=reveal permissions=token:read'`,
+        'vault apps create --name back --type private --rule @rules.json',
+      ],
+    },
+    examples: {
+      private: {
+        summary: 'For a backend: everything, in plain text',
+        body: { name: 'backend', type: 'private', rules: BACKEND_RULES },
+        result: {
+          id: PRIVATE_ID,
+          tenant_id: TENANT_ID,
+          name: 'backend',
+          key: exampleKey('A'),
+          type: 'private',
+          permissions: [],
+          rules: BACKEND_RULES,
+          created_by: MANAGEMENT_ID,
+          created_at: at('09:31'),
+        },
+      },
+      public: {
+        summary: 'For a web page: it creates tokens, and reads none',
+        body: { name: 'checkout page', type: 'public', permissions: ['token:create'] },
+        result: { ...PUBLIC_APPLICATION, key: exampleKey('B') },
+      },
+      expiring: {
+        summary: 'For one minute: cards, masked',
+        body: { name: 'card on file', type: 'expiring', rules: EXPIRING_RULES },
+        result: {
+          id: EXPIRING_ID,
+          tenant_id: TENANT_ID,
+          name: 'card on file',
+          key: exampleKey('C'),
+          type: 'expiring',
+          permissions: [],
+          rules: EXPIRING_RULES,
+          created_by: MANAGEMENT_ID,
+          created_at: at('09:33'),
+          expires_at: at('09:34'),
+        },
+      },
+    },
+  },
+  listApplications: {
+    method: 'GET',
+    path: '/applications',
+    permission: 'application:read',
+    query: LIST_APPLICATIONS_QUERY,
+    result: APPLICATION_PAGE,
+    status: 200,
+    summary: 'List applications',
+    audit: { code: 'al', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['apps', 'list'],
+      columns: APPLICATION_LIST_COLUMNS,
+      examples: ['vault apps list --all -o table', 'vault apps list --id $ID --field data[0].name'],
+    },
+    examples: {
+      one: {
+        summary: 'By id',
+        query: { id: [PUBLIC_ID] },
+        result: {
+          pagination: { total_items: 1, page_number: 1, page_size: 20, total_pages: 1 },
+          data: [PUBLIC_APPLICATION],
+        },
+      },
+    },
+  },
+  getApplicationByKey: {
+    method: 'GET',
+    path: '/applications/key',
+    permission: 'application:read',
+    result: APPLICATION,
+    status: 200,
+    summary: 'Get the application of the calling key',
+    audit: { code: 'ak', effect: 'none' },
+    conflicts: [],
+    cli: { command: ['apps', 'whoami'], columns: APPLICATION_COLUMNS, examples: ['vault apps whoami --field name'] },
+    examples: {
+      management: {
+        summary: 'The first management application of a tenant',
+        result: {
+          id: MANAGEMENT_ID,
+          tenant_id: TENANT_ID,
+          name: 'management',
+          type: 'management',
+          permissions: [
+            'application:create',
+            'application:read',
+            'application:update',
+            'application:delete',
+            'tenant:read',
+            'tenant:update',
+            'tenant:delete',
+            'report:read',
+          ],
+          rules: [],
+          created_by: OWNER_ID,
+          created_at: at('09:30'),
+        },
+      },
+    },
+  },
+  getApplication: {
+    method: 'GET',
+    path: '/applications/{id}',
+    permission: 'application:read',
+    params: APPLICATION_PARAMS,
+    result: APPLICATION,
+    status: 200,
+    summary: 'Get an application',
+    audit: { code: 'ag', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['apps', 'get'],
+      arguments: ['id'],
+      columns: APPLICATION_COLUMNS,
+      examples: ['vault apps get $ID'],
+    },
+    examples: {
+      public: { summary: 'An application', params: { id: PUBLIC_ID }, result: PUBLIC_APPLICATION },
+    },
+  },
+  updateApplication: {
+    method: 'PUT',
+    path: '/applications/{id}',
+    permission: 'application:update',
+    params: APPLICATION_PARAMS,
+    body: UPDATE_APPLICATION,
+    result: APPLICATION,
+    status: 200,
+    summary: "Replace an application's name, permissions and rules",
+    audit: { code: 'au', effect: ['application', 'upsert'] },
+    conflicts: ['write_conflict'],
+    cli: {
+      command: ['apps', 'update'],
+      arguments: ['id'],
+      flags: APPLICATION_FLAGS,
+      columns: APPLICATION_COLUMNS,
+      examples: ['vault apps update $ID --name web --permission token:create'],
+    },
+    examples: {
+      public: {
+        summary: 'One more permission',
+        params: { id: PUBLIC_ID },
+        body: { name: 'checkout page', permissions: UPDATED_APPLICATION.permissions },
+        result: { ...UPDATED_APPLICATION, modified_at: at('09:42') },
+      },
+    },
+  },
+  regenerateApplicationKey: {
+    method: 'POST',
+    path: '/applications/{id}/regenerate',
+    permission: 'application:update',
+    params: APPLICATION_PARAMS,
+    result: APPLICATION,
+    status: 200,
+    summary: "Replace an application's API key; the previous key stops working at once",
+    audit: { code: 'ar', effect: ['application', 'upsert'] },
+    conflicts: ['write_conflict'],
+    cli: {
+      command: ['apps', 'regenerate'],
+      arguments: ['id'],
+      columns: [...APPLICATION_COLUMNS, 'key'],
+      examples: ['vault apps regenerate $ID --key-out back.key'],
+    },
+    examples: {
+      public: {
+        summary: 'A new key',
+        params: { id: PUBLIC_ID },
+        result: { ...UPDATED_APPLICATION, key: exampleKey('D'), modified_at: at('09:43') },
+      },
+    },
+  },
+  deleteApplication: {
+    method: 'DELETE',
+    path: '/applications/{id}',
+    permission: 'application:delete',
+    params: APPLICATION_PARAMS,
+    status: 204,
+    summary: 'Delete an application; its tokens stay',
+    audit: { code: 'ad', effect: ['application', 'remove'] },
+    conflicts: ['write_conflict'],
+    cli: {
+      command: ['apps', 'delete'],
+      arguments: ['id'],
+      columns: [],
+      confirm: 'Its API key stops working at once.',
+      examples: ['vault apps delete $ID --yes'],
+    },
+    examples: {
+      public: { summary: 'An application', params: { id: PUBLIC_ID } },
+    },
+  },
+} as const satisfies Record<string, Operation>;

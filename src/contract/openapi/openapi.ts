@@ -1,0 +1,178 @@
+import { type Example, OPERATIONS, type Operation } from '../operations.ts';
+import { PERMISSIONS } from '../permissions.ts';
+import type { Schema } from '../schema.ts';
+import { problemResponse, problemStatuses, responseName, traceHeader } from './problems.ts';
+import { inlineSchema, namedSchemas, type OpenApiNode, printSchema, reference } from './schemas.ts';
+
+export interface OpenApiOptions {
+  readonly version: string;
+  /** Where the API is; `/`, the place that the document itself came from, unless it is given. */
+  readonly serverUrl?: string | undefined;
+  /** What the header names begin with; `SVC` unless the daemon was told otherwise (decisions §1). */
+  readonly headerPrefix?: string | undefined;
+}
+
+/** By the first segment of the path. */
+const TAGS = {
+  tokens: { name: 'Tokens', description: 'Sensitive values, and what a caller may see of them.' },
+  applications: { name: 'Applications', description: 'Who calls: API keys, permissions and access rules.' },
+  tenants: { name: 'Tenants', description: 'The tenant of the calling key, and its usage.' },
+} as const;
+
+const describeApi = (prefix: string): string =>
+  `Tokens of sensitive data, and the access rules that decide who sees it redacted, masked or revealed.
+
+Every request carries the API key of an application in \`${prefix}-API-KEY\`. Every response carries a trace id in \`${prefix}-TRACE-ID\`: the request's own, when it sent one. Errors are \`application/problem+json\` (RFC 9457), those of unknown paths and methods included. A path with a trailing slash is the path without it. GET answers HEAD, too. Unknown headers are ignored; unknown query parameters and unknown members of a body are refused.`;
+
+/** The OpenAPI 3.1 document of the table. A pure function: the daemon and the CLI print the same. */
+export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: OpenApiOptions): OpenApiNode {
+  const rows = Object.entries<Operation>(OPERATIONS);
+  const paths: Record<string, Record<string, OpenApiNode>> = {};
+  for (const [id, row] of rows) {
+    paths[row.path] = { ...paths[row.path], [row.method.toLowerCase()]: operationObject(id, row) };
+  }
+  const statuses = [...new Set(rows.flatMap(([, row]) => problemStatuses(row)))].sort();
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Token vault',
+      version,
+      description: describeApi(headerPrefix),
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: serverUrl }],
+    tags: Object.values(TAGS),
+    security: [{ ApiKey: [] }],
+    paths,
+    components: {
+      securitySchemes: {
+        ApiKey: {
+          type: 'apiKey',
+          in: 'header',
+          name: `${headerPrefix}-API-KEY`,
+          description: 'The API key of an application: `key_` and 32 letters and digits.',
+        },
+      },
+      parameters: {
+        TraceId: {
+          name: `${headerPrefix}-TRACE-ID`,
+          in: 'header',
+          description: 'Up to 200 printable ASCII characters. One is made when it is absent.',
+          schema: { type: 'string', pattern: '^[ -~]{1,200}$' },
+        },
+      },
+      headers: {
+        TraceId: { description: 'The trace id of the request.', required: true, schema: { type: 'string' } },
+        RetryAfter: {
+          description: 'Seconds after which it may work.',
+          required: true,
+          schema: { type: 'integer', minimum: 0 },
+        },
+      },
+      responses: {
+        ...Object.fromEntries(statuses.map((status) => [responseName(status), problemResponse(headerPrefix, status)])),
+        OtherProblem: {
+          description: 'Any other problem, of a request that reached no operation (405, 408, 414, 431) for one.',
+          headers: traceHeader(headerPrefix),
+          content: { 'application/problem+json': { schema: reference('schemas', 'Problem') } },
+        },
+      },
+      schemas: namedSchemas(),
+    },
+  };
+
+  function operationObject(id: string, row: Operation): OpenApiNode {
+    const { permission } = row;
+    const problems = problemStatuses(row).map((status) => [status, reference('responses', responseName(status))]);
+    const examples = Object.entries(row.examples);
+    return {
+      operationId: id,
+      tags: [TAGS[row.path.split('/')[1] as keyof typeof TAGS].name],
+      summary: row.summary,
+      description: describeOperation(row),
+      'x-permission': permission,
+      parameters: [
+        ...pathParameters(row, examples[0]?.[1]),
+        ...queryParameters(row, examples[0]?.[1]),
+        reference('parameters', 'TraceId'),
+      ],
+      ...(row.body && {
+        requestBody: {
+          required: true,
+          content: { [row.mediaType ?? 'application/json']: content(row.body, examples, 'body') },
+        },
+      }),
+      responses: {
+        [row.status]: {
+          description: row.result ? 'Done.' : 'Done; there is no body.',
+          headers: traceHeader(headerPrefix),
+          ...(row.result && { content: { 'application/json': content(row.result, examples, 'result') } }),
+        },
+        ...Object.fromEntries(problems),
+        default: reference('responses', 'OtherProblem'),
+      },
+    };
+  }
+}
+
+/** The document as it is served and printed. */
+export function openApiText(options: OpenApiOptions): string {
+  return `${JSON.stringify(openApi(options), null, 2)}\n`;
+}
+
+function describeOperation({ permission, orFlag }: Operation): string {
+  const needed = `Needs the permission \`${permission}\` (${PERMISSIONS[permission].allows.toLowerCase()}), of application types ${PERMISSIONS[permission].types.join(' and ')}`;
+  return orFlag ? `${needed}; or \`${orFlag}\`, within the limits of the calling application.` : `${needed}.`;
+}
+
+function pathParameters({ params }: Operation, example: Example | undefined): readonly OpenApiNode[] {
+  return Object.entries(params?.properties ?? {}).map(([name, schema]) => ({
+    name,
+    in: 'path',
+    required: true,
+    ...described(schema),
+    ...(example?.params && { example: example.params[name] }),
+  }));
+}
+
+/**
+ * An array is a repeated parameter (form, exploded). A map `m` is sent as `m.<key>=<value>`: OpenAPI has no style that puts
+ * the name before a dot (`deepObject` writes `m[key]`), so it is an exploded object whose own keys begin with `m.`, which
+ * is just what then stands in the URL.
+ */
+function queryParameters({ query }: Operation, example: Example | undefined): readonly OpenApiNode[] {
+  return Object.entries(query?.properties ?? {}).map(([name, schema]) => {
+    const value = example?.query?.[name];
+    const common = { name, in: 'query' };
+    if (schema.type !== 'object') {
+      const list = schema.type === 'array' && { style: 'form', explode: true };
+      return { ...common, ...list, ...described(schema), ...(value !== undefined && { example: value }) };
+    }
+    const { description, ...shape } = schema;
+    return {
+      ...common,
+      style: 'form',
+      explode: true,
+      description: `${description} One parameter a key, \`${name}.<key>=<value>\`; all must hold, and a repeated key counts once.`,
+      schema: { ...inlineSchema(shape), propertyNames: { pattern: `^${name}\\..` } },
+      ...(value !== undefined && { example: prefixed(name, value) }),
+    };
+  });
+}
+
+function prefixed(name: string, map: unknown): OpenApiNode {
+  return Object.fromEntries(Object.entries(map ?? {}).map(([key, value]) => [`${name}.${key}`, value]));
+}
+
+function described({ description, ...schema }: Schema): OpenApiNode {
+  return { ...(description !== undefined && { description }), schema: printSchema(schema) };
+}
+
+function content(
+  schema: Schema,
+  examples: readonly (readonly [string, Example])[],
+  part: 'body' | 'result',
+): OpenApiNode {
+  const shown = examples.map(([name, example]) => [name, { summary: example.summary, value: example[part] }]);
+  return { schema: printSchema(schema), examples: Object.fromEntries(shown) };
+}

@@ -1,0 +1,63 @@
+import type { Operation } from '../operations.ts';
+import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode } from '../problems.ts';
+import { type OpenApiNode, reference } from './schemas.ts';
+
+/**
+ * What every operation may answer: 400 for an unknown query parameter, if for nothing else, and 507 where there is no space for
+ * its entry in the audit.
+ */
+const EVERYWHERE = [400, 401, 403, 421, 429, 500, 503, 507] as const;
+
+const TRACE_ID = '00000000-0000-4000-8000-000000000000';
+
+/** What the example of `invalid_request` answers to. */
+export const INVALID_EXAMPLE = {
+  operation: 'createToken',
+  body: { type: 'card', data: { number: '4242424242424241' } },
+  errors: {
+    'data.number': [
+      'must be a card number: a string of 13 to 19 digits without separators, not all zeros, with a valid check digit (Luhn)',
+    ],
+  },
+} as const;
+
+/** The statuses of problems that an operation gives, in ascending order. */
+export function problemStatuses(row: Operation): readonly number[] {
+  return [
+    ...EVERYWHERE,
+    ...(row.params ? [404] : []),
+    ...(row.conflicts.length > 0 ? [409] : []),
+    ...(row.body ? [413, 415] : []),
+  ].sort();
+}
+
+/** The response of one status: every problem that has it, each with its example. */
+export function problemResponse(headerPrefix: string, status: number): OpenApiNode {
+  const rows = Object.entries(PROBLEMS).filter(([, row]) => row.status === status);
+  const examples = rows.map(([code, { title, detail }]) => {
+    const errors = code === ('invalid_request' satisfies ProblemCode) && { errors: INVALID_EXAMPLE.errors };
+    const value = { type: PROBLEM_TYPE_PREFIX + code, title, status, detail, instance: TRACE_ID, ...errors };
+    return [code, { summary: detail, value }];
+  });
+  return {
+    description: `${rows[0]?.[1].title}: ${rows.map(([code]) => `\`${code}\``).join(', ')}.`,
+    headers: {
+      ...traceHeader(headerPrefix),
+      ...((status === 429 || status === 503) && { 'Retry-After': reference('headers', 'RetryAfter') }),
+    },
+    content: {
+      'application/problem+json': { schema: reference('schemas', 'Problem'), examples: Object.fromEntries(examples) },
+    },
+  };
+}
+
+/** `NotFound` of 404. */
+export function responseName(status: number): string {
+  const row = Object.values(PROBLEMS).find((candidate) => candidate.status === status);
+  return (row?.title ?? String(status)).replaceAll(' ', '');
+}
+
+/** The headers of every response. */
+export function traceHeader(headerPrefix: string): OpenApiNode {
+  return { [`${headerPrefix}-TRACE-ID`]: reference('headers', 'TraceId') };
+}

@@ -1,0 +1,83 @@
+import { ACCESS_RULE, CONDITION, PERMISSION_NAME } from '../access-rule.ts';
+import { APPLICATION, APPLICATION_PAGE, CREATE_APPLICATION, UPDATE_APPLICATION } from '../application.ts';
+import { PAGINATION } from '../page.ts';
+import { PROBLEM_BODY } from '../problems.ts';
+import type { Schema } from '../schema.ts';
+import { TENANT, TENANT_SETTINGS, UPDATE_TENANT, USAGE_REPORT } from '../tenant.ts';
+import { CREATE_TOKEN, TOKEN, TOKEN_PAGE, UPDATE_TOKEN } from '../token.ts';
+
+/** A node of the document: JSON, written to be printed. */
+export interface OpenApiNode {
+  readonly [name: string]: unknown;
+}
+
+/** Schemas that are printed once and referred to. One is recognised by its constants, also under another description. */
+const NAMED_SCHEMAS = {
+  Token: TOKEN,
+  TokenPage: TOKEN_PAGE,
+  TokenType: TOKEN.properties.type,
+  CreateToken: CREATE_TOKEN,
+  UpdateToken: UPDATE_TOKEN,
+  Application: APPLICATION,
+  ApplicationPage: APPLICATION_PAGE,
+  ApplicationType: APPLICATION.properties.type,
+  CreateApplication: CREATE_APPLICATION,
+  UpdateApplication: UPDATE_APPLICATION,
+  AccessRule: ACCESS_RULE,
+  Condition: CONDITION,
+  Permission: PERMISSION_NAME,
+  Tenant: TENANT,
+  TenantSettings: TENANT_SETTINGS,
+  UpdateTenant: UPDATE_TENANT,
+  UsageReport: USAGE_REPORT,
+  Pagination: PAGINATION,
+  Problem: PROBLEM_BODY,
+} as const satisfies Record<string, Schema>;
+
+/** `components.schemas`. */
+export function namedSchemas(): OpenApiNode {
+  return Object.fromEntries(Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [name, inlineSchema(schema)]));
+}
+
+/** A reference to a component. */
+export function reference(kind: 'schemas' | 'responses' | 'parameters' | 'headers', name: string): OpenApiNode {
+  return { $ref: `#/components/${kind}/${name}` };
+}
+
+/** A schema where it is used: a named one by reference, with its description if it has one of its own here. */
+export function printSchema(schema: Schema): OpenApiNode {
+  const found = Object.entries<Schema>(NAMED_SCHEMAS).find(([, named]) => isSame(named, schema));
+  if (!found) return inlineSchema(schema);
+  const [name, { description }] = found;
+  const own = schema.description !== undefined && schema.description !== description;
+  return { ...reference('schemas', name), ...(own && { description: schema.description }) };
+}
+
+/** Whether two schemas are made of the same constants, their descriptions apart. */
+function isSame(named: Schema, schema: Schema): boolean {
+  const keywords = (of: Schema) => Object.entries(of).filter(([keyword]) => keyword !== 'description');
+  const wanted = new Map(keywords(named));
+  const found = keywords(schema);
+  return found.length === wanted.size && found.every(([keyword, value]) => wanted.get(keyword) === value);
+}
+
+/** A schema in full; what it is made of may be referred to. */
+export function inlineSchema(schema: Schema): OpenApiNode {
+  const { properties, items, additionalProperties, propertyNames, ...rest } = schema;
+  return {
+    // The enums of the contract are of strings; code generators want to be told.
+    ...(rest.enum && !rest.type && { type: 'string' }),
+    ...rest,
+    ...(properties && { properties: mapValues(properties) }),
+    ...(items && { items: printSchema(items) }),
+    ...(propertyNames && { propertyNames: printSchema(propertyNames) }),
+    ...(additionalProperties !== undefined && {
+      additionalProperties:
+        typeof additionalProperties === 'object' ? printSchema(additionalProperties) : additionalProperties,
+    }),
+  };
+}
+
+function mapValues(schemas: Readonly<Record<string, Schema>>): OpenApiNode {
+  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, printSchema(schema)]));
+}

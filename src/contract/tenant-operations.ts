@@ -1,0 +1,112 @@
+import { at, MANAGEMENT_ID, OWNER_ID, TENANT_ID } from './example-names.ts';
+import type { Operation } from './operations.ts';
+import { TENANT, UPDATE_TENANT, USAGE_REPORT } from './tenant.ts';
+
+const TENANT_COLUMNS = ['id', 'name', 'owner_id', 'settings', 'created_at'] as const;
+
+const EXAMPLE_TENANT = {
+  id: TENANT_ID,
+  owner_id: OWNER_ID,
+  name: 'production',
+  settings: {},
+  created_by: OWNER_ID,
+  created_at: at('09:30'),
+};
+
+/** §4.3. */
+export const TENANT_OPERATIONS = {
+  getTenant: {
+    method: 'GET',
+    path: '/tenants/self',
+    permission: 'tenant:read',
+    result: TENANT,
+    status: 200,
+    summary: 'Get the tenant of the calling key',
+    audit: { code: 'ng', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['tenant', 'get'],
+      columns: TENANT_COLUMNS,
+      examples: ['vault tenant get --field settings.deduplicate_tokens'],
+    },
+    examples: {
+      tenant: { summary: 'The tenant of the calling key', result: EXAMPLE_TENANT },
+    },
+  },
+  updateTenant: {
+    method: 'PUT',
+    path: '/tenants/self',
+    permission: 'tenant:update',
+    body: UPDATE_TENANT,
+    result: TENANT,
+    status: 200,
+    summary: 'Update the tenant of the calling key',
+    audit: { code: 'nu', effect: ['tenant', 'upsert'] },
+    conflicts: ['write_conflict'],
+    cli: {
+      command: ['tenant', 'update'],
+      columns: TENANT_COLUMNS,
+      examples: [`vault tenant update --name staging --settings deduplicate_tokens=true`],
+    },
+    examples: {
+      deduplicate: {
+        summary: 'Deduplicate tokens from now on',
+        body: { name: 'production', settings: { deduplicate_tokens: 'true' } },
+        result: {
+          ...EXAMPLE_TENANT,
+          settings: { deduplicate_tokens: 'true' },
+          modified_by: MANAGEMENT_ID,
+          modified_at: at('09:45'),
+        },
+      },
+    },
+  },
+  deleteTenant: {
+    method: 'DELETE',
+    path: '/tenants/self',
+    permission: 'tenant:delete',
+    status: 204,
+    summary: 'Delete the tenant of the calling key, with all that it holds',
+    audit: { code: 'nd', effect: ['tenant', 'remove'] },
+    conflicts: [],
+    cli: {
+      command: ['tenant', 'delete'],
+      columns: [],
+      confirm: 'All its applications, tokens and keys are removed for good.',
+      examples: ['vault tenant delete --yes'],
+    },
+    examples: {
+      tenant: { summary: 'The tenant of the calling key' },
+    },
+  },
+  getUsageReport: {
+    method: 'GET',
+    path: '/tenants/self/reports/usage',
+    permission: 'report:read',
+    result: USAGE_REPORT,
+    status: 200,
+    summary: 'Get the usage report of the tenant',
+    audit: { code: 'nr', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['usage'],
+      columns: ['token_report'],
+      examples: ['vault usage --field token_report.monthly_active_tokens'],
+    },
+    examples: {
+      month: {
+        summary: 'The calendar month',
+        result: {
+          token_report: {
+            metrics_by_type: {
+              card: { count: 1, last_created_at: at('09:34') },
+              token: { count: 1, last_created_at: at('09:35') },
+            },
+            included_monthly_active_tokens: 1000,
+            monthly_active_tokens: 2,
+          },
+        },
+      },
+    },
+  },
+} as const satisfies Record<string, Operation>;

@@ -1,0 +1,206 @@
+import { at, PRIVATE_ID, TENANT_ID } from './example-names.ts';
+import type { Operation } from './operations.ts';
+import { CREATE_TOKEN, LIST_TOKENS_QUERY, TOKEN, TOKEN_PAGE, TOKEN_PARAMS, UPDATE_TOKEN } from './token.ts';
+
+const TOKEN_COLUMNS = ['id', 'type', 'data', 'containers', 'metadata', 'created_at', 'expires_at'] as const;
+const TOKEN_FLAGS = { containers: 'container', search_indexes: 'search-index' } as const;
+
+const CARD_ID = '019ca8b2-8a40-7019-8712-5c8abd9126b4';
+const TEXT_ID = '019ca8b3-74a0-701c-8698-ba3032fe23f8';
+const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030 };
+
+const CARD_DEFINITION = {
+  mask: {
+    number: '{{ data.number | reveal_last: 4 }}',
+    expiration_month: '{{ data.expiration_month }}',
+    expiration_year: '{{ data.expiration_year }}',
+  },
+  fingerprint_expression: '{{ data | stringify }}',
+  search_indexes: ['{{ data.number | last4 }}'],
+};
+
+const CARD_TOKEN = {
+  id: CARD_ID,
+  type: 'card',
+  tenant_id: TENANT_ID,
+  data: { ...CARD, cvc: '123' },
+  fingerprint: '8xojc9BDJ89uNrcAwdpSsvjUTin4W8LbYyLpZAmSbpKz',
+  containers: ['/pci/high/'],
+  metadata: { customer: '42' },
+  created_by: PRIVATE_ID,
+  created_at: at('09:34'),
+};
+
+/** §4.1. */
+export const TOKEN_OPERATIONS = {
+  createToken: {
+    method: 'POST',
+    path: '/tokens',
+    permission: 'token:create',
+    body: CREATE_TOKEN,
+    result: TOKEN,
+    status: 201,
+    summary: 'Create a token',
+    audit: { code: 'tc', effect: ['token', 'upsert'] },
+    conflicts: ['token_id_taken'],
+    cli: {
+      command: ['tokens', 'create'],
+      flags: TOKEN_FLAGS,
+      columns: TOKEN_COLUMNS,
+      asks: ['type', 'data'],
+      examples: [
+        'vault tokens create --type card --data @card.json --field id',
+        'vault tokens create --type token --text - --metadata customer=42 < pin.txt',
+        `vault tokens create --type token --text - --mask '{{ data | reveal_last: 2 }}'`,
+        `vault tokens create --type card_number --text - --id '{{ data | alias_card }}'`,
+        `vault tokens create --type bank --data @bank.json --expires-at 12/31/2030`,
+        'vault tokens create --body @token.json',
+      ],
+    },
+    examples: {
+      card: {
+        summary: 'A card: the type brings the mask and the container',
+        body: {
+          type: 'card',
+          data: CARD_TOKEN.data,
+          metadata: CARD_TOKEN.metadata,
+          search_indexes: CARD_DEFINITION.search_indexes,
+        },
+        result: { ...CARD_TOKEN, data: { ...CARD, number: 'XXXXXXXXXXXX4242' }, ...CARD_DEFINITION },
+      },
+      text: {
+        summary: 'A text with a mask, a container and an end of its own',
+        body: {
+          type: 'token',
+          data: 'Sensitive Value',
+          mask: '{{ data | reveal_last: 4 }}',
+          containers: ['/general/low/'],
+          expires_at: '12/31/2035 11:59:59 PM -05:00',
+        },
+        result: {
+          id: TEXT_ID,
+          type: 'token',
+          tenant_id: TENANT_ID,
+          data: 'XXXXXXXXXXXalue',
+          mask: '{{ data | reveal_last: 4 }}',
+          fingerprint: '9ZNBanjwpB9Fdaxtc7RsENx75daUB6PpmhdLwGRp6Mtj',
+          fingerprint_expression: '{{ data | stringify }}',
+          containers: ['/general/low/'],
+          created_by: PRIVATE_ID,
+          created_at: at('09:35'),
+          expires_at: '2035-12-31T23:59:59.000-05:00',
+        },
+      },
+    },
+  },
+  listTokens: {
+    method: 'GET',
+    path: '/tokens',
+    permission: 'token:read',
+    query: LIST_TOKENS_QUERY,
+    result: TOKEN_PAGE,
+    status: 200,
+    summary: 'List tokens',
+    audit: { code: 'tl', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['tokens', 'list'],
+      columns: TOKEN_COLUMNS,
+      examples: [
+        'vault tokens list --type card --metadata customer=42',
+        'vault tokens list --size 100 --page 2 -o table',
+        'vault tokens list --all -o ndjson > tokens.ndjson',
+      ],
+    },
+    examples: {
+      cards: {
+        summary: 'The cards of one customer',
+        query: { type: ['card'], metadata: { customer: '42' }, page: 1, size: 10 },
+        result: {
+          pagination: { total_items: 1, page_number: 1, page_size: 10, total_pages: 1 },
+          data: [CARD_TOKEN],
+        },
+      },
+    },
+  },
+  getToken: {
+    method: 'GET',
+    path: '/tokens/{id}',
+    permission: 'token:read',
+    params: TOKEN_PARAMS,
+    result: TOKEN,
+    status: 200,
+    summary: 'Get a token',
+    audit: { code: 'tg', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['tokens', 'get'],
+      arguments: ['id'],
+      columns: TOKEN_COLUMNS,
+      examples: ['vault tokens get $ID', 'vault tokens get $ID --field data.number'],
+    },
+    examples: {
+      card: { summary: "A card, revealed by the caller's rule", params: { id: CARD_ID }, result: CARD_TOKEN },
+    },
+  },
+  updateToken: {
+    method: 'PATCH',
+    path: '/tokens/{id}',
+    permission: 'token:update',
+    params: TOKEN_PARAMS,
+    body: UPDATE_TOKEN,
+    mediaType: 'application/merge-patch+json',
+    result: TOKEN,
+    status: 200,
+    summary: 'Update a token with a merge patch',
+    audit: { code: 'tu', effect: ['token', 'upsert'] },
+    conflicts: ['write_conflict'],
+    cli: {
+      command: ['tokens', 'patch'],
+      arguments: ['id'],
+      flags: TOKEN_FLAGS,
+      columns: TOKEN_COLUMNS,
+      examples: [
+        `vault tokens patch $ID --data '{"expiration_year":2031}'`,
+        'vault tokens patch $ID --metadata tier=gold --clear metadata.customer',
+        'vault tokens patch $ID --container /pci/low/ --clear expires-at',
+      ],
+    },
+    examples: {
+      card: {
+        summary: 'One member of the data changed and one removed, and other metadata',
+        params: { id: CARD_ID },
+        body: { data: { expiration_year: 2031, cvc: null }, metadata: { customer: '43' } },
+        result: {
+          ...CARD_TOKEN,
+          ...CARD_DEFINITION,
+          data: { ...CARD, expiration_year: 2031 },
+          fingerprint: '7PE8tQ7rSU3GYhcixPY15UcVFmb3WmohWrswzFgVyaYT',
+          metadata: { customer: '43' },
+          modified_by: PRIVATE_ID,
+          modified_at: at('09:38'),
+        },
+      },
+    },
+  },
+  deleteToken: {
+    method: 'DELETE',
+    path: '/tokens/{id}',
+    permission: 'token:delete',
+    params: TOKEN_PARAMS,
+    status: 204,
+    summary: 'Delete a token',
+    audit: { code: 'td', effect: ['token', 'remove'] },
+    conflicts: ['write_conflict'],
+    cli: {
+      command: ['tokens', 'delete'],
+      arguments: ['id'],
+      columns: [],
+      confirm: 'The data of the token is removed for good.',
+      examples: ['vault tokens delete $ID --yes'],
+    },
+    examples: {
+      text: { summary: 'A token', params: { id: TEXT_ID } },
+    },
+  },
+} as const satisfies Record<string, Operation>;

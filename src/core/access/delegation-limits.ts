@@ -1,0 +1,66 @@
+import type { AccessRule } from '../../contract/access-rule.ts';
+import type { Permission, Transform } from '../../contract/permissions.ts';
+import type { Caller, World } from '../handler.ts';
+import { Problem } from '../problem.ts';
+import { openPresentedDetails } from '../tokens/token-codec.ts';
+import { governingTransform } from './governing-transform.ts';
+import { type Grants, showsMore } from './grants.ts';
+
+/**
+ * Throws 403 when an application would be given a token that its creator does not reach, or a stronger transform than its
+ * creator has (decisions §6). Each call of the new application is held to its creator's grants of that moment all the
+ * same (`Grants.within`): this check only tells at once what would never work.
+ */
+export async function checkDelegationLimits(
+  wanted: { readonly permissions: readonly Permission[]; readonly rules: readonly AccessRule[] },
+  caller: Caller,
+  world: World,
+): Promise<void> {
+  const { grants } = caller;
+  if (wanted.permissions.includes('token:read') && !reachesWhole(grants, '/', 'mask')) {
+    throw outOfReach('permissions');
+  }
+  for (const [index, rule] of wanted.rules.entries()) {
+    if (!(await reachesRule(rule, caller, world))) throw outOfReach(`rules.${index}`);
+  }
+}
+
+function outOfReach(path: string): Problem {
+  return new Problem('no_governing_rule', {
+    detail: `${path} asks for more than the creating application may read itself.`,
+  });
+}
+
+async function reachesRule({ conditions = [], transform }: AccessRule, caller: Caller, world: World): Promise<boolean> {
+  const { grants, tenant } = caller;
+  if (reachesWhole(grants, '/', transform)) return true;
+  for (const { attribute, operator, value } of conditions) {
+    if (attribute === 'container') {
+      if (reachesWhole(grants, value, transform)) return true;
+      continue;
+    }
+    if (operator !== 'equals') continue;
+    const record = await world.store.findPresentedToken(tenant.record.id, value, world.clock.now());
+    if (!record) continue;
+    const { containers } = openPresentedDetails(tenant.keyring, value, record);
+    const own = governingTransform(grants, 'token:read', { id: value, containers });
+    if (own && !showsMore(transform, own)) return true;
+  }
+  return false;
+}
+
+/**
+ * Whether the tokens in and below `path` are read with at least `transform`: a rule on `path` or above it must grant it, and
+ * none that is tried before it may show less of a container above, at or below `path`. A token that is in another
+ * container as well may be governed by a rule on that: `Grants.within` holds each call to it.
+ */
+function reachesWhole(grants: Grants, path: string, transform: Transform): boolean {
+  for (const rule of grants.rules) {
+    if (!rule.permissions.includes('token:read')) continue;
+    const { container = '/' } = rule;
+    const isAbove = path.startsWith(container);
+    if (showsMore(transform, rule.transform) && (isAbove || container.startsWith(path))) return false;
+    if (isAbove && !showsMore(transform, rule.transform)) return true;
+  }
+  return grants.plain.has('token:read') && !showsMore(transform, 'mask');
+}

@@ -1,0 +1,76 @@
+import type { Permission } from '../../contract/permissions.ts';
+import { checkApplication, checkTypeless, normalizeRules } from '../access/check-application.ts';
+import { untilSwapped } from '../compare-and-swap.ts';
+import type { Caller, Handler, World } from '../handler.ts';
+import { Problem } from '../problem.ts';
+import { generateApiKey } from './api-key.ts';
+import { type OpenedApplication, sealApplication, showApplication } from './application-codec.ts';
+import { findApplication } from './read.ts';
+
+/** Update Application (§4.2): name, permissions, rules and the flag are replaced; type, key and tenant never change. */
+export const updateApplication: Handler<'updateApplication'> = async ({ params, body }, caller, world) => {
+  const { name, permissions = [], can_create_expiring_applications } = body;
+  const rules = normalizeRules(body.rules ?? []);
+  // What is wrong for every type is a 400 whether or not the application is there (decisions §1, order of checks).
+  checkTypeless({ permissions, rules });
+  const application = await replace(params.id, caller, world, ({ record, details }) => {
+    checkApplication({ type: record.type, permissions, rules, can_create_expiring_applications });
+    if (record.id === caller.application.record.id) refuseWidening(details.permissions, permissions);
+    return { record, details: { name, permissions, rules, can_create_expiring_applications } };
+  });
+  return showApplication(application);
+};
+
+/** Regenerate API Key (§4.2): the previous key is dead on the very next call. */
+export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = async ({ params }, caller, world) => {
+  const key = generateApiKey(world.random);
+  const key_hash = world.keyring.apiKeyHash(key);
+  const application = await replace(params.id, caller, world, ({ record, details }) => {
+    return { record: { ...record, key_hash }, details };
+  });
+  return showApplication(application, key);
+};
+
+/** Delete Application (§4.2): its tokens stay, the expiring applications that it created go with it (decisions §6). */
+export const deleteApplication: Handler<'deleteApplication'> = async ({ params }, caller, world) => {
+  await untilSwapped(async () => {
+    const { record } = await findApplication(params.id, caller, world);
+    const { tenant_id, id, revision } = record;
+    const audit = (removed: readonly string[]) => caller.trail.changed(removed);
+    return (await world.store.deleteApplication(tenant_id, id, revision, audit)) || undefined;
+  });
+  return undefined;
+};
+
+/** Puts what `change` makes of the application in its place, one revision later. */
+function replace(
+  id: string,
+  caller: Caller,
+  world: World,
+  change: (application: OpenedApplication) => OpenedApplication,
+): Promise<OpenedApplication> {
+  return untilSwapped(async () => {
+    const { record, details } = change(await findApplication(id, caller, world));
+    const changed = sealApplication(
+      caller.tenant.keyring,
+      {
+        ...record,
+        modified_by: caller.application.record.id,
+        modified_at: world.clock.now(),
+        revision: record.revision + 1,
+      },
+      details,
+    );
+    const audit = caller.trail.changed([record.id], changed.record.revision);
+    return (await world.store.replaceApplication(changed.record, record.revision, audit)) ? changed : undefined;
+  });
+}
+
+/** Only management applications update any, and these have no rules: another one must give what it does not hold. */
+function refuseWidening(held: readonly Permission[], wanted: readonly Permission[]): void {
+  const added = wanted.filter((permission) => !held.includes(permission));
+  if (added.length === 0) return;
+  throw new Problem('permission_missing', {
+    detail: `An application cannot give itself what it does not hold: ${added.join(', ')}.`,
+  });
+}

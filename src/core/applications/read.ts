@@ -1,0 +1,32 @@
+import type { Caller, Handler, World } from '../handler.ts';
+import { Problem } from '../problem.ts';
+import { pageOf, pageRequest } from '../request/page.ts';
+import { type OpenedApplication, openApplication, showApplication } from './application-codec.ts';
+
+/** Get an Application (§4.2). */
+export const getApplication: Handler<'getApplication'> = async ({ params: { id } }, caller, world) =>
+  showApplication(await findApplication(id, caller, world));
+
+/** Get an Application by Key (§4.2). */
+export const getApplicationByKey: Handler<'getApplicationByKey'> = async (_request, { application }) =>
+  showApplication(application);
+
+/** Throws `application_not_found`. */
+export async function findApplication(id: string, { tenant }: Caller, world: World): Promise<OpenedApplication> {
+  const canonical = id.toLowerCase();
+  const record = await world.store.findApplication(tenant.record.id, canonical, world.clock.now());
+  if (!record) throw new Problem('application_not_found');
+  return openApplication(tenant.keyring, canonical, record);
+}
+
+/** List Applications (§4.2). */
+export const listApplications: Handler<'listApplications'> = async ({ query }, { tenant, trail }, world) => {
+  const filter = { tenant_id: tenant.record.id, ids: query.id?.map((id) => id.toLowerCase()) };
+  const { records, total } = await world.store.findApplications(filter, pageRequest(query), world.clock.now());
+  const applications = records.map((record) => showApplication(openApplication(tenant.keyring, record.id, record)));
+  trail.shown(
+    records.map(({ id }) => id),
+    false,
+  );
+  return pageOf(query, total, applications);
+};

@@ -1,0 +1,27 @@
+import { PAGE_QUERY } from '../../contract/page.ts';
+import type { PageRequest } from '../ports.ts';
+
+interface PageQuery {
+  readonly page?: number;
+  readonly size?: number;
+}
+
+const DEFAULT_SIZE = PAGE_QUERY.size.default;
+
+/** What to ask a store for (decisions §2). */
+export function pageRequest({ page = 1, size = DEFAULT_SIZE }: PageQuery): PageRequest {
+  return { offset: Math.min((page - 1) * size, Number.MAX_SAFE_INTEGER), limit: size };
+}
+
+/** The list envelope (§2.9). */
+export function pageOf<T>({ page = 1, size = DEFAULT_SIZE }: PageQuery, total: number, data: readonly T[]) {
+  return {
+    pagination: {
+      total_items: total,
+      page_number: page,
+      page_size: size,
+      total_pages: Math.ceil(total / size),
+    },
+    data,
+  };
+}

@@ -1,0 +1,88 @@
+import type { Application } from '../../contract/application.ts';
+import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
+import type { Tenant } from '../../contract/tenant.ts';
+import { generateApiKey } from '../applications/api-key.ts';
+import { type OpenedApplication, sealApplication, showApplication } from '../applications/application-codec.ts';
+import type { AuditDraft } from '../audit/ports.ts';
+import type { World } from '../handler.ts';
+import type { ApplicationRecord, TenantKeyring } from '../ports.ts';
+import { noSuchTenant } from './no-such-tenant.ts';
+import { openTenant, sealTenant, showTenant } from './tenant-codec.ts';
+
+/** A tenant that was made by the holder of the file's key, below the API: no caller, no permission. */
+export interface CreatedTenant {
+  readonly tenant: Tenant;
+  /** The first management application, with its `key`. */
+  readonly application: Application;
+}
+
+/** A new tenant, with its keys and its first management application, whose `created_by` is the owner (decisions §6). */
+export async function createTenant(world: World, name: string): Promise<CreatedTenant> {
+  const now = world.clock.now();
+  const id = world.random.id();
+  const owner_id = world.random.id();
+  const keys = world.keyring.createTenantKeys(id, now);
+  const keyring = world.keyring.openTenant(id, keys);
+  const clear = { id, owner_id, created_by: owner_id, created_at: now, revision: 1 };
+  const tenant = sealTenant(keyring, clear, { name, settings: {} });
+  const { application, key } = managementApplication(world, keyring, { tenantId: id, createdBy: owner_id });
+  const audit = madeOnFile(world, 'createTenant', application.record);
+  await world.store.insertTenant(tenant.record, keys, application.record, audit);
+  return { tenant: showTenant(tenant), application: showApplication(application, key) };
+}
+
+/** A fresh management application of a tenant: the way back after a lost key. */
+export async function issueManagementKey(world: World, tenantId: string): Promise<Application> {
+  const found = await world.store.findTenant(tenantId.toLowerCase());
+  if (!found) throw noSuchTenant();
+  const keyring = world.keyring.openTenant(found.tenant.id, found.keys);
+  const { application, key } = managementApplication(world, keyring, {
+    tenantId: found.tenant.id,
+    createdBy: found.tenant.owner_id,
+  });
+  await world.store.insertApplication(application.record, madeOnFile(world, 'issueKey', application.record));
+  return showApplication(application, key);
+}
+
+function madeOnFile(
+  { audit }: World,
+  action: 'createTenant' | 'issueKey',
+  { tenant_id, id, revision }: ApplicationRecord,
+): AuditDraft {
+  return audit.draft({ action, status: 200, tenant_id, revision, entities: [id] });
+}
+
+/** Every tenant of the vault, oldest first. */
+export async function showTenants(world: World): Promise<readonly Tenant[]> {
+  const found = await world.store.listTenants();
+  return found.map(({ tenant, keys }) =>
+    showTenant(openTenant(world.keyring.openTenant(tenant.id, keys), tenant.id, tenant)),
+  );
+}
+
+function managementApplication(
+  world: World,
+  keyring: TenantKeyring,
+  { tenantId, createdBy }: { readonly tenantId: string; readonly createdBy: string },
+): { readonly application: OpenedApplication; readonly key: string } {
+  const key = generateApiKey(world.random);
+  const application = sealApplication(
+    keyring,
+    {
+      id: world.random.id(),
+      tenant_id: tenantId,
+      type: 'management',
+      key_hash: world.keyring.apiKeyHash(key),
+      created_by: createdBy,
+      created_at: world.clock.now(),
+      revision: 1,
+    },
+    { name: 'management', permissions: managementPermissions(), rules: [] },
+  );
+  return { application, key };
+}
+
+function managementPermissions(): readonly Permission[] {
+  const names = Object.keys(PERMISSIONS) as Permission[];
+  return names.filter((name) => (PERMISSIONS[name].types as readonly string[]).includes('management'));
+}

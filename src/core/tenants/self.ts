@@ -1,0 +1,58 @@
+import { untilSwapped } from '../compare-and-swap.ts';
+import type { Handler } from '../handler.ts';
+import { Problem } from '../problem.ts';
+import { formatInstant } from '../time.ts';
+import { monthOf } from '../tokens/activity.ts';
+import { openTenant, sealTenant, showTenant } from './tenant-codec.ts';
+
+/** Get a Tenant (§4.3): the one that owns the calling key. */
+export const getTenant: Handler<'getTenant'> = async (_request, { tenant }) => showTenant(tenant);
+
+/** Update Tenant (§4.3): without `settings` the old ones stay (decisions §8). */
+export const updateTenant: Handler<'updateTenant'> = async ({ body }, { application, tenant, trail }, world) => {
+  const { id } = tenant.record;
+  const updated = await untilSwapped(async () => {
+    const found = await world.store.findTenant(id);
+    // Deleted since the caller was authenticated: its key is no longer one.
+    if (!found) throw new Problem('unauthenticated');
+    const { record, details } = openTenant(tenant.keyring, id, found.tenant);
+    const next = sealTenant(
+      tenant.keyring,
+      {
+        ...record,
+        modified_by: application.record.id,
+        modified_at: world.clock.now(),
+        revision: record.revision + 1,
+      },
+      { name: body.name, settings: body.settings ?? details.settings },
+    );
+    const audit = trail.changed([], next.record.revision);
+    return (await world.store.replaceTenant(next.record, record.revision, audit)) ? next : undefined;
+  });
+  return showTenant(updated);
+};
+
+/** Delete Tenant (§4.3, decisions §8): its keys, applications and tokens go at once; copies of its data stay closed. */
+export const deleteTenant: Handler<'deleteTenant'> = async (_request, { tenant, trail }, world) => {
+  if (!(await world.store.deleteTenant(tenant.record.id, trail.changed([])))) throw new Problem('unauthenticated');
+  return undefined;
+};
+
+/** Get Tenant Usage Report (§2.8): live tokens by type, and tokens created or shown in this calendar month (UTC). */
+export const getUsageReport: Handler<'getUsageReport'> = async (_request, { tenant }, world) => {
+  // The report waits for what was noted, so that no read has to.
+  await world.activity.flush();
+  const now = world.clock.now();
+  const { types, active } = await world.store.usage(tenant.record.id, monthOf(now), now);
+  const metrics = types.map(({ type, count, last_created_at }) => [
+    type,
+    { count, ...(last_created_at !== undefined && { last_created_at: formatInstant(last_created_at) }) },
+  ]);
+  return {
+    token_report: {
+      metrics_by_type: Object.fromEntries(metrics),
+      included_monthly_active_tokens: world.includedActiveTokens,
+      monthly_active_tokens: active,
+    },
+  };
+};

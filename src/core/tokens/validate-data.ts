@@ -1,0 +1,79 @@
+import type { Json } from '../../contract/json.ts';
+import {
+  type DataRule,
+  type MemberRule,
+  TOKEN_TYPES,
+  type TokenType,
+  type ValueRule,
+} from '../../contract/token-types.ts';
+import { isJsonObject } from '../json/kind.ts';
+import { memberNames } from '../json/member-names.ts';
+import { Problem } from '../problem.ts';
+import { passesAba, passesLuhn } from './check-digits.ts';
+
+const ONLY_ZEROS = /^0+$/;
+const CHECK_DIGITS = { luhn: passesLuhn, aba: passesAba } as const;
+
+/**
+ * What is wrong with `data` of a token of this type, by dotted path from `data` on; empty when nothing is. An optional
+ * member of a card that is null is wrong too: `data` is stored as it is sent, so null does not mean "absent" in it.
+ */
+export function validateData(type: TokenType, data: Json): Record<string, string[]> {
+  const rule: DataRule = TOKEN_TYPES[type].data;
+  if (rule.kind === 'object') return validateMembers(rule.name, rule.members, data);
+  const message = checkValue(rule, data);
+  return message === undefined ? {} : { data: [message] };
+}
+
+/** Throws `invalid_request` when something is. */
+export function checkData(type: TokenType, data: Json): void {
+  const errors = validateData(type, data);
+  if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
+}
+
+/** Returns the rule's message, or undefined when the value is right. */
+export function checkValue(rule: ValueRule, value: Json): string | undefined {
+  return isRight(rule, value) ? undefined : rule.message;
+}
+
+function isRight(rule: ValueRule, value: Json): boolean {
+  if (rule.kind === 'any') return value !== null;
+  if (rule.kind === 'number') {
+    return typeof value === 'number' && Number.isInteger(value) && value >= rule.minimum && value <= rule.maximum;
+  }
+  if (typeof value !== 'string' || !compiled(rule.pattern).test(value)) return false;
+  return rule.checkDigit === undefined || (!ONLY_ZEROS.test(value) && CHECK_DIGITS[rule.checkDigit](value));
+}
+
+const patterns = new Map<string, RegExp>();
+
+function compiled(pattern: string): RegExp {
+  const known = patterns.get(pattern) ?? new RegExp(pattern);
+  patterns.set(pattern, known);
+  return known;
+}
+
+function validateMembers(
+  object: string,
+  members: Readonly<Record<string, MemberRule>>,
+  data: Json,
+): Record<string, string[]> {
+  if (!isJsonObject(data)) return { data: [`must be an object: ${object} with ${namesOf(members)}`] };
+  const errors: Record<string, string[]> = {};
+  for (const [name, rule] of Object.entries(members)) {
+    const { required } = rule;
+    const value = Object.hasOwn(data, name) ? data[name] : undefined;
+    const message = value === undefined ? (required ? 'is required' : undefined) : checkValue(rule, value);
+    if (message === undefined) continue;
+    errors[`data.${name}`] = [value === null && !required ? `${message}; leave it out when there is none` : message];
+  }
+  for (const name of memberNames(data)) {
+    if (Object.hasOwn(members, name)) continue;
+    errors[`data.${name}`] = [`is no member of ${object}; it has ${namesOf(members)}`];
+  }
+  return errors;
+}
+
+function namesOf(members: Readonly<Record<string, MemberRule>>): string {
+  return Object.keys(members).join(', ');
+}

@@ -1,0 +1,133 @@
+import { BrokenAudit, START, walkAudit } from '../core/audit/walk-audit.ts';
+import type { Finding } from '../core/maintenance-ports.ts';
+import type { Keyring, Store, TokenRecord } from '../core/ports.ts';
+import { headerMark } from './header-event.ts';
+import { createLedger, everythingOf, type LedgerTable, readLedger, subjectOf } from './ledger.ts';
+
+const PUT_BACK = 'is not at the revision that the audit says: it was put back';
+const REMOVED = 'is in the audit, but its row is gone: it was removed outside the vault';
+const REVIVED = 'was removed, says the audit: its row was put back';
+const OUTLIVED = 'is older than the removal of all tokens, says the audit: its row was put back';
+const LATE = 'was put back: it is older than this look at the vault, and was not there when it began';
+const UNSURE = 'tokens were reset or a snapshot loaded while doctor looked: let it look again';
+const UNKNOWN = 'is not in the audit: its row was copied in, or the audit was cut';
+
+/** How long a write may take from its time to its commit: it waits for other processes. In milliseconds. */
+const SLACK_MS = 15_000;
+
+/** What of a row the audit can be held against; a sealed value is bound to both. */
+export type RowFacts = Pick<TokenRecord, 'revision' | 'created_at'>;
+
+/** Holds the rows against the audit: what was put back, removed or added behind the vault's back opens well, and is here found. */
+export interface LedgerCheck {
+  /** A row that there is. Its facts are undefined where it has none, or where they cannot be read. */
+  saw(table: LedgerTable, tenantId: string, id: string, facts: RowFacts | undefined): void;
+  sawTombstone(tenantId: string, id: string): void;
+  /** What is wrong, when all rows have been seen. */
+  findings(): Promise<readonly Finding[]>;
+  readonly entries: number;
+}
+
+/**
+ * Reads the audit up to now. Rows are read afterwards, so that whatever changes meanwhile has an entry behind this point:
+ * those rows are left out. A broken audit is a finding, and then accounts for nothing.
+ */
+export async function startLedgerCheck(parts: {
+  readonly store: Store;
+  readonly keyring: Keyring;
+}): Promise<LedgerCheck> {
+  const { store } = parts;
+  const startedAt = Date.now();
+  const wrong: (Finding & { readonly subject: string; readonly tenant: string })[] = [];
+  const tenants = new Set<string>();
+  let broken: Finding | undefined;
+  const { ledger, head } = await readLedger(parts).catch((error: unknown) => {
+    broken = brokenFinding(error);
+    return { ledger: createLedger(), head: START };
+  });
+
+  function report(table: LedgerTable | 'header' | 'tombstone', tenantId: string, id: string, what: string): void {
+    const record = table === 'tombstone' ? 'token' : table;
+    wrong.push({
+      table,
+      id: id === '' ? tenantId : id,
+      what,
+      subject: subjectOf(record, tenantId, id),
+      tenant: tenantId,
+    });
+  }
+
+  function reportMissing(): void {
+    for (const tenantId of ledger.tenants()) {
+      if (!tenants.has(tenantId)) {
+        report('tenant', tenantId, tenantId, REMOVED);
+        continue;
+      }
+      for (const table of ['application', 'token', 'tenant_key'] as const) {
+        for (const [id, removed] of ledger.left(table, tenantId)) {
+          if (!removed) report(table, tenantId, id, REMOVED);
+          else if (table === 'token') report('tombstone', tenantId, id, REMOVED);
+        }
+      }
+    }
+  }
+
+  async function checkHeader(): Promise<void> {
+    const { mac } = await store.header();
+    if (ledger.header() !== headerMark(mac)) report('header', '', '', PUT_BACK);
+  }
+
+  return {
+    get entries() {
+      return head.sequence;
+    },
+
+    saw(table, tenantId, id, facts) {
+      if (table === 'tenant') tenants.add(id);
+      const expected = ledger.take(table, tenantId, id);
+      if (expected === undefined) report(table, tenantId, id, UNKNOWN);
+      else if (expected === 'removed') report(table, tenantId, id, REVIVED);
+      else if (facts !== undefined && expected !== facts.revision) report(table, tenantId, id, PUT_BACK);
+      else if (table === 'token' && facts !== undefined && facts.created_at < ledger.since(tenantId) - SLACK_MS) {
+        report(table, tenantId, id, OUTLIVED);
+      }
+    },
+
+    sawTombstone(tenantId, id) {
+      if (ledger.take('token', tenantId, id) !== 'removed') report('tombstone', tenantId, id, UNKNOWN);
+    },
+
+    async findings() {
+      if (broken) return [broken];
+      await checkHeader();
+      reportMissing();
+      if (wrong.length === 0) return [];
+      const touched = new Set<string>();
+      const late: number[] = [];
+      try {
+        for await (const { event, at, sequence } of walkAudit(parts, head)) {
+          const subjects = ledger.apply(event, at);
+          for (const one of subjects) touched.add(one);
+          // What was taken off the audit's end and put there again would excuse whatever it is about.
+          if (subjects.length > 0 && at < startedAt - SLACK_MS) late.push(sequence);
+        }
+      } catch (error) {
+        return [brokenFinding(error)];
+      }
+      if (late.length > 0) return late.map((sequence) => ({ table: 'audit', id: String(sequence), what: LATE }));
+      const unexplained = wrong.filter(({ subject }) => !touched.has(subject));
+      const isUnsure = (tenant: string) => touched.has(everythingOf(tenant));
+      const unsure = new Set(unexplained.map(({ tenant }) => tenant).filter(isUnsure));
+      const sure = unexplained.filter(({ tenant }) => !unsure.has(tenant));
+      return [
+        ...sure.map(({ table, id, what }) => ({ table, id, what })),
+        ...[...unsure].map((id) => ({ table: 'tenant', id, what: UNSURE })),
+      ];
+    },
+  };
+}
+
+function brokenFinding(error: unknown): Finding {
+  if (!(error instanceof BrokenAudit)) throw error;
+  return { table: 'audit', id: String(error.sequence), what: error.what };
+}

@@ -1,0 +1,125 @@
+import type { Finding } from '../core/maintenance-ports.ts';
+import type { Keyring, Store } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
+import { openTenant } from '../core/tenants/tenant-codec.ts';
+import { startLedgerCheck } from './check-ledger.ts';
+import { checkApplication, checkToken, checkTombstone } from './check-row.ts';
+import type { Progress } from './rotate-tenant.ts';
+
+/** How many rows are read at once. */
+const PAGE = 200;
+
+/** More than these are not listed: the file as a whole is damaged. */
+const MAX_FINDINGS = 1000;
+
+/** What `vault doctor` found. */
+export interface CheckReport {
+  readonly ok: boolean;
+  /** How many of each were opened. */
+  readonly checked: {
+    readonly tenants: number;
+    readonly applications: number;
+    readonly tokens: number;
+    readonly audit_entries: number;
+  };
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Opens every record with the keys and holds it against what it is found by; what the store can tell without a key comes
+ * first, and last what the audit accounts for. Changes nothing. A record that others change meanwhile is read as one state, so
+ * it is no finding.
+ */
+export async function checkVault(
+  { store, keyring }: { readonly store: Store; readonly keyring: Keyring },
+  progress: Progress = () => undefined,
+): Promise<CheckReport> {
+  const findings: Finding[] = [];
+  const checked = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
+
+  async function checkTenants(): Promise<void> {
+    const ledger = await startLedgerCheck({ store, keyring });
+    checked.audit_entries = ledger.entries;
+    for (const { tenant, keys } of await store.listTenants()) {
+      ledger.saw('tenant', tenant.id, tenant.id, tenant);
+      for (const { key_id } of keys) ledger.saw('tenant_key', tenant.id, String(key_id), undefined);
+      const opened = attempt(() => keyring.openTenant(tenant.id, keys));
+      if (opened === undefined) {
+        findings.push({ table: 'tenant_key', id: tenant.id, what: 'the keys of the tenant do not unwrap' });
+        continue;
+      }
+      checked.tenants += 1;
+      if (attempt(() => openTenant(opened, tenant.id, tenant)) === undefined) {
+        findings.push({ table: 'tenant', id: tenant.id, what: 'does not open' });
+      }
+      await walk(
+        (after) => store.inspectApplications(tenant.id, after, PAGE),
+        async (row) => {
+          checked.applications += 1;
+          ledger.saw('application', tenant.id, row.id, row.record);
+          findings.push(...checkApplication(opened, row));
+        },
+      );
+      await walk(
+        (after) => store.inspectTokens(tenant.id, after, PAGE),
+        async (row) => {
+          checked.tokens += 1;
+          ledger.saw('token', tenant.id, row.id, row.record);
+          findings.push(...(await checkToken(opened, row)));
+        },
+        () => progress(checked.tokens, checked.tokens + PAGE),
+      );
+      await walk(
+        (after) => store.inspectTombstones(tenant.id, after, PAGE),
+        async (row) => {
+          ledger.sawTombstone(tenant.id, row.id);
+          findings.push(...checkTombstone(keyring, row));
+        },
+      );
+    }
+    findings.push(...(await ledger.findings()));
+  }
+
+  for (const check of [async () => void findings.push(...(await store.inspect())), checkTenants]) {
+    try {
+      await check();
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
+      findings.push({ table: 'file', id: '', what: 'cannot be read to the end' });
+    }
+  }
+  return { ok: findings.length === 0, checked, findings: findings.slice(0, MAX_FINDINGS) };
+}
+
+async function walk<Row extends { readonly id: string }>(
+  read: (after: string) => Promise<readonly Row[]>,
+  check: (row: Row) => Promise<void>,
+  paged: () => void = () => undefined,
+): Promise<void> {
+  let after = '';
+  for (;;) {
+    const rows = await read(after);
+    for (const row of rows) await check(row);
+    paged();
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    // An index that leads to another row than it names would lead to the same page again, for ever.
+    if (compareBytes(last.id, after) <= 0) throw new Problem('integrity_failure');
+    after = last.id;
+  }
+}
+
+/** In the order of the store: of the bytes of UTF-8. */
+function compareBytes(left: string, right: string): number {
+  return Buffer.compare(Buffer.from(left), Buffer.from(right));
+}
+
+/** Undefined when something is not as it was sealed. */
+function attempt<T>(open: () => T): T | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'integrity_failure') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,92 @@
+import { TOKEN_TYPES, type TokenTypeRow } from '../contract/token-types.ts';
+import type { Audit } from '../core/audit/audit.ts';
+import { JsonText, type Printable } from '../core/json/stringify.ts';
+import type { InspectedRow } from '../core/maintenance-ports.ts';
+import type { Clock, Keyring, Store, TenantKeyring, TokenRecord } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
+import { openDefinition, openDetails, openText } from '../core/tokens/token-codec.ts';
+
+/** How many rows are read and opened at once. */
+const PAGE = 200;
+
+/** What an export shows: the tokens as they are, or for sharing their masked forms only. */
+export type ExportView = 'full' | 'masked';
+
+export interface ExportParts {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  readonly audit: Pick<Audit, 'record'>;
+}
+
+/** A token as a row of an export. */
+export type ExportedToken = Readonly<Record<string, Printable | undefined>>;
+
+/**
+ * All live tokens of a tenant, in the order of their ids, page by page: who writes meanwhile neither moves nor hides one.
+ * A `full` row is a Create Token body that makes the same token again: same id, data, definition, containers, metadata and
+ * expiry. The entry of the audit is on disk before the first row is given out. Throws `integrity_failure` for a token that does
+ * not open.
+ */
+export async function* exportTokens(
+  { store, keyring, clock, audit }: ExportParts,
+  tenantId: string,
+  view: ExportView,
+): AsyncGenerator<readonly ExportedToken[]> {
+  await audit.record({ action: 'exportTokens', status: 200, tenant_id: tenantId, entities: [view] });
+  let after = '';
+  for (;;) {
+    const page = await readPage(after).catch(async (error: unknown) => {
+      // The keys were rotated between the rows and their keys: the next attempt finds both as they are now.
+      if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
+      await keyring.refresh();
+      return readPage(after);
+    });
+    if (page.last === undefined) return;
+    yield page.rows;
+    after = page.last;
+  }
+
+  async function readPage(from: string) {
+    const found = await store.inspectTokens(tenantId, from, PAGE);
+    const tenant = await store.findTenant(tenantId);
+    if (tenant === undefined) throw new Problem('unauthenticated');
+    const opened = keyring.openTenant(tenantId, tenant.keys);
+    const now = clock.now();
+    return { rows: found.flatMap((row) => exportRow(opened, row, view, now)), last: found.at(-1)?.id };
+  }
+}
+
+function exportRow(
+  keyring: TenantKeyring,
+  { id, record }: InspectedRow<TokenRecord>,
+  view: ExportView,
+  now: number,
+): readonly ExportedToken[] {
+  if (record === undefined) throw new Problem('integrity_failure');
+  if (record.expires_at !== undefined && record.expires_at <= now) return [];
+  const { containers, metadata, expires_at } = openDetails(keyring, id, record);
+  const shared = { containers, metadata, expires_at };
+  if (view === 'masked') {
+    return [{ id, type: record.type, masked: jsonText(openText(keyring, id, record, 'masked')), ...shared }];
+  }
+  const { mask, search_indexes = [], fingerprint_expression } = openDefinition(keyring, id, record);
+  const defaults: TokenTypeRow = TOKEN_TYPES[record.type];
+  return [
+    {
+      id,
+      type: record.type,
+      data: jsonText(openText(keyring, id, record, 'data')),
+      // Left out, a mask is the type's: that there is none must be said where the type has one.
+      mask: mask === undefined && defaults.mask !== undefined ? null : mask,
+      search_indexes,
+      fingerprint_expression,
+      ...shared,
+      deduplicate_token: false,
+    },
+  ];
+}
+
+function jsonText(text: string | undefined): JsonText | undefined {
+  return text === undefined ? undefined : new JsonText(text);
+}

@@ -1,0 +1,18 @@
+import type { AuditEvent } from '../core/audit/audit-event.ts';
+import type { VaultHeader } from '../core/ports.ts';
+
+/**
+ * A change of the header: which slots there are, and the master key behind them. Its MAC goes with it, so that a header
+ * that was put back, and with it a slot that was removed, is found.
+ */
+export function headerEvent(
+  action: 'createVault' | 'addSlot' | 'removeSlot' | 'replaceMasterKey',
+  { mac, generation }: VaultHeader,
+): AuditEvent {
+  return { action, status: 200, revision: generation, entities: [headerMark(mac)] };
+}
+
+/** What the audit keeps of a header's MAC: its first 16 bytes, base64url. */
+export function headerMark(mac: Uint8Array): string {
+  return Buffer.from(mac.subarray(0, 16)).toString('base64url');
+}

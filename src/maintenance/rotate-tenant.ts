@@ -1,0 +1,160 @@
+import { openApplication, sealApplication } from '../core/applications/application-codec.ts';
+import type { Audit } from '../core/audit/audit.ts';
+import type { AuditDraft } from '../core/audit/ports.ts';
+import { parseJson } from '../core/json/parse.ts';
+import type { KeysOfTenant, ResealedToken } from '../core/maintenance-ports.ts';
+import type {
+  ApplicationRecord,
+  Clock,
+  Keyring,
+  Store,
+  TenantKeyring,
+  TokenRecord,
+  WrappedKey,
+} from '../core/ports.ts';
+import { openTenant, sealTenant } from '../core/tenants/tenant-codec.ts';
+import { derive } from '../core/tokens/derive.ts';
+import { openDefinition, openDetails, openText, sealToken } from '../core/tokens/token-codec.ts';
+
+/** How many records one transaction re-seals: a few milliseconds of another process's waiting. */
+const BATCH = 50;
+
+export interface RotationParts {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  readonly audit: Pick<Audit, 'draft'>;
+  /** Awaited between two batches: lets the store's other users have their turn. */
+  readonly rest?: (() => Promise<void>) | undefined;
+}
+
+/** What became of one tenant's keys. */
+export interface RotatedTenant {
+  readonly tenant_id: string;
+  readonly key_id: number;
+  readonly index_key_id: number;
+  /** Records that were sealed anew in this run. */
+  readonly resealed: number;
+  /** An earlier run, or another one, had made the new key: its work was finished. */
+  readonly resumed: boolean;
+}
+
+/** `done` of `total` records; both grow while others write. */
+export type Progress = (done: number, total: number) => void;
+
+/**
+ * New keys for a tenant: a data key always, an index key when `indexes` says so. From the moment a key is in the store every
+ * writer uses it, since the store takes nothing under an older one; so what is left to do only shrinks, and the rows themselves
+ * say what that is. A run that was killed is resumed by the next. Last, keys that no row is under are destroyed.
+ * Undefined when the tenant is deleted meanwhile. Throws `integrity_failure` when a record does not open: what was done stays,
+ * and no key is destroyed.
+ */
+export async function rotateTenant(
+  parts: RotationParts,
+  tenantId: string,
+  { indexes }: { readonly indexes: boolean },
+  progress: Progress,
+): Promise<RotatedTenant | undefined> {
+  const { store, audit } = parts;
+  const before = await keysOf(store, tenantId);
+  if (before === undefined) return undefined;
+  const count = (purpose: WrappedKey['purpose']) => before.filter((key) => key.purpose === purpose).length;
+  const resumed = count('data') > 1 || count('index') > 1;
+  if (!resumed) await addKey(parts, tenantId, 'data');
+  if (indexes && count('index') === 1) await addKey(parts, tenantId, 'index');
+
+  const keys = await keysOf(store, tenantId);
+  if (keys === undefined) return undefined;
+  const keyring = parts.keyring.openTenant(tenantId, keys);
+  const total = await store.countStale(tenantId, keyring.keyIds);
+  let resealed = 0;
+  for (;;) {
+    progress(resealed, Math.max(total, resealed));
+    const done = await resealSome(store, keyring, tenantId);
+    if (done === undefined) break;
+    resealed += done;
+    await parts.rest?.();
+  }
+  const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
+  for (const { key_id } of keys) {
+    if (current.has(key_id)) continue;
+    await store.removeTenantKey(tenantId, key_id, keyEvent(audit, 'removeTenantKey', tenantId, key_id));
+  }
+  return { tenant_id: tenantId, ...keyring.keyIds, resealed, resumed };
+}
+
+async function keysOf(store: Store, tenantId: string): Promise<KeysOfTenant['keys'] | undefined> {
+  return (await store.findTenant(tenantId))?.keys;
+}
+
+async function addKey(
+  { store, keyring, clock, audit }: RotationParts,
+  tenantId: string,
+  purpose: WrappedKey['purpose'],
+): Promise<void> {
+  const keys = await keysOf(store, tenantId);
+  if (keys === undefined) return;
+  const key = keyring.createTenantKey(tenantId, purpose, keys, clock.now());
+  // Refused when another rotation was faster: then its key is the new one.
+  await store.addTenantKey(tenantId, key, keyEvent(audit, 'addTenantKey', tenantId, key.key_id));
+}
+
+function keyEvent(
+  audit: RotationParts['audit'],
+  action: 'addTenantKey' | 'removeTenantKey',
+  tenant_id: string,
+  key_id: number,
+): AuditDraft {
+  return audit.draft({ action, status: 200, tenant_id, revision: key_id, entities: [] });
+}
+
+/** Re-seals some of what is left; answers how many records, or undefined when nothing is left. */
+async function resealSome(store: Store, keyring: TenantKeyring, tenantId: string): Promise<number | undefined> {
+  const tokens = await store.findStaleTokens(tenantId, keyring.keyIds, BATCH);
+  if (tokens.length > 0) {
+    const changes = [];
+    for (const token of tokens) changes.push(await resealToken(keyring, token));
+    return store.resealTokens(tenantId, changes);
+  }
+  const applications = await store.findStaleApplications(tenantId, keyring.keyIds, BATCH);
+  if (applications.length > 0) return resealApplications(store, keyring, applications);
+  return resealTenant(store, keyring, tenantId);
+}
+
+/** The revision stays: nothing was changed. A record that somebody else changed meanwhile is under the new key already. */
+async function resealApplications(
+  store: Store,
+  keyring: TenantKeyring,
+  applications: readonly ApplicationRecord[],
+): Promise<number> {
+  const swapped = applications.map((stale) => {
+    const { record, details } = openApplication(keyring, stale.id, stale);
+    return store.replaceApplication(sealApplication(keyring, record, details).record, record.revision, undefined);
+  });
+  return (await Promise.all(swapped)).filter(Boolean).length;
+}
+
+async function resealTenant(store: Store, keyring: TenantKeyring, tenantId: string): Promise<number | undefined> {
+  const found = await store.findTenant(tenantId);
+  if (found === undefined || found.tenant.key_id === keyring.keyIds.key_id) return undefined;
+  const { record, details } = openTenant(keyring, tenantId, found.tenant);
+  return (await store.replaceTenant(sealTenant(keyring, record, details).record, record.revision, undefined)) ? 1 : 0;
+}
+
+/**
+ * A token under its tenant's newest keys: the same revision with the same contents. When its index key is an older one, the
+ * fingerprint and the blind indexes are computed anew. Throws `integrity_failure` for one that does not open.
+ */
+async function resealToken(keyring: TenantKeyring, before: TokenRecord): Promise<ResealedToken> {
+  const { id, type } = before;
+  const details = openDetails(keyring, id, before);
+  const definition = openDefinition(keyring, id, before);
+  const data = openText(keyring, id, before, 'data');
+  const masked = openText(keyring, id, before, 'masked');
+  if (data === undefined) throw new Error('unreachable: every token has data');
+  if (before.index_key_id === keyring.keyIds.index_key_id) {
+    return { before, after: sealToken(keyring, before, { data, masked, details, definition }) };
+  }
+  const { contents, indexes } = await derive(keyring, { ...details, type, data: parseJson(data), definition });
+  return { before, after: sealToken(keyring, before, { ...contents, data, masked }), indexes };
+}

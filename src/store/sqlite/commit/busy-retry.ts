@@ -1,0 +1,33 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isBusy } from '../file/sqlite-error.ts';
+
+/** How long a caller waits for a lock that another process holds, in milliseconds. */
+export const BUSY_DEADLINE_MS = 5000;
+
+const MAX_PAUSE_MS = 40;
+
+/**
+ * Waits before attempt number `attempt` (from 1). The pauses grow, so that a long lock costs little, but slowly, since most
+ * locks last for some milliseconds; and are random, so that two processes do not keep meeting.
+ */
+export async function busyPause(attempt: number): Promise<void> {
+  const longest = Math.min(MAX_PAUSE_MS, 2 ** Math.min(attempt / 2, 6));
+  await sleep(1 + Math.random() * longest);
+}
+
+/**
+ * Runs `attempt` until it is not refused by a lock. SQLite's own waiting is synchronous and would stop the event loop for
+ * as long as another process writes, so all of the waiting is done here. After the deadline the error of the last attempt is
+ * thrown.
+ */
+export async function retryBusy<T>(attempt: () => T, deadlineMs: number = BUSY_DEADLINE_MS): Promise<T> {
+  const deadline = performance.now() + deadlineMs;
+  for (let count = 1; ; count += 1) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= deadline) throw error;
+    }
+    await busyPause(count);
+  }
+}

@@ -1,0 +1,85 @@
+import { sqliteCode } from '../file/sqlite-error.ts';
+
+/** How long after the last write the log is emptied, in milliseconds: soon when old sealed values stand in it. */
+const QUIET_MS = { removed: 200, added: 2000 } as const;
+
+/** A write that finds no space has the log emptied, but not more often than this, in milliseconds. */
+const NO_SPACE_PAUSE_MS = 500;
+
+/** Under constant writing the log is emptied this long after the first write that asked for it. */
+const MAX_WAIT_MS = 5000;
+
+/**
+ * Empties the write-ahead log some time after writes. `secure_delete` cleans the file, but the log keeps the old pages
+ * until it is truncated; doing that at every delete would cost three syncs each.
+ */
+export class Checkpointer {
+  readonly #truncate: () => boolean;
+  /** Set while the log waits to be emptied. */
+  #waiting: { readonly turn?: NodeJS.Immediate; readonly timer?: NodeJS.Timeout } | undefined;
+  #askedAt = 0;
+  #attemptedAt = Number.NEGATIVE_INFINITY;
+  #writtenAt = 0;
+  #quiet: number = QUIET_MS.added;
+
+  /** `truncate` empties the log and answers false, or throws, when another connection is in the way. */
+  constructor(truncate: () => boolean) {
+    this.#truncate = truncate;
+  }
+
+  afterWrite(kind: 'removed' | 'added'): void {
+    this.#writtenAt = performance.now();
+    if (this.#waiting !== undefined && QUIET_MS[kind] >= this.#quiet) return;
+    if (this.#waiting === undefined) this.#askedAt = this.#writtenAt;
+    this.#quiet = QUIET_MS[kind];
+    this.#wait(this.#quiet);
+  }
+
+  /**
+   * The log itself may be what fills the disk: much of what stands in it was written over since, and takes up no more room
+   * in the file.
+   */
+  afterNoSpace(): void {
+    if (performance.now() - this.#attemptedAt >= NO_SPACE_PAUSE_MS) this.attempt();
+  }
+
+  /** Empties the log now if nothing is in the way; otherwise it stays scheduled. */
+  attempt(): boolean {
+    let done = false;
+    this.#attemptedAt = performance.now();
+    try {
+      done = this.#truncate();
+    } catch (error) {
+      // A full disk or a lock: the log stays, which loses nothing, and is tried again.
+      if (sqliteCode(error) === undefined) throw error;
+    }
+    if (done) this.stop();
+    else this.#wait(this.#quiet);
+    return done;
+  }
+
+  stop(): void {
+    const waiting = this.#waiting;
+    if (waiting === undefined) return;
+    if (waiting.turn !== undefined) clearImmediate(waiting.turn);
+    if (waiting.timer !== undefined) clearTimeout(waiting.timer);
+    this.#waiting = undefined;
+  }
+
+  /** Neither is a reason to keep the process alive: close() empties the log as well. */
+  #wait(ms: number): void {
+    this.stop();
+    // A command closes the file in the turn in which it has written, and never pays for a timer.
+    const turn = setImmediate(() => {
+      this.#waiting = { timer: setTimeout(() => this.#elapsed(), ms).unref() };
+    }).unref();
+    this.#waiting = { turn };
+  }
+
+  #elapsed(): void {
+    const now = performance.now();
+    const quietFor = now - this.#writtenAt;
+    if (quietFor < this.#quiet && now - this.#askedAt < MAX_WAIT_MS) this.#wait(this.#quiet - quietFor);
+    else this.attempt();
+  }
+}

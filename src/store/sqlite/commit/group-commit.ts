@@ -1,0 +1,150 @@
+import { Problem } from '../../../core/problem.ts';
+import { isBusy, vaultBusy } from '../file/sqlite-error.ts';
+import { BUSY_DEADLINE_MS, busyPause } from './busy-retry.ts';
+import type { WriteTurns } from './write-turns.ts';
+
+/** A transaction at a time on one connection; each call is synchronous. */
+export interface Transactions {
+  begin(): void;
+  commit(): void;
+  /** Harmless when there is no transaction. */
+  rollback(): void;
+}
+
+export interface GroupCommitOptions {
+  /** The most writes that share a commit. */
+  readonly size?: number;
+  /** How long a write waits for another process's lock, in milliseconds. */
+  readonly deadlineMs?: number;
+}
+
+interface Write {
+  readonly deadline: number;
+  /** Does the write, inside a transaction; answers what resolves its caller once that is committed. */
+  readonly execute: () => () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Keeps one group's time on the event loop to some milliseconds. */
+const GROUP_SIZE = 128;
+
+/**
+ * Commits writes in groups: a commit waits for the disk, and what arrives meanwhile shares the next one.
+ *
+ *     run(a) run(b) ─┐ turn of the event loop ends
+ *                    └─ BEGIN a b COMMIT ─ resolve a, b
+ *            run(c) run(d) run(e) ─────────── BEGIN c d e COMMIT ─ resolve c, d, e
+ *
+ * Invariants: a caller is answered only after the commit that holds its write; writes happen in the order in which they
+ * arrived; a write that throws is undone alone (the group is rolled back and its members are run again one by one, so a
+ * write must be a function of the database only); while another process holds the lock the event loop is free, and a
+ * write whose deadline passes is told `vault_busy`.
+ */
+export class GroupCommit {
+  readonly #transactions: Transactions;
+  readonly #size: number;
+  readonly #deadlineMs: number;
+  #waiting: Write[] = [];
+  #draining: Promise<void> | undefined;
+  #turns: WriteTurns | undefined;
+  #closed = false;
+
+  constructor(transactions: Transactions, options: GroupCommitOptions = {}) {
+    this.#transactions = transactions;
+    this.#size = options.size ?? GROUP_SIZE;
+    this.#deadlineMs = options.deadlineMs ?? BUSY_DEADLINE_MS;
+  }
+
+  run<T>(write: () => T): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (this.#closed) throw new Problem('vault_stopping', { retryAfter: 1 });
+      const execute = () => {
+        const result = write();
+        return () => resolve(result);
+      };
+      this.#waiting.push({ deadline: performance.now() + this.#deadlineMs, execute, reject });
+      this.#draining ??= this.#drain();
+    });
+  }
+
+  /** From here on another connection of this process, which writes too, has its turns. */
+  takeTurns(turns: WriteTurns): void {
+    this.#turns = turns;
+  }
+
+  /** Takes no more writes; resolves when those that were taken are answered. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#draining;
+  }
+
+  async #drain(): Promise<void> {
+    let refusals = 0;
+    while (this.#waiting.length > 0) {
+      await this.#pause(refusals);
+      const refused = this.#commit(this.#waiting.splice(0, this.#size));
+      refusals = refused.length > 0 ? refusals + 1 : 0;
+      this.#waiting = [...refused, ...this.#waiting];
+      if (refusals > 0) this.#rejectOverdue();
+      if (refusals > 0 && this.#waiting.length > 0) this.#turns?.wait();
+      else this.#turns?.done();
+    }
+    this.#draining = undefined;
+  }
+
+  async #pause(refusals: number): Promise<void> {
+    // Who takes turns is waited for: a longer pause would leave the lock to nobody.
+    if (refusals > 0) return busyPause(this.#turns === undefined ? refusals : 1);
+    await this.#turns?.otherFirst();
+    // A turn of the event loop lets everything that is ready to write arrive before the group is closed.
+    await nextTurn();
+  }
+
+  /** One transaction around the group. Answers the writes that another process's lock refused; the others are settled. */
+  #commit(group: readonly Write[]): readonly Write[] {
+    const settle: (() => void)[] = [];
+    try {
+      this.#transactions.begin();
+      for (const write of group) settle.push(write.execute());
+    } catch (error) {
+      this.#transactions.rollback();
+      if (isBusy(error)) return group;
+      if (group.length > 1) return this.#commitOneByOne(group);
+      group[0]?.reject(error);
+      return [];
+    }
+    try {
+      this.#transactions.commit();
+    } catch (error) {
+      this.#transactions.rollback();
+      if (isBusy(error)) return group;
+      for (const write of group) write.reject(error);
+      return [];
+    }
+    for (const resolve of settle) resolve();
+    return [];
+  }
+
+  #commitOneByOne(group: readonly Write[]): readonly Write[] {
+    for (const [index, write] of group.entries()) {
+      // Those behind a refused one wait with it, so that the order stays.
+      if (this.#commit([write]).length > 0) return group.slice(index);
+    }
+    return [];
+  }
+
+  #rejectOverdue(): void {
+    const now = performance.now();
+    const overdue = this.#waiting.filter((write) => write.deadline <= now);
+    this.#waiting = this.#waiting.filter((write) => write.deadline > now);
+    for (const write of overdue) write.reject(vaultBusy(undefined));
+  }
+}
+
+/**
+ * Resolves when this turn of the event loop has seen to all that had arrived. Without node:timers/promises, which a command
+ * that writes once would load for this alone.
+ */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

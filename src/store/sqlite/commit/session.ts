@@ -1,0 +1,283 @@
+import { statSync } from 'node:fs';
+import type { ChangeMark } from '../../../core/maintenance-ports.ts';
+import { Problem } from '../../../core/problem.ts';
+import type { PathWatch } from '../file/check-file.ts';
+import { limitCache } from '../file/connect.ts';
+import { type Connection, statements } from '../file/driver.ts';
+import { toProblem } from '../file/sqlite-error.ts';
+import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
+import { Checkpointer } from './checkpointer.ts';
+import { GroupCommit, nextTurn } from './group-commit.ts';
+import type { OwnCommits } from './own-commits.ts';
+import type { WriteTurns } from './write-turns.ts';
+
+/** What a write leaves behind: nothing, or old sealed values in the log that must not stay there. */
+export type Residue = 'added' | 'removed';
+
+/**
+ * One connection and the rules for using it: reads are one snapshot, writes go through the group commit, locks of other
+ * processes are waited for without stopping the event loop, errors of SQLite become problems, and nothing runs after
+ * `close`. Callbacks are synchronous, so a read never sees a write that is not committed.
+ */
+export class Session {
+  readonly connection: Connection;
+  readonly #watch: PathWatch;
+  readonly #busyDeadlineMs: number;
+  readonly #group: GroupCommit;
+  readonly #checkpointer: Checkpointer;
+  readonly #statements: {
+    readonly begin: () => void;
+    readonly commit: () => void;
+    readonly rollback: () => void;
+    readonly beginRead: () => void;
+  };
+  #closing: Promise<void> | undefined;
+  /** Raised by this connection's own changes to tenants, applications and keys: `data_version` shows only those of others. */
+  #authorityChanges = 0;
+  #authority: Promise<string> | undefined;
+  /** What the last look at the file has seen, and how many commits of others the looks have found. */
+  #seen = { version: -1, counter: -1 };
+  #othersChanges = 0;
+  readonly #dataVersion;
+  readonly #lastChange;
+  #noted: OwnCommits | undefined;
+  /** `data_version` in the transaction that is open, and in the one that was committed last. */
+  #begunAt: number | undefined;
+  #committedAt: number | undefined;
+  #ownCommits: OwnCommits | undefined;
+
+  /** `busyDeadlineMs` is how long a call waits for another process's lock, in milliseconds. */
+  constructor(connection: Connection, watch: PathWatch, busyDeadlineMs: number = BUSY_DEADLINE_MS) {
+    this.connection = connection;
+    this.#busyDeadlineMs = busyDeadlineMs;
+    this.#watch = watch;
+    const { rows, value } = statements(connection);
+    const command = (sql: string) => {
+      const statement = rows<[]>(sql);
+      return () => void statement().run();
+    };
+    this.#statements = {
+      begin: command('BEGIN IMMEDIATE'),
+      commit: command('COMMIT'),
+      rollback: command('ROLLBACK'),
+      beginRead: command('BEGIN'),
+    };
+    const count = value<[], number>('UPDATE change SET counter = counter + 1, mark = randomblob(16) RETURNING counter');
+    this.#lastChange = rows<[], ChangeMark>('SELECT counter, mark FROM change');
+    this.#dataVersion = value<[], number>('PRAGMA data_version');
+    const transactions = {
+      begin: () => {
+        watch.check();
+        this.#endTransaction();
+        this.#statements.begin();
+        if (this.#noted !== undefined) this.#begunAt = this.#dataVersion().get();
+      },
+      commit: () => {
+        const counter = count().get();
+        this.#statements.commit();
+        this.#committed(counter ?? 0);
+      },
+      rollback: () => this.#endTransaction(),
+    };
+    this.#group = new GroupCommit(transactions, { deadlineMs: busyDeadlineMs });
+    this.#checkpointer = new Checkpointer(() => this.#truncateLog());
+    // A process that was killed left its log, with old sealed values in it: nobody else empties it before the next write.
+    if (hasLog(connection.name)) this.#checkpointer.afterWrite('removed');
+  }
+
+  /** Runs `query`, which is one statement, or several that need not agree. */
+  async read<T>(query: () => T): Promise<T> {
+    if (this.#closing !== undefined) throw new Problem('vault_stopping', { retryAfter: 1 });
+    try {
+      this.#watch.checkNowAndThen();
+      return query();
+    } catch (error) {
+      return await this.#readAgain(query, error);
+    }
+  }
+
+  /** Runs `query` on one snapshot. */
+  readSnapshot<T>(query: () => T): Promise<T> {
+    return this.read(() => {
+      if (this.connection.inTransaction) return query();
+      this.#statements.beginRead();
+      try {
+        return query();
+      } finally {
+        this.#endTransaction();
+      }
+    });
+  }
+
+  /** Runs `change` in a transaction that it may share with others. Resolves when that is on disk. */
+  async write<T>(residue: Residue, change: () => T): Promise<T> {
+    try {
+      const result = await this.#group.run(change);
+      if (this.#closing === undefined) this.#checkpointer.afterWrite(residue);
+      return result;
+    } catch (error) {
+      const problem = toProblem(error);
+      if (problem instanceof Problem && problem.code === 'no_space' && this.#closing === undefined) {
+        this.#checkpointer.afterNoSpace();
+      }
+      throw problem;
+    }
+  }
+
+  /** For who goes through the file once: it needs few pages again. In KiB. */
+  limitCache(kib: number): void {
+    limitCache(this.connection, kib);
+  }
+
+  /** The absolute path that was opened. */
+  get file(): string {
+    return this.connection.name;
+  }
+
+  /** Which file was found there. */
+  get identity(): string {
+    return this.#watch.identity;
+  }
+
+  /** From here on this session, which is a writer thread's, notes its commits. */
+  noteCommits(commits: OwnCommits): void {
+    this.#noted = commits;
+  }
+
+  /** From here on commits that a writer thread notes are told from those of others. */
+  followCommits(commits: OwnCommits): void {
+    this.#ownCommits = commits;
+  }
+
+  /** From here on this session and another one of this process, which writes too, take turns. */
+  takeTurns(turns: WriteTurns): void {
+    this.#group.takeTurns(turns);
+  }
+
+  /** To be called in every `change` that touches a tenant, an application or a key. */
+  touchAuthority(): void {
+    this.#authorityChanges += 1;
+  }
+
+  /**
+   * One look at the file for all that ask in one turn of the event loop, once all of them have asked: a change that was
+   * committed before any of them came is seen. What came together then goes on together, too, and is answered together.
+   */
+  authorityVersion(): Promise<string> {
+    this.#authority ??= nextTurn().then(() => {
+      this.#authority = undefined;
+      return this.read(() => {
+        this.#shareSnapshot();
+        return this.#authorityNow();
+      });
+    });
+    return this.#authority;
+  }
+
+  #committed(counter: number): void {
+    // Own commits do not move the version.
+    this.#noted?.note(counter, this.#begunAt === this.#committedAt);
+    this.#committedAt = this.#begunAt;
+    // Nobody else has committed since the last look: for the next one there is nothing to find in this.
+    if (counter === this.#seen.counter + 1) this.#seen = { version: this.#seen.version, counter };
+  }
+
+  /** Commits of a writer thread are not others': they touch no authority. */
+  #authorityNow(): string {
+    const version = this.#dataVersion().get() ?? 0;
+    if (version !== this.#seen.version) {
+      const counter = this.#ownCommits === undefined ? 0 : (this.#lastChange().get()?.counter ?? 0);
+      if (this.#ownCommits?.include(this.#seen.counter, counter) !== true) this.#othersChanges += 1;
+      this.#seen = { version, counter };
+    }
+    return `${this.#othersChanges}:${this.#authorityChanges}`;
+  }
+
+  /**
+   * Whoever is now told the version reads next, before anything else happens: all of them on the snapshot that the version is
+   * of. SQLite locks and unlocks the file once for them together, which takes longer than to find a row.
+   */
+  #shareSnapshot(): void {
+    if (this.connection.inTransaction) return;
+    this.#statements.beginRead();
+    // Comes when no promise that is settled waits for its turn any more.
+    process.nextTick(() => this.#endTransaction());
+  }
+
+  lastChange(): Promise<ChangeMark> {
+    return this.read(() => {
+      const change = this.#lastChange().get();
+      if (change === undefined) throw new Problem('integrity_failure');
+      return change;
+    });
+  }
+
+  /** Throws `vault_moved` when the path no longer leads to the open file. */
+  ping(): Promise<void> {
+    return this.read(() => {
+      this.#watch.check();
+      this.#dataVersion().get();
+    });
+  }
+
+  /** Empties the write-ahead log. False when other connections kept it in use until the deadline: it stays scheduled. */
+  async emptyLog(): Promise<boolean> {
+    try {
+      await retryBusy(() => {
+        if (this.#closing === undefined && !this.#checkpointer.attempt()) throw new LogInUse();
+      }, this.#busyDeadlineMs);
+      return true;
+    } catch (error) {
+      if (error instanceof LogInUse) return false;
+      throw toProblem(error);
+    }
+  }
+
+  /** Finishes the writes that were taken, empties the log, lets go of the file. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#group.close();
+    this.#checkpointer.attempt();
+    this.#checkpointer.stop();
+    this.connection.close();
+  }
+
+  async #readAgain<T>(query: () => T, error: unknown): Promise<T> {
+    this.#endTransaction();
+    const problem = toProblem(error);
+    if (!(problem instanceof Problem) || problem.code !== 'vault_busy') throw problem;
+    try {
+      return await retryBusy(() => {
+        if (this.#closing !== undefined) throw new Problem('vault_stopping', { retryAfter: 1 });
+        return query();
+      }, this.#busyDeadlineMs);
+    } catch (again) {
+      throw toProblem(again);
+    }
+  }
+
+  /** Undoes what a write has done so far; a read is over. Harmless when there is no transaction. */
+  #endTransaction(): void {
+    if (this.connection.open && this.connection.inTransaction) this.#statements.rollback();
+  }
+
+  #truncateLog(): boolean {
+    this.#endTransaction();
+    const busy = this.connection.pragma('wal_checkpoint(TRUNCATE)', { simple: true });
+    return busy === 0;
+  }
+}
+
+/** Only `stat`: reading the log's bytes would drop SQLite's locks. */
+function hasLog(file: string): boolean {
+  return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+/** Another connection still reads from the log. Has SQLite's code so that it is waited for like any other lock. */
+class LogInUse extends Error {
+  readonly code = 'SQLITE_BUSY';
+}

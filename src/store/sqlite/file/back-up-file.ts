@@ -1,0 +1,74 @@
+import { createReadStream, createWriteStream, lstatSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { Fault } from '../../../core/fault.ts';
+import { retryBusy } from '../commit/busy-retry.ts';
+import { connect, setPragmas } from './connect.ts';
+import { type Connection, loadDriver } from './driver.ts';
+import { placeFile } from './place-file.ts';
+import { sqliteCode, toFileFault } from './sqlite-error.ts';
+
+/** Damage and locks are found where the copy is read from; all else is the trouble of the file that is written. */
+const OF_THE_SOURCE = /^SQLITE_(CORRUPT|NOTADB|BUSY|IOERR_READ|IOERR_SHORT_READ)/;
+
+/**
+ * Writes one consistent state of an open database to a new file of mode 0600, while others read and write it. `verify` is
+ * given the copy before it gets its name; when it throws there is no copy. An existing file is never touched.
+ */
+export async function backUpFile(
+  connection: Connection,
+  target: string,
+  verify?: (copy: string) => Promise<void>,
+): Promise<void> {
+  await placeFile(target, async (building) => {
+    try {
+      await retryBusy(() => connection.prepare<[string]>('VACUUM INTO ?').run(building));
+    } catch (error) {
+      throw OF_THE_SOURCE.test(sqliteCode(error) ?? '') ? toFileFault(connection.name, error) : error;
+    }
+    await verify?.(building);
+  });
+}
+
+/** The same for a file that this process, or another one, may have open. */
+export async function backUpVaultFile(
+  file: string,
+  target: string,
+  verify: (copy: string) => Promise<void>,
+): Promise<void> {
+  const connection = connect(await loadDriver(), file);
+  try {
+    await retryBusy(() => setPragmas(connection)).catch((error: unknown) => {
+      throw toFileFault(file, error);
+    });
+    await backUpFile(connection, target, verify);
+  } finally {
+    connection.close();
+  }
+}
+
+/**
+ * Copies a backup to a new vault file. `verify` is given the copy before it gets its name; when it throws there is none. The
+ * backup is only read: opening it would leave a log beside it. Throws `file_missing`, `conflict` for a file that is in use,
+ * and the faults of `placeFile`.
+ */
+export async function restoreVaultFile(
+  backup: string,
+  target: string,
+  verify: (copy: string) => Promise<void>,
+): Promise<void> {
+  const source = resolve(backup);
+  const found = lstatSync(source, { throwIfNoEntry: false });
+  if (found === undefined) throw new Fault('file_missing', `there is no file ${source}`, { hint: 'name a backup' });
+  if (!found.isFile()) throw new Fault('file_unsafe', `${source} is not a regular file`);
+  // What stands in a log would be missing from the copy.
+  if ((lstatSync(`${source}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
+    throw new Fault('conflict', `${source} is in use, or was not closed`, {
+      hint: '`vault backup` copies such a file',
+    });
+  }
+  await placeFile(target, async (building) => {
+    await pipeline(createReadStream(source), createWriteStream(building, { flags: 'r+' }));
+    await verify(building);
+  });
+}

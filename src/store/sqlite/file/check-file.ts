@@ -1,0 +1,135 @@
+import { accessSync, type BigIntStats, closeSync, constants, lstatSync, openSync, readSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { FAULTS } from '../../../contract/faults.ts';
+import { Fault } from '../../../core/fault.ts';
+import { Problem } from '../../../core/problem.ts';
+import { APPLICATION_ID } from './schema.ts';
+
+/** What SQLite keeps beside the file while it is open, or after a crash. */
+export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
+
+const GROUP_AND_OTHERS = 0o077n;
+
+/** The header of a database file (SQLite's "Database File Format", §1.3) and where `application_id` stands in it. */
+const HEAD_BYTES = 100;
+const APPLICATION_ID_AT = 68;
+
+/**
+ * Checks that `path` may be opened as a vault: a regular file of this user's, closed to others, in a folder that can be
+ * written. Throws `file_missing`, `file_unsafe`, `not_a_vault` (an empty file), `file_unwritable`. Of a file that this process
+ * has open, `isOpenHere`, no byte is read.
+ */
+export function checkFile(path: string, isOpenHere = false): BigIntStats {
+  const found = look(path);
+  if (found === undefined) throw new Fault('file_missing', `there is no vault at ${path}`);
+  if (found.isFile() && found.size === 0n) throw new Fault('not_a_vault', `${path} is empty`);
+  try {
+    assertSafe(path, found);
+  } catch (error) {
+    if (!isOpenHere && found.isFile() && isForeign(path)) throw new Fault('not_a_vault', `${path} is not a vault`);
+    throw error;
+  }
+  for (const companion of COMPANIONS) {
+    const beside = look(path + companion);
+    if (beside !== undefined) assertSafe(path + companion, beside);
+  }
+  if (!may(path, constants.R_OK | constants.W_OK)) {
+    throw new Fault('file_unwritable', `${path} cannot be written`, { hint: FAULTS.file_unsafe.hint });
+  }
+  if (!may(dirname(path), constants.W_OK | constants.X_OK)) {
+    throw new Fault('file_unwritable', `the folder of ${path} cannot be written`);
+  }
+  return found;
+}
+
+/** Checks that `path` may be a vault before anything is asked for that opens it. Only for a file that this process has not open. */
+export function checkUnopenedFile(path: string): void {
+  checkFile(path);
+  if (isForeign(path)) throw new Fault('not_a_vault', `${path} is not a vault`);
+}
+
+function may(path: string, access: number): boolean {
+  try {
+    accessSync(path, access);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function look(path: string): BigIntStats | undefined {
+  try {
+    return lstatSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch (cause) {
+    throw new Fault('file_unwritable', `${path} cannot be reached`, { cause });
+  }
+}
+
+function assertSafe(path: string, found: BigIntStats): void {
+  if (found.isSymbolicLink()) throw new Fault('file_unsafe', `${path} is a symbolic link`);
+  if (found.isDirectory()) throw new Fault('file_unsafe', `${path} is a directory`);
+  if (!found.isFile()) throw new Fault('file_unsafe', `${path} is not a regular file`);
+  // Windows keeps owners and rights elsewhere: what it shows here says nothing.
+  const user = process.getuid?.();
+  if (user === undefined) return;
+  if (found.uid !== BigInt(user)) throw new Fault('file_unsafe', `${path} belongs to another user`);
+  if ((found.mode & GROUP_AND_OTHERS) === 0n) return;
+  throw new Fault('file_unsafe', `${path} is open to other users`);
+}
+
+/**
+ * Whether a file that may not be opened is no vault at all: then its rights are nobody's business here. Reading it, which
+ * for a file that this process has open as a database would drop its locks, is only for files that were never opened.
+ */
+function isForeign(path: string): boolean {
+  let file: number | undefined;
+  try {
+    file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0));
+    const head = Buffer.alloc(HEAD_BYTES);
+    const read = readSync(file, head, 0, HEAD_BYTES, 0);
+    return read < HEAD_BYTES || head.readUInt32BE(APPLICATION_ID_AT) !== APPLICATION_ID;
+  } catch {
+    return false;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
+
+/** How long an answer about the path is good for a read, in milliseconds. */
+const FRESH_MS = 100;
+
+/**
+ * Notices that the path no longer leads to the file that was opened: what is written after that is lost with the unlinked
+ * file. Only `stat` is used: reading the file's bytes would drop SQLite's locks.
+ */
+export class PathWatch {
+  readonly #path: string;
+  readonly #device: bigint;
+  readonly #inode: bigint;
+  #checkedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(path: string, opened: BigIntStats) {
+    this.#path = path;
+    this.#device = opened.dev;
+    this.#inode = opened.ino;
+  }
+
+  /** Which file was opened: equal for two paths, or two openings, that lead to one file. */
+  get identity(): string {
+    return `${this.#device}:${this.#inode}`;
+  }
+
+  /** Throws `vault_moved`. */
+  check(): void {
+    const found = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
+    if (found === undefined || found.dev !== this.#device || found.ino !== this.#inode) {
+      throw new Problem('vault_moved', { retryAfter: 1 });
+    }
+    this.#checkedAt = performance.now();
+  }
+
+  /** The same, but content with a check that is a moment old. */
+  checkNowAndThen(): void {
+    if (performance.now() - this.#checkedAt > FRESH_MS) this.check();
+  }
+}

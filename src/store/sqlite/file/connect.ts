@@ -1,0 +1,45 @@
+import { Fault } from '../../../core/fault.ts';
+import type { Connection, Driver } from './driver.ts';
+
+/**
+ * SQLite itself never waits for a lock, in milliseconds: its waiting stops the event loop, and with it every read, which
+ * needs no lock. `retryBusy` and the group commit wait instead.
+ */
+const BUSY_TIMEOUT_MS = 0;
+
+/** What every connection is set to, and what reading the setting back must answer. */
+const PRAGMAS = [
+  ['journal_mode', 'WAL', 'wal'],
+  // better-sqlite3 runs a log at NORMAL unless told otherwise, which loses acknowledged writes when the power fails.
+  ['synchronous', 'FULL', 2],
+  ['secure_delete', 'ON', 1],
+  ['temp_store', 'MEMORY', 2],
+  ['trusted_schema', 'OFF', 0],
+  ['cell_size_check', 'ON', 1],
+  ['foreign_keys', 'ON', 1],
+  ['mmap_size', '0', 0],
+] as const;
+
+/** A connection to an existing file. Nothing is read from it yet. `path` is absolute. */
+export function connect(Database: Driver, path: string): Connection {
+  return new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+}
+
+const SET_PRAGMAS = PRAGMAS.map(([name, value]) => `PRAGMA ${name} = ${value};`).join('');
+
+/** The most memory for pages of the file; the driver's own default is 16 MB. In KiB. */
+export function limitCache(connection: Connection, kib: number): void {
+  connection.pragma(`cache_size = -${kib}`);
+}
+
+/** Sets the pragmas and asserts each: a setting that silently did not hold would weaken the file without a trace. */
+export function setPragmas(connection: Connection): void {
+  connection.exec(SET_PRAGMAS);
+  for (const [name, value, answer] of PRAGMAS) {
+    if (connection.pragma(name, { simple: true }) !== answer) {
+      throw new Fault('file_unwritable', `the file does not take the setting ${name} = ${value}`, {
+        hint: 'keep the vault on a local disk',
+      });
+    }
+  }
+}

@@ -1,0 +1,47 @@
+import type { Store, VaultHeader } from '../../../core/ports.ts';
+import { connect, setPragmas } from './connect.ts';
+import { loadDriver } from './driver.ts';
+import { writeHeader } from './header-table.ts';
+import { openVaultFile } from './open-vault-file.ts';
+import { placeFile } from './place-file.ts';
+import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts';
+
+/**
+ * Makes a vault at `path` that holds `header` and what `fill` puts into it. It appears whole, closed to other users, or not
+ * at all; an existing file is never touched. Throws the faults `file_exists`, `file_unwritable`, `no_space`, `binding_missing`.
+ */
+export async function createVaultFile(
+  path: string,
+  header: VaultHeader,
+  fill?: (store: Store) => Promise<void>,
+): Promise<void> {
+  const Database = await loadDriver();
+  await placeFile(path, async (building) => {
+    const connection = connect(Database, building);
+    try {
+      setPragmas(connection);
+      connection.transaction(() => {
+        for (const statement of SCHEMA) connection.exec(statement);
+        connection
+          .prepare('INSERT INTO change (one, counter, mark, swept_at, expired_at) VALUES (1, 0, randomblob(16), ?, 0)')
+          .run(header.created_at);
+        writeHeader(connection, header);
+        connection.pragma(`application_id = ${APPLICATION_ID}`);
+        connection.pragma(`user_version = ${FORMAT}`);
+      })();
+      connection.pragma('wal_checkpoint(TRUNCATE)');
+    } finally {
+      connection.close();
+    }
+    if (fill) await fillStore(building, fill);
+  });
+}
+
+async function fillStore(building: string, fill: (store: Store) => Promise<void>): Promise<void> {
+  const { store } = await openVaultFile(building);
+  try {
+    await fill(store);
+  } finally {
+    await store.close();
+  }
+}

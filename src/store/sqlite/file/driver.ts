@@ -1,0 +1,85 @@
+import type BetterSqlite3 from 'better-sqlite3';
+import { Fault } from '../../../core/fault.ts';
+
+export type Connection = BetterSqlite3.Database;
+export type Driver = typeof BetterSqlite3;
+
+/** The Node-API that better-sqlite3 13 calls. On an older Node.js the process would crash without a message. */
+const MIN_NODE_API = 10;
+
+/** Returns whether the binding loads on a Node.js with this Node-API. */
+export function bindingRuns(nodeApi: string | undefined): boolean {
+  return Number(nodeApi ?? 0) >= MIN_NODE_API;
+}
+
+let driver: Promise<Driver> | undefined;
+
+/**
+ * Loads better-sqlite3 and proves that its binding works. Rejects with the fault `binding_missing`.
+ *
+ * Statements write an equality as `= +?` and a limit as `LIMIT +?`. Since 3.54 SQLite's planner looks at the value of a
+ * bare parameter there (whereLoopOutputAdjust), and then prepares the statement again after each
+ * sqlite3_clear_bindings, which better-sqlite3 calls after each run: 5 to 50 µs a run. It does not look behind a sign.
+ */
+export async function loadDriver(): Promise<Driver> {
+  driver ??= load();
+  return await driver;
+}
+
+async function load(): Promise<Driver> {
+  if (!bindingRuns(process.versions['napi'])) {
+    throw new Fault('binding_missing', `Node.js ${process.versions.node} is too old for better-sqlite3`, {
+      hint: 'update Node.js to 22.22.2 or later',
+    });
+  }
+  try {
+    const { default: Database } = await import('better-sqlite3');
+    new Database(':memory:').close();
+    return Database;
+  } catch (cause) {
+    const [reason = ''] = cause instanceof Error ? cause.message.split('\n') : [];
+    throw new Fault('binding_missing', `cannot load the native part of better-sqlite3: ${reason}`, { cause });
+  }
+}
+
+/** Returns the version of SQLite that keeps vaults. Rejects with the fault `binding_missing`. */
+export async function sqliteVersion(): Promise<string> {
+  const Database = await loadDriver();
+  const connection = new Database(':memory:');
+  try {
+    return String(connection.prepare('SELECT sqlite_version()').pluck().get());
+  } finally {
+    connection.close();
+  }
+}
+
+type Prepare = <Params extends unknown[], Row = unknown>(sql: string) => () => BetterSqlite3.Statement<Params, Row>;
+
+interface Statements {
+  /** Answers rows as objects. */
+  readonly rows: Prepare;
+  /** Answers the first column. */
+  readonly value: Prepare;
+  /** Answers rows as lists. */
+  readonly lists: Prepare;
+}
+
+/** Returns what prepares a statement on its first run: a command pays only for the statements that it runs. */
+export function statements(connection: Connection): Statements {
+  const prepared =
+    (mode?: 'pluck' | 'raw'): Prepare =>
+    <Params extends unknown[], Row>(sql: string) =>
+      once(() => {
+        const statement: BetterSqlite3.Statement<Params, Row> = connection.prepare(sql);
+        return mode === undefined ? statement : statement[mode]();
+      });
+  return { rows: prepared(), value: prepared('pluck'), lists: prepared('raw') };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}

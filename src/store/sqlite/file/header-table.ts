@@ -1,0 +1,37 @@
+import type { VaultHeader } from '../../../core/ports.ts';
+import type { Connection } from './driver.ts';
+
+interface HeaderRow {
+  readonly vault_id: string;
+  readonly format: number;
+  readonly created_at: number;
+  readonly generation: number;
+  readonly carried: Buffer | null;
+  readonly mac: Buffer;
+}
+
+/** The header as the file has it, unchecked: that is the keyring's. Undefined when there is none that the table could hold. */
+export function readHeader(connection: Connection): VaultHeader | undefined {
+  const row = connection
+    .prepare<[], HeaderRow>('SELECT vault_id, format, created_at, generation, carried, mac FROM header')
+    .get();
+  if (row === undefined) return undefined;
+  const slots = connection
+    .prepare<[], { readonly slot: number; readonly bytes: Buffer }>('SELECT slot, bytes FROM slot ORDER BY slot')
+    .all();
+  const blobs: readonly unknown[] = [row.mac, row.carried ?? row.mac, ...slots.map(({ bytes }) => bytes)];
+  if (!blobs.every((blob) => Buffer.isBuffer(blob))) return undefined;
+  return { ...row, carried: row.carried ?? undefined, slots };
+}
+
+/** Puts the header in place of the one that is there. Needs a transaction around it. */
+export function writeHeader(connection: Connection, header: VaultHeader): void {
+  connection.exec('DELETE FROM slot; DELETE FROM header');
+  connection
+    .prepare<[string, number, number, number, Uint8Array | null, Uint8Array]>(
+      'INSERT INTO header (one, vault_id, format, created_at, generation, carried, mac) VALUES (1, ?, ?, ?, ?, ?, ?)',
+    )
+    .run(header.vault_id, header.format, header.created_at, header.generation, header.carried ?? null, header.mac);
+  const insert = connection.prepare<[number, Uint8Array]>('INSERT INTO slot (slot, bytes) VALUES (?, ?)');
+  for (const { slot, bytes } of header.slots) insert.run(slot, bytes);
+}

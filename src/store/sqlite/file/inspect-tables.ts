@@ -1,0 +1,127 @@
+import type { Finding } from '../../../core/maintenance-ports.ts';
+import { LAST_INSTANT } from '../tables/columns.ts';
+import { splitBlinds } from '../tables/token-index.ts';
+import type { Connection } from './driver.ts';
+import { BLIND_LENGTH } from './schema.ts';
+
+/** A statement that answers the ids of what is wrong, and what that is. */
+interface Check {
+  readonly table: string;
+  readonly what: string;
+  readonly sql: string;
+}
+
+/** Of a tenant, for people: its UUID, or its number where it has no row. */
+const TENANT = (column: string) =>
+  `coalesce((SELECT lower(hex(id)) FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
+
+const CHECKS: readonly Check[] = [
+  ...['tenant_key', 'application', 'token', 'token_index', 'tombstone', 'token_count', 'active_count'].map((table) => ({
+    table,
+    what: 'belongs to a tenant that does not exist',
+    sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM ${table} WHERE tenant NOT IN (SELECT tenant FROM tenant)`,
+  })),
+  {
+    table: 'change',
+    what: 'the note of the last commit is missing',
+    sql: "SELECT '' AS id WHERE NOT EXISTS (SELECT 1 FROM change)",
+  },
+  {
+    table: 'change',
+    what: 'the latest expiry that has passed is no time',
+    sql: `SELECT '' AS id FROM change WHERE expired_at NOT BETWEEN 0 AND ${LAST_INSTANT}`,
+  },
+  {
+    table: 'application',
+    what: 'was made by an application that is gone',
+    sql: `SELECT lower(hex(a.id)) AS id FROM application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
+      (SELECT 1 FROM application p WHERE p.tenant = a.tenant AND p.id = a.parent_id)`,
+  },
+  {
+    table: 'token',
+    what: 'is a token and a tombstone at once',
+    sql: 'SELECT t.id FROM token t JOIN tombstone b ON b.tenant = t.tenant AND b.id = t.id',
+  },
+  {
+    table: 'token',
+    what: 'has no valid list of blind indexes',
+    sql: `SELECT id FROM token WHERE length(blinds) < ${BLIND_LENGTH} OR length(blinds) % ${BLIND_LENGTH} <> 0`,
+  },
+  {
+    table: 'token_index',
+    what: 'an index entry leads to no token',
+    sql: `SELECT lower(hex(i.blind)) AS id FROM token_index i LEFT JOIN token t ON t.token = i.token
+      WHERE t.token IS NULL OR t.tenant <> i.tenant OR t.created_at <> i.created_at`,
+  },
+  {
+    table: 'token_count',
+    what: 'the counter of a type differs from its tokens',
+    sql: `SELECT ${TENANT('tenant')} || ' type ' || type AS id FROM (
+        SELECT tenant, type, live FROM token_count
+        UNION ALL SELECT tenant, type, -count(*) FROM token GROUP BY tenant, type)
+      GROUP BY tenant, type HAVING sum(live) <> 0`,
+  },
+  {
+    table: 'token_count',
+    what: 'the last time of creation of a type is not that of its last token',
+    sql: `SELECT ${TENANT('c.tenant')} || ' type ' || c.type AS id FROM token_count c WHERE c.last_created_at IS NOT max(
+      coalesce((SELECT max(created_at) FROM token t WHERE t.tenant = c.tenant AND t.type = c.type), 0),
+      coalesce((SELECT max(created_at) FROM tombstone b WHERE b.tenant = c.tenant AND b.type = c.type), 0))`,
+  },
+  {
+    table: 'active_count',
+    what: 'the counter of a month is less than its tokens',
+    sql: `SELECT ${TENANT('t.tenant')} || ' month ' || t.active_month AS id FROM token t
+      GROUP BY t.tenant, t.active_month HAVING count(*) > coalesce(
+        (SELECT tokens FROM active_count a WHERE a.tenant = t.tenant AND a.month = t.active_month), 0)`,
+  },
+];
+
+/** Everything about the tables that can be checked without a key. To be called on one snapshot. */
+export function inspectTables(connection: Connection): readonly Finding[] {
+  const structure = connection.pragma('integrity_check(20)') as readonly { readonly integrity_check: string }[];
+  const damage = structure.map((row) => row.integrity_check).filter((text) => text !== 'ok');
+  const findings: Finding[] = damage.map((what) => ({ table: 'file', id: '', what }));
+  for (const { table, what, sql } of CHECKS) {
+    const rows = connection.prepare<[], { readonly id: string }>(sql).all();
+    findings.push(...rows.map(({ id }) => ({ table, id, what })));
+  }
+  return [...findings, ...inspectIndex(connection)];
+}
+
+/** Holds each token's own list of blind indexes against the entries of the index, both ways. */
+function inspectIndex(connection: Connection): readonly Finding[] {
+  const findings: Finding[] = [];
+  const entry = connection
+    .prepare<[number, Buffer, number, number], number>(
+      'SELECT 1 FROM token_index WHERE tenant = +? AND blind = +? AND created_at = +? AND token = +?',
+    )
+    .pluck();
+  const counts = new Map<number, number>();
+  const tokens = connection.prepare<
+    [],
+    {
+      readonly token: number;
+      readonly tenant: number;
+      readonly id: string;
+      readonly created_at: number;
+      readonly blinds: Buffer;
+    }
+  >('SELECT token, tenant, id, created_at, blinds FROM token');
+  const wanted = new Map<number, { readonly id: string; readonly count: number }>();
+  for (const { token, tenant, id, created_at, blinds } of tokens.iterate()) {
+    const list = splitBlinds(blinds);
+    wanted.set(token, { id, count: list.length });
+    if (list.some((blind) => entry.get(tenant, blind, created_at, token) === undefined)) {
+      findings.push({ table: 'token_index', id, what: 'an index entry of the token is missing' });
+    }
+  }
+  const entries = connection.prepare<[], { readonly token: number }>('SELECT token FROM token_index');
+  for (const { token } of entries.iterate()) counts.set(token, (counts.get(token) ?? 0) + 1);
+  for (const [token, { id, count }] of wanted) {
+    if ((counts.get(token) ?? 0) > count) {
+      findings.push({ table: 'token_index', id, what: 'the token has an index entry too many' });
+    }
+  }
+  return findings;
+}

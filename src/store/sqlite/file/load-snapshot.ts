@@ -1,0 +1,141 @@
+import type { AuditHead } from '../../../core/audit/ports.ts';
+import { Fault } from '../../../core/fault.ts';
+import type { FileStore, InspectedSnapshot, SignedFacts } from '../../../core/maintenance-ports.ts';
+import type { Session } from '../commit/session.ts';
+import { auditRows } from '../tables/audit-rows.ts';
+import { TABLES_OF_TOKENS, TENANT } from '../tables/tenant-rows.ts';
+import type { Connection } from './driver.ts';
+import { FORMAT } from './schema.ts';
+import { readFacts } from './snapshot-layout.ts';
+import { toFileFault } from './sqlite-error.ts';
+
+/** What is replaced, children last; the numbers of tenants never change inside a vault. */
+const REPLACED = ['application', ...TABLES_OF_TOKENS] as const;
+
+/** Tenants of the snapshot that the vault no longer has. */
+const GONE_TENANTS = `SELECT count(*) FROM snapshot.tenant s
+  WHERE NOT EXISTS (SELECT 1 FROM main.tenant t WHERE t.tenant = s.tenant AND t.id = s.id)`;
+
+/** Keys that records of the snapshot are sealed under and the vault no longer has. Its tokens are gone through once. */
+const LOST_KEYS = `WITH used AS MATERIALIZED (SELECT DISTINCT tenant, key_id, index_key_id FROM snapshot.token)
+  SELECT count(*) FROM (
+    SELECT tenant, key_id FROM snapshot.tenant UNION SELECT tenant, key_id FROM snapshot.application
+    UNION SELECT tenant, key_id FROM used UNION SELECT tenant, index_key_id FROM used) s
+  WHERE NOT EXISTS (SELECT 1 FROM main.tenant_key k WHERE k.tenant = s.tenant AND k.key_id = s.key_id)`;
+
+type Options<Method extends 'loadSnapshot' | 'inspectSnapshot'> = Parameters<FileStore[Method]>[1];
+
+/** Does `FileStore.loadSnapshot`: whoever else serves the file sees the old records or the new ones. */
+export async function loadSnapshot(
+  session: Session,
+  path: string,
+  { verify, audit }: Options<'loadSnapshot'>,
+): Promise<void> {
+  const { connection } = session;
+  await withAttached(connection, path, async () => {
+    const read = checkedFacts(connection, path, verify);
+    await session.write('removed', () => {
+      session.touchAuthority();
+      refuseForeign(connection, read);
+      replaceRecords(connection);
+      auditRows(connection).append(audit(read));
+    });
+  });
+  await session.emptyLog();
+}
+
+/** Does `FileStore.inspectSnapshot`. */
+export function inspectSnapshot(
+  session: Session,
+  path: string,
+  { verify, loadable }: Options<'inspectSnapshot'>,
+): Promise<InspectedSnapshot> {
+  const { connection } = session;
+  return withAttached(connection, path, async () => {
+    const facts = checkedFacts(connection, path, verify);
+    const tokens = connection.prepare<[], number>('SELECT count(*) FROM snapshot.token').pluck().get() ?? 0;
+    try {
+      if (loadable) refuseForeign(connection, facts);
+      return { facts, tokens };
+    } catch (error) {
+      if (error instanceof Fault) return { facts, tokens, refusal: error.message };
+      throw error;
+    }
+  });
+}
+
+async function withAttached<T>(connection: Connection, path: string, work: () => Promise<T>): Promise<T> {
+  try {
+    connection.prepare<[string]>('ATTACH ? AS snapshot').run(path);
+    try {
+      return await work();
+    } finally {
+      connection.exec('DETACH snapshot');
+    }
+  } catch (error) {
+    throw toSnapshotFault(path, error);
+  }
+}
+
+/** What SQLite cannot read as a database was once written as one. */
+function toSnapshotFault(path: string, error: unknown): unknown {
+  const fault = toFileFault(path, error);
+  if (!(fault instanceof Fault) || fault.code !== 'not_a_vault') return fault;
+  return new Fault('damaged', `${path} is damaged`, { cause: error });
+}
+
+function checkedFacts(connection: Connection, path: string, verify: Options<'loadSnapshot'>['verify']): SignedFacts {
+  const facts = readFacts(connection, 'snapshot', FORMAT);
+  if (facts === undefined) throw new Fault('damaged', `${path} is not a snapshot of this format`);
+  verify(facts);
+  return facts;
+}
+
+/** A snapshot of this vault, but of a past that this file does not have, or that its keys no longer open. */
+function refuseForeign(connection: Connection, { sequence, link }: AuditHead): void {
+  const count = (sql: string) => connection.prepare<[], number>(sql).pluck().get() ?? 0;
+  const entry = auditRows(connection).read(sequence - 1, 1)[0];
+  if (entry?.sequence !== sequence || Buffer.compare(entry.link, link) !== 0) {
+    throw new Fault(
+      'conflict',
+      'the snapshot is not of the past of this file: one of the two is a copy that went its own way',
+    );
+  }
+  if (count(GONE_TENANTS) > 0) {
+    throw new Fault('conflict', 'the snapshot has a tenant that was deleted since; its keys are destroyed', {
+      hint: 'delete the snapshot and save a new one',
+    });
+  }
+  if (count(LOST_KEYS) > 0) {
+    throw new Fault('conflict', 'the snapshot is sealed under keys that `vault keys rotate` destroyed since', {
+      hint: 'delete the snapshot and save a new one',
+    });
+  }
+}
+
+function highest(connection: Connection, table: 'token' | 'application'): number {
+  return connection.prepare<[], number>(`SELECT coalesce(max(${table}), 0) FROM main.${table}`).pluck().get() ?? 0;
+}
+
+function replaceRecords(connection: Connection): void {
+  for (const table of REPLACED) {
+    connection.exec(`DELETE FROM main.${table} WHERE tenant IN (SELECT tenant FROM snapshot.tenant)`);
+  }
+  // Rows of tenants made since may have the numbers that the snapshot's once had: its own are put behind them.
+  const behind = {
+    token: highest(connection, 'token'),
+    application: highest(connection, 'application'),
+  };
+  for (const table of REPLACED) {
+    const columns = connection
+      .prepare<[string], string>("SELECT name FROM pragma_table_info(?, 'main') ORDER BY cid")
+      .pluck()
+      .all(table);
+    const values = columns.map((name) =>
+      name === 'token' || name === 'application' ? `${name} + ${behind[name]}` : name,
+    );
+    connection.exec(`INSERT INTO main.${table} (${columns}) SELECT ${values} FROM snapshot.${table}`);
+  }
+  const assignments = TENANT.changing.map((column) => `${column} = s.${column}`).join(', ');
+  connection.exec(`UPDATE main.tenant AS t SET ${assignments} FROM snapshot.tenant s WHERE s.tenant = t.tenant`);
+}

@@ -1,0 +1,109 @@
+import { type BigIntStats, lstatSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { Fault } from '../../../core/fault.ts';
+import type { FileStore } from '../../../core/maintenance-ports.ts';
+import type { VaultHeader } from '../../../core/ports.ts';
+import { BUSY_DEADLINE_MS, retryBusy } from '../commit/busy-retry.ts';
+import { Session } from '../commit/session.ts';
+import { sqliteStore } from '../sqlite-store.ts';
+import { checkFile, PathWatch } from './check-file.ts';
+import { connect, setPragmas } from './connect.ts';
+import { type Connection, loadDriver } from './driver.ts';
+import { readHeader } from './header-table.ts';
+import { APPLICATION_ID, CURRENT_LAYOUT, type Layout } from './schema.ts';
+import { toFileFault } from './sqlite-error.ts';
+
+export interface OpenedVaultFile {
+  readonly header: VaultHeader;
+  readonly store: FileStore;
+  /** For a second connection that writes; closed with the store. */
+  readonly session: Session;
+}
+
+/**
+ * Opens the vault at `path`, still locked. Throws the faults `file_missing`, `file_unsafe`, `file_unwritable`,
+ * `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`, `no_space`, `binding_missing`. `busyDeadlineMs` is how long
+ * this and later calls wait for another process's lock, in milliseconds. A file of an older format is migrated.
+ */
+export function openVaultFile(
+  path: string,
+  busyDeadlineMs: number = BUSY_DEADLINE_MS,
+  layout: Layout = CURRENT_LAYOUT,
+): Promise<OpenedVaultFile> {
+  return open(path, { busyDeadlineMs, layout, isOpenHere: false });
+}
+
+/** Opens the vault at `path`, which this process has open already, on another connection. Throws what `openVaultFile` throws. */
+export function openVaultFileAgain(path: string): Promise<OpenedVaultFile> {
+  return open(path, { busyDeadlineMs: BUSY_DEADLINE_MS, layout: CURRENT_LAYOUT, isOpenHere: true });
+}
+
+interface OpenOptions {
+  readonly busyDeadlineMs: number;
+  readonly layout: Layout;
+  readonly isOpenHere: boolean;
+}
+
+async function open(path: string, { busyDeadlineMs, layout, isOpenHere }: OpenOptions): Promise<OpenedVaultFile> {
+  const file = resolve(path);
+  if (file !== file.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
+  const checked = checkFile(file, isOpenHere);
+  const Database = await loadDriver();
+  let connection: Connection | undefined;
+  try {
+    const opened = connect(Database, file);
+    connection = opened;
+    const version = await retryBusy(() => identify(opened, file, layout), busyDeadlineMs);
+    if (version < layout.format) {
+      const { migrate } = await import('./migrate.ts');
+      await migrate(opened, file, version, layout, busyDeadlineMs);
+    }
+    const header = await retryBusy(() => readVault(opened, file, layout), busyDeadlineMs);
+    assertSameFile(file, checked);
+    const session = new Session(opened, new PathWatch(file, checked), busyDeadlineMs);
+    return { header, store: sqliteStore(session), session };
+  } catch (error) {
+    connection?.close();
+    throw toFileFault(file, error);
+  }
+}
+
+/** Identifies the file before anything is set on it: setting the journal mode writes, and the file may be anybody's. */
+function identify(connection: Connection, file: string, { format, migrations }: Layout): number {
+  if (connection.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
+    throw new Fault('not_a_vault', `${file} is not a vault`);
+  }
+  const version = connection.pragma('user_version', { simple: true });
+  if (typeof version !== 'number' || (version < format && migrations[version] === undefined)) {
+    throw new Fault('damaged', `${file} has no valid format number`);
+  }
+  if (version > format) throw new Fault('newer_format', `${file} has format ${version}; this vault reads ${format}`);
+  return version;
+}
+
+function readVault(connection: Connection, file: string, layout: Layout): VaultHeader {
+  setPragmas(connection);
+  assertSchema(connection, file, layout);
+  const header = readHeader(connection);
+  if (header === undefined) throw new Fault('damaged', `${file} has no header`);
+  return header;
+}
+
+function assertSchema(connection: Connection, file: string, { schema }: Layout): void {
+  const found = connection
+    .prepare<[], string>("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence'")
+    .pluck()
+    .all();
+  const expected: ReadonlySet<string> = new Set(schema);
+  if (found.length !== schema.length || found.some((sql) => !expected.has(sql))) {
+    throw new Fault('damaged', `the tables of ${file} are not those of a vault`);
+  }
+}
+
+/** Between the check and the opening somebody could have put another file, or a link to one, under the name. */
+function assertSameFile(file: string, checked: BigIntStats): void {
+  const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  if (now === undefined || now.dev !== checked.dev || now.ino !== checked.ino) {
+    throw new Fault('file_unsafe', `${file} was replaced while it was opened`);
+  }
+}

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import { constants, existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { link, open, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { Fault } from '../../../core/fault.ts';
+import { COMPANIONS } from './check-file.ts';
+import { NO_SPACE_CODES } from './sqlite-error.ts';
+
+/**
+ * Puts a database file at `path` that `build` makes. It is built under another name in the same folder, from an empty file
+ * of mode 0600, and appears whole and on the disk, or not at all; an existing file is never touched, or with `replace` gives
+ * way as a whole. Throws the faults `file_exists`, `file_unwritable`, `no_space`, and what `build` throws.
+ */
+export async function placeFile(
+  path: string,
+  build: (building: string) => Promise<void>,
+  { replace = false }: { readonly replace?: boolean } = {},
+): Promise<void> {
+  const target = resolve(path);
+  if (!replace) assertFree(target);
+  const folder = dirname(target);
+  const building = join(folder, `.${basename(target).slice(0, 64)}.${randomBytes(8).toString('hex')}.new`);
+  const parts = ['', ...COMPANIONS].map((suffix) => building + suffix);
+  // A signal may end the process in the middle.
+  const removeAll = () => {
+    try {
+      for (const part of parts) rmSync(part, { force: true });
+    } catch {
+      // Windows keeps what is open. An error here would take the place of the exit code.
+    }
+  };
+  process.on('exit', removeAll);
+  try {
+    await makeEmpty(building);
+    await build(building);
+    await sync(building, constants.O_RDWR);
+    await (replace ? rename(building, target) : publish(building, target));
+    // The new name must survive a power failure, as the contents do. Windows has no such call for folders.
+    if (process.platform !== 'win32') await sync(folder, constants.O_RDONLY);
+  } catch (error) {
+    throw toFault(target, error);
+  } finally {
+    for (const part of parts) await rm(part, { force: true });
+    process.off('exit', removeAll);
+  }
+}
+
+/** SQLite would apply a log that was left beside the name to the new file, so that is in the way, too. */
+function assertFree(target: string): void {
+  if (target !== target.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
+  for (const suffix of ['', ...COMPANIONS]) {
+    if (lstatSync(target + suffix, { throwIfNoEntry: false }) !== undefined) {
+      throw new Fault('file_exists', `${target}${suffix} exists`);
+    }
+  }
+}
+
+async function makeEmpty(path: string): Promise<void> {
+  const noFollow = constants.O_NOFOLLOW ?? 0;
+  const file = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR | noFollow, 0o600);
+  try {
+    if (process.platform !== 'win32') await file.chmod(0o600);
+  } finally {
+    await file.close();
+  }
+}
+
+const NO_HARD_LINKS: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+
+/**
+ * Gives the finished file its name. A link, unlike a rename, never replaces a file that appeared in the meantime; where there
+ * are no links, a placeholder of our own is replaced, and no signal comes in between.
+ */
+async function publish(building: string, target: string): Promise<void> {
+  try {
+    await link(building, target);
+  } catch (error) {
+    if (!NO_HARD_LINKS.has(systemCode(error))) throw error;
+    writeFileSync(target, '', { flag: 'wx', mode: 0o600 });
+    try {
+      renameSync(building, target);
+    } catch (error) {
+      rmSync(target, { force: true });
+      throw error;
+    }
+  }
+}
+
+async function sync(path: string, flags: number): Promise<void> {
+  const handle = await open(path, flags);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function systemCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
+function toFault(target: string, error: unknown): unknown {
+  if (error instanceof Fault) return error;
+  const code = systemCode(error) ?? '';
+  if (code === 'EEXIST') return new Fault('file_exists', `${target} exists`, { cause: error });
+  if (NO_SPACE_CODES.has(code)) {
+    return new Fault('no_space', `there is no space left for ${target}`, { cause: error });
+  }
+  if (code === 'ENOENT' && !existsSync(dirname(target))) {
+    return new Fault('file_unwritable', `there is no folder ${dirname(target)}`, { cause: error });
+  }
+  return code === '' ? error : new Fault('file_unwritable', `${target} cannot be written`, { cause: error });
+}

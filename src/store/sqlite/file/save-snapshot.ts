@@ -1,0 +1,64 @@
+import type { FileStore } from '../../../core/maintenance-ports.ts';
+import { Problem } from '../../../core/problem.ts';
+import { retryBusy } from '../commit/busy-retry.ts';
+import { auditRows } from '../tables/audit-rows.ts';
+import { connect } from './connect.ts';
+import { type Connection, loadDriver } from './driver.ts';
+import { placeFile } from './place-file.ts';
+import { FORMAT } from './schema.ts';
+import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA, SNAPSHOT_TABLES } from './snapshot-layout.ts';
+
+type Options = Parameters<FileStore['saveSnapshot']>[1];
+
+/** Does `FileStore.saveSnapshot` while others use the vault `file`. */
+export async function saveSnapshot(file: string, target: string, { replace, sign }: Options): Promise<void> {
+  const Database = await loadDriver();
+  await placeFile(
+    target,
+    async (building) => {
+      const connection = connect(Database, building);
+      try {
+        // Nobody else has this file yet, and `placeFile` brings it to the disk.
+        for (const setting of [
+          'journal_mode = MEMORY',
+          'synchronous = OFF',
+          'temp_store = MEMORY',
+          'trusted_schema = OFF',
+        ]) {
+          connection.pragma(setting);
+        }
+        connection.pragma('cell_size_check = ON');
+        await retryBusy(() => connection.prepare<[string]>('ATTACH ? AS vault').run(file));
+        await retryBusy(() => copy(connection, sign));
+        connection.exec('DETACH vault');
+      } finally {
+        connection.close();
+      }
+    },
+    { replace },
+  );
+}
+
+/** One transaction: it sees one state of the vault. */
+function copy(connection: Connection, sign: Options['sign']): void {
+  connection.exec('BEGIN');
+  try {
+    // Reads the vault first: a lock that is in the way is met before anything is written.
+    const head = auditRows(connection, 'vault').head();
+    if (head.sequence === 0) throw new Problem('integrity_failure');
+    for (const statement of SNAPSHOT_SCHEMA) connection.exec(statement);
+    for (const table of SNAPSHOT_TABLES) connection.exec(`INSERT INTO main.${table} SELECT * FROM vault.${table}`);
+    const { vault_id, name, saved_at, sequence, link, mac } = sign(head);
+    connection
+      .prepare<[string, string, number, number, Uint8Array, Uint8Array]>(
+        'INSERT INTO facts (one, vault_id, name, saved_at, sequence, link, mac) VALUES (1, ?, ?, ?, ?, ?, ?)',
+      )
+      .run(vault_id, name, saved_at, sequence, link, mac);
+    connection.pragma(`application_id = ${SNAPSHOT_APPLICATION_ID}`);
+    connection.pragma(`user_version = ${FORMAT}`);
+    connection.exec('COMMIT');
+  } catch (error) {
+    if (connection.inTransaction) connection.exec('ROLLBACK');
+    throw error;
+  }
+}

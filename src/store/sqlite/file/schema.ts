@@ -1,0 +1,165 @@
+import type { Connection } from './driver.ts';
+
+/** "VLT1": what `PRAGMA application_id` answers for a vault. */
+export const APPLICATION_ID = 0x564c5431;
+
+/** The format that this code reads and writes, kept as `PRAGMA user_version`. */
+export const FORMAT = 1;
+
+/** Bytes of a blind index. `token.blinds` is the fingerprint's index and then the others, one after the other. */
+export const BLIND_LENGTH = 16;
+
+/**
+ * The tables, each text exactly as SQLite keeps it: on open the file's schema is compared with this list, so a trigger or
+ * a view that somebody added is found before it runs.
+ *
+ * - Tenants and tokens have small integer keys inside the file; UUIDs are 16-byte blobs; the ids of tokens are text,
+ *   because lists sort and rules search by it. Times are `Instant`s.
+ * - `token_index` holds one entry for each blind index of a token: a list by one index is a walk backwards, and its total a
+ *   count of entries. What is new comes behind what is there, here and in `token_newest`: so pages fill up, and stay full.
+ *   `token.blinds` repeats them, so that the entries of a token are found without another index.
+ * - `token_count.live` is the number of rows in `token`, expired ones that were not yet removed included;
+ *   `last_created_at` never goes back. Both are kept by the transactions that insert and remove.
+ * - `audit` only grows: what is done, in order, each entry chained to the one before it by a keyed hash.
+ * - `change` is one row: `counter` is one more with each commit, `mark` 16 new random bytes;
+ *   `swept_at` is when the file target last removed what had expired; `expired_at` the latest expiry that was passed.
+ * - `key_id` and `index_key_id` say under which of the tenant's keys a row is; a rotation finds by them what is left to do.
+ */
+export const SCHEMA: readonly string[] = [
+  `CREATE TABLE change (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  counter INTEGER NOT NULL,
+  mark BLOB NOT NULL,
+  swept_at INTEGER NOT NULL,
+  expired_at INTEGER NOT NULL
+) STRICT`,
+  `CREATE TABLE header (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  vault_id TEXT NOT NULL,
+  format INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  carried BLOB,
+  mac BLOB NOT NULL
+) STRICT`,
+  `CREATE TABLE slot (
+  slot INTEGER PRIMARY KEY,
+  bytes BLOB NOT NULL
+) STRICT`,
+  `CREATE TABLE tenant (
+  tenant INTEGER PRIMARY KEY AUTOINCREMENT,
+  id BLOB NOT NULL UNIQUE,
+  owner_id BLOB NOT NULL,
+  created_by BLOB,
+  created_at INTEGER NOT NULL,
+  modified_by BLOB,
+  modified_at INTEGER,
+  revision INTEGER NOT NULL,
+  key_id INTEGER NOT NULL,
+  details BLOB NOT NULL
+) STRICT`,
+  `CREATE TABLE tenant_key (
+  tenant INTEGER NOT NULL REFERENCES tenant,
+  key_id INTEGER NOT NULL,
+  purpose INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  wrapped BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (tenant, key_id)
+) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE application (
+  application INTEGER PRIMARY KEY,
+  tenant INTEGER NOT NULL REFERENCES tenant,
+  id BLOB NOT NULL,
+  type INTEGER NOT NULL,
+  key_hash BLOB NOT NULL UNIQUE,
+  parent_id BLOB,
+  created_by BLOB,
+  created_at INTEGER NOT NULL,
+  modified_by BLOB,
+  modified_at INTEGER,
+  expires_at INTEGER,
+  revision INTEGER NOT NULL,
+  key_id INTEGER NOT NULL,
+  details BLOB NOT NULL
+) STRICT`,
+  'CREATE UNIQUE INDEX application_id ON application (tenant, id)',
+  'CREATE INDEX application_newest ON application (tenant, created_at DESC, id)',
+  'CREATE INDEX application_parent ON application (tenant, parent_id) WHERE parent_id IS NOT NULL',
+  'CREATE INDEX application_expiry ON application (expires_at, tenant) WHERE expires_at IS NOT NULL',
+  `CREATE TABLE token (
+  token INTEGER PRIMARY KEY,
+  tenant INTEGER NOT NULL REFERENCES tenant,
+  id TEXT NOT NULL,
+  type INTEGER NOT NULL,
+  created_by BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  modified_by BLOB,
+  modified_at INTEGER,
+  expires_at INTEGER,
+  revision INTEGER NOT NULL,
+  key_id INTEGER NOT NULL,
+  index_key_id INTEGER NOT NULL,
+  active_month INTEGER NOT NULL,
+  blinds BLOB NOT NULL,
+  details BLOB NOT NULL,
+  masked BLOB,
+  definition BLOB NOT NULL,
+  data BLOB NOT NULL
+) STRICT`,
+  'CREATE UNIQUE INDEX token_id ON token (tenant, id)',
+  'CREATE INDEX token_newest ON token (tenant, created_at, id DESC, type)',
+  'CREATE INDEX token_keys ON token (tenant, key_id, index_key_id)',
+  'CREATE INDEX token_expiry ON token (expires_at, tenant, type) WHERE expires_at IS NOT NULL',
+  `CREATE TABLE token_index (
+  tenant INTEGER NOT NULL,
+  blind BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  token INTEGER NOT NULL,
+  PRIMARY KEY (tenant, blind, created_at, token)
+) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE tombstone (
+  tenant INTEGER NOT NULL REFERENCES tenant,
+  id TEXT NOT NULL,
+  type INTEGER NOT NULL,
+  created_by BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  deleted_by BLOB,
+  deleted_at INTEGER NOT NULL,
+  mac BLOB NOT NULL,
+  PRIMARY KEY (tenant, id)
+) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE audit (
+  sequence INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  sealed BLOB NOT NULL,
+  link BLOB NOT NULL
+) STRICT`,
+  `CREATE TABLE token_count (
+  tenant INTEGER NOT NULL REFERENCES tenant,
+  type INTEGER NOT NULL,
+  live INTEGER NOT NULL,
+  last_created_at INTEGER NOT NULL,
+  PRIMARY KEY (tenant, type)
+) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE active_count (
+  tenant INTEGER NOT NULL REFERENCES tenant,
+  month INTEGER NOT NULL,
+  tokens INTEGER NOT NULL,
+  PRIMARY KEY (tenant, month)
+) STRICT, WITHOUT ROWID`,
+];
+
+/** Takes a file from one format to the next, inside a transaction. */
+type Migration = (connection: Connection) => void;
+
+/** A format of the file, and how older ones become it. */
+export interface Layout {
+  readonly format: number;
+  readonly schema: readonly string[];
+  /** By the format that each starts from. */
+  readonly migrations: Readonly<Record<number, Migration>>;
+}
+
+/** Only the first format has been released: there is nothing to migrate from. */
+export const CURRENT_LAYOUT: Layout = { format: FORMAT, schema: SCHEMA, migrations: {} };

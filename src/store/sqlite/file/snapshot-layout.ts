@@ -1,0 +1,53 @@
+import type { SignedFacts } from '../../../core/maintenance-ports.ts';
+import type { Connection } from './driver.ts';
+import { SCHEMA } from './schema.ts';
+
+/** "VLTS": what `PRAGMA application_id` answers for a snapshot, so that nobody opens one as a vault. */
+export const SNAPSHOT_APPLICATION_ID = 0x564c5453;
+
+/** What a snapshot holds of each tenant: its records, and what they are found and counted by. Rows as in the vault. */
+export const SNAPSHOT_TABLES = [
+  'tenant',
+  'application',
+  'token',
+  'token_index',
+  'tombstone',
+  'token_count',
+  'active_count',
+] as const;
+
+/**
+ * The tables of a snapshot: those of the vault without their indexes, which a load does not need, and one row of facts.
+ * There is no header, no slot and no key of a tenant in it: a snapshot opens with the keys that its vault has now, or not
+ * at all. There is no audit in it either, since that never goes back: only the place that it had come to.
+ */
+export const SNAPSHOT_SCHEMA: readonly string[] = [
+  ...SCHEMA.filter((statement) => SNAPSHOT_TABLES.some((table) => statement.startsWith(`CREATE TABLE ${table} (`))),
+  `CREATE TABLE facts (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  vault_id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  saved_at INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  link BLOB NOT NULL,
+  mac BLOB NOT NULL
+) STRICT`,
+];
+
+/** Of the snapshot that is attached as `schema`. Undefined when it is none of this format. */
+export function readFacts(connection: Connection, schema: string, format: number): SignedFacts | undefined {
+  if (connection.pragma(`${schema}.application_id`, { simple: true }) !== SNAPSHOT_APPLICATION_ID) return undefined;
+  if (connection.pragma(`${schema}.user_version`, { simple: true }) !== format) return undefined;
+  const found = connection
+    .prepare<[], string>(
+      `SELECT sql FROM ${schema}.sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence' ORDER BY sql`,
+    )
+    .pluck()
+    .all();
+  if (found.join('\n') !== [...SNAPSHOT_SCHEMA].sort().join('\n')) return undefined;
+  const facts = connection
+    .prepare<[], SignedFacts>(`SELECT vault_id, name, saved_at, sequence, link, mac FROM ${schema}.facts`)
+    .get();
+  // Of a damaged row anything may come, whatever the table's declaration says.
+  return Buffer.isBuffer(facts?.link) && Buffer.isBuffer(facts.mac) ? facts : undefined;
+}

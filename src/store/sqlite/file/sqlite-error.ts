@@ -1,0 +1,82 @@
+import type { FaultCode } from '../../../contract/faults.ts';
+import type { ProblemCode } from '../../../contract/problems.ts';
+import { Fault } from '../../../core/fault.ts';
+import { Problem } from '../../../core/problem.ts';
+
+/** The extended result code of an error that SQLite reported (`SQLITE_IOERR_WRITE`), if it is one. */
+export function sqliteCode(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined;
+  return error.code.startsWith('SQLITE_') ? error.code : undefined;
+}
+
+/** Another connection holds a lock that this one needs: try again later. */
+export function isBusy(error: unknown): boolean {
+  const code = sqliteCode(error);
+  return code !== undefined && (code === 'SQLITE_BUSY' || code.startsWith('SQLITE_BUSY_'));
+}
+
+/** A full disk, as SQLite and the system say it. A quota or a full shared-memory file shows as a failed write. */
+export const NO_SPACE_CODES: ReadonlySet<string> = new Set([
+  'SQLITE_FULL',
+  'SQLITE_IOERR_WRITE',
+  'SQLITE_IOERR_SHMSIZE',
+  'ENOSPC',
+  'EDQUOT',
+]);
+
+/** What callers are told for a result code, or for its first two words. */
+const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode | undefined>> = {
+  SQLITE_CORRUPT: 'integrity_failure',
+  SQLITE_NOTADB: 'integrity_failure',
+  SQLITE_IOERR_SHORT_READ: 'integrity_failure',
+  SQLITE_IOERR_CORRUPTFS: 'integrity_failure',
+  SQLITE_IOERR_DATA: 'integrity_failure',
+  // Rows that the tables' declarations exclude, and a header that asks for a newer SQLite: no code of ours makes them.
+  SQLITE_CONSTRAINT_NOTNULL: 'integrity_failure',
+  SQLITE_CONSTRAINT_CHECK: 'integrity_failure',
+  SQLITE_CONSTRAINT_DATATYPE: 'integrity_failure',
+  SQLITE_MISMATCH: 'integrity_failure',
+  SQLITE_READONLY: 'integrity_failure',
+  // A folder whose rights were taken away is no damage.
+  SQLITE_READONLY_DIRECTORY: undefined,
+  SQLITE_READONLY_DBMOVED: 'vault_moved',
+  SQLITE_CANTOPEN: 'vault_moved',
+};
+
+/** The problem that stands for an error of SQLite; any other error stays what it is. */
+export function toProblem(error: unknown): unknown {
+  if (isBusy(error)) return vaultBusy(error);
+  const code = sqliteCode(error);
+  if (code === undefined) return error;
+  if (NO_SPACE_CODES.has(code)) return new Problem('no_space', { cause: error, retryAfter: 1 });
+  const primary = code.split('_', 2).join('_');
+  const problem = Object.hasOwn(PROBLEM_BY_CODE, code) ? PROBLEM_BY_CODE[code] : PROBLEM_BY_CODE[primary];
+  if (problem === 'vault_moved') return new Problem(problem, { cause: error, retryAfter: 1 });
+  return problem === undefined ? error : new Problem(problem, { cause: error });
+}
+
+export function vaultBusy(cause: unknown): Problem {
+  return new Problem('vault_busy', { cause, retryAfter: 1 });
+}
+
+/** By the first two words of the result code. */
+const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
+  SQLITE_NOTADB: ['not_a_vault', 'is not a vault'],
+  SQLITE_CORRUPT: ['damaged', 'is damaged'],
+  SQLITE_IOERR: ['damaged', 'cannot be read whole'],
+  SQLITE_ERROR: ['damaged', 'is damaged'],
+  SQLITE_BUSY: ['locked_by_other', 'is locked by another process'],
+  SQLITE_CANTOPEN: ['file_unwritable', 'cannot be opened for writing'],
+  SQLITE_READONLY: ['file_unwritable', 'cannot be written'],
+  SQLITE_PERM: ['file_unwritable', 'cannot be opened for writing'],
+};
+
+/** The fault that stands for an error of SQLite on the vault `file`; any other error stays what it is. */
+export function toFileFault(file: string, error: unknown): unknown {
+  const code = sqliteCode(error) ?? '';
+  // To open a vault, its log and its shared memory are made beside it: a full disk is no damage.
+  if (NO_SPACE_CODES.has(code)) return new Fault('no_space', `${file} has no space left beside it`, { cause: error });
+  const primary = code.split('_', 2).join('_');
+  const row = Object.hasOwn(FAULT_BY_CODE, primary) ? FAULT_BY_CODE[primary] : undefined;
+  return row === undefined ? error : new Fault(row[0], `${file} ${row[1]}`, { cause: error });
+}

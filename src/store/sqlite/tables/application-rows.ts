@@ -1,0 +1,151 @@
+import type { ApplicationRecord, Instant, PageOf, PageRequest } from '../../../core/ports.ts';
+import { Problem } from '../../../core/problem.ts';
+import { type Connection, statements } from '../file/driver.ts';
+import { applicationType, bytes, columns, number, optional, type StoredRow, uuid } from './columns.ts';
+import type { TenantRows } from './tenant-rows.ts';
+import { uuidKey, uuidText } from './uuid-bytes.ts';
+
+type ApplicationColumns = Omit<ApplicationRecord, 'tenant_id'>;
+
+const APPLICATION = columns<ApplicationColumns>(
+  {
+    id: uuid,
+    type: applicationType,
+    key_hash: bytes,
+    parent_id: optional(uuid),
+    created_by: optional(uuid),
+    created_at: number,
+    modified_by: optional(uuid),
+    modified_at: optional(number),
+    expires_at: optional(number),
+    revision: number,
+    key_id: number,
+    details: bytes,
+  },
+  { fixed: ['id', 'type', 'parent_id', 'created_by', 'created_at'] },
+);
+
+export interface ApplicationRow extends StoredRow<ApplicationColumns> {
+  readonly tenant: number;
+  readonly tenant_id: Buffer;
+}
+
+/** An application that was removed and, behind it, those that ended with it. */
+export interface RemovedApplications {
+  readonly tenant_id: string;
+  readonly ids: readonly string[];
+}
+
+export const SELECT_APPLICATION = `SELECT a.tenant, t.id AS tenant_id, ${APPLICATION.of('a')}
+FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant`;
+const LIVE = '(a.expires_at IS NULL OR a.expires_at > ?)';
+
+/** The table `application`. All functions are synchronous and need a transaction where they write. */
+export function applicationRows(connection: Connection, tenants: TenantRows) {
+  const { rows, value } = statements(connection);
+  const byKeyHash = rows<[Uint8Array, number], ApplicationRow>(
+    `${SELECT_APPLICATION} WHERE a.key_hash = +? AND ${LIVE}`,
+  );
+  const byId = rows<[number, Buffer | null, number], ApplicationRow>(
+    `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.id = +? AND ${LIVE}`,
+  );
+  const exists = rows<[number, Buffer | null]>('SELECT 1 FROM application WHERE tenant = +? AND id = +?');
+  const insertRow = rows<unknown[]>(APPLICATION.insertInto('application', 'tenant'));
+  const replaceRow = rows<unknown[]>(
+    `UPDATE application SET ${APPLICATION.assigned()} WHERE tenant = +? AND id = +? AND revision = +?`,
+  );
+  const remove = rows<[number, Buffer | null, number]>(
+    'DELETE FROM application WHERE tenant = +? AND id = +? AND revision = +?',
+  );
+  const removeChildren = value<[number, Buffer | null], Buffer>(
+    'DELETE FROM application WHERE tenant = +? AND parent_id = +? RETURNING id',
+  );
+  const expired = rows<[number, number], { application: number; tenant: number; tenant_id: Buffer; id: Buffer }>(
+    `SELECT a.application, a.tenant, n.id AS tenant_id, a.id
+     FROM application a INDEXED BY application_expiry CROSS JOIN tenant n ON n.tenant = a.tenant
+     WHERE a.expires_at <= ? ORDER BY a.expires_at LIMIT +?`,
+  );
+  const removeRow = rows<[number]>('DELETE FROM application WHERE application = +?');
+
+  return {
+    findByKeyHash(keyHash: Uint8Array, now: Instant): { record: ApplicationRecord; tenant: number } | undefined {
+      const row = byKeyHash().get(keyHash, now);
+      return row && { record: toApplicationRecord(row), tenant: row.tenant };
+    },
+
+    find(tenantId: string, id: string, now: Instant): ApplicationRecord | undefined {
+      const tenant = tenants.find(tenantId);
+      const row = tenant === undefined ? undefined : byId().get(tenant, uuidKey(id), now);
+      return row && toApplicationRecord(row);
+    },
+
+    page(
+      filter: { readonly tenant_id: string; readonly ids?: readonly string[] | undefined },
+      page: PageRequest,
+      now: Instant,
+    ): PageOf<ApplicationRecord> {
+      const tenant = tenants.find(filter.tenant_id);
+      if (tenant === undefined) return { records: [], total: 0 };
+      const ids = filter.ids?.map(uuidKey) ?? [];
+      const among = filter.ids === undefined ? '' : `AND a.id IN (${ids.map(() => '?').join()})`;
+      const where = `a.tenant = +? AND ${LIVE} ${among}`;
+      const total = connection
+        .prepare<(number | Buffer | null)[], number>(`SELECT count(*) FROM application a WHERE ${where}`)
+        .pluck()
+        .get(tenant, now, ...ids);
+      const rows = connection
+        .prepare<(number | Buffer | null)[], ApplicationRow>(
+          `${SELECT_APPLICATION} WHERE ${where} ORDER BY a.created_at DESC, a.id LIMIT +? OFFSET +?`,
+        )
+        .all(tenant, now, ...ids, page.limit, page.offset);
+      return { records: rows.map(toApplicationRecord), total: total ?? 0 };
+    },
+
+    insert(record: ApplicationRecord): void {
+      const tenant = tenants.need(record.tenant_id);
+      tenants.requireNewestKeys(tenant, record);
+      // An application that outlived its creator would be a key that nobody can take away.
+      if (record.parent_id !== undefined && exists().get(tenant, uuidKey(record.parent_id)) === undefined) {
+        throw new Problem('unauthenticated');
+      }
+      insertRow().run(...APPLICATION.values(record), tenant);
+    },
+
+    replace(record: ApplicationRecord, expectedRevision: number): boolean {
+      const tenant = tenants.find(record.tenant_id);
+      if (tenant === undefined) return false;
+      tenants.requireNewestKeys(tenant, record);
+      const { changes } = replaceRow().run(
+        ...APPLICATION.changes(record),
+        tenant,
+        uuidKey(record.id),
+        expectedRevision,
+      );
+      return changes > 0;
+    },
+
+    /** The ids of what was removed: its own and those of its children; undefined when it is not there at that revision. */
+    remove(tenantId: string, id: string, expectedRevision: number): readonly string[] | undefined {
+      const tenant = tenants.find(tenantId);
+      const key = uuidKey(id);
+      if (tenant === undefined || remove().run(tenant, key, expectedRevision).changes === 0) return undefined;
+      return [id, ...removeChildren().all(tenant, key).map(uuidText)];
+    },
+
+    /** Removes at most `limit` expired ones, those that ended first before others, and their children. */
+    removeExpired(now: Instant, limit: number): readonly RemovedApplications[] {
+      const ended: RemovedApplications[] = [];
+      for (const row of expired().all(now, limit)) {
+        // Gone already when its creator was removed just before.
+        if (removeRow().run(row.application).changes === 0) continue;
+        const ids = [row.id, ...removeChildren().all(row.tenant, row.id)].map(uuidText);
+        ended.push({ tenant_id: uuidText(row.tenant_id), ids });
+      }
+      return ended;
+    },
+  };
+}
+
+export function toApplicationRecord(row: ApplicationRow): ApplicationRecord {
+  return APPLICATION.read(row, { tenant_id: uuidText(row.tenant_id) });
+}

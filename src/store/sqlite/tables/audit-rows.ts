@@ -1,0 +1,63 @@
+import { NO_LINK } from '../../../core/audit/audit-link.ts';
+import type { AuditDraft, AuditEntry, AuditHead } from '../../../core/audit/ports.ts';
+import { Problem } from '../../../core/problem.ts';
+import { type Connection, statements } from '../file/driver.ts';
+import { sqliteCode } from '../file/sqlite-error.ts';
+
+/** Of a damaged row anything may come: nothing in place of what the table excludes, so that the chain breaks there. */
+function asEntry({ sequence, at, sealed, link }: AuditEntry): AuditEntry {
+  return {
+    sequence,
+    at: Number.isSafeInteger(at) ? at : 0,
+    sealed: Buffer.isBuffer(sealed) ? sealed : NO_BYTES,
+    link: Buffer.isBuffer(link) ? link : NO_BYTES,
+  };
+}
+
+const NO_BYTES = new Uint8Array();
+
+/** The table `audit` of `schema`. Synchronous; `append` needs the transaction of the change that it tells of. */
+export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
+  const { rows } = statements(connection);
+  const last = rows<[], AuditHead>(`SELECT sequence, link FROM ${schema}.audit ORDER BY sequence DESC LIMIT 1`);
+  const insert = rows<[number, number, Uint8Array, Uint8Array]>(
+    `INSERT INTO ${schema}.audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)`,
+  );
+  const after = rows<[number, number], AuditEntry>(
+    `SELECT sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
+  );
+
+  function head(): AuditHead {
+    const found = last().get();
+    if (found === undefined) return { sequence: 0, link: NO_LINK };
+    if (!Buffer.isBuffer(found.link)) throw new Problem('integrity_failure');
+    return found;
+  }
+
+  function put(sequence: number, at: number, sealed: Uint8Array, link: Uint8Array): void {
+    try {
+      insert().run(sequence, at, sealed, link);
+    } catch (error) {
+      // A place behind the last is free, unless the table is damaged.
+      if (sqliteCode(error)?.startsWith('SQLITE_CONSTRAINT')) throw new Problem('integrity_failure', { cause: error });
+      throw error;
+    }
+  }
+
+  return {
+    head,
+
+    /** The head is read anew each time: another process, or a group that was rolled back, may have moved it. */
+    append(...drafts: readonly AuditDraft[]): void {
+      let before = head();
+      for (const { at, sealed, link } of drafts) {
+        const sequence = before.sequence + 1;
+        const own = link(before.link, sequence);
+        put(sequence, at, sealed, own);
+        before = { sequence, link: own };
+      }
+    },
+
+    read: (sequence: number, limit: number): readonly AuditEntry[] => after().all(sequence, limit).map(asEntry),
+  };
+}

@@ -1,0 +1,143 @@
+import type { ApplicationType } from '../../../contract/permissions.ts';
+import { TOKEN_TYPE_NAMES, TOKEN_TYPES, type TokenType } from '../../../contract/token-types.ts';
+import { Problem } from '../../../core/problem.ts';
+import { uuidBytes, uuidText } from './uuid-bytes.ts';
+
+/** A value as SQLite stores it. */
+type Stored = string | number | Uint8Array | null;
+
+/**
+ * How a column holds a value. A damaged row may hold anything, whatever the table declares: `read` throws
+ * `integrity_failure` for a value that the declaration excludes.
+ */
+export interface Kind<Value> {
+  readonly store: (value: Value) => Stored;
+  readonly read: (stored: unknown) => Value;
+  readonly isBlob?: boolean | undefined;
+}
+
+export function storedText(value: unknown): string {
+  if (typeof value !== 'string') throw new Problem('integrity_failure');
+  return value;
+}
+
+export function storedBytes(value: unknown): Buffer {
+  if (!Buffer.isBuffer(value)) throw new Problem('integrity_failure');
+  return value;
+}
+
+export function storedNumber(value: unknown): number {
+  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw new Problem('integrity_failure');
+  return value;
+}
+
+/** The last that a `Date` can hold, in milliseconds. */
+export const LAST_INSTANT = 8.64e15;
+
+/** For times that no record is sealed with: nobody would notice a wrong one before it is written out. */
+export function storedInstant(value: unknown): number {
+  const instant = storedNumber(value);
+  if (instant < 0 || instant > LAST_INSTANT) throw new Problem('integrity_failure');
+  return instant;
+}
+
+/** A lone surrogate would become U+FFFD on its way into the file, and so find what it is not. */
+export function isStorableText(value: string): boolean {
+  return value.isWellFormed();
+}
+
+function storableText(value: string): string {
+  if (!isStorableText(value)) throw new RangeError('an id must be well-formed Unicode');
+  return value;
+}
+
+export const text: Kind<string> = { store: storableText, read: storedText };
+export const number: Kind<number> = { store: (value) => value, read: storedNumber };
+export const instant: Kind<number> = { store: (value) => value, read: storedInstant };
+export const bytes: Kind<Uint8Array> = { store: (value) => value, read: storedBytes, isBlob: true };
+export const uuid: Kind<string> = { store: uuidBytes, read: uuidText };
+
+export function optional<Value>({ store, read, isBlob }: Kind<Value>): Kind<Value | undefined> {
+  return {
+    store: (value) => (value === undefined ? null : store(value)),
+    read: (stored) => (stored === null ? undefined : read(stored)),
+    isBlob,
+  };
+}
+
+/** A name that is stored as a number. A number that stands for no name means that the file was altered. */
+function coded<Name extends string>(codes: Readonly<Record<Name, number>>): Kind<Name> {
+  const names = new Map<unknown, Name>();
+  for (const name in codes) names.set(codes[name], name);
+  return {
+    store: (name) => codes[name],
+    read(code) {
+      const name = names.get(code);
+      if (name === undefined) throw new Problem('integrity_failure');
+      return name;
+    },
+  };
+}
+
+/** A row of columns that `read` makes a `Row` of. */
+export type StoredRow<Row> = { readonly [Name in keyof Row]-?: unknown };
+
+/**
+ * The columns of a table that hold the members of `Row`, by name. SELECT, INSERT and UPDATE, and the values that they bind,
+ * are made from this one list, in one order. `fixed` columns never change.
+ */
+export function columns<Row>(
+  kinds: { readonly [Name in keyof Row]-?: Kind<Row[Name]> },
+  { fixed }: { readonly fixed: readonly (keyof Row & string)[] },
+) {
+  const names = Object.keys(kinds) as (keyof Row & string)[];
+  const changing = names.filter((name) => !fixed.includes(name));
+  // Pairs are walked faster than members are looked up.
+  const pairs = names.map((name) => ({ name, kind: kinds[name] }));
+  const changingPairs = pairs.filter(({ name }) => changing.includes(name));
+
+  return {
+    names,
+    changing,
+    blobs: new Set<string>(names.filter((name) => kinds[name].isBlob)),
+
+    /** The list after SELECT. */
+    of: (table: string) => names.map((name) => `${table}.${name}`).join(', '),
+
+    /** The statement that inserts `values`, and behind them the values of `more` columns. */
+    insertInto(table: string, ...more: readonly string[]): string {
+      const all = [...names, ...more];
+      return `INSERT INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`;
+    },
+    values: (row: Row): Stored[] => pairs.map(({ name, kind }) => kind.store(row[name])),
+
+    /** The list after SET, for `changes` and behind them the values of `more` columns. */
+    assigned: (...more: readonly string[]) => [...changing, ...more].map((name) => `${name} = ?`).join(', '),
+    changes: (row: Row): Stored[] => changingPairs.map(({ name, kind }) => kind.store(row[name])),
+
+    /** A row with the members of `more`, which no column holds. */
+    read<More extends object>(stored: StoredRow<Row>, more: More): Row & More {
+      const row = { ...more } as { -readonly [Name in keyof Row]: Row[Name] } & More;
+      for (const { name, kind } of pairs) (row as Row)[name] = kind.read(stored[name]);
+      return row;
+    },
+  };
+}
+
+/** What a token type is stored as. A number, once given, is never given to another type. */
+export const TOKEN_TYPE_CODES = Object.fromEntries(
+  TOKEN_TYPE_NAMES.map((name) => [name, TOKEN_TYPES[name].code]),
+) as Readonly<Record<TokenType, number>>;
+
+export const APPLICATION_TYPE_CODES = {
+  private: 1,
+  public: 2,
+  management: 3,
+  expiring: 4,
+} as const satisfies Record<ApplicationType, number>;
+
+export const KEY_PURPOSE_CODES = { data: 1, index: 2 } as const satisfies Record<'data' | 'index', number>;
+
+export const tokenType = coded<TokenType>(TOKEN_TYPE_CODES);
+export const applicationType = coded<ApplicationType>(APPLICATION_TYPE_CODES);
+export const keyPurpose = coded<'data' | 'index'>(KEY_PURPOSE_CODES);

@@ -1,0 +1,157 @@
+import type { Authority, KeyIds, TenantRecord, WrappedKey } from '../../../core/ports.ts';
+import { Problem } from '../../../core/problem.ts';
+import { type Connection, statements } from '../file/driver.ts';
+import {
+  bytes,
+  columns,
+  instant,
+  KEY_PURPOSE_CODES,
+  keyPurpose,
+  number,
+  optional,
+  type StoredRow,
+  uuid,
+} from './columns.ts';
+import { uuidKey } from './uuid-bytes.ts';
+
+/** A tenant with its keys, as they are read: in one go. */
+export type TenantWithKeys = Pick<Authority, 'tenant' | 'keys'>;
+
+export const TENANT = columns<TenantRecord>(
+  {
+    id: uuid,
+    owner_id: uuid,
+    created_by: optional(uuid),
+    created_at: number,
+    modified_by: optional(uuid),
+    modified_at: optional(number),
+    revision: number,
+    key_id: number,
+    details: bytes,
+  },
+  { fixed: ['id', 'owner_id', 'created_by', 'created_at'] },
+);
+
+const KEY = columns<WrappedKey>(
+  { key_id: number, purpose: keyPurpose, generation: number, wrapped: bytes, created_at: instant },
+  { fixed: [] },
+);
+
+interface TenantRow extends StoredRow<TenantRecord> {
+  readonly tenant: number;
+}
+
+const SELECT_TENANT = `SELECT tenant, ${TENANT.of('tenant')} FROM tenant`;
+
+/** What tokens are kept in, and counted by. */
+export const TABLES_OF_TOKENS = ['token_index', 'token', 'tombstone', 'token_count', 'active_count'] as const;
+
+/** Everything that hangs on a tenant, children first. */
+const TABLES_OF_TENANT = [...TABLES_OF_TOKENS, 'application', 'tenant_key', 'tenant'] as const;
+
+/** The tables `tenant` and `tenant_key`. All functions are synchronous and need a transaction where they write. */
+export type TenantRows = ReturnType<typeof tenantRows>;
+
+export function tenantRows(connection: Connection) {
+  const { rows, value } = statements(connection);
+  const numberOf = value<[Buffer | null], number>('SELECT tenant FROM tenant WHERE id = +?');
+  const byId = rows<[Buffer | null], TenantRow>(`${SELECT_TENANT} WHERE id = +?`);
+  const byNumber = rows<[number], TenantRow>(`${SELECT_TENANT} WHERE tenant = +?`);
+  const all = rows<[], TenantRow>(`${SELECT_TENANT} ORDER BY created_at, id`);
+  const keysOf = rows<[number], StoredRow<WrappedKey>>(
+    `SELECT ${KEY.of('tenant_key')} FROM tenant_key WHERE tenant = +? ORDER BY key_id`,
+  );
+  const insertRow = rows<unknown[]>(TENANT.insertInto('tenant'));
+  const insertKey = rows<unknown[]>(KEY.insertInto('tenant_key', 'tenant'));
+  const replaceRow = rows<unknown[]>(`UPDATE tenant SET ${TENANT.assigned()} WHERE id = +? AND revision = +?`);
+  const generation = value<[], number>('SELECT generation FROM header');
+  const newestKey = value<[number, number], number | null>(
+    'SELECT max(key_id) FROM tenant_key WHERE tenant = +? AND purpose = +?',
+  );
+
+  function withKeys(row: TenantRow): TenantWithKeys {
+    return {
+      tenant: TENANT.read(row, {}),
+      keys: keysOf()
+        .all(row.tenant)
+        .map((key) => KEY.read(key, {})),
+    };
+  }
+
+  function addKey(tenant: number | bigint, key: WrappedKey): void {
+    // Who wraps with a former master key has not heard of the new one: nobody could unwrap it.
+    if (key.generation !== generation().get()) throw new Problem('write_conflict');
+    insertKey().run(...KEY.values(key), tenant);
+  }
+
+  /** A record under an older key would be lost when that is destroyed, so its writer is sent to read the keys anew. */
+  function requireNewestKeys(tenant: number, { key_id, index_key_id }: Pick<KeyIds, 'key_id'> & Partial<KeyIds>): void {
+    const current = newestKey().get(tenant, KEY_PURPOSE_CODES.data) === key_id;
+    const found = index_key_id === undefined || newestKey().get(tenant, KEY_PURPOSE_CODES.index) === index_key_id;
+    if (!current || !found) throw new Problem('write_conflict');
+  }
+
+  return {
+    addKey,
+    requireNewestKeys,
+
+    /** The number that stands for the tenant inside the file; undefined when it is gone. */
+    find(id: string): number | undefined {
+      return numberOf().get(uuidKey(id));
+    },
+
+    /** The same for a write. A tenant that is gone leaves nobody who could be the caller (decisions §8). */
+    need(id: string): number {
+      const tenant = numberOf().get(uuidKey(id));
+      if (tenant === undefined) throw new Problem('unauthenticated');
+      return tenant;
+    },
+
+    findWithKeys(id: string): TenantWithKeys | undefined {
+      const row = byId().get(uuidKey(id));
+      return row && withKeys(row);
+    },
+
+    findWithKeysByNumber(tenant: number): TenantWithKeys | undefined {
+      const row = byNumber().get(tenant);
+      return row && withKeys(row);
+    },
+
+    list(): readonly TenantWithKeys[] {
+      return all().all().map(withKeys);
+    },
+
+    insert(record: TenantRecord, keys: readonly WrappedKey[]): void {
+      const { lastInsertRowid: tenant } = insertRow().run(...TENANT.values(record));
+      for (const key of keys) addKey(tenant, key);
+      requireNewestKeys(Number(tenant), record);
+    },
+
+    replace(record: TenantRecord, expectedRevision: number): boolean {
+      const tenant = numberOf().get(uuidKey(record.id));
+      if (tenant === undefined) return false;
+      requireNewestKeys(tenant, record);
+      const { changes } = replaceRow().run(...TENANT.changes(record), uuidKey(record.id), expectedRevision);
+      return changes > 0;
+    },
+
+    /** Removes all its tokens; answers how many there were. */
+    empty(id: string): number | undefined {
+      const tenant = numberOf().get(uuidKey(id));
+      if (tenant === undefined) return undefined;
+      const removed = TABLES_OF_TOKENS.map((table) => {
+        const { changes } = connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant);
+        return table === 'token' ? changes : 0;
+      });
+      return Math.max(...removed);
+    },
+
+    remove(id: string): boolean {
+      const tenant = numberOf().get(uuidKey(id));
+      if (tenant === undefined) return false;
+      for (const table of TABLES_OF_TENANT)
+        connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant);
+      return true;
+    },
+  };
+}

@@ -1,0 +1,144 @@
+import type { AuditDraft } from '../../../core/audit/ports.ts';
+import type { ResealedToken } from '../../../core/maintenance-ports.ts';
+import type {
+  ExpiryRecorder,
+  InsertTokenOutcome,
+  Instant,
+  TokenIndexes,
+  TokenRecord,
+  Tombstone,
+} from '../../../core/ports.ts';
+import { type Connection, statements } from '../file/driver.ts';
+import { isStorableText } from './columns.ts';
+import type { TenantRows } from './tenant-rows.ts';
+import type { TokenCounts } from './token-counts.ts';
+import { joinBlinds, type TokenIndex } from './token-index.ts';
+import { isExpired, type StoredToken, TOMBSTONE, type TokenRows } from './token-rows.ts';
+import { uuidText } from './uuid-bytes.ts';
+
+interface Tables {
+  readonly tenants: TenantRows;
+  readonly tokens: TokenRows;
+  readonly index: TokenIndex;
+  readonly counts: TokenCounts;
+}
+
+/** The changes to a token that touch several tables. Synchronous; each needs a transaction around it. */
+export type TokenChanges = ReturnType<typeof tokenChanges>;
+
+export function tokenChanges(connection: Connection, { tenants, tokens, index, counts }: Tables) {
+  const { rows, value } = statements(connection);
+  const oldest = value<[number, Uint8Array, number, string], number>(
+    `SELECT t.token FROM token_index i CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant
+         WHERE i.tenant = +? AND i.blind = +? AND (t.expires_at IS NULL OR t.expires_at > ?) AND t.id <> ?
+         ORDER BY i.created_at, t.id LIMIT 1`,
+  );
+  const taken = value<[number, string, number, string], number>(
+    `SELECT EXISTS (SELECT 1 FROM token WHERE tenant = +? AND id = +?)
+           OR EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)`,
+  );
+  const insertTombstone = rows<unknown[]>(TOMBSTONE.insertInto('tombstone', 'tenant'));
+  const expired = rows<
+    [number, number],
+    { readonly token: number; readonly tenant: number; readonly tenant_id: Buffer }
+  >(
+    `SELECT t.token, t.tenant, n.id AS tenant_id
+       FROM token t INDEXED BY token_expiry CROSS JOIN tenant n ON n.tenant = t.tenant
+       WHERE t.expires_at <= ? ORDER BY t.expires_at LIMIT +?`,
+  );
+
+  function duplicate(tenantId: string, tenant: number, fingerprint: Uint8Array, exceptId: string, now: Instant) {
+    const number = oldest().get(tenant, fingerprint, now, exceptId);
+    return number === undefined ? undefined : tokens.get(tenantId, tenant, number)?.record;
+  }
+
+  function remove(tenant: number, stored: StoredToken, tombstone: Tombstone): void {
+    const { record, token } = stored;
+    index.remove({ tenant, token, created_at: record.created_at }, stored.blinds);
+    tokens.remove(token);
+    counts.removed(tenant, record.type);
+    insertTombstone().run(...TOMBSTONE.values(tombstone), tenant);
+  }
+
+  return {
+    /** A duplicate is looked for first: with one, nothing is stored and the id does not matter. */
+    insert(
+      record: TokenRecord,
+      indexes: TokenIndexes,
+      options: { readonly deduplicate: boolean; readonly now: Instant },
+    ): InsertTokenOutcome {
+      const tenant = tenants.need(record.tenant_id);
+      tenants.requireNewestKeys(tenant, record);
+      if (options.deduplicate) {
+        for (const fingerprint of [indexes.fingerprint, ...(indexes.former ?? [])]) {
+          const token = duplicate(record.tenant_id, tenant, fingerprint, '', options.now);
+          if (token !== undefined) return { outcome: 'duplicate', token };
+        }
+      }
+      if (taken().get(tenant, record.id, tenant, record.id) === 1) return { outcome: 'id_taken' };
+      const blinds = joinBlinds(indexes);
+      const token = tokens.insert(tenant, record, blinds);
+      index.insert({ tenant, token, created_at: record.created_at }, blinds);
+      counts.created(tenant, record.type, record.created_at, record.active_month);
+      return { outcome: 'inserted' };
+    },
+
+    findDuplicate(tenantId: string, fingerprint: Uint8Array, exceptId: string, now: Instant): TokenRecord | undefined {
+      const tenant = tenants.find(tenantId);
+      if (tenant === undefined) return undefined;
+      return duplicate(tenantId, tenant, fingerprint, isStorableText(exceptId) ? exceptId : '', now);
+    },
+
+    replace(record: TokenRecord, indexes: TokenIndexes, expectedRevision: number, now: Instant): boolean {
+      const tenant = tenants.find(record.tenant_id);
+      const stored = tenant === undefined ? undefined : tokens.find(record.tenant_id, tenant, record.id);
+      if (tenant === undefined || stored === undefined) return false;
+      if (stored.record.revision !== expectedRevision || isExpired(stored.record, now)) return false;
+      tenants.requireNewestKeys(tenant, record);
+      const blinds = joinBlinds(indexes);
+      index.replace({ tenant, token: stored.token, created_at: stored.record.created_at }, stored.blinds, blinds);
+      tokens.replace(stored.token, record, blinds);
+      return true;
+    },
+
+    /** The same token under newer keys. False when it is no longer as it was read. */
+    reseal(tenantId: string, tenant: number, { before, after, indexes }: ResealedToken): boolean {
+      const stored = tokens.find(tenantId, tenant, before.id);
+      if (stored === undefined || stored.record.revision !== before.revision) return false;
+      if (stored.record.key_id !== before.key_id || stored.record.index_key_id !== before.index_key_id) return false;
+      tenants.requireNewestKeys(tenant, after);
+      const blinds = indexes === undefined ? stored.blinds : joinBlinds(indexes);
+      index.replace({ tenant, token: stored.token, created_at: stored.record.created_at }, stored.blinds, blinds);
+      tokens.replace(stored.token, after, blinds);
+      return true;
+    },
+
+    delete(tombstone: Tombstone, expectedRevision: number): boolean {
+      const tenant = tenants.find(tombstone.tenant_id);
+      const stored = tenant === undefined ? undefined : tokens.find(tombstone.tenant_id, tenant, tombstone.id);
+      if (tenant === undefined || stored === undefined || stored.record.revision !== expectedRevision) return false;
+      remove(tenant, stored, tombstone);
+      return true;
+    },
+
+    /** Removes at most `limit` expired tokens, those that ended first before others; answers an entry for each. */
+    removeExpired(
+      now: Instant,
+      limit: number,
+      expiryRecorder: Pick<ExpiryRecorder, 'recordExpiry'>,
+    ): readonly AuditDraft[] {
+      return expired()
+        .all(now, limit)
+        .map((row) => {
+          const tenantId = uuidText(row.tenant_id);
+          const stored = tokens.get(tenantId, row.tenant, row.token);
+          if (stored === undefined) throw new Error('unreachable: the row was there in this transaction');
+          const { id, type, created_by, created_at } = stored.record;
+          const left = { tenant_id: tenantId, id, type, created_by, created_at, deleted_at: now };
+          const { tombstone, audit } = expiryRecorder.recordExpiry(left);
+          remove(row.tenant, stored, tombstone);
+          return audit;
+        });
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import type { TokenCondition, TokenFilter } from '../../../core/ports.ts';
+import { isStorableText, TOKEN_TYPE_CODES } from './columns.ts';
+
+export type Value = string | number | Uint8Array;
+
+/** A piece of SQL over the row `t` of `token`, with what its question marks stand for. */
+export interface Fragment {
+  readonly sql: string;
+  readonly params: readonly Value[];
+}
+
+/** A filter in the form that it is planned in: everything in `all`, and one of `anyOf` when that is given. */
+export interface TokenQuery {
+  readonly all: readonly TokenCondition[];
+  readonly anyOf?: readonly (readonly TokenCondition[])[];
+}
+
+/**
+ * Brings visibility into `all` where that says the same, so that an application with container rules only, or with one
+ * rule, is searched by index. Undefined when nothing can match.
+ */
+export function toQuery(filter: TokenFilter): TokenQuery | undefined {
+  const { all, visible } = filter;
+  if (visible === undefined || visible.some((list) => list.length === 0)) return { all };
+  const lists = mergeSingles(visible);
+  const [first] = lists;
+  if (first === undefined) return undefined;
+  return lists.length === 1 ? { all: [...all, ...first] } : { all, anyOf: lists };
+}
+
+/** Alternatives that each ask for one thing of the same kind are one condition: (id a) or (id b) is id in (a, b). */
+function mergeSingles(lists: readonly (readonly TokenCondition[])[]): readonly (readonly TokenCondition[])[] {
+  const rest: (readonly TokenCondition[])[] = [];
+  const ids: string[] = [];
+  const blinds: Uint8Array[] = [];
+  for (const list of lists) {
+    const [only] = list;
+    if (only === undefined || list.length > 1) rest.push(list);
+    else if ('id_in' in only) ids.push(...only.id_in);
+    else if ('index_in' in only) blinds.push(...only.index_in);
+    else rest.push(list);
+  }
+  if (ids.length > 0) rest.push([{ id_in: ids }]);
+  if (blinds.length > 0) rest.push([{ index_in: blinds }]);
+  return rest;
+}
+
+/** All conditions of the query, as one condition. `TRUE` when there is none. */
+export function whereQuery(query: TokenQuery): Fragment {
+  const parts = query.all.map(whereCondition);
+  if (query.anyOf !== undefined) {
+    parts.push(
+      join(
+        query.anyOf.map((list) => join(list.map(whereCondition), ' AND ')),
+        ' OR ',
+      ),
+    );
+  }
+  return join(parts, ' AND ');
+}
+
+export function whereCondition(condition: TokenCondition): Fragment {
+  if ('id_in' in condition) return whereIn('t.id', condition.id_in.filter(isStorableText));
+  if ('id_prefix' in condition) return wherePrefix(condition.id_prefix);
+  if ('type_in' in condition) {
+    const codes = condition.type_in.map((type) => TOKEN_TYPE_CODES[type]);
+    return whereIn('t.type', codes);
+  }
+  if (condition.index_in.length === 0) return FALSE;
+  const blind = whereIn('x.blind', condition.index_in);
+  return {
+    sql: `EXISTS (SELECT 1 FROM token_index x
+      WHERE x.tenant = t.tenant AND ${blind.sql} AND x.created_at = t.created_at AND x.token = t.token)`,
+    params: blind.params,
+  };
+}
+
+const FALSE: Fragment = { sql: 'FALSE', params: [] };
+
+/** A list's length is rounded up to a power of two by repeating its last value, so that few statements serve all lengths. */
+export function whereIn(column: string, values: readonly Value[]): Fragment {
+  const last = values.at(-1);
+  if (last === undefined) return FALSE;
+  const length = 2 ** Math.ceil(Math.log2(values.length));
+  const params = [...values, ...Array.from({ length: length - values.length }, () => last)];
+  return { sql: `${column} IN (${params.map(() => '?').join()})`, params };
+}
+
+/** A range, not LIKE: LIKE folds case, has wildcards, and cannot walk the index. */
+function wherePrefix(prefix: string): Fragment {
+  if (!isStorableText(prefix)) return FALSE;
+  const end = successor(prefix);
+  return end === undefined
+    ? { sql: 't.id >= ?', params: [prefix] }
+    : { sql: 't.id >= ? AND t.id < ?', params: [prefix, end] };
+}
+
+const LAST_CODE_POINT = 0x10ffff;
+
+/**
+ * The least text after all texts that start with `prefix`, in the order in which SQLite compares: by UTF-8 bytes, which is
+ * by code points. Undefined when there is none: the prefix is empty or all U+10FFFF.
+ */
+export function successor(prefix: string): string | undefined {
+  const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
+  while (points.at(-1) === LAST_CODE_POINT) points.pop();
+  const last = points.pop();
+  if (last === undefined) return undefined;
+  // U+D800 to U+DFFF are surrogates, no code points of a text.
+  return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1);
+}
+
+export function join(parts: readonly Fragment[], operator: ' AND ' | ' OR '): Fragment {
+  if (parts.length === 0) return { sql: 'TRUE', params: [] };
+  return { sql: `(${parts.map((part) => part.sql).join(operator)})`, params: parts.flatMap((part) => part.params) };
+}

@@ -1,0 +1,70 @@
+import type { TokenIndexes } from '../../../core/ports.ts';
+import { Problem } from '../../../core/problem.ts';
+import { type Connection, statements } from '../file/driver.ts';
+import { BLIND_LENGTH } from '../file/schema.ts';
+
+/** The table `token_index`: one entry for each blind index of a token. */
+export type TokenIndex = ReturnType<typeof tokenIndex>;
+
+interface Entry {
+  readonly tenant: number;
+  readonly token: number;
+  readonly created_at: number;
+}
+
+export function tokenIndex(connection: Connection) {
+  const { rows } = statements(connection);
+  const insert = rows<[number, Buffer, number, number]>(
+    'INSERT INTO token_index (tenant, blind, created_at, token) VALUES (?, ?, ?, ?)',
+  );
+  const remove = rows<[number, Buffer, number, number]>(
+    'DELETE FROM token_index WHERE tenant = +? AND blind = +? AND created_at = +? AND token = +?',
+  );
+
+  return {
+    /** Goes from the entries in `before` to those in `after`, touching only the differences. */
+    replace(entry: Entry, before: Buffer, after: Buffer): void {
+      const kept = new Set(splitBlinds(after).map(bytesKey));
+      const had = new Set(splitBlinds(before).map(bytesKey));
+      for (const blind of splitBlinds(before)) {
+        if (!kept.has(bytesKey(blind))) remove().run(entry.tenant, blind, entry.created_at, entry.token);
+      }
+      for (const blind of splitBlinds(after)) {
+        if (!had.has(bytesKey(blind))) insert().run(entry.tenant, blind, entry.created_at, entry.token);
+      }
+    },
+
+    insert(entry: Entry, blinds: Buffer): void {
+      for (const blind of splitBlinds(blinds)) insert().run(entry.tenant, blind, entry.created_at, entry.token);
+    },
+
+    remove(entry: Entry, blinds: Buffer): void {
+      for (const blind of splitBlinds(blinds)) remove().run(entry.tenant, blind, entry.created_at, entry.token);
+    },
+  };
+}
+
+/** What `token.blinds` holds: the fingerprint's index, then the others, each once. */
+export function joinBlinds(indexes: TokenIndexes): Buffer {
+  const joined = Buffer.allocUnsafe((1 + indexes.others.length) * BLIND_LENGTH);
+  const distinct = new Set<string>();
+  for (const blind of [indexes.fingerprint, ...indexes.others]) {
+    if (blind.length !== BLIND_LENGTH) throw new RangeError(`a blind index has ${BLIND_LENGTH} bytes`);
+    const end = distinct.size * BLIND_LENGTH;
+    joined.set(blind, end);
+    distinct.add(joined.toString('latin1', end, end + BLIND_LENGTH));
+  }
+  return joined.subarray(0, distinct.size * BLIND_LENGTH);
+}
+
+/** Throws `integrity_failure` for what is none: a damaged row. */
+export function splitBlinds(blinds: Buffer): readonly Buffer[] {
+  if (!Buffer.isBuffer(blinds)) throw new Problem('integrity_failure');
+  const parts: Buffer[] = [];
+  for (let at = 0; at < blinds.length; at += BLIND_LENGTH) parts.push(blinds.subarray(at, at + BLIND_LENGTH));
+  return parts;
+}
+
+function bytesKey(blind: Buffer): string {
+  return blind.toString('latin1');
+}

@@ -1,0 +1,102 @@
+import type { Instant, TokenRecord, Tombstone } from '../../../core/ports.ts';
+import { type Connection, statements } from '../file/driver.ts';
+import { bytes, columns, isStorableText, number, optional, type StoredRow, text, tokenType, uuid } from './columns.ts';
+
+type TokenColumns = Omit<TokenRecord, 'tenant_id'>;
+
+/** The columns of `token` that hold a record. The month is fixed here: a patch must not undo the count of `markActive`. */
+export const TOKEN = columns<TokenColumns>(
+  {
+    id: text,
+    type: tokenType,
+    created_by: uuid,
+    created_at: number,
+    modified_by: optional(uuid),
+    modified_at: optional(number),
+    expires_at: optional(number),
+    revision: number,
+    key_id: number,
+    index_key_id: number,
+    active_month: number,
+    details: bytes,
+    masked: optional(bytes),
+    definition: bytes,
+    data: bytes,
+  },
+  { fixed: ['id', 'type', 'created_by', 'created_at', 'active_month'] },
+);
+
+export const TOMBSTONE = columns<Omit<Tombstone, 'tenant_id'>>(
+  {
+    id: text,
+    type: tokenType,
+    created_by: uuid,
+    created_at: number,
+    deleted_by: optional(uuid),
+    deleted_at: number,
+    mac: bytes,
+  },
+  { fixed: [] },
+);
+
+export interface TokenRow extends StoredRow<TokenColumns> {
+  readonly token: number;
+  readonly blinds: Buffer;
+}
+
+export const SELECT_TOKEN = `SELECT token, blinds, ${TOKEN.of('token')} FROM token`;
+
+/** A row of `token` with what the record does not say. */
+export interface StoredToken {
+  /** The number that stands for the token inside the file. */
+  readonly token: number;
+  readonly blinds: Buffer;
+  readonly record: TokenRecord;
+}
+
+/** The table `token`, row by row. All functions are synchronous and need a transaction where they write. */
+export type TokenRows = ReturnType<typeof tokenRows>;
+
+export function tokenRows(connection: Connection) {
+  const { rows } = statements(connection);
+  const byId = rows<[number, string], TokenRow>(`${SELECT_TOKEN} WHERE tenant = +? AND id = +?`);
+  const byNumber = rows<[number, number], TokenRow>(`${SELECT_TOKEN} WHERE token = +? AND tenant = +?`);
+  const insertRow = rows<unknown[]>(TOKEN.insertInto('token', 'tenant', 'blinds'));
+  const replaceRow = rows<unknown[]>(`UPDATE token SET ${TOKEN.assigned('blinds')} WHERE token = +?`);
+  const removeRow = rows<[number]>('DELETE FROM token WHERE token = +?');
+
+  return {
+    /** Expired ones too: it is the row that is asked for. */
+    find(tenantId: string, tenant: number, id: string): StoredToken | undefined {
+      if (!isStorableText(id)) return undefined;
+      const row = byId().get(tenant, id);
+      return row && toStoredToken(tenantId, row);
+    },
+
+    get(tenantId: string, tenant: number, token: number): StoredToken | undefined {
+      const row = byNumber().get(token, tenant);
+      return row && toStoredToken(tenantId, row);
+    },
+
+    /** Answers the number of the new row. */
+    insert(tenant: number, record: TokenRecord, blinds: Buffer): number {
+      return Number(insertRow().run(...TOKEN.values(record), tenant, blinds).lastInsertRowid);
+    },
+
+    replace(token: number, record: TokenRecord, blinds: Buffer): void {
+      replaceRow().run(...TOKEN.changes(record), blinds, token);
+    },
+
+    remove(token: number): void {
+      removeRow().run(token);
+    },
+  };
+}
+
+export function isExpired(record: { readonly expires_at?: Instant | undefined }, now: Instant): boolean {
+  return record.expires_at !== undefined && record.expires_at <= now;
+}
+
+export function toStoredToken(tenantId: string, row: TokenRow): StoredToken {
+  return { token: row.token, blinds: row.blinds, record: TOKEN.read(row, { tenant_id: tenantId }) };
+}

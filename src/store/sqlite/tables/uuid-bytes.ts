@@ -1,0 +1,51 @@
+import { Problem } from '../../../core/problem.ts';
+
+/** Bytes of a UUID. */
+export const UUID_LENGTH = 16;
+
+/** How many are remembered in either form. A vault's tenants and applications are few, and every row names some. */
+const REMEMBERED = 1_000;
+
+const keys = new Map<string, Buffer>();
+const texts = new Map<string, string>();
+
+function remember<T>(known: Map<string, T>, name: string, value: T): T {
+  if (known.size >= REMEMBERED) known.clear();
+  known.set(name, value);
+  return value;
+}
+
+const CANONICAL = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/**
+ * The 16 bytes that stand for a UUID in a lookup, to be read only. Null, which no column equals, for anything but canonical
+ * lower case.
+ */
+export function uuidKey(id: string): Buffer | null {
+  const known = keys.get(id);
+  if (known !== undefined) return known;
+  return CANONICAL.test(id) ? remember(keys, id, Buffer.from(id.replaceAll('-', ''), 'hex')) : null;
+}
+
+/** The 16 bytes that a UUID is stored as. Their order is the order of the canonical texts. Throws for any other text. */
+export function uuidBytes(id: string): Buffer {
+  const bytes = uuidKey(id);
+  if (bytes === null) throw new RangeError('an id of a tenant or an application must be a canonical lower-case UUID');
+  return bytes;
+}
+
+/** Throws `integrity_failure` for a stored value that is no UUID: a damaged row may hold anything. */
+export function uuidText(bytes: unknown): string {
+  if (!Buffer.isBuffer(bytes) || bytes.length !== UUID_LENGTH) throw new Problem('integrity_failure');
+  return uuidTextAt(bytes, 0);
+}
+
+/** The text of the 16 bytes from `at` on. */
+export function uuidTextAt(bytes: Buffer, at: number): string {
+  const name = bytes.toString('latin1', at, at + UUID_LENGTH);
+  const known = texts.get(name);
+  if (known !== undefined) return known;
+  const hex = bytes.toString('hex', at, at + UUID_LENGTH);
+  const text = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  return remember(texts, name, text);
+}

@@ -1,0 +1,43 @@
+import { type Audit, createAudit } from '../core/audit/audit.ts';
+import { DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
+import type { FileStore } from '../core/maintenance-ports.ts';
+import type { Clock, Keyring, VaultHeader } from '../core/ports.ts';
+import type { Credential } from '../keyring/credential.ts';
+import { systemClock } from './system-clock.ts';
+
+export interface KeyHolderOptions {
+  readonly file: string;
+  readonly credential: Credential;
+}
+
+/** What whoever holds a file's key works with, below the API. Other processes may serve the file. */
+export interface KeyHolderParts {
+  readonly header: VaultHeader;
+  readonly store: FileStore;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  /** Strict: what is done here is done when its entry is on disk. */
+  readonly audit: Audit;
+  /** Lets go of the file, and wipes the keys. */
+  close(): Promise<void>;
+}
+
+/** Throws what `openVault` throws. */
+export async function openForKeyHolder({ file, credential }: KeyHolderOptions): Promise<KeyHolderParts> {
+  const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
+    import('../store/sqlite/file/open-vault-file.ts'),
+    import('../keyring/follow-master-key.ts'),
+  ]);
+  const { header, store } = await openVaultFile(file);
+  const keyring = await followMasterKey(header, credential, () => store.header()).catch(async (error: unknown) => {
+    await store.close();
+    throw error;
+  });
+  const clock = systemClock();
+  const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
+  const close = async () => {
+    await store.close();
+    keyring.close();
+  };
+  return { header, store, keyring, clock, audit, close };
+}

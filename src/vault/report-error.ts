@@ -1,0 +1,22 @@
+import { Problem } from '../core/problem.ts';
+
+/**
+ * Tells this machine's stderr of an error that the caller was told nothing about: its kind and where it was thrown, never
+ * its message, which could quote a stored value. `VAULT_DEBUG=1` adds the message.
+ */
+export function reportError(error: unknown, traceId: string): void {
+  const line = { level: 'error', trace_id: traceId, ...describe(error) };
+  process.stderr.write(`${JSON.stringify(line)}\n`);
+}
+
+function describe(error: unknown): object {
+  if (!(error instanceof Error)) return { error: typeof error };
+  const root = error instanceof Problem && error.cause instanceof Error ? error.cause : error;
+  const frames = (root.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
+  return {
+    error: error instanceof Problem ? error.code : error.name,
+    ...('code' in root && { code: root.code }),
+    at: frames.slice(0, 4).map((line) => line.trim()),
+    ...(process.env['VAULT_DEBUG'] === '1' && { message: root.message }),
+  };
+}

@@ -1,0 +1,289 @@
+import { resolve } from 'node:path';
+import type { Application } from '../contract/application.ts';
+import type { Call, Reply } from '../contract/call.ts';
+import { DEFAULT_LIMITS, type Limits } from '../contract/limits.ts';
+import type { Tenant } from '../contract/tenant.ts';
+import { createAudit, createExpiryRecorder } from '../core/audit/audit.ts';
+import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
+import { createDispatch } from '../core/dispatch.ts';
+import type { World } from '../core/handler.ts';
+import { loadOperations } from '../core/handlers.ts';
+import type { Clock, Keyring, Random, Store } from '../core/ports.ts';
+import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
+import { createActivity } from '../core/tokens/activity.ts';
+import type { Credential } from '../keyring/credential.ts';
+import { headerEvent } from '../maintenance/header-event.ts';
+import type { AnchorParts } from '../maintenance/keep-anchor.ts';
+import type { Session } from '../store/sqlite/commit/session.ts';
+import { reportError } from './report-error.ts';
+import { systemClock, type Times } from './system-clock.ts';
+import { systemRandom } from './system-random.ts';
+
+const SWEEP_BATCH = 500;
+/** Decisions §8: at most once an hour when the file is used directly. */
+const DIRECT_SWEEP_MS = 60 * 60 * 1000;
+
+/** An unlocked vault: the one path, and what the holder of the file's key may do without an API key. */
+export interface Vault {
+  readonly file: string;
+  readonly limits: Limits;
+  dispatch(call: Call): Promise<Reply>;
+  /** Loads what calls need. Throws the problem that keeps the vault from answering them. */
+  ready(): Promise<void>;
+  createTenant(name: string): Promise<CreatedTenant>;
+  listTenants(): Promise<readonly Tenant[]>;
+  issueKey(tenantId: string): Promise<Application>;
+  /** Removes what has expired; resolves to how many records it removed. */
+  sweep(): Promise<number>;
+  /** The same, at most once an hour in all processes together: for commands that come and go. */
+  sweepNowAndThen(): Promise<void>;
+  /** Writes what is under way, closes the file and wipes the keys. */
+  close(): Promise<void>;
+}
+
+/** How a vault is used in this process; nothing of it is kept in the file. */
+export interface VaultSettings {
+  readonly limits?: Limits | undefined;
+  /** `included_monthly_active_tokens` of the usage report (decisions §8). */
+  readonly includedActiveTokens?: number | undefined;
+  /** How much is written to the audit, besides every change. */
+  readonly auditLevel?: AuditLevel | undefined;
+  /** No secret leaves before its entry of the audit is on disk. */
+  readonly auditStrict?: boolean | undefined;
+  /** The system's, unless it is one that tests move: what that has passed is not kept in the file. */
+  readonly clock?: Clock | undefined;
+  /** Writes that come many at a time are made by a thread of their own: for who serves the vault. */
+  readonly writerThread?: boolean | undefined;
+  /** Stands before the random source of ids and API keys, for test vaults. Nothing that seals comes from it. */
+  readonly overRandom?: ((system: Random) => Random) | undefined;
+}
+
+export interface OpenVaultOptions extends VaultSettings {
+  readonly file: string;
+  readonly credential: Credential;
+  /** Told of every error that a caller is not told of; by default a line of JSON on stderr. */
+  readonly reportError?: World['reportError'] | undefined;
+  /** A file outside the vault that says how far the vault had come: an older copy in its place is refused. */
+  readonly anchor?: string | undefined;
+  /** What the vault's clock is made of; by default the machine's. */
+  readonly times?: Times | undefined;
+  /** The most memory for pages of the file, in KiB; by default 16 MiB. */
+  readonly cacheKib?: number | undefined;
+}
+
+/** Opens a vault file and unlocks its keys. Throws faults: missing, unsafe, foreign, newer or damaged file, wrong credential. */
+export async function openVault({
+  file,
+  credential,
+  anchor,
+  times,
+  cacheKib,
+  ...options
+}: OpenVaultOptions): Promise<Vault> {
+  const [{ openVaultFile }, { followMasterKey }, { loadSodium }] = await Promise.all([
+    import('../store/sqlite/file/open-vault-file.ts'),
+    import('../keyring/follow-master-key.ts'),
+    import('../keyring/sodium.ts'),
+  ]);
+  // Its WebAssembly is made to run while this one opens the file, or before, in the bundle. Who needs it is told of a failure.
+  loadSodium().catch(() => undefined);
+  const { header, store: opened, session } = await openVaultFile(file);
+  let store: Store = opened;
+  try {
+    if (cacheKib !== undefined) opened.limitCache(cacheKib);
+    const keyring = await followMasterKey(header, credential, () => opened.header());
+    if (options.writerThread) {
+      store = await withThread(session, keyring, options.reportError ?? reportError);
+    }
+    const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
+    const clock = systemClock(await store.keepExpiry((times?.wall ?? Date.now)()), times);
+    return composeVault({
+      file,
+      store,
+      keyring,
+      clock,
+      anchor: kept,
+      keepsTime: options.clock === undefined,
+      ...options,
+    });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function withThread(session: Session, keyring: Keyring, report: World['reportError']): Promise<Store> {
+  const { threadedStore } = await import('../store/sqlite/commit/threaded-store.ts');
+  return threadedStore(session, async () => {
+    try {
+      const { startWriter } = await import('./writer.ts');
+      return await startWriter(session, keyring.auditChainKey());
+    } catch (error) {
+      report(error, 'writer-thread');
+      throw error;
+    }
+  });
+}
+
+async function openAnchor(path: string, parts: AnchorParts): Promise<{ close(): Promise<void> }> {
+  const [{ keepAnchor }, { anchorFile }] = await Promise.all([
+    import('../maintenance/keep-anchor.ts'),
+    import('./system-anchor-file.ts'),
+  ]);
+  return keepAnchor(parts, anchorFile(path));
+}
+
+export interface CreateVaultOptions extends OpenVaultOptions {
+  /** The name of the first tenant. */
+  readonly tenantName: string;
+  readonly weakPassphrase?: boolean;
+}
+
+export interface CreatedVault extends CreatedTenant {
+  readonly vault: Vault;
+}
+
+/** Makes a new vault file with its first tenant. An existing file is never touched; a failure leaves none. */
+export async function createVault(options: CreateVaultOptions): Promise<CreatedVault> {
+  const [{ createVaultFile }, { openVaultFile }, { createKeyring }, { createTenant }] = await Promise.all([
+    import('../store/sqlite/file/create-vault-file.ts'),
+    import('../store/sqlite/file/open-vault-file.ts'),
+    import('../keyring/create-keyring.ts'),
+    import('../core/tenants/create-tenant.ts'),
+  ]);
+  const { file, credential, tenantName, weakPassphrase = false, ...settings } = options;
+  const { keyring, header } = await createKeyring(credential, {
+    now: systemClock().now(),
+    allowWeak: weakPassphrase,
+  });
+  let created: CreatedTenant | undefined;
+  await createVaultFile(file, header, async (store) => {
+    const world = createWorld({ file, store, keyring, overRandom: settings.overRandom });
+    await world.audit.record(headerEvent('createVault', header));
+    await world.audit.flush();
+    created = await createTenant(world, tenantName);
+  });
+  if (!created) throw new Error('unreachable: the first tenant was not made');
+  const { store: opened, session } = await openVaultFile(file);
+  const report = settings.reportError ?? reportError;
+  const store = settings.writerThread ? await withThread(session, keyring, report) : opened;
+  return {
+    vault: composeVault({
+      ...settings,
+      file,
+      store,
+      keyring,
+      anchor: undefined,
+      keepsTime: settings.clock === undefined,
+    }),
+    ...created,
+  };
+}
+
+/** Throws, for a file that cannot be a vault whatever opens it, what opening it would: `file_missing`, `file_unsafe`, `not_a_vault`. */
+export async function checkUnopenedVault(file: string): Promise<void> {
+  const { checkUnopenedFile } = await import('../store/sqlite/file/check-file.ts');
+  checkUnopenedFile(resolve(file));
+}
+
+/** What vaults are kept by, for whoever reports a fault: the format of the file, the versions of what reads and seals it. */
+export interface EngineVersions {
+  readonly format: number;
+  readonly sqlite: string;
+  readonly libsodium: string;
+}
+
+export async function engineVersions(): Promise<EngineVersions> {
+  const [{ FORMAT }, { sqliteVersion }, { sodiumVersion }] = await Promise.all([
+    import('../store/sqlite/file/schema.ts'),
+    import('../store/sqlite/file/driver.ts'),
+    import('../keyring/sodium.ts'),
+  ]);
+  return { format: FORMAT, sqlite: await sqliteVersion(), libsodium: await sodiumVersion() };
+}
+
+/** What a vault is made of. The system's clock and random source stand in for those that are left out. */
+export interface VaultParts extends VaultSettings {
+  readonly file: string;
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly random?: Random;
+  /** Follows the commits; closed before the store. */
+  readonly anchor?: { close(): Promise<void> } | undefined;
+  readonly reportError?: World['reportError'] | undefined;
+  /** Whether the file remembers what has expired by this clock, so that it stays so when the clock goes back. */
+  readonly keepsTime?: boolean;
+}
+
+const DEFAULT_INCLUDED_ACTIVE_TOKENS = 1000;
+
+function createWorld({
+  store,
+  keyring,
+  random = systemRandom,
+  overRandom,
+  limits,
+  includedActiveTokens,
+  auditLevel: level = DEFAULT_AUDIT_LEVEL,
+  auditStrict: strict = false,
+  reportError: report,
+  clock = systemClock(),
+}: VaultParts): World {
+  return {
+    store,
+    keyring,
+    clock,
+    audit: createAudit({ store, keyring, clock, level, strict }),
+    random: overRandom?.(random) ?? random,
+    limits: limits ?? DEFAULT_LIMITS,
+    activity: createActivity(store),
+    includedActiveTokens: includedActiveTokens ?? DEFAULT_INCLUDED_ACTIVE_TOKENS,
+    reportError: report ?? reportError,
+  };
+}
+
+/** A vault of any store and keyring. */
+export function composeVault(parts: VaultParts): Vault {
+  const { file, store, keyring } = parts;
+  const world = createWorld(parts);
+  const expiryRecorder = createExpiryRecorder(world);
+
+  async function sweep(): Promise<number> {
+    await world.activity.flush();
+    let removed = 0;
+    for (;;) {
+      const batch = await store.removeExpired(world.clock.settled(), SWEEP_BATCH, expiryRecorder);
+      removed += batch;
+      if (batch < SWEEP_BATCH) return removed;
+    }
+  }
+
+  return {
+    file,
+    limits: world.limits,
+    dispatch: createDispatch(world),
+    ready: async () => {
+      await Promise.all([store.ping(), loadOperations()]);
+    },
+    createTenant: async (name) => (await import('../core/tenants/create-tenant.ts')).createTenant(world, name),
+    listTenants: async () => (await import('../core/tenants/create-tenant.ts')).showTenants(world),
+    issueKey: async (tenantId) =>
+      (await import('../core/tenants/create-tenant.ts')).issueManagementKey(world, tenantId),
+    sweep,
+    sweepNowAndThen: async () => {
+      if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweep();
+    },
+    close: async () => {
+      await world.activity.flush();
+      try {
+        await world.audit.flush();
+        // A clock that is in doubt hides, but what it hid comes back when it was wrong and the vault is opened anew.
+        if (parts.keepsTime) await store.keepExpiry(world.clock.settled()).catch(() => undefined);
+        await parts.anchor?.close();
+      } finally {
+        await store.close();
+        keyring.close();
+      }
+    },
+  };
+}

@@ -1,0 +1,47 @@
+/**
+ * The thread that writes tokens and the audit of a vault that is served (`startWriter`): a second connection to the file, with
+ * the same session, store and group commit. Of the keys it has the one that chains the audit's entries.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import manifest from '../../package.json' with { type: 'json' };
+import { Fault } from '../core/fault.ts';
+import { auditChain } from '../keyring/audit-chain.ts';
+import { loadSodium } from '../keyring/sodium.ts';
+import { OwnCommits } from '../store/sqlite/commit/own-commits.ts';
+import { createWriteServer } from '../store/sqlite/commit/serve-writes.ts';
+import { WriteTurns } from '../store/sqlite/commit/write-turns.ts';
+import type { WriterMessage } from '../store/sqlite/commit/writer-thread.ts';
+import { openVaultFileAgain } from '../store/sqlite/file/open-vault-file.ts';
+import type { WriterOrder } from './writer.ts';
+
+const { version, file, identity, cells, turns, chain }: WriterOrder = workerData;
+
+async function serveWrites(): Promise<void> {
+  if (version !== manifest.version) throw new Fault('usage', `version ${manifest.version} was installed meanwhile`);
+  const post = (message: WriterMessage) => parentPort?.postMessage(message);
+  const [sodium, { store, session }] = await Promise.all([loadSodium(), openVaultFileAgain(file)]);
+  if (session.identity !== identity) {
+    await store.close();
+    throw new Fault('file_unsafe', `${file} was replaced while it was open`);
+  }
+  session.noteCommits(new OwnCommits(cells));
+  session.takeTurns(new WriteTurns(1, turns));
+  const serve = createWriteServer(store, auditChain(sodium, chain), (replies) => post({ replies }));
+  parentPort?.on('message', async (message) => {
+    if (message !== 'close') {
+      serve(message);
+      return;
+    }
+    await store.close();
+    chain.key.fill(0);
+    // Post the replies of the last commit first: a closed port delivers nothing.
+    setImmediate(() => parentPort?.close());
+  });
+  post('ready');
+}
+
+serveWrites().catch((error) => {
+  chain.key.fill(0);
+  // Ends the thread; the thread that started it gets the error.
+  throw error;
+});

@@ -1,0 +1,63 @@
+import path from 'node:path';
+import type { Worker } from 'node:worker_threads';
+import manifest from '../../package.json' with { type: 'json' };
+import type { AuditChainKey } from '../core/ports.ts';
+import { type CommitCells, OwnCommits } from '../store/sqlite/commit/own-commits.ts';
+import type { Session } from '../store/sqlite/commit/session.ts';
+import { type TurnCells, WriteTurns } from '../store/sqlite/commit/write-turns.ts';
+import { WriterThread } from '../store/sqlite/commit/writer-thread.ts';
+
+/** What the thread is started with. */
+export interface WriterOrder {
+  /** Of the product: its files may be replaced while a daemon runs. */
+  readonly version: string;
+  readonly file: string;
+  /** Of the file that is open here under that name. */
+  readonly identity: string;
+  readonly cells: CommitCells;
+  readonly turns: TurnCells;
+  readonly chain: AuditChainKey;
+}
+
+/** What it makes lives for one commit, so little room for what is new keeps the process small. */
+const LIMITS = { maxYoungGenerationSizeMb: 6 };
+
+/** The thread's file: beside this one in the sources; each folder of dist/ is beside dist/vault/. */
+const THREAD = import.meta.filename.endsWith('.ts') ? './writer-thread.ts' : '../vault/writer-thread.js';
+
+/**
+ * Starts the thread that writes to the file of `session`; `chain` is wiped here. Throws when it cannot start. If it fails
+ * later, that is an error that nobody caught in this process.
+ */
+export async function startWriter(session: Session, chain: AuditChainKey): Promise<WriterThread> {
+  const commits = new OwnCommits();
+  const turns = new WriteTurns(0);
+  const order = {
+    version: manifest.version,
+    file: session.file,
+    identity: session.identity,
+    cells: commits.cells,
+    turns: turns.cells,
+    chain,
+  };
+  const thread = await new WriterThread(await startWorker(order)).ready;
+  session.followCommits(commits);
+  session.takeTurns(turns);
+  return thread;
+}
+
+async function startWorker(order: WriterOrder): Promise<Worker> {
+  try {
+    const { Worker } = await import('node:worker_threads');
+    // It is told all that it needs: no variable of this process, which may hold a passphrase, goes along.
+    return new Worker(path.join(import.meta.dirname, THREAD), {
+      workerData: order,
+      env: {},
+      argv: [],
+      execArgv: [],
+      resourceLimits: LIMITS,
+    });
+  } finally {
+    order.chain.key.fill(0);
+  }
+}

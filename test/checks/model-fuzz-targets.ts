@@ -1,0 +1,100 @@
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { directClient } from '../../src/client/direct.ts';
+import { remoteClient } from '../../src/client/remote.ts';
+import type { Application } from '../../src/contract/application.ts';
+import type { Call, Client, Reply } from '../../src/contract/call.ts';
+import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
+import type { Tenant } from '../../src/contract/tenant.ts';
+import { startDaemon } from '../../src/http/daemon.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
+import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
+import { composeVault, type Vault } from '../../src/vault/vault.ts';
+import { type SteppingClock, seededRandom } from '../fixed-world.ts';
+
+export interface Founded {
+  readonly tenant: Tenant;
+  readonly application: Application;
+}
+
+/** Two copies of one vault file, one behind a daemon and one opened directly, with one clock and equal random sources. */
+export interface Targets {
+  readonly tenants: readonly Founded[];
+  /** The replies of the daemon and of the file target. */
+  call(call: Call): Promise<readonly [daemon: Reply, direct: Reply]>;
+  /** What two vaults do that is no call. Gives what both gave. */
+  both<T>(action: (vault: Vault) => Promise<T>): Promise<readonly [daemon: T, direct: T]>;
+  close(): Promise<void>;
+}
+
+const KEY = new Uint8Array(32).fill(7);
+const CREDENTIAL = { kind: 'key_file', key: KEY } as const;
+
+export interface TargetOptions {
+  readonly folder: string;
+  readonly seed: string;
+  readonly clock: SteppingClock;
+  readonly tenants: number;
+}
+
+export async function openTargets({ folder, seed, clock, tenants }: TargetOptions): Promise<Targets> {
+  const created: Founded[] = [];
+  const first = join(folder, 'daemon.db');
+  // A copy of its own, since closing a vault wipes the keys.
+  const credential = () => ({ ...CREDENTIAL, key: KEY.slice() });
+  const { keyring, header } = await createKeyring(credential(), { now: clock.now() });
+  await createVaultFile(first, header, async (store) => {
+    const vault = composeVault({ file: first, store, keyring, clock, random: seededRandom(`${seed}/founding`) });
+    for (let index = 0; index < tenants; index++) created.push(await vault.createTenant(`tenant ${index}`));
+  });
+  keyring.close();
+  const second = join(folder, 'direct.db');
+  // Nobody has the file open: a copy has the same tenants with the same keys, so that fingerprints are the same too.
+  copyFileSync(first, second);
+
+  async function open(file: string): Promise<Vault> {
+    const opened = await openVaultFile(file);
+    const random = seededRandom(seed);
+    const keys = await unlockKeyring(opened.header, credential());
+    return composeVault({ file, store: opened.store, keyring: keys, clock, random });
+  }
+  const vaults = [await open(first), await open(second)] as const;
+  const [served, direct] = [directClient(vaults[0]), directClient(vaults[1])];
+  const ready = async () => undefined;
+  const options = { host: '127.0.0.1', port: 0, headerPrefix: 'SVC', log: false, version: '0.0.0' };
+  const daemon = await startDaemon(served, { ...options, limits: DEFAULT_LIMITS, ready });
+  const remote = patient(remoteClient({ url: daemon.url }));
+  return {
+    tenants: created,
+    call: (call) => Promise.all([remote.call(call), direct.call(call)]),
+    both: (action) => Promise.all([action(vaults[0]), action(vaults[1])]),
+    close: async () => {
+      await remote.close();
+      await daemon.stop();
+      await Promise.all([served.close(), direct.close()]);
+    },
+  };
+}
+
+/** The daemon refuses a peer after 20 failed authentications within a second: the fuzz stays below that. */
+const MAX_FAILURES = 18;
+const WINDOW_MS = 1_100;
+
+function patient(client: Client): Client {
+  let failures: number[] = [];
+  return {
+    call: async (call) => {
+      failures = failures.filter((at) => performance.now() - at < WINDOW_MS);
+      const [oldest] = failures;
+      if (oldest !== undefined && failures.length >= MAX_FAILURES) {
+        await new Promise((resolve) => setTimeout(resolve, oldest + WINDOW_MS - performance.now()));
+      }
+      const reply = await client.call(call);
+      if (reply.status === 401) failures.push(performance.now());
+      return reply;
+    },
+    close: () => client.close(),
+  };
+}

@@ -1,0 +1,224 @@
+import { NO_LINK } from '../../src/core/audit/audit-link.ts';
+import type { AuditDraft, AuditEntry, AuditStore } from '../../src/core/audit/ports.ts';
+import type { KeysOfTenant, Maintenance, ResealedToken } from '../../src/core/maintenance-ports.ts';
+import type { KeyIds, TokenIndexes, TokenRecord, VaultHeader } from '../../src/core/ports.ts';
+import { Problem } from '../../src/core/problem.ts';
+import { bytesKey } from './matches-token.ts';
+import { compareText, type MemoryTenant, newestKey, requireNewestKeys } from './memory-tenant.ts';
+
+/** What the memory store holds. */
+export class MemoryState {
+  readonly tenants = new Map<string, MemoryTenant>();
+  readonly entries: AuditEntry[] = [];
+  header: VaultHeader;
+  authorityChanges = 0;
+  changes = 0;
+  closed = false;
+
+  constructor(header: VaultHeader) {
+    this.header = header;
+  }
+
+  /** What a change ends with. Nothing for a record that is only sealed anew. */
+  audited(draft: AuditDraft | undefined): void {
+    if (draft === undefined) return;
+    const sequence = this.entries.length + 1;
+    const link = draft.link(this.entries.at(-1)?.link ?? NO_LINK, sequence);
+    this.entries.push({ sequence, at: draft.at, sealed: draft.sealed, link });
+  }
+
+  assertOpen(): void {
+    if (this.closed) throw new Problem('vault_stopping', { retryAfter: 1 });
+  }
+
+  /** Begins what may change something: a commit. */
+  writing(): void {
+    this.assertOpen();
+    this.changes += 1;
+  }
+}
+
+/** The part of the port that keys, inspection and the audit need. */
+export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore {
+  async function replaceHeader(header: VaultHeader, expected: VaultHeader, audit: AuditDraft): Promise<boolean> {
+    state.writing();
+    if (bytesKey(state.header.mac) !== bytesKey(expected.mac)) return false;
+    state.header = header;
+    state.authorityChanges += 1;
+    state.audited(audit);
+    return true;
+  }
+
+  return {
+    async header() {
+      state.assertOpen();
+      return state.header;
+    },
+
+    replaceHeader,
+
+    async replaceMasterKey(header, expected, keys, audit) {
+      state.writing();
+      const ids = (all: readonly KeysOfTenant[]) =>
+        JSON.stringify(all.flatMap((one) => one.keys.map((key) => `${one.tenant_id} ${key.key_id}`)).sort());
+      const held = [...state.tenants].map(([tenant_id, tenant]) => ({ tenant_id, keys: tenant.keys }));
+      if (ids(keys) !== ids(held) || !(await replaceHeader(header, expected, audit))) return false;
+      for (const { tenant_id, keys: rewrapped } of keys) {
+        const tenant = state.tenants.get(tenant_id);
+        if (tenant !== undefined) tenant.keys = rewrapped;
+      }
+      return true;
+    },
+
+    async addTenantKey(tenantId, key, audit) {
+      state.writing();
+      const held = state.tenants.get(tenantId);
+      if (held === undefined || held.keys.some((other) => other.key_id >= key.key_id)) return false;
+      if (key.generation !== state.header.generation) return false;
+      held.keys = [...held.keys, key];
+      state.authorityChanges += 1;
+      state.audited(audit);
+      return true;
+    },
+
+    async removeTenantKey(tenantId, keyId, audit) {
+      state.writing();
+      const held = state.tenants.get(tenantId);
+      const purpose = held?.keys.find((key) => key.key_id === keyId)?.purpose;
+      if (held === undefined || purpose === undefined || newestKey(held.keys, purpose) === keyId) return false;
+      const tokens = [...held.tokens.values()].map(({ record }) => record);
+      const inUse =
+        tokens.some((token) => token.key_id === keyId || token.index_key_id === keyId) ||
+        [held.record, ...held.applications.values()].some((record) => record.key_id === keyId);
+      if (inUse) return false;
+      held.keys = held.keys.filter((key) => key.key_id !== keyId);
+      state.authorityChanges += 1;
+      state.audited(audit);
+      return true;
+    },
+
+    async countStale(tenantId, current) {
+      state.assertOpen();
+      const held = state.tenants.get(tenantId);
+      if (held === undefined) return 0;
+      const others = [held.record, ...held.applications.values()].filter((record) => record.key_id < current.key_id);
+      return staleTokens(held, current).length + others.length;
+    },
+
+    async findStaleTokens(tenantId, current, limit) {
+      state.assertOpen();
+      const held = state.tenants.get(tenantId);
+      return held === undefined ? [] : staleTokens(held, current).slice(0, limit);
+    },
+
+    async findStaleApplications(tenantId, current, limit) {
+      state.assertOpen();
+      const applications = [...(state.tenants.get(tenantId)?.applications.values() ?? [])];
+      return applications.filter((record) => record.key_id < current.key_id).slice(0, limit);
+    },
+
+    async resealTokens(tenantId, changes) {
+      state.writing();
+      const held = state.tenants.get(tenantId);
+      if (held === undefined) return 0;
+      for (const { after } of changes) requireNewestKeys(held, after);
+      return changes.filter((change) => reseal(held, change)).length;
+    },
+
+    async lastChange() {
+      state.assertOpen();
+      return { counter: state.changes, mark: Uint8Array.of(state.changes & 0xff) };
+    },
+
+    /** Nothing can alter what is in this process's memory. */
+    async inspect() {
+      state.assertOpen();
+      return [];
+    },
+
+    async inspectTokens(tenantId, after, limit) {
+      state.assertOpen();
+      const tokens = [...(state.tenants.get(tenantId)?.tokens.values() ?? [])];
+      return tokens
+        .map(({ record, blinds }) => ({ id: record.id, record, indexes: [...blinds].map(bytesOf) }))
+        .filter(({ id }) => compareText(id, after) > 0)
+        .sort((a, b) => compareText(a.id, b.id))
+        .slice(0, limit);
+    },
+
+    async inspectApplications(tenantId, after, limit) {
+      state.assertOpen();
+      const applications = [...(state.tenants.get(tenantId)?.applications.values() ?? [])];
+      return applications
+        .map((record) => ({ id: record.id, record, indexes: [] }))
+        .filter(({ id }) => compareText(id, after) > 0)
+        .sort((a, b) => compareText(a.id, b.id))
+        .slice(0, limit);
+    },
+
+    async inspectTombstones(tenantId, after, limit) {
+      state.assertOpen();
+      const tombstones = [...(state.tenants.get(tenantId)?.tombstones.values() ?? [])];
+      return tombstones
+        .map((record) => ({ id: record.id, record, indexes: [] }))
+        .filter(({ id }) => compareText(id, after) > 0)
+        .sort((a, b) => compareText(a.id, b.id))
+        .slice(0, limit);
+    },
+
+    async removeAllTokens(tenantIds, audit) {
+      state.writing();
+      let removed = 0;
+      for (const id of tenantIds) {
+        const held = state.tenants.get(id);
+        if (held === undefined) continue;
+        removed += held.tokens.size;
+        for (const kept of [held.tokens, held.tombstones, held.lastCreated, held.active]) kept.clear();
+        state.audited(audit(id));
+      }
+      return removed;
+    },
+
+    async appendAudit(drafts) {
+      state.writing();
+      for (const draft of drafts) state.audited(draft);
+    },
+
+    async readAudit(after, limit) {
+      state.assertOpen();
+      return state.entries.slice(after, after + limit);
+    },
+
+    async auditHead() {
+      state.assertOpen();
+      return state.entries.at(-1) ?? { sequence: 0, link: NO_LINK };
+    },
+  };
+}
+
+/** In the order in which `InspectedRow` gives them: the fingerprint first. */
+export function blindsOf(indexes: TokenIndexes): ReadonlySet<string> {
+  return new Set([indexes.fingerprint, ...indexes.others].map(bytesKey));
+}
+
+function bytesOf(key: string): Uint8Array {
+  return Uint8Array.from(key, (character) => character.charCodeAt(0));
+}
+
+function staleTokens(held: MemoryTenant, { key_id, index_key_id }: KeyIds): readonly TokenRecord[] {
+  const records = [...held.tokens.values()].map(({ record }) => record);
+  return records.filter((record) => record.key_id < key_id || record.index_key_id < index_key_id);
+}
+
+function reseal(held: MemoryTenant, { before, after, indexes }: ResealedToken): boolean {
+  const stored = held.tokens.get(before.id);
+  const same =
+    stored?.record.revision === before.revision &&
+    stored.record.key_id === before.key_id &&
+    stored.record.index_key_id === before.index_key_id;
+  if (stored === undefined || !same) return false;
+  // The month is `markActive`'s.
+  const record = { ...after, active_month: stored.record.active_month };
+  held.tokens.set(before.id, { record, blinds: indexes === undefined ? stored.blinds : blindsOf(indexes) });
+  return true;
+}

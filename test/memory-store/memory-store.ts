@@ -1,0 +1,339 @@
+import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
+import type {
+  ApplicationRecord,
+  Instant,
+  PresentedToken,
+  Store,
+  TokenRecord,
+  VaultHeader,
+} from '../../src/core/ports.ts';
+import { Problem } from '../../src/core/problem.ts';
+import { bytesKey, matchesToken } from './matches-token.ts';
+import { blindsOf, MemoryState, memoryMaintenance } from './memory-maintenance.ts';
+import {
+  type HeldToken,
+  isLive,
+  type MemoryTenant,
+  memoryTenant,
+  newestFirst,
+  oldestFirst,
+  pageOf,
+  requireNewestKeys,
+} from './memory-tenant.ts';
+
+const NO_HEADER: VaultHeader = {
+  vault_id: 'memory',
+  format: 1,
+  created_at: 0,
+  generation: 1,
+  slots: [],
+  mac: new Uint8Array(0),
+};
+
+/** A store that ends with the process: for tests of the core, and the plainest reading of what the port promises. */
+export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
+  const state = new MemoryState(header);
+  let sweptAt = 0;
+  let expiredAt = 0;
+
+  /** The tenant of a write. One that is gone leaves nobody who could be the caller (decisions §8). */
+  function need(id: string): MemoryTenant {
+    state.writing();
+    const held = state.tenants.get(id);
+    if (held === undefined) throw new Problem('unauthenticated');
+    return held;
+  }
+
+  function addApplication(held: MemoryTenant, application: ApplicationRecord): void {
+    const { id, parent_id } = application;
+    requireNewestKeys(held, application);
+    if (parent_id !== undefined && !held.applications.has(parent_id)) throw new Problem('unauthenticated');
+    if (held.applications.has(id)) throw new Error('the id of the application is taken');
+    held.applications.set(id, application);
+    state.authorityChanges += 1;
+  }
+
+  /** Answers the ids of all that were removed, its own first. */
+  function removeApplication(held: MemoryTenant, id: string): readonly string[] {
+    const children = [...held.applications.values()].filter((other) => other.parent_id === id);
+    const removed = [id, ...children.map((child) => child.id)];
+    for (const one of removed) held.applications.delete(one);
+    state.authorityChanges += 1;
+    return removed;
+  }
+
+  async function findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined> {
+    state.assertOpen();
+    const record = state.tenants.get(tenantId)?.tokens.get(id)?.record;
+    return record !== undefined && isLive(record, now) ? record : undefined;
+  }
+
+  return {
+    ...memoryMaintenance(state),
+
+    async authorityVersion() {
+      state.assertOpen();
+      return String(state.authorityChanges);
+    },
+
+    async findAuthority(keyHash, now) {
+      state.assertOpen();
+      const wanted = bytesKey(keyHash);
+      for (const { record, keys, applications } of state.tenants.values()) {
+        for (const application of applications.values()) {
+          if (bytesKey(application.key_hash) === wanted && isLive(application, now)) {
+            return { application, tenant: record, keys };
+          }
+        }
+      }
+      return undefined;
+    },
+
+    async ping() {
+      state.assertOpen();
+    },
+
+    async insertTenant(tenant, keys, application, audit) {
+      state.writing();
+      if (state.tenants.has(tenant.id)) throw new Error('the id of the tenant is taken');
+      if (keys.some((key) => key.generation !== state.header.generation)) throw new Problem('write_conflict');
+      const held = memoryTenant(tenant, keys);
+      requireNewestKeys(held, tenant);
+      addApplication(held, application);
+      state.tenants.set(tenant.id, held);
+      state.audited(audit);
+    },
+
+    async findTenant(id) {
+      state.assertOpen();
+      const held = state.tenants.get(id);
+      return held && { tenant: held.record, keys: held.keys };
+    },
+
+    async listTenants() {
+      state.assertOpen();
+      const all = [...state.tenants.values()].sort((a, b) => oldestFirst(a.record, b.record));
+      return all.map(({ record, keys }) => ({ tenant: record, keys }));
+    },
+
+    async replaceTenant(tenant, expectedRevision, audit) {
+      state.writing();
+      const held = state.tenants.get(tenant.id);
+      if (held?.record.revision !== expectedRevision) return false;
+      requireNewestKeys(held, tenant);
+      const { owner_id, created_by, created_at } = held.record;
+      held.record = { ...tenant, owner_id, created_by, created_at };
+      state.authorityChanges += 1;
+      state.audited(audit);
+      return true;
+    },
+
+    async deleteTenant(id, audit) {
+      state.writing();
+      state.authorityChanges += 1;
+      if (!state.tenants.delete(id)) return false;
+      state.audited(audit);
+      return true;
+    },
+
+    async usage(tenantId, month, now) {
+      state.assertOpen();
+      const held = state.tenants.get(tenantId);
+      if (held === undefined) return { types: [], active: 0 };
+      const live = [...held.tokens.values()].filter(({ record }) => isLive(record, now));
+      const types = TOKEN_TYPE_NAMES.filter((type) => held.lastCreated.has(type)).map((type) => ({
+        type,
+        count: live.filter(({ record }) => record.type === type).length,
+        last_created_at: held.lastCreated.get(type),
+      }));
+      return { types, active: held.active.get(month) ?? 0 };
+    },
+
+    async insertApplication(application, audit) {
+      addApplication(need(application.tenant_id), application);
+      state.audited(audit);
+    },
+
+    async findApplication(tenantId, id, now) {
+      state.assertOpen();
+      const found = state.tenants.get(tenantId)?.applications.get(id);
+      return found !== undefined && isLive(found, now) ? found : undefined;
+    },
+
+    async findApplications(filter, page, now) {
+      state.assertOpen();
+      const { tenant_id, ids } = filter;
+      const found = [...(state.tenants.get(tenant_id)?.applications.values() ?? [])]
+        .filter((application) => isLive(application, now) && (ids === undefined || ids.includes(application.id)))
+        .sort(newestFirst);
+      return pageOf(found, page);
+    },
+
+    async replaceApplication(application, expectedRevision, audit) {
+      state.writing();
+      const held = state.tenants.get(application.tenant_id);
+      const stored = held?.applications.get(application.id);
+      if (held === undefined || stored?.revision !== expectedRevision) return false;
+      requireNewestKeys(held, application);
+      const { type, parent_id, created_by, created_at } = stored;
+      held.applications.set(application.id, { ...application, type, parent_id, created_by, created_at });
+      state.authorityChanges += 1;
+      state.audited(audit);
+      return true;
+    },
+
+    async deleteApplication(tenantId, id, expectedRevision, audit) {
+      state.writing();
+      const held = state.tenants.get(tenantId);
+      if (held === undefined || held.applications.get(id)?.revision !== expectedRevision) return false;
+      state.audited(audit(removeApplication(held, id)));
+      return true;
+    },
+
+    async insertToken(token, indexes, options, audit) {
+      const held = need(token.tenant_id);
+      // A duplicate is looked for first: with one, nothing is stored and the id does not matter.
+      requireNewestKeys(held, token);
+      for (const fingerprint of options.deduplicate ? [indexes.fingerprint, ...(indexes.former ?? [])] : []) {
+        const duplicate = oldestWith(held, fingerprint, undefined, options.now);
+        if (duplicate !== undefined) return { outcome: 'duplicate', token: duplicate };
+      }
+      if (held.tokens.has(token.id) || held.tombstones.has(token.id)) return { outcome: 'id_taken' };
+      held.tokens.set(token.id, { record: token, blinds: blindsOf(indexes) });
+      held.lastCreated.set(
+        token.type,
+        Math.max(token.created_at, held.lastCreated.get(token.type) ?? token.created_at),
+      );
+      held.active.set(token.active_month, (held.active.get(token.active_month) ?? 0) + 1);
+      state.audited(audit);
+      return { outcome: 'inserted' };
+    },
+
+    findToken,
+
+    async findPresentedToken(tenantId, id, now) {
+      const record = await findToken(tenantId, id, now);
+      return record && shown(record);
+    },
+
+    async findTokens(filter, page, now) {
+      state.assertOpen();
+      const found = [...(state.tenants.get(filter.tenant_id)?.tokens.values() ?? [])]
+        .filter((token) => isLive(token.record, now) && matchesToken(token, filter))
+        .map((token) => token.record)
+        .sort(newestFirst)
+        .map(shown);
+      return pageOf(found, page);
+    },
+
+    async findDuplicate(tenantId, fingerprint, exceptId, now) {
+      state.assertOpen();
+      const held = state.tenants.get(tenantId);
+      return held && oldestWith(held, fingerprint, exceptId, now);
+    },
+
+    async replaceToken(token, indexes, { revision, now }, audit) {
+      state.writing();
+      const held = state.tenants.get(token.tenant_id);
+      const stored = held?.tokens.get(token.id)?.record;
+      if (held === undefined || stored?.revision !== revision || !isLive(stored, now)) return false;
+      requireNewestKeys(held, token);
+      // These never change, and the month is `markActive`'s: the caller may have read the record before it was counted.
+      const { type, created_by, created_at, active_month } = stored;
+      held.tokens.set(token.id, {
+        record: { ...token, type, created_by, created_at, active_month },
+        blinds: blindsOf(indexes),
+      });
+      state.audited(audit);
+      return true;
+    },
+
+    async deleteToken(tombstone, expectedRevision, audit) {
+      state.writing();
+      const held = state.tenants.get(tombstone.tenant_id);
+      if (held === undefined || held.tokens.get(tombstone.id)?.record.revision !== expectedRevision) return false;
+      held.tokens.delete(tombstone.id);
+      held.tombstones.set(tombstone.id, tombstone);
+      state.audited(audit);
+      return true;
+    },
+
+    async markActive(tenantId, ids, month) {
+      state.writing();
+      const held = state.tenants.get(tenantId);
+      for (const id of ids) {
+        const token = held?.tokens.get(id);
+        if (held === undefined || token === undefined || token.record.active_month >= month) continue;
+        held.tokens.set(id, { ...token, record: { ...token.record, active_month: month } });
+        held.active.set(month, (held.active.get(month) ?? 0) + 1);
+      }
+    },
+
+    async claimSweep(now, interval) {
+      state.assertOpen();
+      if (sweptAt > now - interval) return false;
+      state.writing();
+      sweptAt = now;
+      return true;
+    },
+
+    async keepExpiry(now) {
+      state.assertOpen();
+      for (const { tokens, applications } of state.tenants.values()) {
+        for (const { expires_at = 0 } of [
+          ...[...tokens.values()].map(({ record }) => record),
+          ...applications.values(),
+        ]) {
+          if (expires_at <= now) expiredAt = Math.max(expiredAt, expires_at);
+        }
+      }
+      return expiredAt;
+    },
+
+    async removeExpired(now, limit, expiryRecorder) {
+      state.writing();
+      let removed = 0;
+      for (const held of state.tenants.values()) {
+        for (const { record } of [...held.tokens.values()]) {
+          if (removed === limit) return removed;
+          if (isLive(record, now)) continue;
+          const { tenant_id, id, type, created_by, created_at } = record;
+          const left = { tenant_id, id, type, created_by, created_at, deleted_at: now };
+          const { tombstone, audit } = expiryRecorder.recordExpiry(left);
+          held.tokens.delete(id);
+          held.tombstones.set(id, tombstone);
+          state.audited(audit);
+          removed += 1;
+        }
+        for (const application of [...held.applications.values()]) {
+          if (removed === limit) return removed;
+          if (isLive(application, now) || !held.applications.has(application.id)) continue;
+          state.audited(expiryRecorder.recordRemoval(application.tenant_id, removeApplication(held, application.id)));
+          removed += 1;
+        }
+      }
+      return removed;
+    },
+
+    async close() {
+      state.closed = true;
+    },
+  };
+}
+
+function oldestWith(
+  held: MemoryTenant,
+  blind: Uint8Array,
+  exceptId: string | undefined,
+  now: Instant,
+): TokenRecord | undefined {
+  const wanted = bytesKey(blind);
+  return [...held.tokens.values()]
+    .filter((token: HeldToken) => token.blinds.has(wanted) && token.record.id !== exceptId && isLive(token.record, now))
+    .map((token) => token.record)
+    .sort(oldestFirst)[0];
+}
+
+function shown({ definition: _, ...record }: TokenRecord): PresentedToken {
+  return record;
+}

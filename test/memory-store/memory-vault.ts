@@ -1,0 +1,96 @@
+import { directClient } from '../../src/client/direct.ts';
+import type { Client } from '../../src/contract/call.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../src/contract/limits.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import type { Keyring } from '../../src/core/ports.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { composeVault, type Vault } from '../../src/vault/vault.ts';
+import { checkedClient } from '../checked-client.ts';
+import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
+import { createMemoryStore } from './memory-store.ts';
+
+/** What a test says of a call; `body` goes as JSON, `bodyText` as it is. */
+export interface CallParts {
+  readonly id?: string;
+  readonly query?: string;
+  readonly body?: unknown;
+  readonly bodyText?: string;
+  readonly mediaType?: string | undefined;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly text: string;
+  /** The member at a dotted path of the body (`errors.name`, `data.0.id`, `errors[data.number]`). */
+  at(path: string): unknown;
+}
+
+/** The real core on the memory store with the real keyring: a vault that lives in a test. */
+export interface MemoryVault {
+  readonly vault: Vault;
+  readonly client: Client;
+  readonly clock: SteppingClock;
+  readonly tenantId: string;
+  /** The key of the first management application. */
+  readonly management: string;
+  call(key: string | undefined, operation: OperationId, parts?: CallParts): Promise<Answer>;
+  /** Creates an application and gives its key. */
+  application(body: object): Promise<string>;
+}
+
+/** `keyringOf` changes what the keyring answers, `limits` what is otherwise the default. */
+export async function openMemoryVault(
+  seed = 'seed',
+  keyringOf: (keyring: Keyring) => Keyring = (keyring) => keyring,
+  limits: Partial<Limits> = {},
+): Promise<MemoryVault> {
+  const clock = steppingClock();
+  const random = seededRandom(seed);
+  const credential = { kind: 'key_file', key: random.bytes(32) } as const;
+  const { keyring } = await createKeyring(credential, { now: clock.now() });
+  const vault = composeVault({
+    file: 'memory',
+    store: createMemoryStore(),
+    keyring: keyringOf(keyring),
+    clock,
+    random,
+    limits: { ...DEFAULT_LIMITS, ...limits },
+  });
+  const client = checkedClient(directClient(vault));
+  const { tenant, application } = await vault.createTenant('test');
+  const management = application.key ?? '';
+
+  async function call(key: string | undefined, operation: OperationId, parts: CallParts = {}): Promise<Answer> {
+    const row: Operation = OPERATIONS[operation];
+    const { id, query = '', body, bodyText = body === undefined ? undefined : JSON.stringify(body) } = parts;
+    const reply = await client.call({
+      operation,
+      apiKey: key,
+      mediaType: 'mediaType' in parts ? parts.mediaType : (row.mediaType ?? 'application/json'),
+      params: id === undefined ? {} : { id },
+      query: [...new URLSearchParams(query)],
+      bodyText,
+    });
+    return answerOf(reply.status, reply.bodyText ?? '');
+  }
+
+  async function application_(body: object): Promise<string> {
+    const answer = await call(management, 'createApplication', { body });
+    if (answer.status !== 201) throw new Error(answer.text);
+    return String(answer.at('key'));
+  }
+
+  return { vault, client, clock, tenantId: tenant.id, management, call, application: application_ };
+}
+
+function answerOf(status: number, text: string): Answer {
+  const body: unknown = text === '' ? undefined : JSON.parse(text);
+  return {
+    status,
+    text,
+    at: (path) =>
+      [...path.matchAll(/\[([^\]]+)\]|([^.[\]]+)/g)]
+        .map(([, bracketed, plain]) => bracketed ?? plain ?? '')
+        .reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], body),
+  };
+}

@@ -1,0 +1,139 @@
+import { execFileSync } from 'node:child_process';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { dryRun } from '../../src/cli/derive/dry-run.ts';
+import { curlCommand, type RequestTarget } from '../../src/cli/show-request.ts';
+import { requestOf } from '../../src/client/remote.ts';
+import type { Call } from '../../src/contract/call.ts';
+import { Problem } from '../../src/core/problem.ts';
+
+const posix = process.platform !== 'win32';
+const URL = 'http://127.0.0.1:8484';
+
+const target = (url?: string, headerPrefix?: string): RequestTarget => ({ url, headerPrefix });
+const create = (bodyText: string): Call => ({
+  operation: 'createToken',
+  params: {},
+  query: [],
+  mediaType: 'application/json',
+  bodyText,
+});
+const get = (id: string): Call => ({ operation: 'getToken', params: { id }, query: [] });
+
+/** What the shell makes of each command: the words that curl would be started with. */
+function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
+  const script = `curl() { printf '%s\\0' "$@"; printf '\\0'; }\n${commands.join('')}`;
+  const env = { VAULT_API_KEY: 'key_1', VAULT_URL: 'http://of-the-shell' };
+  const printed = execFileSync('sh', [], { input: script, env, encoding: 'utf8' });
+  return printed
+    .split('\0\0')
+    .slice(0, -1)
+    .map((words) => words.split('\0'));
+}
+
+describe('--curl', () => {
+  it('prints a line a thing, the key only as the name of its variable', () => {
+    expect(curlCommand({ ...create('{"type":"token","data":"it\'s"}'), apiKey: 'key_secret' }, target(URL))).toBe(
+      [
+        'curl -sS -X POST http://127.0.0.1:8484/tokens \\',
+        '  -H "SVC-API-KEY: $VAULT_API_KEY" \\',
+        "  -H 'content-type: application/json' \\",
+        `  --data-raw '{"type":"token","data":"it'\\''s"}'`,
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it.each([
+    ['a file', undefined, 'tok', '"$VAULT_URL"/tokens/tok'],
+    ['a path below a base', `${URL}/base/`, 'tok', `${URL}/base/tokens/tok`],
+    ['an IPv6 host, whose brackets are no range', 'http://[::1]:1', 'tok', "--globoff 'http://[::1]:1/tokens/tok'"],
+    ['a socket', 'unix:/run/it is.sock', 'tok', "--unix-socket '/run/it is.sock' http://localhost/tokens/tok"],
+    ['dots that are an id', URL, '..', `--path-as-is ${URL}/tokens/%2E%2E`],
+    ['an id with everything', URL, "a/b?c d'", `'${URL}/tokens/a%2Fb%3Fc%20d'\\'''`],
+  ])('goes to %s', (_what, url, id, where) => {
+    expect(curlCommand(get(id), target(url)).split(' \\\n')[0]).toBe(`curl -sS ${where}`);
+  });
+
+  it('respects the header prefix and refuses one that is none', () => {
+    expect(curlCommand(get('a'), target(URL, 'abc'))).toContain('-H "ABC-API-KEY: $VAULT_API_KEY"');
+    expect(() => curlCommand(get('a'), target(URL, 'a"b'))).toThrow('--header-prefix');
+  });
+
+  it('sends an operation without a body without one', () => {
+    const call: Call = { operation: 'regenerateApplicationKey', params: { id: 'x' }, query: [] };
+    expect(curlCommand(call, target(URL))).toMatch(/^curl -sS -X POST \S+regenerate \\\n {2}-H "SVC-API-KEY[^\n]*\n$/);
+  });
+
+  it.skipIf(!posix)('is what the client sends, whatever stands in it, when a shell has read it', () => {
+    const text = fc.string({ unit: 'binary' }).filter((one) => !/\p{Cs}/u.test(one));
+    const json = fc.json({ noUnicodeString: false, stringUnit: 'binary' });
+    const samples = fc.sample(fc.record({ body: json, id: text, name: text }), { numRuns: 200, seed: 1 });
+    const calls = samples.map(({ body, id, name }): Call => {
+      return { ...create(body), operation: 'updateToken', params: { id: `${id}x` }, query: [[name, id]] };
+    });
+    const words = wordsOf(calls.map((call) => curlCommand(call, target(URL))));
+    expect(words).toHaveLength(calls.length);
+    for (const [at, call] of calls.entries()) {
+      const { method, path } = requestOf(call, 'svc');
+      const [, , sent, ...rest] = words[at] ?? [];
+      expect(sent).toBe(method);
+      expect(rest).toContain(`${URL}${path}`);
+      expect(rest).toContain('SVC-API-KEY: key_1');
+      expect(JSON.parse(rest.at(-1) ?? '')).toEqual(JSON.parse(call.bodyText ?? ''));
+    }
+  });
+
+  it.skipIf(!posix)('keeps a body of several lines, and sends no control character to a terminal', () => {
+    const call = create('{\n\t"data": "a\u009b\u202e",\r\n "type": "token"}');
+    const [words] = wordsOf([curlCommand(call, target())]);
+    expect(words?.at(-1)).toBe('{\n\t"data": "a\\u009b\\u202e",\r\n "type": "token"}');
+    expect(words).toContain('http://of-the-shell/tokens');
+  });
+});
+
+describe('--dry-run', () => {
+  it('shows the request, the key only as the name of its variable, the body as it is', async () => {
+    expect(await dryRun({ ...create('{"type":"token","data":1.10}'), apiKey: 'key_secret' }, undefined)).toBe(
+      '{"method":"POST","path":"/tokens","headers":{"svc-api-key":"$VAULT_API_KEY","content-type":"application/json"},"body":{"type":"token","data":1.10}}',
+    );
+    const call: Call = { operation: 'listTokens', params: {}, query: [['type', 'card']] };
+    expect(await dryRun(call, 'abc')).toBe(
+      '{"method":"GET","path":"/tokens?type=card","headers":{"abc-api-key":"$VAULT_API_KEY"}}',
+    );
+  });
+
+  it.each<readonly [string, Partial<Call>, string]>([
+    ['a schema', { bodyText: '{"type":"crad","data":1}' }, 'type'],
+    ['the data of a type', { bodyText: '{"type":"card","data":{"number":"4242424242424241"}}' }, 'data.number'],
+    ['an expiry in the past', { bodyText: '{"type":"token","data":1,"expires_at":"1/1/2001"}' }, 'expires_at'],
+    ['a patch', { operation: 'updateToken', params: { id: 'tok' }, bodyText: '{"expires_at":"soon"}' }, 'expires_at'],
+    [
+      'an application and its type',
+      { operation: 'createApplication', bodyText: '{"name":"n","type":"public","permissions":["token:read"]}' },
+      'permissions.0',
+    ],
+    [
+      'the end of an application',
+      {
+        operation: 'createApplication',
+        bodyText: '{"name":"n","type":"expiring","permissions":["token:read"],"expires_at":"2001-01-01T00:00:00Z"}',
+      },
+      'expires_at',
+    ],
+    ['the query', { operation: 'listTokens', bodyText: undefined, query: [['size', '0']] }, 'size'],
+  ])('refuses by %s as the vault would', async (_what, parts, member) => {
+    try {
+      await dryRun({ ...create(''), ...parts }, undefined);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      expect(Object.keys(error.errors ?? {})).toEqual([member]);
+      return;
+    }
+    throw new Error('it was not refused');
+  });
+
+  it('refuses a body that is not JSON', async () => {
+    await expect(dryRun(create('{'), undefined)).rejects.toThrow('malformed_json');
+  });
+});

@@ -1,0 +1,82 @@
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { makeTemporaryFolder } from '../../src/cli/commands/dev/temporary-folder.ts';
+
+let place = '';
+let dead = 0;
+
+beforeEach(() => {
+  place = mkdtempSync(path.join(tmpdir(), 'vault-leftovers-'));
+  for (const name of ['TMPDIR', 'TEMP', 'TMP']) vi.stubEnv(name, place);
+  dead = spawnSync(process.execPath, ['-e', '']).pid;
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(place, { recursive: true, force: true });
+});
+
+const onLinux = process.platform === 'linux';
+const OWN_MARK = onLinux ? `${hostname()}\n${readlinkSync('/proc/self/ns/pid')}` : hostname();
+
+/** A folder as a process leaves it; `mark` is the machine that it names and, on Linux, the PID namespace. */
+function leave(name: string, mark: string = OWN_MARK): string {
+  const folder = path.join(place, name);
+  mkdirSync(folder, { mode: 0o700 });
+  writeFileSync(path.join(folder, 'vault.db'), 'x');
+  if (mark !== '') writeFileSync(path.join(folder, 'machine'), mark);
+  return folder;
+}
+
+it('removes what processes that are gone have left, and nothing else', () => {
+  const gone = [leave(`token-vault-dev-${dead}-abcDEF`), leave(`token-vault-test-${dead}-123456`)];
+  const kept = [
+    leave(`token-vault-dev-${process.pid}-abcDEF`),
+    leave(`token-vault-dev-${dead}-othrPC`, OWN_MARK.replace(hostname(), 'another machine')),
+    leave(`token-vault-dev-${dead}-othrNS`, `${hostname()}\npid:[1]`),
+    leave(`token-vault-dev-${dead}-noMark`, ''),
+    leave(`token-vault-dev-${dead}-longer1`),
+    leave(`my-token-vault-dev-${dead}-abcDEF`),
+    leave(`token-vault-keys-${dead}-abcDEF`),
+  ];
+  // A container of the same host name whose /proc could not be read.
+  if (onLinux) kept.push(leave(`token-vault-dev-${dead}-noSpce`, hostname()));
+  if (process.platform !== 'win32') {
+    const open = leave(`token-vault-dev-${dead}-opened`);
+    chmodSync(open, 0o777);
+    const link = path.join(place, `token-vault-dev-${dead}-linked`);
+    symlinkSync(leave('elsewhere'), link);
+    kept.push(open, link, path.join(place, 'elsewhere', 'vault.db'));
+  }
+  const made = makeTemporaryFolder('dev');
+  expect(gone.filter(existsSync)).toEqual([]);
+  expect(kept.filter((folder) => !existsSync(folder))).toEqual([]);
+  expect(path.basename(made)).toMatch(new RegExp(`^token-vault-dev-${process.pid}-`));
+  expect(readdirSync(made)).toEqual(['machine']);
+  expect(readFileSync(path.join(made, 'machine'), 'utf8')).toBe(OWN_MARK);
+  makeTemporaryFolder('test');
+  expect(existsSync(made)).toBe(true);
+});
+
+it('names the temporary folder that is not there', () => {
+  for (const name of ['TMPDIR', 'TEMP', 'TMP']) vi.stubEnv(name, path.join(place, 'none'));
+  expect(() => makeTemporaryFolder('dev')).toThrow(
+    expect.objectContaining({
+      code: 'usage',
+      message: expect.stringContaining(`${path.join(place, 'none')} (ENOENT)`),
+    }),
+  );
+});
