@@ -3,8 +3,10 @@ const { engines } = require('../package.json');
 const { isInRange } = require('./is-in-range.js');
 
 async function start() {
-  // The shared folder for temporary files is no place for code: its cache goes to the user's own.
-  require('node:module').enableCompileCache(`${require('node:os').homedir()}/.cache/token-vault`);
+  // Beside the code: another user who could plant compiled code there could as well change the code itself.
+  const mask = process.umask(0o077);
+  require('node:module').enableCompileCache(`${__dirname}/../dist/cache`);
+  process.umask(mask);
   const { main } = await import('../dist/cli/main.js');
   process.exitCode = await main(process.argv.slice(2), { ownsOutput: true });
 }
@@ -14,11 +16,8 @@ function fail(exitCode, message) {
   process.exitCode = exitCode;
 }
 
-if (!isInRange(process.versions.node, engines.node)) {
-  const hint = require('node:fs').existsSync(`${__dirname}/../src`) ? '; npx vault runs on the right one' : '';
-  fail(2, `needs Node.js ${engines.node}, found ${process.versions.node}${hint}`);
-} else {
-  start().catch(({ stack }) => {
-    fail(1, `unexpected error\n${process.env.VAULT_DEBUG === '1' ? stack : 'hint: VAULT_DEBUG=1 shows where'}`);
-  });
-}
+const debug = process.env.VAULT_DEBUG === '1';
+const hint = require('node:fs').existsSync(`${__dirname}/../src`) ? '; npx vault runs on the right one' : '';
+if (isInRange(process.versions.node, engines.node)) {
+  start().catch(({ stack }) => fail(1, `unexpected error\n${debug ? stack : 'hint: VAULT_DEBUG=1 shows where'}`));
+} else fail(2, `needs Node.js ${engines.node}, found ${process.versions.node}${hint}`);

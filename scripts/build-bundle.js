@@ -12,34 +12,38 @@ const DIST = path.join(ROOT, 'dist');
 /** The command. */
 const PRODUCT = ['cli/main.ts'];
 
-/** The thread that writes: one file. */
+/** The writer thread, as one file. */
 const THREAD = ['vault/writer-thread.ts'];
 
-/** What programs import on Node. */
+/** Programs on Node import it. */
 const REMOTE = ['client/remote.ts'];
 
-/** What programs and web pages import: no module of Node. */
+/** Programs and web pages import these: no modules of Node. */
 const LIBRARY = ['client/create-client.ts', 'contract/operations.ts'];
 
-/** What test runners load as CommonJS: each one file, without `import()`, which they lack. */
+/** Test runners load these as CommonJS: one file each, and no `import()`, which some runners lack. */
 const COMMON = ['client/create-client.ts', 'testing/start-vault.ts'];
 
 const LICENCE_FILE = /^(licen[cs]e|copying)(-mit)?(\.md|\.txt)?$/i;
 
-/** How the product is bundled. What has a native part or cryptography is installed as published. @type {import('esbuild').BuildOptions} */
+/**
+ * Options of every bundle. Packages with native code or cryptography stay external, as published.
+ *
+ * @type {import('esbuild').BuildOptions}
+ */
 export const BUNDLE = {
   absWorkingDir: ROOT,
   bundle: true,
   platform: 'node',
   target: 'node22',
-  // Packages that have ES modules: their names survive `await import()` of a chunk.
+  // Prefers ES modules: their export names survive `await import()` of a chunk.
   mainFields: ['module', 'main'],
   external: Object.keys(manifest.dependencies),
   outbase: SOURCES,
   outdir: DIST,
   minifySyntax: true,
   minifyWhitespace: true,
-  legalComments: 'none', // dist/LICENSES.txt has the whole texts
+  legalComments: 'none', // dist/LICENSES.txt has the full texts
   metafile: true,
   write: false,
   logLevel: 'warning',
@@ -48,7 +52,7 @@ export const BUNDLE = {
 
 const sources = (names) => names.map((name) => path.join(SOURCES, name));
 
-/** What each command loads, and what one that opens a vault loads besides: by `await import()`, but always together. */
+/** Every command loads the files of `start`. A command that opens a vault loads those of `open` by `await import()`. */
 const GROUPS = {
   start: ['cli/program.ts', 'cli/run-operation.ts', 'cli/report-failure.ts', 'cli/credential.ts'],
   open: [
@@ -61,7 +65,7 @@ const GROUPS = {
   ],
 };
 
-/** What is loaded without a vault. */
+/** Files that commands without a vault load. */
 const WITHOUT_VAULT = /^(client|cli\/(?!commands))/;
 
 /**
@@ -95,10 +99,10 @@ const FEW_CHUNKS = {
   },
 };
 
-/** Modules of Node that are functions and classes only. Some take a tenth of a command's time to load. */
+/** Node modules that export only functions and classes. Loading some of them takes a tenth of a command's time. */
 const FUNCTIONS = /^(node:)?(child_process|crypto|fs|fs\/promises|os|path|timers\/promises|url|util)$/;
 
-/** Loads those when one of their names is first used, the others by `require`: an `import` runs all their lazy getters. */
+/** Loads `FUNCTIONS` at the first use of a name, other Node modules by `require`: `import` runs all lazy getters. */
 const LAZY_BUILTINS = {
   name: 'lazy-builtins',
   setup(hooks) {
@@ -111,22 +115,23 @@ const LAZY_BUILTINS = {
       const load = `require(${JSON.stringify(name)})`;
       if (!FUNCTIONS.test(name)) return { contents: `module.exports = ${load};` };
       const names = Object.keys((await import(name)).default);
-      return { contents: `module.exports = { ${names.map((each) => `get ${each}() { return ${load}.${each}; }`)} };` };
+      const members = names.map((each) => `get ${each}() { return (loaded ??= ${load}).${each}; }`);
+      return { contents: `let loaded; module.exports = { ${members} };` };
     });
   },
 };
 
-/** CommonJS packages in an ES module call it. */
+/** Defines `require`, which bundled CommonJS packages call. */
 const REQUIRE = {
   banner: { js: "import{createRequire as $require}from'node:module';const require=$require(import.meta.url);" },
 };
 
-/** Node shows the line where an uncaught error of a library was thrown: it must be readable. */
+/** Keeps line breaks in libraries: Node prints the source line of an uncaught error. */
 const READABLE = { minifyWhitespace: false };
 
 const SHARED = { splitting: true, chunkNames: 'shared/[name]-[hash]', ...READABLE };
 
-/** The helper for tests holds the whole daemon: once is enough. */
+/** Wraps the CommonJS file: the test helper contains the whole daemon, so one copy is enough. */
 const TESTING_MODULE = `import common from './start-vault.cjs';\n\nexport const { startVault } = common;\n`;
 
 const bundleModules = (names, options) =>
@@ -157,7 +162,7 @@ const bundleCommon = () =>
     define: { 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
   });
 
-/** The names of all packages that an installation has: `dependencies` and what they need. */
+/** Returns the names of all installed packages: `dependencies` and their dependencies. */
 function installedPackages(names = Object.keys(manifest.dependencies), found = new Set()) {
   for (const name of names) {
     if (found.has(name)) continue;
@@ -167,7 +172,7 @@ function installedPackages(names = Object.keys(manifest.dependencies), found = n
   return found;
 }
 
-/** The folders of the packages whose files are in a bundle. */
+/** Returns the folders of the packages whose files are in a bundle. */
 function bundledFolders(inputs) {
   const folders = inputs.map((input) => input.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/)?.[0]);
   return [...new Set(folders)].filter((folder) => folder !== undefined).sort();
@@ -178,7 +183,7 @@ async function readPackage(folder) {
   return { folder, name, version, license };
 }
 
-/** The texts that the licences of the bundled packages demand. */
+/** Returns the licence texts of the bundled packages. */
 async function licences(packages) {
   const texts = packages.map(async ({ folder, name, version, license }) => {
     const file = (await readdir(path.join(ROOT, folder))).find((each) => LICENCE_FILE.test(each));
@@ -188,7 +193,7 @@ async function licences(packages) {
   return `The files in this folder contain these packages.\n\n${(await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`)}`;
 }
 
-/** CycloneDX 1.6: the packages of the bundle, and those that are installed beside it. */
+/** Returns a CycloneDX 1.6 document of the bundled and the installed packages. */
 function billOfMaterials(bundled, installed) {
   const component = ({ name, version, license }, scope) => ({
     type: 'library',
@@ -217,7 +222,7 @@ export async function bundle() {
   const bundled = await Promise.all(folders.map(readPackage));
   const installed = await Promise.all([...installedPackages()].map((name) => readPackage(`node_modules/${name}`)));
   const files = new Map([
-    // Chunks first: a command that starts during the build finds all that its entry point imports.
+    // Write chunks first: a command that starts during the build finds every file that its entry point imports.
     ...builds.flatMap(({ outputFiles }) => outputFiles.map(({ path: file, contents }) => [file, contents])),
     [path.join(DIST, 'testing/start-vault.js'), TESTING_MODULE],
     [path.join(DIST, 'LICENSES.txt'), await licences(bundled)],

@@ -1,6 +1,6 @@
 /**
- * Runs the product on the Node releases that a checkout does not bring, from npm's packages outside the tree: the quick
- * tests, the transcripts, commands that once aborted, and a daemon under load with a small heap and forced collections.
+ * Runs the product on other Node releases, installed from npm outside the tree: the quick tests, the transcripts, commands
+ * that once aborted, and a daemon under load with a small heap and forced garbage collection.
  * Exits with 1 when a command fails or ends by a signal.
  *
  *   node scripts/check-runtimes.js [VERSION …]      the majors to run on; 22 and 26
@@ -20,7 +20,7 @@ const LOAD_SECONDS = 20;
 const CALLERS = 8;
 const TESTS = ['test/unit', 'test/contract', 'test/vectors', 'test/scripts'];
 
-/** Collects every 20 ms in a heap of 48 MB: finalizers of native objects run while the daemon serves. */
+/** Collects garbage every 20 ms in a heap of 48 MB, so that finalizers of native objects run under load. */
 const SMALL_HEAP = ['--max-old-space-size=48', '--max-semi-space-size=1', '--expose-gc', '--import'];
 const COLLECT = 'data:text/javascript,setInterval(globalThis.gc, 20).unref()';
 
@@ -33,6 +33,7 @@ function run(command, args, options) {
   return stdout;
 }
 
+/** Throws unless `run` reports a command that aborts. */
 function control(node) {
   try {
     run(node, ['-e', 'process.abort()'], { stdio: 'ignore' });
@@ -43,7 +44,7 @@ function control(node) {
   throw new Error('the control did not fail: a command that aborts was not found');
 }
 
-/** Commands that once aborted; each run uses a new name. */
+/** Commands that once aborted. `n` makes each file name new. */
 const COMMANDS = {
   doctor: () => ['doctor'],
   backup: (n) => ['backup', `backup-${n}.db`],
@@ -58,7 +59,7 @@ function runCommands(node, bin, { cwd, env }) {
   }
 }
 
-/** Creates a card and reads it until the time is over; returns how many requests were answered. */
+/** Creates and reads cards until `until` (ms). Returns the number of requests. Throws on any status but 201 and 200. */
 async function call(url, apiKey, until) {
   const headers = { 'svc-api-key': apiKey, 'content-type': 'application/json' };
   const body = JSON.stringify({ type: 'card', data: { number: '4242424242424242' } });

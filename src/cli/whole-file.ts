@@ -11,8 +11,8 @@ export type Placement = 'new' | 'replace';
 export type Content = string | Uint8Array | AsyncIterable<string | Uint8Array>;
 
 /**
- * Writes a file of mode 0600. It appears whole and on the disk, or not at all; a signal leaves nothing. `flag` is named in
- * messages. Rejects with the faults `file_exists`, `usage` and `no_space`, and with what `content` throws.
+ * Writes a file of mode 0600. The file appears complete and synced, or not at all; a signal leaves nothing. Messages name
+ * `flag`. Rejects with the faults `file_exists`, `usage` and `no_space`, and with any error that `content` throws.
  */
 export async function writeWholeFile(
   flag: string,
@@ -34,17 +34,17 @@ export async function writeWholeFile(
   }
 }
 
-/** A new file for what is shown once, under a temporary name until its text is in it. */
+/** A new file for a secret that is shown once. It has a temporary name until `fill` resolves. */
 export interface ReservedFile {
-  /** Puts the text into the file, and the file in its place. When that fails, the fault says where the text is. */
+  /** Writes the text and gives the file its name. When the name cannot be given, the fault names the temporary file. */
   fill(text: string): Promise<void>;
-  /** Removes the file, unless it holds its text. */
+  /** Removes the file, unless `fill` wrote its text. */
   discard(): Promise<void>;
 }
 
 /**
- * Takes a place on the disk for a text of at most `bytes`, before the text exists: an API key must not be lost to a full disk
- * or an existing file. Rejects as `writeWholeFile` does.
+ * Reserves disk space for a text of at most `bytes` bytes before the text exists: a full disk or an existing file must not
+ * lose an API key. Rejects as `writeWholeFile` does.
  */
 export async function reserveFile(flag: string, path: string, bytes: number): Promise<ReservedFile> {
   const draft = await openDraft(flag, path, 'new');
@@ -72,7 +72,7 @@ export async function reserveFile(flag: string, path: string, bytes: number): Pr
   };
 }
 
-/** Keeps the blocks that the file has: a disk that is full by now does not lose the text. */
+/** Overwrites the reserved blocks in place: the text fits even when the disk is full by now. */
 async function overwrite(handle: FileHandle, content: Uint8Array): Promise<void> {
   for (let at = 0; at < content.length; ) at += (await handle.write(content, at, content.length - at, at)).bytesWritten;
   await handle.truncate(content.length);
@@ -80,7 +80,7 @@ async function overwrite(handle: FileHandle, content: Uint8Array): Promise<void>
   await handle.close();
 }
 
-/** A file without its name yet, removed when the process exits. */
+/** A file under a temporary name. The process removes it on exit. */
 interface Draft {
   readonly temporary: string;
   readonly handle: FileHandle;
@@ -97,14 +97,14 @@ async function openDraft(flag: string, path: string, placement: Placement): Prom
   const fail = (error: unknown): never => {
     throw cannotMake(flag, path, error);
   };
-  // In a container every daemon may have the same PID: one must not fail over the draft that a killed one left.
+  // Daemons in containers share PIDs: with a PID, `replace` would fail on the draft of a killed daemon.
   const temporary = `${path}.${placement === 'new' ? process.pid : randomUUID()}.tmp`;
   const handle = await open(temporary, 'wx', 0o600).catch(fail);
   const remove = () => {
     try {
       rmSync(temporary, { force: true });
     } catch {
-      // Windows keeps open files. An error here would replace the exit code.
+      // Windows does not remove open files. An error here would replace the exit code.
     }
   };
   process.on('exit', remove);
@@ -117,12 +117,12 @@ async function openDraft(flag: string, path: string, placement: Placement): Prom
   return { temporary, handle, fail, keep, discard };
 }
 
-/** The codes of a file system without hard links: FAT and exFAT of sticks and cards, some network file systems. */
+/** Error codes of file systems without hard links: FAT, exFAT, some network file systems. */
 const NO_HARD_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
- * Gives a file its name. Renames synchronously, so that no signal comes between the new name and the caller. A link, unlike
- * a rename, never replaces a file that appeared in the meantime; without links, a placeholder of our own is replaced.
+ * Gives a file its name. Renames synchronously, so that no signal arrives between the new name and the caller. A link,
+ * unlike a rename, never replaces a file that appeared meanwhile. Without hard links, it replaces a placeholder of its own.
  */
 export async function putInPlace(temporary: string, path: string, placement: Placement): Promise<void> {
   if (placement === 'replace') {
@@ -145,7 +145,7 @@ export async function putInPlace(temporary: string, path: string, placement: Pla
   await rm(temporary);
 }
 
-/** Translates a system error of making a file into a fault that names the flag and the path. */
+/** Returns the fault for a system error of creating a file. It names the flag and the path. */
 export function cannotMake(flag: string, path: string, error: unknown): Fault {
   const code = errorCode(error);
   if (code === 'EEXIST') return new Fault('file_exists', `${flag}: ${path} exists`, { cause: error });

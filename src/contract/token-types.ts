@@ -1,6 +1,6 @@
 import type { Json } from './json.ts';
 
-/** One token type: its row here and its vectors in test/vectors/validation.json make a new one. */
+/** One token type. A new type needs a row here and vectors in test/vectors/validation.txt. */
 export interface TokenTypeRow {
   /** Stores keep it in place of the name: it never changes and is never reused. */
   readonly code: number;

@@ -5,8 +5,8 @@ import { loadedOnce } from './loaded-once.ts';
 import { loadBodyValidators } from './request/validate.ts';
 
 /**
- * What each row of the table does: leaving one out does not compile. Each is loaded when it is first called: a command
- * calls one of them, and ends.
+ * The handler of each row of the table; a missing one does not compile. Each loads at its first call, because a command
+ * calls one of them and ends.
  */
 export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>> } = {
   createToken: loadedOnce(async () => (await import('./tokens/create.ts')).createToken),
@@ -28,8 +28,8 @@ export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>
 };
 
 /**
- * Loads all that any operation needs. Who serves for long does so before the first call: later there may be no descriptor
- * to load it by, or the files of another version in its place.
+ * Loads the code of all operations. A daemon calls it before its first request: later it may run out of descriptors, or an
+ * update may have replaced the files.
  */
 export async function loadOperations(): Promise<void> {
   const handlers = Object.values(HANDLERS).map((load) => load());

@@ -6,7 +6,7 @@ export const OWN_PATHS = { root: '/', openapi: '/openapi.json', livez: '/livez',
 
 export type OwnPath = keyof typeof OWN_PATHS;
 
-/** What answers at a path; `path` as the table writes it. */
+/** The operation or the own page at a path. `path` is the pattern of the table: `/tokens/{id}`. */
 export type Route =
   | { readonly path: string; readonly operation: OperationId }
   | { readonly path: string; readonly own: OwnPath };
@@ -18,7 +18,7 @@ export interface RouteMatch {
   readonly paramFault?: string | undefined;
 }
 
-/** Every method that some path answers, in the order of `Allow`. GET answers HEAD too. */
+/** All methods of all routes, in the order of `Allow`. A GET route accepts HEAD too. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export const ALL_METHODS = METHODS.join(', ');
 const NO_QUERY = {};
@@ -26,9 +26,9 @@ const NO_QUERY = {};
 const router = findMyWay({
   // A trailing slash makes no difference (decisions §1).
   ignoreTrailingSlash: true,
-  // The URL as a whole is limited before it is routed.
+  // screen-request.ts has limited the whole URL.
   maxParamLength: Number.MAX_SAFE_INTEGER,
-  // parse-query.ts reads the query, in the order sent.
+  // parse-query.ts reads the query in the order sent, so the router must not.
   querystringParser: () => NO_QUERY,
   // Makes `find` return a result without a store for a path that cannot be decoded.
   onBadUrl: () => undefined,
@@ -45,7 +45,7 @@ for (const operation of Object.keys(OPERATIONS) as OperationId[]) {
 }
 for (const own of Object.keys(OWN_PATHS) as OwnPath[]) add('GET', { path: OWN_PATHS[own], own });
 
-/** Finds the route of a request. `bad_path`: the percent-encoding is broken, and not inside a parameter of a route. */
+/** Returns the route of a request; `bad_path` when the percent-encoding is broken outside the parameters of a route. */
 export function findRoute(method: string, url: string): RouteMatch | 'bad_path' | undefined {
   const found = find(method, url);
   if (found === 'bad_path') {
@@ -53,17 +53,17 @@ export function findRoute(method: string, url: string): RouteMatch | 'bad_path' 
     const [paramFault] = Object.keys(match?.params ?? {});
     return match === undefined || paramFault === undefined ? found : { ...match, paramFault };
   }
-  // A method that no path answers has no tree, so its path was not decoded.
+  // The router decodes no path for a method without routes.
   return found ?? (find('GET', url) === 'bad_path' ? 'bad_path' : undefined);
 }
 
-/** The `Allow` of a path (RFC 9110 §10.2.1), which may carry a query; undefined when there is no such path. */
+/** Returns the `Allow` of a URL, with or without a query (RFC 9110 §10.2.1); undefined when no route has its path. */
 export function allowedMethods(url: string): string | undefined {
   const allowed = METHODS.filter((method) => findEncoded(method, url) !== undefined);
   return allowed.length === 0 ? undefined : allowed.join(', ');
 }
 
-/** Finds a route by the path as sent, without decoding. */
+/** Returns the route of a path without decoding its parameters. */
 function findEncoded(method: string, url: string): RouteMatch | undefined {
   const found = find(method, url.replaceAll(/[%#]/g, encodeURIComponent));
   return found === 'bad_path' ? undefined : found;
@@ -78,7 +78,7 @@ function find(method: string, url: string): RouteMatch | 'bad_path' | undefined 
   return isWhole(params) ? { route, params } : undefined;
 }
 
-/** `/tokens//` has nothing where the id belongs: it is not a path of the table. */
+/** Rejects empty parameters: `/tokens//` is no path of the table. */
 function isWhole(params: Readonly<Record<string, string | undefined>>): params is Readonly<Record<string, string>> {
   return Object.values(params).every((value) => value);
 }

@@ -23,7 +23,10 @@ const PORTS = ['src/contract/', 'src/core/problem.ts', 'src/core/fault.ts', 'src
 const PORT_TYPES = ['src/core/ports.ts', 'src/core/audit/ports.ts', 'src/core/maintenance-ports.ts'];
 const WORLD = /^node:(?!crypto$|buffer$)/;
 
-/** `cli, http → client → vault.ts → keyring, store → core → contract`. The first folder that fits is a file's layer. */
+/**
+ * `cli, http, testing → client → vault → maintenance → keyring, store → core → contract`. A file belongs to the first folder
+ * that matches.
+ */
 const LAYERS: readonly Layer[] = [
   { name: 'contract', folder: 'src/contract/', may: [], refuses: /./ },
   { name: 'core', folder: 'src/core/', may: ['src/contract/'], refuses: WORLD },

@@ -7,7 +7,7 @@ import { FILTERS } from './filters.ts';
 import { isLonger, MAX_SOURCE } from './limits.ts';
 import { readArgument } from './parameters.ts';
 
-/** A parsed expression: texts and outputs as they follow each other. Exactly one output and nothing else keeps its type. */
+/** A parsed expression: texts and outputs in order. A template of exactly one output keeps the type of its value. */
 export type Template = readonly (string | Output)[];
 
 /** One `{{ … }}`. Positions are offsets in the expression's text. */
@@ -32,7 +32,7 @@ export interface FilterCall {
   readonly filter: Filter;
   /** The literal arguments and the defaults, read and checked. */
   readonly args: Arguments;
-  /** The arguments whose values are known only when the expression is evaluated. */
+  /** The path arguments: their values are known at evaluation. */
   readonly open: readonly { readonly parameter: string; readonly operand: PathOperand }[];
   readonly position: number;
 }
@@ -51,12 +51,18 @@ export interface FilterCall {
  *   escape   = "\" ( one of "bfnrtv" | "u" hex digits | octal digits | any other character, for itself ) ;
  *   word     = one or more letters, digits, "_", "?" and "-" ; beyond ASCII everything but blanks is a letter
  */
-const WORD_CHARACTER = '(?:[\\w?-]|[^\\x00-\\x7f\\s\\u201c\\u201d])';
+/** Of the expression language: a byte order mark is a letter. */
+const BLANK = '[^\\S\\ufeff]';
+
+const WORD_CHARACTER = '(?:[\\w?\\ufeff-]|[^\\x00-\\x7f\\s\\u201c\\u201d])';
 const QUOTED_TEXT = `'(?:[^'\\\\]|\\\\.)*'|"(?:[^"\\\\]|\\\\.)*"`;
 
-const BLANKS = /\s*/y;
+const BLANKS = new RegExp(`${BLANK}*`, 'y');
+const BLANKS_BEFORE = new RegExp(`^${BLANK}+`);
+const BLANKS_BEHIND = new RegExp(`(?<!${BLANK})${BLANK}+$`);
 const WORD = new RegExp(`${WORD_CHARACTER}+`, 'y');
-const ARGUMENT_NAME = new RegExp(`(?:${WORD_CHARACTER}+|${QUOTED_TEXT})\\s*:`, 'sy');
+const CLOSING_BRACKET = new RegExp(`${BLANK}*\\]`, 'y');
+const ARGUMENT_NAME = new RegExp(`(?:${WORD_CHARACTER}+|${QUOTED_TEXT})${BLANK}*:`, 'sy');
 const QUOTED = new RegExp(QUOTED_TEXT, 'sy');
 const NUMBER = new RegExp(`[+-]?\\d+(?:\\.(?!\\.)\\d*)?(?!${WORD_CHARACTER})`, 'y');
 const OUTPUT = new RegExp(`\\{\\{((?:${QUOTED_TEXT}|[^'"])*?)\\}\\}`, 'sy');
@@ -72,7 +78,7 @@ const ESCAPED: ReadonlyMap<string, string> = new Map([
   ['v', '\v'],
 ]);
 
-/** `empty` and `blank` are Liquid's, but not part of the language. */
+/** `empty` and `blank` are literals of Liquid that this language rejects. */
 const LITERALS: ReadonlyMap<string, boolean | null | undefined> = new Map([
   ['true', true],
   ['false', false],
@@ -82,7 +88,7 @@ const LITERALS: ReadonlyMap<string, boolean | null | undefined> = new Map([
   ['blank', undefined],
 ]);
 
-/** Throws `ExpressionError`: what is not understood completely is refused. */
+/** Parses an expression. Throws `ExpressionError` for everything that the grammar lacks. */
 export function parseTemplate(source: string): Template {
   if (isLonger(source, MAX_SOURCE)) throw new ExpressionError('an expression has at most 1 KiB', 0);
   const parts: (string | Output)[] = [];
@@ -102,21 +108,21 @@ export function parseTemplate(source: string): Template {
     OPENING.lastIndex = at;
     const end = OPENING.exec(source)?.index ?? source.length;
     let text = source.slice(at, end);
-    if (trims) text = text.trimStart();
-    if (source.startsWith('{{-', end)) text = text.trimEnd();
+    if (trims) text = text.replace(BLANKS_BEFORE, '');
+    if (source.startsWith('{{-', end)) text = text.replace(BLANKS_BEHIND, '');
     if (text !== '') parts.push(text);
     at = end;
   }
   return parts;
 }
 
-/** Where the parser is. `text` ends with the output's last part, so that no token reaches beyond it. */
+/** The position of the parser. `text` ends with the last part of the output, so that no token reaches past it. */
 interface Cursor {
   readonly text: string;
   at: number;
 }
 
-/** Moves the cursor past what matches there, and returns it. */
+/** Returns the match at the cursor and moves past it; undefined when nothing matches. */
 function take(cursor: Cursor, token: RegExp): string | undefined {
   token.lastIndex = cursor.at;
   const found = token.exec(cursor.text)?.[0];
@@ -139,7 +145,7 @@ function noOutput(position: number): ExpressionError {
 function parseOutput(source: string, position: number, inside: string): Output {
   const begin = position + '{{'.length + (inside.startsWith('-') ? 1 : 0);
   const end = position + '{{'.length + inside.length - (inside.endsWith('-') ? 1 : 0);
-  const cursor: Cursor = { text: source.slice(0, end).trimEnd(), at: begin };
+  const cursor: Cursor = { text: source.slice(0, end).replace(BLANKS_BEHIND, ''), at: begin };
   take(cursor, BLANKS);
   if (cursor.at >= cursor.text.length) throw new ExpressionError('the expression is empty', position);
   const operand = parseOperand(cursor);
@@ -157,7 +163,7 @@ function parseOutput(source: string, position: number, inside: string): Output {
   throw noOutput(/[),]/.test(cursor.text.charAt(at)) ? at : at + 1);
 }
 
-/** `known` is the end of what was understood before the pipe. */
+/** Parses one filter call. `known` is the offset where the part before the pipe ends. */
 function parseCall(cursor: Cursor, known: number): FilterCall {
   const position = cursor.at;
   const name = take(cursor, WORD);
@@ -185,7 +191,7 @@ function parseCall(cursor: Cursor, known: number): FilterCall {
   return { name, filter, args, open, position };
 }
 
-/** Stops behind the last argument. */
+/** Parses arguments. Leaves the cursor behind the last one. */
 function parseArguments(cursor: Cursor, name: string, most: number) {
   const given: { readonly operand: Operand; readonly begin: number }[] = [];
   const position = cursor.at - name.length;
@@ -209,7 +215,7 @@ function parseOperand(cursor: Cursor): Operand {
   const { at } = cursor;
   const value = takeLiteral(cursor);
   if (value === undefined) return parsePath(cursor);
-  // A member of a literal is Liquid, but not part of the language.
+  // Liquid accepts members of literals; this language does not.
   if (/[.[]/.test(cursor.text.charAt(cursor.at))) throw noRoot(at);
   return { kind: 'literal', value };
 }
@@ -241,7 +247,7 @@ function noRoot(position: number): ExpressionError {
   return new ExpressionError('only data and metadata can be referred to', position);
 }
 
-/** Stops behind the path. */
+/** Parses a path. Leaves the cursor behind it. */
 function parsePath(cursor: Cursor): PathOperand {
   const position = cursor.at;
   const root = take(cursor, WORD);
@@ -266,7 +272,7 @@ function takeIndex(cursor: Cursor): string | number {
   const begin = cursor.at;
   const quoted = take(cursor, QUOTED);
   const index = Number(quoted === undefined ? (take(cursor, NUMBER) ?? Number.NaN) : 0);
-  if (!Number.isSafeInteger(index) || take(cursor, /\s*\]/y) === undefined) {
+  if (!Number.isSafeInteger(index) || take(cursor, CLOSING_BRACKET) === undefined) {
     throw new ExpressionError('only a whole number or a quoted name may stand in brackets', begin);
   }
   return quoted === undefined ? index : unquote(quoted);

@@ -1,4 +1,3 @@
-import { pipeline } from 'node:stream';
 import {
   type DataRule,
   type MemberRule,
@@ -84,30 +83,52 @@ export function parseTokenType(text: string): TokenType {
 
 /**
  * Yields the records of RFC 4180 text that arrives in pieces, and skips empty lines. Line ends may differ within the text.
- * Throws the fault `invalid_data` with the line of a misplaced quote.
+ * Throws the fault `invalid_data`, after all records before it, with the line on which the broken record begins.
  */
 export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<CsvRecord> {
-  const { CsvError, parse } = await import('csv-parse');
+  const { parse } = await import('csv-parse');
+  const parsed: (readonly string[])[] = [];
   const parser = parse({
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     max_record_size: MAX_RECORD_CHARACTERS,
+    // A stream that fails drops the records that nobody has read yet.
+    on_record: (cells) => {
+      parsed.push(cells);
+      return null;
+    },
   });
-  // The parser fails with what fails in the pieces.
-  pipeline(pieces, parser, () => undefined);
+  parser.on('error', () => undefined).resume();
+  const settle = (send: (done: (error?: Error | null) => void) => void) =>
+    new Promise<Error | undefined>((resolve) => send((error) => resolve(error ?? undefined)));
   let line = 1;
-  try {
-    for await (const cells of parser as AsyncIterable<readonly string[]>) {
+
+  function* records(): Generator<CsvRecord> {
+    for (const cells of parsed.splice(0)) {
       if (cells.length > 1 || cells[0] !== '') yield { line, cells };
       // Its own count takes a CRLF inside a cell for two lines.
       line += 1 + cells.reduce((sum, cell) => sum + (cell.match(LINE_END)?.length ?? 0), 0);
     }
-  } catch (error) {
-    if (!(error instanceof CsvError)) throw error;
-    const isOpen = error.code === 'CSV_QUOTE_NOT_CLOSED' || error.code === 'CSV_MAX_RECORD_SIZE';
-    const what = isOpen ? 'a quote is not closed' : 'a quote is in the middle of a cell';
-    throw new Fault('invalid_data', `line ${error['lines']} of the CSV: ${what}`);
   }
+
+  for await (const piece of pieces) {
+    // The parser takes a NUL behind a quote for the end of the text.
+    const [text = '', ...others] = piece.split('\0', 2);
+    const error = await settle((done) => parser.write(text, done));
+    yield* records();
+    if (error !== undefined) throw brokenCsv(line, error);
+    if (others.length > 0) throw new Fault('invalid_data', `line ${line} of the CSV: it holds a NUL character`);
+  }
+  const error = await settle((done) => parser.end(done));
+  yield* records();
+  if (error !== undefined) throw brokenCsv(line, error);
+}
+
+function brokenCsv(line: number, error: Error): Error {
+  if (!('code' in error)) return error;
+  const isOpen = error.code === 'CSV_QUOTE_NOT_CLOSED' || error.code === 'CSV_MAX_RECORD_SIZE';
+  const what = isOpen ? 'a quote is not closed' : 'a quote is in the middle of a cell';
+  return new Fault('invalid_data', `line ${line} of the CSV: ${what}`);
 }
 
 /**

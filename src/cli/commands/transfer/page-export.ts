@@ -49,7 +49,8 @@ export async function* pageExport(
       told(most);
       const items = selectField(body, ['data']);
       yield (Array.isArray(items) ? items : []).flatMap((item: Json) => {
-        const id = String(selectField(item, ['id']));
+        // A slice of the response's text would keep all of it in memory.
+        const id = Buffer.from(String(selectField(item, ['id']))).toString();
         if (seen.has(id)) return [];
         seen.add(id);
         return [Object.fromEntries(MEMBERS.map((member) => [member, selectField(item, [member])]))];
