@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../../scripts/build-output.js';
+import { copyProduct } from '../checks/patched-product.ts';
 
 const BIN = path.join(ROOT, 'bin/vault.js');
 
@@ -37,7 +38,7 @@ describe('a start', () => {
     expect(heavyModules(BIN, flag)).toEqual([]);
   });
 
-  it('tokens get on the file loads none of them either, and nothing of other operations', () => {
+  it('tokens get on the file loads only the one of them that libsodium needs', () => {
     const vault = (...words: readonly string[]) => {
       const { status, stdout, stderr } = node(BIN, ...words, '--output', 'json');
       if (status !== 0) throw new Error(stderr);
@@ -60,6 +61,20 @@ describe('a start', () => {
     expect(heavyModules('-e', 'process.stdout; require("node:crypto")')).toEqual(
       expect.arrayContaining(['crypto', 'net']),
     );
+  });
+});
+
+describe('the folder of compiled code', () => {
+  const { folder: product, bin, remove } = copyProduct();
+  const cache = path.join(product, 'dist/cache');
+  afterAll(remove);
+
+  it.runIf(process.platform !== 'win32')('is closed to other users, whatever the umask', () => {
+    rmSync(cache, { recursive: true, force: true });
+    const command = `umask 0; unset HOME; exec "${process.execPath}" "${bin}" --version`;
+    const { status, stderr } = spawnSync('sh', ['-c', command], { encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(statSync(cache).mode & 0o777).toBe(0o700);
   });
 });
 

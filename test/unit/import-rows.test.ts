@@ -60,6 +60,30 @@ describe('readCsv', () => {
   });
 });
 
+describe('a CSV that breaks off', () => {
+  /** The first cells of the records before the fault, and the fault. */
+  async function readUntilFault(text: string, step: number) {
+    const cells: (string | undefined)[] = [];
+    try {
+      const pieces = text.match(new RegExp(`[\\s\\S]{1,${step}}`, 'g')) ?? [];
+      for await (const record of readCsv(piecesOf(pieces))) cells.push(record.cells[0]);
+    } catch (error) {
+      return { cells, fault: error instanceof Fault ? error.message : error };
+    }
+    return { cells, fault: undefined };
+  }
+
+  it.each([
+    ['a quote in the middle', 'n\none\ntwo\n"bad"x\nthree\n', 'line 4 of the CSV: a quote is in the middle of a cell'],
+    ['an open quote', 'n\none\ntwo\n"bad\nthree\n', 'line 4 of the CSV: a quote is not closed'],
+    ['a NUL behind a quote', 'n\none\ntwo\n"bad"\0\nthree\n', 'line 4 of the CSV: it holds a NUL character'],
+  ])('yields the records before %s, however the text arrives', async (_what, text, fault) => {
+    for (const step of [1, 3, text.length]) {
+      expect(await readUntilFault(text, step)).toEqual({ cells: ['n', 'one', 'two'], fault });
+    }
+  });
+});
+
 describe('readLines', () => {
   it('numbers lines, passes empty ones over, takes a byte order mark off', async () => {
     const bytes = Buffer.from('\ufeffone\r\n\ntwo ✓\nthree');

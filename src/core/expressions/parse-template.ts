@@ -51,7 +51,7 @@ export interface FilterCall {
  *   escape   = "\" ( one of "bfnrtv" | "u" hex digits | octal digits | any other character, for itself ) ;
  *   word     = one or more letters, digits, "_", "?" and "-" ; beyond ASCII everything but blanks is a letter
  */
-/** Of the expression language: a byte order mark is a letter. */
+/** White space without the byte order mark, which the expression language takes for a letter. */
 const BLANK = '[^\\S\\ufeff]';
 
 const WORD_CHARACTER = '(?:[\\w?\\ufeff-]|[^\\x00-\\x7f\\s\\u201c\\u201d])';
