@@ -99,10 +99,13 @@ const FEW_CHUNKS = {
   },
 };
 
-/** Node modules that export only functions and classes. Loading some of them takes a tenth of a command's time. */
-const FUNCTIONS = /^(node:)?(child_process|crypto|fs|fs\/promises|os|path|timers\/promises|url|util)$/;
+/** Modules of Node that take a tenth of a command's time to load. */
+const SLOW = /^(node:)?(child_process|crypto|fs|fs\/promises|os|path|timers\/promises|url|util)$/;
 
-/** Loads `FUNCTIONS` at the first use of a name, other Node modules by `require`: `import` runs all lazy getters. */
+/**
+ * Loads `SLOW` at the first call of a function, other modules of Node by `require`: `import` runs all their lazy getters.
+ * Exports that nobody imports are pure, so that esbuild drops them.
+ */
 const LAZY_BUILTINS = {
   name: 'lazy-builtins',
   setup(hooks) {
@@ -112,11 +115,18 @@ const LAZY_BUILTINS = {
       return isLazy ? { path: name, namespace: 'builtin' } : undefined;
     });
     hooks.onLoad({ filter: /./, namespace: 'builtin' }, async ({ path: name }) => {
-      const load = `require(${JSON.stringify(name)})`;
-      if (!FUNCTIONS.test(name)) return { contents: `module.exports = ${load};` };
-      const names = Object.keys((await import(name)).default);
-      const members = names.map((each) => `get ${each}() { return (loaded ??= ${load}).${each}; }`);
-      return { contents: `let loaded; module.exports = { ${members} };` };
+      const { default: module } = await import(name);
+      const names = Object.keys(module);
+      const isSlow = SLOW.test(name);
+      const isLazy = (each) => isSlow && /^[a-z]/.test(each) && typeof module[each] === 'function';
+      const members = names.map((each) =>
+        isLazy(each)
+          ? `export function ${each}(...args) { return load().${each}(...args); }`
+          : `export const ${each} = /* @__PURE__ */ (() => load().${each})();`,
+      );
+      const all = isSlow ? `{ ${names.map((each) => `get ${each}() { return load().${each}; }`)} }` : 'load()';
+      const load = `let loaded; const load = () => (loaded ??= require(${JSON.stringify(name)}));`;
+      return { contents: `${load} export default /* @__PURE__ */ (() => (${all}))(); ${members.join(' ')}` };
     });
   },
 };
@@ -134,13 +144,7 @@ const SHARED = { splitting: true, chunkNames: 'shared/[name]-[hash]', ...READABL
 /** Wraps the CommonJS file: the test helper contains the whole daemon, so one copy is enough. */
 const TESTING_MODULE = `import common from './start-vault.cjs';\n\nexport const { startVault } = common;\n`;
 
-const bundleModules = (names, options) =>
-  build({
-    ...BUNDLE,
-    entryPoints: sources(names),
-    format: 'esm',
-    ...options,
-  });
+const bundleModules = (names, options) => build({ ...BUNDLE, entryPoints: sources(names), format: 'esm', ...options });
 
 /** Bundles the command. */
 export const bundleProduct = () =>
@@ -162,15 +166,8 @@ const bundleCommon = () =>
     define: { 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
   });
 
-/** Returns the names of all installed packages: `dependencies` and their dependencies. */
-function installedPackages(names = Object.keys(manifest.dependencies), found = new Set()) {
-  for (const name of names) {
-    if (found.has(name)) continue;
-    found.add(name);
-    installedPackages(Object.keys(lockfile.packages[`node_modules/${name}`].dependencies ?? {}), found);
-  }
-  return found;
-}
+/** The folders of the packages that are installed with the product: `dependencies` and their dependencies. */
+const INSTALLED = Object.keys(lockfile.packages).filter((folder) => folder !== '' && !lockfile.packages[folder].dev);
 
 /** Returns the folders of the packages whose files are in a bundle. */
 function bundledFolders(inputs) {
@@ -195,16 +192,16 @@ async function licences(packages) {
 
 /** Returns a CycloneDX 1.6 document of the bundled and the installed packages. */
 function billOfMaterials(bundled, installed) {
-  const component = ({ name, version, license }, scope) => ({
+  const component = ({ name, version, license }) => ({
     type: 'library',
     name,
     version,
-    ...(scope === undefined ? {} : { scope }),
+    scope: 'required',
     licenses: [{ license: { id: license } }],
     purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
   });
-  const own = { ...component(manifest), type: 'application' };
-  const components = [...installed, ...bundled].map((each) => component(each, 'required'));
+  const own = { ...component(manifest), scope: undefined, type: 'application' };
+  const components = [...installed, ...bundled].map(component);
   const bom = { bomFormat: 'CycloneDX', specVersion: '1.6', version: 1, metadata: { component: own }, components };
   return `${JSON.stringify(bom, null, 2)}\n`;
 }
@@ -220,7 +217,7 @@ export async function bundle() {
   ]);
   const folders = bundledFolders(builds.flatMap(({ metafile }) => Object.keys(metafile.inputs)));
   const bundled = await Promise.all(folders.map(readPackage));
-  const installed = await Promise.all([...installedPackages()].map((name) => readPackage(`node_modules/${name}`)));
+  const installed = await Promise.all(INSTALLED.map(readPackage));
   const files = new Map([
     // Write chunks first: a command that starts during the build finds every file that its entry point imports.
     ...builds.flatMap(({ outputFiles }) => outputFiles.map(({ path: file, contents }) => [file, contents])),

@@ -8,9 +8,6 @@ import { ROOT, writeIfChanged } from './build-output.js';
 /** The schemas of a row that the product checks; results are checked by tests only. */
 const URL_PARTS = ['params', 'query'];
 
-/** Say nothing about validity; left out of the compiled code. */
-const ANNOTATIONS = new Set(['description', 'examples', 'default']);
-
 /** A body of 1 MiB can be wrong in 500,000 places. A caller needs a few of them. */
 const MAX_ERRORS = 100;
 
@@ -26,18 +23,6 @@ const isJsonObject = (value) => {
 };
 `;
 
-function withoutAnnotations(schema) {
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const entries = Object.entries(schema).filter(([keyword]) => !ANNOTATIONS.has(keyword));
-  return Object.fromEntries(entries.map(([keyword, value]) => [keyword, withoutAnnotationsBelow(keyword, value)]));
-}
-
-function withoutAnnotationsBelow(keyword, value) {
-  if (['items', 'additionalProperties', 'propertyNames'].includes(keyword)) return withoutAnnotations(value);
-  if (keyword !== 'properties') return value;
-  return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, withoutAnnotations(schema)]));
-}
-
 async function newAjv() {
   const { Ajv2020, _ } = await import('ajv/dist/2020.js');
   const { default: addFormats } = await import('ajv-formats');
@@ -48,7 +33,7 @@ async function newAjv() {
     unicodeRegExp: true,
     unevaluated: false,
     meta: false,
-    validateSchema: false, // done before, with the original keywords
+    validateSchema: false, // `compile` does it
     code: { source: true, esm: true, lines: true },
   });
   addFormats.default(ajv, ['date-time', 'uuid']);
@@ -89,7 +74,7 @@ async function compile(schemas, exportsOf) {
     if (names.has(schema)) continue;
     names.set(schema, `validator${names.size}`);
     metaSchema.validateSchema(schema, true);
-    ajv.addSchema(withoutAnnotations(schema), names.get(schema));
+    ajv.addSchema(schema, names.get(schema));
   }
   const exported = [...names.values()];
   let code = standaloneCode.default(ajv, Object.fromEntries(exported.map((name) => [name, name])));
