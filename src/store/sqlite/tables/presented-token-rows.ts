@@ -60,7 +60,9 @@ export function presentedTokenRows(connection: Connection) {
 }
 
 function toPresentedToken(tenantId: string, row: PresentedRow): PresentedToken {
-  const bytes = storedBytes(row[12]);
+  const buffer = storedBytes(row[12]);
+  // Its parts are taken sooner than those of a Buffer.
+  const bytes = new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
   const modifiedByAt = UUID_LENGTH;
   // What is behind the first bytes of a longer one would be passed over, and nobody would notice it.
   if (row[9] !== null && row[9] !== UUID_LENGTH) throw new Problem('integrity_failure');
@@ -71,9 +73,9 @@ function toPresentedToken(tenantId: string, row: PresentedRow): PresentedToken {
     id: storedText(row[0]),
     tenant_id: tenantId,
     type: tokenType.read(row[1]),
-    created_by: uuidTextAt(bytes, 0),
+    created_by: uuidTextAt(buffer, 0),
     created_at: storedNumber(row[2]),
-    modified_by: row[9] === null ? undefined : uuidTextAt(bytes, modifiedByAt),
+    modified_by: row[9] === null ? undefined : uuidTextAt(buffer, modifiedByAt),
     modified_at: optionalNumber.read(row[3]),
     expires_at: optionalNumber.read(row[4]),
     revision: storedNumber(row[5]),
