@@ -6,7 +6,8 @@ export default defineConfig({
     // Processes, not threads: each opens files and starts daemons of its own, and a native module is loaded in most.
     pool: 'forks',
     isolate: false,
-    maxWorkers: 2,
+    // One more than the two cores: some files mostly wait for processes, signals and locks.
+    maxWorkers: 3,
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },

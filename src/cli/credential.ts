@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
 import type { OpenVaultOptions } from '../vault/vault.ts';
-import { type Environment, FILE_FLAGS, type GlobalFlags } from './global-flags.ts';
+import { type Environment, FLAGS, type GlobalFlags } from './global-flags.ts';
 import { canPrompt, isTypedByHand, promptSecret } from './prompt.ts';
 import { readSecretFile } from './secret-file.ts';
 import { createTextReader, decodeText } from './text-reader.ts';
@@ -21,7 +21,7 @@ export interface NamedCredential {
 export function namedCredential(flags: GlobalFlags, env: Environment): NamedCredential {
   const typed = oneOf(flags.keyFile, flags.passphraseFile, '--key-file and --passphrase-file');
   if (typed !== undefined) return typed;
-  const { keyFile, passphraseFile } = FILE_FLAGS;
+  const { keyFile, passphraseFile } = FLAGS.file;
   return oneOf(env[keyFile.env], env[passphraseFile.env], `${keyFile.env} and ${passphraseFile.env}`) ?? {};
 }
 
@@ -48,6 +48,17 @@ export async function readCredential(file: string, flags: GlobalFlags, env: Envi
   return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${file}`) };
 }
 
+/** Who asks: `--api-key-file`, else `VAULT_API_KEY`, else the file of `VAULT_API_KEY_FILE`. */
+export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<string> {
+  const file = flags.apiKeyFile ?? (env['VAULT_API_KEY'] ? undefined : env[FLAGS.key.apiKeyFile.env] || undefined);
+  if (file !== undefined) return (await readSecretFile('--api-key-file', file)).toString('utf8').trim();
+  const key = env['VAULT_API_KEY']?.trim();
+  if (key) return key;
+  throw new Fault('usage', 'an API key is needed', {
+    hint: 'set VAULT_API_KEY or --api-key-file (VAULT_API_KEY_FILE)',
+  });
+}
+
 export async function readKeyFile(path: string, flag = '--key-file'): Promise<Credential> {
   const bytes = await readSecretFile(flag, path);
   if (bytes.length === KEY_BYTES) return { kind: 'key_file', key: new Uint8Array(bytes) };
@@ -56,10 +67,7 @@ export async function readKeyFile(path: string, flag = '--key-file'): Promise<Cr
 
 export async function readPassphraseFile(path: string, flag = '--passphrase-file'): Promise<Credential> {
   if (isTypedByHand(path)) return { kind: 'passphrase', passphrase: await promptSecret('Passphrase') };
-  const text =
-    path === '-'
-      ? await createTextReader(() => process.stdin)(flag, path)
-      : decodeText(flag, await readSecretFile(flag, path));
+  const text = path === '-' ? await createTextReader()(flag, path) : decodeText(flag, await readSecretFile(flag, path));
   return { kind: 'passphrase', passphrase: text.replace(/\r?\n$/, '') };
 }
 

@@ -1,4 +1,18 @@
+import { Fault } from '../core/fault.ts';
+
 /** What the system calls an error: `ENOENT`; `unknown error` of one that is not the system's. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';
+}
+
+/** Whether the system refused a write because the disk, or what this user may have of it, is full. */
+export function isFullDisk(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** The fault `no_space` of a file that a flag names, when that is why it could not be written; undefined for any other error. */
+export function noSpaceFor(flag: string, path: string, error: unknown): Fault | undefined {
+  if (!isFullDisk(error)) return undefined;
+  return new Fault('no_space', `${flag}: there is no space left for ${path}`, { cause: error });
 }

@@ -26,28 +26,19 @@ export const EXIT_CODES = {
   130: 'interrupted',
 } as const satisfies Record<ExitCode, string>;
 
-const BY_STATUS: Readonly<Record<number, ExitCode>> = {
-  400: 7,
-  401: 4,
-  403: 5,
-  404: 3,
-  408: 8,
-  409: 6,
-  413: 7,
-  414: 7,
-  415: 7,
-  421: 8,
-  429: 8,
-  431: 7,
-  503: 8,
-};
-
-/** Problems whose exit code is not that of their status. */
-const BY_CODE: Readonly<Partial<Record<ProblemCode, ExitCode>>> = { integrity_failure: 9 };
+/** The statuses of replies, by their exit code. */
+const STATUSES: readonly (readonly [ExitCode, readonly number[]])[] = [
+  [3, [404]],
+  [4, [401]],
+  [5, [403]],
+  [6, [409]],
+  [7, [400, 413, 414, 415, 431]],
+  [8, [408, 421, 429, 503]],
+];
 
 /** The exit code of a reply: 0 for a success, 1 for a status that the contract does not have. */
 export function exitCodeOf(status: number, code: string | undefined): ExitCode {
   if (status < 400) return 0;
-  const own = code !== undefined && Object.hasOwn(BY_CODE, code) ? BY_CODE[code as ProblemCode] : undefined;
-  return own ?? BY_STATUS[status] ?? 1;
+  if (code === ('integrity_failure' satisfies ProblemCode)) return 9;
+  return STATUSES.find(([, statuses]) => statuses.includes(status))?.[0] ?? 1;
 }

@@ -4,7 +4,7 @@ import { EXIT_CODES } from './exit-codes.ts';
 /** Flags up to this wide have their text beside them, longer ones below: else there would be no room for the text. */
 const WIDEST_TERM = 28;
 
-const defaults = new Help();
+const defaults = Object.assign(new Help(), { minWidthToWrap: 0 });
 
 /** How all help is laid out; readable at 80 columns. */
 export const HELP_LAYOUT: HelpConfiguration = {
@@ -26,38 +26,16 @@ function layOut(term: string, termWidth: number, description: string, helper: He
   return Help.prototype.formatItem.call(helper, term, termWidth, description, helper);
 }
 
-/**
- * Help whose paragraphs fit into `width` columns. What commander lays out fits already; texts of our own are broken anew, as
- * paragraphs. Indented lines are examples and tables: they stay as they are.
- */
+/** Lines that are no example and no row of a table: those are indented. */
+const PARAGRAPH = /^\S.*(?:\n\S.*)*/gm;
+
+/** Help whose paragraphs fit into `width` columns. What commander lays out fits already; texts of our own are broken anew. */
 export function reflowHelp(text: string, width: number): string {
-  const lines = text.split('\n');
-  const made: string[] = [];
-  for (let at = 0; at < lines.length; ) {
-    let end = at;
-    while (end < lines.length && isProse(lines[end])) end++;
-    if (end === at) end++;
-    const paragraph = lines.slice(at, end);
-    made.push(
-      ...(paragraph.some((line) => isProse(line) && line.length > width)
-        ? wrap(paragraph.join(' '), width)
-        : paragraph),
-    );
-    at = end;
-  }
-  return made.join('\n');
-}
-
-const isProse = (line: string | undefined): line is string => line !== undefined && /^\S/.test(line);
-
-function wrap(text: string, width: number): readonly string[] {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
+  return text.replace(PARAGRAPH, (paragraph) =>
+    paragraph.split('\n').some((line) => line.length > width)
+      ? defaults.boxWrap(paragraph.replaceAll('\n', ' '), width)
+      : paragraph,
+  );
 }
 
 /** What stands at the end of `vault help`. */

@@ -1,6 +1,5 @@
 import type { JsonObject } from '../contract/json.ts';
 import { Fault } from '../core/fault.ts';
-import { memberNames, objectOfMembers } from '../core/json/member-names.ts';
 import { parseJson } from '../core/json/parse.ts';
 import { stringifyJson } from '../core/json/stringify.ts';
 import { asObject } from './output/result-view.ts';
@@ -56,19 +55,8 @@ export async function withKeyFile(
 
 /** The key of an application, or of the application in a created tenant. */
 function splitKey(body: JsonObject): { readonly key: string | undefined; readonly rest: JsonObject } {
-  const own = body['key'];
-  const application = asObject(body['application'] ?? null);
-  const inner = application?.['key'];
-  if (typeof own === 'string') return { key: own, rest: withMember(body, 'key', undefined) };
-  if (application === undefined || typeof inner !== 'string') return { key: undefined, rest: body };
-  return { key: inner, rest: withMember(body, 'application', withMember(application, 'key', undefined)) };
-}
-
-/** The members in their order, one of them replaced or, undefined, left out. */
-function withMember(body: JsonObject, member: string, value: JsonObject | undefined): JsonObject {
-  const members = memberNames(body).flatMap((name) => {
-    const kept = name === member ? value : (body[name] ?? null);
-    return kept === undefined ? [] : [[name, kept] as const];
-  });
-  return objectOfMembers(new Map(members));
+  const { key, ...rest } = body;
+  if (typeof key === 'string') return { key, rest };
+  const { key: inner, ...application } = asObject(body['application'] ?? null) ?? {};
+  return typeof inner === 'string' ? { key: inner, rest: { ...body, application } } : { key: undefined, rest: body };
 }

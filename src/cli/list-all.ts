@@ -4,6 +4,7 @@ import { parseJson } from '../core/json/parse.ts';
 import type { NameMember } from './derive/name-member.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { ItemPrinter } from './output/print-items.ts';
+import { itemsOf } from './output/result-view.ts';
 import { selectField } from './output/select-field.ts';
 import { reportProblem } from './report-failure.ts';
 
@@ -26,16 +27,11 @@ export async function listAll(
     const reply = await client.call({ ...call, query: [...query, ['page', String(page)]] });
     if (reply.status >= 400) return reportProblem(reply, nameMember);
     const body = parseJson(reply.bodyText ?? '');
-    const items = itemsOf(body).filter((item) => !printed.has(selectField(item, ['id'])));
+    const items = itemsOf(body, { list: true }).filter((item) => !printed.has(selectField(item, ['id'])));
     for (const item of items) printed.add(selectField(item, ['id']));
     await printer.print(items);
     if (page >= Number(selectField(body, ['pagination', 'total_pages']) ?? 0)) break;
   }
   await printer.end();
   return 0;
-}
-
-function itemsOf(body: Json): readonly Json[] {
-  const items = selectField(body, ['data']);
-  return Array.isArray(items) ? items : [];
 }

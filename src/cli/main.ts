@@ -1,7 +1,6 @@
 import type { ChildExitCode, ExitCode } from './exit-codes.ts';
 import { endAtSignals, exitUnexpected } from './interrupt.ts';
-import { endAtOnce, ownStandardOutput } from './output/standard-output.ts';
-import { writeOut } from './output/write-out.ts';
+import { endAtOnce, ownStandardOutput, writeOut } from './output/standard-output.ts';
 import { VERSION } from './version.ts';
 
 /**
@@ -24,10 +23,8 @@ export async function main(argv: readonly string[], { ownsOutput = false } = {})
 async function runCommandLine(argv: readonly string[]): Promise<number> {
   let exitCode: ExitCode | ChildExitCode = 0;
   try {
-    if (argv[0] === '--version' && argv.length > 1) {
-      return await (await import('./commands/show-version.ts')).showVersion(argv);
-    }
-    if (argv[0] === '--version' && argv.length === 1) {
+    if (argv[0] === '--version') {
+      if (argv.length > 1) return await (await import('./commands/show-version.ts')).showVersion(argv);
       await writeOut(`vault ${VERSION}\n`);
       return 0;
     }

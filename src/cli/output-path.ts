@@ -1,4 +1,5 @@
 import { Fault } from '../core/fault.ts';
+import type { GlobalFlags } from './global-flags.ts';
 
 /** Where text results go: undefined, and `-`, are standard output. */
 export function outputPath(path: string | undefined): string | undefined {
@@ -11,7 +12,19 @@ export function outputPath(path: string | undefined): string | undefined {
  */
 export function filePath<T extends string | undefined>(flag: string, path: T, hint?: string): T {
   if (path !== '-') return path;
-  throw new Fault('usage', `${flag}: - is standard output, and this is for a file`, {
-    ...(hint !== undefined && { hint }),
-  });
+  throw new Fault('usage', `${flag}: - is standard output, and this is for a file`, { hint });
+}
+
+/** What rows of JSON, one a line, can be meant by. */
+const LINES: ReadonlySet<string | undefined> = new Set([undefined, 'json', 'ndjson']);
+
+/**
+ * For commands whose standard output are their rows: a typed `--output` or `--field` speaks of the summary, which only a file
+ * has. Throws the fault `usage` for one that asks for other rows than come; what the environment says is meant for other
+ * commands.
+ */
+export function requireLines({ output, field }: Pick<GlobalFlags, 'output' | 'field'>, hint: string): void {
+  const asked = field !== undefined ? '--field' : LINES.has(output) ? undefined : `--output ${output}`;
+  if (asked === undefined) return;
+  throw new Fault('usage', `${asked} is of the summary, which is printed with --out alone`, { hint });
 }

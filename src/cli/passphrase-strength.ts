@@ -40,11 +40,6 @@ function isForeseen(characters: readonly string[], at: number): boolean {
   const step = code(at) - code(at - 1);
   if (step === 0 || (Math.abs(step) === 1 && code(at - 1) - code(at - 2) === step)) return true;
   const piece = characters.slice(at - 2, at + 1).join('');
-  return (
-    at >= 3 &&
-    characters
-      .slice(0, at - 1)
-      .join('')
-      .includes(piece)
-  );
+  const before = characters.slice(0, at - 1).join('');
+  return at >= 3 && before.includes(piece);
 }

@@ -6,8 +6,7 @@ import { defineOperation } from './derive/operation-command.ts';
 import type { Finish } from './exit-codes.ts';
 import { addFlags, GLOBAL_FLAGS } from './global-flags.ts';
 import { HELP_LAYOUT, overviewFooter, reflowHelp } from './help.ts';
-import { isTerminal } from './output/standard-output.ts';
-import { writeOut } from './output/write-out.ts';
+import { isTerminal, writeOut } from './output/standard-output.ts';
 import { reportFailure } from './report-failure.ts';
 import { VERSION } from './version.ts';
 
@@ -34,29 +33,19 @@ export function createProgram(finish: Finish, called?: string): Command {
     .helpCommand(false)
     .helpOption('-h, --help', 'show help')
     .version(`vault ${VERSION}`, '--version', 'show the version');
-  const isCalled = called !== undefined && isFirstWord(called);
+  const all = allEntries();
+  const ofCalled = all.filter(({ words }) => words[0] === called);
+  const entries = ofCalled.length > 0 ? ofCalled : all;
   // These are the flags before the first word: behind it stand those of the subcommand.
-  if (!isCalled) addFlags(root, GLOBAL_FLAGS);
-  const isMade = isCalled ? (word: string) => word === called : () => true;
-  const entries = allEntries();
+  if (entries === all) addFlags(root, GLOBAL_FLAGS);
   for (const [noun, row] of Object.entries(NOUNS)) {
-    if (!isMade(noun)) continue;
-    const verbs = entries.filter((entry) => entry.words.length === 2 && entry.words[0] === noun);
-    addNoun(root, noun, row, verbs, finish);
+    const verbs = entries.filter(({ words }) => words[0] === noun);
+    if (verbs.length > 0) addNoun(root, noun, row, verbs, finish);
   }
-  addEntries(
-    root,
-    entries.filter((entry) => entry.words.length === 1 && isMade(entry.words[0])),
-    finish,
-  );
+  const single = entries.filter(({ words }) => words.length === 1);
+  addEntries(root, single, finish);
   root.addHelpText('after', overviewFooter);
   return root;
-}
-
-function isFirstWord(word: string): boolean {
-  return (
-    Object.hasOwn(NOUNS, word) || LOCAL_COMMANDS.some(({ command }) => command.length === 1 && command[0] === word)
-  );
 }
 
 /** Errors are told by report-failure.ts. There are no colours: to ask whether stdout has them takes time. */
@@ -96,19 +85,16 @@ export function withoutHelpWord(argv: readonly string[]): readonly string[] {
 /** How many words stand before the one that names nothing; undefined when all that can name something do. */
 function countKnown([first, second]: readonly string[]): number | undefined {
   if (first === undefined) return undefined;
-  const entries = allEntries();
   const noun = nounOf(first);
-  if (noun === undefined) {
-    return entries.some(({ words }) => words.length === 1 && words[0] === first) ? undefined : 0;
-  }
-  const isVerb = entries.some(({ words }) => words[0] === noun && words[1] === second);
-  return second === undefined || isVerb ? undefined : 1;
+  const entries = allEntries().filter(({ words }) => words[0] === (noun ?? first));
+  if (entries.length === 0) return 0;
+  const isKnown = noun === undefined || second === undefined || entries.some(({ words }) => words[1] === second);
+  return isKnown ? undefined : 1;
 }
 
-function nounOf(word: string): string | undefined {
-  return Object.entries<{ readonly summary: string; readonly alias?: string }>(NOUNS).find(
-    ([name, { alias }]) => word === name || word === alias,
-  )?.[0];
+/** The first word of subcommands that a word, perhaps an alias, stands for. */
+export function nounOf(word: string): string | undefined {
+  return Object.entries<NounRow>(NOUNS).find(([name, { alias }]) => word === name || word === alias)?.[0];
 }
 
 /** Every subcommand, in the order of the help. */
@@ -136,13 +122,7 @@ export function allEntries(): readonly Entry[] {
   return [...operations, ...local];
 }
 
-function addNoun(
-  root: Command,
-  noun: string,
-  row: { readonly summary: string; readonly alias?: string },
-  verbs: readonly Entry[],
-  finish: Finish,
-): void {
+function addNoun(root: Command, noun: string, row: NounRow, verbs: readonly Entry[], finish: Finish): void {
   const command = root.command(noun).description(row.summary).enablePositionalOptions().helpCommand(false);
   command.exitOverride((error) => refuseBareNoun(error, noun, verbs));
   if (row.alias !== undefined) command.alias(row.alias);

@@ -34,5 +34,5 @@ export function parseMoment(flag: string, text: string | undefined, now: Instant
 export function parseWhole(text: string, min: number, max: number, message: string, hint?: string): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
-  throw new Fault('usage', message, { ...(hint !== undefined && { hint }) });
+  throw new Fault('usage', message, { hint });
 }

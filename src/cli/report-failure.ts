@@ -5,8 +5,8 @@ import type { ProblemCode } from '../contract/problems.ts';
 import { Fault } from '../core/fault.ts';
 import { memberLines, Problem } from '../core/problem.ts';
 import type { NameMember } from './derive/name-member.ts';
+import { isFullDisk } from './error-code.ts';
 import { type ExitCode, exitCodeOf } from './exit-codes.ts';
-import { isFullDisk } from './full-disk.ts';
 import type { Environment } from './global-flags.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
 
@@ -79,11 +79,7 @@ function tellProblem(status: number, problem: ToldProblem | undefined, nameMembe
   return exitCodeOf(status, code);
 }
 
-interface UsageError {
-  readonly code: string;
-  readonly exitCode: number;
-  readonly message: string;
-}
+type UsageError = Error & { readonly code: string; readonly exitCode: number };
 
 /** By its shape: loading commander again, only to ask for its class, would cost every failure. */
 function isCommanderError(error: unknown): error is UsageError {

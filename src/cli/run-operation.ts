@@ -1,13 +1,11 @@
 import type { Command } from 'commander';
-import type { Call, Client, Reply } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
 import { Fault } from '../core/fault.ts';
-import { readApiKey } from './api-key.ts';
+import { readApiKey } from './credential.ts';
 import { assembleCall, type CommandInput } from './derive/assemble-call.ts';
 import { memberNamer } from './derive/name-member.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { type Environment, FLAGS, flagValue, isSwitchedOn, type OperationFlags, typedFlags } from './global-flags.ts';
-import type { KeyFile } from './key-out.ts';
 import { createListPrinter, createPrinter } from './output/print-result.ts';
 import type { ResultView } from './output/result-view.ts';
 import { withProfile } from './profiles/with-profile.ts';
@@ -28,7 +26,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     const { showRequest } = await import('./show-request.ts');
     const input = await complete(id, row, typed);
     try {
-      return await showRequest(await assemble(id, input), shown, flags, env);
+      return await showRequest(await assembleCall(id, input, createTextReader()), shown, flags, env);
     } catch (error) {
       return reportFailure(error, env, memberNamer(id, input));
     }
@@ -40,7 +38,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const target = chooseTarget(flags, env);
   const apiKey = await readApiKey(flags, env);
   const input = await complete(id, row, typed);
-  const call = { ...(await assemble(id, input)), apiKey };
+  const call = { ...(await assembleCall(id, input, createTextReader())), apiKey };
   const nameMember = memberNamer(id, input);
   if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, env, FLAGS.confirm.yes)) {
     await confirmLoss(row.cli.confirm);
@@ -52,13 +50,18 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     }
     const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) : undefined;
     const keyFile = keyOut === undefined ? undefined : await (await import('./key-out.ts')).reserveKeyFile(keyOut);
-    return await callAndPrint(client, call, keyFile, {
-      print: async (bodyText) =>
-        printer?.print(bodyText).catch((error: unknown) => {
-          throw row.method === 'GET' ? error : doneAllTheSame(error);
-        }),
-      refuse: (reply) => reportProblem(reply, nameMember),
-    });
+    try {
+      const reply = await client.call(call);
+      if (reply.status >= 400) return reportProblem(reply, nameMember);
+      if (reply.bodyText === undefined) return 0;
+      const bodyText = keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText);
+      await printer?.print(bodyText).catch((error: unknown) => {
+        throw row.method === 'GET' ? error : doneAllTheSame(error);
+      });
+      return 0;
+    } finally {
+      await keyFile?.discard();
+    }
   } finally {
     await client.close();
   }
@@ -93,34 +96,9 @@ async function complete(id: OperationId, row: Operation, typed: CommandInput): P
   return { ...typed, members: await askMembers(id, row.cli.asks) };
 }
 
-function assemble(id: OperationId, input: CommandInput): Promise<Call> {
-  return assembleCall(
-    id,
-    input,
-    createTextReader(() => process.stdin),
-  );
-}
-
 /** Whoever reads exit code 2 would else do again what has changed the vault. */
 function doneAllTheSame(error: unknown): unknown {
   if (!(error instanceof Fault) || error.code !== 'usage') return error;
   const hint = 'what was asked for is done all the same; only its result was not printed';
   return new Fault('usage', error.message, { hint, cause: error });
-}
-
-async function callAndPrint(
-  client: Client,
-  call: Call,
-  keyFile: KeyFile | undefined,
-  show: { readonly print: (bodyText: string) => Promise<void>; readonly refuse: (reply: Reply) => ExitCode },
-): Promise<ExitCode> {
-  try {
-    const reply = await client.call(call);
-    if (reply.status >= 400) return show.refuse(reply);
-    if (reply.bodyText === undefined) return 0;
-    await show.print(keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText));
-    return 0;
-  } finally {
-    await keyFile?.discard();
-  }
 }

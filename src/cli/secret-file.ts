@@ -1,17 +1,18 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
 import { errorCode } from './error-code.ts';
-import { isNamedPipe, readNamed } from './named-input.ts';
+import { endBySignals } from './interrupt.ts';
 
 /** No key, passphrase or chain of certificates is longer. A device must not fill the memory. */
 const MAX_KIB = 1024;
+const PIECE_BYTES = 4096;
 
 /** The bytes of a file that a flag names. */
 export async function readSecretFile(flag: string, path: string): Promise<Buffer> {
   let bytes: Buffer;
   try {
     const most = MAX_KIB * 1024 + 1;
-    bytes = isNamedPipe(path) ? await readPipe(path, most) : readStart(path, most);
+    bytes = isNamedPipe(path) ? await readAtMost(readNamed(path), most) : readStart(path, most);
   } catch (error) {
     throw new Fault('usage', `${flag}: ${path} cannot be read (${errorCode(error)})`, { cause: error });
   }
@@ -19,13 +20,14 @@ export async function readSecretFile(flag: string, path: string): Promise<Buffer
   throw new Fault('usage', `${flag}: ${path} is longer than ${MAX_KIB} KiB`);
 }
 
-/** Until so many bytes are there, or it ends. */
-async function readPipe(path: string, most: number): Promise<Buffer> {
+/** The bytes of a stream until so many are there, or it ends. */
+export async function readAtMost(stream: AsyncIterable<Uint8Array | string>, most: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let size = 0;
-  for await (const piece of readNamed(path)) {
-    pieces.push(piece);
-    size += piece.length;
+  for await (const piece of stream) {
+    const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;
+    pieces.push(bytes);
+    size += bytes.length;
     if (size >= most) break;
   }
   return Buffer.concat(pieces);
@@ -49,4 +51,17 @@ function readStart(path: string, most: number): Buffer {
   }
 }
 
-const PIECE_BYTES = 4096;
+/** Whether somebody else must write for a read to end: `mkfifo`, `<(…)`. Throws what `stat` throws. */
+function isNamedPipe(path: string): boolean {
+  return statSync(path).isFIFO();
+}
+
+/** The bytes behind a name, piece by piece; signals end the command while it waits for those of a pipe. */
+export async function* readNamed(path: string): AsyncGenerator<Uint8Array> {
+  const asBefore = isNamedPipe(path) ? endBySignals() : undefined;
+  try {
+    yield* createReadStream(path);
+  } finally {
+    asBefore?.();
+  }
+}

@@ -3,12 +3,11 @@ import { headerPrefixOf, requestOf } from '../client/remote.ts';
 import type { Call } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
 import type { ExitCode } from './exit-codes.ts';
-import { DAEMON_FLAGS, type Environment, flagValue, type GlobalFlags } from './global-flags.ts';
+import { type Environment, FLAGS, flagValue, type GlobalFlags } from './global-flags.ts';
 import { stripFromLines } from './output/control-characters.ts';
 import { createPrinter } from './output/print-result.ts';
 import { RESULT_VIEWS } from './output/result-views.ts';
-import { isTerminal } from './output/standard-output.ts';
-import { writeOut } from './output/write-out.ts';
+import { isTerminal, writeOut } from './output/standard-output.ts';
 import { chooseTarget } from './target.ts';
 
 /** Shows a request in place of sending it. Needs no vault and no API key; neither is in what it shows. */
@@ -18,9 +17,8 @@ export async function showRequest(
   flags: GlobalFlags,
   env: Environment,
 ): Promise<ExitCode> {
-  const headerPrefix = flagValue(flags.headerPrefix, env, DAEMON_FLAGS.headerPrefix);
+  const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
   if (as === 'curl') {
-    const { curlCommand } = await import('./show-request.ts');
     const text = curlCommand(call, { url: daemonUrl(flags, env), headerPrefix });
     await writeOut(isTerminal() ? stripFromLines(text) : text);
     return 0;
@@ -57,7 +55,7 @@ export interface RequestTarget {
 export function curlCommand(call: Call, target: RequestTarget): string {
   const prefix = headerPrefixOf(target.headerPrefix);
   const { method, path, bodyText } = requestOf(call, prefix);
-  const { words, url } = addressWords(target.url, path);
+  const [words, url] = addressWords(target.url, path);
   const lines = [
     ['curl', '-sS', ...(method === 'GET' ? [] : ['-X', method]), ...words, url].join(' '),
     `-H "${prefix.toUpperCase()}-API-KEY: $VAULT_API_KEY"`,
@@ -67,17 +65,14 @@ export function curlCommand(call: Call, target: RequestTarget): string {
   return `${lines.join(' \\\n  ')}\n`;
 }
 
-function addressWords(
-  url: string | undefined,
-  path: string,
-): { readonly words: readonly string[]; readonly url: string } {
+function addressWords(url: string | undefined, path: string): readonly [words: readonly string[], url: string] {
   // Without it curl takes `%2E%2E` for the folder above.
   const asIs = path.includes('%2E') ? ['--path-as-is'] : [];
-  if (url === undefined) return { words: asIs, url: `"$VAULT_URL"${shellWord(path)}` };
+  if (url === undefined) return [asIs, `"$VAULT_URL"${shellWord(path)}`];
   const { secure, connection, base, hostHeader } = parseAddress(url);
   const whole = `${secure ? 'https' : 'http'}://${hostHeader}${base}${path}`;
   const socket = connection.socketPath === undefined ? [] : ['--unix-socket', shellWord(connection.socketPath)];
-  return { words: [...asIs, ...(/[[\]{}]/.test(whole) ? ['--globoff'] : []), ...socket], url: shellWord(whole) };
+  return [[...asIs, ...(/[[\]{}]/.test(whole) ? ['--globoff'] : []), ...socket], shellWord(whole)];
 }
 
 /** One word of a POSIX shell. */

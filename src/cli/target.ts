@@ -88,7 +88,8 @@ export async function openTarget(
     auditStrict: true,
     overRandom,
     ...(calls === 'many' && { cacheKib: CACHE_KIB }),
-    ...(env['VAULT_DEBUG'] !== '1' && { reportError: silent }),
+    // The command reports the reply; the error behind it is for VAULT_DEBUG.
+    ...(env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }),
   };
   return directClient(await openVault({ file: target.file, credential, ...options }));
 }
@@ -98,9 +99,6 @@ function targetOf(url: string | undefined, file: string | undefined, both: strin
   if (url) return { kind: 'remote', url };
   return file ? { kind: 'direct', file } : undefined;
 }
-
-/** The command tells of the reply; what lies behind it is shown when it is asked for. */
-function silent(): void {}
 
 /**
  * `included_monthly_active_tokens` of the usage report (decisions §8), where it is set: by a flag of `vault serve`, and for

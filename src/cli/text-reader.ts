@@ -1,5 +1,6 @@
 import { Fault } from '../core/fault.ts';
 import { errorCode } from './error-code.ts';
+import { readAtMost, readNamed } from './secret-file.ts';
 
 /** Resolves what was typed after a flag to text: itself, the file after `@`, or standard input for `-`. */
 export type ReadText = (flag: string, typed: string) => Promise<string>;
@@ -11,7 +12,7 @@ export type InputStream = AsyncIterable<Uint8Array | string>;
 const MAX_MIB = 256;
 
 /** Standard input can be read once: a second flag that asks for it is a mistake. */
-export function createTextReader(stdin: () => InputStream): ReadText {
+export function createTextReader(stdin: () => InputStream = () => process.stdin): ReadText {
   let readBy: string | undefined;
   return async (flag, typed) => {
     if (typed === '-') {
@@ -26,7 +27,6 @@ export function createTextReader(stdin: () => InputStream): ReadText {
 /** The name is not repeated in the message: a secret that begins with `@` would be. */
 async function readAfterAt(flag: string, path: string): Promise<Uint8Array> {
   try {
-    const { readNamed } = await import('./named-input.ts');
     return await collect(flag, readNamed(path));
   } catch (error) {
     if (error instanceof Fault) throw error;
@@ -38,15 +38,9 @@ async function readAfterAt(flag: string, path: string): Promise<Uint8Array> {
 }
 
 async function collect(flag: string, stream: InputStream): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const piece of stream) {
-    const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece;
-    size += chunk.length;
-    if (size > MAX_MIB * 1024 ** 2) throw new Fault('invalid_data', `${flag}: the text is longer than ${MAX_MIB} MiB`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
+  const bytes = await readAtMost(stream, MAX_MIB * 1024 ** 2 + 1);
+  if (bytes.length <= MAX_MIB * 1024 ** 2) return bytes;
+  throw new Fault('invalid_data', `${flag}: the text is longer than ${MAX_MIB} MiB`);
 }
 
 /** JSON text may not begin with a byte order mark (RFC 8259 §8.1), and editors write one: the decoder takes it off. */

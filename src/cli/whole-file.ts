@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { type FileHandle, link, lstat, open, rm } from 'node:fs/promises';
 import { Fault } from '../core/fault.ts';
-import { errorCode } from './error-code.ts';
-import { noSpaceFor } from './full-disk.ts';
+import { errorCode, noSpaceFor } from './error-code.ts';
 
 /** `new` never touches an existing file. `replace` takes its place. */
 export type Placement = 'new' | 'replace';

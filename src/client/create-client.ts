@@ -130,13 +130,11 @@ export function createClient(options: ClientOptions): VaultClient {
     throw new TypeError('url must begin with http:// or https://; for a Unix socket, pass a fetch that knows of it');
   }
   const operations = Object.entries<Operation>(OPERATIONS).map(([id, row]): readonly [string, unknown] => {
-    return [
-      id,
-      async (request: AnyRequest = {}) => {
-        checkRequest(id, row, request);
-        return call(row, request);
-      },
-    ];
+    const operation = async (request: AnyRequest = {}) => {
+      checkRequest(id, row, request);
+      return call(row, request);
+    };
+    return [id, operation];
   });
 
   async function call(row: Operation, request: AnyRequest): Promise<unknown> {
@@ -218,23 +216,20 @@ function limit(timeout: number, signals: readonly (AbortSignal | undefined)[]) {
  * `TypeError` that names the member.
  */
 function checkRequest(id: string, row: Operation, request: unknown): void {
+  const known = MEMBERS.filter((name) => name === 'signal' || name === 'traceId' || row[name] !== undefined);
   if (typeof request !== 'object' || request === null) {
-    throw new TypeError(`${id}: takes one object, of ${MEMBERS.filter((name) => takes(row, name)).join(', ')}`);
+    throw new TypeError(`${id}: takes one object, of ${known.join(', ')}`);
   }
   for (const [name, value] of Object.entries(request)) {
-    if (value !== undefined && !MEMBERS.some((member) => member === name && takes(row, member))) {
-      const known = MEMBERS.filter((member) => takes(row, member)).join(', ');
-      throw new TypeError(`${id}: takes no ${name}; what it takes is ${known}`);
+    if (value !== undefined && !known.some((member) => member === name)) {
+      throw new TypeError(`${id}: takes no ${name}; what it takes is ${known.join(', ')}`);
     }
   }
   const params: unknown = 'params' in request ? request.params : undefined;
   for (const name of row.path.match(/(?<=\{)\w+(?=\})/g) ?? []) {
     const value: unknown = typeof params === 'object' && params !== null ? Reflect.get(params, name) : undefined;
-    if (typeof value !== 'string' || value === '')
+    if (typeof value !== 'string' || value === '') {
       throw new TypeError(`${id}: params.${name} must be given, as a string`);
+    }
   }
-}
-
-function takes(row: Operation, member: (typeof MEMBERS)[number]): boolean {
-  return member === 'signal' || member === 'traceId' || row[member] !== undefined;
 }

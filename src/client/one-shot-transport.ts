@@ -48,29 +48,26 @@ async function open({ secure, connection }: Address): Promise<Socket> {
 
 async function exchange(address: Address, text: string, url: string, timeoutMs: number): Promise<Buffer> {
   const socket = await open(address);
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    const fail = (why: string, cause?: unknown): void => {
-      clearTimeout(timer);
-      socket.destroy();
-      reject(unreachable(url, why, cause));
-    };
-    const timer = setTimeout(() => fail(`no answer within ${timeoutMs} ms`), timeoutMs);
-    const finish = (): void => {
-      clearTimeout(timer);
-      socket.destroy();
-      resolve(Buffer.concat(chunks));
-    };
-    socket.on('error', (error: NodeJS.ErrnoException) => {
-      // A server that answers before it has read a long body may reset the connection behind its answer.
-      if (chunks.length > 0) finish();
-      else fail(error.code ?? 'the connection broke', error);
-    });
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
-    socket.on('end', finish);
-    // Not ended: a server may take a half-closed connection for one that was given up.
-    socket.write(text);
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const chunks: Buffer[] = [];
+  const finish = (): void => resolve(Buffer.concat(chunks));
+  const fail = (why: string, cause?: unknown): void => reject(unreachable(url, why, cause));
+  const timer = setTimeout(fail, timeoutMs, `no answer within ${timeoutMs} ms`);
+  socket.on('error', (error: NodeJS.ErrnoException) => {
+    // A server that answers before it has read a long body may reset the connection behind its answer.
+    if (chunks.length > 0) finish();
+    else fail(error.code ?? 'the connection broke', error);
   });
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  socket.on('end', finish);
+  // Not ended: a server may take a half-closed connection for one that was given up.
+  socket.write(text);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    socket.destroy();
+  }
 }
 
 /** Undefined when it is no whole response. */

@@ -76,7 +76,6 @@ export const APPLICATION_OPERATIONS = {
     status: 201,
     summary: 'Create an application',
     audit: { code: 'ac', effect: ['application', 'upsert'] },
-    conflicts: [],
     cli: {
       command: ['apps', 'create'],
       flags: APPLICATION_FLAGS,
@@ -137,7 +136,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'List applications',
     audit: { code: 'al', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['apps', 'list'],
       columns: APPLICATION_LIST_COLUMNS,
@@ -162,7 +160,6 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Get the application of the calling key',
     audit: { code: 'ak', effect: 'none' },
-    conflicts: [],
     cli: { command: ['apps', 'whoami'], columns: APPLICATION_COLUMNS, examples: ['vault apps whoami --field name'] },
     examples: {
       management: {
@@ -198,16 +195,13 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Get an application',
     audit: { code: 'ag', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['apps', 'get'],
       arguments: ['id'],
       columns: APPLICATION_COLUMNS,
       examples: ['vault apps get $ID'],
     },
-    examples: {
-      public: { summary: 'An application', params: { id: PUBLIC_ID }, result: PUBLIC_APPLICATION },
-    },
+    examples: { public: { summary: 'An application', params: { id: PUBLIC_ID }, result: PUBLIC_APPLICATION } },
   },
   updateApplication: {
     method: 'PUT',
@@ -276,8 +270,6 @@ export const APPLICATION_OPERATIONS = {
       confirm: 'Its API key stops working at once.',
       examples: ['vault apps delete $ID --yes'],
     },
-    examples: {
-      public: { summary: 'An application', params: { id: PUBLIC_ID } },
-    },
+    examples: { public: { summary: 'An application', params: { id: PUBLIC_ID } } },
   },
 } as const satisfies Record<string, Operation>;

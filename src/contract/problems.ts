@@ -1,72 +1,67 @@
+/** The `title` of a problem, by its status: the reason phrase of HTTP. */
+export const TITLES = {
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  409: 'Conflict',
+  413: 'Content Too Large',
+  414: 'URI Too Long',
+  415: 'Unsupported Media Type',
+  421: 'Misdirected Request',
+  429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+  507: 'Insufficient Storage',
+} as const;
+
+export type ProblemStatus = keyof typeof TITLES;
+
 interface ProblemRow {
-  readonly status: number;
-  readonly title: string;
+  readonly status: ProblemStatus;
   /** The text of `detail` when the thrower has nothing more precise to say. Fixed: never an exception's message. */
   readonly detail: string;
 }
 
 /** Every way a call can fail (RFC 9457, decisions §1). The code is the last part of the body's `type`. */
 export const PROBLEMS = {
-  invalid_request: { status: 400, title: 'Bad Request', detail: 'The request failed validation.' },
-  malformed_json: { status: 400, title: 'Bad Request', detail: 'The body is not valid JSON.' },
-  malformed_http: { status: 400, title: 'Bad Request', detail: 'The request is not valid HTTP.' },
+  invalid_request: { status: 400, detail: 'The request failed validation.' },
+  malformed_json: { status: 400, detail: 'The body is not valid JSON.' },
+  malformed_http: { status: 400, detail: 'The request is not valid HTTP.' },
   result_too_large: {
     status: 400,
-    title: 'Bad Request',
     detail: 'The result is larger than the limit of a response; ask for a smaller page.',
   },
-  unauthenticated: {
-    status: 401,
-    title: 'Unauthorized',
-    detail: 'The API key is missing, malformed, unknown or no longer valid.',
-  },
-  permission_missing: {
-    status: 403,
-    title: 'Forbidden',
-    detail: 'The application does not hold the permission that the operation needs.',
-  },
-  no_governing_rule: {
-    status: 403,
-    title: 'Forbidden',
-    detail: 'No permission or access rule of the application reaches this token.',
-  },
-  origin_refused: {
-    status: 403,
-    title: 'Forbidden',
-    detail: 'A management or private key must not be used from a browser.',
-  },
-  token_not_found: { status: 404, title: 'Not Found', detail: 'There is no token with this id.' },
-  application_not_found: { status: 404, title: 'Not Found', detail: 'There is no application with this id.' },
-  route_not_found: { status: 404, title: 'Not Found', detail: 'There is no such path.' },
-  method_not_allowed: { status: 405, title: 'Method Not Allowed', detail: 'The path does not answer this method.' },
-  request_timeout: { status: 408, title: 'Request Timeout', detail: 'The request did not arrive in time.' },
-  token_id_taken: { status: 409, title: 'Conflict', detail: 'A token with this id exists, or existed, in the tenant.' },
-  write_conflict: { status: 409, title: 'Conflict', detail: 'Other writers kept changing the same record; try again.' },
-  body_too_large: { status: 413, title: 'Content Too Large', detail: 'The body is larger than the limit.' },
-  url_too_long: { status: 414, title: 'URI Too Long', detail: 'The URL is longer than the limit.' },
-  unsupported_media_type: {
-    status: 415,
-    title: 'Unsupported Media Type',
-    detail: 'The operation does not take a body of this content type.',
-  },
-  wrong_host: { status: 421, title: 'Misdirected Request', detail: 'This server does not answer for this host.' },
-  too_many_requests: { status: 429, title: 'Too Many Requests', detail: 'Too many requests; slow down.' },
-  headers_too_large: {
-    status: 431,
-    title: 'Request Header Fields Too Large',
-    detail: 'The headers are larger than the limit.',
-  },
-  internal_error: { status: 500, title: 'Internal Server Error', detail: 'The operation could not be completed.' },
+  unauthenticated: { status: 401, detail: 'The API key is missing, malformed, unknown or no longer valid.' },
+  permission_missing: { status: 403, detail: 'The application does not hold the permission that the operation needs.' },
+  no_governing_rule: { status: 403, detail: 'No permission or access rule of the application reaches this token.' },
+  origin_refused: { status: 403, detail: 'A management or private key must not be used from a browser.' },
+  token_not_found: { status: 404, detail: 'There is no token with this id.' },
+  application_not_found: { status: 404, detail: 'There is no application with this id.' },
+  route_not_found: { status: 404, detail: 'There is no such path.' },
+  method_not_allowed: { status: 405, detail: 'The path does not answer this method.' },
+  request_timeout: { status: 408, detail: 'The request did not arrive in time.' },
+  token_id_taken: { status: 409, detail: 'A token with this id exists, or existed, in the tenant.' },
+  write_conflict: { status: 409, detail: 'Other writers kept changing the same record; try again.' },
+  body_too_large: { status: 413, detail: 'The body is larger than the limit.' },
+  url_too_long: { status: 414, detail: 'The URL is longer than the limit.' },
+  unsupported_media_type: { status: 415, detail: 'The operation does not take a body of this content type.' },
+  wrong_host: { status: 421, detail: 'This server does not answer for this host.' },
+  too_many_requests: { status: 429, detail: 'Too many requests; slow down.' },
+  headers_too_large: { status: 431, detail: 'The headers are larger than the limit.' },
+  internal_error: { status: 500, detail: 'The operation could not be completed.' },
   integrity_failure: {
     status: 500,
-    title: 'Internal Server Error',
     detail: 'A stored record is damaged or was altered outside the vault. Run `vault doctor`.',
   },
-  vault_busy: { status: 503, title: 'Service Unavailable', detail: 'The vault is busy; try again.' },
-  vault_locked: { status: 503, title: 'Service Unavailable', detail: 'The vault is locked.' },
-  vault_stopping: { status: 503, title: 'Service Unavailable', detail: 'The vault is stopping.' },
-  vault_moved: { status: 503, title: 'Service Unavailable', detail: "The vault's file was moved or replaced." },
-  no_space: { status: 507, title: 'Insufficient Storage', detail: 'There is no space left for the vault.' },
+  vault_busy: { status: 503, detail: 'The vault is busy; try again.' },
+  vault_locked: { status: 503, detail: 'The vault is locked.' },
+  vault_stopping: { status: 503, detail: 'The vault is stopping.' },
+  vault_moved: { status: 503, detail: "The vault's file was moved or replaced." },
+  no_space: { status: 507, detail: 'There is no space left for the vault.' },
 } as const satisfies Record<string, ProblemRow>;
 
 export type ProblemCode = keyof typeof PROBLEMS;

@@ -23,15 +23,12 @@ export const TENANT_OPERATIONS = {
     status: 200,
     summary: 'Get the tenant of the calling key',
     audit: { code: 'ng', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['tenant', 'get'],
       columns: TENANT_COLUMNS,
       examples: ['vault tenant get --field settings.deduplicate_tokens'],
     },
-    examples: {
-      tenant: { summary: 'The tenant of the calling key', result: EXAMPLE_TENANT },
-    },
+    examples: { tenant: { summary: 'The tenant of the calling key', result: EXAMPLE_TENANT } },
   },
   updateTenant: {
     method: 'PUT',
@@ -46,7 +43,7 @@ export const TENANT_OPERATIONS = {
     cli: {
       command: ['tenant', 'update'],
       columns: TENANT_COLUMNS,
-      examples: [`vault tenant update --name staging --settings deduplicate_tokens=true`],
+      examples: ['vault tenant update --name staging --settings deduplicate_tokens=true'],
     },
     examples: {
       deduplicate: {
@@ -68,16 +65,13 @@ export const TENANT_OPERATIONS = {
     status: 204,
     summary: 'Delete the tenant of the calling key, with all that it holds',
     audit: { code: 'nd', effect: ['tenant', 'remove'] },
-    conflicts: [],
     cli: {
       command: ['tenant', 'delete'],
       columns: [],
       confirm: 'All its applications, tokens and keys are removed for good.',
       examples: ['vault tenant delete --yes'],
     },
-    examples: {
-      tenant: { summary: 'The tenant of the calling key' },
-    },
+    examples: { tenant: { summary: 'The tenant of the calling key' } },
   },
   getUsageReport: {
     method: 'GET',
@@ -87,7 +81,6 @@ export const TENANT_OPERATIONS = {
     status: 200,
     summary: 'Get the usage report of the tenant',
     audit: { code: 'nr', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['usage'],
       columns: ['token_report'],

@@ -102,7 +102,6 @@ export const TOKEN_OPERATIONS = {
     status: 200,
     summary: 'List tokens',
     audit: { code: 'tl', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['tokens', 'list'],
       columns: TOKEN_COLUMNS,
@@ -132,7 +131,6 @@ export const TOKEN_OPERATIONS = {
     status: 200,
     summary: 'Get a token',
     audit: { code: 'tg', effect: 'none' },
-    conflicts: [],
     cli: {
       command: ['tokens', 'get'],
       arguments: ['id'],
@@ -199,8 +197,6 @@ export const TOKEN_OPERATIONS = {
       confirm: 'The data of the token is removed for good.',
       examples: ['vault tokens delete $ID --yes'],
     },
-    examples: {
-      text: { summary: 'A token', params: { id: TEXT_ID } },
-    },
+    examples: { text: { summary: 'A token', params: { id: TEXT_ID } } },
   },
 } as const satisfies Record<string, Operation>;

@@ -1,8 +1,8 @@
-import { createGrants, type Grants } from './access/grants.ts';
+import { createGrants } from './access/grants.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
 import { openApplication } from './applications/application-codec.ts';
 import type { Identity, World } from './handler.ts';
-import type { Authority, Instant } from './ports.ts';
+import type { Authority, Instant, TenantKeyring } from './ports.ts';
 import { Problem } from './problem.ts';
 import { openTenant } from './tenants/tenant-codec.ts';
 
@@ -58,12 +58,7 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
 }
 
 /** Of the private application that made this expiring one; undefined of any other. Throws 401 when it is gone. */
-async function parentGrants(
-  world: World,
-  { application }: Authority,
-  keyring: Identity['tenant']['keyring'],
-  now: Instant,
-): Promise<Grants | undefined> {
+async function parentGrants(world: World, { application }: Authority, keyring: TenantKeyring, now: Instant) {
   const { parent_id, tenant_id } = application;
   if (parent_id === undefined) return undefined;
   const record = await world.store.findApplication(tenant_id, parent_id, now);

@@ -6,13 +6,13 @@ import { createTrail } from './audit/trail.ts';
 import { createAuthenticator } from './authenticate.ts';
 import type { Caller, Handler, World } from './handler.ts';
 import { HANDLERS } from './handlers.ts';
+import { isLonger } from './is-longer.ts';
 import { stringifyJson } from './json/stringify.ts';
 import type { Random } from './ports.ts';
 import { Problem } from './problem.ts';
 import { problemReply } from './problem-reply.ts';
 import { checkMediaType, parseBody } from './request/parse-body.ts';
 import { loadBodyValidators, validate } from './request/validate.ts';
-import { mayBeId } from './tokens/token-id.ts';
 
 /** Whose keys are made to be in a web page (§2.5); the others are secrets that no page should hold. */
 const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring']);
@@ -52,12 +52,7 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
     const { application, tenant, grants } = await authenticate(call.apiKey);
     const { id } = application.record;
     call.onCaller?.(id);
-    const trail = createTrail(world.audit, {
-      operation: call.operation,
-      application_id: id,
-      peer: call.peer,
-      named: () => Object.values(call.params).filter(mayBeId),
-    });
+    const trail = createTrail(world.audit, call, id);
     try {
       const row = OPERATIONS[call.operation];
       const answered = reply(row, await perform(call.operation, call, { application, tenant, grants, trail }), trace);
@@ -71,7 +66,7 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
 
   async function perform<Id extends OperationId>(id: Id, call: Call, caller: Caller) {
     const row: Operation = OPERATIONS[id];
-    refuseFromBrowser(caller, call);
+    if (call.fromBrowser && !BROWSER_TYPES.has(caller.application.record.type)) throw new Problem('origin_refused');
     authorize(caller, row);
     checkMediaType(row, call.mediaType, call.bodyText !== undefined && call.bodyText !== '');
     const body = parseBody(row, call, world.limits);
@@ -81,15 +76,25 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
     return handler(request, caller, world);
   }
 
-  function reply(row: Operation, result: Parameters<typeof stringifyJson>[0] | undefined, trace: Trace): Reply {
-    if (result === undefined) return withTrace(row.status, undefined, trace);
-    const bodyText = stringifyJson(result);
-    if (bodyText.length * 3 > world.limits.response && Buffer.byteLength(bodyText) > world.limits.response) {
+  /** Makes no trace id when none was sent. */
+  function reply({ status }: Operation, result: Parameters<typeof stringifyJson>[0] | undefined, trace: Trace): Reply {
+    const bodyText = result === undefined ? undefined : stringifyJson(result);
+    if (bodyText !== undefined && isLonger(bodyText, world.limits.response)) {
       throw new Problem('result_too_large', {
         errors: { size: ['must be smaller: these items do not fit a response'] },
       });
     }
-    return withTrace(row.status, bodyText, trace);
+    const { sent } = trace;
+    if (sent !== undefined) {
+      return bodyText === undefined ? { status, traceId: sent } : { status, bodyText, traceId: sent };
+    }
+    return {
+      status,
+      ...(bodyText !== undefined && { bodyText }),
+      get traceId() {
+        return trace.traceId;
+      },
+    };
   }
 }
 
@@ -115,20 +120,6 @@ function traceOf({ traceId: sent }: Call, random: Random): Trace {
   };
 }
 
-/** The reply with its trace id, which is still not made when none was sent. */
-function withTrace(status: number, bodyText: string | undefined, trace: Trace): Reply {
-  const { sent } = trace;
-  if (sent !== undefined)
-    return bodyText === undefined ? { status, traceId: sent } : { status, bodyText, traceId: sent };
-  return {
-    status,
-    ...(bodyText !== undefined && { bodyText }),
-    get traceId() {
-      return trace.traceId;
-    },
-  };
-}
-
 /**
  * The keys that a call began with may have been rotated while it ran: then a record does not open, or the store refuses
  * one that was sealed with them, and the same call with the keys of now succeeds. Every change is safe to be made twice:
@@ -136,10 +127,6 @@ function withTrace(status: number, bodyText: string | undefined, trace: Trace): 
  */
 function mayBeStale(error: unknown): boolean {
   return error instanceof Problem && (error.code === 'integrity_failure' || error.code === 'write_conflict');
-}
-
-function refuseFromBrowser({ application }: Caller, call: Call): void {
-  if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) throw new Problem('origin_refused');
 }
 
 function authorize({ grants, application }: Caller, row: Operation): void {

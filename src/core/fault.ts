@@ -10,7 +10,11 @@ export class Fault extends Error {
   constructor(
     code: FaultCode,
     message: string,
-    options: { readonly hint?: string; readonly details?: readonly string[]; readonly cause?: unknown } = {},
+    options: {
+      readonly hint?: string | undefined;
+      readonly details?: readonly string[];
+      readonly cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
     this.name = 'Fault';

@@ -47,6 +47,13 @@ export interface InspectedRow<T> {
   readonly indexes: readonly Uint8Array[];
 }
 
+/** The records of the tables that are inspected row by row. */
+export interface InspectedRecords {
+  readonly application: ApplicationRecord;
+  readonly token: TokenRecord;
+  readonly tombstone: Tombstone;
+}
+
 /** The part of a store that whoever holds the vault's key works with: its keys, and whether it is as it was written. */
 export interface Maintenance {
   header(): Promise<VaultHeader>;
@@ -86,13 +93,12 @@ export interface Maintenance {
   /** What can be found without a key: a damaged structure, indexes and counters that differ from their rows. */
   inspect(): Promise<readonly Finding[]>;
   /** In order of id, after `after`; expired ones included. */
-  inspectTokens(tenantId: string, after: string, limit: number): Promise<readonly InspectedRow<TokenRecord>[]>;
-  inspectApplications(
+  inspectRows<Table extends keyof InspectedRecords>(
+    table: Table,
     tenantId: string,
     after: string,
     limit: number,
-  ): Promise<readonly InspectedRow<ApplicationRecord>[]>;
-  inspectTombstones(tenantId: string, after: string, limit: number): Promise<readonly InspectedRow<Tombstone>[]>;
+  ): Promise<readonly InspectedRow<InspectedRecords[Table]>[]>;
 }
 
 /** What a snapshot says of itself: `link` and `sequence` are the last entry of the audit. */
@@ -150,8 +156,23 @@ export interface FileStore extends Store {
 
 /** Where the anchor is kept, outside the store: a small text that is read whole and replaced whole. */
 export interface AnchorNote {
+  /** For messages: the path that the user named. */
+  readonly place: string;
   /** Undefined when there is none yet. Throws the fault `file_unwritable`. */
   read(): Promise<string | undefined>;
   /** Throws the faults `file_unwritable`, `no_space`. */
   write(text: string): Promise<void>;
+}
+
+/** The folder that a vault's snapshots are in: a file for each, named like it. Paths are absolute. */
+export interface SnapshotFolder {
+  /** In alphabetical order; empty where there is no folder. Foreign files may be among them. */
+  names(): Promise<readonly string[]>;
+  /** Where the snapshot is, or would be. */
+  pathOf(name: string): string;
+  /** Resolves to its size in bytes; undefined where there is none. Throws the faults of a file that is not safe to open. */
+  check(name: string): Promise<number | undefined>;
+  /** Makes the folder, for this user only, and removes what killed saves left. Throws the faults `file_unwritable`, `file_unsafe`. */
+  prepare(): Promise<void>;
+  remove(name: string): Promise<void>;
 }

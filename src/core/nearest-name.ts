@@ -14,6 +14,23 @@ export function nearestName(name: string, known: readonly string[]): string | un
   return best;
 }
 
+/** Returns `; did you mean …?` with the known name nearest to `name`; empty when none is near. */
+export function didYouMean(name: string, known: readonly string[]): string {
+  const near = nearestName(name, known);
+  return near === undefined ? '' : `; did you mean ${near}?`;
+}
+
+/** The hint for a name that nothing has: the one that was probably meant, else all that are known; undefined for none. */
+export function nearestHint(
+  name: string,
+  known: readonly string[],
+  all = `known are ${known.join(', ')}`,
+): string | undefined {
+  const near = nearestName(name, known);
+  if (near !== undefined) return `did you mean ${near}?`;
+  return known.length === 0 ? undefined : all;
+}
+
 /** Levenshtein's distance, one row at a time. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);

@@ -82,9 +82,7 @@ export interface AuditChainKey {
 export interface Keyring {
   /** 32 bytes: keyed BLAKE2b. API keys are stored, and looked up, only in this form. */
   apiKeyHash(apiKey: string): Uint8Array;
-  /** One data key and one index key, new and wrapped. */
-  createTenantKeys(tenantId: string, now: Instant): readonly WrappedKey[];
-  /** One more key for a tenant that has `keys`; its id is larger than theirs. */
+  /** A new key, wrapped, for a tenant that has `keys`; its id is larger than theirs. */
   createTenantKey(
     tenantId: string,
     purpose: WrappedKey['purpose'],
@@ -139,9 +137,9 @@ export interface TenantKeyring {
   fingerprint(type: string, value: string): string;
 }
 
-export interface TenantRecord {
+/** The clear columns that every record has. */
+interface SealedRecord {
   readonly id: string;
-  readonly owner_id: string;
   readonly created_by?: string | undefined;
   readonly created_at: Instant;
   readonly modified_by?: string | undefined;
@@ -150,38 +148,30 @@ export interface TenantRecord {
   readonly revision: number;
   /** Of the data key that the record is sealed with. */
   readonly key_id: number;
+}
+
+export interface TenantRecord extends SealedRecord {
+  readonly owner_id: string;
   /** Sealed: `{ name, settings }`. */
   readonly details: Uint8Array;
 }
 
-export interface ApplicationRecord {
-  readonly id: string;
+export interface ApplicationRecord extends SealedRecord {
   readonly tenant_id: string;
   readonly type: ApplicationType;
   readonly key_hash: Uint8Array;
   /** The private application that created this expiring one: it ends with it (decisions §6). */
   readonly parent_id?: string | undefined;
-  readonly created_by?: string | undefined;
-  readonly created_at: Instant;
-  readonly modified_by?: string | undefined;
-  readonly modified_at?: Instant | undefined;
   readonly expires_at?: Instant | undefined;
-  readonly revision: number;
-  readonly key_id: number;
   /** Sealed: `{ name, permissions, rules, can_create_expiring_applications? }`. */
   readonly details: Uint8Array;
 }
 
-export interface TokenRecord extends KeyIds {
-  readonly id: string;
+export interface TokenRecord extends SealedRecord, KeyIds {
   readonly tenant_id: string;
   readonly type: TokenType;
   readonly created_by: string;
-  readonly created_at: Instant;
-  readonly modified_by?: string | undefined;
-  readonly modified_at?: Instant | undefined;
   readonly expires_at?: Instant | undefined;
-  readonly revision: number;
   /** The last calendar month (UTC) in which it counted as active: year × 12 + month from 0. Bookkeeping, not sealed. */
   readonly active_month: number;
   /** Sealed: the text of `data`. */
@@ -260,11 +250,15 @@ export interface ExpiryRecorder {
   recordRemoval(tenantId: string, removed: readonly string[]): AuditDraft;
 }
 
-/** What authentication needs, read in one go. */
-export interface Authority {
-  readonly application: ApplicationRecord;
+/** A tenant with its keys, read in one go. */
+export interface TenantWithKeys {
   readonly tenant: TenantRecord;
   readonly keys: readonly WrappedKey[];
+}
+
+/** What authentication needs, read in one go. */
+export interface Authority extends TenantWithKeys {
+  readonly application: ApplicationRecord;
 }
 
 /** What the usage report (§2.8) is made of; expired tokens are not counted. */
@@ -307,9 +301,9 @@ export interface Store extends Maintenance, AuditStore {
     application: ApplicationRecord,
     audit: AuditDraft,
   ): Promise<void>;
-  findTenant(id: string): Promise<{ readonly tenant: TenantRecord; readonly keys: readonly WrappedKey[] } | undefined>;
+  findTenant(id: string): Promise<TenantWithKeys | undefined>;
   /** Oldest first. */
-  listTenants(): Promise<readonly { readonly tenant: TenantRecord; readonly keys: readonly WrappedKey[] }[]>;
+  listTenants(): Promise<readonly TenantWithKeys[]>;
 
   /** False when the tenant is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
   replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuditDraft | undefined): Promise<boolean>;

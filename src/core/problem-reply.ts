@@ -1,5 +1,5 @@
 import type { Reply } from '../contract/call.ts';
-import { PROBLEM_TYPE_PREFIX, PROBLEMS } from '../contract/problems.ts';
+import { PROBLEM_TYPE_PREFIX, TITLES } from '../contract/problems.ts';
 import type { Problem } from './problem.ts';
 
 /** Statuses whose replies say when to try again. */
@@ -9,7 +9,7 @@ const RETRIED: readonly number[] = [429, 503];
 export function problemReply(problem: Problem, traceId: string): Reply {
   const body = {
     type: PROBLEM_TYPE_PREFIX + problem.code,
-    title: PROBLEMS[problem.code].title,
+    title: TITLES[problem.status],
     status: problem.status,
     detail: problem.detail,
     instance: traceId,

@@ -1,4 +1,4 @@
-import { PROBLEMS, type ProblemCode } from '../contract/problems.ts';
+import { PROBLEMS, type ProblemCode, type ProblemStatus } from '../contract/problems.ts';
 
 /** What is wrong with a request, by the dotted path of the member (`rules.0.container`). */
 export type MemberErrors = Readonly<Record<string, readonly string[]>>;
@@ -26,7 +26,7 @@ export interface ProblemOptions {
 /** A failure that the caller is told of. Everything else that is thrown becomes `internal_error`. */
 export class Problem extends Error {
   readonly code: ProblemCode;
-  readonly status: number;
+  readonly status: ProblemStatus;
   readonly detail: string;
   readonly errors: MemberErrors | undefined;
   readonly retryAfter: number | undefined;

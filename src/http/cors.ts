@@ -4,21 +4,8 @@ import type { IncomingMessage } from 'node:http';
 const PREFLIGHT_AGE = 600;
 const SCHEME_AND_HOST = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#*@,]+$/;
 
-export interface CorsOptions {
-  readonly origins: readonly string[];
-  /** `SVC`. */
-  readonly headerPrefix: string;
-}
-
 /** Which web pages may read what the daemon answers (the Fetch standard, §3.3). */
-export interface Cors {
-  /** The request comes from a page of a listed origin. */
-  allows(request: IncomingMessage): boolean;
-  /** The fields that every response has on top of its own. */
-  fields(request: IncomingMessage): readonly string[];
-  /** The fields of the answer to a preflight; undefined when the request is none, or of an origin that is not listed. */
-  preflightFields(request: IncomingMessage, methods: string): readonly string[] | undefined;
-}
+export type Cors = ReturnType<typeof createCors>;
 
 /** `https://shop.example`, as a browser writes it in `Origin`: no path, no default port, no upper case, never `*` or `null`. */
 export function isOrigin(text: string): boolean {
@@ -32,7 +19,7 @@ export function isOrigin(text: string): boolean {
  * The list is exact. A page of another origin is answered without CORS fields, and its browser keeps the answer from it;
  * it never gets as far as a request that changes anything, because the key's header needs a preflight first.
  */
-export function createCors({ origins, headerPrefix }: CorsOptions): Cors {
+export function createCors(origins: readonly string[], headerPrefix: string) {
   const listed: ReadonlySet<string> = new Set(origins);
   const allowHeaders = [
     'Content-Type',
@@ -47,12 +34,15 @@ export function createCors({ origins, headerPrefix }: CorsOptions): Cors {
   }
 
   return {
+    /** The request comes from a page of a listed origin. */
     allows,
-    fields(request) {
+    /** The fields that every response has on top of its own. */
+    fields(request: IncomingMessage): readonly string[] {
       if (!allows(request)) return vary;
       return ['Access-Control-Allow-Origin', request.headers.origin ?? '', ...exposed, ...vary];
     },
-    preflightFields(request, methods) {
+    /** The fields of the answer to a preflight; undefined when the request is none, or of an origin that is not listed. */
+    preflightFields(request: IncomingMessage, methods: string): readonly string[] | undefined {
       const isPreflight = request.method === 'OPTIONS' && 'access-control-request-method' in request.headers;
       if (!isPreflight || !allows(request)) return undefined;
       return [

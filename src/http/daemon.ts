@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Client, Reply } from '../contract/call.ts';
-import type { ProblemCode } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { createCors } from './cors.ts';
-import { checkDaemonOptions, type DaemonOptions } from './daemon-options.ts';
+import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daemon-options.ts';
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
 import { createHostCheck, urlHost } from './own-hosts.ts';
 import { createRawRefusal } from './raw-refusal.ts';
@@ -14,7 +13,6 @@ import { logRequest } from './request-log.ts';
 import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
 import { createServer, createStop, listenOnPort, listenOnSocket } from './server.ts';
-import { DEFAULT_TIMEOUTS } from './timeouts.ts';
 import { writeReply } from './write-reply.ts';
 
 const TRACE_ID = /^[\x20-\x7e]{1,200}$/;
@@ -34,20 +32,20 @@ export interface Daemon {
  */
 export async function startDaemon(client: Client, options: DaemonOptions): Promise<Daemon> {
   checkDaemonOptions(options);
-  const { limits, headerPrefix, tls, hostNames = [], corsOrigins = [] } = options;
+  const { limits, headerPrefix, tls, corsOrigins = [] } = options;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const traceHeader = `${headerPrefix}-TRACE-ID`;
   const [keyHeader, lowerTraceHeader] = [`${headerPrefix}-API-KEY`.toLowerCase(), traceHeader.toLowerCase()];
   const traceOf = (request: IncomingMessage) => traceIdOf(request, lowerTraceHeader);
-  const cors = createCors({ origins: corsOrigins, headerPrefix });
+  const cors = createCors(corsOrigins, headerPrefix);
   const newest = new WeakMap<Duplex, ServerResponse>();
   const starts = new WeakMap<IncomingMessage, number>();
   let stopping = false;
   let isOwnHost: (host: string) => boolean = () => false;
 
-  const server = await createServer({ limits, timeouts, tls });
+  const server = await createServer(options, timeouts);
   const stopServer = createStop(server, timeouts.stop);
-  const screen = createScreen({ limits, keyHeader, isOwnHost: (host) => isOwnHost(host) });
+  const screen = createScreen(limits, keyHeader, (host) => isOwnHost(host));
 
   function answer(response: ServerResponse, reply: Reply, more: AnswerOptions = {}): void {
     const { route, applicationId, allow, fields = [] } = more;
@@ -56,10 +54,6 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     writeReply(response, reply, { traceHeader, allow, fields: all, close: stopping, bodyLimit: limits.body, linger });
     if (!options.log) return;
     logRequest(reply, { method: response.req.method, route, applicationId, start: starts.get(response.req) });
-  }
-
-  function refusalOf(request: IncomingMessage): ProblemCode | undefined {
-    return screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
   }
 
   const refusal = createRawRefusal({
@@ -72,16 +66,17 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     },
   });
   server.on('clientError', refusal.clientError);
-  const dispatch = createEndpoints(client, { options, keyHeader, cors, traceIdOf: traceOf, answer });
-
-  const context = { client, keyHeader, traceIdOf: traceOf, isFromBrowser: cors.allows, answer };
+  const context = { keyHeader, traceIdOf: traceOf, answer };
+  const dispatch = createEndpoints(client, { options, cors, ...context });
+  const { dev: controls } = options;
   const dev =
-    options.dev && (await import('./dev-requests.ts')).createDevRequests({ controls: options.dev, ...context });
+    controls &&
+    (await import('./dev-requests.ts')).createDevRequests({ controls, client, isFromBrowser: cors.allows, ...context });
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     newest.set(request.socket, response);
     if (options.log) starts.set(request, performance.now());
-    const code = refusalOf(request);
+    const code = screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
     if (code !== undefined) answer(response, problemReply(new Problem(code), traceOf(request)));
     else if (dev === undefined) dispatch(request, response);
     else dev(request, response, () => dispatch(request, response));
@@ -92,8 +87,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
 
   const port = options.socket === undefined ? await listenOnPort(server, options.host, options.port) : undefined;
   if (options.socket !== undefined) await listenOnSocket(server, options.socket);
-  const secure = tls !== undefined;
-  isOwnHost = createHostCheck({ host: options.host, port, secure, hostNames });
+  isOwnHost = createHostCheck(options, port);
 
   let stopped: Promise<void> | undefined;
   function stop(): Promise<void> {
@@ -102,7 +96,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     return stopped;
   }
   if (port === undefined) return { url: `unix:${options.socket}`, stop };
-  return { url: `${secure ? 'https' : 'http'}://${urlHost(options.host)}:${port}`, port, stop };
+  return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(options.host)}:${port}`, port, stop };
 }
 
 /**

@@ -4,25 +4,18 @@ import { invalid, Problem } from '../core/problem.ts';
 import { allowedMethods } from './routes.ts';
 
 /** The faults that a test has asked for, in the order in which it did: the first that matches happens. */
-export interface DevFaults {
-  add(fault: DevFault): void;
-  list(): readonly DevFault[];
-  clear(): void;
-  /** The fault of this request, which is then one nearer to its end. */
-  take(method: string, url: string): DevFault | undefined;
-}
-
-export function createDevFaults(): DevFaults {
+export function createDevFaults() {
   let faults: readonly DevFault[] = [];
   return {
-    add(fault) {
+    add(fault: DevFault): void {
       faults = [...faults, fault];
     },
     list: () => faults,
-    clear() {
+    clear(): void {
       faults = [];
     },
-    take(method, url) {
+    /** The fault of this request, which is then one nearer to its end. */
+    take(method: string, url: string): DevFault | undefined {
       const found = faults.find(({ request }) => matches(request, method, url));
       if (found === undefined) return undefined;
       const left = { ...found, times: found.times - 1 };
@@ -49,7 +42,8 @@ export function readDevFault(sent: Readonly<Record<string, unknown>>): DevFault 
   const { drop = false } = sent;
   if (typeof drop !== 'boolean') throw invalid('drop', 'must be true or false');
   if (status !== undefined && problemOf(status) === undefined) {
-    throw invalid('status', `must be one of ${STATUSES.join(', ')}`);
+    const known = new Set(Object.values(PROBLEMS).map((problem) => problem.status));
+    throw invalid('status', `must be one of ${[...known].sort((a, b) => a - b).join(', ')}`);
   }
   if (drop && status !== undefined) throw invalid('drop', 'must not be given with status: there is no answer');
   if (!drop && status === undefined && delay_ms === undefined) {
@@ -75,8 +69,6 @@ export function problemOfFault({ status, retry_after: retryAfter }: DevFault): P
   const options = { detail: `${PROBLEMS[code].detail} (A fault of \`vault faults set\`.)` };
   return new Problem(code, { ...options, ...(retryAfter !== undefined && { retryAfter }) });
 }
-
-const STATUSES = [...new Set(Object.values(PROBLEMS).map(({ status }) => status))].sort((a, b) => a - b);
 
 /** Of the problems with a status, the registry's first is the plainest. */
 function problemOf(status: number): ProblemCode | undefined {

@@ -6,11 +6,11 @@ import { problemReply } from '../core/problem-reply.ts';
 import { formatInstant, parseInstant } from '../core/time.ts';
 import type { DevControls } from './daemon-options.ts';
 import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
-import type { AnswerOptions } from './endpoints.ts';
+import { apiKeyOf, type RequestContext } from './endpoints.ts';
 import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
 import { isOwnMachine } from './own-hosts.ts';
 import { readBody } from './read-body.ts';
-import { logFailure } from './request-log.ts';
+import { failureReply } from './request-log.ts';
 
 const MAX_BODY = 64 * 1024;
 /** The last millisecond of the year 9999. */
@@ -18,19 +18,14 @@ const LAST_INSTANT = 253_402_300_799_999;
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /** What these requests need of the daemon around them. */
-export interface DevContext {
+export interface DevContext extends RequestContext {
   readonly controls: DevControls;
   readonly client: Client;
-  /** In lower case. */
-  readonly keyHeader: string;
-  readonly traceIdOf: (request: IncomingMessage) => string;
   /** The request comes from a web page. */
   readonly isFromBrowser: (request: IncomingMessage) => boolean;
-  readonly answer: (response: ServerResponse, reply: Reply, more?: AnswerOptions) => void;
 }
 
 type Sent = Readonly<Record<string, unknown>>;
-type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE';
 /** Resolves to the body of the reply; undefined: 204. */
 type Action = (sent: Sent) => Promise<object | undefined>;
 
@@ -43,7 +38,7 @@ export type DevRequests = (request: IncomingMessage, response: ServerResponse, n
  */
 export function createDevRequests({ controls, client, ...context }: DevContext): DevRequests {
   const { keyHeader, traceIdOf, isFromBrowser, answer } = context;
-  const failures = createFailureLimit(FAILURES_A_SECOND);
+  const countFailure = createFailureLimit(FAILURES_A_SECOND);
   const faults = createDevFaults();
   const { clock } = controls;
 
@@ -54,7 +49,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
   });
   const shownFaults = () => ({ data: faults.list() });
 
-  const ACTIONS: Readonly<Record<string, Partial<Readonly<Record<Verb, Action>>>>> = {
+  const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
     [DEV_PATHS.clock]: {
       GET: async () => shownClock(),
       PUT: async (sent) => shownClock(await clock.set(timeOf(sent))),
@@ -100,21 +95,18 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
         ? { status: 204, traceId }
         : { status: 200, bodyText: JSON.stringify(result), traceId };
     } catch (error) {
-      if (error instanceof Problem) return problemReply(error, traceId);
-      logFailure(error, traceId);
-      return problemReply(new Problem('internal_error'), traceId);
+      return failureReply(error, traceId);
     }
   }
 
   /** Who may read the tenant holds a management key: no other type of application has that permission. */
   async function refusalOf(request: IncomingMessage, traceId: string): Promise<Reply | undefined> {
-    const sent = request.headers[keyHeader];
-    const apiKey = typeof sent === 'string' ? sent : undefined;
+    const apiKey = apiKeyOf(request, keyHeader);
     const fromBrowser = isFromBrowser(request);
     const asked = await client.call({ operation: 'getTenant', apiKey, params: {}, query: [], fromBrowser, traceId });
     if (asked.status === 200) return undefined;
     if (asked.status !== 401) return asked;
-    failures.count(addressOf(request));
+    countFailure(addressOf(request));
     return asked;
   }
 
@@ -141,7 +133,8 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
       fail(request, response, next);
       return;
     }
-    const action = isVerb(request.method, actions) ? actions[request.method] : undefined;
+    const { method = '' } = request;
+    const action = Object.hasOwn(actions, method) ? actions[method] : undefined;
     if (action === undefined) {
       const refused = problemReply(new Problem('method_not_allowed'), traceIdOf(request));
       answer(response, refused, { route: path, allow: Object.keys(actions).join(', ') });
@@ -156,10 +149,6 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
 /** A Unix socket has none. */
 function addressOf({ socket }: IncomingMessage): string {
   return socket.remoteAddress ?? '';
-}
-
-function isVerb(method: string | undefined, actions: Readonly<Partial<Record<Verb, Action>>>): method is Verb {
-  return method !== undefined && Object.hasOwn(actions, method);
 }
 
 function parse(text: string | undefined): Sent {

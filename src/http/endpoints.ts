@@ -9,17 +9,20 @@ import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
 import { isOwnMachine } from './own-hosts.ts';
 import { parseQuery } from './parse-query.ts';
 import { readBody } from './read-body.ts';
-import { logFailure } from './request-log.ts';
+import { failureReply } from './request-log.ts';
 import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
 
-/** What the endpoints need of the daemon around them. */
-export interface EndpointContext {
-  readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'version' | 'headerPrefix' | 'processes'>;
+/** What answers requests with the daemon around it. */
+export interface RequestContext {
   /** In lower case. */
   readonly keyHeader: string;
-  readonly cors: Cors;
   readonly traceIdOf: (request: IncomingMessage) => string;
   readonly answer: (response: ServerResponse, reply: Reply, more?: AnswerOptions) => void;
+}
+
+export interface EndpointContext extends RequestContext {
+  readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'version' | 'headerPrefix' | 'processes'>;
+  readonly cors: Cors;
 }
 
 export interface AnswerOptions {
@@ -35,7 +38,7 @@ export interface AnswerOptions {
 /** Request → Call → Reply: everything between a request and the client. */
 export function createEndpoints(client: Client, context: EndpointContext): RequestListener {
   const { options, keyHeader, cors, traceIdOf, answer } = context;
-  const failures = createFailureLimit(Math.max(1, Math.floor(FAILURES_A_SECOND / (options.processes ?? 1))));
+  const countFailure = createFailureLimit(Math.max(1, Math.floor(FAILURES_A_SECOND / (options.processes ?? 1))));
   const ownAnswers = createOwnAnswers(options);
 
   async function call(
@@ -54,7 +57,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       if (body === 'aborted') return undefined;
       const reply = await client.call({
         operation,
-        apiKey: single(request.headers[keyHeader]),
+        apiKey: apiKeyOf(request, keyHeader),
         mediaType: mediaTypeOf(request),
         params,
         paramFault,
@@ -68,12 +71,10 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
         traceId,
       });
       if (reply.status !== 401) return reply;
-      failures.count(peer);
+      countFailure(peer);
       return reply;
     } catch (error) {
-      if (error instanceof Problem) return problemReply(error, traceId);
-      logFailure(error, traceId);
-      return problemReply(new Problem('internal_error'), traceId);
+      return failureReply(error, traceId);
     }
   }
 
@@ -83,9 +84,10 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     ownAnswers[name]().then(
       (bodyText) => answer(response, { status: 200, bodyText, traceId }, { route }),
       (error: unknown) => {
-        if (name !== 'readyz') logFailure(error, traceId);
-        const problem = name === 'readyz' ? notReady(error) : new Problem('internal_error');
-        answer(response, problemReply(problem, traceId), { route });
+        // Not ready is always a 503, whatever the reason: it is the answer of `/readyz`, not of the operation behind it.
+        const isOther = name === 'readyz' && !(error instanceof Problem && error.status === 503);
+        const reply = failureReply(isOther ? new Problem('vault_busy') : error, traceId);
+        answer(response, reply, { route });
       },
     );
   }
@@ -122,13 +124,9 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
   };
 }
 
-/** Not ready is always a 503, whatever the reason: it is the answer of `/readyz`, not of the operation behind it. */
-function notReady(error: unknown): Problem {
-  return error instanceof Problem && error.status === 503 ? error : new Problem('vault_busy');
-}
-
-function single(header: string | string[] | undefined): string | undefined {
-  return typeof header === 'string' ? header : undefined;
+export function apiKeyOf({ headers }: IncomingMessage, keyHeader: string): string | undefined {
+  const sent = headers[keyHeader];
+  return typeof sent === 'string' ? sent : undefined;
 }
 
 /**

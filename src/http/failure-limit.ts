@@ -6,32 +6,27 @@ export const FAILURES_A_SECOND = 20;
 const WINDOW_MS = 1_000;
 const PEERS_BEFORE_PRUNING = 1_024;
 
-/** Counts a peer's failed authentications. */
-export interface FailureLimit {
-  /** One more. Throws the problem `too_many_requests` when the peer has had its share. */
-  count(peer: string): void;
-}
+/** Counts a failed authentication of a peer. Throws the problem `too_many_requests` when the peer has had its share. */
+export type CountFailure = (peer: string) => void;
 
 /**
  * After `failures` within a second, counted from a peer's first, its further ones are told to wait until that second has
  * passed. Good keys pass: all callers of one machine are one peer, and none of them may lock the others out.
  */
-export function createFailureLimit(failures: number): FailureLimit {
+export function createFailureLimit(failures: number): CountFailure {
   const windows = new Map<string, { readonly start: number; count: number }>();
 
-  return {
-    count(peer) {
-      const at = performance.now();
-      const window = windows.get(peer);
-      if (window !== undefined && at - window.start < WINDOW_MS) {
-        if (window.count >= failures) throw new Problem('too_many_requests');
-        window.count += 1;
-        return;
-      }
-      if (windows.size >= PEERS_BEFORE_PRUNING) {
-        for (const [other, { start }] of windows) if (at - start >= WINDOW_MS) windows.delete(other);
-      }
-      windows.set(peer, { start: at, count: 1 });
-    },
+  return (peer) => {
+    const at = performance.now();
+    const window = windows.get(peer);
+    if (window !== undefined && at - window.start < WINDOW_MS) {
+      if (window.count >= failures) throw new Problem('too_many_requests');
+      window.count += 1;
+      return;
+    }
+    if (windows.size >= PEERS_BEFORE_PRUNING) {
+      for (const [other, { start }] of windows) if (at - start >= WINDOW_MS) windows.delete(other);
+    }
+    windows.set(peer, { start: at, count: 1 });
   };
 }

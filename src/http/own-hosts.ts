@@ -1,3 +1,5 @@
+import type { DaemonOptions } from './daemon-options.ts';
+
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:127(\.\d{1,3}){3})$/i;
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
@@ -15,28 +17,22 @@ export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host.toLowerCase();
 }
 
-/** Where the daemon listens, as far as `Host` is concerned. */
-export interface OwnAddress {
-  readonly host: string;
-  /** Absent on a Unix socket, where any port passes: the name in the URL is the client's invention. */
-  readonly port: number | undefined;
-  readonly secure: boolean;
-  readonly hostNames: readonly string[];
-}
-
 /**
  * Whether a `Host` value names this daemon. A page that rebinds its own name to 127.0.0.1 still sends its own name, and
  * is turned away here. The port may be left out only where it is the scheme's default (RFC 9110 §7.2).
+ * Without a port, on a Unix socket, any passes: the name in the URL is the client's invention.
  */
-export function createHostCheck(address: OwnAddress): (host: string) => boolean {
-  const { port, secure } = address;
-  const names = ['127.0.0.1', 'localhost', '[::1]', ...address.hostNames.map((name) => name.toLowerCase())];
-  if (!WILDCARDS.has(address.host)) names.push(urlHost(address.host));
+export function createHostCheck(
+  { host: ownHost, tls, hostNames = [] }: Pick<DaemonOptions, 'host' | 'tls' | 'hostNames'>,
+  port: number | undefined,
+): (host: string) => boolean {
+  const names = ['127.0.0.1', 'localhost', '[::1]', ...hostNames.map((name) => name.toLowerCase())];
+  if (!WILDCARDS.has(ownHost)) names.push(urlHost(ownHost));
   if (port === undefined) {
     const known = new Set(names);
     return (host) => known.has(host.toLowerCase().replace(/:\d{1,5}$/, ''));
   }
   const accepted = new Set(names.map((name) => `${name}:${port}`));
-  if (port === (secure ? 443 : 80)) for (const name of names) accepted.add(name);
+  if (port === (tls === undefined ? 80 : 443)) for (const name of names) accepted.add(name);
   return (host) => accepted.has(host) || accepted.has(host.toLowerCase());
 }

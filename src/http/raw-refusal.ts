@@ -18,12 +18,12 @@ const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}) (\/[\x21\x22\x24-\x7e]
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 
 /** What Node tells of a connection whose bytes it could not, or would not, make a request of. */
-export interface ConnectionError extends Error {
+interface ConnectionError extends Error {
   readonly code?: string;
   readonly rawPacket?: unknown;
 }
 
-export interface RefusalOptions {
+interface RefusalOptions {
   readonly traceHeader: string;
   readonly urlLimit: number;
   /** Milliseconds. */
@@ -34,13 +34,7 @@ export interface RefusalOptions {
 }
 
 /** Answers, in writing on the socket itself, what never became a request; then closes the connection. */
-export interface RawRefusal {
-  clientError(error: ConnectionError, socket: Duplex): void;
-  /** CONNECT asks for a tunnel, and Node makes no response object for it. */
-  connect(socket: Duplex): void;
-}
-
-export function createRawRefusal(options: RefusalOptions): RawRefusal {
+export function createRawRefusal(options: RefusalOptions) {
   // Node reports the same broken connection again for every packet that still arrives on it.
   const refused = new WeakSet<Duplex>();
 
@@ -57,7 +51,7 @@ export function createRawRefusal(options: RefusalOptions): RawRefusal {
   }
 
   return {
-    clientError(error, socket) {
+    clientError(error: ConnectionError, socket: Duplex): void {
       if (refused.has(socket)) return;
       refused.add(socket);
       const [code, allow] = diagnose(error, options.urlLimit);
@@ -70,7 +64,8 @@ export function createRawRefusal(options: RefusalOptions): RawRefusal {
       } else if (current.headersSent || current.socket === null) socket.destroy();
       else refuse(socket, code, allow);
     },
-    connect(socket) {
+    /** CONNECT asks for a tunnel, and Node makes no response object for it. */
+    connect(socket: Duplex): void {
       socket.on('error', () => undefined);
       refuse(socket, 'method_not_allowed', ALL_METHODS);
     },

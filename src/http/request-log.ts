@@ -1,4 +1,6 @@
 import type { Reply } from '../contract/call.ts';
+import { Problem } from '../core/problem.ts';
+import { problemReply } from '../core/problem-reply.ts';
 
 /** What is known of a request when it is answered. */
 export interface Answered {
@@ -27,10 +29,12 @@ export function logRequest(reply: Reply, { method, route, applicationId, start }
   process.stderr.write(`${JSON.stringify(line)}\n`);
 }
 
-/** A failure that no problem describes: its kind, never its message, which may quote what was sent. */
-export function logFailure(error: unknown, traceId: string): void {
+/** Returns the reply for what was thrown. Logs what no problem describes: its kind, never its message, which may quote what was sent. */
+export function failureReply(error: unknown, traceId: string): Reply {
+  if (error instanceof Problem) return problemReply(error, traceId);
   const kind = error instanceof Error ? error.name : typeof error;
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
   const line = { time: new Date().toISOString(), level: 'error', trace_id: traceId, error: kind, code };
   process.stderr.write(`${JSON.stringify(line)}\n`);
+  return problemReply(new Problem('internal_error'), traceId);
 }

@@ -5,20 +5,16 @@ import type { ProblemCode } from '../contract/problems.ts';
 /** Origin-form (RFC 9112 §3.2.1): no scheme, no fragment, nothing outside printable ASCII. */
 const ORIGIN_FORM = /^\/[\x21\x22\x24-\x7e]*$/;
 
-export interface ScreenOptions {
-  readonly limits: Limits;
-  /** In lower case. */
-  readonly keyHeader: string;
-  readonly isOwnHost: (host: string) => boolean;
-}
-
 /**
  * What is wrong with a request that its line and headers alone tell, before it has a route; undefined when nothing is.
- * Node has checked the grammar; here stand the rules that it leaves to the application.
+ * Node has checked the grammar; here stand the rules that it leaves to the application. `keyHeader` is
+ * in lower case.
  */
-export function createScreen(options: ScreenOptions): (request: IncomingMessage) => ProblemCode | undefined {
-  const { limits, keyHeader, isOwnHost } = options;
-
+export function createScreen(
+  limits: Limits,
+  keyHeader: string,
+  isOwnHost: (host: string) => boolean,
+): (request: IncomingMessage) => ProblemCode | undefined {
   return (request) => {
     const { headers, rawHeaders, url = '' } = request;
     let [hosts, keys, types, size] = [0, 0, 0, 0];

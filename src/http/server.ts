@@ -1,9 +1,9 @@
+import { once } from 'node:events';
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { connect, type ListenOptions, type Socket } from 'node:net';
-import type { Limits } from '../contract/limits.ts';
 import { Fault } from '../core/fault.ts';
-import type { Timeouts } from './timeouts.ts';
+import type { DaemonOptions, Timeouts } from './daemon-options.ts';
 
 /** For the version and the spaces of the request line, which Node counts as header bytes. */
 const REQUEST_LINE_SLACK = 64;
@@ -11,15 +11,8 @@ const REQUEST_LINE_SLACK = 64;
 const SWEEP_MS = 50;
 const IS_WINDOWS = process.platform === 'win32';
 
-export interface ServerOptions {
-  readonly limits: Limits;
-  readonly timeouts: Timeouts;
-  /** PEM texts. */
-  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-}
-
 /** A server of node:http or node:https with the daemon's limits, on no address yet. */
-export async function createServer({ limits, timeouts, tls }: ServerOptions): Promise<Server> {
+export async function createServer({ limits, tls }: DaemonOptions, timeouts: Timeouts): Promise<Server> {
   const options = {
     // URL and headers have limits of their own (screen-request.ts); this one only keeps Node from reading on for ever.
     maxHeaderSize: limits.url + limits.headers + REQUEST_LINE_SLACK,
@@ -90,34 +83,30 @@ async function removeStaleSocket(path: string): Promise<void> {
   rmSync(path, { force: true });
 }
 
-function isAnswered(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = connect({ path });
-    probe.once('connect', () => {
-      probe.destroy();
-      resolve(true);
-    });
+async function isAnswered(path: string): Promise<boolean> {
+  const probe = connect({ path });
+  try {
+    await once(probe, 'connect');
+    return true;
+  } catch (error) {
     // Only a refused connection proves that nobody listens; one that may not be made (EACCES) proves nothing.
-    probe.once('error', (error: NodeJS.ErrnoException) => {
-      resolve(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT');
-    });
-  });
+    const { code } = error as NodeJS.ErrnoException;
+    return code !== 'ECONNREFUSED' && code !== 'ENOENT';
+  } finally {
+    probe.destroy();
+  }
 }
 
-function listen(server: Server, options: ListenOptions, place: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    function onError(error: NodeJS.ErrnoException): void {
-      server.off('listening', onListening);
-      if (error.code === 'EADDRINUSE') reject(new Fault('address_in_use', `${place} is in use`, { cause: error }));
-      else reject(new Fault('usage', `cannot listen on ${place} (${error.code})`, { cause: error }));
-    }
-    function onListening(): void {
-      server.off('error', onError);
-      resolve();
-    }
-    server.once('error', onError).once('listening', onListening);
-    server.listen(options);
-  });
+/** Begins to listen before it returns. */
+async function listen(server: Server, options: ListenOptions, place: string): Promise<void> {
+  server.listen(options);
+  try {
+    await once(server, 'listening');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') throw new Fault('address_in_use', `${place} is in use`, { cause });
+    throw new Fault('usage', `cannot listen on ${place} (${code})`, { cause });
+  }
 }
 
 /** Returns a function that stops the server; call it before the server listens, so that it knows every connection. */

@@ -19,29 +19,18 @@ export type KeyHeader = VaultIdentity & Pick<VaultHeader, 'carried'>;
 
 /** The carried keys: derived from the first master key; under a later one, opened from `header.carried`. The caller wipes them. */
 export function openCarriedKeys(sodium: Sodium, master: Uint8Array, header: KeyHeader): CarriedKeys {
-  if (header.carried === undefined) {
-    return carriedKeys((name) => deriveFromMaster(sodium, master, name));
-  }
+  if (header.carried === undefined) return carriedKeys((name) => deriveFromMaster(sodium, master, name));
   const wrapping = deriveFromMaster(sodium, master, 'carried_wrapping');
   const bytes = openEnvelope(sodium, wrapping, carriedContext(header), header.carried);
   wrapping.fill(0);
   if (bytes.length !== CARRIED.length * KEY_BYTES) throw new Problem('integrity_failure');
-  const keys = carriedKeys((name) => {
-    const start = CARRIED.indexOf(name) * KEY_BYTES;
-    return bytes.slice(start, start + KEY_BYTES);
-  });
+  const keys = carriedKeys((_name, index) => bytes.slice(index * KEY_BYTES, (index + 1) * KEY_BYTES));
   bytes.fill(0);
   return keys;
 }
 
-function carriedKeys(make: (name: (typeof CARRIED)[number]) => Uint8Array): CarriedKeys {
-  return {
-    api_key_hash: make('api_key_hash'),
-    audit_chain: make('audit_chain'),
-    audit_sealing: make('audit_sealing'),
-    tombstone: make('tombstone'),
-    anchor: make('anchor'),
-  };
+function carriedKeys(make: (name: (typeof CARRIED)[number], index: number) => Uint8Array): CarriedKeys {
+  return Object.fromEntries(CARRIED.map((name, index) => [name, make(name, index)])) as CarriedKeys;
 }
 
 /**

@@ -1,9 +1,8 @@
 import { randomFillSync, randomUUID } from 'node:crypto';
 import type { Instant, Keyring, VaultHeader } from '../core/ports.ts';
-import type { Credential } from './credential.ts';
+import { type Credential, checkNewCredential } from './credential.ts';
 import { FORMAT, headerMac } from './header-mac.ts';
 import { openKeyring } from './keyring.ts';
-import { checkNewCredential } from './new-credential.ts';
 import { wrapMasterKey } from './slot.ts';
 import { loadSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';

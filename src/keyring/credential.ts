@@ -1,6 +1,34 @@
+import { Fault } from '../core/fault.ts';
+import { KEY_BYTES } from './sub-keys.ts';
+
 /** What unlocks a vault: the 32 raw bytes of a key file, or a passphrase as it was typed. */
 export type Credential =
   | { readonly kind: 'key_file'; readonly key: Uint8Array }
   | { readonly kind: 'passphrase'; readonly passphrase: string };
 
 export type CredentialKind = Credential['kind'];
+
+/** How messages name a credential. */
+export const CREDENTIAL_NAMES = { key_file: 'key file', passphrase: 'passphrase' } as const satisfies Record<
+  CredentialKind,
+  string
+>;
+
+const MIN_CHARACTERS = 12;
+
+/** Throws `weak_passphrase` for fewer than 12 characters, unless that is allowed; an empty one is never a passphrase. */
+export function requireStrongPassphrase(passphrase: string, allowWeak: boolean): void {
+  const characters = [...passphrase.normalize('NFC')].length;
+  if (characters === 0) {
+    throw new Fault('weak_passphrase', 'the passphrase is empty', { hint: 'use at least 12 characters' });
+  }
+  if (characters < MIN_CHARACTERS && !allowWeak) {
+    throw new Fault('weak_passphrase', `the passphrase has fewer than ${MIN_CHARACTERS} characters`);
+  }
+}
+
+/** Throws `usage` or `weak_passphrase` when a credential is not fit to be given a slot. */
+export function checkNewCredential(credential: Credential, allowWeak: boolean): void {
+  if (credential.kind === 'passphrase') requireStrongPassphrase(credential.passphrase, allowWeak);
+  else if (credential.key.length !== KEY_BYTES) throw new Fault('usage', `a key file has exactly ${KEY_BYTES} bytes`);
+}

@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { Problem } from '../core/problem.ts';
+import { padText, unpadText } from './padding.ts';
 import type { Sodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
@@ -86,25 +87,9 @@ function byteAt(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Returns what `read` makes of the bytes in an envelope. They are wiped when it returns: it must not keep them. Throws
- * `integrity_failure` when key, context or bytes differ from those of the seal.
+ * Returns the bytes in an envelope; the caller wipes them. Throws `integrity_failure` when key, context or bytes differ
+ * from those of the seal.
  */
-export function readEnvelope<T>(
-  sodium: Sodium,
-  key: Uint8Array,
-  context: Uint8Array,
-  envelope: Uint8Array,
-  read: (bytes: Buffer) => T,
-): T {
-  const opened = openEnvelope(sodium, key, context, envelope);
-  try {
-    return read(Buffer.from(opened.buffer, opened.byteOffset, opened.length));
-  } finally {
-    opened.fill(0);
-  }
-}
-
-/** Returns the bytes in an envelope; the caller wipes them. Throws as `readEnvelope` does. */
 export function openEnvelope(sodium: Sodium, key: Uint8Array, context: Uint8Array, envelope: Uint8Array): Uint8Array {
   requireEnvelope(envelope);
   requireKey(key);
@@ -115,4 +100,27 @@ export function openEnvelope(sodium: Sodium, key: Uint8Array, context: Uint8Arra
   } catch {
     throw new Problem('integrity_failure');
   }
+}
+
+/** Seals a text, padded, as `sealEnvelope` does. */
+export function sealText(
+  sodium: Sodium,
+  key: Uint8Array,
+  keyId: number,
+  context: Uint8Array,
+  text: string,
+): Uint8Array {
+  const padded = padText(text);
+  const envelope = sealEnvelope(sodium, key, keyId, context, padded);
+  padded.fill(0);
+  return envelope;
+}
+
+/** Returns the text that `sealText` sealed. Throws `integrity_failure` as `openEnvelope` does. */
+export function openText(sodium: Sodium, key: Uint8Array, context: Uint8Array, envelope: Uint8Array): string {
+  const padded = openEnvelope(sodium, key, context, envelope);
+  const text = unpadText(Buffer.from(padded.buffer, padded.byteOffset, padded.length));
+  padded.fill(0);
+  if (text === undefined) throw new Problem('integrity_failure');
+  return text;
 }

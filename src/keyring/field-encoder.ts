@@ -85,7 +85,8 @@ export class FieldEncoder {
 
   /** What was written so far: a view, good until the next write or reset. */
   written(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
+    // Made sooner than a part of a Buffer.
+    return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset, this.#length);
   }
 
   reset(): void {

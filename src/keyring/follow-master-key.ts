@@ -30,7 +30,6 @@ export async function followMasterKey(
   let refreshing: Promise<void> | undefined;
   return {
     apiKeyHash: (apiKey) => current.apiKeyHash(apiKey),
-    createTenantKeys: (tenantId, now) => current.createTenantKeys(tenantId, now),
     createTenantKey: (tenantId, purpose, keys, now) => current.createTenantKey(tenantId, purpose, keys, now),
     openTenant: (tenantId, keys) => current.openTenant(tenantId, keys),
     anchorMac: (text) => current.anchorMac(text),

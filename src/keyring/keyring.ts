@@ -2,14 +2,13 @@ import type { Instant, Keyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { auditChain } from './audit-chain.ts';
 import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
-import { envelopeKeyId, readEnvelope, sealEnvelope } from './envelope.ts';
+import { envelopeKeyId, openText, sealText } from './envelope.ts';
 import { encodeFields, FieldEncoder } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
-import { padText, unpadText } from './padding.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveFromMaster } from './sub-keys.ts';
 import { createTenantKey, openTenantKeys, tenantKeyBytes } from './tenant-key.ts';
-import { type Lock, tenantKeyring } from './tenant-keyring.ts';
+import { Lock, tenantKeyring } from './tenant-keyring.ts';
 
 const API_KEY_HASH_BYTES = 32;
 const ANCHOR_MAC_BYTES = 32;
@@ -37,7 +36,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
   const identity = { vault_id: vault.vault_id, format: vault.format, generation: vault.generation };
   const carried = openCarriedKeys(sodium, master, vault);
   const wrappingKey = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
-  const lock: Lock = { locked: false };
+  const lock = new Lock();
   const auditContext = auditContexts(identity);
   const auditLink = auditChain(sodium, { vault_id: identity.vault_id, key: carried.audit_chain });
 
@@ -49,35 +48,23 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     opened.delete(bytes);
   });
 
-  function requireUnlocked(): void {
-    if (lock.locked) throw new Problem('vault_locked');
-  }
-
   return {
     apiKeyHash(apiKey) {
-      requireUnlocked();
+      lock.requireUnlocked();
       const message = encodeFields(apiKey);
       const hash = sodium.crypto_generichash(API_KEY_HASH_BYTES, message, carried.api_key_hash);
       message.fill(0);
       return hash;
     },
 
-    createTenantKeys(tenantId, now) {
-      requireUnlocked();
-      return [
-        createTenantKey(sodium, wrappingKey, identity, tenantId, { key_id: 1, purpose: 'data', created_at: now }),
-        createTenantKey(sodium, wrappingKey, identity, tenantId, { key_id: 2, purpose: 'index', created_at: now }),
-      ];
-    },
-
     createTenantKey(tenantId, purpose, keys, now) {
-      requireUnlocked();
+      lock.requireUnlocked();
       const key_id = Math.max(0, ...keys.map((key) => key.key_id)) + 1;
       return createTenantKey(sodium, wrappingKey, identity, tenantId, { key_id, purpose, created_at: now });
     },
 
     openTenant(tenantId, wrapped) {
-      requireUnlocked();
+      lock.requireUnlocked();
       const keys = openTenantKeys(sodium, wrappingKey, identity, tenantId, wrapped);
       const bytes = tenantKeyBytes(keys);
       opened.add(bytes);
@@ -86,44 +73,39 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     },
 
     anchorMac(text) {
-      requireUnlocked();
+      lock.requireUnlocked();
       return sodium.crypto_generichash(ANCHOR_MAC_BYTES, encodeFields(text), carried.anchor);
     },
 
     sealAuditEvent(at, text) {
-      requireUnlocked();
-      const padded = padText(text);
-      const sealed = sealEnvelope(sodium, carried.audit_sealing, AUDIT_KEY_ID, auditContext(at), padded);
-      padded.fill(0);
-      return sealed;
+      lock.requireUnlocked();
+      return sealText(sodium, carried.audit_sealing, AUDIT_KEY_ID, auditContext(at), text);
     },
 
     openAuditEvent(at, sealed) {
-      requireUnlocked();
+      lock.requireUnlocked();
       if (envelopeKeyId(sealed) !== AUDIT_KEY_ID) throw new Problem('integrity_failure');
-      const text = readEnvelope(sodium, carried.audit_sealing, auditContext(at), sealed, unpadText);
-      if (text === undefined) throw new Problem('integrity_failure');
-      return text;
+      return openText(sodium, carried.audit_sealing, auditContext(at), sealed);
     },
 
     auditLink(previous, entry) {
-      requireUnlocked();
+      lock.requireUnlocked();
       return auditLink(previous, entry);
     },
 
     auditChainKey() {
-      requireUnlocked();
+      lock.requireUnlocked();
       return { vault_id: identity.vault_id, key: carried.audit_chain.slice() };
     },
 
     tombstoneMac({ tenant_id, id, type, created_by, created_at, deleted_by, deleted_at }) {
-      requireUnlocked();
+      lock.requireUnlocked();
       const fields = encodeFields(tenant_id, id, type, created_by, created_at, deleted_by, deleted_at);
       return sodium.crypto_generichash(TOMBSTONE_MAC_BYTES, fields, carried.tombstone);
     },
 
     // These keys are those of one master key: whoever can unlock another wraps this (follow-master-key.ts).
-    refresh: async () => requireUnlocked(),
+    refresh: async () => lock.requireUnlocked(),
 
     close() {
       lock.locked = true;

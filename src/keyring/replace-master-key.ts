@@ -48,8 +48,8 @@ function rewrap(
   { vault, next }: { readonly vault: Omit<VaultHeader, 'slots' | 'mac'>; readonly next: Uint8Array },
   tenants: readonly KeysOfTenant[],
 ): readonly KeysOfTenant[] {
-  const [from, to] = [old, next].map((master) => deriveFromMaster(sodium, master, 'tenant_key_wrapping'));
-  if (from === undefined || to === undefined) throw new Error('unreachable: two keys were derived');
+  const from = deriveFromMaster(sodium, old, 'tenant_key_wrapping');
+  const to = deriveFromMaster(sodium, next, 'tenant_key_wrapping');
   const moved = tenants.map(({ tenant_id, keys }) => ({
     tenant_id,
     keys: keys.map((key) => {

@@ -17,17 +17,12 @@ const BOX_BYTES = 48 + KEY_BYTES;
 const PASSPHRASE_BYTES = 4 + 4 + SALT_BYTES + KEY_BYTES;
 
 /** What an export is sealed for. */
-export type Seal =
-  | { readonly kind: 'recipient'; readonly public_key: Uint8Array }
-  | { readonly kind: 'passphrase'; readonly passphrase: string };
+export type Seal = { readonly kind: 'recipient'; readonly public_key: Uint8Array } | Passphrase;
 
 /** What opens one. */
-export type Opener =
-  | { readonly kind: 'recipient'; readonly key: TransferKey }
-  | { readonly kind: 'passphrase'; readonly passphrase: string };
+export type Opener = { readonly kind: 'recipient'; readonly key: TransferKey } | Passphrase;
 
-const DAMAGED = 'the sealed file is damaged, or was cut off';
-const MAKE_AGAIN = 'carry it over again, or make the export again; rows before the damage may have been imported';
+type Passphrase = Extract<Credential, { readonly kind: 'passphrase' }>;
 
 /**
  * Seals a stream of bytes under a key of its own, integers big endian:
@@ -86,7 +81,7 @@ export async function* openStream(
     throw new Fault('damaged', 'this is no sealed export, or one of a newer vault');
   }
   const kind = fixed[SEALED_MAGIC.length + 1];
-  if (kind !== KIND.recipient && kind !== KIND.passphrase) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
+  if (kind !== KIND.recipient && kind !== KIND.passphrase) throw damaged();
   const reached = await source.exactly(kind === KIND.recipient ? BOX_BYTES : PASSPHRASE_BYTES);
   const header = await source.exactly(sodium.crypto_secretstream_xchacha20poly1305_HEADERBYTES);
   if (kind !== KIND[opener.kind]) {
@@ -100,7 +95,7 @@ export async function* openStream(
   let context: Uint8Array | null = Buffer.concat([fixed, reached, header]);
   for (;;) {
     const length = (await source.exactly(LENGTH_BYTES)).readUInt32BE();
-    if (length > most) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
+    if (length > most) throw damaged();
     const pulled = pull(sodium, state, await source.exactly(length), context);
     context = null;
     yield pulled.message;
@@ -111,20 +106,19 @@ export async function* openStream(
 
 type State = ReturnType<LargeSodium['crypto_secretstream_xchacha20poly1305_init_pull']>;
 
-interface Pulled {
-  readonly message: Uint8Array;
-  readonly tag: number;
+function pull(sodium: LargeSodium, state: State, chunk: Uint8Array, context: Uint8Array | null) {
+  try {
+    const pulled = sodium.crypto_secretstream_xchacha20poly1305_pull(state, chunk, context);
+    if (pulled !== false) return pulled;
+  } catch (cause) {
+    throw damaged(cause);
+  }
+  throw damaged();
 }
 
-function pull(sodium: LargeSodium, state: State, chunk: Uint8Array, context: Uint8Array | null): Pulled {
-  let pulled: Pulled | false = false;
-  try {
-    pulled = sodium.crypto_secretstream_xchacha20poly1305_pull(state, chunk, context);
-  } catch (cause) {
-    throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN, cause });
-  }
-  if (pulled === false) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
-  return pulled;
+function damaged(cause?: unknown): Fault {
+  const hint = 'carry it over again, or make the export again; rows before the damage may have been imported';
+  return new Fault('damaged', 'the sealed file is damaged, or was cut off', { hint, cause });
 }
 
 async function newStreamKey(sodium: LargeSodium, seal: Seal) {
@@ -133,7 +127,7 @@ async function newStreamKey(sodium: LargeSodium, seal: Seal) {
     return { key, reached: sodium.crypto_box_seal(key, seal.public_key) };
   }
   const salt = randomBytes(SALT_BYTES);
-  const { kek, commitment } = await deriveSlotKeys(sodium, credentialOf(seal), salt, PASSPHRASE_COST);
+  const { kek, commitment } = await deriveSlotKeys(sodium, seal, salt, PASSPHRASE_COST);
   const cost = Buffer.alloc(8);
   cost.writeUInt32BE(PASSPHRASE_COST.passes);
   cost.writeUInt32BE(PASSPHRASE_COST.memory_kib, 4);
@@ -153,18 +147,14 @@ async function reachStreamKey(sodium: LargeSodium, opener: Opener, reached: Buff
   }
   const cost: PassphraseCost = { passes: reached.readUInt32BE(0), memory_kib: reached.readUInt32BE(4) };
   // A file is not trusted before it is opened: it must not take this machine's memory, or hours.
-  if (!isWithinBounds(cost)) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
+  if (!isWithinBounds(cost)) throw damaged();
   const salt = reached.subarray(8, 8 + SALT_BYTES);
-  const { kek, commitment } = await deriveSlotKeys(sodium, credentialOf(opener), salt, cost);
+  const { kek, commitment } = await deriveSlotKeys(sodium, opener, salt, cost);
   if (sodium.memcmp(commitment, reached.subarray(8 + SALT_BYTES))) return kek;
   kek.fill(0);
   throw new Fault('wrong_credential', 'the passphrase is not the one that the export is sealed with', {
     hint: 'give that one, with --seal-passphrase-file',
   });
-}
-
-function credentialOf({ passphrase }: { readonly passphrase: string }): Credential {
-  return { kind: 'passphrase', passphrase };
 }
 
 /** Bytes by count, out of pieces of any size. */
@@ -179,7 +169,7 @@ function byteSource(pieces: AsyncIterable<Uint8Array>) {
   }
   return {
     async exactly(count: number): Promise<Buffer> {
-      while (waiting.length < count) if (!(await more())) throw new Fault('damaged', DAMAGED, { hint: MAKE_AGAIN });
+      while (waiting.length < count) if (!(await more())) throw damaged();
       const taken = waiting.subarray(0, count);
       waiting = waiting.subarray(count);
       return taken;

@@ -35,12 +35,6 @@ export function isWithinBounds(cost: PassphraseCost): boolean {
   });
 }
 
-async function argon2id(passphrase: Uint8Array, salt: Uint8Array, cost: PassphraseCost): Promise<Uint8Array> {
-  const sumo = await loadLargeSodium();
-  const algorithm = sumo.crypto_pwhash_ALG_ARGON2ID13;
-  return sumo.crypto_pwhash(2 * KEY_BYTES, passphrase, salt, cost.passes, cost.memory_kib * 1024, algorithm);
-}
-
 /**
  * A slot's KEK and its commitment: 64 bytes of keyed BLAKE2b over the salt for a key file, of Argon2id for a passphrase.
  * `cost` is checked by whoever read it, and does not matter for a key file. The caller wipes the KEK.
@@ -58,7 +52,9 @@ export async function deriveSlotKeys(
   } else {
     // NFC (UAX #15): the same passphrase typed on another system gives the same bytes.
     const passphrase = Buffer.from(credential.passphrase.normalize('NFC'), 'utf8');
-    derived = await argon2id(passphrase, salt, cost);
+    const sumo = await loadLargeSodium();
+    const algorithm = sumo.crypto_pwhash_ALG_ARGON2ID13;
+    derived = sumo.crypto_pwhash(2 * KEY_BYTES, passphrase, salt, cost.passes, cost.memory_kib * 1024, algorithm);
     passphrase.fill(0);
   }
   const keys = { commitment: derived.slice(0, KEY_BYTES), kek: derived.slice(KEY_BYTES) };

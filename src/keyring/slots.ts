@@ -1,9 +1,8 @@
 import { Fault } from '../core/fault.ts';
 import type { Instant, VaultHeader } from '../core/ports.ts';
 import type { CreateKeyringOptions } from './create-keyring.ts';
-import type { Credential, CredentialKind } from './credential.ts';
+import { CREDENTIAL_NAMES, type Credential, type CredentialKind, checkNewCredential } from './credential.ts';
 import { headerMac, MAX_SLOTS, verifyHeader } from './header-mac.ts';
-import { checkNewCredential } from './new-credential.ts';
 import { decodeSlot, wrapMasterKey } from './slot.ts';
 import { loadSodium } from './sodium.ts';
 import { openSlot } from './unlock-master-key.ts';
@@ -43,8 +42,9 @@ export async function addSlot(
   const sodium = await loadSodium();
   verifyHeader(sodium, header, master);
   const opened = await findSlot(header, credential);
-  if (opened !== undefined)
-    throw new Fault('conflict', `${SAID[credential.kind]} opens this vault already: slot ${opened}`);
+  if (opened !== undefined) {
+    throw new Fault('conflict', `the ${CREDENTIAL_NAMES[credential.kind]} opens this vault already: slot ${opened}`);
+  }
   const taken = new Set(header.slots.map(({ slot }) => slot));
   const number = Array.from({ length: MAX_SLOTS }, (_, index) => index).find((index) => !taken.has(index));
   if (number === undefined) {
@@ -53,11 +53,6 @@ export async function addSlot(
   const added = await wrapMasterKey(sodium, header, number, credential, master, now);
   return withSlots(header, master, [...header.slots, added]);
 }
-
-const SAID = { key_file: 'the key file', passphrase: 'the passphrase' } as const satisfies Record<
-  CredentialKind,
-  string
->;
 
 /** Which slot the credential opens, if any. */
 export async function findSlot(header: VaultHeader, credential: Credential): Promise<number | undefined> {

@@ -39,14 +39,9 @@ export function deriveFromMaster(sodium: Sodium, master: Uint8Array, name: keyof
 export type IndexKeys = Readonly<Record<keyof typeof INDEX_SUB_KEYS, Uint8Array>>;
 
 export function deriveIndexKeys(sodium: Sodium, indexKey: Uint8Array): IndexKeys {
-  const derive = (name: keyof typeof INDEX_SUB_KEYS) =>
-    sodium.crypto_kdf_derive_from_key(KEY_BYTES, INDEX_SUB_KEYS[name], CONTEXT.index, indexKey);
-  return {
-    fingerprint: derive('fingerprint'),
-    metadata: derive('metadata'),
-    search: derive('search'),
-    container_prefix: derive('container_prefix'),
-    container: derive('container'),
-    client_fingerprint: derive('client_fingerprint'),
-  };
+  const derived = Object.entries(INDEX_SUB_KEYS).map(([name, id]) => [
+    name,
+    sodium.crypto_kdf_derive_from_key(KEY_BYTES, id, CONTEXT.index, indexKey),
+  ]);
+  return Object.fromEntries(derived) as IndexKeys;
 }

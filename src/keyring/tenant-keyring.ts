@@ -2,18 +2,21 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { base58 } from '../core/base58.ts';
 import type { IndexKey, SealContext, TenantKeyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
-import { envelopeKeyId, readEnvelope, SUITE, sealEnvelope } from './envelope.ts';
+import { envelopeKeyId, openText, SUITE, sealText } from './envelope.ts';
 import { encodeFields, FieldEncoder } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
-import { padText, unpadText } from './padding.ts';
 import type { Sodium } from './sodium.ts';
 import type { OpenedIndexKey, TenantKeys } from './tenant-key.ts';
 
 const BLIND_INDEX_BYTES = 16;
 
 /** One for all tenants of a keyring; once locked, locked for good. */
-export interface Lock {
-  locked: boolean;
+export class Lock {
+  locked = false;
+
+  requireUnlocked(): void {
+    if (this.locked) throw new Problem('vault_locked');
+  }
 }
 
 /**
@@ -45,7 +48,7 @@ export function tenantKeyring(
   const writeContext = contextWriter(vault, tenantId);
 
   function dataKey(keyId: number): Uint8Array {
-    if (lock.locked) throw new Problem('vault_locked');
+    lock.requireUnlocked();
     const key = keys.data.get(keyId);
     if (key === undefined) throw new Problem('integrity_failure');
     return key;
@@ -62,25 +65,17 @@ export function tenantKeyring(
 
     seal(context, plaintext) {
       const key = dataKey(keys.sealing);
-      const padded = padText(plaintext);
-      const envelope = sealEnvelope(sodium, key, keys.sealing, writeContext(context, keys.sealing), padded);
-      padded.fill(0);
-      return envelope;
+      return sealText(sodium, key, keys.sealing, writeContext(context, keys.sealing), plaintext);
     },
 
     open(context, sealed) {
       const keyId = envelopeKeyId(sealed);
-      const plaintext = readEnvelope(sodium, dataKey(keyId), writeContext(context, keyId), sealed, unpadText);
-      if (plaintext === undefined) throw new Problem('integrity_failure');
-      return plaintext;
+      return openText(sodium, dataKey(keyId), writeContext(context, keyId), sealed);
     },
   };
 }
 
 function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readonly<Lock>): IndexKey {
-  function requireUnlocked(): void {
-    if (lock.locked) throw new Problem('vault_locked');
-  }
   /** Made once: from bytes Node 24 makes one at each call, which costs five times the hash. */
   let fingerprintKey: KeyObject | undefined;
 
@@ -88,7 +83,7 @@ function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readon
     key_id,
 
     blindIndex(purpose, value) {
-      requireUnlocked();
+      lock.requireUnlocked();
       const message = encodeFields(value);
       const index = sodium.crypto_generichash(BLIND_INDEX_BYTES, message, keys[purpose]);
       message.fill(0);
@@ -96,7 +91,7 @@ function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readon
     },
 
     fingerprint(type, value) {
-      requireUnlocked();
+      lock.requireUnlocked();
       const message = encodeFields(type, value);
       fingerprintKey ??= createSecretKey(keys.client_fingerprint);
       const fingerprint = base58(createHmac('sha256', fingerprintKey).update(message).digest());

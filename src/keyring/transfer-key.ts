@@ -18,7 +18,10 @@ export interface TransferKey {
 /** A new pair as texts of one line: the secret half is for a file, the public one for whoever is to seal. */
 export function newTransferKey(sodium: LargeSodium): { readonly secret: string; readonly recipient: string } {
   const secret = randomBytes(KEY_BYTES);
-  const text = { secret: print(SECRET_PREFIX, secret), recipient: print(PUBLIC_PREFIX, publicOf(sodium, secret)) };
+  const text = {
+    secret: print(SECRET_PREFIX, secret),
+    recipient: print(PUBLIC_PREFIX, sodium.crypto_scalarmult_base(secret)),
+  };
   secret.fill(0);
   return text;
 }
@@ -27,7 +30,7 @@ export function newTransferKey(sodium: LargeSodium): { readonly secret: string; 
 export function parseTransferKey(sodium: LargeSodium, text: string): TransferKey {
   const secret_key = parse(SECRET_PREFIX, text);
   if (secret_key === undefined) throw new Fault('wrong_credential', 'this is no secret key of `vault keygen`');
-  return { secret_key, public_key: publicOf(sodium, secret_key) };
+  return { secret_key, public_key: sodium.crypto_scalarmult_base(secret_key) };
 }
 
 /** Throws the fault `usage` for a text that is no public half, and for a point that no secret key leads to (RFC 7748 §6.1). */
@@ -47,10 +50,6 @@ function canBeSealedFor(sodium: LargeSodium, key: Uint8Array): boolean {
   } catch {
     return false;
   }
-}
-
-function publicOf(sodium: LargeSodium, secret: Uint8Array): Uint8Array {
-  return sodium.crypto_scalarmult_base(secret);
 }
 
 function print(prefix: string, key: Uint8Array): string {

@@ -1,21 +1,11 @@
 import { Fault } from '../core/fault.ts';
 import type { Keyring, VaultHeader } from '../core/ports.ts';
-import type { Credential, CredentialKind } from './credential.ts';
+import { CREDENTIAL_NAMES, type Credential } from './credential.ts';
 import { checkHeaderShape, verifyHeader } from './header-mac.ts';
 import { openKeyring } from './keyring.ts';
 import { decodeSlot, unwrapMasterKey } from './slot.ts';
 import { loadSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
-
-const WRONG = {
-  key_file: 'the key file does not open this vault',
-  passphrase: 'the passphrase does not open this vault',
-} as const satisfies Record<CredentialKind, string>;
-
-const NO_SLOT = {
-  key_file: { message: 'no key file opens this vault', hint: 'it is opened by a passphrase' },
-  passphrase: { message: 'no passphrase opens this vault', hint: 'it is opened by a key file' },
-} as const satisfies Record<CredentialKind, { readonly message: string; readonly hint: string }>;
 
 /**
  * The master key of a vault, 32 bytes; the caller wipes them. What changes the slots needs it (slots.ts), everything
@@ -36,9 +26,10 @@ export async function openSlot(
   checkHeaderShape(header);
   const slots = header.slots.map(({ slot, bytes }) => ({ number: slot, slot: decodeSlot(slot, bytes) }));
   const candidates = slots.filter(({ slot }) => slot.kind === credential.kind);
+  const name = CREDENTIAL_NAMES[credential.kind];
   if (candidates.length === 0) {
-    const { message, hint } = NO_SLOT[credential.kind];
-    throw new Fault('wrong_credential', message, { hint });
+    const other = CREDENTIAL_NAMES[credential.kind === 'key_file' ? 'passphrase' : 'key_file'];
+    throw new Fault('wrong_credential', `no ${name} opens this vault`, { hint: `it is opened by a ${other}` });
   }
   if (credential.kind === 'key_file' && credential.key.length !== KEY_BYTES) {
     throw new Fault('wrong_credential', `a key file has exactly ${KEY_BYTES} bytes`);
@@ -55,7 +46,7 @@ export async function openSlot(
     }
     return { master, slot: number };
   }
-  throw new Fault('wrong_credential', WRONG[credential.kind]);
+  throw new Fault('wrong_credential', `the ${name} does not open this vault`);
 }
 
 /** The keys of an existing vault. Throws the faults `wrong_credential`, `damaged`, `newer_format`. */

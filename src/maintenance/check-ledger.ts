@@ -1,7 +1,8 @@
 import { BrokenAudit, START, walkAudit } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
-import type { Keyring, Store, TokenRecord } from '../core/ports.ts';
+import type { TokenRecord } from '../core/ports.ts';
 import { headerMark } from './header-event.ts';
+import type { KeyHolder } from './key-holder.ts';
 import { createLedger, everythingOf, type LedgerTable, readLedger, subjectOf } from './ledger.ts';
 
 const PUT_BACK = 'is not at the revision that the audit says: it was put back';
@@ -16,26 +17,14 @@ const UNKNOWN = 'is not in the audit: its row was copied in, or the audit was cu
 const SLACK_MS = 15_000;
 
 /** What of a row the audit can be held against; a sealed value is bound to both. */
-export type RowFacts = Pick<TokenRecord, 'revision' | 'created_at'>;
-
-/** Holds the rows against the audit: what was put back, removed or added behind the vault's back opens well, and is here found. */
-export interface LedgerCheck {
-  /** A row that there is. Its facts are undefined where it has none, or where they cannot be read. */
-  saw(table: LedgerTable, tenantId: string, id: string, facts: RowFacts | undefined): void;
-  sawTombstone(tenantId: string, id: string): void;
-  /** What is wrong, when all rows have been seen. */
-  findings(): Promise<readonly Finding[]>;
-  readonly entries: number;
-}
+type RowFacts = Pick<TokenRecord, 'revision' | 'created_at'>;
 
 /**
+ * Holds the rows against the audit: what was put back, removed or added behind the vault's back opens well, and is here found.
  * Reads the audit up to now. Rows are read afterwards, so that whatever changes meanwhile has an entry behind this point:
  * those rows are left out. A broken audit is a finding, and then accounts for nothing.
  */
-export async function startLedgerCheck(parts: {
-  readonly store: Store;
-  readonly keyring: Keyring;
-}): Promise<LedgerCheck> {
+export async function startLedgerCheck(parts: Pick<KeyHolder, 'store' | 'keyring'>) {
   const { store } = parts;
   const startedAt = Date.now();
   const wrong: (Finding & { readonly subject: string; readonly tenant: string })[] = [];
@@ -78,11 +67,10 @@ export async function startLedgerCheck(parts: {
   }
 
   return {
-    get entries() {
-      return head.sequence;
-    },
+    entries: head.sequence,
 
-    saw(table, tenantId, id, facts) {
+    /** A row that there is. Its facts are undefined where it has none, or where they cannot be read. */
+    saw(table: LedgerTable, tenantId: string, id: string, facts: RowFacts | undefined): void {
       if (table === 'tenant') tenants.add(id);
       const expected = ledger.take(table, tenantId, id);
       if (expected === undefined) report(table, tenantId, id, UNKNOWN);
@@ -93,11 +81,12 @@ export async function startLedgerCheck(parts: {
       }
     },
 
-    sawTombstone(tenantId, id) {
+    sawTombstone(tenantId: string, id: string): void {
       if (ledger.take('token', tenantId, id) !== 'removed') report('tombstone', tenantId, id, UNKNOWN);
     },
 
-    async findings() {
+    /** What is wrong, when all rows have been seen. */
+    async findings(): Promise<readonly Finding[]> {
       if (broken) return [broken];
       await checkHeader();
       reportMissing();

@@ -10,39 +10,25 @@ const UNREADABLE = 'has clear columns that the vault never writes';
 const CLOSED = 'does not open: a sealed value or a clear column was altered, moved or copied';
 
 /** What is wrong with one application. */
-export function checkApplication(
-  keyring: TenantKeyring,
-  { id, record }: InspectedRow<ApplicationRecord>,
-): readonly Finding[] {
-  const table = 'application';
-  if (record === undefined) return [{ table, id, what: UNREADABLE }];
-  try {
-    openApplication(keyring, id, record);
+export function checkApplication(keyring: TenantKeyring, row: InspectedRow<ApplicationRecord>): Promise<Finding[]> {
+  return checkRow('application', row, async (record) => {
+    openApplication(keyring, row.id, record);
     return [];
-  } catch (error) {
-    return [{ table, id, what: whatOf(error) }];
-  }
+  });
 }
 
 /** What is wrong with what stays of a deleted token. */
-export function checkTombstone(
-  keyring: Pick<Keyring, 'tombstoneMac'>,
-  { id, record }: InspectedRow<Tombstone>,
-): readonly Finding[] {
-  const table = 'tombstone';
-  if (record === undefined) return [{ table, id, what: UNREADABLE }];
-  if (Buffer.compare(keyring.tombstoneMac(record), record.mac) === 0) return [];
-  return [{ table, id, what: 'is not as it was written: a clear column was altered, or the row copied' }];
+export function checkTombstone(keyring: Keyring, row: InspectedRow<Tombstone>): Promise<Finding[]> {
+  return checkRow('tombstone', row, async (record) => {
+    if (Buffer.compare(keyring.tombstoneMac(record), record.mac) === 0) return [];
+    return ['is not as it was written: a clear column was altered, or the row copied'];
+  });
 }
 
 /** What is wrong with one token: with its sealed columns, each on its own, and with what it is found by. */
-export async function checkToken(
-  keyring: TenantKeyring,
-  { id, record, indexes }: InspectedRow<TokenRecord>,
-): Promise<readonly Finding[]> {
-  const table = 'token';
-  if (record === undefined) return [{ table, id, what: UNREADABLE }];
-  try {
+export function checkToken(keyring: TenantKeyring, row: InspectedRow<TokenRecord>): Promise<Finding[]> {
+  const { id, indexes } = row;
+  return checkRow('token', row, async (record) => {
     const details = openDetails(keyring, id, record);
     const definition = openDefinition(keyring, id, record);
     const data = parseJson(openText(keyring, id, record, 'data') ?? 'null');
@@ -50,20 +36,26 @@ export async function checkToken(
     const { type } = record;
     const under = underIndexKey(keyring, record.index_key_id);
     const { contents, indexes: expected } = await derive(under, { ...details, type, data, definition });
-    const findings: Finding[] = [];
-    if (contents.details.fingerprint !== details.fingerprint) {
-      findings.push({ table, id, what: 'has a fingerprint that is not of its data' });
-    }
+    const wrong: string[] = [];
+    if (contents.details.fingerprint !== details.fingerprint) wrong.push('has a fingerprint that is not of its data');
     if ((record.masked === undefined) !== (contents.masked === undefined)) {
-      findings.push({ table, id, what: 'has lost its masked form, or has one too many' });
+      wrong.push('has lost its masked form, or has one too many');
     }
     if (!sameIndexes(indexes, [expected.fingerprint, ...expected.others])) {
-      findings.push({ table, id, what: 'has blind indexes that are not of its contents' });
+      wrong.push('has blind indexes that are not of its contents');
     }
-    return findings;
-  } catch (error) {
-    return [{ table, id, what: whatOf(error) }];
-  }
+    return wrong;
+  });
+}
+
+/** `look` says what is wrong with a record that can be read; what it throws is a finding too, unless the vault is locked. */
+async function checkRow<T>(
+  table: string,
+  { id, record }: InspectedRow<T>,
+  look: (record: T) => Promise<readonly string[]>,
+): Promise<Finding[]> {
+  const wrong = record === undefined ? [UNREADABLE] : await look(record).catch((error: unknown) => [whatOf(error)]);
+  return wrong.map((what) => ({ table, id, what }));
 }
 
 /** The keyring with the index key that a token was written under: an older one while a rotation goes on. */

@@ -1,9 +1,10 @@
-import type { Finding } from '../core/maintenance-ports.ts';
-import type { Keyring, Store } from '../core/ports.ts';
+import type { Finding, InspectedRecords } from '../core/maintenance-ports.ts';
+import type { Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { openTenant } from '../core/tenants/tenant-codec.ts';
 import { startLedgerCheck } from './check-ledger.ts';
 import { checkApplication, checkToken, checkTombstone } from './check-row.ts';
+import type { KeyHolder } from './key-holder.ts';
 import type { Progress } from './rotate-tenant.ts';
 
 /** How many rows are read at once. */
@@ -31,7 +32,7 @@ export interface CheckReport {
  * it is no finding.
  */
 export async function checkVault(
-  { store, keyring }: { readonly store: Store; readonly keyring: Keyring },
+  { store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>,
   progress: Progress = () => undefined,
 ): Promise<CheckReport> {
   const findings: Finding[] = [];
@@ -52,30 +53,27 @@ export async function checkVault(
       if (attempt(() => openTenant(opened, tenant.id, tenant)) === undefined) {
         findings.push({ table: 'tenant', id: tenant.id, what: 'does not open' });
       }
-      await walk(
-        (after) => store.inspectApplications(tenant.id, after, PAGE),
-        async (row) => {
-          checked.applications += 1;
+      for await (const rows of pagesOf(store, 'application', tenant.id)) {
+        checked.applications += rows.length;
+        for (const row of rows) {
           ledger.saw('application', tenant.id, row.id, row.record);
-          findings.push(...checkApplication(opened, row));
-        },
-      );
-      await walk(
-        (after) => store.inspectTokens(tenant.id, after, PAGE),
-        async (row) => {
-          checked.tokens += 1;
+          findings.push(...(await checkApplication(opened, row)));
+        }
+      }
+      for await (const rows of pagesOf(store, 'token', tenant.id)) {
+        checked.tokens += rows.length;
+        for (const row of rows) {
           ledger.saw('token', tenant.id, row.id, row.record);
           findings.push(...(await checkToken(opened, row)));
-        },
-        () => progress(checked.tokens, checked.tokens + PAGE),
-      );
-      await walk(
-        (after) => store.inspectTombstones(tenant.id, after, PAGE),
-        async (row) => {
+        }
+        progress(checked.tokens, checked.tokens + PAGE);
+      }
+      for await (const rows of pagesOf(store, 'tombstone', tenant.id)) {
+        for (const row of rows) {
           ledger.sawTombstone(tenant.id, row.id);
-          findings.push(...checkTombstone(keyring, row));
-        },
-      );
+          findings.push(...(await checkTombstone(keyring, row)));
+        }
+      }
     }
     findings.push(...(await ledger.findings()));
   }
@@ -91,16 +89,12 @@ export async function checkVault(
   return { ok: findings.length === 0, checked, findings: findings.slice(0, MAX_FINDINGS) };
 }
 
-async function walk<Row extends { readonly id: string }>(
-  read: (after: string) => Promise<readonly Row[]>,
-  check: (row: Row) => Promise<void>,
-  paged: () => void = () => undefined,
-): Promise<void> {
+/** All rows of a tenant's table, page by page. */
+async function* pagesOf<Table extends keyof InspectedRecords>(store: Store, table: Table, tenantId: string) {
   let after = '';
   for (;;) {
-    const rows = await read(after);
-    for (const row of rows) await check(row);
-    paged();
+    const rows = await store.inspectRows(table, tenantId, after, PAGE);
+    yield rows;
     const last = rows.at(-1);
     if (last === undefined) return;
     // An index that leads to another row than it names would lead to the same page again, for ever.

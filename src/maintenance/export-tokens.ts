@@ -1,10 +1,11 @@
 import { TOKEN_TYPES, type TokenTypeRow } from '../contract/token-types.ts';
-import type { Audit } from '../core/audit/audit.ts';
+import { Fault } from '../core/fault.ts';
 import { JsonText, type Printable } from '../core/json/stringify.ts';
 import type { InspectedRow } from '../core/maintenance-ports.ts';
-import type { Clock, Keyring, Store, TenantKeyring, TokenRecord } from '../core/ports.ts';
+import type { TenantKeyring, TokenRecord } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { openDefinition, openDetails, openText } from '../core/tokens/token-codec.ts';
+import { type KeyHolder, tenantIds } from './key-holder.ts';
 
 /** How many rows are read and opened at once. */
 const PAGE = 200;
@@ -12,15 +13,27 @@ const PAGE = 200;
 /** What an export shows: the tokens as they are, or for sharing their masked forms only. */
 export type ExportView = 'full' | 'masked';
 
-export interface ExportParts {
-  readonly store: Store;
-  readonly keyring: Keyring;
-  readonly clock: Clock;
-  readonly audit: Pick<Audit, 'record'>;
-}
-
 /** A token as a row of an export. */
 export type ExportedToken = Readonly<Record<string, Printable | undefined>>;
+
+/**
+ * The tokens of one tenant. `total` is how many there are, for a progress bar; it changes while others write. Throws `not_found` for a tenant that there is not, `usage` where none is named and
+ * there are several.
+ */
+export async function exportTokens(
+  parts: KeyHolder,
+  { tenantId, view }: { readonly tenantId: string | undefined; readonly view: ExportView },
+) {
+  const { store, clock } = parts;
+  const [tenant, ...others] = await tenantIds(store, tenantId);
+  if (tenant === undefined || others.length > 0) {
+    throw new Fault('usage', 'the file has several tenants, or none', {
+      hint: 'set --tenant (VAULT_TENANT_ID); `vault tenant list` shows them',
+    });
+  }
+  const { types } = await store.usage(tenant, 0, clock.now());
+  return { total: types.reduce((sum, { count }) => sum + count, 0), pages: () => exportPages(parts, tenant, view) };
+}
 
 /**
  * All live tokens of a tenant, in the order of their ids, page by page: who writes meanwhile neither moves nor hides one.
@@ -28,8 +41,8 @@ export type ExportedToken = Readonly<Record<string, Printable | undefined>>;
  * expiry. The entry of the audit is on disk before the first row is given out. Throws `integrity_failure` for a token that does
  * not open.
  */
-export async function* exportTokens(
-  { store, keyring, clock, audit }: ExportParts,
+async function* exportPages(
+  { store, keyring, clock, audit }: KeyHolder,
   tenantId: string,
   view: ExportView,
 ): AsyncGenerator<readonly ExportedToken[]> {
@@ -48,7 +61,7 @@ export async function* exportTokens(
   }
 
   async function readPage(from: string) {
-    const found = await store.inspectTokens(tenantId, from, PAGE);
+    const found = await store.inspectRows('token', tenantId, from, PAGE);
     const tenant = await store.findTenant(tenantId);
     if (tenant === undefined) throw new Problem('unauthenticated');
     const opened = keyring.openTenant(tenantId, tenant.keys);

@@ -2,14 +2,15 @@ import type { AuditHead } from '../core/audit/ports.ts';
 import { START } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote, ChangeMark } from '../core/maintenance-ports.ts';
-import type { Keyring, Store } from '../core/ports.ts';
+import type { Keyring } from '../core/ports.ts';
+import type { KeyHolder } from './key-holder.ts';
 
 const HEADING = 'token-vault anchor 1';
 
 const RESTORED = 'after a restore that you meant, remove the anchor and a new one is made';
 
 /** How far a vault has come. */
-export interface Reached {
+interface Reached {
   readonly change: ChangeMark;
   readonly audit: AuditHead;
 }
@@ -76,19 +77,10 @@ function hex(bytes: Uint8Array): string {
 /** How often the anchor follows the commits, in milliseconds: so much can be cut unnoticed after a crash. */
 const EVERY_MS = 1000;
 
-export interface AnchorParts {
-  readonly store: Store;
-  readonly keyring: Keyring;
-}
+type AnchorParts = Pick<KeyHolder, 'store' | 'keyring'>;
 
-/**
- * Throws `damaged` when the vault is not where its anchor says, or further. A missing anchor says nothing. Resolves to the
- * anchor as it is.
- */
-export async function compareWithAnchor(
-  { store, keyring }: AnchorParts,
-  note: AnchorNote,
-): Promise<string | undefined> {
+/** Throws `damaged` when the vault is not where its anchor says, or further. Resolves to the anchor as it is, if there is one. */
+async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNote): Promise<string | undefined> {
   const text = await note.read();
   const { vault_id } = await store.header();
   if (text === undefined) return undefined;
@@ -99,9 +91,12 @@ export async function compareWithAnchor(
   return text;
 }
 
-/** What is read first is not ahead of what is read second: the anchor never says more than there is. */
-async function reachedBy(store: Store): Promise<Reached> {
-  return { audit: await store.auditHead(), change: await store.lastChange() };
+/** The same, and throws `damaged` when there is no anchor: without one, an older copy passes for the vault. */
+export async function compareWithAnchor(parts: AnchorParts, note: AnchorNote): Promise<void> {
+  if ((await compareIfPresent(parts, note)) !== undefined) return;
+  throw new Fault('damaged', `there is no anchor at ${note.place}: nothing says how far the vault had come`, {
+    hint: 'the first command that opens the vault with --anchor makes one',
+  });
 }
 
 /**
@@ -111,11 +106,13 @@ async function reachedBy(store: Store): Promise<Reached> {
 export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<{ close(): Promise<void> }> {
   const { store, keyring } = parts;
   // An anchor that is right is left alone: on a full disk, reads go on.
-  let written = await compareWithAnchor(parts, note);
+  let written = await compareIfPresent(parts, note);
   const { vault_id } = await store.header();
 
   async function follow(): Promise<void> {
-    const text = writeAnchor(keyring, vault_id, await reachedBy(store));
+    // What is read first is not ahead of what is read second: the anchor never says more than there is.
+    const audit = await store.auditHead();
+    const text = writeAnchor(keyring, vault_id, { audit, change: await store.lastChange() });
     if (text === written) return;
     await note.write(text);
     written = text;

@@ -25,24 +25,7 @@ interface FrozenTenant {
 }
 
 /** What the audit says that there is: the revision of each record, or that it was removed. */
-export interface Ledger {
-  /** Answers what the event was about, by `subjectOf` or `everythingOf`; empty for an event that changed nothing. */
-  apply(event: AuditEvent, at: Instant): readonly string[];
-  /** When the tenant's tokens were last removed all at once: no token of before can be there. */
-  since(tenantId: string): Instant;
-  /**
-   * The revision that the record must be at; `removed`; undefined for one that was never made. It is crossed off: a second
-   * row of the same id is one that was never made.
-   */
-  take(table: LedgerTable, tenantId: string, id: string): number | 'removed' | undefined;
-  /** The records of the tenant that were not crossed off, and whether each was removed. */
-  left(table: Exclude<LedgerTable, 'tenant'>, tenantId: string): Iterable<readonly [id: string, removed: boolean]>;
-  tenants(): Iterable<string>;
-  /** Of the last change of the header. */
-  header(): string | undefined;
-  /** A copy of what there is now. */
-  freeze(): LedgerState;
-}
+export type Ledger = ReturnType<typeof createLedger>;
 
 interface TenantLedger {
   revision: number;
@@ -62,11 +45,12 @@ const FIRST_KEYS = ['1', '2'] as const;
  * An empty ledger; the events are given to it in order, from the first. `states` has what there was at the places of the
  * audit that loaded snapshots were taken at.
  */
-export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map()): Ledger {
+export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map()) {
   const tenants = new Map<string, TenantLedger>();
   const tenantOf = new Map<string, string>();
   let header: string | undefined;
 
+  /** Returns what the event was about, by `subjectOf` or `everythingOf`; empty for an event that changed nothing. */
   function apply(event: AuditEvent, at: Instant): readonly string[] {
     // A read, a denial, or a call that found nothing to change.
     if (event.status >= 400) return [];
@@ -136,20 +120,31 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
 
   return {
     apply,
-    take(table, tenantId, id) {
+
+    /**
+     * The revision that the record must be at; `removed`; undefined for one that was never made. It is crossed off: a second
+     * row of the same id is one that was never made.
+     */
+    take(table: LedgerTable, tenantId: string, id: string): number | 'removed' | undefined {
       const tenant = tenants.get(tenantId);
       if (table === 'tenant') return tenant?.revision;
       const revision = tenant?.rows[table].get(id);
       tenant?.rows[table].delete(id);
       return revision === REMOVED ? 'removed' : revision;
     },
-    *left(table, tenantId) {
+
+    /** The records of the tenant that were not crossed off, and whether each was removed. */
+    *left(table: Exclude<LedgerTable, 'tenant'>, tenantId: string): Generator<readonly [id: string, removed: boolean]> {
       for (const [id, revision] of tenants.get(tenantId)?.rows[table] ?? []) yield [id, revision === REMOVED];
     },
-    since: (tenantId) => tenants.get(tenantId)?.since ?? 0,
+
+    /** When the tenant's tokens were last removed all at once: no token of before can be there. */
+    since: (tenantId: string): Instant => tenants.get(tenantId)?.since ?? 0,
     tenants: () => tenants.keys(),
+    /** Of the last change of the header. */
     header: () => header,
-    freeze: () =>
+    /** A copy of what there is now. */
+    freeze: (): LedgerState =>
       new Map(
         [...tenants].map(([id, { revision, since, rows }]) => {
           return [id, { revision, since, application: new Map(rows.application), token: new Map(rows.token) }] as const;

@@ -3,26 +3,16 @@ import type { Audit } from '../core/audit/audit.ts';
 import type { AuditDraft } from '../core/audit/ports.ts';
 import { parseJson } from '../core/json/parse.ts';
 import type { KeysOfTenant, ResealedToken } from '../core/maintenance-ports.ts';
-import type {
-  ApplicationRecord,
-  Clock,
-  Keyring,
-  Store,
-  TenantKeyring,
-  TokenRecord,
-  WrappedKey,
-} from '../core/ports.ts';
+import type { ApplicationRecord, Store, TenantKeyring, TokenRecord, WrappedKey } from '../core/ports.ts';
 import { openTenant, sealTenant } from '../core/tenants/tenant-codec.ts';
 import { derive } from '../core/tokens/derive.ts';
 import { openDefinition, openDetails, openText, sealToken } from '../core/tokens/token-codec.ts';
+import type { KeyHolder } from './key-holder.ts';
 
 /** How many records one transaction re-seals: a few milliseconds of another process's waiting. */
 const BATCH = 50;
 
-export interface RotationParts {
-  readonly store: Store;
-  readonly keyring: Keyring;
-  readonly clock: Clock;
+interface RotationParts extends Omit<KeyHolder, 'audit'> {
   readonly audit: Pick<Audit, 'draft'>;
   /** Awaited between two batches: lets the store's other users have their turn. */
   readonly rest?: (() => Promise<void>) | undefined;

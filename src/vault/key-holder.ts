@@ -1,8 +1,8 @@
-import { type Audit, createAudit } from '../core/audit/audit.ts';
+import { createAudit } from '../core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
 import type { FileStore } from '../core/maintenance-ports.ts';
-import type { Clock, Keyring, VaultHeader } from '../core/ports.ts';
 import type { Credential } from '../keyring/credential.ts';
+import type { KeyHolder } from '../maintenance/key-holder.ts';
 import { systemClock } from './system-clock.ts';
 
 export interface KeyHolderOptions {
@@ -10,20 +10,15 @@ export interface KeyHolderOptions {
   readonly credential: Credential;
 }
 
-/** What whoever holds a file's key works with, below the API. Other processes may serve the file. */
-export interface KeyHolderParts {
-  readonly header: VaultHeader;
+export interface OpenedKeyHolder extends KeyHolder {
+  readonly vault_id: string;
   readonly store: FileStore;
-  readonly keyring: Keyring;
-  readonly clock: Clock;
-  /** Strict: what is done here is done when its entry is on disk. */
-  readonly audit: Audit;
   /** Lets go of the file, and wipes the keys. */
   close(): Promise<void>;
 }
 
-/** Throws what `openVault` throws. */
-export async function openForKeyHolder({ file, credential }: KeyHolderOptions): Promise<KeyHolderParts> {
+/** The audit is strict: what is done here is done when its entry is on disk. Throws what `openVault` throws. */
+export async function openForKeyHolder({ file, credential }: KeyHolderOptions): Promise<OpenedKeyHolder> {
   const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
     import('../store/sqlite/file/open-vault-file.ts'),
     import('../keyring/follow-master-key.ts'),
@@ -39,5 +34,5 @@ export async function openForKeyHolder({ file, credential }: KeyHolderOptions): 
     await store.close();
     keyring.close();
   };
-  return { header, store, keyring, clock, audit, close };
+  return { vault_id: header.vault_id, store, keyring, clock, audit, close };
 }

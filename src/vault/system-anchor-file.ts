@@ -2,15 +2,18 @@ import { randomBytes } from 'node:crypto';
 import { open, readFile, rename, rm } from 'node:fs/promises';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote } from '../core/maintenance-ports.ts';
+import { errorCode, NO_SPACE_CODES } from '../store/sqlite/file/sqlite-error.ts';
 
 /** The anchor as a file of this path. */
 export function anchorFile(path: string): AnchorNote {
   return {
+    place: path,
+
     async read() {
       try {
         return await readFile(path, 'utf8');
       } catch (cause) {
-        if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
+        if (errorCode(cause) === 'ENOENT') return undefined;
         throw new Fault('file_unwritable', `the anchor ${path} cannot be read`, { cause, hint: HINT });
       }
     },
@@ -28,7 +31,7 @@ export function anchorFile(path: string): AnchorNote {
         await rename(temporary, path);
       } catch (cause) {
         await rm(temporary, { force: true });
-        if (cause instanceof Error && 'code' in cause && (cause.code === 'ENOSPC' || cause.code === 'EDQUOT')) {
+        if (NO_SPACE_CODES.has(errorCode(cause) ?? '')) {
           throw new Fault('no_space', `there is no space left for the anchor ${path}`, { cause });
         }
         throw new Fault('file_unwritable', `the anchor ${path} cannot be written`, { cause, hint: HINT });

@@ -1,55 +1,27 @@
-import { Fault } from '../core/fault.ts';
-import { noSuchTenant } from '../core/tenants/no-such-tenant.ts';
 import type { Opener, Seal } from '../keyring/sealed-stream.ts';
 import type { LargeSodium } from '../keyring/sodium.ts';
-import { type ExportedToken, type ExportView, exportTokens } from '../maintenance/export-tokens.ts';
+import { type ExportView, exportTokens } from '../maintenance/export-tokens.ts';
 import { type KeyHolderOptions, openForKeyHolder } from './key-holder.ts';
 
-/** The tokens of a vault's file, for whoever holds its key. */
-export interface TokenExport {
-  /** How many tokens there are, for a progress bar; changes while others write. */
-  readonly total: number;
-  pages(): AsyncGenerator<readonly ExportedToken[]>;
-  close(): Promise<void>;
-}
+/** A row of the table and those of its indexes: an export comes back to none of them. */
+const CACHE_KIB = 2 * 1024;
 
-export interface OpenExportOptions extends KeyHolderOptions {
+interface OpenExportOptions extends KeyHolderOptions {
   /** May be left out where there is one. */
   readonly tenantId: string | undefined;
   readonly view: ExportView;
 }
 
-/** A row of the table and those of its indexes: an export comes back to none of them. */
-const CACHE_KIB = 2 * 1024;
-
 /** Throws what `openVault` throws, `not_found` for a tenant that there is not, `usage` where none is named and there are several. */
-export async function openTokenExport({ tenantId, view, ...options }: OpenExportOptions): Promise<TokenExport> {
-  const { store, keyring, clock, audit, close } = await openForKeyHolder(options);
+export async function openTokenExport({ tenantId, view, ...options }: OpenExportOptions) {
+  const opened = await openForKeyHolder(options);
   try {
-    store.limitCache(CACHE_KIB);
-    const tenant = chooseTenant(
-      (await store.listTenants()).map((found) => found.tenant.id),
-      tenantId,
-    );
-    const { types } = await store.usage(tenant, 0, clock.now());
-    return {
-      total: types.reduce((sum, { count }) => sum + count, 0),
-      pages: () => exportTokens({ store, keyring, clock, audit }, tenant, view),
-      close,
-    };
+    opened.store.limitCache(CACHE_KIB);
+    return { ...(await exportTokens(opened, { tenantId, view })), close: opened.close };
   } catch (error) {
-    await close();
+    await opened.close();
     throw error;
   }
-}
-
-function chooseTenant(ids: readonly string[], wanted: string | undefined): string {
-  const [only, ...others] = wanted === undefined ? ids : ids.filter((id) => id === wanted.toLowerCase());
-  if (only !== undefined && others.length === 0) return only;
-  if (wanted !== undefined) throw noSuchTenant();
-  throw new Fault('usage', 'the file has several tenants, or none', {
-    hint: 'set --tenant (VAULT_TENANT_ID); `vault tenant list` shows them',
-  });
 }
 
 /** What a person names to seal with: a public key, or a passphrase. */
@@ -70,7 +42,7 @@ async function sealOf(sodium: LargeSodium, named: NamedSeal): Promise<Seal> {
     const { parseRecipient } = await import('../keyring/transfer-key.ts');
     return { kind: 'recipient', public_key: parseRecipient(sodium, named.recipient) };
   }
-  const { requireStrongPassphrase } = await import('../keyring/new-credential.ts');
+  const { requireStrongPassphrase } = await import('../keyring/credential.ts');
   requireStrongPassphrase(named.passphrase, false);
   return { kind: 'passphrase', passphrase: named.passphrase };
 }

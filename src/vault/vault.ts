@@ -13,7 +13,7 @@ import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { headerEvent } from '../maintenance/header-event.ts';
-import type { AnchorParts } from '../maintenance/keep-anchor.ts';
+import type { KeyHolder } from '../maintenance/key-holder.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
 import { reportError } from './report-error.ts';
 import { systemClock, type Times } from './system-clock.ts';
@@ -56,13 +56,13 @@ export interface VaultSettings {
   readonly writerThread?: boolean | undefined;
   /** Stands before the random source of ids and API keys, for test vaults. Nothing that seals comes from it. */
   readonly overRandom?: ((system: Random) => Random) | undefined;
+  /** Told of every error that a caller is not told of; by default a line of JSON on stderr. */
+  readonly reportError?: World['reportError'] | undefined;
 }
 
 export interface OpenVaultOptions extends VaultSettings {
   readonly file: string;
   readonly credential: Credential;
-  /** Told of every error that a caller is not told of; by default a line of JSON on stderr. */
-  readonly reportError?: World['reportError'] | undefined;
   /** A file outside the vault that says how far the vault had come: an older copy in its place is refused. */
   readonly anchor?: string | undefined;
   /** What the vault's clock is made of; by default the machine's. */
@@ -72,14 +72,8 @@ export interface OpenVaultOptions extends VaultSettings {
 }
 
 /** Opens a vault file and unlocks its keys. Throws faults: missing, unsafe, foreign, newer or damaged file, wrong credential. */
-export async function openVault({
-  file,
-  credential,
-  anchor,
-  times,
-  cacheKib,
-  ...options
-}: OpenVaultOptions): Promise<Vault> {
+export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
+  const { file, credential, anchor, times, cacheKib, ...options } = opening;
   const [{ openVaultFile }, { followMasterKey }, { loadSodium }] = await Promise.all([
     import('../store/sqlite/file/open-vault-file.ts'),
     import('../keyring/follow-master-key.ts'),
@@ -92,27 +86,18 @@ export async function openVault({
   try {
     if (cacheKib !== undefined) opened.limitCache(cacheKib);
     const keyring = await followMasterKey(header, credential, () => opened.header());
-    if (options.writerThread) {
-      store = await withThread(session, keyring, options.reportError ?? reportError);
-    }
+    if (options.writerThread) store = await withThread(session, keyring, options.reportError);
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
     const clock = systemClock(await store.keepExpiry((times?.wall ?? Date.now)()), times);
-    return composeVault({
-      file,
-      store,
-      keyring,
-      clock,
-      anchor: kept,
-      keepsTime: options.clock === undefined,
-      ...options,
-    });
+    const keepsTime = options.clock === undefined;
+    return composeVault({ file, store, keyring, clock, anchor: kept, keepsTime, ...options });
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-async function withThread(session: Session, keyring: Keyring, report: World['reportError']): Promise<Store> {
+async function withThread(session: Session, keyring: Keyring, report = reportError): Promise<Store> {
   const { threadedStore } = await import('../store/sqlite/commit/threaded-store.ts');
   return threadedStore(session, async () => {
     try {
@@ -125,7 +110,7 @@ async function withThread(session: Session, keyring: Keyring, report: World['rep
   });
 }
 
-async function openAnchor(path: string, parts: AnchorParts): Promise<{ close(): Promise<void> }> {
+async function openAnchor(path: string, parts: Pick<KeyHolder, 'store' | 'keyring'>) {
   const [{ keepAnchor }, { anchorFile }] = await Promise.all([
     import('../maintenance/keep-anchor.ts'),
     import('./system-anchor-file.ts'),
@@ -139,12 +124,8 @@ export interface CreateVaultOptions extends OpenVaultOptions {
   readonly weakPassphrase?: boolean;
 }
 
-export interface CreatedVault extends CreatedTenant {
-  readonly vault: Vault;
-}
-
 /** Makes a new vault file with its first tenant. An existing file is never touched; a failure leaves none. */
-export async function createVault(options: CreateVaultOptions): Promise<CreatedVault> {
+export async function createVault(options: CreateVaultOptions): Promise<CreatedTenant & { readonly vault: Vault }> {
   const [{ createVaultFile }, { openVaultFile }, { createKeyring }, { createTenant }] = await Promise.all([
     import('../store/sqlite/file/create-vault-file.ts'),
     import('../store/sqlite/file/open-vault-file.ts'),
@@ -165,19 +146,9 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedV
   });
   if (!created) throw new Error('unreachable: the first tenant was not made');
   const { store: opened, session } = await openVaultFile(file);
-  const report = settings.reportError ?? reportError;
-  const store = settings.writerThread ? await withThread(session, keyring, report) : opened;
-  return {
-    vault: composeVault({
-      ...settings,
-      file,
-      store,
-      keyring,
-      anchor: undefined,
-      keepsTime: settings.clock === undefined,
-    }),
-    ...created,
-  };
+  const store = settings.writerThread ? await withThread(session, keyring, settings.reportError) : opened;
+  const keepsTime = settings.clock === undefined;
+  return { vault: composeVault({ ...settings, file, store, keyring, anchor: undefined, keepsTime }), ...created };
 }
 
 /** Throws, for a file that cannot be a vault whatever opens it, what opening it would: `file_missing`, `file_unsafe`, `not_a_vault`. */
@@ -187,13 +158,7 @@ export async function checkUnopenedVault(file: string): Promise<void> {
 }
 
 /** What vaults are kept by, for whoever reports a fault: the format of the file, the versions of what reads and seals it. */
-export interface EngineVersions {
-  readonly format: number;
-  readonly sqlite: string;
-  readonly libsodium: string;
-}
-
-export async function engineVersions(): Promise<EngineVersions> {
+export async function engineVersions() {
   const [{ FORMAT }, { sqliteVersion }, { sodiumVersion }] = await Promise.all([
     import('../store/sqlite/file/schema.ts'),
     import('../store/sqlite/file/driver.ts'),
@@ -210,7 +175,6 @@ export interface VaultParts extends VaultSettings {
   readonly random?: Random;
   /** Follows the commits; closed before the store. */
   readonly anchor?: { close(): Promise<void> } | undefined;
-  readonly reportError?: World['reportError'] | undefined;
   /** Whether the file remembers what has expired by this clock, so that it stays so when the clock goes back. */
   readonly keepsTime?: boolean;
 }

@@ -11,7 +11,7 @@ import { OwnCommits } from '../store/sqlite/commit/own-commits.ts';
 import { createWriteServer } from '../store/sqlite/commit/serve-writes.ts';
 import { WriteTurns } from '../store/sqlite/commit/write-turns.ts';
 import type { WriterMessage } from '../store/sqlite/commit/writer-thread.ts';
-import { openVaultFileAgain } from '../store/sqlite/file/open-vault-file.ts';
+import { openVaultFile } from '../store/sqlite/file/open-vault-file.ts';
 import type { WriterOrder } from './writer.ts';
 
 const { version, file, identity, cells, turns, chain }: WriterOrder = workerData;
@@ -19,13 +19,12 @@ const { version, file, identity, cells, turns, chain }: WriterOrder = workerData
 async function serveWrites(): Promise<void> {
   if (version !== manifest.version) throw new Fault('usage', `version ${manifest.version} was installed meanwhile`);
   const post = (message: WriterMessage) => parentPort?.postMessage(message);
-  const [sodium, { store, session }] = await Promise.all([loadSodium(), openVaultFileAgain(file)]);
+  const [sodium, { store, session }] = await Promise.all([loadSodium(), openVaultFile(file, { isOpenHere: true })]);
   if (session.identity !== identity) {
     await store.close();
     throw new Fault('file_unsafe', `${file} was replaced while it was open`);
   }
-  session.noteCommits(new OwnCommits(cells));
-  session.takeTurns(new WriteTurns(1, turns));
+  session.writeAsThread(new OwnCommits(cells), new WriteTurns(1, turns));
   const serve = createWriteServer(store, auditChain(sodium, chain), (replies) => post({ replies }));
   parentPort?.on('message', async (message) => {
     if (message !== 'close') {

@@ -34,15 +34,14 @@ export async function startWriter(session: Session, chain: AuditChainKey): Promi
   const turns = new WriteTurns(0);
   const order = {
     version: manifest.version,
-    file: session.file,
+    file: session.connection.name,
     identity: session.identity,
     cells: commits.cells,
     turns: turns.cells,
     chain,
   };
   const thread = await new WriterThread(await startWorker(order)).ready;
-  session.followCommits(commits);
-  session.takeTurns(turns);
+  session.writeBesideThread(commits, turns);
   return thread;
 }
 

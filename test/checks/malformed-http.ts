@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PROBLEMS } from '../../src/contract/problems.ts';
-import { DEFAULT_TIMEOUTS } from '../../src/http/timeouts.ts';
+import { DEFAULT_TIMEOUTS } from '../../src/http/daemon-options.ts';
 import { flawsOfProblem, raw } from '../process/http-fixture.ts';
 import { type RefusedCase, refusedRequests, requestTexts } from '../process/refused-requests.ts';
 import { startBareServer } from './bare-server.ts';

@@ -17,6 +17,27 @@ export interface Mutant {
   readonly pattern?: string;
 }
 
+const TABLE = readFileSync(new URL('mutants.txt', import.meta.url), 'utf8');
+
+/** The mutants of mutants.txt, whose head says how a row is written. */
+export const MUTANTS: readonly Mutant[] = TABLE.trimEnd()
+  .split('\n\n')
+  .slice(1)
+  .map((row) => {
+    const [name = '', place = '', ...lines] = row.split('\n');
+    const text = (sign: string) =>
+      lines
+        .filter((line) => line.startsWith(sign))
+        .map((line) => line.slice(1))
+        .join('\n');
+    const {
+      file = '',
+      tests = '',
+      pattern,
+    } = /^(?<file>.*?): (?<tests>.*?)(?: -t (?<pattern>.*))?$/.exec(place)?.groups ?? {};
+    return { name, file, from: text('-'), to: text('+'), tests: tests.split(' '), ...(pattern && { pattern }) };
+  });
+
 /** How many tests ran, and how many of them failed. `broken` says why none could. */
 export interface TestRun {
   readonly passed: number;

@@ -1,10 +1,7 @@
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
-import { ACCESS_MUTANTS } from './mutants-access.ts';
-import { FILE_MUTANTS } from './mutants-file.ts';
-import { copySources, type Mutant, type MutantCopy } from './mutants-run.ts';
+import { copySources, MUTANTS, type Mutant, type MutantCopy } from './mutants-run.ts';
 import { inParallel, seededNumbers } from './perform.ts';
 
-const MUTANTS: readonly Mutant[] = [...FILE_MUTANTS, ...ACCESS_MUTANTS];
 const SAMPLE = 4;
 /** As many test runs at once, each in a copy of its own. */
 const COPIES = 2;

@@ -12,6 +12,7 @@ import type {
 } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
+import { createTenantKeys } from '../tenant-keys.ts';
 import { keyringLinks } from './keyring-links.ts';
 
 /** A keyring to be held to the port's promises. */
@@ -90,7 +91,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
 
     beforeAll(async () => {
       ({ keyring, header } = await subject.create(KEY_FILE, { now: NOW }));
-      keys = keyring.createTenantKeys(TENANT, NOW);
+      keys = createTenantKeys(keyring, TENANT, NOW);
       tenant = keyring.openTenant(TENANT, keys);
     });
     afterAll(() => keyring.close());
@@ -200,7 +201,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
 
     describe('tenants', () => {
       test('cannot open each other’s values', () => {
-        const other = keyring.openTenant(OTHER_TENANT, keyring.createTenantKeys(OTHER_TENANT, NOW));
+        const other = keyring.openTenant(OTHER_TENANT, createTenantKeys(keyring, OTHER_TENANT, NOW));
         expect(problemOf(() => other.open(CONTEXT, tenant.seal(CONTEXT, 'value')))).toBe('integrity_failure');
       });
 
@@ -219,7 +220,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
       });
 
       test('do not open what another data key of the tenant sealed', () => {
-        const other = keyring.openTenant(TENANT, keyring.createTenantKeys(TENANT, NOW));
+        const other = keyring.openTenant(TENANT, createTenantKeys(keyring, TENANT, NOW));
         expect(problemOf(() => other.open(CONTEXT, tenant.seal(CONTEXT, 'value')))).toBe('integrity_failure');
       });
 
@@ -272,7 +273,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
       });
 
       test('are equal for equal input and unrelated for another value, purpose, type, tenant or vault', async () => {
-        const other = keyring.openTenant(OTHER_TENANT, keyring.createTenantKeys(OTHER_TENANT, NOW));
+        const other = keyring.openTenant(OTHER_TENANT, createTenantKeys(keyring, OTHER_TENANT, NOW));
         const vault = await subject.create(KEY_FILE, { now: NOW });
         const seen = new Map<string, string>();
         const add = (what: string, value: string) => seen.set(value, what);
@@ -384,7 +385,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
       closing.close();
       const acts: readonly (() => unknown)[] = [
         () => closing.openTenant(TENANT, keys),
-        () => closing.createTenantKeys(TENANT, NOW),
+        () => createTenantKeys(closing, TENANT, NOW),
         () => closing.apiKeyHash('key_x'),
         () => opened.open(CONTEXT, sealed),
         () => opened.seal(CONTEXT, 'value'),

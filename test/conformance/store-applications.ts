@@ -5,11 +5,11 @@ import {
   addToken,
   applicationRecord,
   ENTRY,
+  EXPIRY_RECORDER,
   FIRST_PAGE,
   NOW,
   nextId,
   sealed,
-  UNDERTAKER,
 } from './store-fixtures.ts';
 
 export function storeApplications(store: () => Store): void {
@@ -54,7 +54,7 @@ export function storeApplications(store: () => Store): void {
       expect(await store().keepExpiry(NOW + 99)).toBe(0);
       expect(await store().keepExpiry(NOW + 100)).toBe(NOW + 100);
       expect(await store().keepExpiry(NOW + 5000)).toBe(NOW + 200);
-      await store().removeExpired(NOW + 5000, 1000, UNDERTAKER);
+      await store().removeExpired(NOW + 5000, 1000, EXPIRY_RECORDER);
       expect(await store().keepExpiry(NOW)).toBe(NOW + 200);
     });
 
@@ -70,8 +70,8 @@ export function storeApplications(store: () => Store): void {
       expect(await seen(NOW + 99)).toEqual([true, true, true]);
       expect(await seen(NOW + 100)).toEqual([false, false, false]);
       const version = await store().authorityVersion();
-      expect(await store().removeExpired(NOW + 99, 1000, UNDERTAKER)).toBe(0);
-      expect(await store().removeExpired(NOW + 100, 1000, UNDERTAKER)).toBe(1);
+      expect(await store().removeExpired(NOW + 99, 1000, EXPIRY_RECORDER)).toBe(0);
+      expect(await store().removeExpired(NOW + 100, 1000, EXPIRY_RECORDER)).toBe(1);
       expect(await store().authorityVersion()).not.toBe(version);
       expect(await seen(NOW)).toEqual([false, false, false]);
     });

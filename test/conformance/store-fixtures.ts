@@ -18,6 +18,8 @@ import { loadSodium } from '../../src/keyring/sodium.ts';
 /** A store under test, and what ends it. `reopen` is there when what was written outlives the store. */
 export interface OpenedStore {
   readonly store: Store;
+  /** The message of a change whose audit entry is `UNCHAINED`. */
+  readonly unchainedMessage: string;
   readonly reopen?: () => Promise<Store>;
   readonly dispose: () => Promise<void>;
 }
@@ -134,7 +136,7 @@ export const UNCHAINED: AuditDraft = {
 /** For tests that are not about the audit. */
 export const ENTRY = entry('any');
 
-export const UNDERTAKER: ExpiryRecorder = {
+export const EXPIRY_RECORDER: ExpiryRecorder = {
   recordExpiry: (token) => ({ tombstone: { ...token, mac: blind(token.id) }, audit: entry(`expired ${token.id}`) }),
   recordRemoval: (tenantId, removed) => entry(`removed ${tenantId} ${removed.join()}`),
 };

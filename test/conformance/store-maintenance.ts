@@ -264,15 +264,15 @@ export function storeMaintenance(open: OpenStore): void {
         record: made.find((token) => token.id === name),
         indexes: [blind(`fingerprint ${name}`), blind('x')],
       }));
-      expect(await store.inspectTokens(id, '', 10)).toEqual(expected);
-      expect(await store.inspectTokens(id, 'B', 2)).toEqual(expected.slice(1, 3));
-      expect(await store.inspectTokens(id, 'é', 2)).toEqual([]);
-      expect(await store.inspectTokens(nextId(), '', 2)).toEqual([]);
+      expect(await store.inspectRows('token', id, '', 10)).toEqual(expected);
+      expect(await store.inspectRows('token', id, 'B', 2)).toEqual(expected.slice(1, 3));
+      expect(await store.inspectRows('token', id, 'é', 2)).toEqual([]);
+      expect(await store.inspectRows('token', nextId(), '', 2)).toEqual([]);
       const child: ApplicationRecord = applicationRecord(id, { type: 'expiring', expires_at: NOW });
       await store.insertApplication(child, ENTRY);
       const rows = [application, child].map((record) => ({ id: record.id, record, indexes: [] }));
-      expect(await store.inspectApplications(id, '', 10)).toEqual(rows);
-      expect(await store.inspectApplications(id, application.id, 10)).toEqual(rows.slice(1));
+      expect(await store.inspectRows('application', id, '', 10)).toEqual(rows);
+      expect(await store.inspectRows('application', id, application.id, 10)).toEqual(rows.slice(1));
       expect(await store.inspect()).toEqual([]);
       expect(await idsOf(store, everything(id))).toEqual([]);
     });

@@ -6,6 +6,7 @@ import {
   addToken,
   blind,
   ENTRY,
+  EXPIRY_RECORDER,
   everything,
   FIRST_PAGE,
   idsOf,
@@ -16,7 +17,6 @@ import {
   sealed,
   tokenRecord,
   tombstoneOf,
-  UNDERTAKER,
 } from './store-fixtures.ts';
 
 export function storeTokens(store: () => Store): void {
@@ -24,7 +24,7 @@ export function storeTokens(store: () => Store): void {
     store().insertToken(token, indexes(fingerprint), { deduplicate, now }, ENTRY);
 
   // A sweep is for all tenants: what other tests left would be counted.
-  const sweepAll = () => store().removeExpired(NOW + 1_000_000, 10_000, UNDERTAKER);
+  const sweepAll = () => store().removeExpired(NOW + 1_000_000, 10_000, EXPIRY_RECORDER);
 
   const shown = ({ definition: _, ...rest }: TokenRecord) => rest;
 
@@ -60,7 +60,7 @@ export function storeTokens(store: () => Store): void {
       expect(await store().deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(true);
       expect(await insert(again, 'x')).toEqual({ outcome: 'id_taken' });
       const swept = await addToken(store(), id, { id: 'swept', expires_at: NOW + 10 });
-      expect(await store().removeExpired(NOW + 10, 1000, UNDERTAKER)).toBe(1);
+      expect(await store().removeExpired(NOW + 10, 1000, EXPIRY_RECORDER)).toBe(1);
       expect(await insert(tokenRecord(id, { id: swept.id }), 'x')).toEqual({ outcome: 'id_taken' });
       expect(await insert(tokenRecord(other, { id: 'taken' }), 'x')).toEqual({ outcome: 'inserted' });
     });
@@ -170,7 +170,7 @@ export function storeTokens(store: () => Store): void {
       expect(await idsOf(store(), everything(id), NOW + 5)).toEqual([left.id]);
       const counted = (now: number) => store().usage(id, MONTH, now);
       expect((await counted(NOW + 2)).types.find(({ type }) => type === 'bank')?.count).toBe(3);
-      const sweeps = [2, 2, 2].map((limit) => () => store().removeExpired(NOW + 5, limit, UNDERTAKER));
+      const sweeps = [2, 2, 2].map((limit) => () => store().removeExpired(NOW + 5, limit, EXPIRY_RECORDER));
       const removed: number[] = [];
       for (const sweep of sweeps) removed.push(await sweep());
       expect(removed).toEqual([2, 2, 1]);
@@ -273,7 +273,7 @@ export function storeTokens(store: () => Store): void {
             } else if (kind === 'wait') {
               now += n;
             } else if (kind === 'sweep') {
-              await store().removeExpired(now, 1000, UNDERTAKER);
+              await store().removeExpired(now, 1000, EXPIRY_RECORDER);
               for (const [key, each] of held) if (!alive(each)) held.delete(key);
             }
           }

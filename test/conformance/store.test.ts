@@ -13,16 +13,17 @@ const HEADER = { vault_id: 'v', format: 1, created_at: NOW, generation: 1, slots
 
 storeConformance('memory', async () => {
   const store = createMemoryStore();
-  return { store, dispose: () => store.close() };
+  return { store, unchainedMessage: 'the entry failed', dispose: () => store.close() };
 });
 
-async function openInFolder<T extends Store>(open: (file: string) => Promise<T>) {
+async function openInFolder(open: (file: string) => Promise<Store>, unchainedMessage: string) {
   const folder = await mkdtemp(join(tmpdir(), 'vault-store-'));
   const file = join(folder, 'vault.db');
   await createVaultFile(file, HEADER);
   const store = await open(file);
   return {
     store,
+    unchainedMessage,
     reopen: async () => (await openVaultFile(file)).store,
     dispose: async () => {
       await store.close();
@@ -31,12 +32,12 @@ async function openInFolder<T extends Store>(open: (file: string) => Promise<T>)
   };
 }
 
-storeConformance('sqlite', () => openInFolder(async (file) => (await openVaultFile(file)).store));
+storeConformance('sqlite', () => openInFolder(async (file) => (await openVaultFile(file)).store, 'the entry failed'));
 
 storeConformance('sqlite, written by another thread', () =>
   openInFolder(async (file) => {
     const { store } = await openThreadedStore(file);
     await store.startThread();
     return store;
-  }),
+  }, 'integrity_failure: A stored record is damaged'),
 );

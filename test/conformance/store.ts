@@ -50,7 +50,7 @@ function storeEnd(open: OpenStore): void {
       () => store.appendAudit([ENTRY]),
       () => store.readAudit(0, 1),
       () => store.auditHead(),
-      () => store.inspectTombstones('x', '', 1),
+      () => store.inspectRows('tombstone', 'x', '', 1),
     ];
 
     it('answers what was asked before close, and refuses what is asked after it', async () => {

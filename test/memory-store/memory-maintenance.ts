@@ -1,6 +1,12 @@
 import { NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { AuditDraft, AuditEntry, AuditStore } from '../../src/core/audit/ports.ts';
-import type { KeysOfTenant, Maintenance, ResealedToken } from '../../src/core/maintenance-ports.ts';
+import type {
+  InspectedRecords,
+  InspectedRow,
+  KeysOfTenant,
+  Maintenance,
+  ResealedToken,
+} from '../../src/core/maintenance-ports.ts';
 import type { KeyIds, TokenIndexes, TokenRecord, VaultHeader } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { bytesKey } from './matches-token.ts';
@@ -136,34 +142,10 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
       return [];
     },
 
-    async inspectTokens(tenantId, after, limit) {
+    async inspectRows(table, tenantId, after, limit) {
       state.assertOpen();
-      const tokens = [...(state.tenants.get(tenantId)?.tokens.values() ?? [])];
-      return tokens
-        .map(({ record, blinds }) => ({ id: record.id, record, indexes: [...blinds].map(bytesOf) }))
-        .filter(({ id }) => compareText(id, after) > 0)
-        .sort((a, b) => compareText(a.id, b.id))
-        .slice(0, limit);
-    },
-
-    async inspectApplications(tenantId, after, limit) {
-      state.assertOpen();
-      const applications = [...(state.tenants.get(tenantId)?.applications.values() ?? [])];
-      return applications
-        .map((record) => ({ id: record.id, record, indexes: [] }))
-        .filter(({ id }) => compareText(id, after) > 0)
-        .sort((a, b) => compareText(a.id, b.id))
-        .slice(0, limit);
-    },
-
-    async inspectTombstones(tenantId, after, limit) {
-      state.assertOpen();
-      const tombstones = [...(state.tenants.get(tenantId)?.tombstones.values() ?? [])];
-      return tombstones
-        .map((record) => ({ id: record.id, record, indexes: [] }))
-        .filter(({ id }) => compareText(id, after) > 0)
-        .sort((a, b) => compareText(a.id, b.id))
-        .slice(0, limit);
+      const held = state.tenants.get(tenantId);
+      return held === undefined ? [] : inspected(inspectionOf(held)[table], after, limit);
     },
 
     async removeAllTokens(tenantIds, audit) {
@@ -221,4 +203,20 @@ function reseal(held: MemoryTenant, { before, after, indexes }: ResealedToken): 
   const record = { ...after, active_month: stored.record.active_month };
   held.tokens.set(before.id, { record, blinds: indexes === undefined ? stored.blinds : blindsOf(indexes) });
   return true;
+}
+
+type Inspection = { readonly [Table in keyof InspectedRecords]: readonly InspectedRow<InspectedRecords[Table]>[] };
+
+function inspectionOf({ tokens, applications, tombstones }: MemoryTenant): Inspection {
+  const plain = <T extends { readonly id: string }>(record: T) => ({ id: record.id, record, indexes: [] });
+  return {
+    token: [...tokens.values()].map(({ record, blinds }) => ({ ...plain(record), indexes: [...blinds].map(bytesOf) })),
+    application: [...applications.values()].map(plain),
+    tombstone: [...tombstones.values()].map(plain),
+  };
+}
+
+function inspected<Row extends { readonly id: string }>(rows: readonly Row[], after: string, limit: number) {
+  const behind = rows.filter(({ id }) => compareText(id, after) > 0);
+  return behind.sort((a, b) => compareText(a.id, b.id)).slice(0, limit);
 }

@@ -1,16 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { makePlace, VAULT_BIN } from './cli-fixture.ts';
 
-let place: Place;
+const place = makePlace();
 let key = '';
 beforeAll(async () => {
-  place = makePlace();
   key = await place.init('v');
 });
-afterAll(() => place.remove());
 
 /** Runs a command whose stderr nobody reads: the reading end is closed before the command has begun to write. */
 async function withoutReader(

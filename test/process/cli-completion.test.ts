@@ -1,21 +1,19 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { COMPLETION_SCRIPTS, type CompletionShell } from '../../src/cli/completion/completion.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { isThere, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { isThere, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
-let place: Place;
+const place = makePlace();
 beforeAll(async () => {
-  place = makePlace();
   mkdirSync(place.inside('bin'));
   writeFileSync(place.inside('bin/vault'), `#!/bin/sh\nexec '${process.execPath}' '${VAULT_BIN}' "$@"\n`);
   chmodSync(place.inside('bin/vault'), 0o755);
   await place.vault('profile add staging --url http://127.0.0.1:1');
   writeFileSync(place.inside('some.key'), '');
 });
-afterAll(() => place.remove());
 
 function runShell(program: string, words: readonly string[]): string {
   const env = cleanEnvironment({

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makePlace, type Place } from './cli-fixture.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { makePlace } from './cli-fixture.ts';
 
-let place: Place;
+const place = makePlace();
 let key = '';
 beforeAll(async () => {
-  place = makePlace();
   key = await place.init('v');
 });
-afterAll(() => place.remove());
 
 const CREATE = ['tokens', 'create', '--type', 'token'];
 const SECRET = '4242424242424242';

@@ -2,17 +2,16 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { startServe } from '../scripts/run-script.ts';
 import { readTable } from '../vectors/read-vectors.ts';
-import { makePlace, type Place } from './cli-fixture.ts';
+import { makePlace } from './cli-fixture.ts';
 
 const posix = process.platform !== 'win32';
 
-let place: Place;
+const place = makePlace();
 let managementKey = '';
 beforeAll(async () => {
-  place = makePlace();
   managementKey = await place.init('v');
   writeFileSync(place.inside('api.key'), managementKey, { mode: 0o600 });
   writeFileSync(place.inside('passphrase'), 'correct horse battery\n', { mode: 0o600 });
@@ -22,7 +21,6 @@ beforeAll(async () => {
   const made = await place.vault('init --file p.db --passphrase-file passphrase');
   if (made.exitCode !== 0) throw new Error(made.stderr);
 });
-afterAll(() => place.remove());
 
 const LIST = 'tenant list --file x.db --key-file v.db.key';
 

@@ -1,16 +1,14 @@
 import { execFile } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { isThere, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { isThere, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
-let place: Place;
+const place = makePlace();
 beforeAll(async () => {
-  place = makePlace();
   await place.init('v');
 });
-afterAll(() => place.remove());
 
 const superuser = process.getuid?.() === 0;
 

@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { type Command, cleanEnvironment, type Ran, runVault } from '../scripts/run-script.ts';
+import { afterAll } from 'vitest';
+import { type Command, cleanEnvironment, initVault, type Ran, runVault, VAULT } from '../scripts/run-script.ts';
+import { type AtEnd, temporaryFolder } from '../temporary-folder.ts';
 
-export const VAULT_BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
+export const VAULT_BIN = VAULT;
 
 /** A folder of its own with a configuration folder of its own, and `vault` run in it. */
 export interface Place {
@@ -16,29 +15,24 @@ export interface Place {
   init(name: string): Promise<string>;
   /** Makes a private application in it that reveals every token. Returns its key. */
   application(name: string, managementKey: string, permissions: string): Promise<string>;
-  remove(): void;
 }
 
-export function makePlace(): Place {
-  const cwd = mkdtempSync(path.join(tmpdir(), 'vault-cli-'));
+/** Made at the top of a test file, a place is removed after all its tests; with `onTestFinished`, after one. */
+export function makePlace(atEnd: AtEnd = afterAll): Place {
+  const cwd = temporaryFolder(atEnd);
   const vault: Place['vault'] = (command, env = {}, stdin = '') =>
     runVault(command, { cwd, env: { VAULT_CONFIG_DIR: path.join(cwd, 'config'), ...env }, stdin });
   return {
     cwd,
     inside: (name) => path.join(cwd, name),
     vault,
-    async init(name) {
-      const made = await vault(['init', '--file', `${name}.db`, '--field', 'application.key']);
-      if (made.exitCode !== 0) throw new Error(`vault init: ${made.stderr}`);
-      return made.stdout.trim();
-    },
+    init: async (name) => (await initVault(cwd, name)).key,
     async application(name, managementKey, permissions) {
       const env = { VAULT_FILE: `${name}.db`, VAULT_API_KEY: managementKey };
       const rule = `container=/ transform=reveal permissions=${permissions}`;
       const made = await vault(`apps create --name a --type private --rule '${rule}' --field key`, env);
       return made.stdout.trim();
     },
-    remove: () => rmSync(cwd, { recursive: true, force: true }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { startServe } from '../scripts/run-script.ts';
 import { makePlace, type Place } from './cli-fixture.ts';
@@ -9,9 +9,8 @@ const posix = process.platform !== 'win32';
 
 let place: Place;
 beforeEach(() => {
-  place = makePlace();
+  place = makePlace(onTestFinished);
 });
-afterEach(() => place.remove());
 
 describe('vault --version', () => {
   it('is one line alone, and more as JSON', async () => {

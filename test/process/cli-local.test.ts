@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
 import { endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
 
@@ -13,10 +13,9 @@ let place: Place;
 let cwd: string;
 let vault: Place['vault'];
 beforeEach(() => {
-  place = makePlace();
+  place = makePlace(onTestFinished);
   ({ cwd, vault } = place);
 });
-afterEach(() => place.remove());
 
 const inside = (name: string) => path.join(cwd, name);
 const mode = (name: string) => statSync(inside(name)).mode & 0o777;

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { FORMATS } from '../../src/cli/output/result-view.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { type Ended, endOf, makePlace, type Place, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
+import { type Ended, endOf, makePlace, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
 
 /** Two seconds are meant; the machine may be busy with other tests. */
 const LIMIT_MS = 5000;
@@ -20,11 +20,10 @@ const COMMANDS: readonly (readonly string[])[] = [
   ...LOCAL_COMMANDS.map((row) => row.command).filter(([word]) => word !== 'serve'),
 ];
 
-let place: Place;
+const place = makePlace();
 let managementKey = '';
 let privateKey = '';
 beforeAll(async () => {
-  place = makePlace();
   managementKey = await place.init('v');
   const env = { VAULT_API_KEY: managementKey, VAULT_FILE: 'v.db' };
   const rule = `description=all priority=1 container=/ transform=reveal permissions=token:create,token:read`;
@@ -40,7 +39,6 @@ beforeAll(async () => {
   writeFileSync(place.inside('api.key'), privateKey, { mode: 0o600 });
   writeFileSync(place.inside('passphrase'), `${PASSPHRASE}\n`, { mode: 0o600 });
 });
-afterAll(() => place.remove());
 
 /** No terminal at all: a session of its own, and on POSIX a standard input that is closed, not only empty. */
 function withoutTerminal(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {

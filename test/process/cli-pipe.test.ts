@@ -1,25 +1,20 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cleanEnvironment, runVault } from '../scripts/run-script.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { cleanEnvironment, initVault, runVault } from '../scripts/run-script.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 
-let cwd = '';
+const cwd = temporaryFolder();
 let env: Record<string, string> = {};
 beforeAll(async () => {
-  cwd = mkdtempSync(path.join(tmpdir(), 'vault-pipe-'));
-  const { stdout } = await runVault(['init', '--file', 'vault.db'], { cwd });
-  env = { VAULT_FILE: 'vault.db', VAULT_API_KEY: JSON.parse(stdout).application.key };
+  env = { VAULT_FILE: 'vault.db', VAULT_API_KEY: (await initVault(cwd, 'vault')).key };
   for (const name of ['a', 'b']) {
     const words = ['apps', 'create', '--name', name, '--type', 'public', '--permission', 'token:create'];
     expect((await runVault(words, { cwd, env })).exitCode).toBe(0);
   }
 });
-afterAll(() => rmSync(cwd, { recursive: true, force: true }));
 
 /** Runs it with a reader that goes away: at once, or after the first line as `head -1` does. */
 function runWithoutReader(words: readonly string[], reads: boolean) {

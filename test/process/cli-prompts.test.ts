@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Ended, makePlace, type Place, startOnTerminal } from './cli-fixture.ts';
 
 const PASSPHRASE = 'orchid lantern battery staple';
 
 let place: Place;
 beforeEach(() => {
-  place = makePlace();
+  place = makePlace(onTestFinished);
 });
-afterEach(() => place.remove());
 
 /** On machines without a way to make a terminal nothing can be asked, and there is nothing to see. */
 async function ask(line: string, answers: readonly (readonly [string, string])[]): Promise<Ended | undefined> {

@@ -2,23 +2,21 @@ import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { type Ended, endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));
 const posix = process.platform !== 'win32';
 
-let place: Place;
+const place = makePlace();
 beforeAll(() => {
-  place = makePlace();
   for (const name of ['bin', 'tmp']) mkdirSync(place.inside(name));
   program('vault', `exec '${process.execPath}' '${VAULT_BIN}' "$@"`);
   // What a project of its own would test.
   program('npm', '[ "$1" = ci ] || vault tokens create --type token --text "$*" --id tested -q');
 });
-afterAll(() => place.remove());
 
 function program(name: string, text: string): void {
   writeFileSync(place.inside(`bin/${name}`), `#!/bin/sh\n${text}\n`);

@@ -3,17 +3,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
 import { startVault, type TestVault } from '../../src/testing/start-vault.ts';
 import { startServe } from '../scripts/run-script.ts';
-import { makePlace, type Place } from './cli-fixture.ts';
+import { makePlace } from './cli-fixture.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 const inTime = (ms: number) => new Date(Date.now() + ms).toISOString();
 
-let place: Place;
+const place = makePlace();
 let vault: TestVault;
 let asManagement: Readonly<Record<string, string>>;
 let asPrivate: Readonly<Record<string, string>>;
 beforeAll(async () => {
-  place = makePlace();
   vault = await startVault();
   asManagement = { VAULT_URL: vault.url, VAULT_API_KEY: vault.keys.management_key };
   asPrivate = { VAULT_URL: vault.url, VAULT_API_KEY: vault.keys.private_key };
@@ -21,7 +20,6 @@ beforeAll(async () => {
 beforeEach(() => vault.reset());
 afterAll(async () => {
   await vault.stop();
-  place.remove();
 });
 
 const send = (path: string, method = 'GET', key: string | undefined = vault.keys.management_key, body?: string) =>

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Command, cleanEnvironment, wordsOf } from '../scripts/run-script.ts';
 import { type Ended, endOf, makePlace, type Place, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
 
@@ -13,12 +13,11 @@ tokens: { visa: { type: card, data: { number: "4242424242424242" } }, cards: { g
 
 let place: Place;
 beforeEach(() => {
-  place = makePlace();
+  place = makePlace(onTestFinished);
   mkdirSync(place.inside('tmp'));
   writeFileSync(place.inside('seed.yaml'), SEED);
   writeFileSync(place.inside('show.mjs'), SHOW);
 });
-afterEach(() => place.remove());
 
 /** A command: prints what it finds in its environment, and that the vault answers. */
 const SHOW = `

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import type { Call, Client, Reply } from '../../src/contract/call.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
-import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
+import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode, TITLES } from '../../src/contract/problems.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { problemReply } from '../../src/core/problem-reply.ts';
 import type { DaemonOptions } from '../../src/http/daemon-options.ts';
@@ -185,9 +185,9 @@ function finals(text: string, head = false): RawResponse[] {
 /** What is not right about an error response; empty when everything is. */
 export function flawsOfProblem(response: RawResponse | undefined, code: ProblemCode): readonly string[] {
   if (response === undefined) return ['no response'];
-  const { title, status } = PROBLEMS[code];
+  const { status } = PROBLEMS[code];
   const flaws: string[] = [];
-  const expected = { type: PROBLEM_TYPE_PREFIX + code, title, status };
+  const expected = { type: PROBLEM_TYPE_PREFIX + code, title: TITLES[status], status };
   if (response.status !== status) flaws.push(`status ${response.status}`);
   if (response.headers.get('content-type') !== 'application/problem+json') flaws.push('content-type');
   if (Number(response.headers.get('content-length')) !== response.body.length) flaws.push('content-length');

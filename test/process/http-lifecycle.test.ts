@@ -1,19 +1,13 @@
-import { chmodSync, existsSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent } from 'undici';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { startDaemon } from '../../src/http/daemon.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { CERT, CERT_KEY } from './http-certificate.ts';
 import { daemonOptions, type EchoClient, echoClient, flawsOfProblem, raw, sleep } from './http-fixture.ts';
 import { AUTH, faultCode, pool, start, undo } from './http-harness.ts';
-
-function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-http-'));
-  undo.push(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
-}
 
 /** A promise, and what resolves it. */
 function makeGate(): { readonly opened: Promise<void>; readonly open: () => void } {
@@ -102,7 +96,7 @@ describe('stop', () => {
 
 describe('a Unix socket', () => {
   test('is private, answers, and is removed', async () => {
-    const path = join(temporaryFolder(), 'v.sock');
+    const path = join(temporaryFolder(onTestFinished), 'v.sock');
     const umask = process.umask();
     const { client, daemon } = await start({ socket: path });
     expect(process.umask()).toBe(umask);
@@ -129,13 +123,13 @@ describe('a Unix socket', () => {
   });
 
   test('of a dead daemon is taken over; a live one, or a file, is not', async () => {
-    const path = join(temporaryFolder(), 'v.sock');
+    const path = join(temporaryFolder(onTestFinished), 'v.sock');
     await leaveSocket(path);
     expect(existsSync(path)).toBe(true);
     const { client } = await start({ socket: path });
     expect(await startDaemon(client, daemonOptions({ socket: path })).catch(faultCode)).toBe('address_in_use');
     expect((await raw(path, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')).responses[0]?.status).toBe(200);
-    const file = join(temporaryFolder(), 'notes.txt');
+    const file = join(temporaryFolder(onTestFinished), 'notes.txt');
     writeFileSync(file, 'mine');
     expect(await startDaemon(client, daemonOptions({ socket: file })).catch(faultCode)).toBe('address_in_use');
     expect(existsSync(file)).toBe(true);

@@ -1,10 +1,10 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { seededNumbers } from '../checks/perform.ts';
 import { rotateUnderLoad } from '../checks/rotation-run.ts';
-import { type Command, runVault, startServe } from '../scripts/run-script.ts';
+import { type Command, initVault, runVault, startServe } from '../scripts/run-script.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 let cwd = '';
 let management = '';
@@ -19,12 +19,9 @@ const result = async (command: Command, env: Readonly<Record<string, string>> = 
 };
 
 beforeEach(async () => {
-  cwd = mkdtempSync(path.join(tmpdir(), 'vault-keys-'));
-  const made = JSON.parse((await runVault('init', { cwd })).stdout);
-  management = made.application.key;
-  tenant = made.tenant.id;
+  cwd = temporaryFolder(onTestFinished);
+  ({ key: management, tenant } = await initVault(cwd, 'vault'));
 });
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 describe('vault keys', () => {
   it('adds and removes what opens the file; what was removed ends with 10, a daemon goes on', {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { openVault } from '../../src/vault/vault.ts';
 import { inParallel } from '../checks/perform.ts';
@@ -55,12 +55,11 @@ async function stepped(words: readonly string[], own: Readonly<Record<string, st
 }
 
 beforeEach(async () => {
-  place = makePlace();
+  place = makePlace(onTestFinished);
   cwd = place.cwd;
   const permissions = 'token:create,token:read,token:update,token:delete';
   env = { VAULT_API_KEY: await place.application('vault', await place.init('vault'), permissions) };
 });
-afterEach(() => place.remove());
 
 const ids = Array.from({ length: TOKENS }, (_, n) => `token-${n}`);
 async function fill(): Promise<void> {

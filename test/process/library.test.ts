@@ -1,7 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { type BuildOptions, build } from 'esbuild';
@@ -9,13 +8,13 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { ROOT } from '../../scripts/build-output.js';
 import { startVault, type TestVault } from '../../src/testing/start-vault.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const execute = promisify(execFile);
 
 /** A project of its own that has this package installed. */
-let project = '';
+const project = temporaryFolder();
 beforeAll(() => {
-  project = mkdtempSync(path.join(tmpdir(), 'vault-project-'));
   mkdirSync(path.join(project, 'node_modules/@types'), { recursive: true });
   const seed = 'tokens: { pin: { type: token, data: "1234" }, cards: { generate: card, count: 2 } }';
   writeFileSync(path.join(project, 'seed.yaml'), seed);
@@ -27,7 +26,6 @@ beforeAll(() => {
     'junction',
   );
 });
-afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 async function run(name: string, text: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
   writeFileSync(path.join(project, name), text);

@@ -1,14 +1,13 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
 
 const PRELOAD = new URL('made-at-once.mjs', import.meta.url).href;
 
 let place: Place;
 beforeEach(() => {
-  place = makePlace();
+  place = makePlace(onTestFinished);
 });
-afterEach(() => place.remove());
 
 /** Runs `words`; in the middle of it `another` runs as a whole. */
 const overtaken = (words: readonly string[], another: readonly string[], at: 'link' | 'lock') =>

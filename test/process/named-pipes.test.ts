@@ -2,16 +2,14 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { makePlace, VAULT_BIN } from './cli-fixture.ts';
 
-let place: Place;
+const place = makePlace();
 beforeAll(async () => {
-  place = makePlace();
   writeFileSync(place.inside('m.key'), await place.init('v'));
 });
-afterAll(() => place.remove());
 
 const started: ChildProcess[] = [];
 afterEach(() => {
@@ -51,13 +49,17 @@ describe.runIf(process.platform !== 'win32')('a pipe that nobody writes to', () 
   it.each(COMMANDS)('%s: the command ends at a signal, and leaves nothing', async (_what, words) => {
     const pipe = makePipe();
     const before = readdirSync(place.cwd);
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    const endAt = async (signal: NodeJS.Signals) => {
       const child = await startWaiting(words(pipe));
       const ended = once(child, 'exit');
       child.kill(signal);
-      expect(await ended).toEqual([null, signal]);
-      expect(readdirSync(place.cwd)).toEqual(before);
-    }
+      return ended;
+    };
+    expect(await Promise.all([endAt('SIGTERM'), endAt('SIGINT')])).toEqual([
+      [null, 'SIGTERM'],
+      [null, 'SIGINT'],
+    ]);
+    expect(readdirSync(place.cwd)).toEqual(before);
   });
 
   it.each(COMMANDS.slice(1, 3))('%s: is read when somebody does', async (what, words) => {

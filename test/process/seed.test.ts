@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
 import { endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
 
@@ -17,10 +17,9 @@ tokens:
 
 let place: Place;
 beforeEach(() => {
-  place = makePlace();
+  place = makePlace(onTestFinished);
   writeFileSync(place.inside('seed.yaml'), SEED);
 });
-afterEach(() => place.remove());
 
 async function fresh(name: string): Promise<Readonly<Record<string, string>>> {
   return { VAULT_FILE: `${name}.db`, VAULT_API_KEY: await place.init(name) };

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DEFAULT_TIMEOUTS } from '../../src/http/timeouts.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { DEFAULT_TIMEOUTS } from '../../src/http/daemon-options.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { type Ended, endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 const HOUR = 3_600_000;
 const SECRET = '4012888888881881';
@@ -15,7 +15,7 @@ const { readFileSync } = require('node:fs');
 const real = Date.now;
 Date.now = () => real() + Number(readFileSync(process.env.SHIFT_FILE, 'utf8'));`;
 
-let place: Place;
+const place = makePlace();
 let url = '';
 let key = '';
 let managementKey = '';
@@ -23,7 +23,6 @@ let stop: () => Promise<Ended>;
 const shiftClock = (milliseconds: number) => writeFileSync(place.inside('shift'), String(milliseconds));
 
 beforeAll(async () => {
-  place = makePlace();
   writeFileSync(place.inside('shift.cjs'), SHIFT);
   shiftClock(0);
   const ready = place.inside('ready.json');
@@ -48,7 +47,6 @@ beforeAll(async () => {
     return ended;
   };
 });
-afterAll(() => place.remove());
 
 /** A token, or a problem. */
 interface Told {

@@ -4,9 +4,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { type Ended, endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 /** Windows has no signals: there a daemon is ended by its console. */
 const posix = process.platform !== 'win32';
@@ -20,11 +20,10 @@ process.on('SIGUSR2', () => {
   else setImmediate(() => { throw bug(); });
 });`;
 
-let place: Place;
+const place = makePlace();
 let managementKey = '';
 let writerKey = '';
 beforeAll(async () => {
-  place = makePlace();
   managementKey = await place.init('v');
   const rule = 'description=all priority=1 container=/ transform=reveal permissions=token:create,token:read';
   const words = ['apps', 'create', '--name', 'w', '--type', 'private', '--rule', rule, '--field', 'key'];
@@ -32,7 +31,6 @@ beforeAll(async () => {
   writerKey = made.stdout.trim();
   writeFileSync(place.inside('bugs.cjs'), BUGS);
 });
-afterAll(() => place.remove());
 
 interface Served {
   readonly child: ChildProcess;
@@ -41,8 +39,8 @@ interface Served {
 }
 
 const started: ChildProcess[] = [];
-afterEach(() => {
-  for (const child of started.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+afterAll(() => {
+  for (const child of started) if (child.exitCode === null) child.kill('SIGKILL');
 });
 
 let count = 0;
@@ -106,7 +104,8 @@ const isRefused = (port: number) =>
     () => true,
   );
 
-describe.runIf(posix)('a signal', () => {
+// At once: one of them waits for most of 10 s.
+describe.runIf(posix)('a signal', { concurrent: true }, () => {
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     '%s: nothing new, what is under way finishes, exit 0',
     async (signal) => {

@@ -1,12 +1,12 @@
-import { mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { renameSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { copyProduct } from '../checks/patched-product.ts';
 import { startServe } from '../scripts/run-script.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const { folder: product, bin, remove } = copyProduct();
-const cwd = mkdtempSync(path.join(tmpdir(), 'vault-unfiled-'));
+const cwd = temporaryFolder();
 let daemon: Awaited<ReturnType<typeof startServe>> | undefined;
 
 /** The product's own files are gone as soon as it listens: an update has put others in their place. */
@@ -18,7 +18,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await daemon?.stop();
   remove();
-  rmSync(cwd, { recursive: true, force: true });
 });
 
 async function ask(key: 'private_key' | 'management_key', line: string, body?: object) {

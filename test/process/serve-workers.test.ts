@@ -4,20 +4,19 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { get } from 'node:https';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { type Ended, endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 import { CERT, CERT_KEY } from './http-certificate.ts';
 
 /** Windows has no signals: there a daemon is ended by its console. */
 const posix = process.platform !== 'win32';
 
-let place: Place;
+const place = makePlace();
 let managementKey = '';
 let writerKey = '';
 let writerId = '';
 beforeAll(async () => {
-  place = makePlace();
   managementKey = await place.init('v');
   const rule = 'container=/ transform=reveal permissions=token:create,token:read';
   const words = ['apps', 'create', '--name', 'w', '--type', 'private', '--rule', rule];
@@ -25,7 +24,6 @@ beforeAll(async () => {
   ({ id: writerId, key: writerKey } = JSON.parse(made.stdout));
   writeFileSync(place.inside('other.key'), Buffer.alloc(32, 7), { mode: 0o600 });
 });
-afterAll(() => place.remove());
 
 interface Served {
   readonly child: ChildProcess;

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type Command, startServe } from '../scripts/run-script.ts';
 import { makePlace, type Place } from './cli-fixture.ts';
 
@@ -17,13 +17,12 @@ const result = async (command: Command, own: Readonly<Record<string, string>> = 
 };
 
 beforeEach(async () => {
-  place = makePlace();
+  place = makePlace(onTestFinished);
   cwd = place.cwd;
   env = {
     VAULT_API_KEY: await place.application('vault', await place.init('vault'), 'token:create,token:read,token:delete'),
   };
 });
-afterEach(() => place.remove());
 
 it('saves, resets and loads under a daemon, which answers from the records that there are', {
   timeout: 60_000,

@@ -1,23 +1,19 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../../scripts/build-output.js';
 import { copyProduct } from '../checks/patched-product.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const BIN = path.join(ROOT, 'bin/vault.js');
 
-const folder = mkdtempSync(path.join(tmpdir(), 'vault-start-'));
+const folder = temporaryFolder();
 const tellModules = path.join(folder, 'tell-modules.cjs');
 writeFileSync(
   tellModules,
   "process.on('exit', () => require('node:fs').writeSync(2, JSON.stringify(process.moduleLoadList)));",
 );
-
-afterAll(() => {
-  rmSync(folder, { recursive: true, force: true });
-});
 
 const variables: Record<string, string> = { NODE_OPTIONS: '', HOME: folder, XDG_CONFIG_HOME: folder };
 

@@ -1,11 +1,10 @@
 import { writeFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type StartOptions, startVault } from '../../src/testing/start-vault.ts';
-import { makePlace, type Place } from './cli-fixture.ts';
+import { makePlace } from './cli-fixture.ts';
 
-let place: Place;
+const place = makePlace();
 beforeAll(() => {
-  place = makePlace();
   writeFileSync(
     place.inside('apps.yaml'),
     'seed: shop\napps: { web: { type: public, permissions: [token:create] } }\n',
@@ -16,7 +15,6 @@ beforeAll(() => {
   );
   writeFileSync(place.inside('wrong.yaml'), 'tokens:\n  one: { type: tokn, data: 1 }\n  two: { type: token }\n');
 });
-afterAll(() => place.remove());
 
 const seedFile = () => [place.inside('apps.yaml'), place.inside('tokens.yaml')];
 

@@ -3,30 +3,28 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   readlinkSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { hostname, tmpdir } from 'node:os';
+import { hostname } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { makeTemporaryFolder } from '../../src/cli/commands/dev/temporary-folder.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 let place = '';
 let dead = 0;
 
 beforeEach(() => {
-  place = mkdtempSync(path.join(tmpdir(), 'vault-leftovers-'));
+  place = temporaryFolder(onTestFinished);
   for (const name of ['TMPDIR', 'TEMP', 'TMP']) vi.stubEnv(name, place);
   dead = spawnSync(process.execPath, ['-e', '']).pid;
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  rmSync(place, { recursive: true, force: true });
 });
 
 const onLinux = process.platform === 'linux';

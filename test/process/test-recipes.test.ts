@@ -2,18 +2,17 @@ import { spawn } from 'node:child_process';
 import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { type Ended, endOf, isThere, makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
+import { type Ended, endOf, isThere, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const posix = process.platform !== 'win32';
 const PYTHON = posix ? 'python3' : 'python';
 
 /** A project that has this package, vitest and `vault` on its PATH. */
-let place: Place;
+const place = makePlace();
 beforeAll(() => {
-  place = makePlace();
   for (const name of ['bin', 'node_modules']) mkdirSync(place.inside(name));
   for (const [name, target] of [
     ['token-vault', ROOT],
@@ -27,7 +26,6 @@ beforeAll(() => {
   writeFileSync(place.inside(posix ? 'bin/vault' : 'bin/vault.cmd'), text);
   if (posix) chmodSync(place.inside('bin/vault'), 0o755);
 });
-afterAll(() => place.remove());
 
 /** A copy of a recipe in the project, its text changed by `spoil`. */
 function copy(recipe: string, as: string, spoil?: (text: string) => string): void {

@@ -1,9 +1,9 @@
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { runVault } from '../scripts/run-script.ts';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { initVault, runVault } from '../scripts/run-script.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const MIB = 1024 * 1024;
 const RULE = 'container=/ transform=reveal permissions=token:create,token:read';
@@ -18,14 +18,12 @@ let key = '';
 const inside = (name: string) => path.join(cwd, name);
 
 beforeEach(async () => {
-  cwd = mkdtempSync(path.join(tmpdir(), 'vault-memory-'));
+  cwd = temporaryFolder(onTestFinished);
   writeFileSync(inside('probe.mjs'), PROBE);
-  const made = JSON.parse((await runVault('init --file empty.db', { cwd })).stdout);
   const words = ['apps', 'create', '--name', 'a', '--type', 'private', '--rule', RULE, '--field', 'key'];
-  const env = { VAULT_FILE: 'empty.db', VAULT_API_KEY: made.application.key };
+  const env = { VAULT_FILE: 'empty.db', VAULT_API_KEY: (await initVault(cwd, 'empty')).key };
   key = (await runVault(words, { cwd, env })).stdout.trim();
 });
-afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 /** What an import of so many rows needs, and the export of them. */
 async function needs(rows: number) {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type Command, cleanEnvironment, type Ran, startServe } from '../scripts/run-script.ts';
 import { makePlace, type Place, VAULT_BIN } from './cli-fixture.ts';
 
@@ -55,11 +55,10 @@ async function killed(
 }
 
 beforeEach(async () => {
-  place = makePlace();
+  place = makePlace(onTestFinished);
   cwd = place.cwd;
   await make('one.db');
 });
-afterEach(() => place.remove());
 
 it('an export to standard output takes no --output for other rows than it has', async () => {
   await make('v.db');

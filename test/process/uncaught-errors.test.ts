@@ -1,18 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { ROOT } from '../../scripts/build-output.js';
 import { cleanEnvironment } from '../scripts/run-script.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { VAULT_BIN } from './cli-fixture.ts';
 
-let folder = '';
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'vault-uncaught-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 function run(words: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const options = { cwd: folder, env: cleanEnvironment(env), encoding: 'utf8' } as const;

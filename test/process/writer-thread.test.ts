@@ -8,21 +8,19 @@ import { copyProduct } from '../checks/patched-product.ts';
 import { addTenant, addToken, NOW } from '../conformance/store-fixtures.ts';
 import { startServe, VAULT } from '../scripts/run-script.ts';
 import { openStore, temporaryVault } from '../unit/store-sqlite-fixture.ts';
-import { makePlace, type Place } from './cli-fixture.ts';
+import { makePlace } from './cli-fixture.ts';
 
 const SECRET = '4012888888881881';
 const FILE = { VAULT_FILE: 'v.db' };
 const RULE = 'container=/ transform=reveal permissions=token:create,token:read,token:update,token:delete';
 
-let place: Place;
+const place = makePlace();
 let managementKey = '';
 let key = '';
 beforeAll(async () => {
-  place = makePlace();
   managementKey = await place.init('v');
   key = (await makeWriter()).key;
 });
-afterAll(() => place.remove());
 
 async function makeWriter(): Promise<{ readonly id: string; readonly key: string }> {
   const words = ['apps', 'create', '--name', 'w', '--type', 'private', '--rule', RULE, '-o', 'json'];

@@ -6,7 +6,7 @@ import { Command } from 'commander';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { main } from '../../src/cli/main.ts';
-import { makePlace, type Place } from './cli-fixture.ts';
+import { makePlace } from './cli-fixture.ts';
 import { CERT, CERT_KEY } from './http-certificate.ts';
 
 /** Every command without an endpoint that takes `--file` or `--url`, and one operation of each kind. */
@@ -48,7 +48,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   'faults clear': [],
 };
 
-let place: Place;
+const place = makePlace();
 const servers: Server[] = [];
 const urls = new Map<string, string>();
 
@@ -72,7 +72,6 @@ const answering = (status: number, type: string, body: string) =>
   });
 
 beforeAll(async () => {
-  place = makePlace();
   for (const name of Object.keys(process.env)) if (name.startsWith('VAULT_')) vi.stubEnv(name, undefined);
   vi.stubEnv('VAULT_CONFIG_DIR', place.inside('config'));
   writeFileSync(place.inside('api.key'), await place.init('v'), { mode: 0o600 });
@@ -95,7 +94,6 @@ afterEach(() => vi.restoreAllMocks());
 afterAll(() => {
   vi.unstubAllEnvs();
   for (const server of servers) server.close();
-  place.remove();
 });
 
 async function run(words: readonly string[]) {

@@ -1,4 +1,6 @@
-import { spawn } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -8,6 +10,7 @@ import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { RESULT_VALIDATORS } from '../../src/core/result-validators.generated.js';
+import { createVault } from '../../src/vault/vault.ts';
 import { createNormaliser } from './normalise.ts';
 import type { Script, StepOutput } from './script.ts';
 import { splitWords } from './split-words.ts';
@@ -38,11 +41,14 @@ export function wordsOf(command: Command): readonly string[] {
   return typeof command === 'string' ? splitWords(command, new Map()).words : command;
 }
 
+interface RunOptions {
+  readonly cwd: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+}
+
 /** Runs `vault` in a folder with these variables and this standard input, to its end. */
-export async function runVault(
-  command: Command,
-  options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>>; readonly stdin?: string },
-): Promise<Ran> {
+export async function runVault(command: Command, options: RunOptions): Promise<Ran> {
   const words = wordsOf(command);
   const { stdout, stderr, exitCode } = await execa(process.execPath, [VAULT, ...words], {
     cwd: options.cwd,
@@ -54,6 +60,21 @@ export async function runVault(
   });
   if (exitCode === 0) checkResult(words, stdout);
   return { stdout, stderr, exitCode: exitCode ?? -1 };
+}
+
+/** Makes a vault `NAME.db` with its key file in a folder, as `vault init --file NAME.db` does, without a process. */
+export async function initVault(
+  cwd: string,
+  name: string,
+  tenantName = 'default',
+): Promise<{ readonly tenant: string; readonly key: string }> {
+  const file = path.join(cwd, `${name}.db`);
+  const key = randomBytes(32);
+  writeFileSync(`${file}.key`, key, { mode: 0o600, flag: 'wx' });
+  const credential = { kind: 'key_file', key: new Uint8Array(key) } as const;
+  const { vault, tenant, application } = await createVault({ file, credential, tenantName });
+  await vault.close();
+  return { tenant: tenant.id, key: application.key ?? '' };
 }
 
 /** Flags whose output is not the body of the reply. */
@@ -109,28 +130,50 @@ export async function startServe(
   };
 }
 
-/** Runs a script on a fresh vault and answers what each step printed, made the same for every run. */
+/** Runs commands as `runVault` does, one after the other, all in one process. */
+function startRunner(): { readonly run: typeof runVault; stop(): void } {
+  const child = fork(fileURLToPath(new URL('run-commands.mjs', import.meta.url)), { env: cleanEnvironment() });
+  const ended: Promise<readonly unknown[]> = once(child, 'exit');
+  return {
+    async run(command, { cwd, env, stdin = '' }) {
+      const words = wordsOf(command);
+      const replied = once(child, 'message');
+      child.send({ words, cwd, env: cleanEnvironment(env), stdin });
+      const ran = await Promise.race([replied.then(([message]) => message as Ran), ended]);
+      if (!('stdout' in ran)) throw new Error(`${words.join(' ')} ended its process: ${ran.join(' ')}`);
+      if (ran.exitCode === 0) checkResult(words, ran.stdout);
+      return ran;
+    },
+    stop: () => child.kill(),
+  };
+}
+
+/**
+ * Runs a script on a fresh vault and answers what each step printed, made the same for every run. Directly each command is
+ * a process of its own; over a daemon one process runs them all, because most of a command's time is Node's start.
+ */
 export async function runScript(script: Script, target: TargetName): Promise<readonly StepOutput[]> {
   const cwd = mkdtempSync(path.join(tmpdir(), 'vault-script-'));
   for (const [name, content] of script.files) writeFileSync(path.join(cwd, name), content);
-  const made = await runVault('init --file vault.db --tenant script', { cwd });
-  if (made.exitCode !== 0) throw new Error(`vault init ended with ${made.exitCode}: ${made.stderr}`);
-  const { tenant, application } = JSON.parse(made.stdout);
+  const { tenant, key } = await initVault(cwd, 'vault', 'script');
   const daemon = target === 'daemon' ? await startServe(cwd, ['--file', 'vault.db', '--log', 'false']) : undefined;
-  const env: Record<string, string> = { VAULT_API_KEY: application.key };
+  const env: Record<string, string> = { VAULT_API_KEY: key };
   if (daemon === undefined) env['VAULT_FILE'] = 'vault.db';
   else env['VAULT_URL'] = String(daemon.ready['url']);
+  const runner = target === 'daemon' ? startRunner() : undefined;
   try {
     return await runSteps(
       script,
+      runner?.run ?? runVault,
       cwd,
       env,
       new Map([
-        ['TENANT', tenant.id],
-        ['MANAGEMENT_KEY', application.key],
+        ['TENANT', tenant],
+        ['MANAGEMENT_KEY', key],
       ]),
     );
   } finally {
+    runner?.stop();
     await daemon?.stop();
     rmSync(cwd, { recursive: true, force: true });
   }
@@ -144,6 +187,7 @@ function isLocal(words: readonly string[]): boolean {
 
 async function runSteps(
   script: Script,
+  run: typeof runVault,
   cwd: string,
   env: Record<string, string>,
   variables: Map<string, string>,
@@ -157,7 +201,9 @@ async function runSteps(
     const words = line.words.slice(1);
     // What has no endpoint works on the file, and is told which, whatever daemon is named besides.
     const file = isLocal(words) ? { VAULT_FILE: 'vault.db' } : {};
-    const ran = await runVault(words, { cwd, env: { ...env, ...file, ...line.env }, stdin });
+    // What is set for Node itself is read at the start of a process.
+    const runStep = line.env['NODE_OPTIONS'] === undefined ? run : runVault;
+    const ran = await runStep(words, { cwd, env: { ...env, ...file, ...line.env }, stdin });
     if (step.capture !== undefined) {
       if (ran.exitCode !== 0) throw new Error(`${step.command} ended with ${ran.exitCode}: ${ran.stderr}`);
       variables.set(step.capture, ran.stdout.trimEnd());

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { compareLines, isFailure, judge, lossOf, readLines } from '../../bench/compare.js';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const LIMIT = 40;
 
@@ -44,21 +44,16 @@ describe('two results of the benchmark', () => {
   });
 
   it('reads lines and rejects other files', () => {
-    const folder = mkdtempSync(path.join(tmpdir(), 'vault-bench-test-'));
-    const file = path.join(folder, 'a.json');
+    const file = path.join(temporaryFolder(onTestFinished), 'a.json');
     const read = (text: string) => {
       writeFileSync(file, text);
       return readLines(file);
     };
     const lines = [higher('get', 1), lower('help', 2)];
-    try {
-      expect(read(`${lines.map((line) => JSON.stringify(line)).join('\n')}\n`)).toEqual(lines);
-      expect(() => read(JSON.stringify(lines))).toThrow('is not what --json writes');
-      expect(() => read('{"case":"get"}')).toThrow('is not what --json writes');
-      expect(() => read('get 1')).toThrow();
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    expect(read(`${lines.map((line) => JSON.stringify(line)).join('\n')}\n`)).toEqual(lines);
+    expect(() => read(JSON.stringify(lines))).toThrow('is not what --json writes');
+    expect(() => read('{"case":"get"}')).toThrow('is not what --json writes');
+    expect(() => read('get 1')).toThrow();
   });
 });
 

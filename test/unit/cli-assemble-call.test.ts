@@ -1,18 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { assembleCall } from '../../src/cli/derive/assemble-call.ts';
 import { createTextReader } from '../../src/cli/text-reader.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
-let folder = '';
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'vault-cli-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = temporaryFolder();
 
 function reader(stdin = '') {
   return createTextReader(async function* () {

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { suggest } from '../../src/cli/completion/suggest.ts';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
@@ -11,18 +8,17 @@ import { openProfileStore } from '../../src/cli/profiles/profile-store.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { PERMISSIONS, TRANSFORMS } from '../../src/contract/permissions.ts';
 import { TOKEN_TYPES } from '../../src/contract/token-types.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const ROWS = Object.values<Operation>(OPERATIONS);
 const COMMANDS = [...ROWS.map((row) => row.cli.command), ...LOCAL_COMMANDS.map((row) => row.command)];
 
-let folder = '';
+const folder = temporaryFolder();
 beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'vault-completion-'));
   const store = await openProfileStore({ VAULT_CONFIG_DIR: folder });
   await store.add('staging', { url: 'http://s' });
   await store.add('local', { file: '/l.db' });
 });
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function values(...typed: readonly string[]): Promise<readonly string[] | 'files'> {
   const found = await suggest(typed, { VAULT_CONFIG_DIR: folder });

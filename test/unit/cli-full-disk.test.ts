@@ -1,27 +1,26 @@
-import fs, { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import fs, { existsSync, readdirSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { makeTemporaryFolder } from '../../src/cli/commands/dev/temporary-folder.ts';
-import { provideKeyFile } from '../../src/cli/commands/keys/provide-key-file.ts';
+import { provideKeyFile } from '../../src/cli/commands/keys/new-credential.ts';
 import { openJournal } from '../../src/cli/commands/transfer/import-journal.ts';
 import { openErrorFile } from '../../src/cli/commands/transfer/report-import.ts';
 import { reportFailure } from '../../src/cli/report-failure.ts';
 import { writeWholeFile } from '../../src/cli/whole-file.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 let folder = '';
 const inside = (name: string) => path.join(folder, name);
 
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'vault-full-'));
+  folder = temporaryFolder(onTestFinished);
 });
 afterEach(() => {
   vi.restoreAllMocks();
   vi.unstubAllEnvs();
   syncBuiltinESMExports();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const refusal = (code: string) => Object.assign(new Error('secret'), { code });

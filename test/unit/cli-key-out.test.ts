@@ -1,14 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { reserveKeyFile, withKeyFile } from '../../src/cli/key-out.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const KEY = `key_${'a'.repeat(32)}`;
 
 it('a place for the key is on the disk before there is a key, and holds nothing else afterwards', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-key-out-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(onTestFinished);
   const path = join(folder, 'api.key');
   const keyFile = await reserveKeyFile(path);
   const [reserved = '', ...others] = readdirSync(folder);
@@ -26,8 +25,7 @@ it('a place for the key is on the disk before there is a key, and holds nothing 
 });
 
 it('a key whose file was made by somebody else in the meantime is not lost', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-key-out-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(onTestFinished);
   const path = join(folder, 'api.key');
   const made = withKeyFile(path, async () => {
     writeFileSync(path, 'mine');
@@ -40,8 +38,7 @@ it('a key whose file was made by somebody else in the meantime is not lost', asy
 });
 
 it('nothing is left of a place for a key that was not made', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-key-out-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(onTestFinished);
   const failing = withKeyFile(join(folder, 'api.key'), () => Promise.reject(new Error('no')));
   await expect(failing).rejects.toThrow('no');
   expect(readdirSync(folder)).toEqual([]);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
-import { GLOBAL_FLAGS, KEY_OUT_FLAGS, LIST_FLAGS, REQUEST_FLAGS } from '../../src/cli/global-flags.ts';
+import { FLAGS, GLOBAL_FLAGS } from '../../src/cli/global-flags.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import type { Schema } from '../../src/contract/schema.ts';
 
@@ -8,7 +8,7 @@ const ROWS = Object.entries<Operation>(OPERATIONS);
 const OWN_WORDS = ['body', 'clear', 'help'];
 
 /** The longest and shortest flags of the global table, without dashes. */
-const GLOBAL_WORDS = Object.values({ ...GLOBAL_FLAGS, ...KEY_OUT_FLAGS, ...LIST_FLAGS, ...REQUEST_FLAGS }).flatMap(
+const GLOBAL_WORDS = Object.values({ ...GLOBAL_FLAGS, ...FLAGS.keyOut, ...FLAGS.list, ...FLAGS.request }).flatMap(
   (row) => [...row.flag.matchAll(/--([a-z-]+)/g)].map((match) => match[1]?.replace(/^no-/, '')),
 );
 

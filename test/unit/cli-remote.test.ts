@@ -1,12 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { remoteClient } from '../../src/client/remote.ts';
 import type { Call } from '../../src/contract/call.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 interface Seen {
   readonly method: string | undefined;
@@ -130,12 +129,11 @@ describe.each(TRANSPORTS)('a call over HTTP with the transport $transport', ({ o
   });
 
   it.skipIf(process.platform === 'win32')('goes through a Unix socket', async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), 'vault-'));
+    const folder = temporaryFolder(onTestFinished);
     const { url, seen } = await serve(OK, path.join(folder, 'v.sock'));
     const client = remoteClient({ url, oneShot });
     expect(await client.call(GET)).toMatchObject({ status: 200 });
     await client.close();
-    rmSync(folder, { recursive: true });
     expect(seen[0]).toMatchObject({ url: '/tokens/tok', headers: { host: 'localhost' } });
   });
 

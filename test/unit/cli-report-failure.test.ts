@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { EXIT_CODES, exitCodeOf } from '../../src/cli/exit-codes.ts';
 import { reportFailure, reportProblem } from '../../src/cli/report-failure.ts';
 import { FAULTS, type FaultCode } from '../../src/contract/faults.ts';
-import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
+import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode, TITLES } from '../../src/contract/problems.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { Problem } from '../../src/core/problem.ts';
 
@@ -52,9 +52,9 @@ const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
 
 describe('exit codes', () => {
   it.each(Object.keys(PROBLEMS) as ProblemCode[])('%s', (code) => {
-    const { status, title, detail } = PROBLEMS[code];
+    const { status, detail } = PROBLEMS[code];
     const type = `${PROBLEM_TYPE_PREFIX}${code}`;
-    const bodyText = JSON.stringify({ type, title, status, detail, instance: 'trace' });
+    const bodyText = JSON.stringify({ type, title: TITLES[status], status, detail, instance: 'trace' });
     expect(reportProblem({ status, bodyText, traceId: 'trace' })).toBe(EXIT_OF_PROBLEM[code]);
     expect(told.startsWith(`vault: ${detail}\n`)).toBe(true);
     expect(reportFailure(new Problem(code), {})).toBe(EXIT_OF_PROBLEM[code]);

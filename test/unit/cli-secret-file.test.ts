@@ -1,11 +1,11 @@
-import fs, { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import fs, { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openProfileStore } from '../../src/cli/profiles/profile-store.ts';
 import { putInPlace, reserveFile, writeWholeFile } from '../../src/cli/whole-file.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const { link } = files;
 const { renameSync } = fs;
@@ -18,12 +18,11 @@ function setLink(made: typeof link): void {
 }
 
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'vault-secret-file-'));
+  folder = temporaryFolder(onTestFinished);
 });
 afterEach(() => {
   fs.renameSync = renameSync;
   setLink(link);
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function* pieces() {

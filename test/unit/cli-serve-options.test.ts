@@ -177,12 +177,10 @@ describe('the sweeper', () => {
     let running = 0;
     let swept = 0;
     const told: string[] = [];
-    const turn = createSweeper({
-      wallTime: () => wall,
-      runningTime: () => running,
-      sweep: async () => swept++,
-      tell: (fact) => told.push(fact),
-    });
+    const turn = createSweeper(
+      { sweep: async () => swept++, tell: (fact) => told.push(fact) },
+      { wall: () => wall, running: () => running },
+    );
     const pass = async (wallStep: number) => {
       wall += wallStep;
       running += MINUTE;
@@ -200,12 +198,10 @@ describe('the sweeper', () => {
 
   it('goes on after a failure, and says no more than that', async () => {
     const told: string[] = [];
-    const turn = createSweeper({
-      wallTime: () => 0,
-      runningTime: () => 0,
-      sweep: () => Promise.reject(new Error('4242')),
-      tell: (fact) => told.push(fact),
-    });
+    const turn = createSweeper(
+      { sweep: () => Promise.reject(new Error('4242')), tell: (fact) => told.push(fact) },
+      { wall: () => 0, running: () => 0 },
+    );
     await turn();
     await turn();
     expect(told).toHaveLength(2);

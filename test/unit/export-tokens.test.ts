@@ -181,6 +181,6 @@ it('through the API ends with what the vault answers in place of a page', async 
   const { file } = await fileVault(0);
   await withVault(file, async (vault) => {
     const refused = pageExport(asClient(vault), 'no key', () => undefined).next();
-    await expect(refused).rejects.toMatchObject({ name: 'ExportRefused', reply: { status: 401 } });
+    await expect(refused).rejects.toMatchObject({ name: 'TransferRefused', reply: { status: 401 } });
   });
 });

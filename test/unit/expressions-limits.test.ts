@@ -3,7 +3,7 @@ import type { Json } from '../../src/contract/json.ts';
 import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
 import { evaluateExpression, evaluateMask } from '../../src/core/expressions/expressions.ts';
 import { createWorkBudget } from '../../src/core/expressions/limits.ts';
-import { JsonNumber } from '../../src/core/json/json-number.ts';
+import { JsonNumber } from '../../src/core/json/kind.ts';
 
 const KIB = 1024;
 

@@ -4,7 +4,7 @@ import type { Json } from '../../src/contract/json.ts';
 import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
 import { evaluateExpression, evaluateMask } from '../../src/core/expressions/expressions.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
-import { JsonNumber } from '../../src/core/json/json-number.ts';
+import { JsonNumber } from '../../src/core/json/kind.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
 

@@ -7,7 +7,8 @@ import { openJournal } from '../../src/cli/commands/transfer/import-journal.ts';
 import { type ImportRow, isSameToken } from '../../src/cli/commands/transfer/import-row.ts';
 import { importRows } from '../../src/cli/commands/transfer/import-rows.ts';
 import { decodeText, readLines } from '../../src/cli/commands/transfer/input-file.ts';
-import { ImportStopped, type RowError } from '../../src/cli/commands/transfer/send-row.ts';
+import type { RowError } from '../../src/cli/commands/transfer/send-row.ts';
+import { TransferRefused } from '../../src/cli/commands/transfer/transfer-refused.ts';
 import type { Call, Client, Reply } from '../../src/contract/call.ts';
 import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
 import { TOKEN_TYPE_NAMES, TOKEN_TYPES } from '../../src/contract/token-types.ts';
@@ -89,7 +90,7 @@ describe('readLines', () => {
     const bytes = Buffer.from('\ufeffone\r\n\ntwo ✓\nthree');
     const cut = [bytes.subarray(0, 13), bytes.subarray(13, 14), bytes.subarray(14)];
     const lines = await all(readLines(decodeText(piecesOf(cut))));
-    expect(lines.map(({ line, text }) => [line, text.trim()])).toEqual([
+    expect(lines.map(({ line, body }) => [line, body])).toEqual([
       [1, 'one'],
       [3, 'two ✓'],
       [4, 'three'],
@@ -354,7 +355,7 @@ describe('importRows', () => {
   it.each([401, 500, 507])('ends at %i, which every row would get', async (status) => {
     const vault = fakeVault((call) => (call.bodyText?.includes('row-40') ? status : undefined));
     const { counts, unanswered, stoppedBy } = await run(vault.client, rowsOf(numbered(1000)));
-    expect(stoppedBy).toBeInstanceOf(ImportStopped);
+    expect(stoppedBy).toBeInstanceOf(TransferRefused);
     expect(stoppedBy).toMatchObject({ reply: { status } });
     expect(vault.tokens.size).toBeLessThan(200);
     expect(counts.created).toBe(vault.tokens.size);
@@ -384,7 +385,7 @@ describe('a journal', () => {
       const checkpoint = (done: number, failed: number) => journal.note(done, failed);
       return run(vault.client, journal.left(rowsOf(nameless(5_000))), { checkpoint });
     };
-    expect((await attempt()).stoppedBy).toBeInstanceOf(ImportStopped);
+    expect((await attempt()).stoppedBy).toBeInstanceOf(TransferRefused);
     expect(vault.tokens.size).toBe(2_500);
     expect((await openJournal(path)).done).toBe(2_000);
     budget = 10_000;

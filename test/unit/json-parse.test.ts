@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { JsonNumber } from '../../src/core/json/json-number.ts';
 import { JsonSyntaxError } from '../../src/core/json/json-syntax-error.ts';
+import { JsonNumber } from '../../src/core/json/kind.ts';
 import { memberNames } from '../../src/core/json/member-names.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';

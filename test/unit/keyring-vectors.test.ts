@@ -5,7 +5,7 @@ import type { IndexPurpose, SealContext } from '../../src/core/ports.ts';
 import { openEnvelope, sealEnvelope } from '../../src/keyring/envelope.ts';
 import { loadSodium, type Sodium } from '../../src/keyring/sodium.ts';
 import { deriveIndexKeys } from '../../src/keyring/sub-keys.ts';
-import { tenantKeyring } from '../../src/keyring/tenant-keyring.ts';
+import { Lock, tenantKeyring } from '../../src/keyring/tenant-keyring.ts';
 import { unlockKeyring, unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
 
 function vectors<T>(name: string): T {
@@ -16,7 +16,7 @@ const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'));
 const hex = (data: Uint8Array) => Buffer.from(data).toString('hex');
 
 const VAULT = { vault_id: '7d3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c11', format: 1, generation: 1 };
-const UNLOCKED = { locked: false };
+const UNLOCKED = new Lock();
 
 let sodium: Sodium;
 beforeAll(async () => {

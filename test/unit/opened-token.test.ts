@@ -12,6 +12,7 @@ import {
   type TokenDefinition,
 } from '../../src/core/tokens/token-codec.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { createTenantKeys } from '../tenant-keys.ts';
 
 const DETAILS = { containers: ['/pci/high/'], fingerprint: 'J6mE9HuhLubfAACqfVcYx2wnaSrzsw7JXPJdGPV5LPsv' };
 const UNSEALED = {
@@ -27,7 +28,7 @@ const UNSEALED = {
 let keyring: TenantKeyring;
 beforeAll(async () => {
   const { keyring: whole } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32).fill(5) }, { now: 0 });
-  keyring = whole.openTenant(UNSEALED.tenant_id, whole.createTenantKeys(UNSEALED.tenant_id, 0));
+  keyring = whole.openTenant(UNSEALED.tenant_id, createTenantKeys(whole, UNSEALED.tenant_id, 0));
 });
 
 const definitionOf = (type: keyof typeof TOKEN_TYPES): TokenDefinition => {

@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { readSeedFile } from '../../src/cli/commands/seed/read-seed-file.ts';
 import { createSeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
 import { OUT_FORMATS, printIds, seededIds, withOutFile } from '../../src/cli/commands/seed/seed-output.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const SEED = `
 apps: { web: { type: public, permissions: [token:create] }, reader: { type: private, permissions: [token:read] } }
@@ -12,8 +12,7 @@ tokens: { pin: { type: token, data: x }, cards: { generate: card, count: 300 } }
 `;
 
 it.each(OUT_FORMATS)('%s: a place for ids and keys is on the disk before there are any', async (format) => {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-out-file-'));
-  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const folder = temporaryFolder(onTestFinished);
   const document = await createSeedDocument([await readSeedFile('s.yaml', SEED)], {}, 0);
   const id = '00000000-0000-4000-8000-000000000000';
   const apps = new Map(document.apps.map(({ item }) => [item, { id, key: `key_${'a'.repeat(32)}` }]));

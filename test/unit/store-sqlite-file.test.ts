@@ -14,7 +14,7 @@ const POSIX = process.platform !== 'win32';
 const plainHeader = (header: typeof HEADER) => JSON.parse(JSON.stringify({ ...header, mac: [...header.mac] }));
 
 async function refusal(file: string, busyDeadlineMs?: number): Promise<unknown> {
-  return await openVaultFile(file, busyDeadlineMs).then(
+  return await openVaultFile(file, { busyDeadlineMs }).then(
     async ({ store }) => {
       await store.close();
       return 'opened';

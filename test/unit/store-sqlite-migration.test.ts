@@ -28,7 +28,7 @@ async function vaultWithToken() {
 it('backs an older file up beside it, brings it up to date, and keeps what is in it', async () => {
   const { file, token } = await vaultWithToken();
   for (let times = 0; times < 2; times += 1) {
-    const { store } = await openVaultFile(file, 1000, LATER);
+    const { store } = await openVaultFile(file, { busyDeadlineMs: 1000, layout: LATER });
     expect(await store.findToken(token.tenant_id, token.id, NOW)).toMatchObject({ id: token.id });
     await store.close();
   }
@@ -52,7 +52,7 @@ it('changes nothing when a step fails', async () => {
       },
     },
   };
-  await expect(openVaultFile(file, 1000, failing)).rejects.toThrow('no');
+  await expect(openVaultFile(file, { busyDeadlineMs: 1000, layout: failing })).rejects.toThrow('no');
   const { store } = await openVaultFile(file);
   expect(await store.findToken(token.tenant_id, token.id, NOW)).toMatchObject({ id: token.id });
   await store.close();
@@ -61,24 +61,33 @@ it('changes nothing when a step fails', async () => {
 it('never overwrites a backup, and refuses a format that it knows no way from', async () => {
   const { file } = await vaultWithToken();
   writeFileSync(`${file}.v1.backup`, 'mine');
-  await expect(openVaultFile(file, 1000, LATER)).rejects.toMatchObject({ code: 'file_exists' });
+  await expect(openVaultFile(file, { busyDeadlineMs: 1000, layout: LATER })).rejects.toMatchObject({
+    code: 'file_exists',
+  });
   const unreachable: Layout = { ...LATER, migrations: {} };
-  await expect(openVaultFile(file, 1000, unreachable)).rejects.toMatchObject({ code: 'damaged' });
+  await expect(openVaultFile(file, { busyDeadlineMs: 1000, layout: unreachable })).rejects.toMatchObject({
+    code: 'damaged',
+  });
   const gap: Layout = { ...LATER, migrations: { 1: () => undefined } };
   const other = await vaultWithToken();
-  await expect(openVaultFile(other.file, 1000, gap)).rejects.toMatchObject({ code: 'damaged' });
+  await expect(openVaultFile(other.file, { busyDeadlineMs: 1000, layout: gap })).rejects.toMatchObject({
+    code: 'damaged',
+  });
   expect(existsSync(`${other.file}.v1.backup`)).toBe(true);
   await (await openVaultFile(other.file)).store.close();
 });
 
 it('migrates once when two open the file at the same time', async () => {
   const { file } = await vaultWithToken();
-  const opened = await Promise.allSettled([openVaultFile(file, 2000, LATER), openVaultFile(file, 2000, LATER)]);
+  const opened = await Promise.allSettled([
+    openVaultFile(file, { busyDeadlineMs: 2000, layout: LATER }),
+    openVaultFile(file, { busyDeadlineMs: 2000, layout: LATER }),
+  ]);
   const stores = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value.store] : []));
   for (const store of stores) await store.close();
   expect(stores.length).toBeGreaterThanOrEqual(1);
   for (const each of opened) if (each.status === 'rejected') expect(each.reason).toMatchObject({ code: 'file_exists' });
-  await (await openVaultFile(file, 1000, LATER)).store.close();
+  await (await openVaultFile(file, { busyDeadlineMs: 1000, layout: LATER })).store.close();
 });
 
 it('waits for whoever writes to an older file that has no write-ahead log', async () => {
@@ -87,5 +96,5 @@ it('waits for whoever writes to an older file that has no write-ahead log', asyn
   other.pragma('journal_mode = DELETE');
   other.exec('BEGIN IMMEDIATE');
   setTimeout(() => other.exec('ROLLBACK'), 100);
-  await (await openVaultFile(file, 5000, LATER)).store.close();
+  await (await openVaultFile(file, { busyDeadlineMs: 5000, layout: LATER })).store.close();
 });

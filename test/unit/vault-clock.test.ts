@@ -1,9 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Times } from '../../src/vault/system-clock.ts';
 import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 const HOUR = 3_600_000;
 const CREDENTIAL = { kind: 'key_file', key: new Uint8Array(32).fill(9) } as const;
@@ -39,7 +38,7 @@ async function statusOf(vault: Vault, id: string): Promise<number> {
 }
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'vault-test-'));
+  folder = temporaryFolder(onTestFinished);
   file = join(folder, 'vault.db');
   wall = START;
   running = 0;
@@ -49,8 +48,6 @@ beforeEach(async () => {
   key = (await call(vault, 'createApplication', { name: 'app', type: 'private', permissions })).key;
   await vault.close();
 });
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function createExpiring(vault: Vault, id: string, lifetime: number): Promise<void> {
   const expires_at = new Date(START + lifetime).toISOString();

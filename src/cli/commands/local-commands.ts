@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Finish } from '../exit-codes.ts';
-import { FLAGS, type FlagRow } from '../global-flags.ts';
+import { FLAGS, type FlagRow, VAULT_FLAGS } from '../global-flags.ts';
 
 type Define = (command: Command, finish: Finish) => void;
 
@@ -187,7 +187,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
 
 /** The headings of flags that many commands have, as operations have them. */
 const GROUPS = [
-  ['Vault:', { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key }],
+  ['Vault:', VAULT_FLAGS],
   ['Output:', { ...FLAGS.output, ...FLAGS.keyOut }],
 ] as const satisfies readonly (readonly [string, Readonly<Record<string, FlagRow>>])[];
 

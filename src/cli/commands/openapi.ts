@@ -3,12 +3,12 @@ import { openApiText } from '../../contract/openapi/openapi.ts';
 import { Fault } from '../../core/fault.ts';
 import { checkHeaderPrefix } from '../../http/daemon-options.ts';
 import type { Finish } from '../exit-codes.ts';
-import { addFlags, DAEMON_FLAGS, flagValue, typedFlags } from '../global-flags.ts';
-import { writeOut } from '../output/write-out.ts';
+import { addFlags, FLAGS, readFlags, typedFlags } from '../global-flags.ts';
+import { writeOut } from '../output/standard-output.ts';
 import { VERSION } from '../version.ts';
 
 const OPENAPI_FLAGS = {
-  headerPrefix: DAEMON_FLAGS.headerPrefix,
+  headerPrefix: FLAGS.daemon.headerPrefix,
   serverUrl: {
     flag: '--server-url <url>',
     env: 'VAULT_SERVER_URL',
@@ -20,9 +20,7 @@ const OPENAPI_FLAGS = {
 export function defineOpenApi(command: Command, finish: Finish): void {
   addFlags(command, OPENAPI_FLAGS);
   command.action(async () => {
-    const flags = typedFlags<{ readonly serverUrl?: string }>(command);
-    const headerPrefix = flagValue(flags.headerPrefix, process.env, OPENAPI_FLAGS.headerPrefix);
-    const serverUrl = flagValue(flags.serverUrl, process.env, OPENAPI_FLAGS.serverUrl);
+    const { headerPrefix, serverUrl } = readFlags(OPENAPI_FLAGS, typedFlags(command), process.env);
     if (headerPrefix !== undefined) checkHeaderPrefix(headerPrefix);
     if (serverUrl !== undefined && !isServerUrl(serverUrl)) {
       throw new Fault('usage', '--server-url is an http or https URL without query and fragment');

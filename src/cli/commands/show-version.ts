@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { ExitCode } from '../exit-codes.ts';
-import { addFlags, OUTPUT_FLAGS, typedFlags } from '../global-flags.ts';
+import { addFlags, FLAGS, typedFlags } from '../global-flags.ts';
 import { createPrinter } from '../output/print-result.ts';
 import { RESULT_VIEWS } from '../output/result-views.ts';
 import { VERSION } from '../version.ts';
@@ -9,7 +9,7 @@ import { VERSION } from '../version.ts';
 export async function showVersion(argv: readonly string[]): Promise<ExitCode> {
   const command = new Command('vault').exitOverride().configureOutput({ outputError: () => undefined });
   command.option('--version').allowExcessArguments(false);
-  addFlags(command, OUTPUT_FLAGS);
+  addFlags(command, FLAGS.output);
   command.parse(argv, { from: 'user' });
   const printer = createPrinter(typedFlags(command), process.env, RESULT_VIEWS.version);
   const { engineVersions } = await import('../../vault/vault.ts');

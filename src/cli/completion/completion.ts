@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit-codes.ts';
-import { writeOut } from '../output/write-out.ts';
+import { writeOut } from '../output/standard-output.ts';
 import type { Suggestions } from './suggest.ts';
 
 /**

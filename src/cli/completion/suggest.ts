@@ -6,7 +6,7 @@ import { OUT_FORMATS } from '../commands/seed/seed-output.ts';
 import { memberFlags } from '../derive/member-flags.ts';
 import { addFlags, type Environment, GLOBAL_FLAGS } from '../global-flags.ts';
 import { FORMATS } from '../output/result-view.ts';
-import { allEntries, type Entry, NOUNS } from '../program.ts';
+import { allEntries, type Entry, NOUNS, nounOf } from '../program.ts';
 import { COMPLETION_SCRIPTS } from './completion.ts';
 
 /** One way to go on from where the cursor is. */
@@ -18,20 +18,6 @@ export interface Suggestion {
 
 /** What fits the word that is being typed, or that it is the name of a file. */
 export type Suggestions = readonly Suggestion[] | 'files';
-
-/** How far the words before the cursor have come. */
-interface Place {
-  /** The words of the subcommand, aliases resolved. */
-  readonly words: readonly string[];
-  readonly entry: Entry | undefined;
-  readonly options: readonly Option[];
-  /** The flag whose value is being typed. */
-  readonly flag: Option | undefined;
-  /** How many arguments the subcommand already has. */
-  readonly given: number;
-}
-
-const ROWS: Readonly<Record<string, { readonly summary: string; readonly alias?: string }>> = NOUNS;
 
 /**
  * Suggests how the last of `typed` may go on; the others stand before it. Only the tables, and the names of profiles, are
@@ -54,7 +40,11 @@ export async function suggest(typed: readonly string[], env: Environment): Promi
   return fromSource(argumentValues(place.words, place.given), current, env);
 }
 
-async function findPlace(before: readonly string[]): Promise<Place> {
+/**
+ * How far the words before the cursor have come: the words of the subcommand, aliases resolved; its entry and options; the flag
+ * whose value is being typed; how many arguments it already has.
+ */
+async function findPlace(before: readonly string[]) {
   const typed = before[0] === 'help' ? before.slice(1) : before;
   const root = new Command();
   addFlags(root, GLOBAL_FLAGS);
@@ -65,29 +55,18 @@ async function findPlace(before: readonly string[]): Promise<Place> {
   let given = 0;
   for (const word of typed) {
     if (flag !== undefined) flag = undefined;
-    else if (word.startsWith('-')) flag = options.find((option) => isFlag(option, word) && option.required);
+    else if (word.startsWith('-'))
+      flag = options.find(({ long, short, required }) => required && (long === word || short === word));
     else if (entry !== undefined) given += 1;
     else {
-      words.push(words.length === 0 ? nounOf(word) : word);
+      words.push(words.length === 0 ? (nounOf(word) ?? word) : word);
       entry = allEntries().find((one) => one.words.join(' ') === words.join(' '));
-      if (entry !== undefined) options = await optionsOf(entry);
+      const command = new Command();
+      await entry?.define(command, () => undefined);
+      if (entry !== undefined) options = command.options;
     }
   }
   return { words, entry, options, flag, given };
-}
-
-async function optionsOf(entry: Entry): Promise<readonly Option[]> {
-  const command = new Command();
-  await entry.define(command, () => undefined);
-  return command.options;
-}
-
-function isFlag(option: Option, word: string): boolean {
-  return option.long === word || option.short === word;
-}
-
-function nounOf(word: string): string {
-  return Object.keys(ROWS).find((noun) => ROWS[noun]?.alias === word) ?? word;
 }
 
 function splitAtEquals(word: string): readonly [string, string?] {
@@ -98,16 +77,15 @@ function splitAtEquals(word: string): readonly [string, string?] {
 /** The nouns and the single words, or the verbs of a noun. */
 function nextWords(words: readonly string[]): readonly Suggestion[] {
   const [noun] = words;
-  const entries = allEntries();
-  if (noun !== undefined) {
-    const verbs =
-      words.length > 1 ? [] : entries.filter((entry) => entry.words.length === 2 && entry.words[0] === noun);
-    return verbs.map((entry) => ({ value: entry.words.at(-1) ?? '', description: entry.summary }));
-  }
-  const single = entries.filter((entry) => entry.words.length === 1);
+  if (words.length > 1) return [];
+  const count = noun === undefined ? 1 : 2;
+  const entries = allEntries().filter(
+    (entry) => entry.words.length === count && (noun === undefined || entry.words[0] === noun),
+  );
+  const nouns = noun === undefined ? Object.entries(NOUNS) : [];
   return [
-    ...Object.entries(ROWS).map(([value, row]) => ({ value, description: row.summary })),
-    ...single.map((entry) => ({ value: entry.words[0], description: entry.summary })),
+    ...nouns.map(([value, { summary }]) => ({ value, description: summary })),
+    ...entries.map((entry) => ({ value: entry.words.at(-1) ?? '', description: entry.summary })),
   ];
 }
 

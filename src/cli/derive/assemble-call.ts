@@ -72,16 +72,15 @@ async function bodyOfFlags(
   read: ReadText,
 ): Promise<string> {
   const clearing = readClearing(row, input.clear ?? []);
-  const missing = missingMembers(row, bodyFlags);
-  if (missing.length > 0 || (bodyFlags.length === 0 && clearing.size === 0)) {
-    if (missing.length === 0) {
-      throw new Fault('usage', 'there is nothing to send', {
-        hint: `name a member, e.g. ${exampleFlag(row)}, or give the whole body with --body @file`,
-      });
-    }
-    throw new Fault('usage', `${missing.join(' and ')} must be given`, {
-      hint: '--body @file gives the whole body instead; --help lists all flags',
-    });
+  const isMissing = (member: string) => !bodyFlags.some((flag) => flag.member === member);
+  const missing = (row.body?.required ?? []).filter(isMissing).map((member) => alternatives(row, member));
+  if (missing.length > 0) {
+    const hint = '--body @file gives the whole body instead; --help lists all flags';
+    throw new Fault('usage', `${missing.join(' and ')} must be given`, { hint });
+  }
+  if (bodyFlags.length === 0 && clearing.size === 0) {
+    const hint = `name a member, e.g. ${exampleFlag(row)}, or give the whole body with --body @file`;
+    throw new Fault('usage', 'there is nothing to send', { hint });
   }
   const texts = new Map<string, string>();
   for (const flag of memberFlags(row).filter((one) => one.part === 'body')) {
@@ -107,11 +106,6 @@ async function memberText(
     throw new Fault('usage', `only one of --${flag.name} and --clear ${flag.member} can be given`);
   }
   return typed === undefined && cleared === undefined ? undefined : flagToJson(flag, typed ?? [], read, cleared);
-}
-
-function missingMembers(row: Operation, given: readonly MemberFlag[]): readonly string[] {
-  const missing = (row.body?.required ?? []).filter((member) => !given.some((flag) => flag.member === member));
-  return missing.map((member) => alternatives(row, member));
 }
 
 /** A flag that most bodies of this kind have use for: `--metadata k=v`, `--name <name>`. */

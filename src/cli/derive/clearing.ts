@@ -1,6 +1,6 @@
 import type { Operation } from '../../contract/operations.ts';
 import { Fault } from '../../core/fault.ts';
-import { nearestName } from '../../core/nearest-name.ts';
+import { nearestHint } from '../../core/nearest-name.ts';
 import { type MemberFlag, memberFlags } from './member-flags.ts';
 
 /** What `--clear` takes away: a member as a whole, or these members of it. */
@@ -15,7 +15,7 @@ export function readClearing(row: Operation, words: readonly string[]): Clearing
   const flags = clearableFlags(row);
   const clearing = new Map<string, 'whole' | readonly string[]>();
   for (const word of words) {
-    const { member, pair } = findCleared(flags, word);
+    const [member, pair] = findCleared(flags, word);
     const before = clearing.get(member);
     if (before === 'whole' || (before !== undefined && pair === undefined)) {
       throw new Fault('usage', `--clear takes ${member} away as a whole: name no part of it besides`);
@@ -31,10 +31,8 @@ export function clearableFlags(row: Operation): readonly MemberFlag[] {
   return memberFlags(row).filter((flag) => flag.part === 'body' && flag.clearable && flag.kind !== 'text');
 }
 
-function findCleared(
-  flags: readonly MemberFlag[],
-  word: string,
-): { readonly member: string; readonly pair: string | undefined } {
+/** The member that a word names and, of a member of pairs, the name of one pair. */
+function findCleared(flags: readonly MemberFlag[], word: string): readonly [member: string, pair?: string] {
   const dot = word.indexOf('.');
   const name = dot < 0 ? word : word.slice(0, dot);
   const flag = flags.find(
@@ -42,13 +40,11 @@ function findCleared(
   );
   if (flag === undefined) {
     const known = flags.map((one) => one.name);
-    const near = nearestName(name, known);
-    const hint = near === undefined ? `known are ${known.join(', ')}` : `did you mean ${near}?`;
-    throw new Fault('usage', `--clear: there is no member ${name}`, { hint });
+    throw new Fault('usage', `--clear: there is no member ${name}`, { hint: nearestHint(name, known) });
   }
-  if (dot < 0) return { member: flag.member, pair: undefined };
+  if (dot < 0) return [flag.member];
   const pair = word.slice(dot + 1);
-  if (flag.kind === 'pairs' && pair !== '') return { member: flag.member, pair };
+  if (flag.kind === 'pairs' && pair !== '') return [flag.member, pair];
   throw new Fault('usage', `--clear: no part of ${flag.member} can be named`, {
     hint: flag.kind === 'json' ? `--${flag.name} '{"${pair}":null}' takes a part of it away` : `--clear ${flag.name}`,
   });

@@ -3,7 +3,7 @@ import type { Call } from '../../contract/call.ts';
 import { DEFAULT_LIMITS } from '../../contract/limits.ts';
 import { type BodyOf, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import { checkApplication } from '../../core/access/check-application.ts';
-import { JsonText, type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import { JsonText, stringifyJson } from '../../core/json/stringify.ts';
 import { parseBody } from '../../core/request/parse-body.ts';
 import { loadBodyValidators, validate } from '../../core/request/validate.ts';
 import { parseApplicationExpiry, parseExpiresAt } from '../../core/tokens/expires-at.ts';
@@ -35,16 +35,8 @@ export async function dryRun(call: Call, headerPrefix: string | undefined): Prom
   checkBody(call.operation, body);
   const prefix = headerPrefixOf(headerPrefix);
   const { method, path, bodyText } = requestOf(call, prefix);
-  const headers: Record<string, Printable | undefined> = {
-    [`${prefix}-api-key`]: '$VAULT_API_KEY',
-    'content-type': call.mediaType,
-  };
-  return stringifyJson({
-    method,
-    path,
-    headers,
-    body: bodyText === undefined ? undefined : new JsonText(bodyText.trim()),
-  });
+  const headers = { [`${prefix}-api-key`]: '$VAULT_API_KEY', 'content-type': call.mediaType };
+  return stringifyJson({ method, path, headers, body: bodyText && new JsonText(bodyText.trim()) });
 }
 
 function checkBody<Id extends OperationId>(id: Id, body: BodyOf<Id>): void {

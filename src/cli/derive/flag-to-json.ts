@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
-import { JsonNumber } from '../../core/json/json-number.ts';
 import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
+import { JsonNumber } from '../../core/json/kind.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import type { ReadText } from '../text-reader.ts';
 import type { FlagKind, MemberFlag } from './member-flags.ts';
@@ -103,7 +103,7 @@ function checked(flag: MemberFlag, text: string): Json {
     if (!(error instanceof JsonSyntaxError)) throw error;
     const hint = flag.member === 'data' ? 'a plain string goes through --text' : undefined;
     const message = `--${flag.name} is not JSON: ${error.reason.replace(/\.$/, '')} at character ${error.position + 1}`;
-    throw new Fault('usage', message, hint === undefined ? {} : { hint });
+    throw new Fault('usage', message, { hint });
   }
 }
 

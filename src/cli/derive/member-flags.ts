@@ -52,12 +52,12 @@ function flagsOfMember(
   const repeatable = typeOf(schema) === 'array';
   const kind = repeatable ? itemKind(schema.items ?? {}) : kindOf(schema);
   const flag: MemberFlag = {
-    name: rename ?? kebabCase(member),
+    name: rename ?? member.replaceAll('_', '-'),
     member,
     part,
     kind,
     repeatable: repeatable || kind === 'pairs',
-    expression: kind === 'json' && (schema.examples ?? []).some(isExpression),
+    expression: kind === 'json' && (schema.examples ?? []).some((example) => String(example).startsWith('{{')),
     clearable: allowsNull(schema),
     schema,
     help: describeMember(schema, kind, required),
@@ -90,41 +90,33 @@ function isStringMap(schema: Schema): boolean {
   return values.length > 0 && values.every((value) => kindOf(value) === 'literal');
 }
 
-function isExpression(example: unknown): boolean {
-  return typeof example === 'string' && example.startsWith('{{');
-}
-
-function kebabCase(member: string): string {
-  return member.replaceAll('_', '-');
-}
-
 /**
  * The help text of a flag: what the member is, how it is given, its limits, and an example where its form needs one. A
  * description that speaks of characters tells their limits itself.
  */
 function describeMember(schema: Schema, kind: FlagKind, required: boolean): string {
   const measured = schema.maxLength === undefined ? (schema.items ?? {}) : schema;
-  const sentences = [describe(schema, kind), howToGive(schema, kind)];
+  const choices = (schema.items ?? schema).enum;
+  const tellsLength = schema.description?.includes(' characters');
+  // That a text is not empty goes without saying.
+  const minLength = measured.minLength === 1 ? 0 : measured.minLength;
   const facts = [
-    ...(required ? ['required'] : []),
-    ...choices(schema.items ?? schema),
-    ...pairChoices(schema),
-    ...range('', schema.minimum, schema.maximum),
-    ...(schema.description?.includes(' characters')
-      ? []
-      : range(' characters', least(measured.minLength), measured.maxLength)),
-    ...range(' values', schema.minItems, schema.maxItems),
-    ...range(' pairs', undefined, schema.maxProperties),
-    ...(schema.default === undefined ? [] : [`default: ${String(schema.default)}`]),
-    ...example(schema),
-  ];
-  const text = sentences.filter((sentence) => sentence !== '').join(' ');
+    required && 'required',
+    choices && `one of ${choices.join(', ')}`,
+    ...Object.entries(schema.properties ?? {}).map(
+      ([name, { enum: values }]) => values && `${name}=${values.join('|')}`,
+    ),
+    range('', schema.minimum, schema.maximum),
+    !tellsLength && range(' characters', minLength || undefined, measured.maxLength),
+    range(' values', schema.minItems, schema.maxItems),
+    range(' pairs', undefined, schema.maxProperties),
+    schema.default !== undefined && `default: ${String(schema.default)}`,
+    example(schema),
+  ].filter(Boolean);
+  // To a flag that takes no JSON `null` is a text: what the API says of null, `--clear` does.
+  const description = kind === 'json' ? schema.description : schema.description?.replaceAll(/\bnull\b/g, '--clear');
+  const text = [description, howToGive(schema, kind)].filter(Boolean).join(' ');
   return facts.length === 0 ? text : `${text} (${facts.join('; ')})`.trimStart();
-}
-
-/** To a flag that takes no JSON `null` is a text: what the API says of null, `--clear` does. */
-function describe({ description = '' }: Schema, kind: FlagKind): string {
-  return kind === 'json' ? description : description.replaceAll(/\bnull\b/g, '--clear');
 }
 
 function howToGive(schema: Schema, kind: FlagKind): string {
@@ -135,28 +127,13 @@ function howToGive(schema: Schema, kind: FlagKind): string {
   return kind === 'pairs' || typeOf(schema) === 'array' ? 'Repeatable.' : '';
 }
 
-function choices(schema: Schema): readonly string[] {
-  return schema.enum === undefined ? [] : [`one of ${schema.enum.join(', ')}`];
-}
-
-function pairChoices(schema: Schema): readonly string[] {
-  return Object.entries(schema.properties ?? {}).flatMap(([name, { enum: values }]) =>
-    values === undefined ? [] : [`${name}=${values.join('|')}`],
-  );
-}
-
-function example(schema: Schema): readonly string[] {
+function example(schema: Schema): string | undefined {
   const text = schema.examples?.[0] ?? schema.items?.examples?.[0];
-  return typeof text !== 'string' || schema.description?.includes(text) ? [] : [`such as ${text}`];
+  return typeof text !== 'string' || schema.description?.includes(text) ? undefined : `such as ${text}`;
 }
 
-/** That a text is not empty goes without saying. */
-function least(minimum: number | undefined): number | undefined {
-  return minimum !== undefined && minimum > 1 ? minimum : undefined;
-}
-
-function range(unit: string, minimum: number | undefined, maximum: number | undefined): readonly string[] {
-  if (minimum !== undefined && maximum !== undefined) return [`${minimum} to ${maximum}${unit}`];
-  if (maximum !== undefined) return [`at most ${maximum}${unit}`];
-  return minimum === undefined ? [] : [`at least ${minimum}${unit}`];
+function range(unit: string, minimum: number | undefined, maximum: number | undefined): string | undefined {
+  if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}${unit}`;
+  if (maximum !== undefined) return `at most ${maximum}${unit}`;
+  return minimum === undefined ? undefined : `at least ${minimum}${unit}`;
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit-codes.ts';
-import { addFlags, FLAGS } from '../global-flags.ts';
+import { addFlags, FLAGS, VAULT_FLAGS } from '../global-flags.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { clearableFlags } from './clearing.ts';
 import { type FlagKind, type MemberFlag, memberFlags } from './member-flags.ts';
@@ -15,14 +15,16 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
     command.argument(`<${name}>`, row.params?.properties?.[name]?.description ?? '');
   }
   command.optionsGroup('Members:');
-  for (const flag of flags) addMemberFlag(command, flag);
+  for (const { name, kind, repeatable, help } of flags) {
+    (repeatable ? addRepeatable : addOnce)(command, `--${name} ${PLACEHOLDERS[kind]}`, help);
+  }
   const clearable = clearableFlags(row).map((flag) => flag.name);
   if (clearable.length > 0) addRepeatable(command, '--clear <member>', clearHelp(clearable));
   if (row.query?.properties?.['page'] !== undefined) addFlags(command, FLAGS.list);
   if (row.body !== undefined)
     addOnce(command, '--body <source>', 'the whole body instead: @file, or - for standard input');
   command.optionsGroup('Vault:');
-  addFlags(command, { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key });
+  addFlags(command, VAULT_FLAGS);
   command.optionsGroup('Output:');
   addFlags(command, FLAGS.output);
   if (row.cli.columns.includes('key')) addFlags(command, FLAGS.keyOut);
@@ -37,15 +39,6 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
 
 function clearHelp(clearable: readonly string[]): string {
   return `take a member away (null in the patch), or one pair: metadata.customer. Repeatable. (one of ${clearable.join(', ')})`;
-}
-
-function addMemberFlag(command: Command, flag: MemberFlag): void {
-  const words = `--${flag.name} ${PLACEHOLDERS[flag.kind]}`;
-  if (!flag.repeatable) {
-    addOnce(command, words, flag.help);
-    return;
-  }
-  addRepeatable(command, words, flag.help);
 }
 
 /** Of two values of one member, neither may be lost without a word. */
@@ -86,13 +79,7 @@ function commandInput(command: Command, flags: readonly MemberFlag[]): CommandIn
     const value = typed[attribute(flag.name)];
     if (value !== undefined) members[flag.name] = typeof value === 'object' ? value : [String(value)];
   }
-  const { body, clear } = typed;
-  return {
-    arguments: command.args,
-    members,
-    ...(typeof body === 'string' && { body }),
-    ...(typeof clear === 'object' && { clear }),
-  };
+  return { arguments: command.args, members, body: typed.body, clear: typed.clear };
 }
 
 /** The name under which commander keeps a flag's value. */

@@ -3,7 +3,7 @@ import { Fault } from '../../core/fault.ts';
 import { nearestName } from '../../core/nearest-name.ts';
 
 /** `name=value`; a value, or a part of it, may stand in quotes. */
-const WORD = /(?<name>[^\s="']+)(?:=(?<value>(?:"(?:[^"\\]|\\[\s\S])*"|'[^']*'|[^\s"'])*))?(?=\s|$)/y;
+const WORD = /\s*(?<name>[^\s="']+)(?:=(?<value>(?:"(?:[^"\\]|\\[\s\S])*"|'[^']*'|[^\s"'])*))?(?=\s|$)/y;
 const QUOTED = /"((?:[^"\\]|\\[\s\S])*)"|'([^']*)'/g;
 
 /** What a rule in words need not say: its place among its fellows, and what it is for. */
@@ -46,12 +46,8 @@ export function wordsOf(schema: Schema): string {
 }
 
 function* splitWords(flag: string, text: string, schema: Schema): Generator<readonly [word: string, value: string]> {
-  let at = 0;
-  while (at < text.length) {
-    if (/\s/.test(text[at] ?? '')) {
-      at += 1;
-      continue;
-    }
+  const end = text.trimEnd().length;
+  for (let at = 0; at < end; at = WORD.lastIndex) {
     WORD.lastIndex = at;
     const groups = WORD.exec(text)?.groups;
     if (groups === undefined) throw new Fault('usage', `${flag}: a quote is not closed, or stands before a =`);
@@ -59,15 +55,12 @@ function* splitWords(flag: string, text: string, schema: Schema): Generator<read
     if (value === undefined) {
       throw new Fault('usage', `${flag}: ${name} is not name=value`, { hint: `JSON, or the words ${wordsOf(schema)}` });
     }
-    at = WORD.lastIndex;
-    yield [
-      name,
-      value.replace(
-        QUOTED,
-        (_all, double?: string, single?: string) => double?.replace(/\\([\s\S])/g, '$1') ?? single ?? '',
-      ),
-    ];
+    yield [name, value.replace(QUOTED, withoutQuotes)];
   }
+}
+
+function withoutQuotes(_all: string, double?: string, single?: string): string {
+  return double?.replace(/\\([\s\S])/g, '$1') ?? single ?? '';
 }
 
 function findMember(flag: string, schema: Schema, word: string): readonly [member: string, Schema] {
@@ -76,15 +69,10 @@ function findMember(flag: string, schema: Schema, word: string): readonly [membe
     const property = Object.hasOwn(properties, member) ? properties[member] : undefined;
     if (property !== undefined && (member === word || typeOf(property) === 'array')) return [member, property];
   }
-  const near = nearestName(word, [...Object.keys(properties), ...singulars(properties)]);
+  const lists = Object.keys(properties).filter((name) => typeOf(properties[name] ?? {}) === 'array');
+  const near = nearestName(word, [...Object.keys(properties), ...lists.map((name) => name.slice(0, -1))]);
   const hint = near === undefined ? `known are ${Object.keys(properties).join(', ')}` : `did you mean ${near}=?`;
   throw new Fault('usage', `${flag}: there is no ${word}=`, { hint });
-}
-
-function singulars(properties: Readonly<Record<string, Schema>>): readonly string[] {
-  return Object.keys(properties)
-    .filter((name) => typeOf(properties[name] ?? {}) === 'array')
-    .map((name) => name.slice(0, -1));
 }
 
 function valuesOf(flag: string, word: string, schema: Schema, value: string): readonly string[] {
@@ -102,7 +90,7 @@ function jsonOf(flag: string, word: string, schema: Schema, value: string): stri
   if (schema.enum !== undefined && !schema.enum.includes(value)) {
     const near = nearestName(value, schema.enum);
     const message = `${flag}: ${word} is one of ${schema.enum.join(', ')}`;
-    throw new Fault('usage', message, near === undefined ? {} : { hint: `did you mean ${near}?` });
+    throw new Fault('usage', message, { hint: near && `did you mean ${near}?` });
   }
   return JSON.stringify(value);
 }

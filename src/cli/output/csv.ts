@@ -1,10 +1,10 @@
 import type { Json } from '../../contract/json.ts';
-import { cellText, cellValue, itemsOf, type Rendered, type ResultView } from './result-view.ts';
+import { cellText, cellValue } from './result-view.ts';
 
-/** RFC 4180 with a header row. */
-export async function renderCsv(body: Json, view: ResultView): Promise<Rendered> {
-  const rows = itemsOf(body, view).map((item) => view.columns.map((column) => cellText(cellValue(item, column))));
-  return { text: await csvText([view.columns, ...rows]) };
+/** Items as RFC 4180, a column each; a header row is above the first. */
+export async function renderCsv(items: readonly Json[], columns: readonly string[], isFirst: boolean): Promise<string> {
+  const rows = items.map((item) => columns.map((column) => cellText(cellValue(item, column))));
+  return csvText(isFirst ? [columns, ...rows] : rows);
 }
 
 /** A text that a spreadsheet would run as a formula gets an apostrophe in front. */

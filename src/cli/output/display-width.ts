@@ -20,7 +20,14 @@ export function displayWidth(text: string): number {
 /** As much of the text as fits into `width` columns, with an ellipsis when that is not all. No character is cut apart. */
 export function cutToWidth(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
-  return width < 1 ? '' : `${headOf(text, width - 1)}…`;
+  let head = '';
+  let taken = 1;
+  for (const cluster of clustersOf(text)) {
+    taken += clusterWidth(cluster);
+    if (taken > width) break;
+    head += cluster;
+  }
+  return width < 1 ? '' : `${head}…`;
 }
 
 /**
@@ -85,15 +92,4 @@ function clusterWidth(cluster: string): number {
   let width = 0;
   for (const character of cluster) width += NO_WIDTH.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
   return width;
-}
-
-function headOf(text: string, width: number): string {
-  let head = '';
-  let taken = 0;
-  for (const segment of clustersOf(text)) {
-    taken += clusterWidth(segment);
-    if (taken > width) break;
-    head += segment;
-  }
-  return head;
 }

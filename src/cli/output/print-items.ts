@@ -1,8 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
-import type { Showing } from './render-result.ts';
-import type { Format } from './result-view.ts';
-import { cellText, cellValue, idPathOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
+import { rawText, type Showing } from './render-result.ts';
+import { type Format, idPathOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
 import { selectField } from './select-field.ts';
 
 /** Prints the items of a list page by page. */
@@ -36,17 +35,10 @@ const FORMATS: Readonly<Record<Format, MakeFormat>> = {
       items.length === 0 ? '' : (await import('./yaml.ts')).renderYaml(items).then(({ text }) => text),
     end: (isEmpty) => (isEmpty ? '[]\n' : ''),
   }),
-  csv: (view) => {
-    const rowsOf = (items: readonly Json[]) =>
-      items.map((item) => view.columns.map((column) => cellText(cellValue(item, column))));
-    return {
-      page: async (items, isFirst) => {
-        const { csvText } = await import('./csv.ts');
-        return csvText(isFirst ? [view.columns, ...rowsOf(items)] : rowsOf(items));
-      },
-      end: async (isEmpty) => (isEmpty ? (await import('./csv.ts')).csvText([view.columns]) : ''),
-    };
-  },
+  csv: ({ columns }) => ({
+    page: async (items, isFirst) => (await import('./csv.ts')).renderCsv(items, columns, isFirst),
+    end: async (isEmpty) => (isEmpty ? (await import('./csv.ts')).renderCsv([], columns, true) : ''),
+  }),
   table: (view, options) => {
     const kept: Json[] = [];
     return {
@@ -89,10 +81,5 @@ function formatOf(view: ResultView, showing: Showing, options: RenderOptions): I
   const { field, quiet, format } = showing;
   const path = quiet ? idPathOf(view) : field;
   if (path === undefined) return FORMATS[format](view, options);
-  return { page: (items) => lines(items, (item) => rawText(selectField(item, path))) };
-}
-
-function rawText(value: Json | undefined): string {
-  if (value === undefined) return '';
-  return typeof value === 'string' ? value : stringifyJson(value);
+  return { page: (items) => lines(items, (item) => rawText(selectField(item, path) ?? '')) };
 }

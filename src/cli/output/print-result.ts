@@ -12,8 +12,7 @@ import { escapeInJson, stripFromLines } from './control-characters.ts';
 import type { ItemPrinter } from './print-items.ts';
 import { chooseShowing, renderResult, type Showing } from './render-result.ts';
 import { chooseFormat, type RenderOptions, type ResultView } from './result-view.ts';
-import { isTerminal } from './standard-output.ts';
-import { writeOut } from './write-out.ts';
+import { isTerminal, writeOut } from './standard-output.ts';
 
 /** How results are printed in this run. Made, and with it checked, before anything is done. */
 export interface Printer {

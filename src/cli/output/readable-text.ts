@@ -23,16 +23,11 @@ const LIST_WIDTH = 100;
 /** As many of the texts as there is room for, at least one, and how many more there are. */
 function fewOf(texts: readonly string[], separator: string): string {
   const all = texts.join(separator);
-  if (all.length <= LIST_WIDTH) return all;
+  if (all.length <= LIST_WIDTH || texts.length === 1) return all;
+  const headOf = (count: number) => texts.slice(0, count).join(separator);
   let shown = 1;
-  let length = texts[0]?.length ?? 0;
-  for (; shown < texts.length; shown++) {
-    length += separator.length + (texts[shown]?.length ?? 0);
-    if (length > LIST_WIDTH) break;
-  }
-  const more = texts.length - shown;
-  const head = texts.slice(0, shown).join(separator);
-  return more === 0 ? head : `${head}${separator}… and ${more} more`;
+  while (headOf(shown + 1).length <= LIST_WIDTH) shown += 1;
+  return `${headOf(shown)}${separator}… and ${texts.length - shown} more`;
 }
 
 /** The rows of one thing: the path of each value, as `--field` takes it, and the value in words. */
@@ -50,17 +45,9 @@ export function detailRows(
   if (isJsonArray(value) && value.some(isJsonObject)) {
     return value.map((item, at) => [`${path}[${at}]`, inline(item, false)]);
   }
-  const isTime = typeof value === 'string' && schema?.format === 'date-time';
-  return [
-    [
-      path,
-      isTime
-        ? localTime(value, 'seconds')
-        : isJsonArray(value)
-          ? value.map((one) => inline(one)).join(', ') || '[]'
-          : inline(value, false),
-    ],
-  ];
+  if (typeof value === 'string' && schema?.format === 'date-time') return [[path, localTime(value, 'seconds')]];
+  if (isJsonArray(value)) return [[path, value.map((one) => inline(one)).join(', ') || '[]']];
+  return [[path, inline(value, false)]];
 }
 
 /** The schema of a member of what `schema` describes. */

@@ -1,8 +1,16 @@
+import type { Json } from '../../contract/json.ts';
 import { Fault } from '../../core/fault.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
-import type { Format } from './result-view.ts';
-import { cellText, idPathOf, itemsOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
+import {
+  cellText,
+  type Format,
+  idPathOf,
+  itemsOf,
+  type Rendered,
+  type RenderOptions,
+  type ResultView,
+} from './result-view.ts';
 import { checkField, parsePath, printPath, type Step, selectField } from './select-field.ts';
 
 /** What is to be shown of a result: one member, the ids, or all in a format. */
@@ -24,7 +32,10 @@ const RENDERERS: Readonly<Record<Format, Render>> = {
   table: async (bodyText, view, options) =>
     (await import('./table.ts')).renderTable(parseJson(bodyText), view, options),
   yaml: async (bodyText) => (await import('./yaml.ts')).renderYaml(parseJson(bodyText)),
-  csv: async (bodyText, view) => (await import('./csv.ts')).renderCsv(parseJson(bodyText), view),
+  csv: async (bodyText, view) => {
+    const { renderCsv } = await import('./csv.ts');
+    return { text: await renderCsv(itemsOf(parseJson(bodyText), view), view.columns, true) };
+  },
 };
 
 /** Decides what is shown and refuses, before anything is sent, what no result can give. Throws the fault `usage`. */
@@ -53,7 +64,12 @@ export async function renderResult(
 function renderField(bodyText: string, steps: readonly Step[]): Rendered {
   const value = selectField(parseJson(bodyText), steps);
   if (value === undefined) throw new Fault('usage', `--field: the result has no ${printPath(steps)}`);
-  return { text: `${typeof value === 'string' ? value : stringifyJson(value)}\n` };
+  return { text: `${rawText(value)}\n` };
+}
+
+/** A string as it is, any other value as JSON. */
+export function rawText(value: Json): string {
+  return typeof value === 'string' ? value : stringifyJson(value);
 }
 
 function renderIds(bodyText: string, view: ResultView): Rendered {

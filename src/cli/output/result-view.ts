@@ -21,7 +21,7 @@ export interface ResultView {
 /** A rendered result: for stdout, and a word about it for stderr. */
 export interface Rendered {
   readonly text: string;
-  readonly note?: string;
+  readonly note?: string | undefined;
 }
 
 export interface RenderOptions {
@@ -31,8 +31,8 @@ export interface RenderOptions {
 }
 
 /** The things that a result is about: the items of a list, or the one thing itself. */
-export function itemsOf(body: Json, view: ResultView): readonly Json[] {
-  if (!view.list) return [body];
+export function itemsOf(body: Json, { list }: Pick<ResultView, 'list'>): readonly Json[] {
+  if (!list) return [body];
   const items = selectField(body, ['data']);
   return Array.isArray(items) ? items : [];
 }

@@ -10,6 +10,8 @@ const NUMBER: Schema = { type: 'integer' };
 const TIME: Schema = { type: 'string', format: 'date-time' };
 const FLAG: Schema = { type: 'boolean' };
 
+const texts = <Name extends string>(...names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, TEXT])) as Readonly<Record<Name, Schema>>;
 const object = (properties: Members): Schema => ({ type: 'object', additionalProperties: false, properties });
 const array = (items: Schema): Schema => ({ type: 'array', items });
 
@@ -47,12 +49,7 @@ const SNAPSHOT = { name: TEXT, saved_at: TIME, tokens: NUMBER, bytes: NUMBER, re
 const PROFILE = {
   name: TEXT,
   default: FLAG,
-  url: TEXT,
-  header_prefix: TEXT,
-  file: TEXT,
-  key_file: TEXT,
-  passphrase_file: TEXT,
-  api_key_file: TEXT,
+  ...texts('url', 'header_prefix', 'file', 'key_file', 'passphrase_file', 'api_key_file'),
   keeps_api_key: FLAG,
 };
 const DEV_CLOCK = { now: TEXT, offset_ms: NUMBER, removed: NUMBER };
@@ -65,17 +62,9 @@ const SEED_STEP = { action: TEXT, item: TEXT, members: array(TEXT) };
 /** How the results of the commands without an endpoint are shown. Those of operations are in their rows. */
 export const RESULT_VIEWS = {
   init: one({ file: TEXT, ...CREATED_TENANT }, { columns: ['file', ...CREATED_COLUMNS], idMember: 'tenant.id' }),
-  version: one({
-    version: TEXT,
-    format: NUMBER,
-    sqlite: TEXT,
-    libsodium: TEXT,
-    node: TEXT,
-    platform: TEXT,
-    arch: TEXT,
-  }),
+  version: one({ version: TEXT, format: NUMBER, ...texts('sqlite', 'libsodium', 'node', 'platform', 'arch') }),
   dryRun: one({ method: TEXT, path: TEXT, headers: { type: 'object', additionalProperties: TEXT }, body: {} }),
-  serveDev: one({ url: TEXT, tenant_id: TEXT, management_key: TEXT, private_key: TEXT }),
+  serveDev: one(texts('url', 'tenant_id', 'management_key', 'private_key')),
   clock: one(DEV_CLOCK),
   faults: list(DEV_FAULT),
   tenantCreate: one(CREATED_TENANT, { columns: CREATED_COLUMNS, idMember: 'tenant.id' }),
@@ -105,10 +94,5 @@ export const RESULT_VIEWS = {
   profile: one(PROFILE, { columns: ['name'], rest: true, idMember: 'name' }),
   profileList: list(PROFILE, { idMember: 'name' }),
   seedApply: one(SEEDED),
-  seedPlan: {
-    schema: object({ ...SEEDED, data: array(object(SEED_STEP)) }),
-    list: true,
-    columns: Object.keys(SEED_STEP),
-    rest: false,
-  },
+  seedPlan: list(SEED_STEP, { schema: object({ ...SEEDED, data: array(object(SEED_STEP)) }) }),
 } as const satisfies Record<string, ResultView>;

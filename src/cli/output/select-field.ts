@@ -1,8 +1,8 @@
 import type { Json } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { Fault } from '../../core/fault.ts';
-import { JsonNumber } from '../../core/json/json-number.ts';
-import { nearestName } from '../../core/nearest-name.ts';
+import { JsonNumber } from '../../core/json/kind.ts';
+import { nearestHint } from '../../core/nearest-name.ts';
 
 /** A member's name, or a place in an array. */
 export type Step = string | number;
@@ -57,9 +57,9 @@ export function checkField(result: Schema | undefined, steps: readonly Step[]): 
           ? schema.properties?.[step]
           : others(schema);
     if (next === undefined) {
-      const hint = itemHint(result, steps) ?? nameHint(step, known);
+      const hint = itemHint(result, steps) ?? nearestHint(String(step), known);
       const path = printPath(steps.slice(0, at + 1));
-      throw new Fault('usage', `--field: the result has no ${path}`, hint === undefined ? {} : { hint });
+      throw new Fault('usage', `--field: the result has no ${path}`, { hint });
     }
     schema = next;
   }
@@ -68,12 +68,6 @@ export function checkField(result: Schema | undefined, steps: readonly Step[]): 
 function others(schema: Schema): Schema | undefined {
   if (schema.type !== 'object' || schema.additionalProperties === false) return undefined;
   return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {};
-}
-
-function nameHint(step: Step, known: readonly string[]): string | undefined {
-  const near = nearestName(String(step), known);
-  if (near !== undefined) return `did you mean ${near}?`;
-  return known.length === 0 ? undefined : `known are ${known.join(', ')}`;
 }
 
 /** Of a list, for a path that leaves out in which item: `id`, `data.id`. */

@@ -30,11 +30,7 @@ export async function renderTable(body: Json, view: ResultView, options: RenderO
 }
 
 /** The table of items that were collected from several pages. */
-export async function renderAllItems(
-  items: readonly Json[],
-  view: ResultView,
-  options: RenderOptions,
-): Promise<Rendered> {
+export function renderAllItems(items: readonly Json[], view: ResultView, options: RenderOptions): Promise<Rendered> {
   return renderRows(items, view, options, items.length === 0 ? 'no items' : countNote(items.length));
 }
 
@@ -58,11 +54,8 @@ async function renderRows(
   const cells = lines.map((line) => widths.map((width, at) => cutToWidth(line[at] ?? '', width)));
   const paint = await painter(options);
   const text = await draw([cells[0]?.map(paint) ?? [], ...cells.slice(1)], widths);
-  const notes = [
-    ...(note === undefined ? [] : [note]),
-    ...(hidden.length === 0 ? [] : [`no room for ${hidden.join(', ')}`]),
-  ];
-  return { text, ...(notes.length > 0 && { note: notes.join('; ') }) };
+  const notes = [note, hidden.length > 0 && `no room for ${hidden.join(', ')}`].filter(Boolean);
+  return { text, note: notes.join('; ') || undefined };
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { ScalarTag } from 'yaml';
 import type { Json } from '../../contract/json.ts';
-import { JsonNumber } from '../../core/json/json-number.ts';
+import { JsonNumber } from '../../core/json/kind.ts';
 import { memberNames } from '../../core/json/member-names.ts';
 import { asObject, type Rendered } from './result-view.ts';
 
@@ -26,9 +26,7 @@ const LOOK_ALIKE: ScalarTag = {
  * to readers of YAML 1.1 too: times, yes and no, 0123, 1:20.
  */
 export async function renderYaml(body: Json): Promise<Rendered> {
-  const {
-    default: { stringify },
-  } = await import('yaml');
+  const { stringify } = (await import('yaml')).default;
   const text = stringify(withOrder(body), {
     customTags: (tags) => [LEXEME, LOOK_ALIKE, ...tags],
     compat: 'yaml-1.1',

@@ -1,5 +1,5 @@
 import { Fault } from '../../core/fault.ts';
-import { type Environment, flagValue, type GlobalFlags, PROFILE_FLAGS } from '../global-flags.ts';
+import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../global-flags.ts';
 import { type Profile, variablesOf } from './profile.ts';
 
 /** Where the vault or its credential come from, when a flag or a variable says so. */
@@ -11,7 +11,7 @@ type Named = Pick<GlobalFlags, 'url' | 'file'>;
  * over when a vault is named elsewhere: its API key must not go to another vault. An empty name means no profile.
  */
 export async function withProfile(flags: GlobalFlags, env: Environment): Promise<Environment> {
-  const asked = flags.profile ?? flagValue(undefined, env, PROFILE_FLAGS.profile);
+  const asked = flags.profile ?? flagValue(undefined, env, FLAGS.profile.profile);
   if (asked === '' || (asked === undefined && isVaultNamed(flags, env))) return env;
   const { openProfileStore } = await import('./profile-store.ts');
   const store = await openProfileStore(env);
@@ -20,7 +20,7 @@ export async function withProfile(flags: GlobalFlags, env: Environment): Promise
   // To a script, 3 would say that what it asked the vault for is gone.
   const profile = await store.read(name).catch((error: unknown) => {
     if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
-    throw new Fault('usage', error.message, { ...(error.hint !== undefined && { hint: error.hint }), cause: error });
+    throw new Fault('usage', error.message, { hint: error.hint, cause: error });
   });
   return fillFromProfile(profile, flags, env);
 }
@@ -29,12 +29,9 @@ export async function withProfile(flags: GlobalFlags, env: Environment): Promise
 export function fillFromProfile(profile: Profile, named: Named, env: Environment): Environment {
   const filled: Record<string, string | undefined> = { ...env };
   const isSet = (...names: readonly string[]) => names.some((name) => Boolean(env[name]));
-  const give = (...names: readonly string[]) => {
-    for (const name of names) {
-      if (variables[name] !== undefined) filled[name] = variables[name];
-    }
-  };
-  const variables = variablesOf(profile);
+  const variables = Object.entries(variablesOf(profile));
+  const give = (...names: readonly string[]) =>
+    Object.assign(filled, Object.fromEntries(variables.filter(([name]) => names.includes(name))));
   if (!isVaultNamed(named, env)) {
     give('VAULT_URL', 'VAULT_FILE');
     if (!isSet('VAULT_HEADER_PREFIX')) give('VAULT_HEADER_PREFIX');

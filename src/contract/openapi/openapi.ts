@@ -149,19 +149,16 @@ function queryParameters({ query }: Operation, example: Example | undefined): re
       return { ...common, ...list, ...described(schema), ...(value !== undefined && { example: value }) };
     }
     const { description, ...shape } = schema;
+    const prefixed = Object.entries(value ?? {}).map(([key, item]) => [`${name}.${key}`, item]);
     return {
       ...common,
       style: 'form',
       explode: true,
       description: `${description} One parameter a key, \`${name}.<key>=<value>\`; all must hold, and a repeated key counts once.`,
       schema: { ...inlineSchema(shape), propertyNames: { pattern: `^${name}\\..` } },
-      ...(value !== undefined && { example: prefixed(name, value) }),
+      ...(value !== undefined && { example: Object.fromEntries(prefixed) }),
     };
   });
-}
-
-function prefixed(name: string, map: unknown): OpenApiNode {
-  return Object.fromEntries(Object.entries(map ?? {}).map(([key, value]) => [`${name}.${key}`, value]));
 }
 
 function described({ description, ...schema }: Schema): OpenApiNode {

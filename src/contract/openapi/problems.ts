@@ -1,5 +1,5 @@
 import type { Operation } from '../operations.ts';
-import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode } from '../problems.ts';
+import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode, type ProblemStatus, TITLES } from '../problems.ts';
 import { type OpenApiNode, reference } from './schemas.ts';
 
 /**
@@ -22,25 +22,26 @@ export const INVALID_EXAMPLE = {
 } as const;
 
 /** The statuses of problems that an operation gives, in ascending order. */
-export function problemStatuses(row: Operation): readonly number[] {
+export function problemStatuses(row: Operation): readonly ProblemStatus[] {
   return [
     ...EVERYWHERE,
-    ...(row.params ? [404] : []),
-    ...(row.conflicts.length > 0 ? [409] : []),
-    ...(row.body ? [413, 415] : []),
+    ...(row.params ? [404 as const] : []),
+    ...(row.conflicts ? [409 as const] : []),
+    ...(row.body ? [413 as const, 415 as const] : []),
   ].sort();
 }
 
 /** The response of one status: every problem that has it, each with its example. */
-export function problemResponse(headerPrefix: string, status: number): OpenApiNode {
+export function problemResponse(headerPrefix: string, status: ProblemStatus): OpenApiNode {
+  const title = TITLES[status];
   const rows = Object.entries(PROBLEMS).filter(([, row]) => row.status === status);
-  const examples = rows.map(([code, { title, detail }]) => {
+  const examples = rows.map(([code, { detail }]) => {
     const errors = code === ('invalid_request' satisfies ProblemCode) && { errors: INVALID_EXAMPLE.errors };
     const value = { type: PROBLEM_TYPE_PREFIX + code, title, status, detail, instance: TRACE_ID, ...errors };
     return [code, { summary: detail, value }];
   });
   return {
-    description: `${rows[0]?.[1].title}: ${rows.map(([code]) => `\`${code}\``).join(', ')}.`,
+    description: `${title}: ${rows.map(([code]) => `\`${code}\``).join(', ')}.`,
     headers: {
       ...traceHeader(headerPrefix),
       ...((status === 429 || status === 503) && { 'Retry-After': reference('headers', 'RetryAfter') }),
@@ -52,9 +53,8 @@ export function problemResponse(headerPrefix: string, status: number): OpenApiNo
 }
 
 /** `NotFound` of 404. */
-export function responseName(status: number): string {
-  const row = Object.values(PROBLEMS).find((candidate) => candidate.status === status);
-  return (row?.title ?? String(status)).replaceAll(' ', '');
+export function responseName(status: ProblemStatus): string {
+  return TITLES[status].replaceAll(' ', '');
 }
 
 /** The headers of every response. */

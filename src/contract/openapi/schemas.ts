@@ -64,11 +64,12 @@ function isSame(named: Schema, schema: Schema): boolean {
 /** A schema in full; what it is made of may be referred to. */
 export function inlineSchema(schema: Schema): OpenApiNode {
   const { properties, items, additionalProperties, propertyNames, ...rest } = schema;
+  const members = Object.entries(properties ?? {}).map(([name, member]) => [name, printSchema(member)]);
   return {
     // The enums of the contract are of strings; code generators want to be told.
     ...(rest.enum && !rest.type && { type: 'string' }),
     ...rest,
-    ...(properties && { properties: mapValues(properties) }),
+    ...(properties && { properties: Object.fromEntries(members) }),
     ...(items && { items: printSchema(items) }),
     ...(propertyNames && { propertyNames: printSchema(propertyNames) }),
     ...(additionalProperties !== undefined && {
@@ -76,8 +77,4 @@ export function inlineSchema(schema: Schema): OpenApiNode {
         typeof additionalProperties === 'object' ? printSchema(additionalProperties) : additionalProperties,
     }),
   };
-}
-
-function mapValues(schemas: Readonly<Record<string, Schema>>): OpenApiNode {
-  return Object.fromEntries(Object.entries(schemas).map(([name, schema]) => [name, printSchema(schema)]));
 }

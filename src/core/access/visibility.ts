@@ -4,6 +4,9 @@ import type { TenantKeyring, TokenCondition } from '../ports.ts';
 import { indexed } from '../tokens/indexes.ts';
 import type { Grants } from './grants.ts';
 
+/** A query holds the conditions of each pair; every store takes this many alternatives (`TokenFilter.visible`). */
+const MAX_PAIRS = 250;
+
 type AllOf = readonly TokenCondition[];
 
 /** The tokens on which a caller has a permission, as a store can look for them. */
@@ -23,16 +26,10 @@ export function visibility(grants: Grants, permission: Permission, keyring: Tena
   const own = ownVisibility(grants, permission, keyring);
   if (!grants.within) return own;
   const outer = visibility(grants.within, permission, keyring);
+  const pairs = (own.lists?.length ?? 1) * (outer.lists?.length ?? 1);
   // So many alternatives that no query could take them: own's alone find more.
-  if (pairs(own, outer) > MAX_PAIRS) return { lists: own.lists, exact: false };
+  if (pairs > MAX_PAIRS) return { lists: own.lists, exact: false };
   return { lists: bothOf(own.lists, outer.lists), exact: own.exact && outer.exact };
-}
-
-/** A query holds the conditions of each pair; every store takes this many alternatives (`TokenFilter.visible`). */
-const MAX_PAIRS = 250;
-
-function pairs(own: Visibility, outer: Visibility): number {
-  return (own.lists?.length ?? 1) * (outer.lists?.length ?? 1);
 }
 
 function bothOf(a: Visibility['lists'], b: Visibility['lists']): Visibility['lists'] {

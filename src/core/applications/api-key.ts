@@ -1,36 +1,26 @@
 import { API_KEY } from '../../contract/patterns.ts';
-import { BASE58_ALPHABET } from '../base58.ts';
+import { BASE58_ALPHABET, base58 } from '../base58.ts';
 import { crc32 } from '../crc32.ts';
 import type { Random } from '../ports.ts';
+import { createRandomIndex } from '../random-index.ts';
 
 const PREFIX = 'key_';
 const SECRET_CHARACTERS = 26;
 const CHECKSUM_CHARACTERS = 6;
 const FORMAT = new RegExp(API_KEY);
 
-const BASE = BASE58_ALPHABET.length;
-/** The largest multiple of 58 in a byte: what is at or above it is thrown away, or some characters would be likelier. */
-const UNBIASED = 256 - (256 % BASE);
-
 /** CRC-32 over the secret's characters, in base 58 with leading `1`s. Whoever scans for keys needs nothing of ours for it. */
 function checksum(secret: string): string {
-  let value = crc32(Buffer.from(secret, 'ascii'));
-  let text = '';
-  for (let index = 0; index < CHECKSUM_CHARACTERS; index++) {
-    text = BASE58_ALPHABET.charAt(value % BASE) + text;
-    value = Math.floor(value / BASE);
-  }
-  return text;
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(crc32(Buffer.from(secret, 'ascii')));
+  return base58(bytes).padStart(CHECKSUM_CHARACTERS, '1');
 }
 
 /** A new API key (decisions §6): `key_`, 26 characters of base 58 (152 bits of randomness), 6 of checksum. */
 export function generateApiKey(random: Random): string {
-  let secret = '';
-  while (secret.length < SECRET_CHARACTERS) {
-    for (const byte of random.bytes(SECRET_CHARACTERS)) {
-      if (byte < UNBIASED && secret.length < SECRET_CHARACTERS) secret += BASE58_ALPHABET.charAt(byte % BASE);
-    }
-  }
+  const randomIndex = createRandomIndex(random, SECRET_CHARACTERS);
+  const character = () => BASE58_ALPHABET.charAt(randomIndex(BASE58_ALPHABET.length));
+  const secret = Array.from({ length: SECRET_CHARACTERS }, character).join('');
   return PREFIX + secret + checksum(secret);
 }
 

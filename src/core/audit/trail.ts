@@ -1,5 +1,7 @@
-import { OPERATIONS, type OperationId } from '../../contract/operations.ts';
+import type { Call } from '../../contract/call.ts';
+import { OPERATIONS } from '../../contract/operations.ts';
 import { Problem } from '../problem.ts';
+import { mayBeId } from '../tokens/token-id.ts';
 import type { Audit } from './audit.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { isAudited } from './audit-level.ts';
@@ -17,16 +19,8 @@ export interface Trail {
   refuse(error: unknown): Promise<void>;
 }
 
-/** Who asked for what. */
-export interface TrailStart {
-  readonly operation: OperationId;
-  readonly application_id: string;
-  readonly peer: string | undefined;
-  /** What the path named. */
-  readonly named: () => readonly string[];
-}
-
-export function createTrail(audit: Audit, { operation, application_id, peer, named }: TrailStart): Trail {
+export function createTrail(audit: Audit, call: Call, application_id: string): Trail {
+  const { operation, peer } = call;
   const { status, method } = OPERATIONS[operation];
   // Each member by its name: V8 takes microseconds to add one to what it has spread.
   const event = (status: number, entities: readonly string[], revision?: number): AuditEvent => ({
@@ -37,6 +31,8 @@ export function createTrail(audit: Audit, { operation, application_id, peer, nam
     peer,
     entities,
   });
+  /** What the path named. */
+  const named = () => Object.values(call.params).filter(mayBeId);
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
   return {

@@ -1,4 +1,4 @@
-import type { Instant, Keyring } from '../ports.ts';
+import type { Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { type AuditEvent, decodeEvent } from './audit-event.ts';
 import { NO_LINK } from './audit-link.ts';
@@ -10,10 +10,7 @@ const PAGE = 500;
 export const START: AuditHead = { sequence: 0, link: NO_LINK };
 
 /** An entry that was opened, in its place. */
-export interface PlacedEvent {
-  readonly sequence: number;
-  readonly at: Instant;
-  readonly link: Uint8Array;
+export interface PlacedEvent extends Omit<AuditEntry, 'sealed'> {
   readonly event: AuditEvent;
 }
 

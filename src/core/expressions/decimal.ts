@@ -1,5 +1,5 @@
 import type { Json } from '../../contract/json.ts';
-import { JsonNumber } from '../json/json-number.ts';
+import { JsonNumber } from '../json/kind.ts';
 import { parseJson } from '../json/parse.ts';
 import { FilterFailure } from './expression-error.ts';
 import { textOf } from './print-value.ts';

@@ -1,6 +1,5 @@
 import type { Json } from '../../contract/json.ts';
-import { JsonNumber } from '../json/json-number.ts';
-import { isJsonArray, isJsonObject } from '../json/kind.ts';
+import { isJsonArray, isJsonObject, JsonNumber } from '../json/kind.ts';
 import { ExpressionError, FilterFailure } from './expression-error.ts';
 import type { Arguments, FilterTools } from './filter.ts';
 import { exceedsOutput, type WorkBudget } from './limits.ts';
@@ -53,11 +52,15 @@ function evaluateOutput(output: Output, scope: Scope, tools: FilterTools): Json 
   return value;
 }
 
-function read(operand: PathOperand, scope: Scope, tools: FilterTools): Json {
+/** What a path leads to; null where the data has nothing there. Own members only: no path reaches a prototype. */
+function read(path: PathOperand, scope: Scope, work: WorkBudget): Json {
+  let value: Json | undefined = path.root === 'data' ? scope.data : scope.metadata;
+  if (value === undefined) throw outOfScope(path.position);
   try {
-    return readPath(operand, scope, tools);
+    for (const key of path.keys) value = readKey(value, key, work);
+    return value;
   } catch (error) {
-    if (error instanceof FilterFailure) throw new ExpressionError(`the path ${error.reason}`, operand.position);
+    if (error instanceof FilterFailure) throw new ExpressionError(`the path ${error.reason}`, path.position);
     throw error;
   }
 }
@@ -104,17 +107,6 @@ function workOf(value: Json): number {
 }
 
 const INDEX = /^-?\d{1,15}$/;
-
-/**
- * What a path leads to; null where the data has nothing there. Own members only: no path reaches a prototype. Throws
- * `FilterFailure` when the budget is used up.
- */
-function readPath(path: PathOperand, scope: Scope, work: WorkBudget): Json {
-  let value: Json | undefined = path.root === 'data' ? scope.data : scope.metadata;
-  if (value === undefined) throw outOfScope(path.position);
-  for (const key of path.keys) value = readKey(value, key, work);
-  return value;
-}
 
 function outOfScope(position: number): ExpressionError {
   return new ExpressionError('metadata can be referred to in fingerprint_expression only', position);

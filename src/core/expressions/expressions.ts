@@ -90,7 +90,16 @@ function spendParsing(tools: FilterTools): void {
 type EvaluateText = (source: string) => Json;
 
 function mapMask(mask: Json, evaluate: EvaluateText, path: readonly (string | number)[] = []): Json | undefined {
-  if (typeof mask === 'string') return isExpression(mask) ? evaluateAt(mask, evaluate, path) : mask;
+  if (typeof mask === 'string') {
+    // A tag alone counts too: it is refused, not shown.
+    if (!mask.includes('{{') && !mask.includes('{%')) return mask;
+    try {
+      return evaluate(mask) ?? undefined;
+    } catch (error) {
+      if (error instanceof ExpressionError) throw new ExpressionError(error.reason, error.position, path.join('.'));
+      throw error;
+    }
+  }
   if (isJsonArray(mask)) {
     const items: Json[] = [];
     for (const [index, item] of mask.entries()) {
@@ -106,20 +115,6 @@ function mapMask(mask: Json, evaluate: EvaluateText, path: readonly (string | nu
     if (masked !== undefined) members.set(name, masked);
   }
   return objectOfMembers(members);
-}
-
-/** A tag alone counts too: it is refused, not shown. */
-function isExpression(text: string): boolean {
-  return text.includes('{{') || text.includes('{%');
-}
-
-function evaluateAt(source: string, evaluate: EvaluateText, path: readonly (string | number)[]): Json | undefined {
-  try {
-    return evaluate(source) ?? undefined;
-  } catch (error) {
-    if (error instanceof ExpressionError) throw new ExpressionError(error.reason, error.position, path.join('.'));
-    throw error;
-  }
 }
 
 const templates = new Map<string, Template>();

@@ -1,5 +1,6 @@
 import type { Json } from '../../contract/json.ts';
-import { JsonNumber } from '../json/json-number.ts';
+import { isLonger } from '../is-longer.ts';
+import { JsonNumber } from '../json/kind.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import { FilterFailure } from './expression-error.ts';
 
@@ -12,19 +13,10 @@ export const MAX_OUTPUT = 64 * 1024;
 /** Characters, items and nodes that all expressions of one budget may look at together: well under a second. */
 const MAX_WORK = 4 * 1024 * 1024;
 
-function byteLength(text: string): number {
-  return Buffer.byteLength(text, 'utf8');
-}
-
-/** A code unit is at most three bytes of UTF-8, so that short texts need no counting. */
-export function isLonger(text: string, bytes: number): boolean {
-  return text.length > bytes || (text.length * 3 > bytes && byteLength(text) > bytes);
-}
-
 /** Bytes of a value as output: none of null, a text's own, of anything else those of its JSON. */
 export function outputSize(value: Json): number {
   if (value === null) return 0;
-  return byteLength(typeof value === 'string' ? value : stringifyJson(value));
+  return Buffer.byteLength(typeof value === 'string' ? value : stringifyJson(value));
 }
 
 export function exceedsOutput(value: Json): boolean {

@@ -1,10 +1,11 @@
 import type { Json } from '../../contract/json.ts';
-import { nearestName } from '../nearest-name.ts';
+import { isLonger } from '../is-longer.ts';
+import { didYouMean } from '../nearest-name.ts';
 import { toJsonNumber } from './decimal.ts';
 import { ExpressionError } from './expression-error.ts';
 import type { Arguments, Filter } from './filter.ts';
 import { FILTERS } from './filters.ts';
-import { isLonger, MAX_SOURCE } from './limits.ts';
+import { MAX_SOURCE } from './limits.ts';
 import { readArgument } from './parameters.ts';
 
 /** A parsed expression: texts and outputs in order. A template of exactly one output keeps the type of its value. */
@@ -170,9 +171,7 @@ function parseCall(cursor: Cursor, known: number): FilterCall {
   if (name === undefined) throw noOutput(known);
   const filter = Object.hasOwn(FILTERS, name) ? FILTERS[name] : undefined;
   if (filter === undefined) {
-    const near = nearestName(name, Object.keys(FILTERS));
-    const hint = near === undefined ? '' : `; did you mean ${near}?`;
-    throw new ExpressionError(`there is no such filter${hint}`, position);
+    throw new ExpressionError(`there is no such filter${didYouMean(name, Object.keys(FILTERS))}`, position);
   }
   const given = parseArguments(cursor, name, Object.keys(filter.parameters).length);
   const args: Record<string, unknown> = {};

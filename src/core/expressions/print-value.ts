@@ -1,5 +1,5 @@
 import type { Json } from '../../contract/json.ts';
-import { JsonNumber } from '../json/json-number.ts';
+import { JsonNumber } from '../json/kind.ts';
 import { stringifyJson } from '../json/stringify.ts';
 
 /** A value inside a text: numbers by their lexeme, null as nothing, arrays and objects as compact JSON. */

@@ -1,8 +1,7 @@
 import type { JSONPathNode, JSONValue } from 'json-p3';
 import type { Json } from '../../contract/json.ts';
 import { MAX_DEPTH } from '../../contract/limits.ts';
-import { JsonNumber } from '../json/json-number.ts';
-import { isJsonArray, isJsonObject } from '../json/kind.ts';
+import { isJsonArray, isJsonObject, JsonNumber } from '../json/kind.ts';
 import { loadedOnce } from '../loaded-once.ts';
 import { FilterFailure } from './expression-error.ts';
 import type { WorkBudget } from './limits.ts';

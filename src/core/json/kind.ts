@@ -1,5 +1,13 @@
 import type { Json, JsonArray, JsonObject } from '../../contract/json.ts';
-import { JsonNumber } from './json-number.ts';
+
+/** A JSON number as it was written (RFC 8259 §6), for the ones that a double does not give back: `1.10`, `-0`, `9007199254740993`. */
+export class JsonNumber {
+  readonly lexeme: string;
+
+  constructor(lexeme: string) {
+    this.lexeme = lexeme;
+  }
+}
 
 export function isJsonArray(value: Json | undefined): value is JsonArray {
   return Array.isArray(value);

@@ -1,10 +1,10 @@
 import type { Json, JsonArray, JsonObject } from '../../contract/json.ts';
-import { JsonNumber } from './json-number.ts';
-import { type Cursor, refuse } from './json-syntax-error.ts';
+import { JsonSyntaxError, type JsonSyntaxErrorKind } from './json-syntax-error.ts';
+import { JsonNumber } from './kind.ts';
 import { keepMemberOrder, MemberMap } from './member-names.ts';
-import { parseString } from './parse-string.ts';
 
 const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 const MINUS = 0x2d;
 const PLUS = 0x2b;
@@ -17,6 +17,21 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
+const LOWER_U = 0x75;
+const FOUR_HEX_DIGITS = /^[0-9A-Fa-f]{4}$/;
+
+/** RFC 8259 §7: the code unit after the backslash, and what the two stand for. */
+const ESCAPES: ReadonlyMap<number, string> = new Map([
+  [QUOTE, '"'],
+  [BACKSLASH, '\\'],
+  [0x2f, '/'],
+  [0x62, '\b'],
+  [0x66, '\f'],
+  [0x6e, '\n'],
+  [0x72, '\r'],
+  [0x74, '\t'],
+]);
+
 const LITERALS: ReadonlyMap<number, readonly [text: string, value: boolean | null]> = new Map([
   [0x74, ['true', true]],
   [0x66, ['false', false]],
@@ -28,6 +43,15 @@ const EXACT_LENGTH = 15;
 
 /** Deeper than anything that the vault keeps or answers (`MAX_DEPTH`): what was accepted once can be read again, whatever the limit is now. */
 const DEEPEST = 1024;
+
+/** Where the parser stands. `path[i]` names what is being read `i` levels down. */
+interface Cursor {
+  readonly text: string;
+  readonly maxDepth: number;
+  readonly path: (string | number)[];
+  at: number;
+  depth: number;
+}
 
 /**
  * Parses JSON (RFC 8259, strictly) without losing anything: numbers keep their lexeme, `__proto__` is a member like any
@@ -170,4 +194,54 @@ function skipDigits(cursor: Cursor): void {
   while (code >= ZERO && code <= NINE) code = text.charCodeAt(++at);
   cursor.at = at;
   if (at === start) throw refuse(cursor, 'syntax', 'a digit is expected here');
+}
+
+/** Reads the string whose opening quote the cursor stands at, and stops behind its closing one. */
+function parseString(cursor: Cursor): string {
+  const { text } = cursor;
+  let from = cursor.at + 1;
+  let at = from;
+  let decoded = '';
+  for (;;) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      cursor.at = at + 1;
+      return decoded === '' ? text.slice(from, at) : decoded + text.slice(from, at);
+    }
+    if (code === BACKSLASH) {
+      decoded += text.slice(from, at);
+      cursor.at = at + 1;
+      decoded += parseEscape(cursor);
+      from = cursor.at;
+      at = from;
+    } else if (code >= 0x20) {
+      at += 1;
+    } else {
+      // a control character, or NaN: the end
+      cursor.at = at;
+      throw refuse(cursor, 'syntax', 'a control character in a string must be escaped');
+    }
+  }
+}
+
+/** Half of a surrogate pair is a code unit like any other: two halves in a row make their character, one alone stays. */
+function parseEscape(cursor: Cursor): string {
+  const code = cursor.text.charCodeAt(cursor.at);
+  if (code === LOWER_U) {
+    const digits = cursor.text.slice(cursor.at + 1, cursor.at + 5);
+    if (!FOUR_HEX_DIGITS.test(digits)) throw refuse(cursor, 'syntax', 'four hexadecimal digits must follow \\u');
+    cursor.at += 5;
+    return String.fromCharCode(Number.parseInt(digits, 16));
+  }
+  const character = ESCAPES.get(code);
+  if (character === undefined) throw refuse(cursor, 'syntax', 'this is no escape that JSON has');
+  cursor.at += 1;
+  return character;
+}
+
+/** The error for the place that the cursor stands at. `reason` is a fixed text. */
+function refuse(cursor: Cursor, kind: JsonSyntaxErrorKind, reason: string): JsonSyntaxError {
+  const ended = kind === 'syntax' && cursor.at >= cursor.text.length;
+  const path = cursor.path.slice(0, cursor.depth).join('.');
+  return new JsonSyntaxError(kind, ended ? 'the text ends too early' : reason, cursor.at, path);
 }

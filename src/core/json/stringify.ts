@@ -1,4 +1,4 @@
-import { JsonNumber } from './json-number.ts';
+import { JsonNumber } from './kind.ts';
 import { memberNames } from './member-names.ts';
 
 /** What can be printed: any JSON, and what handlers build, with members left undefined and opened values as text. */

@@ -1,6 +1,6 @@
 import { PLAIN_TEXT, UUID } from '../../contract/patterns.ts';
 import type { Schema } from '../../contract/schema.ts';
-import { nearestName } from '../nearest-name.ts';
+import { didYouMean } from '../nearest-name.ts';
 import type { MemberErrors } from '../problem.ts';
 import type { ValidationError } from '../validators.generated.js';
 
@@ -34,7 +34,9 @@ const NAMED_PATTERNS: Readonly<Record<string, string>> = {
 export function memberErrors(schema: Schema, found: readonly ValidationError[]): MemberErrors {
   const errors: Record<string, string[]> = Object.create(null);
   for (const error of found) {
-    const path = error.instancePath.split('/').slice(1).map(unescapePointer);
+    // RFC 6901 §4.
+    const pointer = error.instancePath.split('/').slice(1);
+    const path = pointer.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
     const at = schemaAt(schema, path);
     // A name that may be any text is reported once, by `propertyNames`; one of a form with an example, under itself.
     const isName = error.schemaPath.includes('/propertyNames/');
@@ -54,8 +56,8 @@ export function memberErrors(schema: Schema, found: readonly ValidationError[]):
 
 function messageOf(error: ValidationError, at: Schema | undefined): string | undefined {
   if (error.keyword === 'additionalProperties') {
-    const near = nearestName(String(error.params['additionalProperty']), Object.keys(at?.properties ?? {}));
-    return `is not a known member${near ? `; did you mean ${near}?` : ''}`;
+    const sent = String(error.params['additionalProperty']);
+    return `is not a known member${didYouMean(sent, Object.keys(at?.properties ?? {}))}`;
   }
   const message = MESSAGES[error.keyword]?.(error.params);
   if (error.keyword !== 'pattern') return message;
@@ -73,11 +75,6 @@ function schemaAt(schema: Schema, path: readonly string[]): Schema | undefined {
     at = at?.items ?? own ?? (typeof others === 'object' && others.properties ? others : undefined);
   }
   return at;
-}
-
-/** RFC 6901 §4. */
-function unescapePointer(part: string): string {
-  return part.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
 function withArticle(type: string): string {

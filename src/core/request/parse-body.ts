@@ -2,6 +2,7 @@ import type { Call } from '../../contract/call.ts';
 import type { Json } from '../../contract/json.ts';
 import type { Limits } from '../../contract/limits.ts';
 import type { Operation } from '../../contract/operations.ts';
+import { isLonger } from '../is-longer.ts';
 import { JsonSyntaxError } from '../json/json-syntax-error.ts';
 import { parseJson } from '../json/parse.ts';
 import { Problem } from '../problem.ts';
@@ -9,7 +10,7 @@ import { Problem } from '../problem.ts';
 /** Step 4 of the one path: size, then text, then lossless JSON. Undefined for an operation without a body. */
 export function parseBody(row: Operation, call: Call, limits: Limits): Json | undefined {
   const text = call.bodyText ?? '';
-  if (call.bodyFault === 'too_large' || isLarger(text, limits.body)) {
+  if (call.bodyFault === 'too_large' || isLonger(text, limits.body)) {
     throw new Problem('body_too_large', { detail: `The body is larger than the limit of ${limits.body} bytes.` });
   }
   if (call.bodyFault === 'not_utf8') throw new Problem('malformed_json', { detail: 'The body is not valid UTF-8.' });
@@ -28,21 +29,12 @@ export function parseBody(row: Operation, call: Call, limits: Limits): Json | un
   }
 }
 
-/** A character is one to three bytes of UTF-8, so most bodies are judged by their length alone. */
-function isLarger(text: string, bytes: number): boolean {
-  return text.length > bytes || (text.length * 3 > bytes && Buffer.byteLength(text) > bytes);
-}
-
 /** Step 3 of the one path: a body must have the content type that its operation takes (§4.1, decisions §1). */
 export function checkMediaType(row: Operation, sent: string | undefined, hasBody: boolean): void {
   if (!row.body && !hasBody) return;
   const wanted = row.mediaType ?? 'application/json';
   const [essence, ...parameters] = (sent ?? '').split(';').map((part) => part.trim().toLowerCase());
-  const fits = essence === wanted && parameters.every((parameter) => parameter === '' || isUtf8(parameter));
-  if (fits) return;
+  const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-8"?$/.test(each));
+  if (essence === wanted && isUtf8) return;
   throw new Problem('unsupported_media_type', { detail: `The operation takes a body of content type ${wanted}.` });
-}
-
-function isUtf8(parameter: string): boolean {
-  return !parameter.startsWith('charset=') || /^charset="?utf-8"?$/.test(parameter);
 }

@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { MemberMap } from '../json/member-names.ts';
-import { nearestName } from '../nearest-name.ts';
+import { didYouMean } from '../nearest-name.ts';
 import { invalid } from '../problem.ts';
 
 const INTEGER = /^-?\d{1,15}$/;
@@ -17,9 +17,10 @@ export function readQuery(schema: Schema | undefined, pairs: readonly (readonly 
   for (const [sent, value] of pairs) {
     const dot = sent.indexOf('.');
     const name = dot > 0 && typeOf(properties, sent.slice(0, dot)) === 'object' ? sent.slice(0, dot) : sent;
-    switch (typeOf(properties, name)) {
+    const type = typeOf(properties, name);
+    switch (type) {
       case undefined:
-        throw invalid(sent, unknownParameter(sent, Object.keys(properties)));
+        throw invalid(sent, `is not a known query parameter${didYouMean(sent, Object.keys(properties))}`);
       case 'object': {
         if (dot <= 0 || dot === sent.length - 1) throw invalid(sent, `write it as ${name}.<key>=<value>`);
         query[name] ??= new MemberMap();
@@ -27,18 +28,13 @@ export function readQuery(schema: Schema | undefined, pairs: readonly (readonly 
         map[sent.slice(dot + 1)] ??= value;
         break;
       }
-      case 'array': {
+      case 'array':
         query[name] ??= [];
         (query[name] as Json[]).push(value);
         break;
-      }
-      case 'integer':
-        if (name in query) throw invalid(name, 'must be given once');
-        query[name] = INTEGER.test(value) ? Number(value) : value;
-        break;
       default:
         if (name in query) throw invalid(name, 'must be given once');
-        query[name] = value;
+        query[name] = type === 'integer' && INTEGER.test(value) ? Number(value) : value;
     }
   }
   return query;
@@ -46,9 +42,4 @@ export function readQuery(schema: Schema | undefined, pairs: readonly (readonly 
 
 function typeOf(properties: Readonly<Record<string, Schema>>, name: string): Schema['type'] | undefined {
   return Object.hasOwn(properties, name) ? properties[name]?.type : undefined;
-}
-
-function unknownParameter(name: string, known: readonly string[]): string {
-  const near = nearestName(name, known);
-  return `is not a known query parameter${near ? `; did you mean ${near}?` : ''}`;
 }

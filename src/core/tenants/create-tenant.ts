@@ -21,11 +21,12 @@ export async function createTenant(world: World, name: string): Promise<CreatedT
   const now = world.clock.now();
   const id = world.random.id();
   const owner_id = world.random.id();
-  const keys = world.keyring.createTenantKeys(id, now);
+  const data = world.keyring.createTenantKey(id, 'data', [], now);
+  const keys = [data, world.keyring.createTenantKey(id, 'index', [data], now)];
   const keyring = world.keyring.openTenant(id, keys);
   const clear = { id, owner_id, created_by: owner_id, created_at: now, revision: 1 };
   const tenant = sealTenant(keyring, clear, { name, settings: {} });
-  const { application, key } = managementApplication(world, keyring, { tenantId: id, createdBy: owner_id });
+  const { application, key } = managementApplication(world, keyring, id, owner_id);
   const audit = madeOnFile(world, 'createTenant', application.record);
   await world.store.insertTenant(tenant.record, keys, application.record, audit);
   return { tenant: showTenant(tenant), application: showApplication(application, key) };
@@ -35,11 +36,9 @@ export async function createTenant(world: World, name: string): Promise<CreatedT
 export async function issueManagementKey(world: World, tenantId: string): Promise<Application> {
   const found = await world.store.findTenant(tenantId.toLowerCase());
   if (!found) throw noSuchTenant();
-  const keyring = world.keyring.openTenant(found.tenant.id, found.keys);
-  const { application, key } = managementApplication(world, keyring, {
-    tenantId: found.tenant.id,
-    createdBy: found.tenant.owner_id,
-  });
+  const { id, owner_id } = found.tenant;
+  const keyring = world.keyring.openTenant(id, found.keys);
+  const { application, key } = managementApplication(world, keyring, id, owner_id);
   await world.store.insertApplication(application.record, madeOnFile(world, 'issueKey', application.record));
   return showApplication(application, key);
 }
@@ -63,26 +62,25 @@ export async function showTenants(world: World): Promise<readonly Tenant[]> {
 function managementApplication(
   world: World,
   keyring: TenantKeyring,
-  { tenantId, createdBy }: { readonly tenantId: string; readonly createdBy: string },
+  tenant_id: string,
+  created_by: string,
 ): { readonly application: OpenedApplication; readonly key: string } {
   const key = generateApiKey(world.random);
+  const permissions = (Object.keys(PERMISSIONS) as Permission[]).filter((name) =>
+    (PERMISSIONS[name].types as readonly string[]).includes('management'),
+  );
   const application = sealApplication(
     keyring,
     {
       id: world.random.id(),
-      tenant_id: tenantId,
+      tenant_id,
       type: 'management',
       key_hash: world.keyring.apiKeyHash(key),
-      created_by: createdBy,
+      created_by,
       created_at: world.clock.now(),
       revision: 1,
     },
-    { name: 'management', permissions: managementPermissions(), rules: [] },
+    { name: 'management', permissions, rules: [] },
   );
   return { application, key };
-}
-
-function managementPermissions(): readonly Permission[] {
-  const names = Object.keys(PERMISSIONS) as Permission[];
-  return names.filter((name) => (PERMISSIONS[name].types as readonly string[]).includes('management'));
 }

@@ -24,13 +24,16 @@ export function createActivity(store: Store): Activity {
   function note(records: readonly PresentedToken[], now: Instant): void {
     const month = monthOf(now);
     for (const { tenant_id, id, active_month } of records) {
-      if (active_month >= month) continue;
-      const name = `${month}/${tenant_id}`;
-      const group = pending.get(name) ?? { tenantId: tenant_id, month, ids: new Set() };
-      pending.set(name, group);
-      group.ids.add(id);
+      if (active_month < month) add(tenant_id, month, [id]);
     }
     if (pending.size > 0 && !timer) timer = setTimeout(() => void flush(), DELAY_MS).unref();
+  }
+
+  function add(tenantId: string, month: number, ids: Iterable<string>): void {
+    const name = `${month}/${tenantId}`;
+    const group = pending.get(name) ?? { tenantId, month, ids: new Set() };
+    pending.set(name, group);
+    for (const id of ids) group.ids.add(id);
   }
 
   let written = Promise.resolve();
@@ -50,10 +53,7 @@ export function createActivity(store: Store): Activity {
       try {
         await store.markActive(tenantId, [...ids], month);
       } catch {
-        const name = `${month}/${tenantId}`;
-        const group = pending.get(name);
-        if (group) for (const id of ids) group.ids.add(id);
-        else pending.set(name, { tenantId, month, ids });
+        add(tenantId, month, ids);
       }
     }
   }

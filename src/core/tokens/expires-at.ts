@@ -37,29 +37,23 @@ type Fields = Readonly<
 
 /** Reads `expires_at` of a token. Throws `invalid_request` for another format, an impossible date or time, and the past. */
 export function parseExpiresAt(text: string, now: Instant): Expiry {
-  const expiry = read(
-    text,
-    TOKEN_FORMATS,
-    'must be an ISO 8601 date or date-time, M/D/YYYY, or M/D/YYYY h:mm:ss AM|PM ±hh:mm',
-  );
-  if (expiry.instant <= now) throw invalid('expires_at', 'must be in the future');
-  return expiry;
+  const message = 'must be an ISO 8601 date or date-time, M/D/YYYY, or M/D/YYYY h:mm:ss AM|PM ±hh:mm';
+  return readFuture(text, now, TOKEN_FORMATS, message);
 }
 
 /** Reads `expires_at` of an expiring application (§4.2): a date-time of ISO 8601, within one day. */
 export function parseApplicationExpiry(text: string, now: Instant): Instant {
-  const { instant } = read(text, [ISO_DATE_TIME], 'must be an ISO 8601 date-time');
-  if (instant <= now) throw invalid('expires_at', 'must be in the future');
+  const { instant } = readFuture(text, now, [ISO_DATE_TIME], 'must be an ISO 8601 date-time');
   if (instant - now > DAY) throw invalid('expires_at', 'must be at most one day ahead');
   return instant;
 }
 
-function read(text: string, formats: readonly RegExp[], message: string): Expiry {
-  for (const format of formats) {
-    const fields = format.exec(text)?.groups;
-    if (fields !== undefined) return expiryOf(fields);
-  }
-  throw invalid('expires_at', message);
+function readFuture(text: string, now: Instant, formats: readonly RegExp[], message: string): Expiry {
+  const fields = formats.find((format) => format.test(text))?.exec(text)?.groups;
+  if (fields === undefined) throw invalid('expires_at', message);
+  const expiry = expiryOf(fields);
+  if (expiry.instant <= now) throw invalid('expires_at', 'must be in the future');
+  return expiry;
 }
 
 function expiryOf(fields: Fields): Expiry {

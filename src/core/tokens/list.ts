@@ -27,7 +27,7 @@ export const listTokens: Handler<'listTokens'> = async ({ query }, caller, world
   const { records, total } = exact
     ? await world.store.findTokens(filter, page, now)
     : await findGoverned(filter, page, now, caller, world);
-  const wanted = wantedMetadata(query.metadata);
+  const wanted = Object.entries(query.metadata ?? {});
   const ids: string[] = [];
   const tokens: JsonText[] = [];
   let revealed = false;
@@ -86,22 +86,12 @@ function conditionsOf({ id, type, metadata }: ListTokensQuery, keyring: TenantKe
   return conditions;
 }
 
-interface WantedMetadata {
-  readonly key: string;
-  readonly value: string;
-  readonly folded: string;
-}
-
-function wantedMetadata(metadata: Readonly<Record<string, string>> = {}): readonly WantedMetadata[] {
-  return Object.entries(metadata).map(([key, value]) => ({ key, value, folded: foldCase(value) }));
-}
-
-function hasMetadata(text = '{}', wanted: readonly WantedMetadata[]): boolean {
+function hasMetadata(text = '{}', wanted: readonly (readonly [key: string, value: string])[]): boolean {
   if (wanted.length === 0) return true;
   // Sealed by sealToken: these are strings, of which the engine's own parser, which is faster, loses nothing.
   const found = JSON.parse(text) as Readonly<Record<string, string>>;
-  return wanted.every(({ key, value, folded }) => {
+  return wanted.every(([key, value]) => {
     const own = Object.hasOwn(found, key) ? found[key] : undefined;
-    return own !== undefined && (own === value || foldCase(own) === folded);
+    return own !== undefined && (own === value || foldCase(own) === foldCase(value));
   });
 }

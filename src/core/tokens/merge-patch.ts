@@ -17,10 +17,5 @@ export function applyMergePatch(target: Json | undefined, patch: Json): Json {
 }
 
 function membersOf(object: JsonObject): Map<string, Json> {
-  const members = new Map<string, Json>();
-  for (const name of memberNames(object)) {
-    const value = object[name];
-    if (value !== undefined) members.set(name, value);
-  }
-  return members;
+  return new Map(memberNames(object).map((name) => [name, object[name] as Json]));
 }

@@ -143,24 +143,12 @@ function defaultsOf(type: TokenType): TokenDefinition {
 
 const defaultTexts = new Map<TokenType, string>();
 
-function encodeDefinition(type: TokenType, definition: TokenDefinition): string {
-  if (isDefault(type, definition)) return DEFAULTS;
-  const { unread, ...told } = definition;
-  const text = stringifyJson(told);
+function encodeDefinition(type: TokenType, { unread, ...reported }: TokenDefinition): string {
+  const text = stringifyJson(reported);
   const usual = defaultTexts.get(type) ?? stringifyJson({ ...defaultsOf(type) });
   defaultTexts.set(type, usual);
   if (text === usual) return DEFAULTS;
-  return unread ? stringifyJson({ ...told, unread }) : text;
-}
-
-/** Whether it is the type's own, member by member: so it is unless the request, or one before it, said otherwise. */
-function isDefault(type: TokenType, { mask, search_indexes, fingerprint_expression }: TokenDefinition): boolean {
-  const usual = defaultsOf(type);
-  return (
-    mask === usual.mask &&
-    search_indexes === usual.search_indexes &&
-    fingerprint_expression === usual.fingerprint_expression
-  );
+  return unread ? stringifyJson({ ...reported, unread }) : text;
 }
 
 function decodeDefinition(type: TokenType, text: string): TokenDefinition {

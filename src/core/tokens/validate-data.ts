@@ -41,16 +41,8 @@ function isRight(rule: ValueRule, value: Json): boolean {
   if (rule.kind === 'number') {
     return typeof value === 'number' && Number.isInteger(value) && value >= rule.minimum && value <= rule.maximum;
   }
-  if (typeof value !== 'string' || !compiled(rule.pattern).test(value)) return false;
+  if (typeof value !== 'string' || !new RegExp(rule.pattern).test(value)) return false;
   return rule.checkDigit === undefined || (!ONLY_ZEROS.test(value) && CHECK_DIGITS[rule.checkDigit](value));
-}
-
-const patterns = new Map<string, RegExp>();
-
-function compiled(pattern: string): RegExp {
-  const known = patterns.get(pattern) ?? new RegExp(pattern);
-  patterns.set(pattern, known);
-  return known;
 }
 
 function validateMembers(

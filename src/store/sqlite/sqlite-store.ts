@@ -34,7 +34,7 @@ export function sqliteStore(session: Session): FileStore {
   const counts = tokenCounts(connection, tenants);
   const changes = tokenChanges(connection, { tenants, tokens, index: tokenIndex(connection), counts });
   const rotation = keyRotation(connection, tenants, changes);
-  const inspection = rowInspection(connection, tenants);
+  const inspectRows = rowInspection(connection, tenants);
   const change = changeRow(connection);
   const audits = auditRows(connection);
   const findPage = findTokens(connection, tenants, presented);
@@ -124,8 +124,7 @@ export function sqliteStore(session: Session): FileStore {
         return record === undefined || isExpired(record, now) ? undefined : record;
       }),
     findTokens: (filter, page, now) => session.readSnapshot(() => findPage(filter, page, now)),
-    findDuplicate: (tenantId, fingerprint, exceptId, now) =>
-      session.readSnapshot(() => changes.findDuplicate(tenantId, fingerprint, exceptId, now)),
+    findDuplicate: (...query) => session.readSnapshot(() => changes.findDuplicate(...query)),
     replaceToken: (token, indexes, { revision, now }, audit) =>
       session.write('removed', () => audited(changes.replace(token, indexes, revision, now), audit)),
     deleteToken: (tombstone, expectedRevision, audit) =>
@@ -174,11 +173,9 @@ export function sqliteStore(session: Session): FileStore {
     addTenantKey: (tenantId, key, audit) =>
       changeAuthority('added', () => audited(rotation.addKey(tenantId, key), audit)),
     removeTenantKey: (tenantId, keyId, audit) => destroy(() => audited(rotation.removeKey(tenantId, keyId), audit)),
-    countStale: (tenantId, current) => session.read(() => rotation.countStale(tenantId, current)),
-    findStaleTokens: (tenantId, current, limit) =>
-      session.readSnapshot(() => rotation.staleTokens(tenantId, current, limit)),
-    findStaleApplications: (tenantId, current, limit) =>
-      session.readSnapshot(() => rotation.staleApplications(tenantId, current, limit)),
+    countStale: (...query) => session.read(() => rotation.countStale(...query)),
+    findStaleTokens: (...query) => session.readSnapshot(() => rotation.staleTokens(...query)),
+    findStaleApplications: (...query) => session.readSnapshot(() => rotation.staleApplications(...query)),
     resealTokens: (tenantId, resealed) => session.write('removed', () => rotation.reseal(tenantId, resealed)),
     async removeAllTokens(tenantIds, audit) {
       const removed = await session.write('removed', () =>
@@ -194,25 +191,15 @@ export function sqliteStore(session: Session): FileStore {
 
     lastChange: () => session.lastChange(),
     inspect: () => session.readSnapshot(() => inspectTables(connection)),
-    inspectTokens: (tenantId, after, limit) => session.readSnapshot(() => inspection.tokens(tenantId, after, limit)),
-    inspectApplications: (tenantId, after, limit) =>
-      session.readSnapshot(() => inspection.applications(tenantId, after, limit)),
-    inspectTombstones: (tenantId, after, limit) =>
-      session.readSnapshot(() => inspection.tombstones(tenantId, after, limit)),
+    inspectRows: (...query) => session.readSnapshot(() => inspectRows(...query)),
 
-    limitCache: (kib) => session.limitCache(kib),
-    async saveSnapshot(target, options) {
-      const { saveSnapshot } = await import('./file/save-snapshot.ts');
-      await saveSnapshot(session.file, target, options);
-    },
-    async inspectSnapshot(path, options) {
-      const { inspectSnapshot } = await import('./file/load-snapshot.ts');
-      return inspectSnapshot(session, path, options);
-    },
-    async loadSnapshot(path, options) {
-      const { loadSnapshot } = await import('./file/load-snapshot.ts');
-      await loadSnapshot(session, path, options);
-    },
+    limitCache: (kib) => void connection.pragma(`cache_size = -${kib}`),
+    saveSnapshot: async (target, options) =>
+      (await import('./file/save-snapshot.ts')).saveSnapshot(connection.name, target, options),
+    inspectSnapshot: async (path, options) =>
+      (await import('./file/load-snapshot.ts')).inspectSnapshot(session, path, options),
+    loadSnapshot: async (path, options) =>
+      (await import('./file/load-snapshot.ts')).loadSnapshot(session, path, options),
     close: () => session.close(),
   };
 }

@@ -3,15 +3,14 @@ import { AUDITED_ACTIONS, type AuditedAction } from '../../../core/audit/audit-e
 import { BrokenAudit, type PlacedEvent } from '../../../core/audit/walk-audit.ts';
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
-import { nearestName } from '../../../core/nearest-name.ts';
+import { nearestHint } from '../../../core/nearest-name.ts';
 import { formatInstant } from '../../../core/time.ts';
 import type { VaultAdmin } from '../../../vault/admin.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { ANCHOR_FLAGS, addFlags, type Environment, flagValue, isSwitchedOn } from '../../global-flags.ts';
-import { requireLines } from '../../output/require-lines.ts';
+import { addFlags, FLAGS, type FlagValues } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { writeOut } from '../../output/write-out.ts';
-import { outputPath } from '../../output-path.ts';
+import { writeOut } from '../../output/standard-output.ts';
+import { outputPath, requireLines } from '../../output-path.ts';
 import { parseMoment, parseWhole } from '../../quantities.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { defineWithAdmin } from '../on-file.ts';
@@ -30,10 +29,6 @@ const LIST_FLAGS = {
   until: { flag: '--until <time>', env: 'VAULT_AUDIT_UNTIL', help: 'likewise' },
 } as const;
 
-type ListFlags = { readonly [K in Exclude<keyof typeof LIST_FLAGS, 'denied'>]?: string } & {
-  readonly denied?: boolean;
-};
-
 const EXPORT_FLAGS = {
   out: {
     flag: '--out <path>',
@@ -47,22 +42,23 @@ const DEFAULT_LIMIT = '50';
 /** `vault audit list`: who did what to which, and how it ended. */
 export function defineAuditList(command: Command, finish: Finish): void {
   addFlags(command, LIST_FLAGS);
-  defineWithAdmin<ListFlags>(command, finish, RESULT_VIEWS.auditList, async (flags, env) => {
-    const limit = parseLimit(flagValue(flags.limit, env, LIST_FLAGS.limit));
-    const wanted = filterOf(flags, env);
+  defineWithAdmin(command, finish, RESULT_VIEWS.auditList, async ({ read }) => {
+    const values = read(LIST_FLAGS);
+    const limit = parseWhole(values.limit ?? DEFAULT_LIMIT, 1, 999_999_999, '--limit (VAULT_LIMIT) is a number from 1');
+    const wanted = filterOf(values);
     return async (admin) => ({ data: (await admin.lastEvents(wanted, limit).catch(damaged)).map(shownEvent) });
   });
 }
 
 /** `vault audit verify`: ends with 9 and names the first entry that is not as it was written. */
 export function defineAuditVerify(command: Command, finish: Finish): void {
-  addFlags(command, ANCHOR_FLAGS);
+  addFlags(command, FLAGS.anchor);
   defineWithAdmin(
     command,
     finish,
     RESULT_VIEWS.auditVerify,
-    async (flags, env) => {
-      const anchor = flagValue(flags.anchor, env, ANCHOR_FLAGS.anchor);
+    async ({ read }) => {
+      const { anchor } = read(FLAGS.anchor);
       return async (admin) => {
         if (anchor !== undefined) await admin.compareWithAnchor(anchor);
         return verify(admin);
@@ -79,8 +75,8 @@ export function defineAuditVerify(command: Command, finish: Finish): void {
 /** `vault audit export`: for a log store; each line can be found again by its `sequence`. */
 export function defineAuditExport(command: Command, finish: Finish): void {
   addFlags(command, EXPORT_FLAGS);
-  defineWithAdmin<{ readonly out?: string }>(command, finish, RESULT_VIEWS.auditExport, async (flags, env) => {
-    const out = outputPath(flagValue(flags.out, env, EXPORT_FLAGS.out));
+  defineWithAdmin(command, finish, RESULT_VIEWS.auditExport, async ({ flags, read }) => {
+    const out = outputPath(read(EXPORT_FLAGS).out);
     if (out === undefined) requireLines(flags, 'entries are NDJSON; `vault audit list -o csv` shows some as a table');
     return async (admin) => {
       if (out === undefined) {
@@ -129,25 +125,14 @@ function damaged(error: unknown): never {
 
 function shownEvent({ sequence, at, event }: PlacedEvent) {
   const { action, status, application_id, tenant_id, peer, revision, entities } = event;
-  return {
-    sequence,
-    at: formatInstant(at),
-    action,
-    status,
-    ...(application_id !== undefined && { application_id }),
-    ...(tenant_id !== undefined && { tenant_id }),
-    ...(peer !== undefined && { peer }),
-    ...(revision !== undefined && { revision }),
-    entities,
-  };
+  return { sequence, at: formatInstant(at), action, status, application_id, tenant_id, peer, revision, entities };
 }
 
-function filterOf(flags: ListFlags, env: Environment): (placed: PlacedEvent) => boolean {
-  const value = (name: Exclude<keyof ListFlags, 'denied'>) => flagValue(flags[name], env, LIST_FLAGS[name]);
-  const action = parseAction(value('action'));
-  const denied = isSwitchedOn(flags.denied, env, LIST_FLAGS.denied);
-  const [application, entity] = [value('application')?.toLowerCase(), value('entity')];
-  const [since, until] = [parseMoment('--since', value('since')), parseMoment('--until', value('until'))];
+function filterOf(values: FlagValues<typeof LIST_FLAGS>): (placed: PlacedEvent) => boolean {
+  const { denied, entity } = values;
+  const action = parseAction(values.action);
+  const application = values.application?.toLowerCase();
+  const [since, until] = [parseMoment('--since', values.since), parseMoment('--until', values.until)];
   return ({ at, event }) =>
     (action === undefined || event.action === action) &&
     (application === undefined || event.application_id === application) &&
@@ -160,14 +145,8 @@ function filterOf(flags: ListFlags, env: Environment): (placed: PlacedEvent) => 
 function parseAction(text: string | undefined): AuditedAction | undefined {
   const found = AUDITED_ACTIONS.find((action) => action === text);
   if (found !== undefined || text === undefined) return found;
-  const nearest = nearestName(text, AUDITED_ACTIONS);
-  throw new Fault('usage', `--action: there is no action ${text}`, {
-    hint: nearest === undefined ? `one of ${AUDITED_ACTIONS.join(', ')}` : `did you mean ${nearest}?`,
-  });
-}
-
-function parseLimit(text: string | undefined): number {
-  return parseWhole(text ?? DEFAULT_LIMIT, 1, 999_999_999, '--limit (VAULT_LIMIT) is a number from 1');
+  const hint = nearestHint(text, AUDITED_ACTIONS, `one of ${AUDITED_ACTIONS.join(', ')}`);
+  throw new Fault('usage', `--action: there is no action ${text}`, { hint });
 }
 
 function hex(bytes: Uint8Array): string {

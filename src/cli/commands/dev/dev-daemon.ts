@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { decodeProblem } from '../../../client/decode-problem.ts';
 import { type DevRequest, sendToDev } from '../../../client/remote.ts';
 import { Fault } from '../../../core/fault.ts';
-import { readApiKey } from '../../api-key.ts';
+import { readApiKey } from '../../credential.ts';
 import type { ExitCode, Finish } from '../../exit-codes.ts';
 import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
 import { createPrinter } from '../../output/print-result.ts';

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { copyFile, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { parseText } from '../../../client/decode-problem.ts';
 import { PERMISSIONS, type Permission } from '../../../contract/permissions.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
@@ -10,7 +11,7 @@ import type { Vault, VaultSettings } from '../../../vault/vault.ts';
 import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../../credential.ts';
 import { filePath } from '../../output-path.ts';
 import { writeWholeFile } from '../../whole-file.ts';
-import { provideKeyFile } from '../keys/provide-key-file.ts';
+import { provideKeyFile } from '../keys/new-credential.ts';
 import { makeTemporaryFolder, removeFolder } from './temporary-folder.ts';
 
 /** What somebody who only wants to try needs to know. */
@@ -132,15 +133,14 @@ async function createPrivateKey(vault: Vault, apiKey: string): Promise<string> {
     query: [],
     bodyText: JSON.stringify({ name: 'private', type: 'private', rules: [rule] }),
   });
-  const body: unknown = JSON.parse(reply.bodyText ?? 'null');
-  if (typeof body === 'object' && body !== null && 'key' in body && typeof body.key === 'string') return body.key;
-  throw new Problem('internal_error');
+  if (reply.status !== 201) throw new Problem('internal_error');
+  return (JSON.parse(reply.bodyText ?? '') as { readonly key: string }).key;
 }
 
 async function readKeys(file: string, keysFile: string): Promise<DevKeys> {
   const text = await readFile(keysFile, 'utf8').catch(() => undefined);
-  const keys = text === undefined ? undefined : parseKeys(text);
-  if (keys !== undefined) return keys;
+  const keys = parseText(text ?? '');
+  if (isDevKeys(keys)) return keys;
   if (text !== undefined) {
     throw new Fault('usage', `${keysFile} is damaged: it does not hold the API keys of ${file}`, {
       hint: 'serve the vault without --dev, or name another file',
@@ -151,17 +151,7 @@ async function readKeys(file: string, keysFile: string): Promise<DevKeys> {
   });
 }
 
-function parseKeys(text: string): DevKeys | undefined {
-  try {
-    const keys: unknown = JSON.parse(text);
-    return isDevKeys(keys) ? keys : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
 function isDevKeys(value: unknown): value is DevKeys {
-  if (typeof value !== 'object' || value === null) return false;
-  const members: Readonly<Record<string, unknown>> = { ...value };
+  const members: Readonly<Record<string, unknown>> = { ...(value as object | null | undefined) };
   return ['tenant_id', 'management_key', 'private_key'].every((name) => typeof members[name] === 'string');
 }

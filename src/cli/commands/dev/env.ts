@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { Finish } from '../../exit-codes.ts';
+import type { FlagsOf } from '../../flags-of.ts';
 import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
-import { writeOut } from '../../output/write-out.ts';
+import { writeOut } from '../../output/standard-output.ts';
 import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { readReadyFile } from '../serve/ready-file.ts';
@@ -45,11 +46,7 @@ export const ENV_FLAGS = {
   },
 } as const;
 
-interface EnvFlags {
-  readonly readyFile?: string;
-  readonly shell?: string;
-  readonly as?: string;
-}
+type EnvFlags = FlagsOf<typeof ENV_FLAGS>;
 
 /** `vault env`: the lines that set a shell up for a daemon or a profile. */
 export function defineEnv(command: Command, finish: Finish): void {

@@ -1,15 +1,14 @@
 import { constants } from 'node:os';
 import type { Command } from 'commander';
-import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { ChildExitCode, ExitCode, Finish } from '../../exit-codes.ts';
+import type { FlagsOf } from '../../flags-of.ts';
 import { addFlags, type Environment, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
 import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
 import { tell } from '../../report-failure.ts';
-import { VERSION } from '../../version.ts';
 import { seededVariables } from '../seed/seed-output.ts';
 import { SEED_FLAG } from './seed-flag.ts';
-import { openSeededDevVault, type SeededDevVault } from './seeded-dev-vault.ts';
+import { type DevDaemon, startDevDaemon } from './seeded-dev-vault.ts';
 
 const EXEC_FLAGS = {
   seedFile: {
@@ -31,11 +30,8 @@ const EXEC_FLAGS = {
   },
 } as const;
 
-interface ExecFlags {
-  readonly seedFile?: readonly string[];
-  readonly seed?: string;
-  readonly ephemeral?: boolean;
-}
+/** `--seed-file` is repeatable. */
+type ExecFlags = FlagsOf<Omit<typeof EXEC_FLAGS, 'seedFile'>> & { readonly seedFile?: readonly string[] };
 
 const HELP = `
 The command finds VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_DEV_TENANT_ID and, of a seed, what
@@ -68,46 +64,23 @@ export function defineExec(command: Command, finish: Finish): void {
     if (ephemeral && flags.file !== undefined)
       throw new Fault('usage', 'only one of --ephemeral and --file can be given');
     const fromEnvironment = env[seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
-    const child = createChildRunner();
-    const dev = await openSeededDevVault({
+    const run = createChildRunner();
+    const dev = await startDevDaemon('SVC', {
       file: ephemeral ? undefined : flagValue(flags.file, env, EXEC_FLAGS.file),
-      settings: { limits: DEFAULT_LIMITS },
+      settings: {},
       seedFiles: flags.seedFile ?? fromEnvironment,
       seed: flagValue(flags.seed, env, SEED_FLAG),
       env,
     });
     try {
-      const daemon = await serveDev(dev);
-      try {
-        finish(await child.run(words, variablesFor(dev, daemon.url, env)));
-      } finally {
-        await daemon.stop();
-      }
+      finish(await run(words, variablesFor(dev, env)));
     } finally {
-      await dev.vault.close();
+      await dev.stop();
     }
   });
 }
 
-async function serveDev({ vault, clock, reset }: SeededDevVault) {
-  const [{ startDaemon }, { directClient }] = await Promise.all([
-    import('../../../http/daemon.ts'),
-    import('../../../client/direct.ts'),
-  ]);
-  await vault.ready();
-  return startDaemon(directClient(vault), {
-    host: '127.0.0.1',
-    port: 0,
-    headerPrefix: 'SVC',
-    limits: DEFAULT_LIMITS,
-    ready: () => vault.ready(),
-    log: false,
-    version: VERSION,
-    dev: { clock, reset },
-  });
-}
-
-function variablesFor({ keys, ids }: SeededDevVault, url: string, env: Environment): Readonly<Record<string, string>> {
+function variablesFor({ url, keys, ids }: DevDaemon, env: Environment): Readonly<Record<string, string>> {
   // Any of the vault's own could lead the command to another vault, or to this one by another key.
   const inherited = Object.entries(env).filter(([name]) => !name.startsWith('VAULT_'));
   const own = {
@@ -122,20 +95,20 @@ function variablesFor({ keys, ids }: SeededDevVault, url: string, env: Environme
   return { ...Object.fromEntries(known), ...own };
 }
 
-/** One command, and the signals that this process gets: while the command runs they are the command's. */
-export interface ChildRunner {
-  /**
-   * Runs the command without a shell, on this process's own standard streams, and answers what it ended with: its exit code,
-   * 128 and the number of the signal, 127 when there is no such command, 126 when it cannot be run.
-   */
-  run(words: readonly string[], env: Readonly<Record<string, string>>): Promise<ExitCode | ChildExitCode>;
-}
+/**
+ * Runs one command without a shell, on this process's own standard streams, and resolves with its exit code: 128 and the
+ * number of the signal that ended it, 127 when there is no such command, 126 when it cannot be run.
+ */
+type ChildRunner = (
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+) => Promise<ExitCode | ChildExitCode>;
 
 /**
  * From here on no signal ends this process before it has cleared away what it made: before and after the command it exits in
  * order, during the command it passes the signal on and outlives the command.
  */
-export function createChildRunner(): ChildRunner {
+function createChildRunner(): ChildRunner {
   let kill: ((signal: NodeJS.Signals) => void) | undefined;
   takeSignals();
   for (const signal of END_SIGNALS) {
@@ -145,19 +118,17 @@ export function createChildRunner(): ChildRunner {
       else if (signal !== 'SIGINT' || process.stdin.isTTY !== true) kill(signal);
     });
   }
-  return {
-    async run([command, ...more], env) {
-      if (command === undefined) throw new Error('unreachable: no command');
-      // It knows how Windows finds and starts npm.cmd.
-      const { execa } = await import('execa');
-      const child = execa(command, more, { env, extendEnv: false, stdio: 'inherit', reject: false });
-      kill = (signal) => child.kill(signal);
-      const { exitCode, signal, code } = await child;
-      kill = undefined;
-      if (exitCode !== undefined) return exitCode as ChildExitCode;
-      if (signal !== undefined) return (128 + constants.signals[signal]) as ChildExitCode;
-      tell(`${command} cannot be run (${code ?? 'unknown error'})`);
-      return (code === 'ENOENT' ? 127 : 126) as ChildExitCode;
-    },
+  return async ([command, ...more], env) => {
+    if (command === undefined) throw new Error('unreachable: no command');
+    // It knows how Windows finds and starts npm.cmd.
+    const { execa } = await import('execa');
+    const child = execa(command, more, { env, extendEnv: false, stdio: 'inherit', reject: false });
+    kill = (signal) => child.kill(signal);
+    const { exitCode, signal, code } = await child;
+    kill = undefined;
+    if (exitCode !== undefined) return exitCode as ChildExitCode;
+    if (signal !== undefined) return (128 + constants.signals[signal]) as ChildExitCode;
+    tell(`${command} cannot be run (${code ?? 'unknown error'})`);
+    return (code === 'ENOENT' ? 127 : 126) as ChildExitCode;
   };
 }

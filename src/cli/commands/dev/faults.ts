@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { Finish } from '../../exit-codes.ts';
+import type { FlagsOf } from '../../flags-of.ts';
 import { addFlags, flagValue, isSwitchedOn } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { parseDuration, parseWhole } from '../../quantities.ts';
@@ -21,13 +22,7 @@ const FAULT_FLAGS = {
   },
 } as const;
 
-interface FaultFlags {
-  readonly status?: string;
-  readonly times?: string;
-  readonly delay?: string;
-  readonly drop?: boolean;
-  readonly retryAfter?: string;
-}
+type FaultFlags = FlagsOf<typeof FAULT_FLAGS>;
 
 /** `vault faults set`: what happens to the next requests that match. */
 export function defineFaultsSet(command: Command, finish: Finish): void {

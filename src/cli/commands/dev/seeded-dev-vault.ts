@@ -1,7 +1,8 @@
-import type { Client } from '../../../contract/call.ts';
 import type { JsonObject } from '../../../contract/json.ts';
+import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
 import type { VaultSettings } from '../../../vault/vault.ts';
 import type { Environment } from '../../global-flags.ts';
+import { VERSION } from '../../version.ts';
 import type { DevVault } from './dev-vault.ts';
 
 export interface SeededDevVaultOptions {
@@ -19,6 +20,45 @@ export interface SeededDevVault extends DevVault {
   readonly ids: JsonObject;
 }
 
+/** A daemon on a free port of this machine. */
+export interface DevDaemon extends SeededDevVault {
+  readonly url: string;
+  /** Ends the daemon and closes the vault. Further calls wait for the first. */
+  readonly stop: () => Promise<void>;
+}
+
+/** Opens a vault, and serves it without a log. */
+export async function startDevDaemon(headerPrefix: string, options: SeededDevVaultOptions): Promise<DevDaemon> {
+  const dev = await openSeededDevVault(options);
+  const { vault, clock, reset } = dev;
+  try {
+    const [{ startDaemon }, { directClient }] = await Promise.all([
+      import('../../../http/daemon.ts'),
+      import('../../../client/direct.ts'),
+    ]);
+    await vault.ready();
+    const daemon = await startDaemon(directClient(vault), {
+      host: '127.0.0.1',
+      port: 0,
+      headerPrefix,
+      limits: DEFAULT_LIMITS,
+      ready: () => vault.ready(),
+      log: false,
+      version: VERSION,
+      dev: { clock, reset },
+    });
+    let stopped: Promise<void> | undefined;
+    const stop = (): Promise<void> => {
+      stopped ??= daemon.stop().finally(() => vault.close());
+      return stopped;
+    };
+    return { ...dev, url: daemon.url, stop };
+  } catch (error) {
+    await vault.close();
+    throw error;
+  }
+}
+
 /**
  * A `--dev` vault in which the seed files are applied before anybody can ask it. With a seed its tenant, its own two keys, and
  * the ids and keys of the applications follow from that number.
@@ -26,10 +66,9 @@ export interface SeededDevVault extends DevVault {
 export async function openSeededDevVault(options: SeededDevVaultOptions): Promise<SeededDevVault> {
   const { file, env, seedFiles } = options;
   const { keptDevVault, temporaryDevVault } = await import('./dev-vault.ts');
-  if (seedFiles.length === 0 && options.seed === undefined) {
-    const dev = file === undefined ? temporaryDevVault(options.settings) : keptDevVault(file, options.settings);
-    return { ...(await dev), ids: {} };
-  }
+  const open = (settings: VaultSettings) =>
+    file === undefined ? temporaryDevVault(settings) : keptDevVault(file, settings);
+  if (seedFiles.length === 0 && options.seed === undefined) return { ...(await open(options.settings)), ids: {} };
   const [{ loadSeed }, { parseSeed, seededRandom }, { seededIds }, { applySeed }, { directClient }] = await Promise.all(
     [
       import('../seed/seed-document.ts'),
@@ -43,13 +82,11 @@ export async function openSeededDevVault(options: SeededDevVaultOptions): Promis
   // Before anything is made: most seeds that cannot be applied are told here.
   const document = await loadSeed(seedFiles, env, seed ?? 0);
   const random = seed === undefined ? undefined : seededRandom(seed);
-  const settings = { ...options.settings, overRandom: random?.over };
-  const make = () => (file === undefined ? temporaryDevVault(settings) : keptDevVault(file, settings));
+  const make = () => open({ ...options.settings, overRandom: random?.over });
   const dev = await (random?.during('vault', make) ?? make());
   if (seedFiles.length === 0) return { ...dev, ids: {} };
   try {
-    const client: Client = directClient(dev.vault);
-    const applied = await applySeed(client, dev.keys.management_key, document, { random });
+    const applied = await applySeed(directClient(dev.vault), dev.keys.management_key, document, { random });
     await dev.keepAsStart?.();
     return { ...dev, ids: seededIds(applied, document) };
   } catch (error) {

@@ -2,8 +2,7 @@ import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Fault } from '../../../core/fault.ts';
-import { errorCode } from '../../error-code.ts';
-import { isFullDisk } from '../../full-disk.ts';
+import { errorCode, isFullDisk } from '../../error-code.ts';
 import { isRunning, ownMachine } from '../../own-machine.ts';
 
 /** `token-vault-dev-4242-x1Y2z3`: what is in it, the process that it is of, and what makes it a name of its own. */

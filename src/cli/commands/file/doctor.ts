@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Finish } from '../../exit-codes.ts';
-import { ANCHOR_FLAGS, addFlags, flagValue } from '../../global-flags.ts';
+import { addFlags, FLAGS } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { tell } from '../../report-failure.ts';
@@ -12,8 +12,8 @@ export function defineDoctor(command: Command, finish: Finish): void {
     command,
     finish,
     RESULT_VIEWS.doctor,
-    async (flags, env) => {
-      const anchor = flagValue(flags.anchor, env, ANCHOR_FLAGS.anchor);
+    async ({ read }) => {
+      const { anchor } = read(FLAGS.anchor);
       return async (opened) => {
         const { checkVaultFile } = await import('../../../vault/admin.ts');
         const line = progressLine('checking');
@@ -28,5 +28,5 @@ export function defineDoctor(command: Command, finish: Finish): void {
       return 9;
     },
   );
-  addFlags(command, ANCHOR_FLAGS);
+  addFlags(command, FLAGS.anchor);
 }

@@ -1,15 +1,21 @@
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
-import { type Credential, readPassphraseFile } from '../../credential.ts';
+import { readPassphraseFile } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn } from '../../global-flags.ts';
+import { addFlags, FLAGS, type FlagValues } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { canPrompt, confirmLoss, isTypedByHand, promptSecret } from '../../prompt.ts';
 import { tell } from '../../report-failure.ts';
 import { defineWithAdmin } from '../on-file.ts';
-import { checkTenantId } from '../tenants/check-tenant.ts';
-import { type NewCredential, provideKeyFile } from './provide-key-file.ts';
+import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
+import {
+  confirmPassphrase,
+  keptCredential,
+  type NewCredential,
+  provideKeyFile,
+  WEAK_PASSPHRASE_FLAGS,
+} from './new-credential.ts';
 
 const ADD_FLAGS = {
   newKeyFile: {
@@ -22,18 +28,8 @@ const ADD_FLAGS = {
     env: 'VAULT_NEW_PASSPHRASE_FILE',
     help: 'the passphrase to add; - for standard input',
   },
-  weakPassphrase: {
-    flag: '--weak-passphrase',
-    env: 'VAULT_WEAK_PASSPHRASE',
-    help: 'allow a passphrase of less than 12 characters',
-  },
+  ...WEAK_PASSPHRASE_FLAGS,
 } as const;
-
-interface AddFlags {
-  readonly newKeyFile?: string;
-  readonly newPassphraseFile?: string;
-  readonly weakPassphrase?: boolean;
-}
 
 const REMOVE_FLAGS = {
   slot: { flag: '--slot <number>', env: 'VAULT_SLOT', help: 'the slot to remove; `vault keys list` shows them' },
@@ -47,12 +43,12 @@ export function defineKeysList(command: Command, finish: Finish): void {
 /** `vault keys add`: no record is touched, and a daemon that serves the file keeps working. */
 export function defineKeysAdd(command: Command, finish: Finish): void {
   addFlags(command, ADD_FLAGS);
-  defineWithAdmin<AddFlags>(command, finish, RESULT_VIEWS.keysSlot, async (flags, env) => {
-    const allowWeak = isSwitchedOn(flags.weakPassphrase, env, ADD_FLAGS.weakPassphrase);
+  defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async ({ read }) => {
+    const values = read(ADD_FLAGS);
     return async (admin) => {
-      const { credential, undo } = await newCredential(flags, env, allowWeak);
+      const { credential, undo } = await newCredential(values);
       try {
-        return await admin.addSlot(credential, { allowWeak });
+        return await admin.addSlot(credential, { allowWeak: values.weakPassphrase });
       } catch (error) {
         // Another command may have added the key file that this one made. For a passphrase there is nothing to undo, and every
         // slot would be derived anew to find that out.
@@ -67,11 +63,9 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
 /** `vault keys remove`: what opened that slot no longer opens this file; copies made before still open. */
 export function defineKeysRemove(command: Command, finish: Finish): void {
   addFlags(command, { ...REMOVE_FLAGS, ...FLAGS.confirm });
-  defineWithAdmin<{ readonly slot?: string }>(command, finish, RESULT_VIEWS.keysSlot, async (flags, env) => {
-    const slot = parseSlot(flagValue(flags.slot, env, REMOVE_FLAGS.slot));
-    if (!isSwitchedOn(flags.yes, env, FLAGS.confirm.yes)) {
-      await confirmLoss(`What opens slot ${slot} will not open this file any more.`);
-    }
+  defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async ({ read }) => {
+    const slot = parseSlot(read(REMOVE_FLAGS).slot);
+    if (!read(FLAGS.confirm).yes) await confirmLoss(`What opens slot ${slot} will not open this file any more.`);
     return (admin) => admin.removeSlot(slot);
   });
   command.exitOverride((error) => {
@@ -90,35 +84,21 @@ function parseSlot(text: string | undefined): number {
   throw new Fault('usage', '--slot (VAULT_SLOT) is the number of a slot', { hint: '`vault keys list` shows them' });
 }
 
-async function newCredential(
-  flags: AddFlags & GlobalFlags,
-  env: Environment,
-  allowWeak: boolean,
-): Promise<NewCredential> {
-  const keyFile = flagValue(flags.newKeyFile, env, ADD_FLAGS.newKeyFile);
-  const passphraseFile = flagValue(flags.newPassphraseFile, env, ADD_FLAGS.newPassphraseFile);
+async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewCredential> {
+  const { newKeyFile: keyFile, newPassphraseFile: passphraseFile, weakPassphrase } = values;
   if (keyFile !== undefined && passphraseFile !== undefined) {
     throw new Fault('usage', '--new-key-file and --new-passphrase-file cannot be given together');
   }
   if (keyFile !== undefined) return provideKeyFile(keyFile, '--new-key-file');
-  const credential =
-    passphraseFile === undefined || isTypedByHand(passphraseFile)
-      ? await askPassphrase(allowWeak)
-      : await readPassphraseFile(passphraseFile, '--new-passphrase-file');
-  return { credential, undo: async () => undefined };
-}
-
-async function askPassphrase(allowWeak: boolean): Promise<Credential> {
+  if (passphraseFile !== undefined && !isTypedByHand(passphraseFile)) {
+    return keptCredential(await readPassphraseFile(passphraseFile, '--new-passphrase-file'));
+  }
   if (!canPrompt()) {
     throw new Fault('usage', 'nothing is named that is to be added', {
       hint: 'set --new-key-file (VAULT_NEW_KEY_FILE) or --new-passphrase-file (VAULT_NEW_PASSPHRASE_FILE)',
     });
   }
-  const passphrase = await promptSecret('New passphrase');
-  const { checkNewPassphrase } = await import('../../../vault/admin.ts');
-  checkNewPassphrase(passphrase, allowWeak);
-  if ((await promptSecret('The same again')) === passphrase) return { kind: 'passphrase', passphrase };
-  throw new Fault('usage', 'the two passphrases differ');
+  return confirmPassphrase(await promptSecret('New passphrase'), weakPassphrase);
 }
 
 /** `vault keys status`: the generation of the master key, and each tenant's keys. */
@@ -131,7 +111,7 @@ export function defineKeysStatus(command: Command, finish: Finish): void {
 }
 
 const ROTATE_FLAGS = {
-  tenant: { flag: '--tenant <id>', env: 'VAULT_TENANT_ID', help: 'this tenant only; `vault tenant list` shows them' },
+  ...TENANT_FLAGS,
   master: {
     flag: '--master',
     env: 'VAULT_ROTATE_MASTER',
@@ -139,12 +119,6 @@ const ROTATE_FLAGS = {
   },
   indexes: { flag: '--indexes', env: 'VAULT_ROTATE_INDEXES', help: 'new index keys too; all fingerprints change' },
 } as const;
-
-interface RotateFlags {
-  readonly tenant?: string;
-  readonly master?: boolean;
-  readonly indexes?: boolean;
-}
 
 const HELP = `
 Daemons and other commands go on meanwhile. A run that was stopped is resumed by the next.
@@ -155,11 +129,10 @@ With --master other key files and passphrases must be added again with \`vault k
 /** `vault keys rotate`: new keys, every record sealed anew, the old keys destroyed. */
 export function defineKeysRotate(command: Command, finish: Finish): void {
   addFlags(command, { ...ROTATE_FLAGS, ...FLAGS.confirm });
-  defineWithAdmin<RotateFlags>(command, finish, RESULT_VIEWS.keysRotate, async (flags, env) => {
-    const tenantId = checkTenantId(flagValue(flags.tenant, env, ROTATE_FLAGS.tenant));
-    const master = isSwitchedOn(flags.master, env, ROTATE_FLAGS.master);
-    const indexes = isSwitchedOn(flags.indexes, env, ROTATE_FLAGS.indexes);
-    const confirmed = isSwitchedOn(flags.yes, env, FLAGS.confirm.yes);
+  defineWithAdmin(command, finish, RESULT_VIEWS.keysRotate, async ({ read }) => {
+    const { tenant, master, indexes } = read(ROTATE_FLAGS);
+    const tenantId = checkTenantId(tenant);
+    const confirmed = read(FLAGS.confirm).yes;
     return async (admin, opened) => {
       const { countLoadableSnapshots } = await import('../../../vault/snapshots.ts');
       const snapshots = await countLoadableSnapshots(opened);

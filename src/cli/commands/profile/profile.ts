@@ -2,11 +2,9 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { httpTransport } from '../../../client/http-transport.ts';
 import { Fault } from '../../../core/fault.ts';
-import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { namedCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
-import { createPrinter } from '../../output/print-result.ts';
+import { type Environment, FLAGS, type FlagRows, flagValue, type GlobalFlags, type Typed } from '../../global-flags.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import type { Profile } from '../../profiles/profile.ts';
@@ -14,24 +12,24 @@ import { openProfileStore, type ProfileStore } from '../../profiles/profile-stor
 import { canPrompt, isTypedByHand, promptSecret } from '../../prompt.ts';
 import { chooseTarget } from '../../target.ts';
 import { createTextReader } from '../../text-reader.ts';
+import { definePrinting } from '../define-printing.ts';
 
 const API_KEY_FLAGS = {
   apiKey: { flag: '--api-key <->', env: 'VAULT_API_KEY', help: 'read the API key from standard input and keep it' },
 } as const;
 
-interface AddFlags extends GlobalFlags {
-  readonly apiKey?: string;
-}
+type AddFlags = GlobalFlags & Typed<typeof API_KEY_FLAGS>;
 
 /** `vault profile add`: what reaches a vault, kept under a name. What is not typed is taken from the environment. */
 export function defineProfileAdd(command: Command, finish: Finish): void {
   command.argument('<name>', 'the name to keep it under');
-  addFlags(command, { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS });
-  define(command, finish, RESULT_VIEWS.profile, async (store, name, flags) => {
+  const rows = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS };
+  const work: ProfileWork = async (store, name, flags) => {
     await store.checkFree(name);
     await store.add(name, await readProfile(flags, process.env));
     return shown(store, name);
-  });
+  };
+  define(command, finish, RESULT_VIEWS.profile, work, rows);
   command.addHelpText('after', '\nPaths are kept, not what is in them. On a terminal, a missing API key is asked for.');
 }
 
@@ -62,20 +60,12 @@ export function defineProfileRemove(command: Command, finish: Finish): void {
   });
 }
 
-function define(
-  command: Command,
-  finish: Finish,
-  view: ResultView,
-  work: (store: ProfileStore, name: string, flags: AddFlags) => Promise<Readonly<Record<string, Printable>>>,
-): void {
-  addFlags(command, FLAGS.output);
-  command.action(async () => {
-    const flags = typedFlags<AddFlags>(command);
-    const printer = createPrinter(flags, process.env, view);
-    const [name = ''] = command.args;
-    await printer.print(stringifyJson(await work(await openProfileStore(process.env), name, flags)));
-    finish(0);
-  });
+type ProfileWork = (store: ProfileStore, name: string, flags: AddFlags) => Promise<object>;
+
+function define(command: Command, finish: Finish, view: ResultView, work: ProfileWork, rows: FlagRows = {}): void {
+  definePrinting(command, finish, view, rows, async ({ flags, env, words: [name = ''] }) =>
+    work(await openProfileStore(env), name, flags),
+  );
 }
 
 async function shown(store: ProfileStore, name: string) {
@@ -107,7 +97,10 @@ async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile
     throw new Fault('usage', 'only one of --api-key and --api-key-file can be given');
   }
   if (flags.apiKey !== undefined) {
-    if (flags.apiKey === '-') return { api_key: checkApiKey(await readStandardInput()) };
+    if (flags.apiKey === '-') {
+      const text = isTypedByHand('-') ? await promptSecret('API key') : await createTextReader()('--api-key', '-');
+      return { api_key: checkApiKey(text) };
+    }
     // What was typed is not repeated: it is a key, and the shell's history already has it.
     throw new Fault('usage', '--api-key is `-`: a key on the command line is seen by everybody on the machine', {
       hint: '`--api-key -` reads it from standard input, --api-key-file names a file',
@@ -119,11 +112,6 @@ async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile
   if (named) return { api_key_file: path.resolve(named) };
   const answer = canPrompt() ? await promptSecret('API key (leave it empty for none)') : '';
   return answer === '' ? {} : { api_key: checkApiKey(answer) };
-}
-
-async function readStandardInput(): Promise<string> {
-  if (isTypedByHand('-')) return promptSecret('API key');
-  return createTextReader(() => process.stdin)('--api-key', '-');
 }
 
 function checkApiKey(text: string): string {

@@ -68,7 +68,9 @@ export async function applySeed(
       await updateTenant(asked, document, first.plan);
       return { seed, plan: first.plan, apps: await withKeys(client, document, madeOf(first.plan), options.random) };
     }
-    const claim = await claimSeed(applicant, seed, (await readAgain(first, document, asked, calls)).record.claim);
+    // Without a first look the record alone is read: it has the number of the last claim.
+    const before = first?.kept ?? (await readRecord(calls, seed, await listEvery(asked, 'listApplications')));
+    const claim = await claimSeed(applicant, seed, before.record.claim);
     try {
       // Again: an apply that has just ended may have made what this one found missing.
       const { kept, plan } = await look();
@@ -101,23 +103,17 @@ async function lookAt(
   };
   const whole = planSeed(document, kept.record, live);
   const plan = prune ? whole : { ...whole, removals: [] };
-  if (noNewApps && plan.apps.some(({ action }) => action === 'create')) refuseNewApps(plan);
-  return { kept, plan };
+  const newApps = plan.apps.flatMap(({ action, item }) => (action === 'create' ? [item.item] : [])).join(', ');
+  if (!noNewApps || newApps === '') return { kept, plan };
+  throw new Fault('usage', `--seed: a daemon gives new applications random ids and keys (${newApps})`, {
+    hint: 'apply to the file (--file), or let the daemon apply it: `vault serve --dev --seed-file FILE --seed N`',
+  });
 }
 
 /** What is there and not this seed's may be what another apply of it is making: who holds the claim knows. */
 function undefinedIfTaken(error: unknown): undefined {
   if (error instanceof Problem && error.code === 'token_id_taken') return undefined;
   throw error;
-}
-
-async function readAgain(
-  first: Seen | undefined,
-  { name }: SeedDocument,
-  asked: SeedCalls,
-  calls: SeedCalls,
-): Promise<KeptRecord> {
-  return first?.kept ?? readRecord(calls, name, await listEvery(asked, 'listApplications'));
 }
 
 const changesItems = ({ apps, tokens, removals }: SeedPlan): boolean =>
@@ -133,13 +129,9 @@ async function updateTenant(asked: SeedCalls, document: SeedDocument, { tenant }
 /** Another number would make other data of everything that is generated: a flag that was left out is no such wish. */
 function requireSameNumber({ generatedFrom }: SeedDocument, recorded: number | undefined): void {
   if (generatedFrom === undefined || recorded === undefined || generatedFrom === recorded) return;
-  throw new Fault(
-    'usage',
-    `the generated data of this seed is that of --seed ${recorded}, and not of ${generatedFrom}`,
-    {
-      hint: `give --seed ${recorded}; for other data, give what is generated another name in the file`,
-    },
-  );
+  const fact = `the generated data of this seed is that of --seed ${recorded}, and not of ${generatedFrom}`;
+  const hint = `give --seed ${recorded}; for other data, give what is generated another name in the file`;
+  throw new Fault('usage', fact, { hint });
 }
 
 /** With a seeded random source the key of an application is known again, unless it was regenerated since. */
@@ -174,13 +166,6 @@ function stoppable(calls: SeedCalls, signal: AbortSignal | undefined): SeedCalls
     signal?.throwIfAborted();
     return calls(operation, parts);
   };
-}
-
-function refuseNewApps(plan: SeedPlan): never {
-  const names = plan.apps.flatMap(({ action, item }) => (action === 'create' ? [item.item] : [])).join(', ');
-  throw new Fault('usage', `--seed: a daemon gives new applications random ids and keys (${names})`, {
-    hint: 'apply to the file (--file), or let the daemon apply it: `vault serve --dev --seed-file FILE --seed N`',
-  });
 }
 
 /**

@@ -8,7 +8,7 @@ import { idsOf, type Planned, type SeedPlan, shownApp, shownToken } from './plan
 import { findTokens, type SeedCalls } from './seed-calls.ts';
 import type { SeedDocument, SeedToken } from './seed-document.ts';
 import { invalidSeed } from './seed-flaws.ts';
-import { digest, type KeptRecord, type RecordedItem, writeRecord } from './seed-record.ts';
+import { digest, digests, type KeptRecord, type RecordedItem, writeRecord } from './seed-record.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 /** So many tokens are under way at once: writes that arrive together share a commit. */
@@ -73,7 +73,7 @@ async function makeApps(
         : await asked('updateApplication', { id: String(live['id']), body, place: item.place });
     const own = { id: String(shown['id']), ...(typeof shown['key'] === 'string' && { key: shown['key'] }) };
     made.set(item.item, own);
-    recorded.set(item.item, { id: own.id, wanted: digest(item.body), shown: digest(shownApp(shown)) });
+    recorded.set(item.item, { id: own.id, ...digests(item.body, shownApp(shown)) });
   });
   return made;
 }
@@ -117,15 +117,10 @@ function takenForever({ place, id, generated }: SeedToken): Fault {
 function recordedToken(item: SeedToken, wanted: JsonObject, found: JsonObject | undefined): RecordedItem {
   if (found === undefined) throw new Fault('conflict', `${item.place()}: the token was made, and is gone again`);
   if (digest(found['data'] ?? null) !== digest(wanted['data'] ?? null)) {
-    throw new Fault(
-      'invalid_data',
-      `${item.place('data')}: a token that exists cannot be given a null inside an object`,
-      {
-        hint: 'give it another id',
-      },
-    );
+    const fact = 'a token that exists cannot be given a null inside an object';
+    throw new Fault('invalid_data', `${item.place('data')}: ${fact}`, { hint: 'give it another id' });
   }
-  return { wanted: digest(wanted), shown: digest(shownToken(found)) };
+  return digests(wanted, shownToken(found));
 }
 
 /** Nobody is shown the keys of an apply that ends with an error. */
@@ -150,13 +145,10 @@ async function eachItem<T>(items: readonly T[], atOnce: number, work: (item: T) 
     while (next < items.length && !failed) {
       const at = next++;
       await work(items[at] as T).catch((error: unknown) => {
-        const lines = linesOf(error);
-        if (lines !== undefined) {
-          refused.set(at, lines);
-          return;
-        }
-        failed = true;
-        throw error;
+        const isInvalid = error instanceof Problem && error.code === 'invalid_request' && error.errors !== undefined;
+        failed ||= !isInvalid;
+        if (!isInvalid) throw error;
+        refused.set(at, memberLines(error.errors));
       });
     }
   };
@@ -166,12 +158,6 @@ async function eachItem<T>(items: readonly T[], atOnce: number, work: (item: T) 
   if (lines.length > 0) throw invalidSeed(lines);
 }
 
-/** Its members are named by where they stand in the file. */
-function linesOf(error: unknown): readonly string[] | undefined {
-  if (!(error instanceof Problem) || error.code !== 'invalid_request' || error.errors === undefined) return undefined;
-  return memberLines(error.errors);
-}
-
 /**
  * The merge patches (RFC 7396) that make of a token what a seed says, the type's defaults where it says nothing. Two,
  * because the mask that there is is not shown by a read, and has to go before another can come whole.
@@ -179,19 +165,18 @@ function linesOf(error: unknown): readonly string[] | undefined {
 function tokenPatches(live: JsonObject, wanted: JsonObject): readonly JsonObject[] {
   const row: TokenTypeRow = TOKEN_TYPES[wanted['type'] as TokenType];
   const mask = wanted['mask'] ?? row.mask ?? null;
-  const members: readonly (readonly [string, Json])[] = [
-    ['data', patchTo(live['data'], wanted['data'] ?? null)],
-    ['mask', mask],
-    ['metadata', patchTo(live['metadata'], wanted['metadata'] ?? null)],
-    ['containers', wanted['containers'] ?? null],
-    ['search_indexes', wanted['search_indexes'] ?? row.search_indexes ?? null],
-    ['fingerprint_expression', wanted['fingerprint_expression'] ?? null],
-    ['expires_at', wanted['expires_at'] ?? null],
-  ];
+  const members: JsonObject = {
+    data: patchTo(live['data'], wanted['data'] ?? null),
+    mask,
+    metadata: patchTo(live['metadata'], wanted['metadata'] ?? null),
+    containers: wanted['containers'] ?? null,
+    search_indexes: wanted['search_indexes'] ?? row.search_indexes ?? null,
+    fingerprint_expression: wanted['fingerprint_expression'] ?? null,
+    expires_at: wanted['expires_at'] ?? null,
+  };
   const deduplicate = wanted['deduplicate_token'];
-  const more = deduplicate === undefined ? [] : [['deduplicate_token', deduplicate] as const];
-  const patch = objectOfMembers(new Map([...members, ...more]));
-  return mask === null ? [patch] : [objectOfMembers(new Map([['mask', null]])), patch];
+  const patch = { ...members, ...(deduplicate !== undefined && { deduplicate_token: deduplicate }) };
+  return mask === null ? [patch] : [{ mask: null }, patch];
 }
 
 /** What turns one value into the other: members that are no longer there are taken away by null. */

@@ -17,6 +17,9 @@ import { SEED_VALIDATOR } from './seed-validator.generated.js';
 /** The members of a token that hold expressions. */
 const EXPRESSIONS = ['mask', 'search_indexes', 'fingerprint_expression'] as const;
 
+/** The members of an application in a seed, after the schema has checked them. */
+type AppMembers = JsonObject & Partial<ApplicationDefinition> & Pick<ApplicationDefinition, 'type'>;
+
 /** Adds a flaw of an item, by the dotted path inside it. */
 type AddFlaw = (path: string, message: string) => void;
 
@@ -58,7 +61,7 @@ export async function checkItems(text: SeedText, value: Json, flaws: SeedFlaws):
     if (flaws.has(text, `apps.${item}`)) continue;
     await addRejected(
       (path, message) => flaws.add(text, `apps.${item}.${path}`, message),
-      () => checkApp(app),
+      () => checkApplication({ permissions: [], rules: [], ...(app as AppMembers) }),
     );
   }
   for (const [item, token] of membersAt(value, 'tokens')) {
@@ -70,16 +73,6 @@ export async function checkItems(text: SeedText, value: Json, flaws: SeedFlaws):
     checkData(token, add);
     await checkExpressions(token, add, (member) => flaws.has(text, `${own}.${member}`));
   }
-}
-
-/** Throws the problem that the vault would. */
-function checkApp(app: JsonObject): void {
-  checkApplication({
-    type: app['type'] as ApplicationDefinition['type'],
-    permissions: (app['permissions'] ?? []) as ApplicationDefinition['permissions'],
-    rules: (app['rules'] ?? []) as readonly JsonObject[] as ApplicationDefinition['rules'],
-    can_create_expiring_applications: app['can_create_expiring_applications'] as boolean | undefined,
-  });
 }
 
 /** `data` and a type, or `generate`. */

@@ -3,7 +3,7 @@ import { Fault } from '../../../core/fault.ts';
 import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { SeedApp, SeedDocument, SeedToken } from './seed-document.ts';
-import { digest, type RecordedItem, type SeedRecord } from './seed-record.ts';
+import { digest, digests, type RecordedItem, type SeedRecord } from './seed-record.ts';
 
 export type SeedAction = 'create' | 'change' | 'unchanged' | 'remove';
 
@@ -43,20 +43,15 @@ export function planSeed(document: SeedDocument, record: SeedRecord, live: LiveS
   const apps = document.apps.map((app) => planApp(app, record, live.apps));
   const ids = idsOf(apps);
   const tokens = document.tokens.map((token) => planToken(token, ids, record, live.tokens.get(token.id)));
-  const [appItems, tokenIds] = [
-    new Set(document.apps.map(({ item }) => item)),
-    new Set(document.tokens.map(({ id }) => id)),
-  ];
-  const removals: readonly Removal[] = [
-    ...[...record.tokens.keys()].flatMap((id) =>
-      tokenIds.has(id) || !live.tokens.has(id) ? [] : [{ kind: 'tokens', item: id, id } as const],
-    ),
-    ...[...record.apps].flatMap(([item, { id }]) =>
-      appItems.has(item) || id === undefined || !live.apps.some((app) => app['id'] === id)
-        ? []
-        : [{ kind: 'apps', item, id } as const],
-    ),
-  ];
+  const appItems = new Set(document.apps.map(({ item }) => item));
+  const tokenIds = new Set(document.tokens.map(({ id }) => id));
+  const goneTokens = [...record.tokens.keys()].filter((id) => !tokenIds.has(id) && live.tokens.has(id));
+  const goneApps = [...record.apps].flatMap(([item, { id }]) =>
+    !appItems.has(item) && live.apps.some((app) => app['id'] === id)
+      ? [{ kind: 'apps', item, id: String(id) } as const]
+      : [],
+  );
+  const removals = [...goneTokens.map((id) => ({ kind: 'tokens', item: id, id }) as const), ...goneApps];
   return { tenant: planTenant(document, live.tenant), apps, tokens, removals };
 }
 
@@ -80,7 +75,7 @@ function planApp(app: SeedApp, { apps }: SeedRecord, live: readonly JsonObject[]
   if (found['type'] !== app.body.type) {
     throw new Fault('conflict', `${app.place('type')}: an application keeps its type: give the item another name`);
   }
-  return compared(app, recorded, found, digest(app.body), digest(shownApp(found)), app.body);
+  return compared(app, recorded, found, app.body, shownApp(found));
 }
 
 /** Of one that was about to be made when its apply ended, the id is not known: it is the one that looks like it. */
@@ -111,18 +106,17 @@ function planToken(
   if (live['type'] !== token.type) {
     throw new Fault('conflict', `${token.place('type')}: a token keeps its type: give it another id`);
   }
-  const wanted = token.body(appIds);
-  return compared(token, recorded, live, digest(wanted), digest(shownToken(live)), wanted);
+  return compared(token, recorded, live, token.body(appIds), shownToken(live));
 }
 
 function compared<Item>(
   item: Item,
   recorded: RecordedItem | undefined,
   live: JsonObject,
-  wanted: string,
-  shown: string,
   body: JsonObject,
+  shownLive: JsonObject,
 ): Planned<Item> {
+  const { wanted, shown } = digests(body, shownLive);
   const same = recorded?.wanted === wanted && recorded.shown === shown;
   return { action: same ? 'unchanged' : 'change', item, live, members: same ? [] : differing(body, live) };
 }

@@ -1,7 +1,7 @@
 import type { Document, Node } from 'yaml';
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
-import { JsonNumber } from '../../../core/json/json-number.ts';
+import { JsonNumber } from '../../../core/json/kind.ts';
 import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
 import { asObject } from '../../output/result-view.ts';
 import { MAX_SEED_TOKENS } from './seed-schema.ts';
@@ -48,14 +48,14 @@ export async function readSeedFile(file: string, text: string): Promise<SeedText
   }));
   // Of one mistake the parser may say several things.
   const unreadable = mistakes.filter(({ line }, at) => mistakes.findIndex((other) => other.line === line) === at);
-  if (unreadable.length > 0) return { file, value: null, unreadable, lineOf: () => 1 };
   const lines = new Map<string, number>();
-  let value: Json;
+  let value: Json = null;
   try {
-    value = await toJson(document, (path, offset) => lines.set(path, counter.linePos(offset).line));
+    const note: Note = (path, offset) => lines.set(path, counter.linePos(offset).line);
+    if (unreadable.length === 0) value = await toJson(document, note);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    return { file, value: null, unreadable: [{ line: 1, message: error.message }], lineOf: () => 1 };
+    unreadable.push({ line: 1, message: error.message });
   }
   return {
     file,

@@ -16,20 +16,14 @@ const MAX_OTHERS = 100;
 /** Tells this process from an earlier one of the same number. */
 const OWN = randomUUID();
 
-/** The right of one apply to change what a seed made. */
-export interface SeedClaim {
-  /** Counts the applies of this seed that changed something; of the next one it is greater. */
-  readonly number: number;
-  release(): Promise<void>;
-}
-
 /**
  * Takes the seed for one apply. It is a token whose id two cannot make: `vault-seed.NAME.NUMBER`. The id of a deleted token stays
  * taken, so every apply takes the next number; `last` is that of the record. Whoever holds the claim reads the record after it has it.
  * Throws the fault `conflict` while another apply holds it, and when tokens of others stand in the way; the claim of one that
- * was killed is removed. Ids of deleted tokens do not count as in the way: applies that failed have left them, too.
+ * was killed is removed. Ids of deleted tokens do not count as in the way: applies that failed have left them, too. The number
+ * counts the applies of this seed that changed something; of the next one it is greater.
  */
-export async function claimSeed(calls: SeedCalls, seed: string, last: number): Promise<SeedClaim> {
+export async function claimSeed(calls: SeedCalls, seed: string, last: number) {
   let others = 0;
   for (let number = Math.max(last, 1); ; number++) {
     const id = `vault-seed.${seed}.${number}`;
@@ -39,30 +33,20 @@ export async function claimSeed(calls: SeedCalls, seed: string, last: number): P
     const holder = holderOf(there);
     if (holder === undefined) {
       others += 1;
-      if (others > MAX_OTHERS) throw tooManyOthers(seed);
-      continue;
+      if (others <= MAX_OTHERS) continue;
+      const fact = `more than ${MAX_OTHERS} tokens of others have ids that applies of the seed ${seed} need`;
+      throw new Fault('conflict', fact, {
+        hint: `delete the tokens vault-seed.${seed}.NUMBER that no apply has made; \`vault audit\` says who has`,
+      });
     }
     if (isAlive(holder)) {
-      throw new Fault(
-        'conflict',
-        `another apply of the seed ${seed} is under way: process ${holder.pid} on ${holder.host.split('\n', 1)[0]}`,
-        {
-          hint: `apply again when it has ended; if it was killed on another machine or in another container: \`vault tokens delete ${id}\``,
-        },
-      );
+      const where = `process ${holder.pid} on ${holder.host.split('\n', 1)[0]}`;
+      throw new Fault('conflict', `another apply of the seed ${seed} is under way: ${where}`, {
+        hint: `apply again when it has ended; if it was killed on another machine or in another container: \`vault tokens delete ${id}\``,
+      });
     }
     await remove(calls, id);
   }
-}
-
-function tooManyOthers(seed: string): Fault {
-  return new Fault(
-    'conflict',
-    `more than ${MAX_OTHERS} tokens of others have ids that applies of the seed ${seed} need`,
-    {
-      hint: `delete the tokens vault-seed.${seed}.NUMBER that no apply has made; \`vault audit\` says who has`,
-    },
-  );
 }
 
 async function make(calls: SeedCalls, id: string): Promise<boolean> {
@@ -86,22 +70,15 @@ async function remove(calls: SeedCalls, id: string): Promise<void> {
   }
 }
 
-interface Holder {
-  readonly pid: number;
-  readonly host: string;
-  readonly process: string;
-  readonly since: number;
-}
-
 /** Undefined of a token that somebody else gave such an id: a claim is where only those stand that seeds are kept by. */
-function holderOf(token: JsonObject): Holder | undefined {
+function holderOf(token: JsonObject) {
   if (!isInPlace(token)) return undefined;
   const { pid, host, process: own, since } = asObject(token['data'] ?? null) ?? {};
   if (typeof pid !== 'number' || typeof host !== 'string' || typeof own !== 'string') return undefined;
   return typeof since === 'number' ? { pid, host, process: own, since } : undefined;
 }
 
-function isAlive({ pid, host, process: own, since }: Holder): boolean {
+function isAlive({ pid, host, process: own, since }: NonNullable<ReturnType<typeof holderOf>>): boolean {
   if (Math.abs(Date.now() - since) > MAX_MS) return false;
   if (host !== ownMachine()) return true;
   return pid === process.pid ? own === OWN : isRunning(pid);

@@ -48,7 +48,7 @@ export interface SeedDocument {
  * and `invalid_data` for what is in it.
  */
 export async function loadSeed(files: readonly string[], env: Environment, seed: number): Promise<SeedDocument> {
-  const readText = createTextReader(() => process.stdin);
+  const readText = createTextReader();
   const texts = [];
   for (const file of files) {
     const text = await readText('FILE', file === '-' ? '-' : `@${file}`).catch((error: unknown) => {
@@ -89,7 +89,11 @@ export async function createSeedDocument(
   flaws.throwAny();
 
   const apps = parts.flatMap(({ text, value }) =>
-    membersAt(value, 'apps').map(([item, app]) => seedApp(text, item, app)),
+    membersAt(value, 'apps').map(([item, app]) => ({
+      item,
+      place: itemPlace(text, `apps.${item}`),
+      body: { ...app, name: textOf(app['name']) ?? item, type: app['type'] as CreateApplication['type'] },
+    })),
   );
   const tokens = parts.flatMap(({ text, value, resolveWith }) =>
     membersAt(value, 'tokens').flatMap(([item, token]) => seedTokens(text, item, token, seed, resolveWith)),
@@ -101,12 +105,6 @@ export async function createSeedDocument(
   const name = parts.map(({ value }) => seedName(value))[0] ?? seedName(null);
   const generatedFrom = tokens.some(({ generated }) => generated) ? seed : undefined;
   return { name, tenant, apps, tokens, generatedFrom };
-}
-
-function seedApp(text: SeedText, item: string, app: JsonObject): SeedApp {
-  const [name, type] = [textOf(app['name']) ?? item, app['type'] as CreateApplication['type']];
-  const body = { ...app, name, type };
-  return { item, place: itemPlace(text, `apps.${item}`), body };
 }
 
 function seedTokens(

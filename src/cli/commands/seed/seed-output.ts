@@ -54,15 +54,12 @@ export function seededVariables(ids: JsonObject): ReadonlyMap<string, string> {
 
 const nameOf = (item: string): string => item.toUpperCase().replaceAll('-', '_');
 
-const PRINT: Readonly<Record<OutFormat, (ids: JsonObject) => string>> = {
-  json: (ids) => `${stringifyJson(ids)}\n`,
-  // In single quotes nothing means anything to a shell or to a reader of dotenv; an id has neither quotes nor line ends.
-  dotenv: (ids) =>
-    [...seededVariables(ids)].map(([name, value]) => `${name}='${value.replaceAll("'", '')}'\n`).join(''),
-};
-
 /** The text of `--out`. */
-export const printIds = (format: OutFormat, ids: JsonObject): string => PRINT[format](ids);
+export function printIds(format: OutFormat, ids: JsonObject): string {
+  if (format === 'json') return `${stringifyJson(ids)}\n`;
+  // In single quotes nothing means anything to a shell or to a reader of dotenv; an id has neither quotes nor line ends.
+  return [...seededVariables(ids)].map(([name, value]) => `${name}='${value.replaceAll("'", '')}'\n`).join('');
+}
 
 /**
  * The text of `work`, in a new file of mode 0600 that appears whole. Its place on the disk is taken before the work is done:
@@ -94,11 +91,13 @@ export type SeedSummary = Counts & { readonly seed: string; readonly data?: read
 
 /** `{ seed, created, changed, unchanged, removed }`, and of a dry run what would be done to which item. */
 export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean): SeedSummary {
-  const tenant = plan.tenant === undefined ? [] : [lineOf(plan.tenant, 'tenant')];
+  const planned: readonly (readonly [item: string, Planned<unknown>])[] = [
+    ...(plan.tenant === undefined ? [] : [['tenant', plan.tenant] as const]),
+    ...plan.apps.map((app) => [`apps.${app.item.item}`, app] as const),
+    ...plan.tokens.map((token) => [`tokens.${token.item.id}`, token] as const),
+  ];
   const lines: readonly Line[] = [
-    ...tenant,
-    ...plan.apps.map((planned) => lineOf(planned, `apps.${planned.item.item}`)),
-    ...plan.tokens.map((planned) => lineOf(planned, `tokens.${planned.item.id}`)),
+    ...planned.map(([item, { action, members }]) => ({ action, item, members })),
     ...plan.removals.map(({ kind, item }) => ({ action: 'remove' as const, item: `${kind}.${item}`, members: [] })),
   ];
   const count = (action: SeedAction): number => lines.filter((line) => line.action === action).length;
@@ -111,8 +110,4 @@ export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean): Se
   };
   if (!withItems) return counts;
   return { ...counts, data: lines.filter((line) => line.action !== 'unchanged') };
-}
-
-function lineOf({ action, members }: Planned<unknown>, item: string): Line {
-  return { action, item, members };
 }

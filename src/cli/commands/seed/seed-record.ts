@@ -44,6 +44,9 @@ export function digest(value: Json): string {
     .slice(0, 16);
 }
 
+/** What is kept of an item: what the file says of it, and what the vault shows of it. */
+export const digests = (wanted: Json, shown: Json) => ({ wanted: digest(wanted), shown: digest(shown) });
+
 function sorted(value: Json): Json {
   if (Array.isArray(value)) return value.map(sorted);
   const object = asObject(value);
@@ -153,10 +156,14 @@ export async function writeRecord(
     kept.keeper === undefined
       ? await asked('createApplication', { body: { ...body, type: 'private' } })
       : await asked('updateApplication', { id: kept.keeper.id, body });
-  const id = await writeToken(calls, seed, kept.id, data);
+  const own = { type: 'token', containers: [RECORD_CONTAINER], metadata: { [MARK]: seed }, deduplicate_token: false };
+  const token =
+    kept.id === undefined
+      ? await calls('createToken', { body: { ...own, data } })
+      : await calls('updateToken', { id: kept.id, body: { data } });
   const keeperId = String(keeper['id']);
   if (before.length > 0) await asked('updateApplication', { id: keeperId, body: keeperBody(seed, [next]) });
-  return { id, keeper: { id: keeperId, digests: [next] }, record };
+  return { id: kept.id ?? String(token['id']), keeper: { id: keeperId, digests: [next] }, record };
 }
 
 function numberOf(written: Json | undefined): number | undefined {
@@ -168,29 +175,10 @@ function recordText({ apps, tokens, number, claim }: SeedRecord): string {
     objectOfMembers(
       new Map([...items].map(([name, one]) => [name, [one.id ?? '', one.wanted ?? '', one.shown ?? '']])),
     );
-  return stringifyJson(
-    objectOfMembers(
-      new Map([
-        ['apps', words(apps)],
-        ['tokens', words(tokens)],
-        ...(number === undefined ? [] : [['number', String(number)] as const]),
-        ['claim', String(claim)],
-      ]),
-    ),
-  );
-}
-
-async function writeToken(calls: SeedCalls, seed: string, id: string | undefined, data: string): Promise<string> {
-  if (id !== undefined) {
-    await calls('updateToken', { id, body: { data } });
-    return id;
-  }
-  const body = {
-    type: 'token',
-    data,
-    containers: [RECORD_CONTAINER],
-    metadata: { [MARK]: seed },
-    deduplicate_token: false,
-  };
-  return String((await calls('createToken', { body }))['id']);
+  return stringifyJson({
+    apps: words(apps),
+    tokens: words(tokens),
+    ...(number !== undefined && { number: String(number) }),
+    claim: String(claim),
+  });
 }

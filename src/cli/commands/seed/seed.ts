@@ -2,25 +2,14 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
-import { readApiKey } from '../../api-key.ts';
+import { readApiKey } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import {
-  ANCHOR_FLAGS,
-  addFlags,
-  DAEMON_FLAGS,
-  type Environment,
-  FILE_FLAGS,
-  flagValue,
-  isSwitchedOn,
-  KEY_FLAGS,
-  OUTPUT_FLAGS,
-  PROFILE_FLAGS,
-  typedFlags,
-} from '../../global-flags.ts';
+import type { FlagsOf } from '../../flags-of.ts';
+import { addFlags, type Environment, FLAGS, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
 import { END_SIGNALS, type EndSignal, endAtSignals, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
 import { createPrinter } from '../../output/print-result.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { writeOut } from '../../output/write-out.ts';
+import { writeOut } from '../../output/standard-output.ts';
 import { outputPath } from '../../output-path.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { tell } from '../../report-failure.ts';
@@ -28,7 +17,15 @@ import { chooseTarget, openTarget } from '../../target.ts';
 import { SEED_FLAG } from '../dev/seed-flag.ts';
 import { applySeed } from './apply-seed.ts';
 import { loadSeed } from './seed-document.ts';
-import { OUT_FORMATS, type OutFormat, printIds, seededIds, seedSummary, withOutFile } from './seed-output.ts';
+import {
+  OUT_FORMATS,
+  type OutFormat,
+  printIds,
+  type SeedSummary,
+  seededIds,
+  seedSummary,
+  withOutFile,
+} from './seed-output.ts';
 import { seedSchemaDocument } from './seed-schema.ts';
 import { parseSeed, seededRandom } from './seeded-random.ts';
 
@@ -52,13 +49,7 @@ const APPLY_FLAGS = {
   },
 } as const;
 
-interface ApplyFlags {
-  readonly prune?: boolean;
-  readonly dryRun?: boolean;
-  readonly seed?: string;
-  readonly out?: string;
-  readonly outFile?: string;
-}
+type ApplyFlags = FlagsOf<typeof APPLY_FLAGS>;
 
 const HELP = `
 A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema:
@@ -104,12 +95,12 @@ export function defineSeedApply(command: Command, finish: Finish): void {
   command.argument('<file...>', 'YAML or JSON; - for standard input');
   addFlags(command, {
     ...APPLY_FLAGS,
-    ...DAEMON_FLAGS,
-    ...FILE_FLAGS,
-    ...ANCHOR_FLAGS,
-    ...PROFILE_FLAGS,
-    ...KEY_FLAGS,
-    ...OUTPUT_FLAGS,
+    ...FLAGS.daemon,
+    ...FLAGS.file,
+    ...FLAGS.anchor,
+    ...FLAGS.profile,
+    ...FLAGS.key,
+    ...FLAGS.output,
   });
   command.addHelpText('after', HELP);
   command.action(async (files: readonly string[]) => {
@@ -137,14 +128,11 @@ export function defineSeedApply(command: Command, finish: Finish): void {
       const text = out === undefined ? '' : printIds(out.format, seededIds(applied, document));
       return { text, result: seedSummary(applied, dryRun) };
     };
+    const print = (summary: SeedSummary) => printer.print(stringifyJson(summary));
     try {
-      if (out === undefined || out.file !== undefined) {
-        const summary =
-          out?.file === undefined
-            ? (await apply()).result
-            : await withOutFile({ ...out, file: out.file }, document, apply);
-        await printer.print(stringifyJson(summary));
-      } else {
+      if (out === undefined) await print((await apply()).result);
+      else if (out.file !== undefined) await print(await withOutFile({ ...out, file: out.file }, document, apply));
+      else {
         const { text, result } = await apply();
         const { created, changed, unchanged, removed } = result;
         tell(`${created} created, ${changed} changed, ${unchanged} unchanged, ${removed} removed`);

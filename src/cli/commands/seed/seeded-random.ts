@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
-import { Fault } from '../../../core/fault.ts';
 import type { Random } from '../../../core/ports.ts';
+import { parseWhole } from '../../quantities.ts';
 
 /** `--seed`: a whole number from 0. Undefined when it is not given. */
 export function parseSeed(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const seed = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (Number.isSafeInteger(seed)) return seed;
-  throw new Fault('usage', '--seed is a whole number from 0');
+  return text === undefined
+    ? undefined
+    : parseWhole(text, 0, Number.MAX_SAFE_INTEGER, '--seed is a whole number from 0');
 }
 
 /** The same bytes for the same label on every machine: SHA-256 in counter mode. For test data, never for a secret. */
@@ -36,7 +35,6 @@ export interface SeededRandom {
 }
 
 export function seededRandom(seed: number): SeededRandom {
-  let label: string | undefined;
   let current: Pick<Random, 'bytes' | 'id'> | undefined;
   const at = (name: string): Pick<Random, 'bytes' | 'id'> => {
     const bytes = seededBytes(`${seed}\0${name}`);
@@ -51,13 +49,11 @@ export function seededRandom(seed: number): SeededRandom {
       timeOrderedId: () => system.timeOrderedId(),
     }),
     async during(name, work) {
-      if (label !== undefined) throw new TypeError(`unreachable: ${name} during ${label}`);
-      label = name;
+      if (current !== undefined) throw new TypeError(`unreachable: ${name} during another`);
       current = at(name);
       try {
         return await work();
       } finally {
-        label = undefined;
         current = undefined;
       }
     },

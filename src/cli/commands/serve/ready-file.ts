@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { parseText } from '../../../client/decode-problem.ts';
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
@@ -44,15 +45,7 @@ export async function readReadyFile(path: string): Promise<Ready | undefined> {
 }
 
 function parseReady(text: string): Ready | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  if (typeof value !== 'object' || value === null || !('url' in value && 'pid' in value && 'version' in value)) {
-    return undefined;
-  }
+  const value = parseText(text) as object | null | undefined;
   const { url, pid, version, ...others }: Readonly<Record<string, unknown>> = { ...value };
   if (!isWord(url) || typeof pid !== 'number' || !isWord(version)) return undefined;
   const known = ['header_prefix', 'tenant_id', 'management_key', 'private_key'] as const;

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
 import { keyFileBeside, namedCredential } from '../../credential.ts';
-import { ANCHOR_FLAGS, type Environment, flagValue, type GlobalFlags } from '../../global-flags.ts';
+import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../global-flags.ts';
 import { canPrompt } from '../../prompt.ts';
 import { chooseOwnFile } from '../../target.ts';
 import type { ServeFlags, ServeOptions } from './serve-options.ts';
@@ -11,22 +11,16 @@ import type { ServeFlags, ServeOptions } from './serve-options.ts';
  * have to be given anew, since no secret passes from the supervisor to a worker. Throws the fault `usage`.
  */
 export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: ServeOptions, env: Environment): void {
-  const given = {
-    '--seed-file': flags.seedFile,
-    '--seed': flags.seed,
-    '--dev': options.dev || undefined,
-    '--anchor': flagValue(flags.anchor, env, ANCHOR_FLAGS.anchor),
-    '--socket': options.socket,
-  };
-  const typed: Readonly<Record<string, unknown>> = {
-    ...given,
-    '--dev': flags.dev,
-    '--anchor': flags.anchor,
-    '--socket': flags.socket,
-  };
-  for (const [flag, value] of Object.entries(given)) {
+  const given = [
+    { flag: '--seed-file', typed: flags.seedFile, value: flags.seedFile },
+    { flag: '--seed', typed: flags.seed, value: flags.seed },
+    { flag: '--dev', typed: flags.dev, value: options.dev || undefined },
+    { flag: '--anchor', typed: flags.anchor, value: flagValue(flags.anchor, env, FLAGS.anchor.anchor) },
+    { flag: '--socket', typed: flags.socket, value: options.socket },
+  ];
+  for (const { flag, typed, value } of given) {
     if (value === undefined) continue;
-    const isTyped = flags.workers !== undefined && typed[flag] !== undefined;
+    const isTyped = flags.workers !== undefined && typed !== undefined;
     const hint = 'variables count, too: VAULT_WORKERS is --workers';
     throw new Fault('usage', `only one of --workers and ${flag} can be given`, isTyped ? {} : { hint });
   }

@@ -1,16 +1,8 @@
 import { DEFAULT_LIMITS, type Limits, MAX_DEPTH } from '../../../contract/limits.ts';
 import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
-import type { VaultSettings } from '../../../vault/vault.ts';
-import {
-  type Environment,
-  FLAGS,
-  type FlagRow,
-  flagValue,
-  type GlobalFlags,
-  isSwitchedOn,
-  switchValue,
-} from '../../global-flags.ts';
+import type { FlagsOf } from '../../flags-of.ts';
+import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn, switchValue } from '../../global-flags.ts';
 import { parseByteSize, parseWhole } from '../../quantities.ts';
 import { includedActiveTokens } from '../../target.ts';
 import { SEED_FLAG } from '../dev/seed-flag.ts';
@@ -84,56 +76,44 @@ export const SERVE_FLAGS = {
 } as const;
 
 /** `log` is true when the flag stands without a value. */
-export type ServeFlags = {
-  readonly [Name in keyof typeof SERVE_FLAGS]?: Name extends 'dev' | 'insecureHttp' | 'auditStrict'
-    ? boolean
-    : Name extends 'seedFile' | 'hostName' | 'corsOrigin'
-      ? readonly string[]
-      : Name extends 'log'
-        ? string | boolean
-        : string;
-};
+export type ServeFlags = FlagsOf<typeof SERVE_FLAGS>;
 
 /** What `vault serve` is to do, checked. */
-export interface ServeOptions {
-  readonly dev: boolean;
-  readonly host: string;
-  readonly port: number;
-  readonly socket: string | undefined;
-  /** 1: this process alone. */
-  readonly workers: number;
-  readonly headerPrefix: string;
-  readonly readyFile: string | undefined;
-  readonly log: boolean;
-  readonly allowInsecureHost: boolean;
-  readonly hostNames: readonly string[];
-  /** Paths of PEM files. */
-  readonly tls: { readonly cert: string; readonly key: string } | undefined;
-  /** Absent where none is given. */
-  readonly corsOrigins: readonly string[] | undefined;
-  readonly limits: Limits;
-  readonly settings: VaultSettings;
-}
+export type ServeOptions = ReturnType<typeof serveOptions>;
 
 /** Throws the fault `usage`. */
-export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment): ServeOptions {
-  const dev = isSwitchedOn(flags.dev, env, SERVE_FLAGS.dev);
+export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) {
+  const isOn = (name: 'dev' | 'insecureHttp' | 'auditStrict') => isSwitchedOn(flags[name], env, SERVE_FLAGS[name]);
+  const value = (name: 'host' | 'headerPrefix' | 'readyFile' | 'audit') =>
+    flagValue(flags[name], env, SERVE_FLAGS[name]);
+  const dev = isOn('dev');
   const number = (name: 'port' | 'workers' | 'maxDepth', preset: string, min: number, max: number) => {
     const { flag, env: variable } = SERVE_FLAGS[name];
     const text = flagValue(flags[name], env, SERVE_FLAGS[name]) ?? preset;
     return parseWhole(text, min, max, `${flag.split(' ')[0]} (${variable}) is a number from ${min} to ${max}`);
   };
-  const limits = { ...sizesOf(flags, env), depth: number('maxDepth', String(DEFAULT_LIMITS.depth), 1, MAX_DEPTH) };
+  const size = (name: 'maxBody' | 'maxUrl' | 'maxHeaders' | 'maxResponse', preset: number) => {
+    const text = flagValue(flags[name], env, SERVE_FLAGS[name]);
+    return text === undefined ? preset : parseByteSize(SERVE_FLAGS[name].flag.replace(/ .*/, ''), text);
+  };
+  const limits: Limits = {
+    body: size('maxBody', DEFAULT_LIMITS.body),
+    url: size('maxUrl', DEFAULT_LIMITS.url),
+    headers: size('maxHeaders', DEFAULT_LIMITS.headers),
+    response: size('maxResponse', DEFAULT_LIMITS.response),
+    depth: number('maxDepth', String(DEFAULT_LIMITS.depth), 1, MAX_DEPTH),
+  };
   return {
     dev,
-    host: flagValue(flags.host, env, SERVE_FLAGS.host) ?? '127.0.0.1',
+    host: value('host') ?? '127.0.0.1',
     port: number('port', '8484', 0, 65_535),
     socket: socketOf(flags, env),
+    /** 1: this process alone. */
     workers: number('workers', '1', 1, 64),
-    headerPrefix: flagValue(flags.headerPrefix, env, SERVE_FLAGS.headerPrefix) ?? DEFAULT_HEADER_PREFIX,
-    readyFile: flagValue(flags.readyFile, env, SERVE_FLAGS.readyFile),
+    headerPrefix: value('headerPrefix') ?? DEFAULT_HEADER_PREFIX,
+    readyFile: value('readyFile'),
     log: logOf(flags, env) ?? !dev,
-    allowInsecureHost: isSwitchedOn(flags.insecureHttp, env, SERVE_FLAGS.insecureHttp),
+    allowInsecureHost: isOn('insecureHttp'),
     hostNames: flags.hostName ?? (env[SERVE_FLAGS.hostName.env] ?? '').split(',').filter((name) => name !== ''),
     tls: tlsOf(flags, env),
     corsOrigins: flags.corsOrigin ?? env[SERVE_FLAGS.corsOrigin.env]?.split(/[\s,]+/).filter((text) => text !== ''),
@@ -142,8 +122,8 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment):
       writerThread: true,
       limits,
       includedActiveTokens: includedActiveTokens(flags.includedActiveTokens, env),
-      auditLevel: parseAuditLevel(flagValue(flags.audit, env, SERVE_FLAGS.audit)),
-      auditStrict: isSwitchedOn(flags.auditStrict, env, SERVE_FLAGS.auditStrict),
+      auditLevel: parseAuditLevel(value('audit')),
+      auditStrict: isOn('auditStrict'),
     },
   };
 }
@@ -169,7 +149,8 @@ function socketOf(flags: ServeFlags, env: Environment): string | undefined {
   return socket;
 }
 
-function tlsOf(flags: ServeFlags, env: Environment): ServeOptions['tls'] {
+/** Returns the paths of the PEM files. */
+function tlsOf(flags: ServeFlags, env: Environment): { readonly cert: string; readonly key: string } | undefined {
   const cert = flagValue(flags.tlsCert, env, SERVE_FLAGS.tlsCert);
   const key = flagValue(flags.tlsKey, env, SERVE_FLAGS.tlsKey);
   if (cert !== undefined && key !== undefined) return { cert, key };
@@ -177,19 +158,6 @@ function tlsOf(flags: ServeFlags, env: Environment): ServeOptions['tls'] {
   throw new Fault('usage', `${cert === undefined ? '--tls-key needs --tls-cert' : '--tls-cert needs --tls-key'}`, {
     hint: 'HTTPS takes both (VAULT_TLS_CERT, VAULT_TLS_KEY)',
   });
-}
-
-function sizesOf(flags: ServeFlags, env: Environment): Omit<Limits, 'depth'> {
-  const size = (name: 'body' | 'url' | 'headers' | 'response', row: FlagRow, typed: string | undefined) => {
-    const text = flagValue(typed, env, row);
-    return text === undefined ? DEFAULT_LIMITS[name] : parseByteSize(row.flag.split(' ')[0] ?? '', text);
-  };
-  return {
-    body: size('body', SERVE_FLAGS.maxBody, flags.maxBody),
-    url: size('url', SERVE_FLAGS.maxUrl, flags.maxUrl),
-    headers: size('headers', SERVE_FLAGS.maxHeaders, flags.maxHeaders),
-    response: size('response', SERVE_FLAGS.maxResponse, flags.maxResponse),
-  };
 }
 
 function logOf(flags: ServeFlags, env: Environment): boolean | undefined {

@@ -6,13 +6,13 @@ import { readCredential } from '../../credential.ts';
 import type { ExitCode, Finish } from '../../exit-codes.ts';
 import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
 import { chooseFormat } from '../../output/result-view.ts';
-import { writeOut } from '../../output/write-out.ts';
+import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { tell } from '../../report-failure.ts';
 import { readSecretFile } from '../../secret-file.ts';
 import { chooseOwnFile } from '../../target.ts';
 import { VERSION } from '../../version.ts';
-import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
+import type { DevVault } from '../dev/dev-vault.ts';
 import { type Ready, writeReadyFile } from './ready-file.ts';
 import {
   DEFAULT_HEADER_PREFIX,
@@ -22,7 +22,7 @@ import {
   serveOptions,
 } from './serve-options.ts';
 import { createStopper } from './stopper.ts';
-import { type Sweeper, startSweeper } from './sweeper.ts';
+import { startSweeper } from './sweeper.ts';
 import type { WorkerPost } from './workers.ts';
 
 /** `vault serve`: the whole API on the file, until a signal. */
@@ -78,20 +78,15 @@ async function serveByWorkers(
   options: ServeOptions,
   env: Environment,
 ): Promise<ExitCode> {
-  const { workerPost } = await import('./workers.ts');
+  const { supervise, workerPost } = await import('./workers.ts');
   const post = workerPost();
   if (post === undefined) {
-    const [{ refuseForWorkers }, { supervise }] = await Promise.all([
-      import('./refuse-for-workers.ts'),
-      import('./workers.ts'),
-    ]);
+    const { refuseForWorkers } = await import('./refuse-for-workers.ts');
     refuseForWorkers(flags, options, env);
-    const stopper = createStopper();
-    const announce = async (url: string) => {
+    return supervise(options.workers, createStopper(), async (url) => {
       await putReadyFile(options, readyOf(url, options));
       tell(`listening on ${url}`);
-    };
-    return supervise({ workers: options.workers, stopper, announce });
+    });
   }
   try {
     return await serve(flags, options, env, post);
@@ -107,22 +102,22 @@ async function serve(
   post?: WorkerPost,
 ): Promise<ExitCode> {
   const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), true);
-  const stopper = createStopper(post?.stopRequests);
+  const untilStopped = createStopper(post?.stopRequests);
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env);
   try {
     // Whoever has read the ready file may put other files in the place of the product's: what is needed is loaded before.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
     const daemon = await listen(vault, options, dev);
-    let sweeper: Sweeper | undefined;
+    let stopSweeper: (() => void) | undefined;
     const stop = async () => {
-      sweeper?.stop();
+      stopSweeper?.();
       await daemon.stop();
     };
     try {
       const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded };
       const text = keys && (await devText?.(format, ready, keys, options.headerPrefix));
       if (post === undefined) await putReadyFile(options, ready);
-      if (post === undefined || post.isFirst) sweeper = startSweeper(() => vault.sweep(), tell);
+      if (post === undefined || post.isFirst) stopSweeper = startSweeper({ sweep: () => vault.sweep(), tell });
       if (post === undefined) tell(`listening on ${daemon.url}`);
       else post.listens(daemon.url);
       if (text !== undefined) await writeOut(text);
@@ -131,7 +126,7 @@ async function serve(
       await stop();
       throw error;
     }
-    return await stopper.until(stop);
+    return await untilStopped(stop);
   } finally {
     await vault.close();
   }
@@ -148,12 +143,8 @@ function readyOf(url: string, { headerPrefix }: ServeOptions): Ready {
 }
 
 /** What only a `--dev` vault has is absent of others. */
-type ServedVault = Pick<DevVault, 'vault'> & { readonly keys?: DevKeys } & Pick<
-    Partial<DevVault>,
-    'clock' | 'reset'
-  > & {
-    readonly seeded?: { readonly seed: JsonObject };
-  };
+type ServedVault = Pick<DevVault, 'vault'> &
+  Partial<Pick<DevVault, 'keys' | 'clock' | 'reset'>> & { readonly seeded?: { readonly seed: JsonObject } };
 
 async function openServed(
   flags: ServeFlags & GlobalFlags,
@@ -185,25 +176,17 @@ async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omi
     import('../../../http/daemon.ts'),
     import('../../../client/direct.ts'),
   ]);
-  const { host, port, socket, headerPrefix, limits, log, allowInsecureHost, hostNames, corsOrigins, workers } = options;
   const tls = options.tls === undefined ? undefined : await readTls(options.tls);
   const ready = () => vault.ready();
   await ready();
+  const dev = clock === undefined ? undefined : { clock, reset };
   return startDaemon(directClient(vault), {
-    host,
-    port,
-    headerPrefix,
-    limits,
+    ...options,
     ready,
-    log,
     version: VERSION,
-    allowInsecureHost,
-    hostNames,
-    corsOrigins,
-    processes: workers,
+    processes: options.workers,
     tls,
-    dev: clock === undefined ? undefined : { clock, reset },
-    ...(socket !== undefined && { socket }),
+    dev,
   });
 }
 

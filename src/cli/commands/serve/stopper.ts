@@ -5,11 +5,11 @@ import { ownStandardError, tell } from '../../report-failure.ts';
 
 const GRACE_MS = 9_500;
 
-/** Waits for what ends a daemon: somebody who asks for it, or an error that nobody caught. */
-export interface Stopper {
-  /** Runs `stop` when it is time, and resolves with the exit code: 0 when it was asked for, 70 after a bug. */
-  until(stop: () => Promise<void>): Promise<ExitCode>;
-}
+/**
+ * Waits for what ends a daemon: somebody who asks for it, or an error that nobody caught. Then runs `stop`, and resolves with
+ * the exit code: 0 when it was asked for, 70 after a bug.
+ */
+export type Stopper = (stop: () => Promise<void>) => Promise<ExitCode>;
 
 /**
  * Calls `ask` each time that somebody wants the daemon to end. With a number the process ends at once with it where the
@@ -17,7 +17,6 @@ export interface Stopper {
  */
 export type StopRequests = (ask: (again?: number) => void) => void;
 
-/** Signals ask. */
 const atSignals: StopRequests = (ask) => {
   for (const signal of END_SIGNALS) process.on(signal, () => ask(SIGNAL_EXIT_CODES[signal]));
 };
@@ -47,13 +46,11 @@ export function createStopper(requests: StopRequests = atSignals): Stopper {
       if (requested === undefined) request(70);
     });
   }
-  return {
-    async until(stop) {
-      const exitCode = await new Promise<ExitCode>((resolve) => {
-        wake = resolve;
-      });
-      await stop();
-      return exitCode;
-    },
+  return async (stop) => {
+    const exitCode = await new Promise<ExitCode>((resolve) => {
+      wake = resolve;
+    });
+    await stop();
+    return exitCode;
   };
 }

@@ -1,14 +1,18 @@
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** What the sweeper asks of its surroundings; both times in milliseconds. */
-export interface SweeperWorld {
-  /** The clock on the wall, which people and time servers set. */
-  readonly wallTime: () => number;
-  /** A clock that only runs. */
-  readonly runningTime: () => number;
+/** What the sweeper needs of its vault, and where it reports. */
+export interface SweeperContext {
   readonly sweep: () => Promise<unknown>;
   readonly tell: (fact: string) => void;
+}
+
+/** Both in milliseconds. */
+interface Times {
+  /** The clock on the wall, which people and time servers set. */
+  readonly wall: () => number;
+  /** A clock that only runs. */
+  readonly running: () => number;
 }
 
 /**
@@ -16,15 +20,14 @@ export interface SweeperWorld {
  * passed, it says so; the vault's own clock (`Clock.settled`) then keeps what would not have expired for an hour: a clock
  * that is wrong must not delete anything.
  */
-export function createSweeper({ wallTime, runningTime, sweep, tell }: SweeperWorld): () => Promise<void> {
-  let lastWall = wallTime();
-  let lastRunning = runningTime();
+export function createSweeper({ sweep, tell }: SweeperContext, { wall, running }: Times): () => Promise<void> {
+  let lastWall = wall();
+  let lastRunning = running();
   return async () => {
-    const wall = wallTime();
-    const running = runningTime();
-    const jump = wall - lastWall - (running - lastRunning);
-    lastWall = wall;
-    lastRunning = running;
+    const [wallNow, runningNow] = [wall(), running()];
+    const jump = wallNow - lastWall - (runningNow - lastRunning);
+    lastWall = wallNow;
+    lastRunning = runningNow;
     if (jump > HOUR) {
       tell(
         'the clock went forward by more than an hour: expired tokens are hidden, and removed from the file in an hour',
@@ -38,15 +41,9 @@ export function createSweeper({ wallTime, runningTime, sweep, tell }: SweeperWor
   };
 }
 
-/** A sweeper that runs. */
-export interface Sweeper {
-  stop(): void;
-}
-
-/** Runs the sweeper every minute for as long as something else keeps the process alive. */
-export function startSweeper(sweep: () => Promise<unknown>, tell: (fact: string) => void): Sweeper {
-  const turn = createSweeper({ wallTime: () => Date.now(), runningTime: () => performance.now(), sweep, tell });
-  const timer = setInterval(turn, MINUTE);
-  timer.unref();
-  return { stop: () => clearInterval(timer) };
+/** Sweeps every minute for as long as something else keeps the process alive. Returns what ends it. */
+export function startSweeper(context: SweeperContext): () => void {
+  const turn = createSweeper(context, { wall: () => Date.now(), running: () => performance.now() });
+  const timer = setInterval(turn, MINUTE).unref();
+  return () => clearInterval(timer);
 }

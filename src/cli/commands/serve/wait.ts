@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { parseText } from '../../../client/decode-problem.ts';
 import { httpTransport } from '../../../client/http-transport.ts';
 import { Fault } from '../../../core/fault.ts';
 import { errorCode } from '../../error-code.ts';
 import type { Finish } from '../../exit-codes.ts';
+import type { FlagsOf } from '../../flags-of.ts';
 import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { parseDuration } from '../../quantities.ts';
@@ -19,14 +21,10 @@ const WAIT_FLAGS = {
   readyFile: ENV_FLAGS.readyFile,
 } as const;
 
-interface WaitFlags extends GlobalFlags {
-  readonly timeout?: string;
-  readonly readyFile?: string;
-}
+type WaitFlags = FlagsOf<typeof WAIT_FLAGS> & GlobalFlags;
 
-/** Where the daemon is said to be: an address, or the file that will hold it. */
+/** Where the daemon is said to be: `name` is an address, or the file that will hold it. */
 interface Whereabouts {
-  /** What a person is told that it is waited for. */
   readonly name: string;
   /** Undefined while it is not known. */
   readonly url: () => Promise<string | undefined>;
@@ -99,10 +97,6 @@ async function askOnce(url: string, timeoutMs: number): Promise<string | undefin
 
 /** Whatever answers 200 to every path is no daemon. */
 function isReady(body: Uint8Array): boolean {
-  try {
-    const said: unknown = JSON.parse(Buffer.from(body).toString());
-    return typeof said === 'object' && said !== null && 'status' in said && said.status === 'ready';
-  } catch {
-    return false;
-  }
+  const said = parseText(Buffer.from(body).toString());
+  return typeof said === 'object' && said !== null && 'status' in said && said.status === 'ready';
 }

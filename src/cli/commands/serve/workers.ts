@@ -7,21 +7,17 @@ import type { Stopper, StopRequests } from './stopper.ts';
 /** From the order to stop until a worker that does not is killed; it ends itself before, unless it hangs. */
 const KILL_MS = 10_000;
 
-export interface Supervision {
-  /** How many, at least 2. */
-  readonly workers: number;
-  readonly stopper: Stopper;
-  /** Called once, when all workers accept requests. */
-  readonly announce: (url: string) => Promise<void>;
-}
-
 /**
  * `vault serve --workers`: starts this command line as often as `workers` says, and waits for the end. It accepts the
  * connections and deals them out in turn; requests and keys it never sees. The vault is served by all workers or by none:
- * when one ends, so do the others. Resolves with the exit code: what kept a worker from starting, 0 after a signal, 70 after
- * a bug, 1 after the death of a worker.
+ * when one ends, so do the others. Calls `announce` once, when all accept requests. Resolves with the exit code: what kept a
+ * worker from starting, 0 after a signal, 70 after a bug, 1 after the death of a worker.
  */
-export async function supervise({ workers, stopper, announce }: Supervision): Promise<ExitCode> {
+export async function supervise(
+  workers: number,
+  untilStopped: Stopper,
+  announce: (url: string) => Promise<void>,
+): Promise<ExitCode> {
   const crew = createCrew();
   // However this process ends: the second signal, an error, the end of its patience.
   process.on('exit', () => crew.kill());
@@ -37,7 +33,7 @@ export async function supervise({ workers, stopper, announce }: Supervision): Pr
     throw error;
   }
   return Promise.race([
-    stopper.until(() => crew.stop()),
+    untilStopped(() => crew.stop()),
     crew.lost.then((exitCode) => crew.stop().then(() => exitCode)),
   ]);
 }
@@ -49,18 +45,10 @@ async function startAll(crew: Crew, workers: number): Promise<string> {
   return url;
 }
 
-/** The workers that live. */
-interface Crew {
-  /** Resolves to its URL when the new worker accepts requests; never, when it does not come to that. */
-  start(): Promise<string>;
-  /** Resolves with the exit code when a worker has ended that was not told to. */
-  readonly lost: Promise<ExitCode>;
-  /** Stops all in order; those that do not serve yet at once. */
-  stop(): Promise<void>;
-  kill(): void;
-}
+type Crew = ReturnType<typeof createCrew>;
 
-function createCrew(): Crew {
+/** The workers that live. */
+function createCrew() {
   // Node's default on Windows is another: there all workers accept, and mostly one gets the connections.
   cluster.schedulingPolicy = cluster.SCHED_RR;
   const living = new Set<Worker>();
@@ -102,8 +90,9 @@ function createCrew(): Crew {
   }
 
   return {
+    /** Resolves to its URL when the new worker accepts requests; never, when it does not come to that. */
     start: () =>
-      new Promise((resolve) => {
+      new Promise<string>((resolve) => {
         const worker = cluster.fork();
         living.add(worker);
         worker.on('message', ({ url }: WorkerListens) => {
@@ -112,7 +101,9 @@ function createCrew(): Crew {
         });
         worker.on('exit', (code: number | null, signal: string | null) => ended(worker, code, signal));
       }),
+    /** Resolves with the exit code when a worker has ended that was not told to. */
     lost,
+    /** Stops all in order; those that do not serve yet at once. */
     stop: () => {
       stopped ??= stop();
       return stopped;
@@ -130,7 +121,7 @@ function isExitCode(code: number | null): code is ExitCode {
 const STOP = 'stop';
 
 /** What a worker sends to the supervisor, once: it accepts requests. */
-export interface WorkerListens {
+interface WorkerListens {
   readonly url: string;
 }
 

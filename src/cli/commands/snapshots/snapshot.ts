@@ -1,27 +1,17 @@
 import type { Command } from 'commander';
 import type { VaultSnapshots } from '../../../vault/snapshots.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn } from '../../global-flags.ts';
+import { addFlags, FLAGS } from '../../global-flags.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { confirmLoss } from '../../prompt.ts';
+import type { CommandLine } from '../define-printing.ts';
 import { closing, defineOnFile } from '../on-file.ts';
-import { checkTenantId } from '../tenants/check-tenant.ts';
+import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 
 const SAVE_FLAGS = {
   replace: { flag: '--replace', env: 'VAULT_REPLACE', help: 'save over a snapshot of this name' },
 } as const;
-
-const RESET_FLAGS = {
-  tenant: { flag: '--tenant <id>', env: 'VAULT_TENANT_ID', help: 'this tenant only; `vault tenant list` shows them' },
-} as const;
-
-interface SnapshotFlags {
-  readonly replace?: boolean;
-  readonly tenant?: string;
-}
-
-type Work = (snapshots: VaultSnapshots) => Promise<object>;
 
 const NAME = 'lower-case letters, digits, - and _';
 
@@ -41,9 +31,9 @@ Tenants, applications, API keys and the audit stay. Ids of tokens that were dele
 export function defineSnapshotSave(command: Command, finish: Finish): void {
   command.argument('<name>', NAME);
   addFlags(command, SAVE_FLAGS);
-  define(command, finish, RESULT_VIEWS.snapshot, async (flags, env, name) => {
-    const replace = isSwitchedOn(flags.replace, env, SAVE_FLAGS.replace);
-    return async (snapshots) => ({ ...(await snapshots.save(name, { replace })) });
+  define(command, finish, RESULT_VIEWS.snapshot, async ({ read }, name) => {
+    const { replace } = read(SAVE_FLAGS);
+    return (snapshots) => snapshots.save(name, { replace });
   });
   command.addHelpText('after', SAVE_HELP);
 }
@@ -59,9 +49,9 @@ export function defineSnapshotList(command: Command, finish: Finish): void {
 export function defineSnapshotLoad(command: Command, finish: Finish): void {
   command.argument('<name>', NAME);
   addFlags(command, FLAGS.confirm);
-  define(command, finish, RESULT_VIEWS.snapshot, async (flags, env, name) => {
-    await confirmed(flags, env, `Everything that changed since the snapshot ${name} is lost.`);
-    return async (snapshots) => ({ ...(await snapshots.load(name)) });
+  define(command, finish, RESULT_VIEWS.snapshot, async (line, name) => {
+    await confirmed(line, `Everything that changed since the snapshot ${name} is lost.`);
+    return (snapshots) => snapshots.load(name);
   });
   command.addHelpText('after', LOAD_HELP);
 }
@@ -70,8 +60,8 @@ export function defineSnapshotLoad(command: Command, finish: Finish): void {
 export function defineSnapshotDelete(command: Command, finish: Finish): void {
   command.argument('<name>', NAME);
   addFlags(command, FLAGS.confirm);
-  define(command, finish, RESULT_VIEWS.snapshot, async (flags, env, name) => {
-    await confirmed(flags, env, `The snapshot ${name} is lost.`);
+  define(command, finish, RESULT_VIEWS.snapshot, async (line, name) => {
+    await confirmed(line, `The snapshot ${name} is lost.`);
     return async (snapshots) => {
       await snapshots.delete(name);
       return { name };
@@ -81,29 +71,33 @@ export function defineSnapshotDelete(command: Command, finish: Finish): void {
 
 /** `vault reset`: a vault without tokens. */
 export function defineReset(command: Command, finish: Finish): void {
-  addFlags(command, { ...RESET_FLAGS, ...FLAGS.confirm });
-  define(command, finish, RESULT_VIEWS.reset, async (flags, env) => {
-    const tenant = checkTenantId(flagValue(flags.tenant, env, RESET_FLAGS.tenant));
-    await confirmed(flags, env, tenant === undefined ? 'All tokens are lost.' : 'All tokens of the tenant are lost.');
+  addFlags(command, { ...TENANT_FLAGS, ...FLAGS.confirm });
+  define(command, finish, RESULT_VIEWS.reset, async (line) => {
+    const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
+    await confirmed(line, tenant === undefined ? 'All tokens are lost.' : 'All tokens of the tenant are lost.');
     return async (snapshots) => ({ removed_tokens: await snapshots.reset(tenant) });
   });
   command.addHelpText('after', RESET_HELP);
 }
 
-async function confirmed(flags: GlobalFlags, env: Environment, loss: string): Promise<void> {
-  if (!isSwitchedOn(flags.yes, env, FLAGS.confirm.yes)) await confirmLoss(loss);
+async function confirmed({ read }: CommandLine, loss: string): Promise<void> {
+  if (!read(FLAGS.confirm).yes) await confirmLoss(loss);
 }
 
 function define(
   command: Command,
   finish: Finish,
   view: ResultView,
-  prepare: (flags: SnapshotFlags & GlobalFlags, env: Environment, name: string) => Promise<Work>,
+  prepare: (line: CommandLine, name: string) => Promise<(snapshots: VaultSnapshots) => Promise<object>>,
 ): void {
-  defineOnFile<SnapshotFlags>(command, finish, view, async (flags, env, [name]) => {
-    const { checkSnapshotName, openVaultSnapshots } = await import('../../../vault/snapshots.ts');
+  defineOnFile(command, finish, view, async (line) => {
+    const [name] = line.words;
+    const [{ checkSnapshotName }, { openVaultSnapshots }] = await Promise.all([
+      import('../../../maintenance/vault-snapshots.ts'),
+      import('../../../vault/snapshots.ts'),
+    ]);
     if (name !== undefined) checkSnapshotName(name);
-    const work = await prepare(flags, env, name ?? '');
+    const work = await prepare(line, name ?? '');
     return async (opened) => closing(await openVaultSnapshots(opened), work);
   });
 }

@@ -2,6 +2,11 @@ import { PLAIN_TEXT, UUID } from '../../../contract/patterns.ts';
 import { TENANT } from '../../../contract/tenant.ts';
 import { Fault } from '../../../core/fault.ts';
 
+/** For commands that work on all tenants unless one is named. */
+export const TENANT_FLAGS = {
+  tenant: { flag: '--tenant <id>', env: 'VAULT_TENANT_ID', help: 'this tenant only; `vault tenant list` shows them' },
+} as const;
+
 /** A tenant's id as `--tenant` says it, in upper or lower case; undefined where it says none. Throws the fault `usage`. */
 export function checkTenantId<T extends string | undefined>(id: T): T {
   if (id === undefined || new RegExp(UUID).test(id)) return id;

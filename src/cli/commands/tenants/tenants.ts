@@ -3,26 +3,29 @@ import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { Vault } from '../../../vault/vault.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, flagValue, KEY_OUT_FLAGS, type KeyOutFlags } from '../../global-flags.ts';
+import { addFlags, FLAGS, type FlagRow } from '../../global-flags.ts';
 import { type KeyMember, withKeyFile } from '../../key-out.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
+import type { CommandLine } from '../define-printing.ts';
 import { closing, defineOnFile } from '../on-file.ts';
 import { checkTenantId, checkTenantName } from './check-tenant.ts';
 
+const NAME = { flag: '--name <name>', env: 'VAULT_TENANT_NAME', help: 'what people call the tenant' } as const;
+const TENANT = {
+  flag: '--tenant <id>',
+  env: 'VAULT_TENANT_ID',
+  help: 'the id of the tenant; `vault tenant list` shows them',
+} as const;
+
 /** `vault tenant create`: whoever holds the file's key needs no API key. */
 export function defineTenantCreate(command: Command, finish: Finish): void {
-  addFlags(command, { name: TENANT_FLAGS.name });
-  define(
-    command,
-    finish,
-    RESULT_VIEWS.tenantCreate,
-    ({ name }) => {
-      const checked = checkTenantName('--name', required(name, TENANT_FLAGS.name));
-      return async (vault) => stringifyJson({ ...(await vault.createTenant(checked)) });
-    },
-    'application.key',
-  );
+  addFlags(command, { name: NAME });
+  const prepare = ({ read }: CommandLine) => {
+    const name = checkTenantName('--name', required(read({ name: NAME }).name, NAME));
+    return async (vault: Vault) => stringifyJson({ ...(await vault.createTenant(name)) });
+  };
+  define(command, finish, RESULT_VIEWS.tenantCreate, prepare, 'application.key');
 }
 
 /** `vault tenant list`: every tenant of the file, oldest first. */
@@ -34,40 +37,17 @@ export function defineTenantList(command: Command, finish: Finish): void {
 
 /** `vault tenant issue-key`: a new management application, whose key is in the result. */
 export function defineTenantIssueKey(command: Command, finish: Finish): void {
-  addFlags(command, { tenant: TENANT_FLAGS.tenant });
-  define(
-    command,
-    finish,
-    RESULT_VIEWS.tenantIssueKey,
-    ({ tenant: typed }) => {
-      const tenant = checkTenantId(required(typed, TENANT_FLAGS.tenant));
-      return async (vault) => stringifyJson((await vault.issueKey(tenant)) as Printable);
-    },
-    'key',
-  );
+  addFlags(command, { tenant: TENANT });
+  const prepare = ({ read }: CommandLine) => {
+    const tenant = checkTenantId(required(read({ tenant: TENANT }).tenant, TENANT));
+    return async (vault: Vault) => stringifyJson((await vault.issueKey(tenant)) as Printable);
+  };
+  define(command, finish, RESULT_VIEWS.tenantIssueKey, prepare, 'key');
 }
 
-const TENANT_FLAGS = {
-  name: { flag: '--name <name>', env: 'VAULT_TENANT_NAME', help: 'what people call the tenant' },
-  tenant: {
-    flag: '--tenant <id>',
-    env: 'VAULT_TENANT_ID',
-    help: 'the id of the tenant; `vault tenant list` shows them',
-  },
-} as const;
-
-function required(
-  typed: string | undefined,
-  row: { readonly flag: string; readonly env: string; readonly help: string },
-): string {
-  const value = flagValue(typed, process.env, row);
+function required(value: string | undefined, { flag, env }: FlagRow): string {
   if (value !== undefined) return value;
-  throw new Fault('usage', `${row.flag.split(' ')[0]} (${row.env}) must be given`);
-}
-
-interface TenantFlags extends KeyOutFlags {
-  readonly name?: string;
-  readonly tenant?: string;
+  throw new Fault('usage', `${flag.split(' ')[0]} (${env}) must be given`);
 }
 
 /** `prepare` checks the flags before the file is opened. With `keyMember`, the result holds an API key. */
@@ -75,16 +55,16 @@ function define(
   command: Command,
   finish: Finish,
   view: ResultView,
-  prepare: (flags: TenantFlags) => (vault: Vault) => Promise<string>,
+  prepare: (line: CommandLine) => (vault: Vault) => Promise<string>,
   keyMember?: KeyMember,
 ): void {
-  defineOnFile<TenantFlags>(command, finish, view, async (flags, env) => {
-    const work = prepare(flags);
-    const keyOut = keyMember && flagValue(flags.keyOut, env, KEY_OUT_FLAGS.keyOut);
+  defineOnFile(command, finish, view, async (line) => {
+    const work = prepare(line);
+    const keyOut = keyMember && line.read(FLAGS.keyOut).keyOut;
     return async (opened) => {
       const { openVault } = await import('../../../vault/vault.ts');
       return closing(await openVault(opened), (vault) => withKeyFile(keyOut, () => work(vault), keyMember));
     };
   });
-  if (keyMember !== undefined) addFlags(command, KEY_OUT_FLAGS);
+  if (keyMember !== undefined) addFlags(command, FLAGS.keyOut);
 }

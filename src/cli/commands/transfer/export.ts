@@ -2,36 +2,31 @@ import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { NamedSeal } from '../../../vault/transfer.ts';
-import { readApiKey } from '../../api-key.ts';
-import { readCredential } from '../../credential.ts';
+import { readApiKey, readCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
+import type { FlagsOf } from '../../flags-of.ts';
 import {
   addFlags,
-  DAEMON_FLAGS,
   type Environment,
-  FILE_FLAGS,
+  FLAGS,
   flagValue,
   type GlobalFlags,
   isSwitchedOn,
-  KEY_FLAGS,
-  OUTPUT_FLAGS,
-  PROFILE_FLAGS,
   typedFlags,
 } from '../../global-flags.ts';
 import { createPrinter } from '../../output/print-result.ts';
 import { progressLine } from '../../output/progress-line.ts';
-import { requireLines } from '../../output/require-lines.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { isTerminal } from '../../output/standard-output.ts';
-import { writeOut } from '../../output/write-out.ts';
-import { outputPath } from '../../output-path.ts';
+import { isTerminal, writeOut } from '../../output/standard-output.ts';
+import { outputPath, requireLines } from '../../output-path.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { reportProblem } from '../../report-failure.ts';
 import { chooseTarget, openTarget } from '../../target.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { checkTenantId } from '../tenants/check-tenant.ts';
-import { ExportRefused, pageExport } from './page-export.ts';
+import { pageExport } from './page-export.ts';
 import { chooseSeal, SEAL_FLAGS, type SealFlags } from './seal-flags.ts';
+import { TransferRefused } from './transfer-refused.ts';
 
 const EXPORT_FLAGS = {
   out: {
@@ -52,12 +47,7 @@ const EXPORT_FLAGS = {
   },
 } as const;
 
-interface ExportFlags extends SealFlags {
-  readonly out?: string;
-  readonly format?: string;
-  readonly masked?: boolean;
-  readonly tenant?: string;
-}
+type ExportFlags = FlagsOf<typeof EXPORT_FLAGS> & SealFlags;
 
 const HELP = `
 On the file, with its key and no API key: every token of the tenant with all that makes it, which \`vault import\` makes again
@@ -87,8 +77,8 @@ interface Source {
 
 /** `vault export`: the tokens as a file, sealed unless it is told otherwise. */
 export function defineExport(command: Command, finish: Finish): void {
-  addFlags(command, { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...DAEMON_FLAGS, ...FILE_FLAGS, ...KEY_FLAGS, ...PROFILE_FLAGS });
-  addFlags(command, OUTPUT_FLAGS);
+  addFlags(command, { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...FLAGS.profile });
+  addFlags(command, FLAGS.output);
   command.addHelpText('after', HELP);
   command.action(async () => {
     const flags = typedFlags<ExportFlags>(command);
@@ -117,7 +107,7 @@ export function defineExport(command: Command, finish: Finish): void {
       else await writeWholeFile('--out', out, pieces);
     } catch (error) {
       line.end();
-      if (!(error instanceof ExportRefused)) throw error;
+      if (!(error instanceof TransferRefused)) throw error;
       finish(reportProblem(error.reply));
       return;
     } finally {

@@ -1,5 +1,6 @@
 import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { parseText } from '../../../client/decode-problem.ts';
 import { Fault } from '../../../core/fault.ts';
 import { errorCode } from '../../error-code.ts';
 import { writeWholeFile } from '../../whole-file.ts';
@@ -94,17 +95,13 @@ async function readJournal(path: string): Promise<JournalState | undefined> {
     if (errorCode(error) === 'ENOENT') return undefined;
     throw new Fault('usage', `--resume: ${path} cannot be read (${errorCode(error)})`, { cause: error });
   }
-  try {
-    const state = JSON.parse(text) as JournalState;
-    const isWhole =
-      state.version === 1 &&
-      /^[0-9a-f]{64}$/.test(state.secret) &&
-      isCount(state.rows) &&
-      isCount(state.refused) &&
-      /^[0-9a-f]{64}$/.test(state.sha256);
-    if (isWhole) return state;
-  } catch {
-    // Told below.
-  }
+  const state = parseText(text) as JournalState | null | undefined;
+  const isWhole =
+    state?.version === 1 &&
+    /^[0-9a-f]{64}$/.test(state.secret) &&
+    isCount(state.rows) &&
+    isCount(state.refused) &&
+    /^[0-9a-f]{64}$/.test(state.sha256);
+  if (isWhole) return state;
   throw new Fault('invalid_data', `--resume: ${path} is no journal of an import`);
 }

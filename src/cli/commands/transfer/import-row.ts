@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { parseText } from '../../../client/decode-problem.ts';
 import type { Json } from '../../../contract/json.ts';
 import { parseJson } from '../../../core/json/parse.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
@@ -23,16 +24,12 @@ export interface RowFacts {
 export function factsOf(body: string): RowFacts {
   // Most rows have neither, and need not be parsed twice.
   if (!body.includes('"id"') && !body.includes('"mask"')) return { withoutMask: false };
-  try {
-    const parsed: unknown = JSON.parse(body);
-    if (typeof parsed !== 'object' || parsed === null) return { withoutMask: false };
-    const withoutMask = 'mask' in parsed && parsed.mask === null;
-    // An id with an expression in it is made by the vault, and another one each time.
-    const isPlain = 'id' in parsed && typeof parsed.id === 'string' && !parsed.id.includes('{{');
-    return { ...(isPlain && { id: String(parsed.id) }), withoutMask };
-  } catch {
-    return { withoutMask: false };
-  }
+  const parsed = parseText(body);
+  if (typeof parsed !== 'object' || parsed === null) return { withoutMask: false };
+  const withoutMask = 'mask' in parsed && parsed.mask === null;
+  // An id with an expression in it is made by the vault, and another one each time.
+  const isPlain = 'id' in parsed && typeof parsed.id === 'string' && !parsed.id.includes('{{');
+  return { ...(isPlain && { id: String(parsed.id) }), withoutMask };
 }
 
 /**
@@ -75,8 +72,8 @@ function sameJson(sent: Json | undefined, found: Json | undefined): boolean {
 
 function sameMembers(sent: Json | undefined, found: Json | undefined): boolean {
   const sorted = (value: Json | undefined) => {
-    if (typeof value !== 'object' || value === null) return '';
-    return Object.entries(value)
+    const members = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+    return members
       .map(([name, text]) => stringifyJson([name, text as Json]))
       .sort()
       .join();

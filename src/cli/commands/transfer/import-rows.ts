@@ -23,7 +23,7 @@ export interface ImportEnding {
   readonly unanswered: number;
   /** Rows after those; undefined when they were not counted. */
   readonly left: number | undefined;
-  /** `ImportStopped`, or what the client, the rows or the options have thrown. Absent when all rows are done. */
+  /** `TransferRefused`, or what the client, the rows or the options have thrown. Absent when all rows are done. */
   readonly stoppedBy?: unknown;
   /** The rows have thrown it: the same input would fail in the same way. */
   readonly isInputFault: boolean;

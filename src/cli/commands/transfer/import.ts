@@ -1,20 +1,10 @@
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
-import { readApiKey } from '../../api-key.ts';
+import { readApiKey } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import {
-  ANCHOR_FLAGS,
-  addFlags,
-  DAEMON_FLAGS,
-  type Environment,
-  FILE_FLAGS,
-  flagValue,
-  KEY_FLAGS,
-  OUTPUT_FLAGS,
-  PROFILE_FLAGS,
-  typedFlags,
-} from '../../global-flags.ts';
+import type { FlagsOf } from '../../flags-of.ts';
+import { addFlags, type Environment, FLAGS, flagValue, typedFlags } from '../../global-flags.ts';
 import { createPrinter } from '../../output/print-result.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -57,13 +47,7 @@ const MAP_FLAG = {
   help: 'of a CSV: where a member is read from; repeatable, or with commas in the variable',
 } as const;
 
-interface ImportFlags extends OpenFlags {
-  readonly format?: string;
-  readonly type?: string;
-  readonly map?: readonly string[];
-  readonly errors?: string;
-  readonly resume?: string;
-}
+type ImportFlags = FlagsOf<typeof IMPORT_FLAGS> & OpenFlags & { readonly map?: readonly string[] };
 
 const HELP = `
 A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` writes them. Of a CSV, --type says what the rows are and
@@ -81,8 +65,8 @@ export function defineImport(command: Command, finish: Finish): void {
   command.argument('<file>', 'what to import; - for standard input');
   addFlags(command, IMPORT_FLAGS);
   command.option(MAP_FLAG.flag, `${MAP_FLAG.help} [env: ${MAP_FLAG.env}]`, collect);
-  addFlags(command, { ...OPEN_FLAGS, ...DAEMON_FLAGS, ...FILE_FLAGS, ...ANCHOR_FLAGS, ...KEY_FLAGS, ...PROFILE_FLAGS });
-  addFlags(command, OUTPUT_FLAGS);
+  addFlags(command, { ...OPEN_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile });
+  addFlags(command, FLAGS.output);
   command.addHelpText('after', HELP);
   command.action(async (path: string) => {
     const flags = typedFlags<ImportFlags>(command);
@@ -148,7 +132,5 @@ function rowReader(
   }
   if (format !== 'ndjson') throw new Fault('usage', '--format is ndjson or csv');
   if (flags.map !== undefined || flags.type !== undefined) throw new Fault('usage', '--type and --map are for a CSV');
-  return async function* (input) {
-    for await (const { line, text } of readLines(decodeText(input.bytes))) yield { line, body: text.trim() };
-  };
+  return (input) => readLines(decodeText(input.bytes));
 }

@@ -2,7 +2,8 @@ import { stat } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
 import { errorCode } from '../../error-code.ts';
 import type { Environment } from '../../global-flags.ts';
-import { readNamed } from '../../named-input.ts';
+import { readNamed } from '../../secret-file.ts';
+import type { ImportRow } from './import-row.ts';
 import { chooseOpener, type OpenFlags } from './seal-flags.ts';
 
 /** More than a request's body may be, escapes and all: a line that is longer is no token. */
@@ -29,7 +30,7 @@ export async function openInput(path: string, flags: OpenFlags, env: Environment
         yield piece;
       }
     } catch (error) {
-      throw new Fault('usage', `${path} cannot be read (${errorCode(error)})`, { cause: error });
+      throw unreadable(path, error);
     }
   })();
   const size = path === '-' ? undefined : await sizeOf(path);
@@ -40,14 +41,15 @@ export async function openInput(path: string, flags: OpenFlags, env: Environment
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    const found = await stat(path);
-    if (found.isDirectory()) throw new Fault('usage', `${path} is a folder`);
-    return found.isFile() ? found.size : undefined;
-  } catch (error) {
-    if (error instanceof Fault) throw error;
-    throw new Fault('usage', `${path} cannot be read (${errorCode(error)})`, { cause: error });
-  }
+  const found = await stat(path).catch((error: unknown) => {
+    throw unreadable(path, error);
+  });
+  if (found.isDirectory()) throw new Fault('usage', `${path} is a folder`);
+  return found.isFile() ? found.size : undefined;
+}
+
+function unreadable(path: string, cause: unknown): Fault {
+  return new Fault('usage', `${path} cannot be read (${errorCode(cause)})`, { cause });
 }
 
 /** Enough to see what a file is. */
@@ -70,12 +72,6 @@ async function lookAhead(pieces: AsyncGenerator<Uint8Array>) {
   return { start, all };
 }
 
-/** A line of a text, without its end; numbered from 1. */
-export interface Line {
-  readonly line: number;
-  readonly text: string;
-}
-
 /** The text of a stream of UTF-8, without a byte order mark. Throws the fault `invalid_data`. */
 export async function* decodeText(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -90,8 +86,8 @@ export async function* decodeText(pieces: AsyncIterable<Uint8Array>): AsyncGener
   yield decode();
 }
 
-/** The lines of a text that comes in pieces; empty ones are passed over, but counted. Throws the fault `invalid_data`. */
-export async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<Line> {
+/** The lines of a text that comes in pieces, from 1; empty ones are passed over, but counted. Throws the fault `invalid_data`. */
+export async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<ImportRow> {
   let rest = '';
   let line = 0;
   for await (const piece of pieces) {
@@ -101,8 +97,9 @@ export async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<
       throw new Fault('invalid_data', `line ${line + texts.length + 1} of the file is too long`);
     for (const text of texts) {
       line += 1;
-      if (text.trim() !== '') yield { line, text };
+      const body = text.trim();
+      if (body !== '') yield { line, body };
     }
   }
-  if (rest.trim() !== '') yield { line: line + 1, text: rest };
+  if (rest.trim() !== '') yield { line: line + 1, body: rest.trim() };
 }

@@ -1,29 +1,19 @@
-import type { Client, Reply } from '../../../contract/call.ts';
+import type { Client } from '../../../contract/call.ts';
 import type { Json } from '../../../contract/json.ts';
 import { parseJson } from '../../../core/json/parse.ts';
 import type { Printable } from '../../../core/json/stringify.ts';
 import { selectField } from '../../output/select-field.ts';
+import { TransferRefused } from './transfer-refused.ts';
 
 const LARGEST_PAGE = 100;
 
 /** The members of a token, as a read shows it, that Create Token takes. */
 const MEMBERS = ['id', 'type', 'data', 'containers', 'metadata', 'expires_at'] as const;
 
-/** Ends an export: what the vault answered in place of a page. */
-export class ExportRefused extends Error {
-  override readonly name = 'ExportRefused';
-  readonly reply: Reply;
-
-  constructor(reply: Reply) {
-    super('the export was refused');
-    this.reply = reply;
-  }
-}
-
 /**
  * What an API key may read, as rows of an export. Pages are counted from the newest token: what is made meanwhile moves
  * tokens to a later page, where they are met again and passed over; what is removed moves them to an earlier one, where
- * they would be missed, so the walk begins anew until nothing was removed in its course. Throws `ExportRefused`.
+ * they would be missed, so the walk begins anew until nothing was removed in its course. Throws `TransferRefused`.
  */
 export async function* pageExport(
   client: Client,
@@ -40,7 +30,7 @@ export async function* pageExport(
         ['page', String(page)],
       ] as const;
       const reply = await client.call({ operation: 'listTokens', apiKey, params: {}, query });
-      if (reply.status !== 200) throw new ExportRefused(reply);
+      if (reply.status !== 200) throw new TransferRefused(reply);
       const body = parseJson(reply.bodyText ?? '');
       const total = Number(selectField(body, ['pagination', 'total_items']));
       pages = Number(selectField(body, ['pagination', 'total_pages']));

@@ -1,27 +1,25 @@
 import { open } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import { noSpaceFor } from '../../error-code.ts';
 import type { ExitCode } from '../../exit-codes.ts';
-import { noSpaceFor } from '../../full-disk.ts';
 import type { Environment } from '../../global-flags.ts';
 import { reportFailure, reportProblem, tell } from '../../report-failure.ts';
 import { cannotMake } from '../../whole-file.ts';
 import type { ImportEnding } from './import-rows.ts';
-import { ImportStopped, type RowError } from './send-row.ts';
+import type { RowError } from './send-row.ts';
+import { TransferRefused } from './transfer-refused.ts';
 
-/** The rows that were refused, a line of JSON each: where they stood and what the vault said. No value of theirs is in it. */
-export interface ErrorFile {
-  add(error: RowError): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** A new file of mode 0600. Each line is in it before the next one is told of: a run that is killed has told so far. */
-export async function openErrorFile(path: string): Promise<ErrorFile> {
+/**
+ * Makes a new file of mode 0600 for refused rows: a line of JSON each, where they stood and what the vault said, no value of
+ * theirs. Each line is in it before the next one is told of: a run that is killed has told so far.
+ */
+export async function openErrorFile(path: string) {
   const handle = await open(path, 'wx', 0o600).catch((error: unknown) => {
     throw cannotMake('--errors', path, error);
   });
   return {
-    async add(error) {
+    async add(error: RowError): Promise<void> {
       await handle.writeFile(`${stringifyJson({ ...error } as Printable)}\n`).catch((cause: unknown) => {
         throw noSpaceFor('--errors', path, cause) ?? cause;
       });
@@ -45,11 +43,14 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
   const { before, errors, journal, env } = circumstances;
   const { counts, unanswered, left, isInputFault } = ending;
   const stopped = 'stoppedBy' in ending;
+  const fault = ending.stoppedBy instanceof Fault ? ending.stoppedBy.code : undefined;
   const exitCode = stopped ? reportStop(ending.stoppedBy, env) : counts.failed + before > 0 ? 7 : 0;
   const words = [`${counts.created} created`, `${counts.skipped} there already`, `${counts.failed} refused`];
-  if (stopped && isUntouched(ending) && (isUsage(ending) || isInputFault)) {
-    if (!isUsage(ending))
-      tell('nothing was imported', isInvalidData(ending) ? 'correct it, then run again' : undefined);
+  const isUntouched = counts.created + counts.skipped + counts.failed + unanswered === 0;
+  if (stopped && isUntouched && (fault === 'usage' || isInputFault)) {
+    // A wrong command line is reported already. Of a sealed file the fault itself says what to do.
+    if (fault !== 'usage')
+      tell('nothing was imported', fault === 'invalid_data' ? 'correct it, then run again' : undefined);
   } else if (stopped) {
     words.push(left === undefined ? 'the others left' : `${unanswered + left} left`);
     tell(`the import stopped: ${words.join(', ')}`, howToGoOn(journal, isInputFault));
@@ -62,22 +63,8 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
   return exitCode;
 }
 
-function isUntouched({ counts, unanswered }: ImportEnding): boolean {
-  return counts.created + counts.skipped + counts.failed + unanswered === 0;
-}
-
-/** The command line is wrong: where no row was touched, there is nothing to tell of rows. */
-function isUsage({ stoppedBy }: ImportEnding): boolean {
-  return stoppedBy instanceof Fault && stoppedBy.code === 'usage';
-}
-
-/** Of a sealed file the fault itself says what to do about the key or the file. */
-function isInvalidData({ stoppedBy }: ImportEnding): boolean {
-  return stoppedBy instanceof Fault && stoppedBy.code === 'invalid_data';
-}
-
 function reportStop(stoppedBy: unknown, env: Environment): ExitCode {
-  return stoppedBy instanceof ImportStopped ? reportProblem(stoppedBy.reply) : reportFailure(stoppedBy, env);
+  return stoppedBy instanceof TransferRefused ? reportProblem(stoppedBy.reply) : reportFailure(stoppedBy, env);
 }
 
 function howToGoOn(journal: string | undefined, isInputFault: boolean): string {

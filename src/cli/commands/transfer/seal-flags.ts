@@ -1,5 +1,6 @@
 import { Fault } from '../../../core/fault.ts';
 import type { NamedOpener, NamedSeal } from '../../../vault/transfer.ts';
+import type { FlagsOf } from '../../flags-of.ts';
 import { type Environment, flagValue, isSwitchedOn } from '../../global-flags.ts';
 import { canPrompt, promptSecret } from '../../prompt.ts';
 import { readSecretFile } from '../../secret-file.ts';
@@ -38,16 +39,8 @@ export const OPEN_FLAGS = {
   ...PASSPHRASE_FLAG,
 } as const;
 
-export interface SealFlags {
-  readonly recipient?: string;
-  readonly sealPassphraseFile?: string;
-  readonly plaintext?: boolean;
-}
-
-export interface OpenFlags {
-  readonly identity?: string;
-  readonly sealPassphraseFile?: string;
-}
+export type SealFlags = FlagsOf<typeof SEAL_FLAGS>;
+export type OpenFlags = FlagsOf<typeof OPEN_FLAGS>;
 
 /** Undefined for an export that is not sealed. Throws the fault `usage` unless exactly one way is named, or typed on a terminal. */
 export async function chooseSeal(

@@ -4,6 +4,7 @@ import type { Call, Client, Reply } from '../../../contract/call.ts';
 import { PROBLEMS } from '../../../contract/problems.ts';
 import { type MemberErrors, memberLines } from '../../../core/problem.ts';
 import { factsOf, type ImportRow, isSameToken } from './import-row.ts';
+import { TransferRefused } from './transfer-refused.ts';
 
 /** How often a row is sent again while the vault is busy, and how long to wait when it does not say, in milliseconds. */
 const MAX_TRIES = 60;
@@ -12,8 +13,6 @@ const PAUSE_MS = 500;
 /** Statuses that are about the row. Any other failure would be that of every row: it ends the import. */
 const ROW_STATUSES: ReadonlySet<number> = new Set([400, 403, 404, 409, 413, 415]);
 const BUSY: ReadonlySet<number> = new Set([429, 503]);
-
-const MISSING = 'permission_missing';
 
 /** A row that the vault refused; as a line of the file of errors. */
 export interface RowError {
@@ -30,44 +29,14 @@ export function reasonOf({ detail, errors }: RowError): string {
   return members.length === 0 ? detail : detail.replace(PROBLEMS.invalid_request.detail, () => members.join('; '));
 }
 
-/** Ends an import: a reply that every other row would get, too. */
-export class ImportStopped extends Error {
-  override readonly name = 'ImportStopped';
-  readonly reply: Reply;
-
-  constructor(reply: Reply) {
-    super('the import was stopped');
-    this.reply = reply;
-  }
-}
-
 /** Makes tokens of rows. */
-export interface RowSender {
-  /** Throws `ImportStopped` when the key may create no token at all. Nothing is made. */
-  requireCreate(): Promise<void>;
-  /** Throws `ImportStopped`, and what the client throws. */
-  send(row: ImportRow): Promise<'created' | 'skipped' | RowError>;
-}
-
-export function rowSender(client: Client, apiKey: string): RowSender {
+export function rowSender(client: Client, apiKey: string) {
+  const json = { apiKey, query: [], mediaType: 'application/json' };
+  const patch = { ...json, mediaType: 'application/merge-patch+json', bodyText: '{"mask":null}' };
   const calls = {
-    create: (bodyText: string): Call => ({
-      operation: 'createToken',
-      apiKey,
-      mediaType: 'application/json',
-      params: {},
-      query: [],
-      bodyText,
-    }),
+    create: (bodyText: string): Call => ({ ...json, operation: 'createToken', params: {}, bodyText }),
     read: (id: string): Call => ({ operation: 'getToken', apiKey, params: { id }, query: [] }),
-    takeMaskAway: (id: string): Call => ({
-      operation: 'updateToken',
-      apiKey,
-      mediaType: 'application/merge-patch+json',
-      params: { id },
-      query: [],
-      bodyText: '{"mask":null}',
-    }),
+    takeMaskAway: (id: string): Call => ({ ...patch, operation: 'updateToken', params: { id } }),
   };
 
   /** What the vault says of this operation to a body that it never takes: the permission is looked at first (decisions §1). */
@@ -79,12 +48,14 @@ export function rowSender(client: Client, apiKey: string): RowSender {
   let update: Promise<Reply | undefined> | undefined;
 
   return {
-    async requireCreate() {
+    /** Throws `TransferRefused` when the key may create no token at all. Nothing is made. */
+    async requireCreate(): Promise<void> {
       const refusal = await refusalOf(calls.create(''));
-      if (refusal !== undefined) throw new ImportStopped(refusal);
+      if (refusal !== undefined) throw new TransferRefused(refusal);
     },
 
-    async send({ line, body, hasDerivedId }) {
+    /** Throws `TransferRefused`, and what the client throws. */
+    async send({ line, body, hasDerivedId }: ImportRow): Promise<'created' | 'skipped' | RowError> {
       const { id, withoutMask } = factsOf(body);
       if (withoutMask) {
         // Before the token is made: it would be left with the mask of its type.
@@ -96,7 +67,7 @@ export function rowSender(client: Client, apiKey: string): RowSender {
       const exists = reply.status === 409 && id !== undefined;
       if (reply.status !== 201 && !exists) {
         const error = rowError(line, reply);
-        if (error.code === MISSING) throw new ImportStopped(reply);
+        if (error.code === 'permission_missing') throw new TransferRefused(reply);
         return error;
       }
       if (exists && hasDerivedId !== true) {
@@ -106,7 +77,10 @@ export function rowSender(client: Client, apiKey: string): RowSender {
       if (withoutMask) {
         const made = id ?? (JSON.parse(reply.bodyText ?? '{}') as { readonly id: string }).id;
         const patched = await untilFree(client, calls.takeMaskAway(made));
-        if (patched.status !== 200) return stillMasked(rowError(line, patched));
+        if (patched.status !== 200) {
+          const error = rowError(line, patched);
+          return { ...error, detail: `The token is there, with the mask of its type: ${error.detail}` };
+        }
       }
       return exists ? 'skipped' : 'created';
     },
@@ -122,13 +96,9 @@ async function untilFree(client: Client, call: Call): Promise<Reply> {
   }
 }
 
-/** Throws `ImportStopped` for a reply that is not about this row. */
+/** Throws `TransferRefused` for a reply that is not about this row. */
 function rowError(line: number, reply: Reply): RowError {
-  if (!ROW_STATUSES.has(reply.status)) throw new ImportStopped(reply);
+  if (!ROW_STATUSES.has(reply.status)) throw new TransferRefused(reply);
   const { code = '', detail = '', errors } = decodeProblem(reply.bodyText) ?? {};
   return { line, status: reply.status, code, detail, ...(errors && { errors }) };
-}
-
-function stillMasked(error: RowError): RowError {
-  return { ...error, detail: `The token is there, with the mask of its type: ${error.detail}` };
 }

@@ -1,4 +1,6 @@
 import type { Random } from '../../ports.ts';
+import { createRandomIndex } from '../../random-index.ts';
+import { passesLuhn } from '../../tokens/check-digits.ts';
 import { FilterFailure } from '../expression-error.ts';
 import { defineFilter, type FilterTools } from '../filter.ts';
 
@@ -67,58 +69,24 @@ export const ALIAS_FILTERS = {
 
 const CARD_NUMBER = /^\d{13,19}$/;
 
-/** Twice a digit, its digits added up (ISO/IEC 7812-1 annex B). No two digits give the same. */
-const DOUBLED = [0, 2, 4, 6, 8, 1, 3, 5, 7, 9];
-
 /** More than any source of randomness needs: with two open digits one try in ten fails. */
 const TRIES = 200;
 
 /**
  * A random card number of the same length with the same first and last digits, Luhn-valid and another one than `number`.
- * All open digits but one are drawn and that one follows from them: each digit contributes to the sum in its own way, so
- * there is always exactly one that fits, and every valid number is equally likely.
+ * All open digits but one are drawn. Each digit contributes to the sum in its own way, so exactly one fits for the last, and
+ * every valid number is equally likely.
  */
 function aliasCard(number: string, first: number, last: number, random: Random): string {
   if (!CARD_NUMBER.test(number)) throw new FilterFailure('needs a card number of 13 to 19 digits');
   const lastOpen = number.length - last - 1;
   if (lastOpen < first) throw new FilterFailure('has nothing to replace');
+  const [head, tail] = [number.slice(0, first), number.slice(lastOpen + 1)];
   const randomIndex = createRandomIndex(random);
   for (let tries = 0; tries < TRIES; tries++) {
-    const digits = Array.from(number, Number);
-    for (let at = first; at < lastOpen; at++) digits[at] = randomIndex(10);
-    digits[lastOpen] = 0;
-    const missing = (10 - (luhnSum(digits) % 10)) % 10;
-    digits[lastOpen] = isDoubled(lastOpen, number.length) ? DOUBLED.indexOf(missing) : missing;
-    const alias = digits.join('');
-    if (alias !== number && /[1-9]/.test(alias)) return alias;
+    const drawn = Array.from({ length: lastOpen - first }, () => randomIndex(10)).join('');
+    const alias = Array.from(DIGITS, (digit) => head + drawn + digit + tail).find(passesLuhn);
+    if (alias !== undefined && alias !== number && /[1-9]/.test(alias)) return alias;
   }
   throw new FilterFailure('finds no other card number with these ends');
-}
-
-/** Every second digit from the right, the check digit not among them. */
-function isDoubled(at: number, length: number): boolean {
-  return (length - at) % 2 === 0;
-}
-
-function luhnSum(digits: readonly number[]): number {
-  return digits.reduce((sum, digit, at) => sum + (isDoubled(at, digits.length) ? (DOUBLED[digit] ?? 0) : digit), 0);
-}
-
-const BATCH = 64;
-
-/** Numbers from 0 up to, not including, `size` (at most 256), each as likely as the others: bytes beyond the last whole multiple are thrown away. */
-export function createRandomIndex(random: Random): (size: number) => number {
-  let batch = new Uint8Array();
-  let at = 0;
-  return (size) => {
-    const limit = 256 - (256 % size);
-    for (;;) {
-      if (at === batch.length) {
-        batch = Uint8Array.from(random.bytes(BATCH));
-        at = 0;
-      }
-      const byte = batch[at++] ?? 256;
-      if (byte < limit) return byte % size;
-    }
-  };
 }

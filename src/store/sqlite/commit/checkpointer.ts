@@ -59,10 +59,8 @@ export class Checkpointer {
   }
 
   stop(): void {
-    const waiting = this.#waiting;
-    if (waiting === undefined) return;
-    if (waiting.turn !== undefined) clearImmediate(waiting.turn);
-    if (waiting.timer !== undefined) clearTimeout(waiting.timer);
+    clearImmediate(this.#waiting?.turn);
+    clearTimeout(this.#waiting?.timer);
     this.#waiting = undefined;
   }
 

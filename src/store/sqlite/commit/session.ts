@@ -2,7 +2,6 @@ import { statSync } from 'node:fs';
 import type { ChangeMark } from '../../../core/maintenance-ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { PathWatch } from '../file/check-file.ts';
-import { limitCache } from '../file/connect.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { toProblem } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
@@ -25,12 +24,7 @@ export class Session {
   readonly #busyDeadlineMs: number;
   readonly #group: GroupCommit;
   readonly #checkpointer: Checkpointer;
-  readonly #statements: {
-    readonly begin: () => void;
-    readonly commit: () => void;
-    readonly rollback: () => void;
-    readonly beginRead: () => void;
-  };
+  readonly #statements: Readonly<Record<'begin' | 'commit' | 'rollback' | 'beginRead', () => void>>;
   #closing: Promise<void> | undefined;
   /** Raised by this connection's own changes to tenants, applications and keys: `data_version` shows only those of others. */
   #authorityChanges = 0;
@@ -124,33 +118,20 @@ export class Session {
     }
   }
 
-  /** For who goes through the file once: it needs few pages again. In KiB. */
-  limitCache(kib: number): void {
-    limitCache(this.connection, kib);
-  }
-
-  /** The absolute path that was opened. */
-  get file(): string {
-    return this.connection.name;
-  }
-
-  /** Which file was found there. */
+  /** Which file was opened. */
   get identity(): string {
     return this.#watch.identity;
   }
 
-  /** From here on this session, which is a writer thread's, notes its commits. */
-  noteCommits(commits: OwnCommits): void {
+  /** This session is a writer thread's: from here on it notes its commits, and takes turns with the one that it writes for. */
+  writeAsThread(commits: OwnCommits, turns: WriteTurns): void {
     this.#noted = commits;
+    this.#group.takeTurns(turns);
   }
 
-  /** From here on commits that a writer thread notes are told from those of others. */
-  followCommits(commits: OwnCommits): void {
+  /** A writer thread writes too: from here on the commits that it notes are told from those of others, and the two take turns. */
+  writeBesideThread(commits: OwnCommits, turns: WriteTurns): void {
     this.#ownCommits = commits;
-  }
-
-  /** From here on this session and another one of this process, which writes too, take turns. */
-  takeTurns(turns: WriteTurns): void {
     this.#group.takeTurns(turns);
   }
 

@@ -1,8 +1,6 @@
 import type { FileStore } from '../../../core/maintenance-ports.ts';
 import { sqliteStore } from '../sqlite-store.ts';
-import { TOKEN, TOMBSTONE } from '../tables/token-rows.ts';
 import type { Session } from './session.ts';
-import { putDraft, putIndexes, putRecord } from './write-messages.ts';
 import type { WriterThread } from './writer-thread.ts';
 
 export interface ThreadedStore extends FileStore {
@@ -49,53 +47,11 @@ export function threadedStore(session: Session, start: () => Promise<WriterThrea
   return {
     ...here,
     startThread,
-
-    insertToken(token, indexes, options, audit) {
-      if (thread === undefined) return writeHere(() => here.insertToken(token, indexes, options, audit));
-      return thread.write('insertToken', (out) => {
-        putRecord(out, TOKEN, token);
-        putIndexes(out, indexes);
-        out.put(options.deduplicate ? 1 : 0, options.now);
-        putDraft(out, audit);
-      });
-    },
-
-    replaceToken(token, indexes, expected, audit) {
-      if (thread === undefined) return writeHere(() => here.replaceToken(token, indexes, expected, audit));
-      return thread.write('replaceToken', (out) => {
-        putRecord(out, TOKEN, token);
-        putIndexes(out, indexes);
-        out.put(expected.revision, expected.now);
-        putDraft(out, audit);
-      });
-    },
-
-    deleteToken(tombstone, expectedRevision, audit) {
-      if (thread === undefined) return writeHere(() => here.deleteToken(tombstone, expectedRevision, audit));
-      return thread.write('deleteToken', (out) => {
-        putRecord(out, TOMBSTONE, tombstone);
-        out.put(expectedRevision);
-        putDraft(out, audit);
-      });
-    },
-
-    appendAudit(drafts) {
-      const busy = busyThread();
-      if (busy === undefined) return here.appendAudit(drafts);
-      return busy.write('appendAudit', (out) => {
-        out.put(drafts.length);
-        for (const draft of drafts) putDraft(out, draft);
-      });
-    },
-
-    markActive(tenantId, ids, month) {
-      const busy = busyThread();
-      if (busy === undefined) return here.markActive(tenantId, ids, month);
-      return busy.write('markActive', (out) => {
-        out.put(tenantId, month, ids.length);
-        for (const id of ids) out.put(id);
-      });
-    },
+    insertToken: (...call) => thread?.write('insertToken', ...call) ?? writeHere(() => here.insertToken(...call)),
+    replaceToken: (...call) => thread?.write('replaceToken', ...call) ?? writeHere(() => here.replaceToken(...call)),
+    deleteToken: (...call) => thread?.write('deleteToken', ...call) ?? writeHere(() => here.deleteToken(...call)),
+    appendAudit: (...call) => busyThread()?.write('appendAudit', ...call) ?? here.appendAudit(...call),
+    markActive: (...call) => busyThread()?.write('markActive', ...call) ?? here.markActive(...call),
 
     async close() {
       isClosing = true;

@@ -1,6 +1,4 @@
 import type { ProblemCode } from '../../../contract/problems.ts';
-import type { AuditDraft } from '../../../core/audit/ports.ts';
-import type { TokenIndexes } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
@@ -14,7 +12,7 @@ export interface WriteMessage {
   readonly bytes: ArrayBuffer;
 }
 
-type Cell = string | number | undefined;
+export type Cell = string | number | undefined;
 
 /** Collects the members of calls. */
 export class Outbox {
@@ -22,8 +20,8 @@ export class Outbox {
   readonly #parts: Uint8Array[] = [];
   #size = 0;
 
-  put(...cells: readonly Cell[]): void {
-    for (const cell of cells) this.#cells.push(cell);
+  put(cell: Cell): void {
+    this.#cells.push(cell);
   }
 
   putBytes(bytes: Uint8Array | undefined): void {
@@ -31,11 +29,6 @@ export class Outbox {
     if (bytes === undefined) return;
     this.#parts.push(bytes);
     this.#size += bytes.length;
-  }
-
-  putAllBytes(list: readonly Uint8Array[]): void {
-    this.#cells.push(list.length);
-    for (const bytes of list) this.putBytes(bytes);
   }
 
   /** All that `call` puts, or, when it throws, nothing: what another call has put here must be found where it is looked for. */
@@ -91,88 +84,28 @@ export class Inbox {
   }
 
   optionalBytes(): Uint8Array | undefined {
-    return this.#isNextAbsent() ? undefined : this.bytes();
+    const length = this.cell();
+    return length === undefined ? undefined : this.#bytesOf(length);
   }
 
   bytes(): Uint8Array {
-    const length = this.number();
+    return this.#bytesOf(this.cell());
+  }
+
+  #bytesOf(length: Cell): Uint8Array {
+    if (typeof length !== 'number') throw new TypeError('bytes were expected');
     const bytes = this.#bytes.subarray(this.#byte, this.#byte + length);
     this.#byte += length;
     return bytes;
   }
 
-  allBytes(): readonly Uint8Array[] {
-    return Array.from({ length: this.number() }, () => this.bytes());
-  }
-
   /** Text, number or absent. */
   cell(): Cell {
+    if (this.isEmpty) throw new TypeError('another member was expected');
     const cell = this.#cells[this.#cell];
     this.#cell += 1;
     return cell;
   }
-
-  /** Takes the next cell if it is absent. */
-  #isNextAbsent(): boolean {
-    if (this.isEmpty || this.#cells[this.#cell] !== undefined) return false;
-    this.#cell += 1;
-    return true;
-  }
-}
-
-/** A flat record, member by member as its table names them. */
-interface Members<Row> {
-  readonly names: readonly (keyof Row & string)[];
-  readonly blobs: ReadonlySet<string>;
-}
-
-export function putRecord<Row extends { readonly tenant_id: string }>(
-  out: Outbox,
-  { names, blobs }: Members<Row>,
-  record: Row,
-): void {
-  out.put(record.tenant_id);
-  for (const name of names) {
-    if (blobs.has(name)) out.putBytes(record[name] as Uint8Array | undefined);
-    else out.put(record[name] as Cell);
-  }
-}
-
-export function takeRecord<Row extends { readonly tenant_id: string }>(
-  from: Inbox,
-  { names, blobs }: Members<Row>,
-): Row {
-  const record: Record<string, unknown> = { tenant_id: from.text() };
-  for (const name of names) record[name] = blobs.has(name) ? from.optionalBytes() : from.cell();
-  return record as Row;
-}
-
-export function putIndexes(out: Outbox, { fingerprint, others, former = [] }: TokenIndexes): void {
-  out.putBytes(fingerprint);
-  out.putAllBytes(others);
-  out.putAllBytes(former);
-}
-
-export function takeIndexes(from: Inbox): TokenIndexes {
-  return { fingerprint: from.bytes(), others: from.allBytes(), former: from.allBytes() };
-}
-
-/** Without its function: whoever takes it out links it. */
-export function putDraft(out: Outbox, { at, sealed }: AuditDraft): void {
-  out.put(at);
-  out.putBytes(sealed);
-}
-
-/** Makes the link of an entry: `Keyring.auditLink`. */
-export type Chain = (
-  previous: Uint8Array,
-  entry: { readonly sequence: number; readonly at: number; readonly sealed: Uint8Array },
-) => Uint8Array;
-
-export function takeDraft(from: Inbox, chain: Chain): AuditDraft {
-  const at = from.number();
-  const sealed = from.bytes();
-  return { at, sealed, link: (previous, sequence) => chain(previous, { sequence, at, sealed }) };
 }
 
 /** What a call came to on the other thread. */

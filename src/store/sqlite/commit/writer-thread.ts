@@ -1,6 +1,8 @@
 import type { Worker } from 'node:worker_threads';
+import type { Store } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
-import type { WriteName, WriteReply } from './serve-writes.ts';
+import type { WriteReply } from './serve-writes.ts';
+import { putCall, type WriteName } from './write-calls.ts';
 import { errorOf, Outbox } from './write-messages.ts';
 
 /** What the thread posts. */
@@ -51,20 +53,21 @@ export class WriterThread {
     return this.#calls.size > 0;
   }
 
-  /** Resolves, or throws, as the call does on the other thread; `members` puts what that takes out (serve-writes.ts). */
-  write<T>(name: WriteName, members: (out: Outbox) => void): Promise<T> {
-    return new Promise<T>((resolve, reject) => {
+  /** Resolves, or throws, as the call does on the other thread. */
+  write<Name extends WriteName>(name: Name, ...call: Parameters<Store[Name]>) {
+    type Result = Awaited<ReturnType<Store[Name]>>;
+    return new Promise<Result>((resolve, reject) => {
       if (this.#state === 'closes') throw new Problem('vault_stopping', { retryAfter: 1 });
       // Comes when all calls of this turn have been here: a message of its own for each would take longer than a call.
       if (this.#outbox === undefined) process.nextTick(() => this.#post());
       this.#outbox ??= new Outbox();
       const number = this.#last + 1;
       this.#outbox.whole((out) => {
-        out.put(number, name);
-        members(out);
+        out.put(number);
+        putCall(out, name, call);
       });
       this.#last = number;
-      this.#calls.set(number, { resolve: (result) => resolve(result as T), reject });
+      this.#calls.set(number, { resolve: (result) => resolve(result as Result), reject });
     });
   }
 

@@ -27,11 +27,6 @@ export function connect(Database: Driver, path: string): Connection {
 
 const SET_PRAGMAS = PRAGMAS.map(([name, value]) => `PRAGMA ${name} = ${value};`).join('');
 
-/** The most memory for pages of the file; the driver's own default is 16 MB. In KiB. */
-export function limitCache(connection: Connection, kib: number): void {
-  connection.pragma(`cache_size = -${kib}`);
-}
-
 /** Sets the pragmas and asserts each: a setting that silently did not hold would weaken the file without a trace. */
 export function setPragmas(connection: Connection): void {
   connection.exec(SET_PRAGMAS);

@@ -33,15 +33,12 @@ export async function createVaultFile(
     } finally {
       connection.close();
     }
-    if (fill) await fillStore(building, fill);
+    if (fill === undefined) return;
+    const { store } = await openVaultFile(building);
+    try {
+      await fill(store);
+    } finally {
+      await store.close();
+    }
   });
-}
-
-async function fillStore(building: string, fill: (store: Store) => Promise<void>): Promise<void> {
-  const { store } = await openVaultFile(building);
-  try {
-    await fill(store);
-  } finally {
-    await store.close();
-  }
 }

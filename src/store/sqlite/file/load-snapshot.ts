@@ -6,7 +6,7 @@ import { auditRows } from '../tables/audit-rows.ts';
 import { TABLES_OF_TOKENS, TENANT } from '../tables/tenant-rows.ts';
 import type { Connection } from './driver.ts';
 import { FORMAT } from './schema.ts';
-import { readFacts } from './snapshot-layout.ts';
+import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA } from './snapshot-layout.ts';
 import { toFileFault } from './sqlite-error.ts';
 
 /** What is replaced, children last; the numbers of tenants never change inside a vault. */
@@ -73,22 +73,36 @@ async function withAttached<T>(connection: Connection, path: string, work: () =>
       connection.exec('DETACH snapshot');
     }
   } catch (error) {
-    throw toSnapshotFault(path, error);
+    const fault = toFileFault(path, error);
+    if (!(fault instanceof Fault) || fault.code !== 'not_a_vault') throw fault;
+    // What SQLite cannot read as a database was once written as one.
+    throw new Fault('damaged', `${path} is damaged`, { cause: error });
   }
 }
 
-/** What SQLite cannot read as a database was once written as one. */
-function toSnapshotFault(path: string, error: unknown): unknown {
-  const fault = toFileFault(path, error);
-  if (!(fault instanceof Fault) || fault.code !== 'not_a_vault') return fault;
-  return new Fault('damaged', `${path} is damaged`, { cause: error });
-}
-
 function checkedFacts(connection: Connection, path: string, verify: Options<'loadSnapshot'>['verify']): SignedFacts {
-  const facts = readFacts(connection, 'snapshot', FORMAT);
+  const facts = readFacts(connection);
   if (facts === undefined) throw new Fault('damaged', `${path} is not a snapshot of this format`);
   verify(facts);
   return facts;
+}
+
+/** Of the snapshot that is attached. Undefined when it is none of this format. */
+function readFacts(connection: Connection): SignedFacts | undefined {
+  if (connection.pragma('snapshot.application_id', { simple: true }) !== SNAPSHOT_APPLICATION_ID) return undefined;
+  if (connection.pragma('snapshot.user_version', { simple: true }) !== FORMAT) return undefined;
+  const found = connection
+    .prepare<[], string>(
+      "SELECT sql FROM snapshot.sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence' ORDER BY sql",
+    )
+    .pluck()
+    .all();
+  if (found.join('\n') !== [...SNAPSHOT_SCHEMA].sort().join('\n')) return undefined;
+  const facts = connection
+    .prepare<[], SignedFacts>('SELECT vault_id, name, saved_at, sequence, link, mac FROM snapshot.facts')
+    .get();
+  // Of a damaged row anything may come, whatever the table's declaration says.
+  return Buffer.isBuffer(facts?.link) && Buffer.isBuffer(facts.mac) ? facts : undefined;
 }
 
 /** A snapshot of this vault, but of a past that this file does not have, or that its keys no longer open. */

@@ -20,31 +20,23 @@ export interface OpenedVaultFile {
   readonly session: Session;
 }
 
+interface OpenOptions {
+  /** How long this and later calls wait for another process's lock, in milliseconds. */
+  readonly busyDeadlineMs?: number | undefined;
+  readonly layout?: Layout;
+  /** This process has the file open already: no byte of it is read but on the new connection. */
+  readonly isOpenHere?: boolean;
+}
+
 /**
  * Opens the vault at `path`, still locked. Throws the faults `file_missing`, `file_unsafe`, `file_unwritable`,
- * `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`, `no_space`, `binding_missing`. `busyDeadlineMs` is how long
- * this and later calls wait for another process's lock, in milliseconds. A file of an older format is migrated.
+ * `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`, `no_space`, `binding_missing`. A file of an older
+ * format is migrated.
  */
-export function openVaultFile(
+export async function openVaultFile(
   path: string,
-  busyDeadlineMs: number = BUSY_DEADLINE_MS,
-  layout: Layout = CURRENT_LAYOUT,
+  { busyDeadlineMs = BUSY_DEADLINE_MS, layout = CURRENT_LAYOUT, isOpenHere = false }: OpenOptions = {},
 ): Promise<OpenedVaultFile> {
-  return open(path, { busyDeadlineMs, layout, isOpenHere: false });
-}
-
-/** Opens the vault at `path`, which this process has open already, on another connection. Throws what `openVaultFile` throws. */
-export function openVaultFileAgain(path: string): Promise<OpenedVaultFile> {
-  return open(path, { busyDeadlineMs: BUSY_DEADLINE_MS, layout: CURRENT_LAYOUT, isOpenHere: true });
-}
-
-interface OpenOptions {
-  readonly busyDeadlineMs: number;
-  readonly layout: Layout;
-  readonly isOpenHere: boolean;
-}
-
-async function open(path: string, { busyDeadlineMs, layout, isOpenHere }: OpenOptions): Promise<OpenedVaultFile> {
   const file = resolve(path);
   if (file !== file.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
   const checked = checkFile(file, isOpenHere);

@@ -4,7 +4,7 @@ import { link, open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
 import { COMPANIONS } from './check-file.ts';
-import { NO_SPACE_CODES } from './sqlite-error.ts';
+import { errorCode, NO_SPACE_CODES } from './sqlite-error.ts';
 
 /**
  * Puts a database file at `path` that `build` makes. It is built under another name in the same folder, from an empty file
@@ -75,7 +75,7 @@ async function publish(building: string, target: string): Promise<void> {
   try {
     await link(building, target);
   } catch (error) {
-    if (!NO_HARD_LINKS.has(systemCode(error))) throw error;
+    if (!NO_HARD_LINKS.has(errorCode(error))) throw error;
     writeFileSync(target, '', { flag: 'wx', mode: 0o600 });
     try {
       renameSync(building, target);
@@ -95,13 +95,9 @@ async function sync(path: string, flags: number): Promise<void> {
   }
 }
 
-function systemCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
-
 function toFault(target: string, error: unknown): unknown {
   if (error instanceof Fault) return error;
-  const code = systemCode(error) ?? '';
+  const code = errorCode(error) ?? '';
   if (code === 'EEXIST') return new Fault('file_exists', `${target} exists`, { cause: error });
   if (NO_SPACE_CODES.has(code)) {
     return new Fault('no_space', `there is no space left for ${target}`, { cause: error });

@@ -8,6 +8,10 @@ import { placeFile } from './place-file.ts';
 import { FORMAT } from './schema.ts';
 import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA, SNAPSHOT_TABLES } from './snapshot-layout.ts';
 
+/** Nobody else has the new file yet, and `placeFile` brings it to the disk. */
+const SETTINGS = `PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;
+  PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`;
+
 type Options = Parameters<FileStore['saveSnapshot']>[1];
 
 /** Does `FileStore.saveSnapshot` while others use the vault `file`. */
@@ -18,16 +22,7 @@ export async function saveSnapshot(file: string, target: string, { replace, sign
     async (building) => {
       const connection = connect(Database, building);
       try {
-        // Nobody else has this file yet, and `placeFile` brings it to the disk.
-        for (const setting of [
-          'journal_mode = MEMORY',
-          'synchronous = OFF',
-          'temp_store = MEMORY',
-          'trusted_schema = OFF',
-        ]) {
-          connection.pragma(setting);
-        }
-        connection.pragma('cell_size_check = ON');
+        connection.exec(SETTINGS);
         await retryBusy(() => connection.prepare<[string]>('ATTACH ? AS vault').run(file));
         await retryBusy(() => copy(connection, sign));
         connection.exec('DETACH vault');

@@ -1,5 +1,3 @@
-import type { SignedFacts } from '../../../core/maintenance-ports.ts';
-import type { Connection } from './driver.ts';
 import { SCHEMA } from './schema.ts';
 
 /** "VLTS": what `PRAGMA application_id` answers for a snapshot, so that nobody opens one as a vault. */
@@ -33,21 +31,3 @@ export const SNAPSHOT_SCHEMA: readonly string[] = [
   mac BLOB NOT NULL
 ) STRICT`,
 ];
-
-/** Of the snapshot that is attached as `schema`. Undefined when it is none of this format. */
-export function readFacts(connection: Connection, schema: string, format: number): SignedFacts | undefined {
-  if (connection.pragma(`${schema}.application_id`, { simple: true }) !== SNAPSHOT_APPLICATION_ID) return undefined;
-  if (connection.pragma(`${schema}.user_version`, { simple: true }) !== format) return undefined;
-  const found = connection
-    .prepare<[], string>(
-      `SELECT sql FROM ${schema}.sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence' ORDER BY sql`,
-    )
-    .pluck()
-    .all();
-  if (found.join('\n') !== [...SNAPSHOT_SCHEMA].sort().join('\n')) return undefined;
-  const facts = connection
-    .prepare<[], SignedFacts>(`SELECT vault_id, name, saved_at, sequence, link, mac FROM ${schema}.facts`)
-    .get();
-  // Of a damaged row anything may come, whatever the table's declaration says.
-  return Buffer.isBuffer(facts?.link) && Buffer.isBuffer(facts.mac) ? facts : undefined;
-}

@@ -3,10 +3,15 @@ import type { ProblemCode } from '../../../contract/problems.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 
+/** Returns what the system, Node or SQLite calls an error (`ENOENT`), if it has a code. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}
+
 /** The extended result code of an error that SQLite reported (`SQLITE_IOERR_WRITE`), if it is one. */
 export function sqliteCode(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined;
-  return error.code.startsWith('SQLITE_') ? error.code : undefined;
+  const code = errorCode(error);
+  return code?.startsWith('SQLITE_') ? code : undefined;
 }
 
 /** Another connection holds a lock that this one needs: try again later. */

@@ -34,16 +34,6 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     return found;
   }
 
-  function put(sequence: number, at: number, sealed: Uint8Array, link: Uint8Array): void {
-    try {
-      insert().run(sequence, at, sealed, link);
-    } catch (error) {
-      // A place behind the last is free, unless the table is damaged.
-      if (sqliteCode(error)?.startsWith('SQLITE_CONSTRAINT')) throw new Problem('integrity_failure', { cause: error });
-      throw error;
-    }
-  }
-
   return {
     head,
 
@@ -53,7 +43,14 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
       for (const { at, sealed, link } of drafts) {
         const sequence = before.sequence + 1;
         const own = link(before.link, sequence);
-        put(sequence, at, sealed, own);
+        try {
+          insert().run(sequence, at, sealed, own);
+        } catch (cause) {
+          // A place behind the last is free, unless the table is damaged.
+          throw sqliteCode(cause)?.startsWith('SQLITE_CONSTRAINT')
+            ? new Problem('integrity_failure', { cause })
+            : cause;
+        }
         before = { sequence, link: own };
       }
     },

@@ -75,13 +75,8 @@ export function keyRotation(connection: Connection, tenants: TenantRows, changes
 
     addKey(tenantId: string, key: WrappedKey): boolean {
       const tenant = tenants.find(tenantId);
-      if (
-        tenant === undefined ||
-        keysOf()
-          .all(tenant)
-          .some((other) => other.key_id >= key.key_id)
-      )
-        return false;
+      const others = tenant === undefined ? [] : keysOf().all(tenant);
+      if (tenant === undefined || others.some((other) => other.key_id >= key.key_id)) return false;
       if (key.generation !== readHeader(connection)?.generation) return false;
       tenants.addKey(tenant, key);
       return true;

@@ -1,4 +1,4 @@
-import type { Authority, KeyIds, TenantRecord, WrappedKey } from '../../../core/ports.ts';
+import type { KeyIds, TenantRecord, TenantWithKeys, WrappedKey } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import {
@@ -13,9 +13,6 @@ import {
   uuid,
 } from './columns.ts';
 import { uuidKey } from './uuid-bytes.ts';
-
-/** A tenant with its keys, as they are read: in one go. */
-export type TenantWithKeys = Pick<Authority, 'tenant' | 'keys'>;
 
 export const TENANT = columns<TenantRecord>(
   {
@@ -69,6 +66,11 @@ export function tenantRows(connection: Connection) {
     'SELECT max(key_id) FROM tenant_key WHERE tenant = +? AND purpose = +?',
   );
 
+  /** The number that stands for the tenant inside the file; undefined when it is gone. */
+  function find(id: string): number | undefined {
+    return numberOf().get(uuidKey(id));
+  }
+
   function withKeys(row: TenantRow): TenantWithKeys {
     return {
       tenant: TENANT.read(row, {}),
@@ -92,17 +94,13 @@ export function tenantRows(connection: Connection) {
   }
 
   return {
+    find,
     addKey,
     requireNewestKeys,
 
-    /** The number that stands for the tenant inside the file; undefined when it is gone. */
-    find(id: string): number | undefined {
-      return numberOf().get(uuidKey(id));
-    },
-
     /** The same for a write. A tenant that is gone leaves nobody who could be the caller (decisions §8). */
     need(id: string): number {
-      const tenant = numberOf().get(uuidKey(id));
+      const tenant = find(id);
       if (tenant === undefined) throw new Problem('unauthenticated');
       return tenant;
     },
@@ -128,7 +126,7 @@ export function tenantRows(connection: Connection) {
     },
 
     replace(record: TenantRecord, expectedRevision: number): boolean {
-      const tenant = numberOf().get(uuidKey(record.id));
+      const tenant = find(record.id);
       if (tenant === undefined) return false;
       requireNewestKeys(tenant, record);
       const { changes } = replaceRow().run(...TENANT.changes(record), uuidKey(record.id), expectedRevision);
@@ -137,7 +135,7 @@ export function tenantRows(connection: Connection) {
 
     /** Removes all its tokens; answers how many there were. */
     empty(id: string): number | undefined {
-      const tenant = numberOf().get(uuidKey(id));
+      const tenant = find(id);
       if (tenant === undefined) return undefined;
       const removed = TABLES_OF_TOKENS.map((table) => {
         const { changes } = connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant);
@@ -147,7 +145,7 @@ export function tenantRows(connection: Connection) {
     },
 
     remove(id: string): boolean {
-      const tenant = numberOf().get(uuidKey(id));
+      const tenant = find(id);
       if (tenant === undefined) return false;
       for (const table of TABLES_OF_TENANT)
         connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant);

@@ -1,0 +1,52 @@
+import type { Command } from 'commander';
+import { type Printable, stringifyJson } from '../../core/json/stringify.ts';
+import type { ExitCode, Finish } from '../exit-codes.ts';
+import {
+  addFlags,
+  type Environment,
+  FLAGS,
+  type FlagRows,
+  type FlagValues,
+  type GlobalFlags,
+  readFlags,
+  typedFlags,
+} from '../global-flags.ts';
+import { createPrinter } from '../output/print-result.ts';
+import type { ResultView } from '../output/result-view.ts';
+import { withProfile } from '../profiles/with-profile.ts';
+
+/** One command line of a subcommand. */
+export interface CommandLine {
+  /** Its arguments. */
+  readonly words: readonly string[];
+  /** What was typed of its flags. */
+  readonly flags: GlobalFlags;
+  /** The environment, with what the profile says where the subcommand has `--profile`. */
+  readonly env: Environment;
+  /** What flags of a table say. Throws the fault `usage`. */
+  readonly read: <Rows extends FlagRows>(rows: Rows) => FlagValues<Rows>;
+}
+
+/** Returns the result to print, as an object or as JSON text; undefined when it has printed. */
+export type Work<Result extends object> = (line: CommandLine) => Promise<Result | string | undefined>;
+
+/** Gives a subcommand these flags and those of the output, and its action: `work`, and printing what it returns. */
+export function definePrinting<Result extends object = object>(
+  command: Command,
+  finish: Finish,
+  view: ResultView,
+  rows: FlagRows,
+  work: Work<Result>,
+  exitCode: (result: Result) => ExitCode = () => 0,
+): void {
+  addFlags(command, { ...rows, ...FLAGS.output });
+  command.action(async () => {
+    const flags = typedFlags(command);
+    const env = Object.hasOwn(rows, 'profile') ? await withProfile(flags, process.env) : process.env;
+    const printer = createPrinter(flags, env, view);
+    const result = await work({ words: command.args, flags, env, read: (own) => readFlags(own, flags, env) });
+    const isObject = typeof result === 'object';
+    if (result !== undefined) await printer.print(isObject ? stringifyJson({ ...result } as Printable) : result);
+    finish(isObject ? exitCode(result) : 0);
+  });
+}

@@ -1,0 +1,50 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { Fault } from '../../../core/fault.ts';
+import { type Credential, KEY_BYTES, readKeyFile } from '../../credential.ts';
+import { filePath } from '../../output-path.ts';
+import { promptSecret } from '../../prompt.ts';
+import { writeWholeFile } from '../../whole-file.ts';
+
+/** What a vault is to be made with. */
+export interface NewCredential {
+  readonly credential: Credential;
+  /** Removes the key file, if it was made for this vault. */
+  readonly undo: () => Promise<void>;
+}
+
+export const WEAK_PASSPHRASE_FLAGS = {
+  weakPassphrase: {
+    flag: '--weak-passphrase',
+    env: 'VAULT_WEAK_PASSPHRASE',
+    help: 'allow a passphrase of less than 12 characters',
+  },
+} as const;
+
+/** The key file at `path`, which `flag` names; one that does not exist is made: 32 random bytes, mode 0600. */
+export async function provideKeyFile(path: string, flag = '--key-file'): Promise<NewCredential> {
+  if (existsSync(path)) return keptCredential(await readKeyFile(path, flag));
+  filePath(flag, path);
+  const key = randomBytes(KEY_BYTES);
+  await writeWholeFile(flag, path, key);
+  return { credential: { kind: 'key_file', key: new Uint8Array(key) }, undo: () => rm(path, { force: true }) };
+}
+
+/** A credential that nothing was made for. */
+export function keptCredential(credential: Credential): NewCredential {
+  return { credential, undo: async () => undefined };
+}
+
+/** Asks for a passphrase again, once it is strong enough. Throws the faults `weak_passphrase` and `usage`. */
+export async function confirmPassphrase(
+  passphrase: string,
+  allowWeak: boolean,
+  describe?: (passphrase: string) => void,
+): Promise<NewCredential> {
+  const { checkNewPassphrase } = await import('../../../vault/admin.ts');
+  checkNewPassphrase(passphrase, allowWeak);
+  describe?.(passphrase);
+  if ((await promptSecret('The same again')) !== passphrase) throw new Fault('usage', 'the two passphrases differ');
+  return keptCredential({ kind: 'passphrase', passphrase });
+}

@@ -1,0 +1,14 @@
+import type { FlagRow } from './global-flags.ts';
+
+/** What commander reads for the flags of a table: a list for `<path...>`, a text for `<path>`, a boolean for a switch. */
+export type FlagsOf<Rows extends Readonly<Record<string, FlagRow>>> = {
+  readonly [Name in keyof Rows]?: FlagValue<Rows[Name]['flag']>;
+};
+
+type FlagValue<Flag extends string> = Flag extends `${string}...>`
+  ? readonly string[]
+  : Flag extends `${string}[${string}`
+    ? string | boolean
+    : Flag extends `${string}<${string}`
+      ? string
+      : boolean;

@@ -1,0 +1,68 @@
+import { Fault } from '../core/fault.ts';
+import type { AnchorNote, Finding } from '../core/maintenance-ports.ts';
+import type { Keyring, Store } from '../core/ports.ts';
+import { type CheckReport, checkVault } from './check-vault.ts';
+import { compareWithAnchor } from './keep-anchor.ts';
+import type { Progress } from './rotate-tenant.ts';
+
+/** Opens a vault's store, still locked. Rejects with the fault `damaged`. */
+export type OpenLocked = () => Promise<{ readonly store: Store; unlock(): Promise<Keyring> }>;
+
+/** Everything that `vault doctor` checks. A vault that cannot even be opened is a finding, too. */
+export async function checkFile(
+  open: OpenLocked,
+  anchor: AnchorNote | undefined,
+  progress?: Progress,
+): Promise<CheckReport> {
+  const findings: Finding[] = [];
+  const found = (table: string) => (error: unknown) => {
+    if (!(error instanceof Fault) || error.code !== 'damaged') throw error;
+    findings.push({ table, id: '', what: error.message });
+  };
+  let checked: CheckReport['checked'] = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
+  let opened: Awaited<ReturnType<OpenLocked>> | undefined;
+  try {
+    opened = await open();
+    const parts = { store: opened.store, keyring: await opened.unlock() };
+    if (anchor !== undefined) await compareWithAnchor(parts, anchor).catch(found('change'));
+    const report = await checkVault(parts, progress);
+    findings.push(...report.findings);
+    checked = report.checked;
+  } catch (error) {
+    found(opened === undefined ? 'file' : 'header')(error);
+  } finally {
+    await opened?.store.close();
+  }
+  return { ok: findings.length === 0, checked, findings };
+}
+
+/**
+ * Makes a copy of `from` and has `check` look at it before it gets its name. Rejects with the fault `damaged`, and makes no copy,
+ * when there are findings. Errors name `from`: the name that the copy has while it is checked is nobody's business.
+ */
+export async function checkedCopy(
+  from: string,
+  copy: (verify: (building: string) => Promise<void>) => Promise<void>,
+  check: (building: string) => Promise<CheckReport>,
+): Promise<CheckReport> {
+  let report: CheckReport | undefined;
+  await copy(async (building) => {
+    const renamed = (text: string) => text.replaceAll(building, () => from);
+    report = await check(building).catch((error: unknown) => {
+      if (!(error instanceof Fault) || !error.message.includes(building)) throw error;
+      throw new Fault(error.code, renamed(error.message), {
+        ...(error.hint !== undefined && { hint: renamed(error.hint) }),
+        cause: error,
+      });
+    });
+    const [first] = report.findings;
+    if (first !== undefined) {
+      const found = renamed([first.table, first.id, first.what].filter(Boolean).join(' '));
+      throw new Fault('damaged', `no copy was made: ${found}`, {
+        hint: '`vault doctor` on the source names all that is damaged',
+      });
+    }
+  });
+  if (report === undefined) throw new Error('unreachable: the copy was checked');
+  return report;
+}

@@ -1,0 +1,20 @@
+import type { Audit } from '../core/audit/audit.ts';
+import type { Clock, Keyring, Store } from '../core/ports.ts';
+import { noSuchTenant } from '../core/tenants/no-such-tenant.ts';
+
+/** What the holder of a vault's key works with, below the API. Other processes may use the store. */
+export interface KeyHolder {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly clock: Clock;
+  readonly audit: Pick<Audit, 'draft' | 'record'>;
+}
+
+/** Returns the id of the tenant that is named, or of all tenants. Throws the fault `not_found` for an unknown id. */
+export async function tenantIds(store: Store, tenantId: string | undefined): Promise<readonly string[]> {
+  const ids = (await store.listTenants()).map(({ tenant }) => tenant.id);
+  if (tenantId === undefined) return ids;
+  const wanted = tenantId.toLowerCase();
+  if (!ids.includes(wanted)) throw noSuchTenant();
+  return [wanted];
+}

@@ -1,0 +1,164 @@
+import { untilSwapped } from '../core/compare-and-swap.ts';
+import type { KeysOfTenant } from '../core/maintenance-ports.ts';
+import type { Instant, VaultHeader, WrappedKey } from '../core/ports.ts';
+import { noSuchTenant } from '../core/tenants/no-such-tenant.ts';
+import { formatInstant } from '../core/time.ts';
+import type { Credential } from '../keyring/credential.ts';
+import { headerEvent } from './header-event.ts';
+import { type KeyHolder, tenantIds } from './key-holder.ts';
+import { type Progress, type RotatedTenant, rotateTenant } from './rotate-tenant.ts';
+
+/** One way to open the vault. */
+export interface SlotFacts {
+  readonly slot: number;
+  readonly kind: Credential['kind'];
+  readonly created_at: Instant;
+  /** The one that the credential at hand opens. */
+  readonly current: boolean;
+}
+
+/** The same, as people see it. */
+export type Slot = Omit<SlotFacts, 'created_at'> & { readonly created_at: string };
+
+/** The slots of a header and its master key, for the holder of a credential that opens one of them. Throws `wrong_credential`. */
+export interface HeaderKeys {
+  /** In order of number. */
+  listSlots(header: VaultHeader): Promise<readonly SlotFacts[]>;
+  /** Throws the faults `conflict` when all slots are taken, `weak_passphrase`. */
+  addSlot(
+    header: VaultHeader,
+    added: Credential,
+    options: { readonly now: Instant; readonly allowWeak: boolean },
+  ): Promise<VaultHeader>;
+  /** Throws the faults `conflict` for the last slot, `not_found` for one that there is not. */
+  removeSlot(header: VaultHeader, slot: number): Promise<VaultHeader>;
+  isOpenedBy(header: VaultHeader, credential: Credential): Promise<boolean>;
+  /** A new master key, and all keys of all tenants under it. Only the slot of the credential stays. */
+  replaceMasterKey(
+    header: VaultHeader,
+    keys: readonly KeysOfTenant[],
+    now: Instant,
+  ): Promise<{ readonly header: VaultHeader; readonly tenants: readonly KeysOfTenant[] }>;
+}
+
+export interface VaultKeysParts extends KeyHolder {
+  readonly headerKeys: HeaderKeys;
+  /** Awaited between two batches of a rotation: lets the store's other users have their turn. */
+  readonly rest: () => Promise<void>;
+}
+
+/** The keys of a tenant, without their bytes. */
+export interface TenantKeyStatus {
+  readonly tenant_id: string;
+  readonly keys: readonly (Pick<WrappedKey, 'key_id' | 'purpose'> & { readonly created_at: string })[];
+  /** Records that an unfinished rotation has left under older keys. */
+  readonly stale: number;
+}
+
+export interface RotateOptions {
+  /** One tenant only. */
+  readonly tenantId?: string | undefined;
+  /** Index keys too: fingerprints change. */
+  readonly indexes: boolean;
+  /** A new master key first. */
+  readonly master: boolean;
+}
+
+/** Another process changes the header rarely, and an attempt may derive a key of a passphrase: a few are many. */
+const MAX_TRIES = 5;
+
+/** What the holder of a vault's key does with its keys. */
+export function vaultKeys(parts: VaultKeysParts) {
+  const { store, keyring, clock, audit, headerKeys } = parts;
+
+  async function slotsOf(header: VaultHeader): Promise<readonly Slot[]> {
+    const slots = await headerKeys.listSlots(header);
+    return slots.map((slot) => ({ ...slot, created_at: formatInstant(slot.created_at) }));
+  }
+
+  /** Applies a change of the slots to the header that is there when it is written. */
+  async function changeSlots(
+    action: 'addSlot' | 'removeSlot',
+    change: (header: VaultHeader) => Promise<VaultHeader>,
+  ): Promise<readonly [VaultHeader, VaultHeader]> {
+    return untilSwapped(async () => {
+      const before = await store.header();
+      const after = await change(before);
+      const entry = audit.draft(headerEvent(action, after));
+      return (await store.replaceHeader(after, before, entry)) ? ([before, after] as const) : undefined;
+    }, MAX_TRIES);
+  }
+
+  /** Returns the numbers of the slots that it has closed. */
+  async function replaceMaster(): Promise<readonly number[]> {
+    return untilSwapped(async () => {
+      const before = await store.header();
+      const keys = (await store.listTenants()).map(({ tenant, keys }) => ({ tenant_id: tenant.id, keys }));
+      const { header, tenants } = await headerKeys.replaceMasterKey(before, keys, clock.now());
+      const entry = audit.draft(headerEvent('replaceMasterKey', header));
+      if (!(await store.replaceMasterKey(header, before, tenants, entry))) return undefined;
+      await keyring.refresh();
+      const kept = new Set(header.slots.map(({ slot }) => slot));
+      return before.slots.map(({ slot }) => slot).filter((slot) => !kept.has(slot));
+    }, MAX_TRIES);
+  }
+
+  return {
+    slots: async () => slotsOf(await store.header()),
+
+    /** Throws the faults `conflict` when all slots are taken, `weak_passphrase`. */
+    async addSlot(added: Credential, { allowWeak }: { readonly allowWeak: boolean }): Promise<Slot> {
+      const [before, after] = await changeSlots('addSlot', (header) =>
+        headerKeys.addSlot(header, added, { now: clock.now(), allowWeak }),
+      );
+      const taken = new Set(before.slots.map(({ slot }) => slot));
+      return required((await slotsOf(after)).find(({ slot }) => !taken.has(slot)));
+    },
+
+    isOpenedBy: async (credential: Credential) => headerKeys.isOpenedBy(await store.header(), credential),
+
+    /** Returns what was removed. Throws the faults `conflict` for the last slot, `not_found` for one that there is not. */
+    async removeSlot(number: number): Promise<Slot> {
+      const shown = await slotsOf(await store.header());
+      await changeSlots('removeSlot', (header) => headerKeys.removeSlot(header, number));
+      return required(shown.find(({ slot }) => slot === number));
+    },
+
+    /** The keys of the vault, without their bytes. `generation` is the master key's: one more with each new one. */
+    async status() {
+      const { vault_id, generation, slots } = await store.header();
+      const tenants: TenantKeyStatus[] = [];
+      for (const { tenant, keys } of await store.listTenants()) {
+        const newest = (purpose: WrappedKey['purpose']) =>
+          Math.max(...keys.filter((key) => key.purpose === purpose).map((key) => key.key_id));
+        const stale = await store.countStale(tenant.id, { key_id: newest('data'), index_key_id: newest('index') });
+        const shown = keys.map(({ key_id, purpose, created_at }) => {
+          return { key_id, purpose, created_at: formatInstant(created_at) };
+        });
+        tenants.push({ tenant_id: tenant.id, keys: shown, stale });
+      }
+      return { vault_id, generation, slots: slots.length, tenants };
+    },
+
+    /** `removed_slots` are those that a new master key has closed. Throws `not_found` for a tenant that there is not. */
+    async rotate({ tenantId, indexes, master }: RotateOptions, progress: Progress = () => undefined) {
+      const ids = await tenantIds(store, tenantId);
+      const removed_slots = master ? await replaceMaster() : [];
+      const tenants: RotatedTenant[] = [];
+      const rotateOne = (id: string) => rotateTenant(parts, id, { indexes }, progress);
+      for (const id of ids) {
+        const rotated = await rotateOne(id);
+        // A key that an unfinished run had made was once wrapped by the former master key.
+        const last = rotated?.resumed && master ? await rotateOne(id) : rotated;
+        if (last !== undefined) tenants.push(last);
+        else if (tenantId !== undefined) throw noSuchTenant();
+      }
+      return { generation: (await store.header()).generation, removed_slots, tenants };
+    },
+  };
+}
+
+function required<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('unreachable: the slot is in the header');
+  return value;
+}

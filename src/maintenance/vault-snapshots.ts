@@ -1,0 +1,121 @@
+import { Fault } from '../core/fault.ts';
+import type { FileStore, SignedFacts, SnapshotFacts, SnapshotFolder } from '../core/maintenance-ports.ts';
+import type { Keyring } from '../core/ports.ts';
+import { formatInstant } from '../core/time.ts';
+import { type KeyHolder, tenantIds } from './key-holder.ts';
+
+/** A snapshot as people see it. */
+interface Snapshot {
+  readonly name: string;
+  readonly saved_at: string;
+  readonly tokens: number;
+  readonly bytes: number;
+}
+
+/** The same in a list, where one that cannot be loaded stands with the reason. */
+type ListedSnapshot = Pick<Snapshot, 'name' | 'bytes'> & Partial<Snapshot> & { readonly refused?: string };
+
+export interface VaultSnapshotsParts extends KeyHolder {
+  readonly store: FileStore;
+  readonly vault_id: string;
+  readonly folder: SnapshotFolder;
+}
+
+/** Lower case, since not every disk tells cases apart; none of the names that Windows keeps for devices. */
+const NAME = /^(?!(?:con|prn|aux|nul|com\d|lpt\d)$)[a-z0-9][a-z0-9_-]{0,63}$/;
+
+/** Throws the fault `usage` for a name that a snapshot cannot have. */
+export function checkSnapshotName(name: string): void {
+  if (NAME.test(name)) return;
+  throw new Fault('usage', 'the name of a snapshot is 1 to 64 lower-case letters, digits, - and _');
+}
+
+/** The states that a vault can go back to, and the empty one. */
+export function vaultSnapshots(parts: VaultSnapshotsParts) {
+  const { store, keyring, clock, audit, vault_id, folder } = parts;
+
+  /** Resolves to its size in bytes. Throws `not_found`. */
+  async function existing(name: string): Promise<number> {
+    checkSnapshotName(name);
+    const bytes = await folder.check(name);
+    if (bytes !== undefined) return bytes;
+    throw new Fault('not_found', `there is no snapshot ${name}`, { hint: '`vault snapshot list` shows them' });
+  }
+
+  const verify = (name: string) => (facts: SignedFacts) => {
+    if (facts.vault_id !== vault_id) throw new Fault('damaged', `the snapshot ${name} is of another vault`);
+    if (facts.name !== name || Buffer.compare(macOf(keyring, facts), facts.mac) !== 0) {
+      throw new Fault('damaged', `the snapshot ${name} is not as it was written`);
+    }
+  };
+
+  async function show(name: string, { loadable }: { readonly loadable: boolean }): Promise<Snapshot & ListedSnapshot> {
+    const bytes = await existing(name);
+    const options = { verify: verify(name), loadable };
+    const { facts, tokens, refusal } = await store.inspectSnapshot(folder.pathOf(name), options);
+    const saved_at = formatInstant(facts.saved_at);
+    return { name, saved_at, tokens, bytes, ...(refusal !== undefined && { refused: refusal }) };
+  }
+
+  return {
+    /** Throws `file_exists` unless `replace`. */
+    async save(name: string, { replace }: { readonly replace: boolean }): Promise<Snapshot> {
+      checkSnapshotName(name);
+      await store.ping();
+      await folder.prepare();
+      const saved_at = clock.now();
+      const sign = ({ sequence, link }: Pick<SnapshotFacts, 'sequence' | 'link'>): SignedFacts => {
+        const facts = { vault_id, name, saved_at, sequence, link };
+        return { ...facts, mac: macOf(keyring, facts) };
+      };
+      await store.saveSnapshot(folder.pathOf(name), { replace, sign }).catch((error: unknown) => {
+        if (!(error instanceof Fault) || error.code !== 'file_exists') throw error;
+        throw new Fault('file_exists', `there is a snapshot ${name}`, {
+          hint: '--replace saves over it',
+          cause: error,
+        });
+      });
+      return show(name, { loadable: false });
+    },
+
+    /** By name. */
+    async list(): Promise<readonly ListedSnapshot[]> {
+      const snapshots: ListedSnapshot[] = [];
+      for (const name of (await folder.names()).filter((found) => NAME.test(found))) {
+        const listed = show(name, { loadable: true }).catch((error: unknown): ListedSnapshot => {
+          if (!(error instanceof Fault)) throw error;
+          return { name, bytes: 0, refused: error.message };
+        });
+        snapshots.push(await listed);
+      }
+      return snapshots;
+    },
+
+    /** Throws `not_found`, `damaged`, and `conflict` for one that this vault cannot go back to. */
+    async load(name: string): Promise<Snapshot> {
+      await existing(name);
+      const entry = ({ sequence }: SignedFacts) =>
+        audit.draft({ action: 'loadSnapshot', status: 200, revision: sequence, entities: [name] });
+      await store.loadSnapshot(folder.pathOf(name), { verify: verify(name), audit: entry });
+      return show(name, { loadable: false });
+    },
+
+    /** Throws `not_found`. */
+    async delete(name: string): Promise<void> {
+      await existing(name);
+      await folder.remove(name);
+    },
+
+    /** Removes all tokens, of one tenant or of all; returns how many. Throws `not_found` for a tenant that there is not. */
+    async reset(tenantId: string | undefined): Promise<number> {
+      const entry = (tenant_id: string) => audit.draft({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
+      return store.removeAllTokens(await tenantIds(store, tenantId), entry);
+    },
+  };
+}
+
+/** Over all that a snapshot says of itself, under a key that outlives the master key. */
+function macOf(keyring: Keyring, { vault_id, name, saved_at, sequence, link }: SnapshotFacts): Uint8Array {
+  const words = ['token-vault snapshot', vault_id, name, saved_at, sequence, Buffer.from(link).toString('hex')];
+  return keyring.anchorMac(words.join('\n'));
+}

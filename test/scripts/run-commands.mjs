@@ -1,0 +1,26 @@
+import { Readable } from 'node:stream';
+import { main } from '../../dist/cli/main.js';
+
+/**
+ * Runs the command lines of one transcript, one after the other, in this process: each message holds the words, folder,
+ * environment and standard input of one; the reply is what it printed and its exit code. A start of Node for each would
+ * take ten times as long.
+ */
+process.on('message', async ({ words, cwd, env, stdin }) => {
+  const printed = { stdout: '', stderr: '' };
+  for (const name of Object.keys(process.env)) delete process.env[name];
+  Object.assign(process.env, env);
+  process.chdir(cwd);
+  Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(stdin)]), configurable: true });
+  for (const name of ['stdout', 'stderr']) {
+    process[name].write = (text, ...rest) => {
+      printed[name] += typeof text === 'string' ? text : Buffer.from(text).toString();
+      const done = rest.at(-1);
+      if (typeof done === 'function') done();
+      return true;
+    };
+  }
+  const exitCode = await main(words);
+  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGUSR1']) process.removeAllListeners(signal);
+  process.send({ ...printed, exitCode });
+});
