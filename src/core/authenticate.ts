@@ -26,7 +26,7 @@ export function createAuthenticator(world: World): (apiKey: string | undefined) 
   return async (apiKey) => {
     if (apiKey === undefined || !hasApiKeyFormat(apiKey)) throw new Problem('unauthenticated');
     const keyHash = world.keyring.apiKeyHash(apiKey);
-    const name = Buffer.from(keyHash.buffer, keyHash.byteOffset, keyHash.length).toString('latin1');
+    const name = Buffer.from(keyHash).toString('latin1');
     const current = await world.store.authorityVersion();
     if (current !== version || cache.size >= MAX_CACHED) {
       cache.clear();

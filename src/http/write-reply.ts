@@ -29,11 +29,8 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
     writeAndLinger(request, response, reply, options);
     return;
   }
-  const { bodyText = '' } = reply;
-  const length = Buffer.byteLength(bodyText);
-  response.writeHead(reply.status, replyHeaders(reply, options, length));
-  // ASCII has as many bytes as characters. Node writes Latin-1 faster than UTF-8.
-  response.end(bodyText, length === bodyText.length ? 'latin1' : 'utf8');
+  response.writeHead(reply.status, replyHeaders(reply, options));
+  response.end(reply.bodyText);
 }
 
 /** Whether the request has a body that nobody will read to its end: the connection cannot be used again. */
@@ -67,11 +64,7 @@ function writeAndLinger(request: IncomingMessage, response: ServerResponse, repl
 }
 
 /** The header section as a flat list of names and values, the form that Node writes without making an object of it first. */
-export function replyHeaders(
-  reply: Reply,
-  options: ReplyHeaderOptions,
-  length = Buffer.byteLength(reply.bodyText ?? ''),
-): string[] {
+export function replyHeaders(reply: Reply, options: ReplyHeaderOptions): string[] {
   const headers = [
     'Cache-Control',
     'no-store',
@@ -85,7 +78,7 @@ export function replyHeaders(
       'Content-Type',
       reply.status < 400 ? 'application/json' : 'application/problem+json',
       'Content-Length',
-      String(length),
+      String(Buffer.byteLength(reply.bodyText)),
     );
   }
   if (reply.retryAfter !== undefined) headers.push('Retry-After', String(reply.retryAfter));
