@@ -29,7 +29,7 @@ function otherKeyHint(code: ProblemCode | undefined, env: Environment): string |
 }
 
 /** One line of fact on stderr, lines of details under it, and where there is something to do a line `hint:`. */
-export function tell(fact: string, hint?: string, details: readonly string[] = []): void {
+export function report(fact: string, hint?: string, details: readonly string[] = []): void {
   for (const line of [fact, ...details.map((detail) => `  ${detail}`)]) {
     writeError(`vault: ${stripControlCharacters(line)}\n`);
   }
@@ -45,7 +45,7 @@ export function reportProblem(reply: Reply, nameMember?: NameMember): ExitCode {
 export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
   if (error instanceof Problem) return tellProblem(error.status, error, nameMember);
   if (error instanceof Fault) {
-    tell(error.message, error.hint, error.details);
+    report(error.message, error.hint, error.details);
     if (env['VAULT_DEBUG'] === '1' && error.cause instanceof Error) writeError(`${error.cause.stack}\n`);
     return FAULTS[error.code].exit;
   }
@@ -63,7 +63,7 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
     const hint = 'go to a folder that is there';
     return reportFailure(new Fault('usage', 'the current folder is gone', { hint, cause: error }), env);
   }
-  tell('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'VAULT_DEBUG=1 shows where');
+  report('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'VAULT_DEBUG=1 shows where');
   if (env['VAULT_DEBUG'] === '1' && error instanceof Error) writeError(`${error.stack}\n`);
   return 1;
 }
@@ -72,8 +72,8 @@ type ToldProblem = Pick<DecodedProblem, 'code' | 'detail'> & { readonly errors?:
 
 function tellProblem(status: number, problem: ToldProblem | undefined, nameMember?: NameMember): ExitCode {
   const { code, detail, errors } = problem ?? { code: undefined, detail: `status ${status}` };
-  tell(detail);
-  for (const line of memberLines(errors, nameMember)) tell(`  ${line}`);
+  report(detail);
+  for (const line of memberLines(errors, nameMember)) report(`  ${line}`);
   const hint = code !== undefined && Object.hasOwn(HINTS, code) ? HINTS[code] : otherKeyHint(code, process.env);
   if (hint !== undefined) writeError(`hint: ${hint}\n`);
   return exitCodeOf(status, code);
@@ -103,13 +103,13 @@ function reportUsage(error: UsageError): ExitCode {
   if (error.exitCode === 0) return 0;
   const message = error.message.replace(EXCESS_WORDS, '').replace(/^error: /, '');
   const [fact = '', suggestion] = message.split('\n');
-  const told = fact.replace(/'(--?[^=']*)=.*'/, "'$1'");
-  const meant = Object.hasOwn(USAGE_HINTS, told) ? USAGE_HINTS[told] : undefined;
+  const reported = fact.replace(/'(--?[^=']*)=.*'/, "'$1'");
+  const meant = Object.hasOwn(USAGE_HINTS, reported) ? USAGE_HINTS[reported] : undefined;
   // `-abc`: no flag of one dash has more than a letter.
-  const isOneDash = /^unknown option '-[^-'][^']+'$/.test(told);
+  const isOneDash = /^unknown option '-[^-'][^']+'$/.test(reported);
   const dashes = isOneDash ? 'a flag has two dashes; an id that begins with - stands behind --' : undefined;
   const near = suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?');
-  tell(told, meant ?? near ?? dashes ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined));
+  report(reported, meant ?? near ?? dashes ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined));
   return 2;
 }
 

@@ -42,7 +42,7 @@ async function openTimed(file: string, times: Times): Promise<Timed> {
   async function open(): Promise<void> {
     vault = await openVault({ file, credential: CREDENTIAL, times });
     const sweep = () => vault.sweep();
-    turn = createSweeper({ sweep, tell: () => undefined }, times);
+    turn = createSweeper({ sweep, report: () => undefined }, times);
   }
   await open();
   return {

@@ -178,7 +178,7 @@ describe('the sweeper', () => {
     let swept = 0;
     const told: string[] = [];
     const turn = createSweeper(
-      { sweep: async () => swept++, tell: (fact) => told.push(fact) },
+      { sweep: async () => swept++, report: (fact) => told.push(fact) },
       { wall: () => wall, running: () => running },
     );
     const pass = async (wallStep: number) => {
@@ -199,7 +199,7 @@ describe('the sweeper', () => {
   it('goes on after a failure, and says no more than that', async () => {
     const told: string[] = [];
     const turn = createSweeper(
-      { sweep: () => Promise.reject(new Error('4242')), tell: (fact) => told.push(fact) },
+      { sweep: () => Promise.reject(new Error('4242')), report: (fact) => told.push(fact) },
       { wall: () => 0, running: () => 0 },
     );
     await turn();

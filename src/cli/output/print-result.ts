@@ -7,7 +7,7 @@ import {
   isSwitchedOn,
   type KeyOutFlags,
 } from '../global-flags.ts';
-import { tell } from '../report-failure.ts';
+import { report } from '../report-failure.ts';
 import { escapeInJson, stripFromLines } from './control-characters.ts';
 import type { ItemPrinter } from './print-items.ts';
 import { chooseShowing, renderResult, type Showing } from './render-result.ts';
@@ -30,7 +30,7 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
     async print(bodyText) {
       const { text, note } = await renderResult(bodyText, view, showing, options);
       await write(text);
-      if (note !== undefined) tell(note);
+      if (note !== undefined) report(note);
     },
   };
 }
@@ -40,7 +40,7 @@ export async function createListPrinter(flags: GlobalFlags, env: Environment, vi
   const items: ResultView = { ...view, list: false, schema: view.schema?.properties?.['data']?.items };
   const { showing, options, write } = prepare(flags, env, items);
   const { createItemPrinter } = await import('./print-items.ts');
-  return createItemPrinter(view, showing, options, write, tell);
+  return createItemPrinter(view, showing, options, write, report);
 }
 
 function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {

@@ -8,7 +8,7 @@ import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFl
 import { createPrinter } from '../../output/print-result.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
-import { reportProblem, tell } from '../../report-failure.ts';
+import { report, reportProblem } from '../../report-failure.ts';
 
 /** The part of a request that a subcommand decides. */
 export type Asked = Omit<DevRequest, 'apiKey'>;
@@ -67,6 +67,6 @@ function refuse(reply: Parameters<typeof reportProblem>[0], names: Readonly<Reco
   const exitCode = reportProblem(reply, (path) => names[path] ?? path);
   // Inside `vault exec` that was said.
   if (exitCode === 5 && !process.env['VAULT_MANAGEMENT_KEY'])
-    tell('only a management key may do this', 'vault env --ready-file FILE --as management');
+    report('only a management key may do this', 'vault env --ready-file FILE --as management');
   return exitCode;
 }

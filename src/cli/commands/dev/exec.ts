@@ -5,7 +5,7 @@ import type { ChildExitCode, ExitCode, Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
 import { addFlags, type Environment, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
 import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
-import { tell } from '../../report-failure.ts';
+import { report } from '../../report-failure.ts';
 import { seededVariables } from '../seed/seed-output.ts';
 import { SEED_FLAG } from './seed-flag.ts';
 import { type DevDaemon, startDevDaemon } from './seeded-dev-vault.ts';
@@ -128,7 +128,7 @@ function createChildRunner(): ChildRunner {
     kill = undefined;
     if (exitCode !== undefined) return exitCode as ChildExitCode;
     if (signal !== undefined) return (128 + constants.signals[signal]) as ChildExitCode;
-    tell(`${command} cannot be run (${code ?? 'unknown error'})`);
+    report(`${command} cannot be run (${code ?? 'unknown error'})`);
     return (code === 'ENOENT' ? 127 : 126) as ChildExitCode;
   };
 }

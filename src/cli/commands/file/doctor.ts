@@ -3,7 +3,7 @@ import type { Finish } from '../../exit-codes.ts';
 import { addFlags, FLAGS } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { tell } from '../../report-failure.ts';
+import { report } from '../../report-failure.ts';
 import { defineOnFile } from '../on-file.ts';
 
 /** `vault doctor`: opens everything, changes nothing, and ends with 9 when something is not as the vault wrote it. */
@@ -24,7 +24,7 @@ export function defineDoctor(command: Command, finish: Finish): void {
     ({ ok, findings }) => {
       if (ok) return 0;
       const count = `${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`;
-      tell(count, '`vault restore` brings back a backup');
+      report(count, '`vault restore` brings back a backup');
       return 9;
     },
   );

@@ -11,7 +11,7 @@ import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { filePath } from '../../output-path.ts';
 import { describeStrength } from '../../passphrase-strength.ts';
 import { canPrompt, isTypedByHand, promptSecret } from '../../prompt.ts';
-import { tell } from '../../report-failure.ts';
+import { report } from '../../report-failure.ts';
 import { chooseOwnFile } from '../../target.ts';
 import { type CommandLine, definePrinting } from '../define-printing.ts';
 import {
@@ -72,6 +72,6 @@ async function newCredential(file: string, { flags, env }: CommandLine, allowWea
   }
   const question = isTyped ? 'Passphrase' : `Passphrase (leave it empty for the key file ${keyFileBeside(file)})`;
   const passphrase = canPrompt() ? await promptSecret(question) : '';
-  if (passphrase !== '') return confirmPassphrase(passphrase, allowWeak, (chosen) => tell(describeStrength(chosen)));
+  if (passphrase !== '') return confirmPassphrase(passphrase, allowWeak, (chosen) => report(describeStrength(chosen)));
   return isTyped ? keptCredential({ kind: 'passphrase', passphrase }) : provideKeyFile(keyFileBeside(file));
 }

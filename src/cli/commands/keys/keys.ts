@@ -6,7 +6,7 @@ import { addFlags, FLAGS, type FlagValues } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { canPrompt, confirmLoss, isTypedByHand, promptSecret } from '../../prompt.ts';
-import { tell } from '../../report-failure.ts';
+import { report } from '../../report-failure.ts';
 import { defineWithAdmin } from '../on-file.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import {
@@ -145,8 +145,8 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
       if (losses.length > 0 && !confirmed) await confirmLoss(losses.join(' '));
       const line = progressLine('sealing anew');
       const result = await admin.rotate({ tenantId, master, indexes }, line.show).finally(line.end);
-      if (indexes) tell('fingerprints have changed: those that clients have kept match no more');
-      if (snapshots > 0) tell(lostSnapshots(snapshots));
+      if (indexes) report('fingerprints have changed: those that clients have kept match no more');
+      if (snapshots > 0) report(lostSnapshots(snapshots));
       return result;
     };
   });

@@ -12,7 +12,7 @@ import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { outputPath } from '../../output-path.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
-import { tell } from '../../report-failure.ts';
+import { report } from '../../report-failure.ts';
 import { chooseTarget, openTarget } from '../../target.ts';
 import { SEED_FLAG } from '../dev/seed-flag.ts';
 import { applySeed } from './apply-seed.ts';
@@ -87,7 +87,7 @@ function allowKnownKeys(file: string, isTyped: boolean): void {
       hint: 'unset it, or type --seed if the vault is for tests only',
     });
   }
-  tell('the API keys follow from --seed: anybody can work them out, so keep no secret in this vault');
+  report('the API keys follow from --seed: anybody can work them out, so keep no secret in this vault');
 }
 
 /** `vault seed apply`: the tenant, applications and tokens of files, through either target. */
@@ -135,7 +135,7 @@ export function defineSeedApply(command: Command, finish: Finish): void {
       else {
         const { text, result } = await apply();
         const { created, changed, unchanged, removed } = result;
-        tell(`${created} created, ${changed} changed, ${unchanged} unchanged, ${removed} removed`);
+        report(`${created} created, ${changed} changed, ${unchanged} unchanged, ${removed} removed`);
         await writeOut(text);
       }
       finish(0);

@@ -8,7 +8,7 @@ import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFl
 import { chooseFormat } from '../../output/result-view.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
-import { tell } from '../../report-failure.ts';
+import { report } from '../../report-failure.ts';
 import { readSecretFile } from '../../secret-file.ts';
 import { chooseOwnFile } from '../../target.ts';
 import { VERSION } from '../../version.ts';
@@ -85,7 +85,7 @@ async function serveByWorkers(
     refuseForWorkers(flags, options, env);
     return supervise(options.workers, createStopper(), async (url) => {
       await putReadyFile(options, readyOf(url, options));
-      tell(`listening on ${url}`);
+      report(`listening on ${url}`);
     });
   }
   try {
@@ -117,8 +117,8 @@ async function serve(
       const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded };
       const text = keys && (await devText?.(format, ready, keys, options.headerPrefix));
       if (post === undefined) await putReadyFile(options, ready);
-      if (post === undefined || post.isFirst) stopSweeper = startSweeper({ sweep: () => vault.sweep(), tell });
-      if (post === undefined) tell(`listening on ${daemon.url}`);
+      if (post === undefined || post.isFirst) stopSweeper = startSweeper({ sweep: () => vault.sweep(), report });
+      if (post === undefined) report(`listening on ${daemon.url}`);
       else post.listens(daemon.url);
       if (text !== undefined) await writeOut(text);
     } catch (error) {

@@ -1,7 +1,7 @@
 import { errorCode } from '../../error-code.ts';
 import type { ExitCode } from '../../exit-codes.ts';
 import { END_SIGNALS, exitUnexpected, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
-import { ownStandardError, tell } from '../../report-failure.ts';
+import { ownStandardError, report } from '../../report-failure.ts';
 
 const GRACE_MS = 9_500;
 
@@ -42,7 +42,7 @@ export function createStopper(requests: StopRequests = atSignals): Stopper {
   });
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
-      tell(`stopping after an uncaught error (${errorCode(error)})`);
+      report(`stopping after an uncaught error (${errorCode(error)})`);
       if (requested === undefined) request(70);
     });
   }

@@ -4,7 +4,7 @@ const HOUR = 60 * MINUTE;
 /** What the sweeper needs of its vault, and where it reports. */
 export interface SweeperContext {
   readonly sweep: () => Promise<unknown>;
-  readonly tell: (fact: string) => void;
+  readonly report: (fact: string) => void;
 }
 
 /** Both in milliseconds. */
@@ -20,7 +20,7 @@ interface Times {
  * passed, it says so; the vault's own clock (`Clock.settled`) then keeps what would not have expired for an hour: a clock
  * that is wrong must not delete anything.
  */
-export function createSweeper({ sweep, tell }: SweeperContext, { wall, running }: Times): () => Promise<void> {
+export function createSweeper({ sweep, report }: SweeperContext, { wall, running }: Times): () => Promise<void> {
   let lastWall = wall();
   let lastRunning = running();
   return async () => {
@@ -29,14 +29,14 @@ export function createSweeper({ sweep, tell }: SweeperContext, { wall, running }
     lastWall = wallNow;
     lastRunning = runningNow;
     if (jump > HOUR) {
-      tell(
+      report(
         'the clock went forward by more than an hour: expired tokens are hidden, and removed from the file in an hour',
       );
     }
     try {
       await sweep();
     } catch {
-      tell('expired tokens could not be removed; trying again in a minute');
+      report('expired tokens could not be removed; trying again in a minute');
     }
   };
 }

@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { EXIT_CODES, type ExitCode } from '../../exit-codes.ts';
 import { END_SIGNALS } from '../../interrupt.ts';
-import { tell } from '../../report-failure.ts';
+import { report } from '../../report-failure.ts';
 import type { Stopper, StopRequests } from './stopper.ts';
 
 /** From the order to stop until a worker that does not is killed; it ends itself before, unless it hangs. */
@@ -67,7 +67,7 @@ function createCrew() {
     const hasServed = serving.has(worker);
     // What kept it from starting, the worker has told itself.
     if (hasServed || !isExitCode(code)) {
-      tell(`worker ${worker.process.pid} ended (${signal ?? `exit code ${code}`}): stopping the others`);
+      report(`worker ${worker.process.pid} ended (${signal ?? `exit code ${code}`}): stopping the others`);
     }
     onLost(isExitCode(code) && (!hasServed || code === 70) ? code : 1);
   }

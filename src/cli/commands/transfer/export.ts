@@ -75,7 +75,7 @@ interface Source {
   close(): Promise<void>;
 }
 
-/** `vault export`: the tokens as a file, sealed unless it is told otherwise. */
+/** `vault export`: the tokens as a file, sealed unless --plaintext is given. */
 export function defineExport(command: Command, finish: Finish): void {
   addFlags(command, { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...FLAGS.profile });
   addFlags(command, FLAGS.output);
@@ -131,7 +131,7 @@ async function openSource(flags: ExportFlags & GlobalFlags, env: Environment, ma
     }
     const apiKey = await readApiKey(flags, env);
     const client = await openTarget(target, flags, env, 'many');
-    return { view: 'api', pages: (told) => pageExport(client, apiKey, told), close: () => client.close() };
+    return { view: 'api', pages: (onTotal) => pageExport(client, apiKey, onTotal), close: () => client.close() };
   }
   const credential = await readCredential(target.file, flags, env);
   const { openTokenExport } = await import('../../../vault/transfer.ts');
@@ -139,8 +139,8 @@ async function openSource(flags: ExportFlags & GlobalFlags, env: Environment, ma
   const opened = await openTokenExport({ file: target.file, credential, tenantId, view });
   return {
     view,
-    pages(told) {
-      told(opened.total);
+    pages(onTotal) {
+      onTotal(opened.total);
       return opened.pages();
     },
     close: () => opened.close(),

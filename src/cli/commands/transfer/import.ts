@@ -10,7 +10,7 @@ import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { filePath } from '../../output-path.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
-import { tell } from '../../report-failure.ts';
+import { report } from '../../report-failure.ts';
 import { chooseTarget, openTarget } from '../../target.ts';
 import { csvRows, parseColumnMap, parseTokenType, readCsv } from './csv-rows.ts';
 import { openJournal } from './import-journal.ts';
@@ -94,7 +94,7 @@ export function defineImport(command: Command, finish: Finish): void {
         async refused(error) {
           await errors?.add(error);
           reported += 1;
-          if (errors === undefined && reported <= MAX_REPORTED) tell(`line ${error.line}: ${reasonOf(error)}`);
+          if (errors === undefined && reported <= MAX_REPORTED) report(`line ${error.line}: ${reasonOf(error)}`);
         },
       });
       line.end();

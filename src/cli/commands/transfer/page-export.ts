@@ -18,7 +18,7 @@ const MEMBERS = ['id', 'type', 'data', 'containers', 'metadata', 'expires_at'] a
 export async function* pageExport(
   client: Client,
   apiKey: string,
-  told: (total: number) => void,
+  onTotal: (total: number) => void,
 ): AsyncGenerator<readonly Readonly<Record<string, Printable | undefined>>[]> {
   const seen = new Set<string>();
   for (let removed = true; removed; ) {
@@ -36,7 +36,7 @@ export async function* pageExport(
       pages = Number(selectField(body, ['pagination', 'total_pages']));
       removed ||= total < most;
       most = Math.max(most, total);
-      told(most);
+      onTotal(most);
       const items = selectField(body, ['data']);
       yield (Array.isArray(items) ? items : []).flatMap((item: Json) => {
         // A slice of the response's text would keep all of it in memory.

@@ -4,7 +4,7 @@ import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { noSpaceFor } from '../../error-code.ts';
 import type { ExitCode } from '../../exit-codes.ts';
 import type { Environment } from '../../global-flags.ts';
-import { reportFailure, reportProblem, tell } from '../../report-failure.ts';
+import { report, reportFailure, reportProblem } from '../../report-failure.ts';
 import { cannotMake } from '../../whole-file.ts';
 import type { ImportEnding } from './import-rows.ts';
 import type { RowError } from './send-row.ts';
@@ -50,16 +50,16 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
   if (stopped && isUntouched && (fault === 'usage' || isInputFault)) {
     // A wrong command line is reported already. Of a sealed file the fault itself says what to do.
     if (fault !== 'usage')
-      tell('nothing was imported', fault === 'invalid_data' ? 'correct it, then run again' : undefined);
+      report('nothing was imported', fault === 'invalid_data' ? 'correct it, then run again' : undefined);
   } else if (stopped) {
     words.push(left === undefined ? 'the others left' : `${unanswered + left} left`);
-    tell(`the import stopped: ${words.join(', ')}`, howToGoOn(journal, isInputFault));
+    report(`the import stopped: ${words.join(', ')}`, howToGoOn(journal, isInputFault));
   } else if (!stopped && counts.failed > 0) {
     const named = errors === undefined ? '--errors FILE names them all' : `${errors} names them`;
-    tell(words.join(', '), `${named}; import them, corrected, as a file of their own`);
+    report(words.join(', '), `${named}; import them, corrected, as a file of their own`);
   }
   const rows = before === 1 ? '1 row was' : `${before} rows were`;
-  if (before > 0) tell(`${rows} refused in earlier runs`, 'import them, corrected, as a file of their own');
+  if (before > 0) report(`${rows} refused in earlier runs`, 'import them, corrected, as a file of their own');
   return exitCode;
 }
 
