@@ -4,6 +4,7 @@ import type { Finding, InspectedRow } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Keyring, TenantKeyring, TokenRecord, Tombstone } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { derive } from '../core/tokens/derive.ts';
+import { underIndexKey } from '../core/tokens/indexes.ts';
 import { openDefinition, openDetails, openText } from '../core/tokens/token-codec.ts';
 
 const UNREADABLE = 'has clear columns that the vault never writes';
@@ -56,14 +57,6 @@ async function checkRow<T>(
 ): Promise<Finding[]> {
   const wrong = record === undefined ? [UNREADABLE] : await look(record).catch((error: unknown) => [whatOf(error)]);
   return wrong.map((what) => ({ table, id, what }));
-}
-
-/** The keyring with the index key that a token was written under: an older one while a rotation goes on. */
-function underIndexKey(keyring: TenantKeyring, indexKeyId: number): TenantKeyring {
-  if (keyring.keyIds.index_key_id === indexKeyId) return { ...keyring, formerIndexKeys: [] };
-  const former = keyring.formerIndexKeys.find((key) => key.key_id === indexKeyId);
-  if (former === undefined) throw new Problem('integrity_failure');
-  return { ...keyring, blindIndex: former.blindIndex, fingerprint: former.fingerprint, formerIndexKeys: [] };
 }
 
 /** The first is the fingerprint's; the others have no order. */

@@ -5,12 +5,13 @@ import { evaluateExpression } from '../expressions/expressions.ts';
 import { createWorkBudget } from '../expressions/limits.ts';
 import type { Caller, Handler, Shown, World } from '../handler.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
-import type { TokenRecord } from '../ports.ts';
+import type { TokenIndexes, TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { monthOf } from './activity.ts';
 import { normalizeContainers } from './containers.ts';
 import { derive, naming } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
+import { fingerprintsOf, requireFingerprint } from './indexes.ts';
 import { checkSize, shownData, showToken } from './present-token.ts';
 import { DEFAULT_FINGERPRINT, openDefinition, openDetails, sealToken, type TokenContents } from './token-codec.ts';
 import { checkTokenId } from './token-id.ts';
@@ -59,7 +60,7 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
     const audit = caller.trail.changed([id], record.revision);
     const result = await world.store.insertToken(record, indexes, { deduplicate, now }, audit);
     if (result.outcome === 'inserted') return showCreated(caller, record, contents);
-    if (result.outcome === 'duplicate') return showDuplicate(caller, result.token);
+    if (result.outcome === 'duplicate') return showDuplicate(caller, result.token, indexes);
   }
   throw new Problem('token_id_taken');
 };
@@ -103,12 +104,13 @@ function showCreated({ grants }: Caller, record: TokenRecord, contents: TokenCon
 }
 
 /** Decisions §7: the oldest matching token; a caller that cannot read it is told only which it is. */
-function showDuplicate({ tenant, grants, trail }: Caller, record: TokenRecord): Shown<Token> {
+function showDuplicate({ tenant, grants, trail }: Caller, record: TokenRecord, indexes: TokenIndexes): Shown<Token> {
   const { keyring } = tenant;
   const { id, type, tenant_id } = record;
-  trail.shown([id], false);
   const details = openDetails(keyring, id, record);
   const { containers, fingerprint } = details;
+  requireFingerprint(keyring, record, fingerprint, fingerprintsOf(indexes));
+  trail.shown([id], false);
   const transform = governingTransform(grants, 'token:read', { id, containers });
   if (!transform) return { id, type, tenant_id, fingerprint, containers };
   const data = shownData(keyring, id, record, transform === 'redact' ? 'redact' : 'mask');

@@ -1,4 +1,5 @@
-import type { IndexPurpose, TenantKeyring, TokenCondition } from '../ports.ts';
+import type { IndexPurpose, TenantKeyring, TokenCondition, TokenIndexes, TokenRecord } from '../ports.ts';
+import { Problem } from '../problem.ts';
 import { containerPrefixes } from './containers.ts';
 
 /** What of one metadata member is looked for: the key exactly, the value without regard to case (decisions §5). */
@@ -25,6 +26,36 @@ export function otherIndexes(
     ...Object.entries(metadata).map(([key, value]) => keyring.blindIndex('metadata', metadataText(key, value))),
     ...[...new Set(searchValues)].map((value) => keyring.blindIndex('search', value)),
   ];
+}
+
+/** Returns what duplicates are looked for by: the blind index of the fingerprint under each index key. */
+export function fingerprintsOf({ fingerprint, former = [] }: TokenIndexes): readonly Uint8Array[] {
+  return [fingerprint, ...former];
+}
+
+/**
+ * Checks a token that one of these blind indexes of a fingerprint led to. An index can be edited without a key, so the
+ * opened fingerprint decides. Throws `integrity_failure` when it has none of the indexes.
+ */
+export function requireFingerprint(
+  keyring: TenantKeyring,
+  { index_key_id }: TokenRecord,
+  fingerprint: string,
+  blinds: readonly Uint8Array[],
+): void {
+  const own = underIndexKey(keyring, index_key_id).blindIndex('fingerprint', fingerprint);
+  if (!blinds.some((blind) => Buffer.compare(blind, own) === 0)) throw new Problem('integrity_failure');
+}
+
+/**
+ * Returns the keyring with the index key that a token was written under: an older one during a rotation. Throws
+ * `integrity_failure` for an unknown key.
+ */
+export function underIndexKey(keyring: TenantKeyring, indexKeyId: number): TenantKeyring {
+  if (keyring.keyIds.index_key_id === indexKeyId) return { ...keyring, formerIndexKeys: [] };
+  const former = keyring.formerIndexKeys.find((key) => key.key_id === indexKeyId);
+  if (former === undefined) throw new Problem('integrity_failure');
+  return { ...keyring, blindIndex: former.blindIndex, fingerprint: former.fingerprint, formerIndexKeys: [] };
 }
 
 /**

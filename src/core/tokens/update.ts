@@ -12,6 +12,7 @@ import { invalid, Problem } from '../problem.ts';
 import { normalizeContainers } from './containers.ts';
 import { checkSyntax, derive } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
+import { fingerprintsOf, requireFingerprint } from './indexes.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import { checkSize, showToken } from './present-token.ts';
 import {
@@ -93,7 +94,7 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
   checkSize(record, contents, world.limits);
   const audit = caller.trail.changed([id], record.revision);
   const replaced = await world.store.replaceToken(record, indexes, { revision: before.revision, now }, audit);
-  return replaced ? { record, contents, fingerprints: [indexes.fingerprint, ...(indexes.former ?? [])] } : undefined;
+  return replaced ? { record, contents, fingerprints: fingerprintsOf(indexes) } : undefined;
 }
 
 /** A token is always in a container: `null` takes it back to its type's (RFC 7396 §2, decisions §3). */
@@ -151,12 +152,13 @@ async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { t
 
 function showUpdated(
   { tenant, grants }: Caller,
-  { record, contents }: Updated,
+  { record, contents, fingerprints }: Updated,
   original: TokenRecord | undefined,
 ): Shown<Token> {
   const { details, definition } = contents;
   if (original) {
-    const { containers } = openDetails(tenant.keyring, original.id, original);
+    const { containers, fingerprint } = openDetails(tenant.keyring, original.id, original);
+    requireFingerprint(tenant.keyring, original, fingerprint, fingerprints);
     const readable = governingTransform(grants, 'token:read', { id: original.id, containers });
     // §4.1: both tokens stay, but a caller learns nothing of what it patched its token into.
     if (!readable) return showToken(record, { ...details, metadata: undefined }, undefined);
