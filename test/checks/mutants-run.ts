@@ -130,3 +130,12 @@ function readReport(path: string): TestRun {
   const broken = ran > 0 ? undefined : (testResults.find(({ message }) => message !== '')?.message ?? 'no test ran');
   return { passed: numPassedTests, failed: numFailedTests, broken };
 }
+
+/** A change that changes nothing: no test can miss it. */
+export const HARMLESS: Mutant = {
+  name: 'a sum that is written in another way',
+  file: 'src/core/tokens/check-digits.ts',
+  from: 'sum += doubled > 9 ? doubled - 9 : doubled;',
+  to: 'sum += doubled > 9 ? -9 + doubled : doubled;',
+  tests: ['test/unit/token-types.test.ts'],
+};
