@@ -22,6 +22,9 @@ const COST_BOUNDS = {
   memory_kib: { min: 19 * 1024, max: 1024 * 1024 },
 } as const satisfies Record<keyof PassphraseCost, { readonly min: number; readonly max: number }>;
 
+/** What all slots may ask for together, in KiB times passes: as much as one slot. A wrong passphrase runs each of them. */
+const MAX_WORK = COST_BOUNDS.passes.max * COST_BOUNDS.memory_kib.max;
+
 /** The two halves of the derivation: the commitment may be stored, the KEK may not. */
 export interface SlotKeys {
   readonly commitment: Uint8Array;
@@ -33,6 +36,11 @@ export function isWithinBounds(cost: PassphraseCost): boolean {
     const { min, max } = COST_BOUNDS[name];
     return cost[name] >= min && cost[name] <= max;
   });
+}
+
+/** Returns whether slots that are each within bounds may be tried one after the other. */
+export function isBearable(costs: readonly PassphraseCost[]): boolean {
+  return costs.reduce((work, { passes, memory_kib }) => work + passes * memory_kib, 0) <= MAX_WORK;
 }
 
 /**

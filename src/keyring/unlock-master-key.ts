@@ -4,6 +4,7 @@ import { CREDENTIAL_NAMES, type Credential } from './credential.ts';
 import { checkHeaderShape, verifyHeader } from './header-mac.ts';
 import { openKeyring } from './keyring.ts';
 import { decodeSlot, unwrapMasterKey } from './slot.ts';
+import { isBearable } from './slot-kdf.ts';
 import { loadSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
@@ -33,6 +34,9 @@ export async function openSlot(
   }
   if (credential.kind === 'key_file' && credential.key.length !== KEY_BYTES) {
     throw new Fault('wrong_credential', `a key file has exactly ${KEY_BYTES} bytes`);
+  }
+  if (!isBearable(candidates.map(({ slot }) => slot.cost))) {
+    throw new Fault('damaged', 'the key slots together ask for a key derivation out of bounds');
   }
   const sodium = await loadSodium();
   for (const { number, slot } of candidates) {

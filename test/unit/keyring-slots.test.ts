@@ -94,6 +94,17 @@ describe('the cost that a slot asks for', () => {
     expect([fault.code, fault.message]).toEqual(['damaged', 'key slot 0 asks for a key derivation out of bounds']);
   });
 
+  test('is bounded for all slots together', async () => {
+    const cost = { passes: 16, memory_kib: 1024 * 1024 };
+    const [slot] = passphraseHeader.slots;
+    const slots = [0, 1].map((number) => ({ slot: number, bytes: slot?.bytes ?? new Uint8Array(0) }));
+    const both = altered(altered({ ...passphraseHeader, slots }, 0, { cost }), 1, { cost });
+    const started = process.cpuUsage();
+    const fault = await faultOf(unlockMasterKey(both, PASSPHRASE));
+    expect(process.cpuUsage(started).user).toBeLessThan(500_000);
+    expect(fault.message).toBe('the key slots together ask for a key derivation out of bounds');
+  });
+
   test('must be none for a key file', async () => {
     const header = altered(keyHeader, 0, { cost: PASSPHRASE_COST });
     expect((await faultOf(unlockMasterKey(header, KEY))).code).toBe('damaged');
