@@ -44,10 +44,7 @@ export function createRawRefusal(options: RefusalOptions) {
     const fields = replyHeaders(reply, { traceHeader: options.traceHeader, allow, close: true });
     const lines = [`HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status]}`, `Date: ${new Date().toUTCString()}`];
     for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`);
-    const timer = setTimeout(() => socket.destroy(), code === 'request_timeout' ? 0 : options.linger);
-    socket.once('close', () => clearTimeout(timer));
-    socket.once('end', () => socket.destroy());
-    socket.end(`${lines.join('\r\n')}\r\n\r\n${reply.bodyText}`);
+    endSoon(socket, code === 'request_timeout' ? 0 : options.linger, `${lines.join('\r\n')}\r\n\r\n${reply.bodyText}`);
   }
 
   return {
@@ -61,7 +58,10 @@ export function createRawRefusal(options: RefusalOptions) {
       else if (current.req.complete) {
         // Pipelining: the faulty bytes come after a request that is still being answered, and must not answer it.
         current.once('finish', () => (socket.writable ? refuse(socket, code, allow) : socket.destroy()));
-      } else if (current.headersSent || current.socket === null) socket.destroy();
+      } else if (current.headersSent) {
+        // Node corks what it writes until the next tick: destroyed now, the reply would be lost.
+        endSoon(socket, options.linger);
+      } else if (current.socket === null) socket.destroy();
       else refuse(socket, code, allow);
     },
     /** CONNECT asks for a tunnel, and Node makes no response object for it. */
@@ -70,6 +70,14 @@ export function createRawRefusal(options: RefusalOptions) {
       refuse(socket, 'method_not_allowed', ALL_METHODS);
     },
   };
+}
+
+/** Writes what is left, then closes; after `linger` milliseconds at the latest. */
+function endSoon(socket: Duplex, linger: number, text = ''): void {
+  const timer = setTimeout(() => socket.destroy(), linger);
+  socket.once('close', () => clearTimeout(timer));
+  socket.once('end', () => socket.destroy());
+  socket.end(text);
 }
 
 /** A connection that never sent a byte (a browser's spare one) asked nothing: it gets no answer. */

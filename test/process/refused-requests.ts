@@ -68,6 +68,8 @@ export function refusedRequests(port: () => number, key: string): readonly Refus
       'Content-Length and Transfer-Encoding': () =>
         post('Content-Length: 2\r\nTransfer-Encoding: chunked\r\n', '2\r\n{}\r\n0\r\n\r\n'),
       'another transfer coding': () => post('Transfer-Encoding: gzip, chunked\r\n', '2\r\n{}\r\n0\r\n\r\n'),
+      'an unknown transfer coding': () => post('Transfer-Encoding: xchunked\r\n', '0\r\n\r\n'),
+      'the transfer coding identity': () => post('Transfer-Encoding: identity\r\n', '{}'),
       'a chunk size that is no number': () => post('Transfer-Encoding: chunked\r\n', 'zz\r\n{}\r\n0\r\n\r\n'),
       'a chunk longer than it says': () => post('Transfer-Encoding: chunked\r\n', '1\r\n{}\r\n0\r\n\r\n'),
     }),
