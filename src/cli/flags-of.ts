@@ -1,6 +1,9 @@
 import type { FlagRow } from './global-flags.ts';
 
-/** What commander reads for the flags of a table: a list for `<path...>`, a text for `<path>`, a boolean for a switch. */
+/**
+ * What was typed: a list for `<path...>`, a text for `<path>`, a boolean for a switch. A flag that was not given is absent:
+ * its environment variable is looked up where it is used.
+ */
 export type FlagsOf<Rows extends Readonly<Record<string, FlagRow>>> = {
   readonly [Name in keyof Rows]?: FlagValue<Rows[Name]['flag']>;
 };

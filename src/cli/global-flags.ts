@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { Fault } from '../core/fault.ts';
+import type { FlagsOf } from './flags-of.ts';
 
 export interface FlagRow {
   /** As commander reads it. */
@@ -67,7 +68,6 @@ export const FLAGS = {
     quiet: { flag: '-q, --quiet', env: 'VAULT_QUIET', help: 'ids only' },
     color: { flag: '--no-color', env: 'NO_COLOR', help: 'no colours' },
   },
-  /** What is done with the request of an operation. */
   request: {
     dryRun: {
       flag: '--dry-run',
@@ -76,7 +76,6 @@ export const FLAGS = {
     },
     curl: { flag: '--curl', env: 'VAULT_CURL', help: 'print the request as a curl command, instead of sending it' },
   },
-  /** Of lists. */
   list: {
     all: {
       flag: '--all',
@@ -102,22 +101,17 @@ export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ..
 /** The flags of every operation, by their attribute; all but these are derived from the row. */
 export const GLOBAL_FLAGS = { ...VAULT_FLAGS, ...FLAGS.output, ...FLAGS.confirm } as const;
 
-/** What was typed. A flag that was not given is absent: what the environment says is looked up where it is used. */
-export type Typed<Rows extends FlagRows> = {
-  readonly [Name in keyof Rows]?: Rows[Name]['flag'] extends `${string}<${string}` ? string : boolean;
-};
-
 /** What flags say, the environment included: a switch that nobody turned on is off. */
 export type FlagValues<Rows extends FlagRows> = {
   readonly [Name in keyof Rows]: Rows[Name]['flag'] extends `${string}<${string}` ? string | undefined : boolean;
 };
 
-export type GlobalFlags = Typed<typeof GLOBAL_FLAGS>;
+export type GlobalFlags = FlagsOf<typeof GLOBAL_FLAGS>;
 
-export type KeyOutFlags = Typed<typeof FLAGS.keyOut>;
+export type KeyOutFlags = FlagsOf<typeof FLAGS.keyOut>;
 
 /** The flags that only operations have, beside those of their members. */
-export type OperationFlags = Typed<typeof FLAGS.request & typeof FLAGS.list & typeof FLAGS.keyOut>;
+export type OperationFlags = FlagsOf<typeof FLAGS.request & typeof FLAGS.list & typeof FLAGS.keyOut>;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

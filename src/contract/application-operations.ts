@@ -76,6 +76,7 @@ export const APPLICATION_OPERATIONS = {
     status: 201,
     summary: 'Create an application',
     audit: { code: 'ac', effect: ['application', 'upsert'] },
+    conflicts: [],
     cli: {
       command: ['apps', 'create'],
       flags: APPLICATION_FLAGS,
@@ -136,6 +137,7 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'List applications',
     audit: { code: 'al', effect: 'none' },
+    conflicts: [],
     cli: {
       command: ['apps', 'list'],
       columns: APPLICATION_LIST_COLUMNS,
@@ -160,6 +162,7 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Get the application of the calling key',
     audit: { code: 'ak', effect: 'none' },
+    conflicts: [],
     cli: { command: ['apps', 'whoami'], columns: APPLICATION_COLUMNS, examples: ['vault apps whoami --field name'] },
     examples: {
       management: {
@@ -195,6 +198,7 @@ export const APPLICATION_OPERATIONS = {
     status: 200,
     summary: 'Get an application',
     audit: { code: 'ag', effect: 'none' },
+    conflicts: [],
     cli: {
       command: ['apps', 'get'],
       arguments: ['id'],

@@ -26,7 +26,7 @@ export interface Operation {
   readonly summary: string;
   readonly audit: AuditFacts;
   /** The problems with status 409 that it answers with. */
-  readonly conflicts?: readonly ProblemCode[];
+  readonly conflicts: readonly ProblemCode[];
   readonly cli: OperationCli;
   /** For the OpenAPI document, by name. A test plays them on one vault, so all rows tell one story. */
   readonly examples: Readonly<Record<string, Example>>;

@@ -23,6 +23,7 @@ export const TENANT_OPERATIONS = {
     status: 200,
     summary: 'Get the tenant of the calling key',
     audit: { code: 'ng', effect: 'none' },
+    conflicts: [],
     cli: {
       command: ['tenant', 'get'],
       columns: TENANT_COLUMNS,
@@ -65,6 +66,7 @@ export const TENANT_OPERATIONS = {
     status: 204,
     summary: 'Delete the tenant of the calling key, with all that it holds',
     audit: { code: 'nd', effect: ['tenant', 'remove'] },
+    conflicts: [],
     cli: {
       command: ['tenant', 'delete'],
       columns: [],
@@ -81,6 +83,7 @@ export const TENANT_OPERATIONS = {
     status: 200,
     summary: 'Get the usage report of the tenant',
     audit: { code: 'nr', effect: 'none' },
+    conflicts: [],
     cli: {
       command: ['usage'],
       columns: ['token_report'],

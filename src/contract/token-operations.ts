@@ -102,6 +102,7 @@ export const TOKEN_OPERATIONS = {
     status: 200,
     summary: 'List tokens',
     audit: { code: 'tl', effect: 'none' },
+    conflicts: [],
     cli: {
       command: ['tokens', 'list'],
       columns: TOKEN_COLUMNS,
@@ -131,6 +132,7 @@ export const TOKEN_OPERATIONS = {
     status: 200,
     summary: 'Get a token',
     audit: { code: 'tg', effect: 'none' },
+    conflicts: [],
     cli: {
       command: ['tokens', 'get'],
       arguments: ['id'],

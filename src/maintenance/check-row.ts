@@ -5,7 +5,7 @@ import type { ApplicationRecord, Keyring, TenantKeyring, TokenRecord, Tombstone 
 import { Problem } from '../core/problem.ts';
 import { derive } from '../core/tokens/derive.ts';
 import { underIndexKey } from '../core/tokens/indexes.ts';
-import { openDefinition, openDetails, openText } from '../core/tokens/token-codec.ts';
+import { openData, openDefinition, openDetails, openText } from '../core/tokens/token-codec.ts';
 
 const UNREADABLE = 'has clear columns that the vault never writes';
 const CLOSED = 'does not open: a sealed value or a clear column was altered, moved or copied';
@@ -32,7 +32,7 @@ export function checkToken(keyring: TenantKeyring, row: InspectedRow<TokenRecord
   return checkRow('token', row, async (record) => {
     const details = openDetails(keyring, id, record);
     const definition = openDefinition(keyring, id, record);
-    const data = parseJson(openText(keyring, id, record, 'data') ?? 'null');
+    const data = parseJson(openData(keyring, id, record));
     openText(keyring, id, record, 'masked');
     const { type } = record;
     const under = underIndexKey(keyring, record.index_key_id);

@@ -6,7 +6,7 @@ import type { KeysOfTenant, ResealedToken } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Store, TenantKeyring, TokenRecord, WrappedKey } from '../core/ports.ts';
 import { openTenant, sealTenant } from '../core/tenants/tenant-codec.ts';
 import { derive } from '../core/tokens/derive.ts';
-import { openDefinition, openDetails, openText, sealToken } from '../core/tokens/token-codec.ts';
+import { openData, openDefinition, openDetails, openText, sealToken } from '../core/tokens/token-codec.ts';
 import type { KeyHolder } from './key-holder.ts';
 
 /** How many records one transaction re-seals: a few milliseconds of another process's waiting. */
@@ -139,9 +139,8 @@ async function resealToken(keyring: TenantKeyring, before: TokenRecord): Promise
   const { id, type } = before;
   const details = openDetails(keyring, id, before);
   const definition = openDefinition(keyring, id, before);
-  const data = openText(keyring, id, before, 'data');
+  const data = openData(keyring, id, before);
   const masked = openText(keyring, id, before, 'masked');
-  if (data === undefined) throw new Error('unreachable: every token has data');
   if (before.index_key_id === keyring.keyIds.index_key_id) {
     return { before, after: sealToken(keyring, before, { data, masked, details, definition }) };
   }

@@ -26,7 +26,7 @@ export function problemStatuses(row: Operation): readonly ProblemStatus[] {
   return [
     ...EVERYWHERE,
     ...(row.params ? [404 as const] : []),
-    ...(row.conflicts ? [409 as const] : []),
+    ...(row.conflicts.length > 0 ? [409 as const] : []),
     ...(row.body ? [413 as const, 415 as const] : []),
   ].sort();
 }

@@ -47,10 +47,7 @@ export function requireFingerprint(
   if (!blinds.some((blind) => Buffer.compare(blind, own) === 0)) throw new Problem('integrity_failure');
 }
 
-/**
- * Returns the keyring with the index key that a token was written under: an older one during a rotation. Throws
- * `integrity_failure` for an unknown key.
- */
+/** Returns the keyring with the index key of a token: an older one during a rotation. Throws `integrity_failure`. */
 export function underIndexKey(keyring: TenantKeyring, indexKeyId: number): TenantKeyring {
   if (keyring.keyIds.index_key_id === indexKeyId) return { ...keyring, formerIndexKeys: [] };
   const former = keyring.formerIndexKeys.find((key) => key.key_id === indexKeyId);

@@ -94,6 +94,11 @@ export function openDefinition(keyring: TenantKeyring, id: string, record: Token
   return decodeDefinition(record.type, keyring.open(contextOf(id, record, 'definition'), record.definition));
 }
 
+/** Returns the JSON text of `data`. */
+export function openData(keyring: TenantKeyring, id: string, record: PresentedToken): string {
+  return keyring.open(contextOf(id, record, 'data'), record.data);
+}
+
 /** The JSON text of `data`, or of its masked form: undefined when there is none. */
 export function openText(
   keyring: TenantKeyring,

@@ -17,9 +17,9 @@ import { applyMergePatch } from './merge-patch.ts';
 import { checkSize, showToken } from './present-token.ts';
 import {
   DEFAULT_FINGERPRINT,
+  openData,
   openDefinition,
   openDetails,
-  openText,
   sealToken,
   type TokenContents,
   type TokenDefinition,
@@ -53,7 +53,6 @@ function checkMetadata(members: number): void {
 
 interface Updated {
   readonly record: TokenRecord;
-  /** What is sealed in it. */
   readonly contents: TokenContents;
   /** Its blind index, under each index key that a token may still be found by. */
   readonly fingerprints: readonly Uint8Array[];
@@ -74,8 +73,8 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
   }
   const definition = patchedDefinition(body, openDefinition(keyring, id, before), isBlind(grants, { id, containers }));
   const metadata = patchedMetadata(body, details);
-  const text = openText(keyring, id, before, 'data') ?? unreachable();
-  const data = body.data === undefined ? parseJson(text) : applyMergePatch(parseJson(text), body.data);
+  const stored = parseJson(openData(keyring, id, before));
+  const data = body.data === undefined ? stored : applyMergePatch(stored, body.data);
   checkData(before.type, data);
   const expiry = patchedExpiry(body, before, details, now);
   const token = { type: before.type, data, containers, metadata, expires_at: expiry?.text, definition };
@@ -176,8 +175,4 @@ function showUpdated(
 function shownText({ data, masked }: TokenContents, transform: Transform | undefined): JsonText | undefined {
   if (transform === 'reveal') return new JsonText(data);
   return transform === 'mask' && masked !== undefined ? new JsonText(masked) : undefined;
-}
-
-function unreachable(): never {
-  throw new Error('unreachable: every token has data');
 }

@@ -4,7 +4,8 @@ import { httpTransport } from '../../../client/http-transport.ts';
 import { Fault } from '../../../core/fault.ts';
 import { namedCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { type Environment, FLAGS, type FlagRows, flagValue, type GlobalFlags, type Typed } from '../../global-flags.ts';
+import type { FlagsOf } from '../../flags-of.ts';
+import { type Environment, FLAGS, type FlagRows, flagValue, type GlobalFlags } from '../../global-flags.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import type { Profile } from '../../profiles/profile.ts';
@@ -18,7 +19,7 @@ const API_KEY_FLAGS = {
   apiKey: { flag: '--api-key <->', env: 'VAULT_API_KEY', help: 'read the API key from standard input and keep it' },
 } as const;
 
-type AddFlags = GlobalFlags & Typed<typeof API_KEY_FLAGS>;
+type AddFlags = GlobalFlags & FlagsOf<typeof API_KEY_FLAGS>;
 
 /** `vault profile add`: what reaches a vault, kept under a name. What is not typed is taken from the environment. */
 export function defineProfileAdd(command: Command, finish: Finish): void {
