@@ -118,9 +118,9 @@ describe('list --all', () => {
   });
 
   it('prints ids, and a field of each item, an empty line where there is none', async () => {
-    const { client } = pagedClient([item('tok-b', '{"n":1.10}'), item('tok-a', '"x"')]);
-    expect((await printAll(client, 'json', { quiet: true })).text).toBe('tok-b\ntok-a\n');
-    expect((await printAll(client, 'json', { field: 'data.n' })).text).toBe('1.10\n\n');
+    const { client } = pagedClient([item('tok-c', '{"n":null}'), item('tok-b', '{"n":1.10}'), item('tok-a', '"x"')]);
+    expect((await printAll(client, 'json', { quiet: true })).text).toBe('tok-c\ntok-b\ntok-a\n');
+    expect((await printAll(client, 'json', { field: 'data.n' })).text).toBe('null\n1.10\n\n');
   });
 
   it('prints nothing twice when items move onto the next page', async () => {

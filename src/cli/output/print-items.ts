@@ -81,5 +81,5 @@ function formatOf(view: ResultView, showing: Showing, options: RenderOptions): I
   const { field, quiet, format } = showing;
   const path = quiet ? idPathOf(view) : field;
   if (path === undefined) return FORMATS[format](view, options);
-  return { page: (items) => lines(items, (item) => rawText(selectField(item, path) ?? '')) };
+  return { page: (items) => lines(items, (item) => rawText(selectField(item, path))) };
 }

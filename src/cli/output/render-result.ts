@@ -67,9 +67,9 @@ function renderField(bodyText: string, steps: readonly Step[]): Rendered {
   return { text: `${rawText(value)}\n` };
 }
 
-/** A string as it is, any other value as JSON. */
-export function rawText(value: Json): string {
-  return typeof value === 'string' ? value : stringifyJson(value);
+/** Returns a string as it is, any other value as JSON; nothing for a member that is not there. */
+export function rawText(value: Json | undefined): string {
+  return typeof value === 'string' || value === undefined ? (value ?? '') : stringifyJson(value);
 }
 
 function renderIds(bodyText: string, view: ResultView): Rendered {
