@@ -20,7 +20,7 @@ const UNLOCKED = new Lock();
 
 let sodium: Sodium;
 beforeAll(async () => {
-  sodium = await loadSodium();
+  [sodium] = await Promise.all([loadSodium(), wrappers.ready]);
 });
 
 describe('XChaCha20-Poly1305', () => {
