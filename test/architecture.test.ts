@@ -87,13 +87,14 @@ const CASES: readonly Case[] = [
     broken: [
       ['src/core/dispatch.ts', "const { default: sodium } = await import('libsodium-wrappers');"],
       ['src/vault/vault.ts', "import type Database from 'better-sqlite3';"],
+      ['src/vault/vault.ts', "import { createRequire } from 'node:module';"],
       ['src/maintenance/check-vault.ts', "const x = await import('better-sqlite3');"],
       ['src/http/routes.ts', "import { Command } from 'commander';"],
       ['src/cli/main.ts', "const { DateTime } = await import('luxon');"],
       ['src/core/json/parse.ts', "import _ from 'lodash';"],
     ],
     kept: [
-      ['src/keyring/sodium.ts', "const { default: sodium } = await import('libsodium-wrappers');"],
+      ['src/keyring/sodium.ts', "import { createRequire } from 'node:module';"],
       ['src/cli/output/csv.ts', "const { stringify } = await import('csv-stringify/sync');"],
     ],
   },

@@ -177,9 +177,11 @@ export const importsPointDown: Rule = (sources) =>
     return `the ${layer.name} must not import ${target}`;
   });
 
+const REQUIRING = /^src\/(keyring\/sodium|store\/sqlite\/file\/driver)\.ts$/;
 export const packagesStayInTheirPlace: Rule = (sources) =>
   eachImport(sources, ({ from, target, relative }) => {
-    if (!inSources(from) || relative || target.startsWith('node:')) return undefined;
+    if (!inSources(from) || relative || (target.startsWith('node:') && target !== 'node:module')) return undefined;
+    if (target === 'node:module') return REQUIRING.test(from) ? undefined : `only ${REQUIRING} may require packages`;
     const name = packageName(target);
     if (!Object.hasOwn(PACKAGES, name)) return `${name} is not a package that src/ uses`;
     return from.startsWith(PACKAGES[name] ?? '') ? undefined : `only ${PACKAGES[name]} may import ${name}`;

@@ -96,11 +96,9 @@ describe('the cost that a slot asks for', () => {
 
   test('is bounded for all slots together', async () => {
     const cost = { passes: 16, memory_kib: 1024 * 1024 };
-    const [slot] = passphraseHeader.slots;
-    const slots = [0, 1].map((number) => ({ slot: number, bytes: slot?.bytes ?? new Uint8Array(0) }));
+    const slots = passphraseHeader.slots.flatMap(({ bytes }) => [0, 1].map((slot) => ({ slot, bytes })));
     const both = altered(altered({ ...passphraseHeader, slots }, 0, { cost }), 1, { cost });
-    const fault = await faultOf(unlockMasterKey(both, PASSPHRASE));
-    expect(fault.message).toBe('the key slots together ask for a key derivation out of bounds');
+    expect((await faultOf(unlockMasterKey(both, PASSPHRASE))).message).toMatch(/together .* out of bounds/);
   });
 
   test('must be none for a key file', async () => {
