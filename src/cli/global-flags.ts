@@ -28,7 +28,7 @@ export const FLAGS = {
       help: 'the passphrase that opens the file; - for standard input',
     },
   },
-  /** Guards a file against being put back. */
+  /** Detects an older copy of the file. */
   anchor: {
     anchor: {
       flag: '--anchor <path>',
@@ -101,7 +101,7 @@ export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ..
 /** The flags of every operation, by their attribute; all but these are derived from the row. */
 export const GLOBAL_FLAGS = { ...VAULT_FLAGS, ...FLAGS.output, ...FLAGS.confirm } as const;
 
-/** What flags say, the environment included: a switch that nobody turned on is off. */
+/** Flag values, environment included. Unset switches are false. */
 export type FlagValues<Rows extends FlagRows> = {
   readonly [Name in keyof Rows]: Rows[Name]['flag'] extends `${string}<${string}` ? string | undefined : boolean;
 };

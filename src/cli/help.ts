@@ -29,7 +29,7 @@ function layOut(term: string, termWidth: number, description: string, helper: He
 /** Lines that are no example and no row of a table: those are indented. */
 const PARAGRAPH = /^\S.*(?:\n\S.*)*/gm;
 
-/** Help whose paragraphs fit into `width` columns. What commander lays out fits already; texts of our own are broken anew. */
+/** Wraps the paragraphs of our own texts to `width` columns; commander already wraps its own. */
 export function reflowHelp(text: string, width: number): string {
   return text.replace(PARAGRAPH, (paragraph) =>
     paragraph.split('\n').some((line) => line.length > width)

@@ -2,7 +2,7 @@
 export const BASE58_ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 
 const BASE = BASE58_ALPHABET.length;
-/** So many places at a time: their value is below 2^31, where numbers are faster than a bigint. */
+/** Digits converted in one step: five stay below 2^31, where numbers are faster than bigints. */
 const GROUP_PLACES = 5;
 const GROUP = BigInt(BASE ** GROUP_PLACES);
 

@@ -20,7 +20,7 @@ export function didYouMean(name: string, known: readonly string[]): string {
   return near === undefined ? '' : `; did you mean ${near}?`;
 }
 
-/** The hint for a name that nothing has: the one that was probably meant, else all that are known; undefined for none. */
+/** Returns the hint for an unknown name: the nearest known name, else all of them; undefined when none is known. */
 export function nearestHint(
   name: string,
   known: readonly string[],

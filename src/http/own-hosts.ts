@@ -20,7 +20,7 @@ export function urlHost(host: string): string {
 /**
  * Whether a `Host` value names this daemon. A page that rebinds its own name to 127.0.0.1 still sends its own name, and
  * is turned away here. The port may be left out only where it is the scheme's default (RFC 9110 §7.2).
- * Without a port, on a Unix socket, any passes: the name in the URL is the client's invention.
+ * A Unix socket has no port and accepts every Host, because the client invents the name in the URL.
  */
 export function createHostCheck(
   { host: ownHost, tls, hostNames = [] }: Pick<DaemonOptions, 'host' | 'tls' | 'hostNames'>,

@@ -6,9 +6,8 @@ import type { ProblemCode } from '../contract/problems.ts';
 const ORIGIN_FORM = /^\/[\x21\x22\x24-\x7e]*$/;
 
 /**
- * What is wrong with a request that its line and headers alone tell, before it has a route; undefined when nothing is.
- * Node has checked the grammar; here stand the rules that it leaves to the application. `keyHeader` is
- * in lower case.
+ * Returns what is wrong with the request line and the headers, before routing; undefined when nothing is. Node checks the
+ * grammar; this checks the rules that Node leaves to the application. `keyHeader` is in lower case.
  */
 export function createScreen(
   limits: Limits,

@@ -38,7 +38,7 @@ export async function checkFile(
 
 /**
  * Makes a copy of `from` and has `check` look at it before it gets its name. Rejects with the fault `damaged`, and makes no copy,
- * when there are findings. Errors name `from`: the name that the copy has while it is checked is nobody's business.
+ * when there are findings. Errors name `from`, because the temporary name means nothing to the user.
  */
 export async function checkedCopy(
   from: string,

@@ -19,18 +19,18 @@ import { withProfile } from '../profiles/with-profile.ts';
 export interface CommandLine {
   /** Its arguments. */
   readonly words: readonly string[];
-  /** What was typed of its flags. */
+  /** Flags from the command line. */
   readonly flags: GlobalFlags;
-  /** The environment, with what the profile says where the subcommand has `--profile`. */
+  /** The environment, merged with the profile if the subcommand has `--profile`. */
   readonly env: Environment;
-  /** What flags of a table say. Throws the fault `usage`. */
+  /** Reads the values of a flag table. Throws the fault `usage`. */
   readonly read: <Rows extends FlagRows>(rows: Rows) => FlagValues<Rows>;
 }
 
 /** Returns the result to print, as an object or as JSON text; undefined when it has printed. */
 export type Work<Result extends object> = (line: CommandLine) => Promise<Result | string | undefined>;
 
-/** Gives a subcommand these flags and those of the output, and its action: `work`, and printing what it returns. */
+/** Adds the flags and the output flags to a subcommand. Its action runs `work` and prints the result. */
 export function definePrinting<Result extends object = object>(
   command: Command,
   finish: Finish,

@@ -41,8 +41,8 @@ export async function suggest(typed: readonly string[], env: Environment): Promi
 }
 
 /**
- * How far the words before the cursor have come: the words of the subcommand, aliases resolved; its entry and options; the flag
- * whose value is being typed; how many arguments it already has.
+ * Parses the words before the cursor: the words of the subcommand, aliases resolved; its entry and options; the flag whose
+ * value is incomplete; the number of arguments.
  */
 async function findPlace(before: readonly string[]) {
   const typed = before[0] === 'help' ? before.slice(1) : before;

@@ -31,7 +31,7 @@ export function clearableFlags(row: Operation): readonly MemberFlag[] {
   return memberFlags(row).filter((flag) => flag.part === 'body' && flag.clearable && flag.kind !== 'text');
 }
 
-/** The member that a word names and, of a member of pairs, the name of one pair. */
+/** Returns the member that a word names, and the pair's name if the member has pairs. */
 function findCleared(flags: readonly MemberFlag[], word: string): readonly [member: string, pair?: string] {
   const dot = word.indexOf('.');
   const name = dot < 0 ? word : word.slice(0, dot);

@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { cellText, cellValue } from './result-view.ts';
 
-/** Items as RFC 4180, a column each; a header row is above the first. */
+/** Renders items as CSV (RFC 4180), with a header row above the first. */
 export async function renderCsv(items: readonly Json[], columns: readonly string[], isFirst: boolean): Promise<string> {
   const rows = items.map((item) => columns.map((column) => cellText(cellValue(item, column))));
   return csvText(isFirst ? [columns, ...rows] : rows);

@@ -31,12 +31,12 @@ export async function provideKeyFile(path: string, flag = '--key-file'): Promise
   return { credential: { kind: 'key_file', key: new Uint8Array(key) }, undo: () => rm(path, { force: true }) };
 }
 
-/** A credential that nothing was made for. */
+/** A credential without a new key file. */
 export function keptCredential(credential: Credential): NewCredential {
   return { credential, undo: async () => undefined };
 }
 
-/** Asks for a passphrase again, once it is strong enough. Throws the faults `weak_passphrase` and `usage`. */
+/** Rejects a weak passphrase, then prompts to repeat it. Throws the faults `weak_passphrase` and `usage`. */
 export async function confirmPassphrase(
   passphrase: string,
   allowWeak: boolean,

@@ -68,7 +68,7 @@ export async function applySeed(
       await updateTenant(asked, document, first.plan);
       return { seed, plan: first.plan, apps: await withKeys(client, document, madeOf(first.plan), options.random) };
     }
-    // Without a first look the record alone is read: it has the number of the last claim.
+    // Without a preview, read only the record: it holds the number of the last claim.
     const before = first?.kept ?? (await readRecord(calls, seed, await listEvery(asked, 'listApplications')));
     const claim = await claimSeed(applicant, seed, before.record.claim);
     try {

@@ -20,8 +20,8 @@ const OWN = randomUUID();
  * Takes the seed for one apply. It is a token whose id two cannot make: `vault-seed.NAME.NUMBER`. The id of a deleted token stays
  * taken, so every apply takes the next number; `last` is that of the record. Whoever holds the claim reads the record after it has it.
  * Throws the fault `conflict` while another apply holds it, and when tokens of others stand in the way; the claim of one that
- * was killed is removed. Ids of deleted tokens do not count as in the way: applies that failed have left them, too. The number
- * counts the applies of this seed that changed something; of the next one it is greater.
+ * was killed is removed. Ids of deleted tokens do not conflict, because failed applies leave them too. The number grows with
+ * each apply that changes something.
  */
 export async function claimSeed(calls: SeedCalls, seed: string, last: number) {
   let others = 0;

@@ -44,7 +44,7 @@ export function digest(value: Json): string {
     .slice(0, 16);
 }
 
-/** What is kept of an item: what the file says of it, and what the vault shows of it. */
+/** Stored for each item: digests of the file's values and of the vault's values. */
 export const digests = (wanted: Json, shown: Json) => ({ wanted: digest(wanted), shown: digest(shown) });
 
 function sorted(value: Json): Json {

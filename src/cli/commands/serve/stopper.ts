@@ -6,8 +6,8 @@ import { ownStandardError, report } from '../../report-failure.ts';
 const GRACE_MS = 9_500;
 
 /**
- * Waits for what ends a daemon: somebody who asks for it, or an error that nobody caught. Then runs `stop`, and resolves with
- * the exit code: 0 when it was asked for, 70 after a bug.
+ * Waits for a stop request or an uncaught error, then runs `stop`. Resolves with the exit code: 0 after a request, 70 after
+ * an error.
  */
 export type Stopper = (stop: () => Promise<void>) => Promise<ExitCode>;
 

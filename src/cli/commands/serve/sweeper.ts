@@ -1,7 +1,7 @@
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-/** What the sweeper needs of its vault, and where it reports. */
+/** Dependencies of the sweeper: the vault and the log. */
 export interface SweeperContext {
   readonly sweep: () => Promise<unknown>;
   readonly report: (fact: string) => void;
@@ -41,7 +41,7 @@ export function createSweeper({ sweep, report }: SweeperContext, { wall, running
   };
 }
 
-/** Sweeps every minute for as long as something else keeps the process alive. Returns what ends it. */
+/** Sweeps every minute without keeping the process alive. Returns a function that stops it. */
 export function startSweeper(context: SweeperContext): () => void {
   const turn = createSweeper(context, { wall: () => Date.now(), running: () => performance.now() });
   const timer = setInterval(turn, MINUTE).unref();

@@ -23,7 +23,7 @@ const WAIT_FLAGS = {
 
 type WaitFlags = FlagsOf<typeof WAIT_FLAGS> & GlobalFlags;
 
-/** Where the daemon is said to be: `name` is an address, or the file that will hold it. */
+/** Location of the daemon: `name` is its address or its ready file. */
 interface Whereabouts {
   readonly name: string;
   /** Undefined while it is not known. */

@@ -86,7 +86,7 @@ export async function* decodeText(pieces: AsyncIterable<Uint8Array>): AsyncGener
   yield decode();
 }
 
-/** The lines of a text that comes in pieces, from 1; empty ones are passed over, but counted. Throws the fault `invalid_data`. */
+/** Splits chunks into lines, numbered from 1. Skips empty lines, but counts them. Throws the fault `invalid_data`. */
 export async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<ImportRow> {
   let rest = '';
   let line = 0;

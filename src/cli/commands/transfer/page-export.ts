@@ -11,9 +11,9 @@ const LARGEST_PAGE = 100;
 const MEMBERS = ['id', 'type', 'data', 'containers', 'metadata', 'expires_at'] as const;
 
 /**
- * What an API key may read, as rows of an export. Pages are counted from the newest token: what is made meanwhile moves
- * tokens to a later page, where they are met again and passed over; what is removed moves them to an earlier one, where
- * they would be missed, so the walk begins anew until nothing was removed in its course. Throws `TransferRefused`.
+ * Yields the tokens that an API key may read as rows of an export. Pages count from the newest token. A creation moves
+ * tokens to a later page; the walk skips those that it has seen. A removal moves them to an earlier page, so the walk
+ * restarts until a pass sees no removal. Throws `TransferRefused`.
  */
 export async function* pageExport(
   client: Client,

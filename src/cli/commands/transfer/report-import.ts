@@ -11,8 +11,8 @@ import type { RowError } from './send-row.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
 /**
- * Makes a new file of mode 0600 for refused rows: a line of JSON each, where they stood and what the vault said, no value of
- * theirs. Each line is in it before the next one is told of: a run that is killed has told so far.
+ * Creates a file (0600) with one JSON line for each refused row: position and error, no values. Writes each line before it
+ * reports the row, so a killed run keeps them.
  */
 export async function openErrorFile(path: string) {
   const handle = await open(path, 'wx', 0o600).catch((error: unknown) => {
@@ -48,7 +48,7 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
   const words = [`${counts.created} created`, `${counts.skipped} there already`, `${counts.failed} refused`];
   const isUntouched = counts.created + counts.skipped + counts.failed + unanswered === 0;
   if (stopped && isUntouched && (fault === 'usage' || isInputFault)) {
-    // A wrong command line is reported already. Of a sealed file the fault itself says what to do.
+    // A wrong command line is reported already. The fault of a sealed file has its own hint.
     if (fault !== 'usage')
       report('nothing was imported', fault === 'invalid_data' ? 'correct it, then run again' : undefined);
   } else if (stopped) {

@@ -1,6 +1,6 @@
 import type { Reply } from '../../../contract/call.ts';
 
-/** Ends an import or an export: a reply that every further request would get, too. */
+/** Stops an import or export when every further request would get the same reply. */
 export class TransferRefused extends Error {
   override readonly name = 'TransferRefused';
   readonly reply: Reply;

@@ -123,13 +123,13 @@ export class Session {
     return this.#watch.identity;
   }
 
-  /** This session is a writer thread's: from here on it notes its commits, and takes turns with the one that it writes for. */
+  /** Marks this session as the writer thread's: it records its commits and alternates with the main session. */
   writeAsThread(commits: OwnCommits, turns: WriteTurns): void {
     this.#noted = commits;
     this.#group.takeTurns(turns);
   }
 
-  /** A writer thread writes too: from here on the commits that it notes are told from those of others, and the two take turns. */
+  /** Tells this session that a writer thread also writes: it recognizes the thread's commits and alternates with it. */
   writeBesideThread(commits: OwnCommits, turns: WriteTurns): void {
     this.#ownCommits = commits;
     this.#group.takeTurns(turns);

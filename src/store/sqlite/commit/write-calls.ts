@@ -9,7 +9,7 @@ export type Chain = (
   entry: { readonly sequence: number; readonly at: number; readonly sealed: Uint8Array },
 ) => Uint8Array;
 
-/** How an argument of a call is put into a message, and taken out of it on the other thread. */
+/** Encodes and decodes one argument of a call for the other thread. */
 interface Argument<T> {
   put(out: Outbox, value: T): void;
   take(from: Inbox, chain: Chain): T;
@@ -70,7 +70,7 @@ function record<Row extends { readonly tenant_id: string }>(table: {
   };
 }
 
-/** Without its function: the thread that takes it out links it. */
+/** Omits the function `link`; the receiving thread adds it. */
 const draft: Argument<AuditDraft> = {
   put(out, { at, sealed }) {
     out.put(at);
