@@ -123,7 +123,7 @@ export function openText(sodium: Sodium, key: Uint8Array, context: Uint8Array, e
   const copy = Buffer.from(padded);
   const text = unpadText(copy);
   padded.fill(0);
-  copy.set(padded);
+  copy.set(padded); // all zeros by now
   if (text === undefined) throw new Problem('integrity_failure');
   return text;
 }

@@ -68,7 +68,7 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     reset: ['defineReset', 'Remove all tokens; applications and their API keys stay'],
   }),
   ...commandsOf(() => import('./transfer/export.ts'), {
-    export: ['defineExport', 'Write the tokens to a file, sealed unless it is told otherwise'],
+    export: ['defineExport', 'Write the tokens to a file, sealed by default'],
   }),
   ...commandsOf(() => import('./transfer/import.ts'), {
     import: ['defineImport', 'Make tokens of the rows of a file, NDJSON or CSV'],
