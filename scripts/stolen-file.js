@@ -35,10 +35,9 @@ const NOTES = {
   'token.id': 'as the client chose it, or a UUID of the time',
   'token.type': 'card, bank, …',
   'token.blinds': 'blind indexes, 16 bytes each: fingerprint, metadata, search values, containers',
-  'token.details': 'metadata, containers, fingerprint',
-  'token.masked': 'the masked form',
-  'token.definition': 'mask, search indexes, fingerprint expression',
-  'token.data': 'the value',
+  'token.clear': 'type, ids of keys, revision, times, the applications that made and changed it',
+  'token.presented': 'metadata, containers, fingerprint, mask, expressions, the masked form',
+  'token.full': 'metadata, containers, fingerprint, the value',
   'token_index.blind': 'one blind index of a token',
   'tombstone.mac': 'of the row, keyed',
   'audit.at': 'when something was done: that it was, nobody can hide',
@@ -99,9 +98,9 @@ const LESSONS = [
   ['Ids of deleted tokens, who deleted them and when (to the millisecond)', '(SELECT id AS item FROM tombstone)'],
   [
     'Which application made how many tokens',
-    '(SELECT count(*) AS item FROM token GROUP BY created_by ORDER BY item DESC)',
+    '(SELECT count(*) AS item FROM token GROUP BY substr(clear, 35, 36) ORDER BY item DESC)',
   ],
-  ['Tokens that were changed, by whom and when', '(SELECT id AS item FROM token WHERE modified_at IS NOT NULL)'],
+  ['Tokens that were changed, by whom and when', '(SELECT id AS item FROM token WHERE length(clear) > 70)'],
   [
     'Tokens that end, and when',
     "(SELECT id || ' at ' || datetime(expires_at / 1000, 'unixepoch') AS item FROM token WHERE expires_at IS NOT NULL)",
@@ -112,7 +111,7 @@ const LESSONS = [
     'How many blind indexes each token has (its metadata, search values and levels of containers together)',
     `(SELECT id || ': ' || (length(blinds) / 16) AS item ${IN_ORDER})`,
   ],
-  ['Size of each value, in steps', `(SELECT id || ': ' || (length(data) - 45) AS item ${IN_ORDER})`],
+  ['Size of each value, in steps', `(SELECT id || ': ' || (length(full) - 45) AS item ${IN_ORDER})`],
 ];
 
 /** Returns the Base64 of a text that starts at any of the three alignments, without the characters of its neighbours. */

@@ -36,7 +36,7 @@ export interface SealContext {
   readonly column: string;
   readonly revision: number;
   /** The row's clear columns, in an order fixed per table. */
-  readonly clear: readonly (string | number | undefined)[];
+  readonly clear: readonly (string | number | Uint8Array | undefined)[];
 }
 
 /** What a blind index is over; each purpose has a key of its own in each tenant. */
@@ -167,25 +167,27 @@ export interface ApplicationRecord extends SealedRecord {
   readonly details: Uint8Array;
 }
 
-export interface TokenRecord extends SealedRecord, KeyIds {
+/** A token as a store keeps it. What a store searches and sorts by repeats a part of `clear`; opening compares them. */
+export interface TokenRecord extends KeyIds {
+  readonly id: string;
   readonly tenant_id: string;
   readonly type: TokenType;
-  readonly created_by: string;
+  readonly created_at: Instant;
   readonly expires_at?: Instant | undefined;
+  /** From 1, one more with each change. */
+  readonly revision: number;
   /** The last calendar month (UTC) in which it counted as active: year × 12 + month from 0. Bookkeeping, not sealed. */
   readonly active_month: number;
-  /** Sealed: the text of `data`. */
-  readonly data: Uint8Array;
-  /** Sealed: the text of the masked form. Absent when there is none: the token is then redacted for whoever may see only the mask. */
-  readonly masked?: Uint8Array | undefined;
-  /** Sealed: what every read shows: `{ containers, metadata?, fingerprint, expires_at? }`. */
-  readonly details: Uint8Array;
-  /** Sealed: what only writers see: `{ mask?, search_indexes?, fingerprint_expression? }`. */
-  readonly definition: Uint8Array;
+  /** The clear columns in one text of bytes, which both sealed values are bound to; a store does not read it. */
+  readonly clear: Uint8Array;
+  /** Sealed: what masked and redacted reads show, and the definition, which writers see. */
+  readonly presented: Uint8Array;
+  /** Sealed: what revealing reads show, `data` among it. */
+  readonly full: Uint8Array;
 }
 
-/** What a read can show of a token. */
-export type PresentedToken = Omit<TokenRecord, 'definition'>;
+/** What a read needs of a token. */
+export type PresentedToken = Omit<TokenRecord, 'type' | 'created_at' | 'revision' | keyof KeyIds>;
 
 /** The blind indexes that a token is found by. Never derived from a record: the store cannot open one. */
 export interface TokenIndexes {
@@ -245,7 +247,7 @@ export interface RecordedExpiry {
 
 /** What the removal of expired records needs of those who have the keys. Pure functions of what they are given. */
 export interface ExpiryRecorder {
-  recordExpiry(token: Omit<Tombstone, 'mac'>): RecordedExpiry;
+  recordExpiry(token: TokenRecord, deletedAt: Instant): RecordedExpiry;
   /** `removed` is the expired application and those that ended with it. */
   recordRemoval(tenantId: string, removed: readonly string[]): AuditDraft;
 }

@@ -5,7 +5,7 @@ import type { ApplicationRecord, Keyring, TenantKeyring, TokenRecord, Tombstone 
 import { Problem } from '../core/problem.ts';
 import { derive } from '../core/tokens/derive.ts';
 import { underIndexKey } from '../core/tokens/indexes.ts';
-import { openData, openDefinition, openDetails, openText } from '../core/tokens/token-codec.ts';
+import { openToken } from '../core/tokens/token-codec.ts';
 
 const UNREADABLE = 'has clear columns that the vault never writes';
 const CLOSED = 'does not open: a sealed value or a clear column was altered, moved or copied';
@@ -30,16 +30,14 @@ export function checkTombstone(keyring: Keyring, row: InspectedRow<Tombstone>): 
 export function checkToken(keyring: TenantKeyring, row: InspectedRow<TokenRecord>): Promise<Finding[]> {
   const { id, indexes } = row;
   return checkRow('token', row, async (record) => {
-    const details = openDetails(keyring, id, record);
-    const definition = openDefinition(keyring, id, record);
-    const data = parseJson(openData(keyring, id, record));
-    openText(keyring, id, record, 'masked');
+    const { details, definition, masked, data: text } = openToken(keyring, id, record).contents;
+    const data = parseJson(text);
     const { type } = record;
     const under = underIndexKey(keyring, record.index_key_id);
     const { contents, indexes: expected } = await derive(under, { ...details, type, data, definition });
     const wrong: string[] = [];
     if (contents.details.fingerprint !== details.fingerprint) wrong.push('has a fingerprint that is not of its data');
-    if ((record.masked === undefined) !== (contents.masked === undefined)) {
+    if ((masked === undefined) !== (contents.masked === undefined)) {
       wrong.push('has lost its masked form, or has one too many');
     }
     if (!sameIndexes(indexes, [expected.fingerprint, ...expected.others])) {

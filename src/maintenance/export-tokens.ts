@@ -4,7 +4,8 @@ import { JsonText, type Printable } from '../core/json/stringify.ts';
 import type { InspectedRow } from '../core/maintenance-ports.ts';
 import type { TenantKeyring, TokenRecord } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
-import { openDefinition, openDetails, openText } from '../core/tokens/token-codec.ts';
+import { recordColumns } from '../core/tokens/clear-columns.ts';
+import { decodeDefinition, openFull, openPresented } from '../core/tokens/token-codec.ts';
 import { type KeyHolder, tenantIds } from './key-holder.ts';
 
 /** How many rows are read and opened at once. */
@@ -78,18 +79,18 @@ function exportRow(
 ): readonly ExportedToken[] {
   if (record === undefined) throw new Problem('integrity_failure');
   if (record.expires_at !== undefined && record.expires_at <= now) return [];
-  const { containers, metadata, expires_at } = openDetails(keyring, id, record);
+  const columns = recordColumns(record);
+  const { details, masked, definitionText } = openPresented(keyring, id, record, columns);
+  const { containers, metadata, expires_at } = details;
   const shared = { containers, metadata, expires_at };
-  if (view === 'masked') {
-    return [{ id, type: record.type, masked: jsonText(openText(keyring, id, record, 'masked')), ...shared }];
-  }
-  const { mask, search_indexes = [], fingerprint_expression } = openDefinition(keyring, id, record);
+  if (view === 'masked') return [{ id, type: record.type, masked: jsonText(masked), ...shared }];
+  const { mask, search_indexes = [], fingerprint_expression } = decodeDefinition(record.type, definitionText);
   const defaults: TokenTypeRow = TOKEN_TYPES[record.type];
   return [
     {
       id,
       type: record.type,
-      data: jsonText(openText(keyring, id, record, 'data')),
+      data: new JsonText(openFull(keyring, id, record, columns).data),
       // Left out, a mask is the type's: that there is none must be said where the type has one.
       mask: mask === undefined && defaults.mask !== undefined ? null : mask,
       search_indexes,

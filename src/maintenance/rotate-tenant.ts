@@ -6,7 +6,7 @@ import type { KeysOfTenant, ResealedToken } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Store, TenantKeyring, TokenRecord, WrappedKey } from '../core/ports.ts';
 import { openTenant, sealTenant } from '../core/tenants/tenant-codec.ts';
 import { derive } from '../core/tokens/derive.ts';
-import { openData, openDefinition, openDetails, openText, sealToken } from '../core/tokens/token-codec.ts';
+import { openToken, sealToken } from '../core/tokens/token-codec.ts';
 import type { KeyHolder } from './key-holder.ts';
 
 /** How many records one transaction re-seals: a few milliseconds of another process's waiting. */
@@ -136,14 +136,15 @@ async function resealTenant(store: Store, keyring: TenantKeyring, tenantId: stri
  * fingerprint and the blind indexes are computed anew. Throws `integrity_failure` for one that does not open.
  */
 async function resealToken(keyring: TenantKeyring, before: TokenRecord): Promise<ResealedToken> {
-  const { id, type } = before;
-  const details = openDetails(keyring, id, before);
-  const definition = openDefinition(keyring, id, before);
-  const data = openData(keyring, id, before);
-  const masked = openText(keyring, id, before, 'masked');
+  const { unsealed, contents } = openToken(keyring, before.id, before);
   if (before.index_key_id === keyring.keyIds.index_key_id) {
-    return { before, after: sealToken(keyring, before, { data, masked, details, definition }) };
+    return { before, after: sealToken(keyring, unsealed, contents) };
   }
-  const { contents, indexes } = await derive(keyring, { ...details, type, data: parseJson(data), definition });
-  return { before, after: sealToken(keyring, before, { ...contents, data, masked }), indexes };
+  const { details, definition, data, masked } = contents;
+  const derived = await derive(keyring, { ...details, type: unsealed.type, data: parseJson(data), definition });
+  return {
+    before,
+    after: sealToken(keyring, unsealed, { ...derived.contents, data, masked }),
+    indexes: derived.indexes,
+  };
 }

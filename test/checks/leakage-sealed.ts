@@ -19,14 +19,14 @@ export async function sealedPieces(copy: string, ids: readonly string[]): Promis
   const { default: Driver } = await import('better-sqlite3');
   const database: Database = new Driver(copy, { fileMustExist: true });
   try {
-    const statement = database.prepare(`SELECT details, masked, definition, data FROM token
+    const statement = database.prepare(`SELECT presented, full FROM token
       WHERE id IN (${ids.map(() => '?').join(', ')})`);
     const columns = statement
       .raw()
       .all(...ids)
       .flatMap((row) => (Array.isArray(row) ? row : []));
     const sealed = columns.filter((bytes): bytes is Uint8Array => bytes instanceof Uint8Array);
-    if (sealed.length < ids.length * 3) throw new Error('the copy does not have the tokens');
+    if (sealed.length < ids.length * 2) throw new Error('the copy does not have the tokens');
     return sealed.flatMap((bytes, column) =>
       Array.from({ length: Math.floor(bytes.length / PIECE) }, (_, piece): Needle => {
         const cut = bytes.subarray(piece * PIECE, (piece + 1) * PIECE);

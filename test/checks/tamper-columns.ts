@@ -17,20 +17,16 @@ const EDITED: readonly (readonly [
     {
       id: "'token-9'",
       type: '4',
-      created_by: 'randomblob(16)',
       created_at: 'created_at - 1000',
-      modified_by: 'randomblob(16)',
-      modified_at: 'modified_at + 1',
       expires_at: '1',
       revision: 'revision - 1',
       key_id: '2',
       index_key_id: '1',
       active_month: 'active_month - 1',
       blinds: 'CAST(randomblob(16) || substr(blinds, 17) AS BLOB)',
-      details: 'zeroblob(length(details))',
-      masked: 'CAST(substr(masked, 1, length(masked) - 1) AS BLOB)',
-      definition: 'CAST(definition || zeroblob(1) AS BLOB)',
-      data: "x'01'",
+      clear: 'zeroblob(length(clear))',
+      presented: 'CAST(substr(presented, 1, length(presented) - 1) AS BLOB)',
+      full: 'CAST(full || zeroblob(1) AS BLOB)',
     },
   ],
   ['token', "tenant = 1 AND id = 'ends'", { expires_at: 'NULL' }, 'one that expires'],
@@ -136,7 +132,7 @@ const columnEdits = EDITED.flatMap(([table, where, columns, which = 'a row']) =>
   ),
 );
 
-const sealedSwaps = ['data', 'masked', 'details', 'definition', 'blinds'].flatMap((column) => [
+const sealedSwaps = ['clear', 'presented', 'full', 'blinds'].flatMap((column) => [
   [
     `token.${column} swapped with another row's`,
     `CREATE TEMP TABLE kept AS SELECT token, ${column} AS bytes FROM token WHERE tenant = 1 AND id IN ('token-1', 'token-2');
@@ -153,13 +149,13 @@ const sealedSwaps = ['data', 'masked', 'details', 'definition', 'blinds'].flatMa
 const OTHERS: Readonly<Record<string, string>> = {
   'a token moved to the other tenant': `UPDATE token SET tenant = 2 WHERE ${TOKEN_2}`,
   'a token copied to the other tenant, with its index': `
-    INSERT INTO token SELECT NULL, 2, id, type, created_by, created_at, modified_by, modified_at, expires_at, revision, key_id,
-      index_key_id, active_month, blinds, details, masked, definition, data FROM token WHERE ${TOKEN_2};
+    INSERT INTO token SELECT NULL, 2, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month, blinds,
+      clear, presented, full FROM token WHERE ${TOKEN_2};
     INSERT INTO token_index SELECT 2, blind, created_at, (SELECT max(token) FROM token) FROM token_index
       WHERE token = (SELECT token FROM token WHERE ${TOKEN_2})`,
   'a token copied under a new id': `
-    INSERT INTO token SELECT NULL, 1, 'copied', type, created_by, created_at, modified_by, modified_at, expires_at, revision,
-      key_id, index_key_id, active_month, blinds, details, masked, definition, data FROM token WHERE ${TOKEN_1}`,
+    INSERT INTO token SELECT NULL, 1, 'copied', type, created_at, expires_at, revision, key_id, index_key_id, active_month,
+      blinds, clear, presented, full FROM token WHERE ${TOKEN_1}`,
   'an application moved to the other tenant': `UPDATE application SET tenant = 2 WHERE application = ${PRIVATE}`,
   'an application copied to the other tenant': `
     INSERT INTO application SELECT NULL, 2, id, type, randomblob(32), parent_id, created_by, created_at, modified_by, modified_at,
@@ -215,8 +211,8 @@ const OTHERS: Readonly<Record<string, string>> = {
   'two links of the audit swapped': `
     CREATE TEMP TABLE kept AS SELECT sequence, link FROM audit WHERE sequence IN (4, 5);
     UPDATE audit SET link = (SELECT link FROM kept WHERE kept.sequence <> audit.sequence) WHERE sequence IN (4, 5)`,
-  'a view planted': 'CREATE VIEW planted AS SELECT data FROM token',
-  'an index planted': 'CREATE INDEX planted ON token (masked)',
+  'a view planted': 'CREATE VIEW planted AS SELECT full FROM token',
+  'an index planted': 'CREATE INDEX planted ON token (presented)',
   'a table planted': 'CREATE TABLE planted (x)',
   'a trigger that copies what is written':
     'CREATE TRIGGER planted AFTER INSERT ON audit BEGIN UPDATE token SET revision = 9; END',

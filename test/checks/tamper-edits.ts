@@ -19,18 +19,17 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
     'two rows swapped': `UPDATE token SET id = 'x' WHERE id = 'token-1'; UPDATE token SET id = 'token-1' WHERE id = 'token-2';
      UPDATE token SET id = 'token-2' WHERE id = 'x'`,
     'a sealed column copied from another row':
-      "UPDATE token SET data = (SELECT data FROM token WHERE id = 'token-2') WHERE id = 'token-1'",
-    'a sealed column copied within the row': "UPDATE token SET masked = data WHERE id = 'token-1'",
+      "UPDATE token SET full = (SELECT full FROM token WHERE id = 'token-2') WHERE id = 'token-1'",
+    'a sealed column copied within the row': "UPDATE token SET presented = full WHERE id = 'token-1'",
     'some bytes overwritten':
-      "UPDATE token SET definition = CAST(zeroblob(4) || substr(definition, 5) AS BLOB) WHERE id = 'token-1'",
+      "UPDATE token SET presented = CAST(zeroblob(4) || substr(presented, 5) AS BLOB) WHERE id = 'token-1'",
+    'the clear columns edited':
+      "UPDATE token SET clear = CAST(substr(clear, 1, 40) || 'z' || substr(clear, 42) AS BLOB) WHERE id = 'token-1'",
     'a revision edited': "UPDATE token SET revision = 2 WHERE id = 'token-1'",
     'an expiry edited': "UPDATE token SET expires_at = 9e12 WHERE id = 'token-1'",
     'a type edited': "UPDATE token SET type = 2 WHERE id = 'token-1'",
     'a key id edited': "UPDATE token SET key_id = 2 WHERE id = 'token-1'",
     'an index key id edited': "UPDATE token SET index_key_id = 1 WHERE id = 'token-1'",
-  }),
-  ...edits('token', 'token-1', /masked form/, {
-    'the masked form removed': "UPDATE token SET masked = NULL WHERE id = 'token-1'",
   }),
   ...edits('token', 'token-1', /clear columns/, {
     'a type that there is not': "UPDATE token SET type = 99 WHERE id = 'token-1'",
@@ -67,7 +66,7 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
     'a counter of a month changed': 'UPDATE active_count SET tokens = 1',
   }),
   ...edits('tombstone', 'never', /clear column was altered/, {
-    'a tombstone edited': `INSERT INTO tombstone SELECT tenant, 'never', type, created_by, created_at, NULL, 1, zeroblob(16)
+    'a tombstone edited': `INSERT INTO tombstone SELECT tenant, 'never', type, zeroblob(16), created_at, NULL, 1, zeroblob(16)
      FROM token WHERE id = 'token-1'`,
   }),
   ...edits('audit', '4', /was altered/, {
@@ -86,7 +85,7 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
     'the last entry of the audit cut': 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)',
   }),
   ...edits('token', 'token-1', /tombstone/, {
-    'a tombstone of a live token': `INSERT INTO tombstone SELECT tenant, id, type, created_by, created_at, NULL, 1, zeroblob(16)
+    'a tombstone of a live token': `INSERT INTO tombstone SELECT tenant, id, type, zeroblob(16), created_at, NULL, 1, zeroblob(16)
      FROM token WHERE id = 'token-1'`,
   }),
   ...edits('tenant_key', '', /do not unwrap/, {

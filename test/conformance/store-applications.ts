@@ -119,7 +119,7 @@ export function storeApplications(store: () => Store): void {
       const child = (of: string) => applicationRecord(id, { type: 'expiring', parent_id: of, expires_at: NOW + 9 });
       const children = [child(parent.id), child(parent.id), child(stranger.id)];
       for (const each of children) await store().insertApplication(each, ENTRY);
-      const token = await addToken(store(), id, { created_by: parent.id });
+      const token = await addToken(store(), id);
 
       expect(await store().deleteApplication(id, parent.id, 2, () => ENTRY)).toBe(false);
       expect(await store().deleteApplication(id, parent.id, 1, () => ENTRY)).toBe(true);

@@ -85,22 +85,22 @@ export function applicationRecord(tenantId: string, parts: Partial<ApplicationRe
   };
 }
 
+const AUTHOR = '00000000-0000-7000-8000-aaaaaaaaaaaa';
+
 export function tokenRecord(tenantId: string, parts: Partial<TokenRecord> = {}): TokenRecord {
   const id = parts.id ?? nextId();
   return {
     id,
     tenant_id: tenantId,
     type: 'token',
-    created_by: '00000000-0000-7000-8000-aaaaaaaaaaaa',
     created_at: NOW,
     revision: 1,
     key_id: 1,
     index_key_id: 2,
     active_month: MONTH,
-    data: sealed(`data ${id}`),
-    masked: sealed(`masked ${id}`),
-    details: sealed(`details ${id}`),
-    definition: sealed(`definition ${id}`),
+    clear: sealed(`clear ${id}`),
+    presented: sealed(`presented ${id}`),
+    full: sealed(`full ${id}`),
     ...parts,
   };
 }
@@ -137,19 +137,22 @@ export const UNCHAINED: AuditDraft = {
 export const ENTRY = entry('any');
 
 export const EXPIRY_RECORDER: ExpiryRecorder = {
-  recordExpiry: (token) => ({ tombstone: { ...token, mac: blind(token.id) }, audit: entry(`expired ${token.id}`) }),
+  recordExpiry: (token, deletedAt) => ({
+    tombstone: tombstoneOf(token, { deleted_by: undefined, deleted_at: deletedAt }),
+    audit: entry(`expired ${token.id}`),
+  }),
   recordRemoval: (tenantId, removed) => entry(`removed ${tenantId} ${removed.join()}`),
 };
 
 export function tombstoneOf(token: TokenRecord, parts: Partial<Tombstone> = {}): Tombstone {
-  const { tenant_id, id, type, created_by, created_at } = token;
+  const { tenant_id, id, type, created_at } = token;
   return {
     tenant_id,
     id,
     type,
-    created_by,
+    created_by: AUTHOR,
     created_at,
-    deleted_by: created_by,
+    deleted_by: AUTHOR,
     deleted_at: NOW,
     mac: blind(id),
     ...parts,

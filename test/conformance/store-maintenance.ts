@@ -42,7 +42,7 @@ export function storeMaintenance(open: OpenStore): void {
     const current = { key_id: 3, index_key_id: 2 };
     const resealed = (before: TokenRecord, parts: Partial<TokenRecord> = {}) => ({
       before,
-      after: { ...before, ...current, data: sealed(`anew ${before.id}`), ...parts },
+      after: { ...before, ...current, full: sealed(`anew ${before.id}`), ...parts },
     });
 
     it('adds a key once, for a tenant that is there, under the master key that is', async () => {
@@ -132,9 +132,9 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.resealTokens(id, [changed, already, resealed(tokenRecord(id))])).toBe(0);
       expect(await store.resealTokens(id, [resealed(old), resealed(gone)])).toBe(2);
       expect(await store.resealTokens(id, [resealed(old)])).toBe(0);
-      const { data } = resealed(old).after;
+      const { full } = resealed(old).after;
       const active_month = old.active_month + 1;
-      expect(await store.findToken(id, 'old', NOW)).toEqual({ ...old, ...current, data, active_month });
+      expect(await store.findToken(id, 'old', NOW)).toEqual({ ...old, ...current, full, active_month });
       expect(await idsOf(store, { tenant_id: id, all: [{ index_in: [blind('x')] }] })).toEqual(['old']);
 
       expect(await store.replaceApplication({ ...application, key_id: 3 }, application.revision, ENTRY)).toBe(true);

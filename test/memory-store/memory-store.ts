@@ -213,7 +213,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
 
     async findPresentedToken(tenantId, id, now) {
       const record = await findToken(tenantId, id, now);
-      return record && shown(record);
+      return record && presentedOf(record);
     },
 
     async findTokens(filter, page, now) {
@@ -222,7 +222,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
         .filter((token) => isLive(token.record, now) && matchesToken(token, filter))
         .map((token) => token.record)
         .sort(newestFirst)
-        .map(shown);
+        .map(presentedOf);
       return pageOf(found, page);
     },
 
@@ -239,9 +239,9 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       if (held === undefined || stored?.revision !== revision || !isLive(stored, now)) return false;
       requireNewestKeys(held, token);
       // These never change, and the month is `markActive`'s: the caller may have read the record before it was counted.
-      const { type, created_by, created_at, active_month } = stored;
+      const { type, created_at, active_month } = stored;
       held.tokens.set(token.id, {
-        record: { ...token, type, created_by, created_at, active_month },
+        record: { ...token, type, created_at, active_month },
         blinds: blindsOf(indexes),
       });
       state.audited(audit);
@@ -297,11 +297,9 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
         for (const { record } of [...held.tokens.values()]) {
           if (removed === limit) return removed;
           if (isLive(record, now)) continue;
-          const { tenant_id, id, type, created_by, created_at } = record;
-          const left = { tenant_id, id, type, created_by, created_at, deleted_at: now };
-          const { tombstone, audit } = expiryRecorder.recordExpiry(left);
-          held.tokens.delete(id);
-          held.tombstones.set(id, tombstone);
+          const { tombstone, audit } = expiryRecorder.recordExpiry(record, now);
+          held.tokens.delete(record.id);
+          held.tombstones.set(record.id, tombstone);
           state.audited(audit);
           removed += 1;
         }
@@ -334,6 +332,8 @@ function oldestWith(
     .sort(oldestFirst)[0];
 }
 
-function shown({ definition: _, ...record }: TokenRecord): PresentedToken {
-  return record;
+/** What a read needs of a record. */
+export function presentedOf(record: TokenRecord): PresentedToken {
+  const { id, tenant_id, expires_at, active_month, clear, presented, full } = record;
+  return { id, tenant_id, expires_at, active_month, clear, presented, full };
 }

@@ -74,7 +74,7 @@ it('makes no copy of a damaged vault, and no vault of a damaged backup', async (
   const { folder, file } = await fileVault(2);
   const copy = join(folder, 'copy');
   await back(file, copy);
-  const damage = "UPDATE token SET data = definition WHERE id = 'token-1'";
+  const damage = "UPDATE token SET full = presented WHERE id = 'token-1'";
   for (const each of [file, copy]) await tamperFile(each, (connection) => connection.exec(damage));
   const failure = { code: 'damaged', message: expect.stringContaining('token-1') };
   await expect(back(file, `${copy}2`)).rejects.toMatchObject(failure);
@@ -97,7 +97,7 @@ it('holds, after a rotation, neither the old keys nor what they sealed, in file 
   await tamperFile(file, (connection) => {
     const rows = connection
       .prepare<[], Buffer>(
-        'SELECT wrapped FROM tenant_key UNION ALL SELECT details FROM application UNION ALL SELECT data FROM token',
+        'SELECT wrapped FROM tenant_key UNION ALL SELECT details FROM application UNION ALL SELECT full FROM token',
       )
       .pluck();
     // Nonce and ciphertext: what comes before is the same in many.

@@ -44,12 +44,11 @@ async function putForeign(file: string, table: string, change: string): Promise<
 
 const FOREIGN = [
   ['token', 'id', '1'],
-  ['token', 'created_by', 'NULL'],
   ['token', 'created_at', "'x'"],
   ['token', 'blinds', '1'],
-  ['token', 'details', 'NULL'],
-  ['token', 'masked', '1.5'],
-  ['token', 'data', "'x'"],
+  ['token', 'clear', 'NULL'],
+  ['token', 'presented', '1.5'],
+  ['token', 'full', "'x'"],
   ['application', 'details', '1'],
   ['application', 'key_hash', 'NULL'],
   ['tenant', 'details', 'NULL'],

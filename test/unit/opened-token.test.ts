@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { TOKEN_TYPE_NAMES, TOKEN_TYPES, type TokenTypeRow } from '../../src/contract/token-types.ts';
-import type { TenantKeyring } from '../../src/core/ports.ts';
+import type { TenantKeyring, TokenRecord } from '../../src/core/ports.ts';
+import { presentedColumns, recordColumns, unpackClear } from '../../src/core/tokens/clear-columns.ts';
 import {
   DEFAULT_FINGERPRINT,
-  openDefinition,
-  openDetails,
-  openPresentedDetails,
-  openText,
+  openFull,
+  openPresented,
+  openToken,
   sealToken,
   type TokenContents,
   type TokenDefinition,
@@ -41,6 +41,8 @@ function seal(contents: Partial<TokenContents>, type: keyof typeof TOKEN_TYPES =
   return sealToken(keyring, { ...UNSEALED, type }, whole);
 }
 
+const open = (record: TokenRecord) => openPresented(keyring, record.id, record, recordColumns(record));
+
 describe('the sealed values of a token', () => {
   it.each([
     {},
@@ -48,23 +50,29 @@ describe('the sealed values of a token', () => {
     { metadata: {} },
     { metadata: { customer: 'line\none\ttwo "quoted" \\ Zoë 🃏', '2': 'two', '1': 'one', __proto__x: '' } },
     { containers: ['/', '/pci/high/', '/a-b_c/1/'], metadata: { lone: '\ud800', empty: '' } },
-  ])('gives back the details %j', (more) => {
+  ])('give back the details %j', (more) => {
     const details = { ...DETAILS, ...more };
-    const record = seal({ details });
-    expect(openDetails(keyring, record.id, record)).toEqual(details);
-    const { metadata, ...shown } = openPresentedDetails(keyring, record.id, record);
-    expect({ ...shown, metadata: metadata && JSON.parse(metadata.text) }).toEqual(details);
+    const record = seal({ details, data: '{"a":"\\n"}', masked: '["m"]' });
+    expect(openToken(keyring, record.id, record).contents).toMatchObject({
+      details,
+      data: '{"a":"\\n"}',
+      masked: '["m"]',
+    });
+    for (const opened of [open(record), openFull(keyring, record.id, record, recordColumns(record))]) {
+      const { metadata, ...shown } = opened.details;
+      expect({ ...shown, metadata: metadata && JSON.parse(metadata.text) }).toEqual(details);
+    }
   });
 
-  it('keeps the order of metadata, integer-like names too', () => {
+  it('keep the order of metadata, integer-like names too', () => {
     const details = { ...DETAILS, metadata: { b: '1', a: '2' } };
-    expect(openPresentedDetails(keyring, UNSEALED.id, seal({ details })).metadata?.text).toBe('{"b":"1","a":"2"}');
+    expect(open(seal({ details })).details.metadata?.text).toBe('{"b":"1","a":"2"}');
   });
 
-  it.each(TOKEN_TYPE_NAMES)('holds the definition that %s has by itself in one step of padding', (type) => {
+  it.each(TOKEN_TYPE_NAMES)('hold the definition that %s has by itself in one character', (type) => {
     const record = seal({}, type);
-    expect(openDefinition(keyring, record.id, record)).toEqual(definitionOf(type));
-    expect(record.definition).toHaveLength(64 + 45);
+    expect(openToken(keyring, record.id, record).contents.definition).toEqual(definitionOf(type));
+    expect(open(record).definitionText).toHaveLength(1);
   });
 
   it.each([
@@ -74,17 +82,65 @@ describe('the sealed values of a token', () => {
     { ...definitionOf('card'), fingerprint_expression: '{{ data.number }}' },
     { ...definitionOf('card'), search_indexes: ['{{ data.number }}'] },
     definitionOf('bank'),
-  ])('gives back the definition %j', (definition) => {
+  ])('give back the definition %j', (definition) => {
     const record = seal({ definition });
-    expect(openDefinition(keyring, record.id, record)).toEqual(definition);
+    expect(openToken(keyring, record.id, record).contents.definition).toEqual(definition);
   });
 
-  it('opens neither for another id nor from another column', () => {
+  it('open neither for another id nor from another column', () => {
     const record = seal({ masked: '"m"' });
-    expect(openText(keyring, record.id, record, 'masked')).toBe('"m"');
-    expect(() => openDetails(keyring, 'another', record)).toThrow('integrity_failure');
-    expect(() => openDetails(keyring, record.id, { ...record, details: record.definition })).toThrow(
-      'integrity_failure',
-    );
+    expect(open(record).masked).toBe('"m"');
+    const columns = recordColumns(record);
+    expect(() => openPresented(keyring, 'another', record, columns)).toThrow('integrity_failure');
+    expect(() => openFull(keyring, 'another', record, columns)).toThrow('integrity_failure');
+    expect(() => open({ ...record, presented: record.full })).toThrow('integrity_failure');
+  });
+});
+
+describe('the clear columns of a token', () => {
+  const whole = {
+    ...UNSEALED,
+    modified_by: '7d3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c13',
+    modified_at: 1_800_000_000_001,
+    expires_at: 253_402_300_799_999,
+    revision: 4_294_967_297,
+  };
+
+  it.each([UNSEALED, whole])('are what was packed: %j', (unsealed) => {
+    const record = sealToken(keyring, unsealed, { data: '1', details: DETAILS, definition: definitionOf('card') });
+    expect(openToken(keyring, unsealed.id, record).unsealed).toEqual({ ...unsealed, key_id: 1, index_key_id: 2 });
+  });
+
+  it.each(Array.from({ length: 106 }, (_, at) => at))('bind both values: byte %i altered', (at) => {
+    const record = sealToken(keyring, whole, { data: '1', details: DETAILS, definition: definitionOf('card') });
+    const clear = record.clear.map((byte, index) => (index === at ? byte ^ 1 : byte));
+    const altered = { ...record, clear };
+    expect(() => openPresented(keyring, whole.id, altered, recordColumns(record))).toThrow('integrity_failure');
+    expect(() => openFull(keyring, whole.id, altered, recordColumns(record))).toThrow('integrity_failure');
+  });
+
+  it.each([
+    { type: 'bank' },
+    { created_at: 1 },
+    { expires_at: undefined },
+    { revision: 2 },
+    { key_id: 9 },
+    { index_key_id: 9 },
+  ] as const)('must be those that the row was found by: %j', (edit) => {
+    const record = sealToken(keyring, whole, { data: '1', details: DETAILS, definition: definitionOf('card') });
+    expect(() => openToken(keyring, whole.id, { ...record, ...edit })).toThrow('integrity_failure');
+  });
+
+  it.each([undefined, 1, 9e12])('must end when the row was found to end, not at %j', (expires_at) => {
+    const record = sealToken(keyring, whole, { data: '1', details: DETAILS, definition: definitionOf('card') });
+    expect(presentedColumns(record)).toEqual(recordColumns(record));
+    expect(() => presentedColumns({ ...record, expires_at })).toThrow('integrity_failure');
+  });
+
+  it.each([[0], [69], [71], [105], [107]])('have one of two lengths, not %i bytes', (length) => {
+    const { clear } = sealToken(keyring, whole, { data: '1', details: DETAILS, definition: definitionOf('card') });
+    const cut = new Uint8Array(length);
+    cut.set(clear.subarray(0, length));
+    expect(() => unpackClear(cut)).toThrow('integrity_failure');
   });
 });

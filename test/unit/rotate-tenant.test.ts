@@ -223,7 +223,7 @@ describe('rotation', () => {
     const { body } = await create('x');
     const record = await store.findToken(tenant, body['id'], clock.now());
     if (record === undefined) throw new Error('unreachable');
-    const altered = { ...record, data: record.data.map((byte, at) => (at === 40 ? byte ^ 1 : byte)) };
+    const altered = { ...record, full: record.full.map((byte, at) => (at === 40 ? byte ^ 1 : byte)) };
     await store.resealTokens(tenant, [{ before: record, after: altered }]);
     await expect(rotate()).rejects.toMatchObject({ code: 'integrity_failure' });
     expect((await store.findTenant(tenant))?.keys.map((key) => key.key_id)).toEqual([1, 2, 3]);

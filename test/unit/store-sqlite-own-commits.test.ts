@@ -102,7 +102,7 @@ describe('commits of a writer thread', () => {
     for (const token of ids) {
       const found = await store.findToken(id, token.id, NOW);
       expect(found).toEqual(await other.findToken(id, token.id, NOW));
-      expect(found?.data).toEqual(Buffer.from(token.data));
+      expect(found?.full).toEqual(Buffer.from(token.full));
     }
     await store.close();
     expect((await other.findTokens({ tenant_id: id, all: [] }, { offset: 0, limit: 1 }, NOW)).total).toBe(45);

@@ -197,7 +197,7 @@ describe('the disk', () => {
     const token = await addToken(store, id);
     const pages = Number(connection.pragma('page_count', { simple: true }));
     connection.pragma(`max_page_count = ${pages + 3}`);
-    const large = (name: string) => addToken(store, id, { id: name, data: sealed(name, 100_000) });
+    const large = (name: string) => addToken(store, id, { id: name, full: sealed(name, 100_000) });
     const [fails, fits] = await Promise.allSettled([large('large'), addToken(store, id, { id: 'small' })]);
     expect(fails).toMatchObject({ status: 'rejected', reason: { code: 'no_space' } });
     expect(fits).toMatchObject({ status: 'fulfilled' });
@@ -213,7 +213,7 @@ describe('the disk', () => {
     const { id } = await addTenant(store);
     const tokens = await Promise.all(
       Array.from({ length: 300 }, (_, n) =>
-        addToken(store, id, { data: sealed(`old ${n}`, 200) }, ['shared', `own ${n}`]),
+        addToken(store, id, { full: sealed(`old ${n}`, 200) }, ['shared', `own ${n}`]),
       ),
     );
     const gone = tokens.filter((_, n) => n % 3 === 0);
@@ -222,7 +222,7 @@ describe('the disk', () => {
     await Promise.all(
       replaced.map((token) =>
         store.replaceToken(
-          { ...token, revision: 2, data: sealed(`new ${token.id}`, 240) },
+          { ...token, revision: 2, full: sealed(`new ${token.id}`, 240) },
           indexes('new'),
           { revision: 1, now: NOW },
           ENTRY,
@@ -233,12 +233,12 @@ describe('the disk', () => {
     expect(statSync(`${file}-wal`).size).toBe(0);
     await store.close();
     const bytes = readFileSync(file);
-    for (const token of [...gone, ...replaced]) expect(bytes.indexOf(token.data)).toBe(-1);
+    for (const token of [...gone, ...replaced]) expect(bytes.indexOf(token.full)).toBe(-1);
     for (const token of gone) {
-      expect(bytes.indexOf(token.masked ?? '')).toBe(-1);
+      expect(bytes.indexOf(token.presented)).toBe(-1);
       expect(bytes.indexOf(indexes(token.id).fingerprint)).toBe(-1);
     }
-    for (const token of tokens.filter((_, n) => n % 3 === 2)) expect(bytes.indexOf(token.data)).not.toBe(-1);
+    for (const token of tokens.filter((_, n) => n % 3 === 2)) expect(bytes.indexOf(token.full)).not.toBe(-1);
   });
 
   it('has an empty log when the deletion of a tenant is answered', async () => {
@@ -250,6 +250,6 @@ describe('the disk', () => {
     expect(statSync(`${file}-wal`).size).toBe(0);
     await store.close();
     const bytes = readFileSync(file);
-    for (const gone of [token.data, ...keys.map((key) => key.wrapped)]) expect(bytes.indexOf(gone)).toBe(-1);
+    for (const gone of [token.full, ...keys.map((key) => key.wrapped)]) expect(bytes.indexOf(gone)).toBe(-1);
   });
 });

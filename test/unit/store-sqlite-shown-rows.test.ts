@@ -30,7 +30,7 @@ describe('rows as reads have them', () => {
     expect(records.map(({ id }) => id)).toEqual(alone);
   });
 
-  it.each(['created_by', 'details', 'data'])('whose %s was taken away are damaged', async (column) => {
+  it.each(['clear', 'presented', 'full'])('whose %s was taken away are damaged', async (column) => {
     const { raw, tokens, get, list } = await vaultOfTwo();
     raw.pragma('ignore_check_constraints = ON');
     raw.unsafeMode(true);

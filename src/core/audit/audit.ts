@@ -1,5 +1,6 @@
 import type { World } from '../handler.ts';
 import type { Clock, ExpiryRecorder, Keyring } from '../ports.ts';
+import { recordColumns } from '../tokens/clear-columns.ts';
 import { type AuditEvent, encodeEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';
 import type { AuditDraft, AuditStore } from './ports.ts';
@@ -92,10 +93,11 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
 /** What the removal of expired records leaves behind. */
 export function createExpiryRecorder({ keyring, audit }: Pick<World, 'keyring' | 'audit'>): ExpiryRecorder {
   return {
-    recordExpiry(token) {
-      const { tenant_id, id } = token;
+    recordExpiry(record, deleted_at) {
+      const { tenant_id, id, type, created_at } = record;
+      const left = { tenant_id, id, type, created_by: recordColumns(record).created_by, created_at, deleted_at };
       return {
-        tombstone: { ...token, mac: keyring.tombstoneMac(token) },
+        tombstone: { ...left, mac: keyring.tombstoneMac(left) },
         audit: audit.draft({ action: 'expireToken', status: 200, tenant_id, entities: [id] }),
       };
     },

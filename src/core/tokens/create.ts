@@ -8,12 +8,20 @@ import { JsonText, stringifyJson } from '../json/stringify.ts';
 import type { TokenIndexes, TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { monthOf } from './activity.ts';
+import { recordColumns } from './clear-columns.ts';
 import { normalizeContainers } from './containers.ts';
 import { derive, naming } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { fingerprintsOf, requireFingerprint } from './indexes.ts';
-import { checkSize, shownData, showToken } from './present-token.ts';
-import { DEFAULT_FINGERPRINT, openDefinition, openDetails, sealToken, type TokenContents } from './token-codec.ts';
+import { checkSize, showToken } from './present-token.ts';
+import {
+  DEFAULT_FINGERPRINT,
+  decodeDefinition,
+  openPresented,
+  sealToken,
+  type TokenContents,
+  type UnsealedToken,
+} from './token-codec.ts';
 import { checkTokenId } from './token-id.ts';
 import { checkData } from './validate-data.ts';
 
@@ -41,25 +49,22 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   const deduplicate = body.deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
 
   for await (const id of idsOf(body, world)) {
-    const record = sealToken(
-      keyring,
-      {
-        id,
-        tenant_id: tenant.record.id,
-        type,
-        created_by: application.record.id,
-        created_at: now,
-        expires_at: expiry?.instant,
-        revision: 1,
-        active_month: monthOf(now),
-      },
-      contents,
-    );
-    checkSize(record, contents, world.limits);
+    const unsealed = {
+      id,
+      tenant_id: tenant.record.id,
+      type,
+      created_by: application.record.id,
+      created_at: now,
+      expires_at: expiry?.instant,
+      revision: 1,
+      active_month: monthOf(now),
+    };
+    const record = sealToken(keyring, unsealed, contents);
+    checkSize(unsealed, record, contents, world.limits);
     if (!reachesEveryContainer(grants, 'token:create', { id, containers })) throw new Problem('no_governing_rule');
     const audit = caller.trail.changed([id], record.revision);
     const result = await world.store.insertToken(record, indexes, { deduplicate, now }, audit);
-    if (result.outcome === 'inserted') return showCreated(caller, record, contents);
+    if (result.outcome === 'inserted') return showCreated(caller, unsealed, contents);
     if (result.outcome === 'duplicate') return showDuplicate(caller, result.token, indexes);
   }
   throw new Problem('token_id_taken');
@@ -96,23 +101,25 @@ function checkedId(id: string): string {
 }
 
 /** §4.1: `data` in its masked form, whatever the transform; decisions §6: never more than the transform shows. */
-function showCreated({ grants }: Caller, record: TokenRecord, contents: TokenContents): Shown<Token> {
+function showCreated({ grants }: Caller, unsealed: UnsealedToken, contents: TokenContents): Shown<Token> {
   const { details, definition, masked } = contents;
-  const transform = governingTransform(grants, 'token:create', { id: record.id, containers: details.containers });
+  const transform = governingTransform(grants, 'token:create', { id: unsealed.id, containers: details.containers });
   const isShown = transform !== undefined && transform !== 'redact' && masked !== undefined;
-  return showToken(record, details, isShown ? new JsonText(masked) : undefined, definition);
+  return showToken(unsealed, details, isShown ? new JsonText(masked) : undefined, definition);
 }
 
 /** Decisions §7: the oldest matching token; a caller that cannot read it is told only which it is. */
 function showDuplicate({ tenant, grants, trail }: Caller, record: TokenRecord, indexes: TokenIndexes): Shown<Token> {
   const { keyring } = tenant;
   const { id, type, tenant_id } = record;
-  const details = openDetails(keyring, id, record);
+  const columns = recordColumns(record);
+  const { details, masked, definitionText } = openPresented(keyring, id, record, columns);
   const { containers, fingerprint } = details;
   requireFingerprint(keyring, record, fingerprint, fingerprintsOf(indexes));
   trail.shown([id], false);
   const transform = governingTransform(grants, 'token:read', { id, containers });
   if (!transform) return { id, type, tenant_id, fingerprint, containers };
-  const data = shownData(keyring, id, record, transform === 'redact' ? 'redact' : 'mask');
-  return showToken(record, details, data, openDefinition(keyring, id, record));
+  const isShown = transform !== 'redact' && masked !== undefined;
+  const definition = decodeDefinition(type, definitionText);
+  return showToken({ id, tenant_id, ...columns }, details, isShown ? new JsonText(masked) : undefined, definition);
 }

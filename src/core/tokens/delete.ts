@@ -2,7 +2,8 @@ import { reachesEveryContainer } from '../access/governing-transform.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Handler } from '../handler.ts';
 import { Problem } from '../problem.ts';
-import { openPresentedDetails } from './token-codec.ts';
+import { recordColumns } from './clear-columns.ts';
+import { openPresented } from './token-codec.ts';
 
 /** Delete Token (§4.1, §3): the data goes for good, a tombstone stays for audit. */
 export const deleteToken: Handler<'deleteToken'> = async (
@@ -15,11 +16,12 @@ export const deleteToken: Handler<'deleteToken'> = async (
   await world.activity.flush();
   await untilSwapped(async () => {
     const now = world.clock.now();
-    const record = await world.store.findPresentedToken(tenant_id, id, now);
+    const record = await world.store.findToken(tenant_id, id, now);
     if (!record) throw new Problem('token_not_found');
-    const { containers } = openPresentedDetails(tenant.keyring, id, record);
+    const columns = recordColumns(record);
+    const { containers } = openPresented(tenant.keyring, id, record, columns).details;
     if (!reachesEveryContainer(grants, 'token:delete', { id, containers })) throw new Problem('no_governing_rule');
-    const { type, created_by, created_at } = record;
+    const { type, created_by, created_at } = columns;
     const deleted_by = application.record.id;
     const left = { tenant_id, id, type, created_by, created_at, deleted_by, deleted_at: now };
     const tombstone = { ...left, mac: world.keyring.tombstoneMac(left) };

@@ -13,9 +13,10 @@ import type {
   TokenFilter,
 } from '../ports.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
+import { presentedColumns } from './clear-columns.ts';
 import { foldCase, indexed, metadataText } from './indexes.ts';
-import { shownData, tokenText } from './present-token.ts';
-import { openPresentedDetails, type PresentedDetails } from './token-codec.ts';
+import { presentToken } from './present-token.ts';
+import { openPresented } from './token-codec.ts';
 
 /** List Tokens (§4.1): members of one kind of filter are ORed, kinds are ANDed, and the caller's reach is part of the query. */
 export const listTokens: Handler<'listTokens'> = async ({ query }, caller, world) => {
@@ -32,13 +33,12 @@ export const listTokens: Handler<'listTokens'> = async ({ query }, caller, world
   const tokens: JsonText[] = [];
   let revealed = false;
   for (const record of records) {
-    const details = openPresentedDetails(keyring, record.id, record);
-    const transform = transformOf(caller, record, details);
+    const presented = presentToken(keyring, caller.grants, record.id, record);
     // A blind index is 16 bytes of a hash: the opened values have the last word.
-    if (!transform || !hasMetadata(details.metadata?.text, wanted)) continue;
-    revealed ||= transform === 'reveal';
+    if (!presented || !hasMetadata(presented.details.metadata?.text, wanted)) continue;
+    revealed ||= presented.transform === 'reveal';
     ids.push(record.id);
-    tokens.push(tokenText(record, details, shownData(keyring, record.id, record, transform)));
+    tokens.push(presented.text);
   }
   caller.trail.shown(ids, revealed);
   world.activity.note(records, now);
@@ -64,16 +64,13 @@ async function findGoverned(
   for (let offset = 0; ; offset += SCANNED_AT_ONCE) {
     const found = await world.store.findTokens(filter, { offset, limit: SCANNED_AT_ONCE }, now);
     for (const record of found.records) {
-      if (!transformOf(caller, record, openPresentedDetails(keyring, record.id, record))) continue;
+      const { containers } = openPresented(keyring, record.id, record, presentedColumns(record)).details;
+      if (!governingTransform(caller.grants, 'token:read', { id: record.id, containers })) continue;
       if (total >= page.offset && records.length < page.limit) records.push(record);
       total++;
     }
     if (found.records.length < SCANNED_AT_ONCE) return { records, total };
   }
-}
-
-function transformOf({ grants }: Caller, { id }: PresentedToken, { containers }: PresentedDetails) {
-  return governingTransform(grants, 'token:read', { id, containers });
 }
 
 function conditionsOf({ id, type, metadata }: ListTokensQuery, keyring: TenantKeyring): TokenCondition[] {

@@ -1,65 +1,86 @@
 import type { Limits } from '../../contract/limits.ts';
 import type { Transform } from '../../contract/permissions.ts';
 import type { Token } from '../../contract/token.ts';
+import { governingTransform, transformOfEveryToken } from '../access/governing-transform.ts';
+import type { Grants } from '../access/grants.ts';
 import type { Shown } from '../handler.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
 import type { PresentedToken, TenantKeyring, TokenRecord } from '../ports.ts';
 import { invalid } from '../problem.ts';
 import { formatInstant } from '../time.ts';
+import { type ClearColumns, presentedColumns } from './clear-columns.ts';
 import {
-  openText,
+  openFull,
+  openPresented,
   type PresentedDetails,
   type TokenContents,
   type TokenDefinition,
   type TokenDetails,
+  type UnsealedToken,
 } from './token-codec.ts';
 
-/** Which sealed value a transform shows. A masked read never opens the plaintext, a redacted one opens neither. */
-const SHOWN_COLUMN = { redact: undefined, mask: 'masked', reveal: 'data' } as const satisfies Record<
-  Transform,
-  'masked' | 'data' | undefined
->;
+/** A token as a caller sees it. */
+interface Presented {
+  readonly details: PresentedDetails;
+  readonly transform: Transform;
+  readonly text: JsonText;
+}
 
-/** Step 7 of the one path: the `data` that a transform shows, or undefined when it shows none. */
-export function shownData(
+/**
+ * Step 7 of the one path: the token as the caller's governing rule shows it. Undefined when none governs it. A masked or
+ * redacted read never opens the plaintext. `id` is the one that was asked for. Throws `integrity_failure`.
+ */
+export function presentToken(
   keyring: TenantKeyring,
+  grants: Grants,
   id: string,
   record: PresentedToken,
-  transform: Transform,
-): JsonText | undefined {
-  const column = SHOWN_COLUMN[transform];
-  const text = column && openText(keyring, id, record, column);
-  return text === undefined ? undefined : new JsonText(text);
+): Presented | undefined {
+  const columns = presentedColumns(record);
+  if (transformOfEveryToken(grants, 'token:read') === 'reveal') {
+    const { details, data } = openFull(keyring, id, record, columns);
+    return { details, transform: 'reveal', text: tokenText(record, columns, details, data) };
+  }
+  const { details, masked } = openPresented(keyring, id, record, columns);
+  const transform = governingTransform(grants, 'token:read', { id, containers: details.containers });
+  if (!transform) return undefined;
+  const shown = transform === 'mask' ? masked : undefined;
+  const data = transform === 'reveal' ? openFull(keyring, id, record, columns).data : shown;
+  return { details, transform, text: tokenText(record, columns, details, data) };
 }
 
 /**
  * The Token (§2.1) as reads show it: what `showToken` shows without a definition, as the text of it. Most of a list's time for
  * text went into members whose names are known and whose values need no escape: UUIDs, times, base58. The others are quoted.
  */
-export function tokenText(record: PresentedToken, details: PresentedDetails, data: JsonText | undefined): JsonText {
-  const { fingerprint, containers, metadata, expires_at } = details;
-  let text = `{"id":${stringifyJson(record.id)},"type":"${record.type}","tenant_id":"${record.tenant_id}"`;
-  if (data !== undefined) text += `,"data":${data.text}`;
+export function tokenText(
+  { id, tenant_id }: Pick<PresentedToken, 'id' | 'tenant_id'>,
+  { type, created_by, created_at, modified_by, modified_at }: ClearColumns,
+  { fingerprint, containers, metadata, expires_at }: PresentedDetails,
+  data: string | undefined,
+): JsonText {
+  let text = `{"id":${stringifyJson(id)},"type":"${type}","tenant_id":"${tenant_id}"`;
+  if (data !== undefined) text += `,"data":${data}`;
   text += `,"fingerprint":"${fingerprint}","containers":${stringifyJson(containers)}`;
   if (metadata !== undefined) text += `,"metadata":${metadata.text}`;
-  text += `,"created_by":"${record.created_by}","created_at":"${formatInstant(record.created_at)}"`;
-  if (record.modified_by !== undefined) text += `,"modified_by":"${record.modified_by}"`;
-  if (record.modified_at !== undefined) text += `,"modified_at":"${formatInstant(record.modified_at)}"`;
+  text += `,"created_by":"${created_by}","created_at":"${formatInstant(created_at)}"`;
+  if (modified_by !== undefined) text += `,"modified_by":"${modified_by}"`;
+  if (modified_at !== undefined) text += `,"modified_at":"${formatInstant(modified_at)}"`;
   if (expires_at !== undefined) text += `,"expires_at":${stringifyJson(expires_at)}`;
   return new JsonText(`${text}}`);
 }
 
 /** The Token (§2.1) as the replies of create and update show it, with its `definition`. */
 export function showToken(
-  record: PresentedToken,
+  token: Omit<UnsealedToken, 'active_month' | 'revision'>,
   details: Omit<TokenDetails | PresentedDetails, 'fingerprint'> & { readonly fingerprint?: string | undefined },
   data: JsonText | undefined,
   definition?: TokenDefinition,
 ): Shown<Token> {
   return {
-    id: record.id,
-    type: record.type,
-    tenant_id: record.tenant_id,
+    id: token.id,
+    type: token.type,
+    tenant_id: token.tenant_id,
     data,
     mask: definition?.mask,
     fingerprint: details.fingerprint,
@@ -67,10 +88,10 @@ export function showToken(
     containers: details.containers,
     metadata: details.metadata,
     search_indexes: definition?.search_indexes,
-    created_by: record.created_by,
-    created_at: formatInstant(record.created_at),
-    modified_by: record.modified_by,
-    modified_at: record.modified_at === undefined ? undefined : formatInstant(record.modified_at),
+    created_by: token.created_by,
+    created_at: formatInstant(token.created_at),
+    modified_by: token.modified_by,
+    modified_at: token.modified_at === undefined ? undefined : formatInstant(token.modified_at),
     expires_at: details.expires_at,
   };
 }
@@ -81,23 +102,26 @@ const ENVELOPE = 256;
 /** What the sealed values of a token do not tell of its size in a reply: names of members, ids, times, the defaults of its type. */
 const UNSEALED = 8 * 1024;
 
+/** Text that is sealed has at least two thirds of the bytes that it has in UTF-8: an estimate that costs nothing. */
+const MAX_BYTES_PER_SEALED = 1.5;
+
 /**
  * Throws `invalid_request` for a token that no reply could show. Each merge patch may bring as much as a body holds: what grew
  * beyond a response would be written, answered as if it were not, and be in the way of every list that it stands in.
  */
-export function checkSize(record: TokenRecord, contents: TokenContents, limits: Limits): void {
-  if (mayBeBytes(record) <= limits.response) return;
+export function checkSize(
+  unsealed: UnsealedToken,
+  { presented, full }: TokenRecord,
+  contents: TokenContents,
+  limits: Limits,
+): void {
+  if (MAX_BYTES_PER_SEALED * (presented.length + full.length) + UNSEALED <= limits.response) return;
   const { data, masked = '', details, definition } = contents;
   const dataBytes = Buffer.byteLength(data);
   const longer = new JsonText(Buffer.byteLength(masked) > dataBytes ? masked : data);
-  const shown = stringifyJson(showToken(record, details, longer, definition));
+  const shown = stringifyJson(showToken(unsealed, details, longer, definition));
   if (Buffer.byteLength(shown) + ENVELOPE <= limits.response) return;
   const { mask } = definition;
   const member = mask !== undefined && Buffer.byteLength(stringifyJson(mask)) > dataBytes ? 'mask' : 'data';
   throw invalid(member, `makes the token larger than a response may be: ${limits.response} bytes`);
-}
-
-/** An estimate, never too small, that costs nothing: text that is sealed has at least two thirds of the bytes that it has in UTF-8. */
-function mayBeBytes({ data, masked, details, definition }: TokenRecord): number {
-  return 1.5 * (data.length + (masked?.length ?? 0) + details.length + definition.length) + UNSEALED;
 }

@@ -3,6 +3,7 @@ import { TOKEN_TYPES, type TokenType, type TokenTypeRow } from '../../contract/t
 import { parseJson } from '../json/parse.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
 import type { KeyIds, PresentedToken, SealContext, TenantKeyring, TokenRecord } from '../ports.ts';
+import { type ClearColumns, packClear, recordColumns } from './clear-columns.ts';
 
 /** What every read of a token shows. */
 export interface TokenDetails {
@@ -27,7 +28,7 @@ export interface TokenDefinition {
   readonly unread?: true | undefined;
 }
 
-/** The four values of a token that are sealed, each on its own: a read opens no more than it shows. */
+/** What the two sealed values of a token hold. */
 export interface TokenContents {
   /** The JSON text of `data`. */
   readonly data: string;
@@ -40,26 +41,19 @@ export interface TokenContents {
 /** `fingerprint_expression` of a token that names none (§2.2). */
 export const DEFAULT_FINGERPRINT = '{{ data | stringify }}';
 
-type ClearColumns = Omit<TokenRecord, SealedColumn>;
-/** What the seals are bound to, beside the id and the column. */
-type BoundColumns = Omit<ClearColumns, 'id' | 'tenant_id' | 'active_month'>;
-type SealedColumn = 'data' | 'masked' | 'details' | 'definition';
+/** A token before it is sealed. */
+export interface UnsealedToken extends Omit<ClearColumns, keyof KeyIds> {
+  readonly id: string;
+  readonly tenant_id: string;
+  readonly active_month: number;
+}
 
 /** Under the newest data key. The blind indexes that go with it must be under the newest index key, as the fingerprint is. */
-export function sealToken(
-  keyring: TenantKeyring,
-  unsealed: Omit<ClearColumns, keyof KeyIds>,
-  contents: TokenContents,
-): TokenRecord {
+export function sealToken(keyring: TenantKeyring, unsealed: UnsealedToken, contents: TokenContents): TokenRecord {
   const { id, tenant_id, type, created_by, created_at, modified_by, modified_at } = unsealed;
   const { expires_at, revision, active_month } = unsealed;
   const { key_id, index_key_id } = keyring.keyIds;
-  const sealed = { type, created_by, created_at, modified_by, modified_at, expires_at, revision, key_id, index_key_id };
-  const seal = (column: SealedColumn, text: string) => keyring.seal(contextOf(id, sealed, column), text);
-  // Each member by its name: V8 takes microseconds to add one to what it has spread.
-  return {
-    id,
-    tenant_id,
+  const columns = {
     type,
     created_by,
     created_at,
@@ -69,73 +63,124 @@ export function sealToken(
     revision,
     key_id,
     index_key_id,
+  };
+  const clear = packClear(columns);
+  const details = encodeDetails(contents.details);
+  const definition = encodeDefinition(type, contents.definition);
+  const presented = `${details}\n${definition}\n${contents.masked ?? ''}`;
+  const full = `${details}\n${contents.data}`;
+  // Each member by its name: V8 takes microseconds to add one to what it has spread.
+  return {
+    id,
+    tenant_id,
+    type,
+    created_at,
+    expires_at,
+    revision,
+    key_id,
+    index_key_id,
     active_month,
-    data: seal('data', contents.data),
-    masked: contents.masked === undefined ? undefined : seal('masked', contents.masked),
-    details: seal('details', encodeDetails(contents.details)),
-    definition: seal('definition', encodeDefinition(type, contents.definition)),
+    clear,
+    presented: keyring.seal(contextOf(id, clear, revision, 'presented'), presented),
+    full: keyring.seal(contextOf(id, clear, revision, 'full'), full),
   };
 }
 
-/** `id` is the one that was asked for, here and below. All throw `integrity_failure`. */
-export function openDetails(keyring: TenantKeyring, id: string, record: PresentedToken): TokenDetails {
-  const { containers, metadata, fingerprint, expires_at } = openPresentedDetails(keyring, id, record);
-  // Sealed by sealToken: opening proves that the text is its own; so below.
-  const members = metadata && (parseJson(metadata.text) as TokenDetails['metadata']);
-  return { containers, metadata: members, fingerprint, expires_at };
+/** What a read opens, unless it reveals. */
+export interface OpenedPresented {
+  readonly details: PresentedDetails;
+  /** The JSON text of the masked form. Absent when there is none: the token is then redacted for a caller that may see only the mask. */
+  readonly masked: string | undefined;
+  /** For `decodeDefinition`: only writers show it. */
+  readonly definitionText: string;
 }
 
-/** The same for replies, which show metadata as it was written. */
-export function openPresentedDetails(keyring: TenantKeyring, id: string, record: PresentedToken): PresentedDetails {
-  return decodeDetails(keyring.open(contextOf(id, record, 'details'), record.details));
-}
-
-export function openDefinition(keyring: TenantKeyring, id: string, record: TokenRecord): TokenDefinition {
-  return decodeDefinition(record.type, keyring.open(contextOf(id, record, 'definition'), record.definition));
-}
-
-/** Returns the JSON text of `data`. */
-export function openData(keyring: TenantKeyring, id: string, record: PresentedToken): string {
-  return keyring.open(contextOf(id, record, 'data'), record.data);
-}
-
-/** The JSON text of `data`, or of its masked form: undefined when there is none. */
-export function openText(
+/**
+ * Opens *presented*. `id` is the one that was asked for, and `columns` are those of the record, here and below. All throw
+ * `integrity_failure`.
+ */
+export function openPresented(
   keyring: TenantKeyring,
   id: string,
   record: PresentedToken,
-  column: 'data' | 'masked',
-): string | undefined {
-  const sealed = record[column];
-  return sealed && keyring.open(contextOf(id, record, column), sealed);
+  { revision }: ClearColumns,
+): OpenedPresented {
+  const text = keyring.open(contextOf(id, record.clear, revision, 'presented'), record.presented);
+  const { details, end } = decodeDetails(text);
+  const definitionEnd = text.indexOf('\n', end + 1);
+  const masked = text.slice(definitionEnd + 1);
+  return {
+    details,
+    masked: masked === '' ? undefined : masked,
+    definitionText: text.slice(end + 1, definitionEnd),
+  };
 }
 
-function contextOf(id: string, record: BoundColumns, column: SealedColumn): SealContext {
-  const { revision, type, created_at, created_by, modified_at, modified_by, expires_at, key_id, index_key_id } = record;
-  const clear = [type, created_at, created_by, modified_at, modified_by, expires_at, key_id, index_key_id];
-  return { table: 'token', id, column, revision, clear };
+/** Opens *full*: the details with the JSON text of `data`. */
+export function openFull(
+  keyring: TenantKeyring,
+  id: string,
+  record: PresentedToken,
+  { revision }: ClearColumns,
+): { readonly details: PresentedDetails; readonly data: string } {
+  const text = keyring.open(contextOf(id, record.clear, revision, 'full'), record.full);
+  const { details, end } = decodeDetails(text);
+  return { details, data: text.slice(end + 1) };
+}
+
+/** Opens a whole record for a change of it. */
+export function openToken(keyring: TenantKeyring, id: string, record: TokenRecord): OpenedToken {
+  const columns = recordColumns(record);
+  const { details, masked, definitionText } = openPresented(keyring, id, record, columns);
+  const definition = decodeDefinition(columns.type, definitionText);
+  const full = openFull(keyring, id, record, columns);
+  const { tenant_id, active_month } = record;
+  return {
+    unsealed: { id, tenant_id, active_month, ...columns },
+    contents: { data: full.data, masked, details: parseDetails(details), definition },
+  };
+}
+
+/** A token as its writer gave it to `sealToken`. */
+export interface OpenedToken {
+  readonly unsealed: UnsealedToken;
+  readonly contents: TokenContents;
+}
+
+/** Reads the metadata, which replies only pass on. */
+function parseDetails({ metadata, ...details }: PresentedDetails): TokenDetails {
+  // Sealed by sealToken: opening proves that the text is its own.
+  return { ...details, metadata: metadata && (parseJson(metadata.text) as TokenDetails['metadata']) };
+}
+
+function contextOf(id: string, clear: Uint8Array, revision: number, column: 'presented' | 'full'): SealContext {
+  return { table: 'token', id, column, revision, clear: [clear] };
 }
 
 /**
  * One field a line: fingerprint, expiry, containers with spaces between them, metadata as JSON text, in which no line ends.
- * Shorter than JSON, so that most tokens' fit two steps of padding, and read without parsing what only passes through.
+ * Shorter than JSON, so that most tokens' fit few steps of padding, and read without parsing what only passes through.
+ * Behind them *presented* has a line with the definition and one with the masked form, *full* one with `data`.
  */
 function encodeDetails({ fingerprint, expires_at = '', containers, metadata }: TokenDetails): string {
   return [fingerprint, expires_at, containers.join(' '), metadata ? stringifyJson(metadata) : ''].join('\n');
 }
 
-function decodeDetails(text: string): PresentedDetails {
+/** `end` is where the line of the metadata ends. */
+function decodeDetails(text: string): { readonly details: PresentedDetails; readonly end: number } {
   // Twice as fast as `split`, and a page of tokens does it a hundred times.
   const fingerprintEnd = text.indexOf('\n');
   const expiryEnd = text.indexOf('\n', fingerprintEnd + 1);
   const containersEnd = text.indexOf('\n', expiryEnd + 1);
+  const end = text.indexOf('\n', containersEnd + 1);
   const containers = text.slice(expiryEnd + 1, containersEnd);
-  return {
+  const details = {
     containers: containers.includes(' ') ? containers.split(' ') : [containers],
-    metadata: containersEnd + 1 === text.length ? undefined : new JsonText(text.slice(containersEnd + 1)),
+    metadata: containersEnd + 1 === end ? undefined : new JsonText(text.slice(containersEnd + 1, end)),
     fingerprint: text.slice(0, fingerprintEnd),
     expires_at: expiryEnd === fingerprintEnd + 1 ? undefined : text.slice(fingerprintEnd + 1, expiryEnd),
   };
+  return { details, end };
 }
 
 /** What stands for the definition that a type has had by itself since the first format. Other defaults would need another mark. */
@@ -156,7 +201,7 @@ function encodeDefinition(type: TokenType, { unread, ...reported }: TokenDefinit
   return unread ? stringifyJson({ ...reported, unread }) : text;
 }
 
-function decodeDefinition(type: TokenType, text: string): TokenDefinition {
+export function decodeDefinition(type: TokenType, text: string): TokenDefinition {
   if (text === DEFAULTS) return defaultsOf(type);
   const definition = parseJson(text) as unknown;
   return definition as TokenDefinition;

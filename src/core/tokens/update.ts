@@ -9,6 +9,7 @@ import { parseJson } from '../json/parse.ts';
 import { JsonText } from '../json/stringify.ts';
 import type { Instant, TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
+import { recordColumns } from './clear-columns.ts';
 import { normalizeContainers } from './containers.ts';
 import { checkSyntax, derive } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
@@ -17,13 +18,13 @@ import { applyMergePatch } from './merge-patch.ts';
 import { checkSize, showToken } from './present-token.ts';
 import {
   DEFAULT_FINGERPRINT,
-  openData,
-  openDefinition,
-  openDetails,
+  openPresented,
+  openToken,
   sealToken,
   type TokenContents,
   type TokenDefinition,
   type TokenDetails,
+  type UnsealedToken,
 } from './token-codec.ts';
 import { checkData } from './validate-data.ts';
 
@@ -52,7 +53,7 @@ function checkMetadata(members: number): void {
 }
 
 interface Updated {
-  readonly record: TokenRecord;
+  readonly unsealed: UnsealedToken;
   readonly contents: TokenContents;
   /** Its blind index, under each index key that a token may still be found by. */
   readonly fingerprints: readonly Uint8Array[];
@@ -62,42 +63,40 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
   const { tenant, grants, application } = caller;
   const { keyring } = tenant;
   const now = world.clock.now();
-  const before = await world.store.findToken(tenant.record.id, id, now);
-  if (!before) throw new Problem('token_not_found');
-  const details = openDetails(keyring, id, before);
+  const record = await world.store.findToken(tenant.record.id, id, now);
+  if (!record) throw new Problem('token_not_found');
+  const { unsealed: before, contents: stored } = openToken(keyring, id, record);
+  const { details } = stored;
   const containers = patchedContainers(body, before, details);
   for (const touched of [details.containers, containers]) {
     if (!reachesEveryContainer(grants, 'token:update', { id, containers: touched })) {
       throw new Problem('no_governing_rule');
     }
   }
-  const definition = patchedDefinition(body, openDefinition(keyring, id, before), isBlind(grants, { id, containers }));
+  const definition = patchedDefinition(body, stored.definition, isBlind(grants, { id, containers }));
   const metadata = patchedMetadata(body, details);
-  const stored = parseJson(openData(keyring, id, before));
-  const data = body.data === undefined ? stored : applyMergePatch(stored, body.data);
+  const old = parseJson(stored.data);
+  const data = body.data === undefined ? old : applyMergePatch(old, body.data);
   checkData(before.type, data);
   const expiry = patchedExpiry(body, before, details, now);
   const token = { type: before.type, data, containers, metadata, expires_at: expiry?.text, definition };
   const { contents, indexes } = await derive(keyring, token);
-  const record = sealToken(
-    keyring,
-    {
-      ...before,
-      modified_by: application.record.id,
-      modified_at: now,
-      expires_at: expiry?.instant,
-      revision: before.revision + 1,
-    },
-    contents,
-  );
-  checkSize(record, contents, world.limits);
-  const audit = caller.trail.changed([id], record.revision);
-  const replaced = await world.store.replaceToken(record, indexes, { revision: before.revision, now }, audit);
-  return replaced ? { record, contents, fingerprints: fingerprintsOf(indexes) } : undefined;
+  const unsealed = {
+    ...before,
+    modified_by: application.record.id,
+    modified_at: now,
+    expires_at: expiry?.instant,
+    revision: before.revision + 1,
+  };
+  const after = sealToken(keyring, unsealed, contents);
+  checkSize(unsealed, after, contents, world.limits);
+  const audit = caller.trail.changed([id], after.revision);
+  const replaced = await world.store.replaceToken(after, indexes, { revision: before.revision, now }, audit);
+  return replaced ? { unsealed, contents, fingerprints: fingerprintsOf(indexes) } : undefined;
 }
 
 /** A token is always in a container: `null` takes it back to its type's (RFC 7396 §2, decisions §3). */
-function patchedContainers(body: UpdateToken, { type }: TokenRecord, details: TokenDetails): readonly string[] {
+function patchedContainers(body: UpdateToken, { type }: UnsealedToken, details: TokenDetails): readonly string[] {
   if (body.containers === undefined) return details.containers;
   return normalizeContainers(body.containers ?? [TOKEN_TYPES[type].container]);
 }
@@ -134,7 +133,7 @@ function patchedMetadata({ metadata }: UpdateToken, old: TokenDetails): TokenDet
   return merged ?? undefined;
 }
 
-function patchedExpiry({ expires_at }: UpdateToken, before: TokenRecord, details: TokenDetails, now: Instant) {
+function patchedExpiry({ expires_at }: UpdateToken, before: UnsealedToken, details: TokenDetails, now: Instant) {
   if (expires_at === null) return undefined;
   if (expires_at !== undefined) return parseExpiresAt(expires_at, now);
   const { expires_at: instant } = before;
@@ -151,25 +150,26 @@ async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { t
 
 function showUpdated(
   { tenant, grants }: Caller,
-  { record, contents, fingerprints }: Updated,
+  { unsealed, contents, fingerprints }: Updated,
   original: TokenRecord | undefined,
 ): Shown<Token> {
   const { details, definition } = contents;
   if (original) {
-    const { containers, fingerprint } = openDetails(tenant.keyring, original.id, original);
+    const opened = openPresented(tenant.keyring, original.id, original, recordColumns(original));
+    const { containers, fingerprint } = opened.details;
     requireFingerprint(tenant.keyring, original, fingerprint, fingerprints);
     const readable = governingTransform(grants, 'token:read', { id: original.id, containers });
     // §4.1: both tokens stay, but a caller learns nothing of what it patched its token into.
-    if (!readable) return showToken(record, { ...details, metadata: undefined }, undefined);
+    if (!readable) return showToken(unsealed, { ...details, metadata: undefined }, undefined);
   }
-  const facts = { id: record.id, containers: details.containers };
+  const facts = { id: unsealed.id, containers: details.containers };
   const transform = governingTransform(grants, 'token:update', facts);
   // Who may write a mask but not read must not learn the data through a mask, or a fingerprint, of its own making, now or
   // with the next patch.
   if (definition.unread && isBlind(grants, facts)) {
-    return showToken(record, { ...details, fingerprint: undefined }, undefined, definition);
+    return showToken(unsealed, { ...details, fingerprint: undefined }, undefined, definition);
   }
-  return showToken(record, details, shownText(contents, transform), definition);
+  return showToken(unsealed, details, shownText(contents, transform), definition);
 }
 
 function shownText({ data, masked }: TokenContents, transform: Transform | undefined): JsonText | undefined {

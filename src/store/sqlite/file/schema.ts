@@ -18,6 +18,8 @@ export const BLIND_LENGTH = 16;
  * - `token_index` holds one entry for each blind index of a token: a list by one index is a walk backwards, and its total a
  *   count of entries. What is new comes behind what is there, here and in `token_newest`: so pages fill up, and stay full.
  *   `token.blinds` repeats them, so that the entries of a token are found without another index.
+ * - `token.clear` holds all clear columns of a token, in the bytes that its seals are bound to; the other columns repeat
+ *   those that a statement searches, sorts or compares by. `presented` and `full` are sealed.
  * - `token_count.live` is the number of rows in `token`, expired ones that were not yet removed included;
  *   `last_created_at` never goes back. Both are kept by the transactions that insert and remove.
  * - `audit` only grows: what is done, in order, each entry chained to the one before it by a keyed hash.
@@ -92,20 +94,16 @@ export const SCHEMA: readonly string[] = [
   tenant INTEGER NOT NULL REFERENCES tenant,
   id TEXT NOT NULL,
   type INTEGER NOT NULL,
-  created_by BLOB NOT NULL,
   created_at INTEGER NOT NULL,
-  modified_by BLOB,
-  modified_at INTEGER,
   expires_at INTEGER,
   revision INTEGER NOT NULL,
   key_id INTEGER NOT NULL,
   index_key_id INTEGER NOT NULL,
   active_month INTEGER NOT NULL,
   blinds BLOB NOT NULL,
-  details BLOB NOT NULL,
-  masked BLOB,
-  definition BLOB NOT NULL,
-  data BLOB NOT NULL
+  clear BLOB NOT NULL,
+  presented BLOB NOT NULL,
+  full BLOB NOT NULL
 ) STRICT`,
   'CREATE UNIQUE INDEX token_id ON token (tenant, id)',
   'CREATE INDEX token_newest ON token (tenant, created_at, id DESC, type)',

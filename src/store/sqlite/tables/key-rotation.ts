@@ -105,7 +105,7 @@ export function keyRotation(connection: Connection, tenants: TenantRows, changes
       for (const row of staleTokens().iterate({ tenant, key_id, index_key_id, limit })) {
         const { record } = toStoredToken(tenantId, row);
         records.push(record);
-        bytes += record.data.length + record.definition.length + record.details.length + (record.masked?.length ?? 0);
+        bytes += record.presented.length + record.full.length;
         if (bytes > BATCH_BYTES) break;
       }
       return records;

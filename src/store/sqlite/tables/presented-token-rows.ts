@@ -1,31 +1,23 @@
 import type { PresentedToken } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { isStorableText, number, optional, storedBytes, storedNumber, storedText, tokenType } from './columns.ts';
-import { UUID_LENGTH, uuidKey, uuidTextAt } from './uuid-bytes.ts';
+import { isStorableText, number, optional, storedBytes, storedNumber, storedText } from './columns.ts';
+import { uuidKey } from './uuid-bytes.ts';
 
-/** What a read can show of a row, in the order of `PRESENTED_COLUMNS`: as a list it is made sooner than as an object. */
+/** What a read needs of a row, in the order of `PRESENTED_COLUMNS`: as a list it is made sooner than as an object. */
 type PresentedRow = readonly [
   id: string,
-  type: number,
-  created_at: number,
-  modified_at: number | null,
   expires_at: number | null,
-  revision: number,
-  key_id: number,
-  index_key_id: number,
   active_month: number,
-  modifiedByLength: number | null,
-  detailsLength: number,
-  maskedLength: number | null,
-  /** The bytes of `created_by`, `modified_by`, `details`, `masked` and `data`, one after the other. */
+  clearLength: number,
+  presentedLength: number,
+  /** The bytes of `clear`, `presented` and `full`, one after the other. */
   bytes: Buffer,
 ];
 
-/** SQLite gives one blob sooner than five. A damaged one moves those behind it: then none of them opens. */
-const PRESENTED_COLUMNS = `t.id, t.type, t.created_at, t.modified_at, t.expires_at, t.revision, t.key_id, t.index_key_id, t.active_month,
-  length(t.modified_by), length(t.details), length(t.masked),
-  CAST(t.created_by || ifnull(t.modified_by, x'') || t.details || ifnull(t.masked, x'') || t.data AS BLOB)`;
+/** SQLite gives one blob sooner than three. A damaged one moves those behind it: then none of them opens. */
+const PRESENTED_COLUMNS = `t.id, t.expires_at, t.active_month, length(t.clear), length(t.presented),
+  CAST(t.clear || t.presented || t.full AS BLOB)`;
 
 const optionalNumber = optional(number);
 
@@ -60,30 +52,18 @@ export function presentedTokenRows(connection: Connection) {
 }
 
 function toPresentedToken(tenantId: string, row: PresentedRow): PresentedToken {
-  const buffer = storedBytes(row[12]);
+  const buffer = storedBytes(row[5]);
   // Slices of a Uint8Array are faster than those of a Buffer.
   const bytes = new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
-  const modifiedByAt = UUID_LENGTH;
-  // What is behind the first bytes of a longer one would be passed over, and nobody would notice it.
-  if (row[9] !== null && row[9] !== UUID_LENGTH) throw new Problem('integrity_failure');
-  const detailsAt = modifiedByAt + (row[9] === null ? 0 : UUID_LENGTH);
-  const maskedAt = detailsAt + storedNumber(row[10]);
-  const dataAt = maskedAt + (row[11] === null ? 0 : storedNumber(row[11]));
+  const presentedAt = storedNumber(row[3]);
+  const fullAt = presentedAt + storedNumber(row[4]);
   return {
     id: storedText(row[0]),
     tenant_id: tenantId,
-    type: tokenType.read(row[1]),
-    created_by: uuidTextAt(buffer, 0),
-    created_at: storedNumber(row[2]),
-    modified_by: row[9] === null ? undefined : uuidTextAt(buffer, modifiedByAt),
-    modified_at: optionalNumber.read(row[3]),
-    expires_at: optionalNumber.read(row[4]),
-    revision: storedNumber(row[5]),
-    key_id: storedNumber(row[6]),
-    index_key_id: storedNumber(row[7]),
-    active_month: storedNumber(row[8]),
-    details: bytes.subarray(detailsAt, maskedAt),
-    masked: row[11] === null ? undefined : bytes.subarray(maskedAt, dataAt),
-    data: bytes.subarray(dataAt),
+    expires_at: optionalNumber.read(row[1]),
+    active_month: storedNumber(row[2]),
+    clear: bytes.subarray(0, presentedAt),
+    presented: bytes.subarray(presentedAt, fullAt),
+    full: bytes.subarray(fullAt),
   };
 }

@@ -133,9 +133,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
           const tenantId = uuidText(row.tenant_id);
           const stored = tokens.get(tenantId, row.tenant, row.token);
           if (stored === undefined) throw new Error('unreachable: the row was there in this transaction');
-          const { id, type, created_by, created_at } = stored.record;
-          const left = { tenant_id: tenantId, id, type, created_by, created_at, deleted_at: now };
-          const { tombstone, audit } = expiryRecorder.recordExpiry(left);
+          const { tombstone, audit } = expiryRecorder.recordExpiry(stored.record, now);
           remove(row.tenant, stored, tombstone);
           return audit;
         });

@@ -9,21 +9,17 @@ export const TOKEN = columns<TokenColumns>(
   {
     id: text,
     type: tokenType,
-    created_by: uuid,
     created_at: number,
-    modified_by: optional(uuid),
-    modified_at: optional(number),
     expires_at: optional(number),
     revision: number,
     key_id: number,
     index_key_id: number,
     active_month: number,
-    details: bytes,
-    masked: optional(bytes),
-    definition: bytes,
-    data: bytes,
+    clear: bytes,
+    presented: bytes,
+    full: bytes,
   },
-  { fixed: ['id', 'type', 'created_by', 'created_at', 'active_month'] },
+  { fixed: ['id', 'type', 'created_at', 'active_month'] },
 );
 
 export const TOMBSTONE = columns<Omit<Tombstone, 'tenant_id'>>(

@@ -1,7 +1,7 @@
 import { Problem } from '../../../core/problem.ts';
 
 /** Bytes of a UUID. */
-export const UUID_LENGTH = 16;
+const UUID_LENGTH = 16;
 
 /** How many are remembered in either form. A vault's tenants and applications are few, and every row names some. */
 const REMEMBERED = 1_000;
@@ -37,15 +37,10 @@ export function uuidBytes(id: string): Buffer {
 /** Throws `integrity_failure` for a stored value that is no UUID: a damaged row may hold anything. */
 export function uuidText(bytes: unknown): string {
   if (!Buffer.isBuffer(bytes) || bytes.length !== UUID_LENGTH) throw new Problem('integrity_failure');
-  return uuidTextAt(bytes, 0);
-}
-
-/** The text of the 16 bytes from `at` on. */
-export function uuidTextAt(bytes: Buffer, at: number): string {
-  const name = bytes.toString('latin1', at, at + UUID_LENGTH);
+  const name = bytes.toString('latin1');
   const known = texts.get(name);
   if (known !== undefined) return known;
-  const hex = bytes.toString('hex', at, at + UUID_LENGTH);
+  const hex = bytes.toString('hex');
   const text = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
   return remember(texts, name, text);
 }
