@@ -133,7 +133,7 @@ export interface TenantKeyring {
   open(context: SealContext, sealed: Uint8Array): string;
   /** 16 bytes, equal for equal values of this tenant and purpose and unrelated otherwise. */
   blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
-  /** What clients see as `fingerprint` (§2.1): base 58 of HMAC-SHA-256 over type and value. */
+  /** What clients see as `fingerprint` (§2.1): base 58 of keyed BLAKE2b-256 (RFC 7693) over type and value. */
   fingerprint(type: string, value: string): string;
 }
 

@@ -14,6 +14,23 @@ export interface Answered {
   readonly start?: number | undefined;
 }
 
+let waiting = '';
+
+/** Writes the lines of one turn of the event loop together. A crash may lose those of the last turn; an exit does not. */
+function writeLine(line: object): void {
+  if (waiting === '') setImmediate(writeWaiting);
+  waiting += `${JSON.stringify(line)}\n`;
+}
+
+function writeWaiting(): void {
+  process.stderr.write(waiting);
+  waiting = '';
+}
+
+process.on('exit', () => {
+  if (waiting !== '') writeWaiting();
+});
+
 /** One line of JSON a request to stderr, of these members and no others: a path, a header or a body may hold a secret. */
 export function logRequest(reply: Reply, { method, route, applicationId, start }: Answered): void {
   const line = {
@@ -26,7 +43,7 @@ export function logRequest(reply: Reply, { method, route, applicationId, start }
     application_id: applicationId,
     ms: start === undefined ? undefined : Math.round((performance.now() - start) * 1000) / 1000,
   };
-  process.stderr.write(`${JSON.stringify(line)}\n`);
+  writeLine(line);
 }
 
 /** Returns the reply for what was thrown. Logs what no problem describes: its kind, never its message, which may quote what was sent. */
@@ -35,6 +52,6 @@ export function failureReply(error: unknown, traceId: string): Reply {
   const kind = error instanceof Error ? error.name : typeof error;
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
   const line = { time: new Date().toISOString(), level: 'error', trace_id: traceId, error: kind, code };
-  process.stderr.write(`${JSON.stringify(line)}\n`);
+  writeLine(line);
   return problemReply(new Problem('internal_error'), traceId);
 }

@@ -1,6 +1,5 @@
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { base58 } from '../core/base58.ts';
-import type { IndexKey, SealContext, TenantKeyring } from '../core/ports.ts';
+import type { IndexKey, IndexPurpose, SealContext, TenantKeyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { envelopeKeyId, openText, SUITE, sealText } from './envelope.ts';
 import { encodeFields, FieldEncoder } from './field-encoder.ts';
@@ -9,6 +8,9 @@ import type { Sodium } from './sodium.ts';
 import type { OpenedIndexKey, TenantKeys } from './tenant-key.ts';
 
 const BLIND_INDEX_BYTES = 16;
+const FINGERPRINT_BYTES = 32;
+/** How many blind indexes of containers are remembered. */
+const MAX_CONTAINERS = 1000;
 
 /** One for all tenants of a keyring; once locked, locked for good. */
 export class Lock {
@@ -76,25 +78,35 @@ export function tenantKeyring(
 }
 
 function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readonly<Lock>): IndexKey {
-  /** Made once: from bytes Node 24 makes one at each call, which costs five times the hash. */
-  let fingerprintKey: KeyObject | undefined;
+  /** A tenant's containers are few, and every token has some. */
+  const containers = new Map<string, Uint8Array>();
+
+  function hash(purpose: IndexPurpose, value: string): Uint8Array {
+    const message = encodeFields(value);
+    const index = sodium.crypto_generichash(BLIND_INDEX_BYTES, message, keys[purpose]);
+    message.fill(0);
+    return index;
+  }
 
   return {
     key_id,
 
     blindIndex(purpose, value) {
       lock.requireUnlocked();
-      const message = encodeFields(value);
-      const index = sodium.crypto_generichash(BLIND_INDEX_BYTES, message, keys[purpose]);
-      message.fill(0);
+      if (!purpose.startsWith('container')) return hash(purpose, value);
+      const name = `${purpose} ${value}`;
+      const known = containers.get(name);
+      if (known !== undefined) return known;
+      if (containers.size >= MAX_CONTAINERS) containers.clear();
+      const index = hash(purpose, value);
+      containers.set(name, index);
       return index;
     },
 
     fingerprint(type, value) {
       lock.requireUnlocked();
       const message = encodeFields(type, value);
-      fingerprintKey ??= createSecretKey(keys.client_fingerprint);
-      const fingerprint = base58(createHmac('sha256', fingerprintKey).update(message).digest());
+      const fingerprint = base58(sodium.crypto_generichash(FINGERPRINT_BYTES, message, keys.client_fingerprint));
       message.fill(0);
       return fingerprint;
     },

@@ -1,8 +1,8 @@
 """Makes the keyring's vectors (envelope, fingerprint, blind-index, slot, api-key) from the layouts drawn in src/keyring,
-sharing no code with it: Python's hashlib and hmac, the `cryptography` package for ChaCha20-Poly1305 and Argon2id,
+sharing no code with it: Python's hashlib, the `cryptography` package for ChaCha20-Poly1305 and Argon2id,
 HChaCha20 by hand. Run it in this folder after a change of format; it writes the JSON files."""
 
-import hashlib, hmac, json, struct, zlib
+import hashlib, json, struct, zlib
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.kdf.argon2 import Argon2id
 
@@ -140,7 +140,7 @@ def make_envelopes():
 def make_fingerprints():
     key = subkey(INDEX_KEY, 6, b'vaultidx')
     pairs = [('token', ''), ('token', 'a'), ('card', CARD), ('car', 'd' + CARD), ('token', 'caf\u00e9'), ('token', '\ud800')]
-    cases = [{'type': t, 'value': v, 'fingerprint': base58(hmac.new(key, fields(t, v), 'sha256').digest())} for t, v in pairs]
+    cases = [{'type': t, 'value': v, 'fingerprint': base58(hashlib.blake2b(fields(t, v), key=key, digest_size=32).digest())} for t, v in pairs]
     write('fingerprint.json', {'index_key': INDEX_KEY.hex(), 'cases': cases})
 
 
