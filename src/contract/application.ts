@@ -14,7 +14,8 @@ const PERMISSION_LIST = {
   items: PERMISSION_NAME,
   maxItems: 50,
   uniqueItems: true,
-  description: 'Permissions on every token, with the mask transform; or management permissions.',
+  description:
+    'Permissions on every token, with the mask transform; or management permissions. Plain token:update may set the mask of any token; a rule that does not reveal may not.',
 } as const;
 
 const RULES = {

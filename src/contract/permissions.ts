@@ -17,7 +17,7 @@ interface PermissionRow {
 export const PERMISSIONS = {
   'token:create': { types: ['public', 'private'], allows: 'Create tokens' },
   'token:read': { types: ['private', 'expiring'], allows: 'Get and list tokens' },
-  'token:update': { types: ['public', 'private'], allows: 'Update tokens' },
+  'token:update': { types: ['public', 'private'], allows: "Update tokens; held plainly, also any token's mask" },
   'token:delete': { types: ['private'], allows: 'Delete tokens' },
   'application:create': { types: ['management'], allows: 'Create applications' },
   'application:read': { types: ['management'], allows: 'Get and list applications' },

@@ -2,6 +2,7 @@ import type { Json } from '../contract/json.ts';
 import type { Limits } from '../contract/limits.ts';
 import type { OperationId, ResultOf } from '../contract/operations.ts';
 import type { Grants } from './access/grants.ts';
+import type { MinuteLimit } from './access/minute-limit.ts';
 import type { OpenedApplication } from './applications/application-codec.ts';
 import type { Audit } from './audit/audit.ts';
 import type { Trail } from './audit/trail.ts';
@@ -53,6 +54,8 @@ export interface World {
   readonly limits: Limits;
   readonly activity: Activity;
   readonly audit: Audit;
+  /** Updates that set expressions of a token that the caller does not read: each may be an attempt to learn its data. */
+  readonly limitUnread: MinuteLimit;
   /** `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens: number;
   /** Told of every error that the caller is not told of; writes to this machine's stderr. */

@@ -3,6 +3,7 @@ import type { Application } from '../contract/application.ts';
 import type { Call, Reply } from '../contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from '../contract/limits.ts';
 import type { Tenant } from '../contract/tenant.ts';
+import { createMinuteLimit } from '../core/access/minute-limit.ts';
 import { createAudit, createExpiryRecorder } from '../core/audit/audit.ts';
 import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
 import { createDispatch } from '../core/dispatch.ts';
@@ -20,6 +21,8 @@ import { systemClock, type Times } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 
 const SWEEP_BATCH = 500;
+/** Updates of an application that set expressions of tokens which it does not read. */
+const UNREAD_A_MINUTE = 100;
 /** Decisions §8: at most once an hour when the file is used directly. */
 const DIRECT_SWEEP_MS = 60 * 60 * 1000;
 
@@ -201,6 +204,7 @@ function createWorld({
     random: overRandom?.(random) ?? random,
     limits: limits ?? DEFAULT_LIMITS,
     activity: createActivity(store),
+    limitUnread: createMinuteLimit(UNREAD_A_MINUTE, clock),
     includedActiveTokens: includedActiveTokens ?? DEFAULT_INCLUDED_ACTIVE_TOKENS,
     reportError: report ?? reportError,
   };

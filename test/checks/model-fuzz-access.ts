@@ -129,3 +129,21 @@ export function typelessFlaws({
     rules.slice(0, index).some((rule) => rule.priority === priority) ? [`rules.${index}.priority`] : [],
   );
 }
+
+/** Decisions §6: the rule for token:read governs who may set expressions, else the one for token:update; else plain permissions. */
+export function mayDefine({ rules }: Power, token: Reached): boolean {
+  const inOrder = [...rules].sort((a, b) => a.priority - b.priority).filter((rule) => applies(rule, token));
+  const governing = ['token:read', 'token:update'].flatMap(
+    (permission) => inOrder.find(({ permissions }) => permissions.includes(permission)) ?? [],
+  );
+  return (governing[0]?.transform ?? 'reveal') === 'reveal';
+}
+
+/** Decisions §6: whether the application is shown more of a token after it has moved. */
+export function gains(application: Power, before: Reached, after: Reached): boolean {
+  const strength = (permission: string, token: Reached) =>
+    STRENGTH.indexOf(transformFor(application, permission, token) ?? 'nothing');
+  return ['token:read', 'token:update'].some(
+    (permission) => strength(permission, after) > strength(permission, before),
+  );
+}

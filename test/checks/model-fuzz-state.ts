@@ -31,8 +31,6 @@ export interface Expected {
 }
 
 export interface ModelToken {
-  /** Redefined by somebody who does not read it. */
-  unread?: boolean;
   readonly id: string;
   readonly type: string;
   readonly created_by: string;

@@ -1,4 +1,4 @@
-import { mayWrite, transformFor } from './model-fuzz-access.ts';
+import { gains, mayDefine, mayWrite, transformFor } from './model-fuzz-access.ts';
 import {
   type Command,
   type Expected,
@@ -138,36 +138,25 @@ function updateToken(step: Step): Expected {
     search_indexes: replaced<Definition['search_indexes']>('search_indexes', token.search_indexes, undefined),
     fingerprint_expression: replaced('fingerprint_expression', token.fingerprint_expression, DEFAULT_FINGERPRINT),
   };
-  for (const { containers } of [token, wanted]) {
-    if (!mayWrite(caller, 'token:update', { id: token.id, containers })) return problem(403, 'no_governing_rule');
+  const moved = { id: token.id, containers: wanted.containers };
+  for (const reached of [token, moved]) {
+    if (!mayWrite(caller, 'token:update', reached)) return problem(403, 'no_governing_rule');
   }
+  const sets = ['mask', 'search_indexes', 'fingerprint_expression'].some((name) => body[name] !== undefined);
+  if ((sets && !mayDefine(caller, token)) || gains(caller, token, moved)) return problem(403, 'no_governing_rule');
+  const reads = transformFor(caller, 'token:read', moved) !== undefined;
   if (Object.keys(wanted.metadata ?? {}).length > 50) return problem(400, 'invalid_request', ['metadata']);
-  const made = derived(wanted);
+  const made = derived(wanted, reads);
   if ('paths' in made) return made;
   const fingerprint = fingerprintOf(tenant, token.type, made.printed, actual);
   const expires = body['expires_at'] === undefined ? token.expires : readExpires(body['expires_at']);
   Object.assign(token, wanted, made, { fingerprint, expires, modified_by: caller.id, modified_at: now });
-  const transform = transformFor(caller, 'token:update', token);
-  const reading = transformFor(caller, 'token:read', token) ?? 'redact';
-  const blind = transform !== 'reveal' && reading === 'redact';
-  const redefined = ['mask', 'fingerprint_expression', 'search_indexes'].some((name) => body[name] !== undefined);
-  const unread = token.unread || (blind && redefined);
-  token.unread = unread && !hasDefaults(token);
+  if (!reads) return { status: 200, body: unreadForm(token, tenant) };
   const original = deduplicates(body, tenant) ? oldest(step, token.type, made.printed, token.id) : undefined;
   if (original && !transformFor(caller, 'token:read', original)) {
     return { status: 200, body: show({ ...token, metadata: undefined }, tenant, 'redact') };
   }
-  if (!unread || !blind) return { status: 200, body: showWritten(token, tenant, transform) };
-  const { fingerprint: _untold, ...told } = showWritten(token, tenant, 'redact');
-  return { status: 200, body: told };
-}
-
-function hasDefaults({ type, mask, search_indexes, fingerprint_expression }: ModelToken): boolean {
-  const [own, usual] = [
-    [mask, search_indexes],
-    [DEFAULT_MASK[type], DEFAULT_INDEXES[type]],
-  ].map((each) => JSON.stringify(each));
-  return own === usual && fingerprint_expression === DEFAULT_FINGERPRINT;
+  return { status: 200, body: showWritten(token, tenant, transformFor(caller, 'token:update', token)) };
 }
 
 function deleteToken(step: Step): Expected {
@@ -187,25 +176,40 @@ const lowerCased = (containers: readonly string[]) => [...new Set(containers.map
 const textOf = (value: Plain) => (typeof value === 'string' ? value : JSON.stringify(value));
 const atMostMask = (transform: string | undefined) => (transform === 'redact' ? 'redact' : 'mask');
 
-/** What is computed when a token is written, or what is wrong with it. */
+/**
+ * What is computed when a token is written, or what is wrong with it. Of what a caller that does not read it has written,
+ * expressions that fail are left out (decisions §6).
+ */
 function derived(
   wanted: Definition,
+  reads = true,
 ):
-  | { readonly masked: Plain | undefined; readonly printed: string }
+  | (Pick<Definition, 'mask' | 'search_indexes' | 'fingerprint_expression'> & {
+      readonly masked: Plain | undefined;
+      readonly printed: string;
+    })
   | Required<Pick<Expected, 'status' | 'code' | 'paths'>> {
   const wrong = (paths: readonly string[]) => ({ status: 400, code: 'invalid_request', paths });
   const scope = { data: wanted.data, metadata: wanted.metadata ?? {} };
   const flaws = dataFlaws(wanted.type, wanted.data);
   if (flaws.length > 0) return wrong(flaws);
-  const masked = wanted.mask === undefined ? undefined : maskedForm(wanted.mask, scope);
-  if (masked === 'broken') return wrong(['mask']);
-  const printed = evaluate(wanted.fingerprint_expression, scope);
-  if (printed === undefined || printed === null) return wrong(['fingerprint_expression']);
-  for (const [index, expression] of (wanted.search_indexes ?? []).entries()) {
-    const value = evaluate(expression, scope);
-    if (value === undefined || value === null || value === '') return wrong([`search_indexes.${index}`]);
+  const fails = (expression: string) => [undefined, null].includes(evaluate(expression, scope) as null);
+  let { mask, fingerprint_expression, search_indexes } = wanted;
+  let masked = mask === undefined ? undefined : maskedForm(mask, scope);
+  if (masked === 'broken') {
+    if (reads) return wrong(['mask']);
+    [mask, masked] = [undefined, undefined];
   }
-  return { masked, printed: textOf(printed) };
+  if (fails(fingerprint_expression)) {
+    if (reads) return wrong(['fingerprint_expression']);
+    fingerprint_expression = DEFAULT_FINGERPRINT;
+  }
+  const empty = (expression: string) => fails(expression) || evaluate(expression, scope) === '';
+  const broken = search_indexes?.findIndex(empty) ?? -1;
+  if (broken >= 0 && reads) return wrong([`search_indexes.${broken}`]);
+  search_indexes = search_indexes?.filter((expression) => !empty(expression));
+  const printed = textOf(evaluate(fingerprint_expression, scope) ?? null);
+  return { mask, search_indexes, fingerprint_expression, masked, printed };
 }
 
 /** One value of one type has one fingerprint in a tenant, and no other has it (§2.1, decisions §7). */
@@ -246,6 +250,12 @@ function readExpires(sent: Plain | undefined): Expires | undefined {
 
 function named({ id, type, containers, fingerprint }: ModelToken, tenant: ModelTenant): PlainObject {
   return { id, type, tenant_id: tenant.id, containers, fingerprint };
+}
+
+/** Decisions §6: what an update shows a caller that does not read the token. */
+function unreadForm(token: ModelToken, tenant: ModelTenant): PlainObject {
+  const { fingerprint: _, ...shown } = show({ ...token, metadata: undefined }, tenant, 'redact');
+  return shown;
 }
 
 /** §2.1: what get and list show. */

@@ -129,11 +129,12 @@ async function walk({
   return undefined;
 }
 
-/** The two answers of deduplication, which a status does not tell from the others. */
+/** Answers of deduplication and to callers that do not read, which a status does not tell from the others. */
 function deduplicated({ operation }: Command, actual: PlainObject, now: number): string | undefined {
   if (actual['id'] === undefined) return undefined;
   if (operation === 'createToken' && actual['created_at'] !== iso(now)) return 'duplicate';
-  return operation === 'updateToken' && actual['fingerprint_expression'] === undefined ? 'duplicate' : undefined;
+  if (operation !== 'updateToken' || actual['fingerprint_expression'] !== undefined) return undefined;
+  return actual['fingerprint'] === undefined ? 'unread' : 'duplicate';
 }
 
 /** Time passes; now and then expired records are swept; a tenant that nobody can manage any more gets a new key. */

@@ -64,6 +64,8 @@ export interface Fixture {
   readonly seedApplicationKey: string;
   /** The application that is read, changed and deleted. */
   readonly lookedAt: string;
+  /** Puts a token back into its containers. */
+  restore(target: 'one' | 'two'): Promise<void>;
 }
 
 export interface MatrixWorld {
@@ -79,7 +81,9 @@ export interface MatrixWorld {
 const EVERYTHING: Applicant = {
   type: 'private',
   permissions: [],
-  rules: [{ priority: 1, place: 'root', transform: 'reveal', permissions: ['token:create', 'token:read'] }],
+  rules: [
+    { priority: 1, place: 'root', transform: 'reveal', permissions: ['token:create', 'token:read', 'token:update'] },
+  ],
 };
 
 export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
@@ -155,12 +159,19 @@ export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
       return spoilers[state](fixture);
     },
     prepare: async (who) => {
-      const { management, applicationId } = await createTenant('own', [
+      const {
+        management,
+        applicationId,
+        key: owner,
+      } = await createTenant('own', [
         [TOKEN_IDS.one, CONTAINERS.one, PLAINTEXT],
         [TOKEN_IDS.two, CONTAINERS.two, PLAINTEXT],
       ]);
       const { id, key } = await createApplication(management, applicationBody(who));
-      return { management, seedApplicationId: id, seedApplicationKey: key, lookedAt: applicationId };
+      const restore = async (target: 'one' | 'two') => {
+        await perform(owner, 'updateToken', { params: { id: TOKEN_IDS[target] } }, { containers: CONTAINERS[target] });
+      };
+      return { management, seedApplicationId: id, seedApplicationKey: key, lookedAt: applicationId, restore };
     },
   };
 }

@@ -78,8 +78,8 @@ async function run({ seed, quick }: CheckOptions) {
 /** The same with one wrong cell in the oracle, picked by the seed. */
 async function control({ seed, quick }: CheckOptions) {
   let left = seed % 100;
-  const oracle: Oracle = (who, state, operation, target) => {
-    const right = expected(who, state, operation, target);
+  const oracle: Oracle = (who, state, operation, target, member) => {
+    const right = expected(who, state, operation, target, member);
     if (right.sight !== 'mask' || left-- !== 0) return right;
     return { ...right, sight: 'reveal' };
   };

@@ -41,7 +41,20 @@ export interface Expected {
   readonly sight?: Sight;
   /** Of lists. */
   readonly items?: number;
+  /** Of updates: whether the reply has what a reader sees of any token. */
+  readonly isRead?: boolean;
 }
+
+/** A member of an update. */
+export type Member =
+  | 'data'
+  | 'mask'
+  | 'metadata'
+  | 'containers'
+  | 'search_indexes'
+  | 'fingerprint_expression'
+  | 'deduplicate_token'
+  | 'expires_at';
 
 /** Decisions §6, first paragraph. */
 export const MAY_HOLD: Readonly<Record<Applicant['type'], readonly string[]>> = {
@@ -67,18 +80,29 @@ const MATCHES: Readonly<Record<Place, readonly ('pci' | 'bank')[]>> = {
 };
 const SIGHTS = { redact: 'nothing', mask: 'mask', reveal: 'reveal' } as const;
 
-/** Decisions §6: the first rule that matches and grants governs, else the plain permission with its mask, else nothing does. */
-function governs(who: Applicant, permission: string, containers: readonly string[]): Sight | undefined {
+/** Decisions §6: the first rule that matches and grants governs. */
+function ruled(who: Applicant, permission: string, containers: readonly string[]): Sight | undefined {
   const inOrder = [...who.rules].sort((a, b) => a.priority - b.priority);
   for (const { place, transform, permissions } of inOrder) {
     if (!permissions.includes(permission)) continue;
     if (MATCHES[place].some((container) => containers.includes(container))) return SIGHTS[transform];
   }
-  return who.permissions.includes(permission) ? 'mask' : undefined;
+  return undefined;
+}
+
+/** Without a rule the plain permission with its mask, else nothing. */
+function governs(who: Applicant, permission: string, containers: readonly string[]): Sight | undefined {
+  return ruled(who, permission, containers) ?? (who.permissions.includes(permission) ? 'mask' : undefined);
 }
 
 /** Decisions §1, order of checks: 401, then 403 for a permission held nowhere, then 404, then 403 for a token out of reach. */
-export function expected(who: Applicant, state: KeyState, operation: OperationId, target: Target): Expected {
+export function expected(
+  who: Applicant,
+  state: KeyState,
+  operation: OperationId,
+  target: Target,
+  member?: Member,
+): Expected {
   if (state !== 'good') return { status: 401 };
   const { permission, status: success, path }: Operation = OPERATIONS[operation];
   const held = who.permissions.includes(permission) || who.rules.some((rule) => rule.permissions.includes(permission));
@@ -96,8 +120,36 @@ export function expected(who: Applicant, state: KeyState, operation: OperationId
   // Decisions §6: writing needs the permission in every container.
   if (!sight || !containers.every((container) => governs(who, permission, [container]))) return { status: 403 };
   if (operation === 'deleteToken') return { status: 204 };
+  if (operation === 'updateToken') return expectedUpdate(who, containers, member);
   // §4.1: create answers with the masked form, whatever the transform, but never more than the transform shows.
-  return { status: success, sight: operation === 'createToken' && sight === 'reveal' ? 'mask' : sight };
+  return { status: success, sight: sight === 'reveal' ? 'mask' : sight };
+}
+
+const STRENGTH: readonly (Sight | undefined)[] = [undefined, 'nothing', 'mask', 'reveal'];
+
+/**
+ * Decisions §6: an update sets no expressions over data that its caller's rule does not reveal, moves no token to where the
+ * caller sees more of it, and shows a caller without token:read nothing. The other token has the same content: §4.1.
+ */
+function expectedUpdate(who: Applicant, before: readonly string[], member: Member | undefined): Expected {
+  const after = member === 'containers' ? ['bank'] : before;
+  if (!after.every((container) => governs(who, 'token:update', [container]))) return { status: 403 };
+  if (member === 'mask' || member === 'search_indexes' || member === 'fingerprint_expression') {
+    const rule = ruled(who, 'token:read', before) ?? ruled(who, 'token:update', before);
+    if (rule !== undefined && rule !== 'reveal') return { status: 403 };
+  }
+  for (const permission of ['token:read', 'token:update']) {
+    const [was, is] = [before, after].map((containers) => STRENGTH.indexOf(governs(who, permission, containers)));
+    if (Number(is) > Number(was)) return { status: 403 };
+  }
+  if (!governs(who, 'token:read', after)) return { status: 200, sight: 'nothing', isRead: false };
+  const twin = before.length === 1 ? ['pci', 'bank'] : ['pci'];
+  const redacted = member === 'deduplicate_token' && !governs(who, 'token:read', twin);
+  return {
+    status: 200,
+    sight: redacted ? 'nothing' : (governs(who, 'token:update', after) ?? 'nothing'),
+    isRead: true,
+  };
 }
 
 /** Decisions §6: with the flag, expiring ones only; asked for is the plain permission, a mask on every token. */

@@ -18,6 +18,7 @@ import {
   expected,
   type KeyState,
   MAY_HOLD,
+  type Member,
   type Sight,
   type Target,
 } from './permission-oracle.ts';
@@ -41,6 +42,19 @@ const DEEDS: readonly (readonly [OperationId, readonly Target[]])[] = Object.ent
   .toSorted(([, a], [, b]) => order(a) - order(b))
   .map(([id, row]) => [id as OperationId, targetsOf(row)]);
 
+/** What updates send: members that change nothing, where the oracle knows only of what was there. */
+const PATCHES: Readonly<Record<Member, object>> = {
+  metadata: { metadata: { seen: 'yes' } },
+  data: { data: PLAINTEXT },
+  mask: { mask: MASKED },
+  search_indexes: { search_indexes: ['{{ data }}'] },
+  fingerprint_expression: { fingerprint_expression: '{{ data | stringify }}' },
+  deduplicate_token: { deduplicate_token: true },
+  expires_at: { expires_at: '12/31/2099' },
+  containers: { containers: ['/bank/high/'] },
+};
+const MEMBERS = Object.keys(PATCHES) as Member[];
+
 /** Wrong keys, tried on the tenant of the good one, which they leave as it is. */
 const KEYLESS: readonly KeyState[] = ['missing', 'malformed', 'unknown'];
 /** Keys that were good: each takes a tenant of its own. */
@@ -62,6 +76,8 @@ export interface Cell {
   readonly state: KeyState;
   readonly operation: OperationId;
   readonly target: Target;
+  /** Of updates. */
+  readonly member?: Member;
 }
 
 export interface MatrixResult {
@@ -77,7 +93,7 @@ export interface MatrixResult {
 }
 
 function deedCall(
-  { operation, target }: Cell,
+  { operation, target, member }: Cell,
   key: string | undefined,
   { lookedAt }: Fixture,
   world: MatrixWorld,
@@ -93,7 +109,7 @@ function deedCall(
     target === 'expiring' ? { type: 'expiring', permissions: ['token:read'] } : { ...rest, type: 'private' };
   /** Where the example of the row would change what the oracle knows of. */
   const bodies: Readonly<Partial<Record<OperationId, object>>> = {
-    updateToken: { metadata: { seen: 'yes' } },
+    ...(member && { updateToken: PATCHES[member] }),
     createToken: { ...taken, type: 'token', data: PLAINTEXT, mask: MASKED, containers },
     createApplication: { name: 'child', ...child },
     updateApplication: rest,
@@ -110,11 +126,13 @@ function shown(operation: OperationId, { status, bodyText }: Reply): Expected {
   const isToken = operation.endsWith('Token');
   const items: readonly { readonly data?: unknown }[] = isToken ? [body] : (body.data ?? []);
   const sight = operation === 'listTokens' || isToken ? items.map(({ data }) => SIGHT_OF.get(data))[0] : undefined;
+  const isRead = operation === 'updateToken' && { isRead: 'fingerprint' in body };
   const total = operation.startsWith('list') && { items: body.pagination.total_items };
-  return { status, ...total, ...(sight && { sight }) };
+  return { status, ...total, ...(sight && { sight }), ...isRead };
 }
 
-const same = (a: Expected, b: Expected) => a.status === b.status && a.sight === b.sight && a.items === b.items;
+const same = (a: Expected, b: Expected) =>
+  a.status === b.status && a.sight === b.sight && a.items === b.items && a.isRead === b.isRead;
 
 export interface MatrixOptions {
   readonly seed: number;
@@ -146,7 +164,7 @@ export async function runMatrix({
     const request = deedCall(cell, key, fixture, world);
     const reply = await call(request);
     const found = shown(cell.operation, reply);
-    const wanted = oracle(cell.who, cell.state, cell.operation, cell.target);
+    const wanted = oracle(cell.who, cell.state, cell.operation, cell.target, cell.member);
     const flaws = replyFlaws(request, reply);
     cells++;
     if (cell.state === 'good') authenticated++;
@@ -163,10 +181,16 @@ export async function runMatrix({
     wrong.push(JSON.stringify({ ...cell, wanted, found, ...(flaws.length > 0 && { flaws }) }));
   }
 
+  async function runDeed(cell: Cell, key: string | undefined, fixture: Fixture): Promise<void> {
+    if (cell.operation !== 'updateToken') return run(cell, key, fixture);
+    for (const member of MEMBERS) await run({ ...cell, member }, key, fixture);
+    if (cell.state === 'good' && (cell.target === 'one' || cell.target === 'two')) await fixture.restore(cell.target);
+  }
+
   async function runState(who: Applicant, state: KeyState, fixture: Fixture): Promise<void> {
     const key = await world.spoil(fixture, state);
     for (const [operation, targets] of DEEDS) {
-      for (const target of targets) await run({ who, state, operation, target }, key, fixture);
+      for (const target of targets) await runDeed({ who, state, operation, target }, key, fixture);
     }
   }
 

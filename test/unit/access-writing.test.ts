@@ -2,10 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { WRITING } from '../vectors/access-rules.ts';
 import { openAccessWorld, tokenBody } from './access-fixture.ts';
 
+const EXPRESSIONS: Readonly<Record<string, object>> = {
+  mask: { mask: '{{ data }}' },
+  nothing: { mask: null },
+  search_indexes: { search_indexes: ['{{ data }}'] },
+  fingerprint_expression: { fingerprint_expression: '{{ data | size }}' },
+};
 const DONE = { create: 201, update: 200, delete: 204 } as const;
 
 describe('writing needs the permission in every container', () => {
-  it.each(WRITING)('$name ($origin)', async ({ application, operation, token, to, allowed }) => {
+  it.each(WRITING)('$name ($origin)', async ({ application, operation, token, to, sets, allowed }) => {
     const world = await openAccessWorld();
     const key = await world.apply(application);
     const wanted = allowed ? DONE[operation] : 403;
@@ -23,7 +29,7 @@ describe('writing needs the permission in every container', () => {
       expect((await world.call(world.everything, 'getToken', { id })).status).toBe(allowed ? 404 : 200);
       return;
     }
-    const body = { data: 'changed', ...(to && { containers: to }) };
+    const body = { data: 'changed', ...(to && { containers: to }), ...EXPRESSIONS[sets ?? ''] };
     expect((await world.call(key, 'updateToken', { id, body })).status).toBe(wanted);
     const after = await world.call(world.everything, 'getToken', { id });
     if (!allowed) return expect(after.text).toBe(before.text);

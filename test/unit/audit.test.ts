@@ -183,6 +183,20 @@ describe('the audit', () => {
     },
   );
 
+  it('has attempts to learn what the caller does not read: refused, accepted, and those beyond the limit', async () => {
+    const { management, masking, call, events } = await openAudited('reveal');
+    const body = { name: 'form', type: 'public', permissions: ['token:update'] };
+    const form: { readonly key: string } = (await call(management, 'createApplication', { body })).body;
+    const set = (key: string) => call(key, 'updateToken', { params: { id: 'first' }, body: { mask: '{{ data }}' } });
+    const refused = await events(() => set(masking.key));
+    expect(refused.map(({ status, entities }) => [status, ...entities])).toEqual([[403, 'first']]);
+    const found = await events(async () => {
+      for (let times = 0; times <= 100; times++) await set(form.key);
+    });
+    expect(found.map(({ status }) => status)).toEqual([...Array.from({ length: 100 }, () => 200), 429]);
+    expect(found.at(-1)?.entities).toEqual(['first']);
+  });
+
   it('says of a create that found a duplicate, and of a missing token, only at `all`', async () => {
     for (const level of ['reveal', 'all'] as const) {
       const { revealing, call, events } = await openAudited(level);

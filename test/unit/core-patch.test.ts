@@ -179,11 +179,12 @@ describe('who may PATCH what', () => {
       const key = await core.application({ name: 'u', type: 'private', ...over });
       return (await core.call(key, 'updateToken', { id, body: {} })).at('data');
     };
-    const by = (transform: string) => shown({ rules: [rule({ transform, permissions: ['token:update'] })] });
+    const readsToo = rule({ priority: 2, transform: 'redact' });
+    const by = (transform: string) => shown({ rules: [rule({ transform, permissions: ['token:update'] }), readsToo] });
     expect(await by('reveal')).toEqual(CARD);
     expect(await by('mask')).toEqual(MASKED_CARD);
     expect(await by('redact')).toBeUndefined();
-    expect(await shown({ permissions: ['token:update'] })).toEqual(MASKED_CARD);
+    expect(await shown({ permissions: ['token:read', 'token:update'] })).toEqual(MASKED_CARD);
   });
 
   it('moving a token needs the permission where it was and where it goes', async () => {

@@ -81,15 +81,16 @@ export const GOVERNING = casesOf('governing').map(({ rest: [token = '', shown], 
   return { ...one, token: { id, containers }, transform: shown === 'none' ? null : (shown as Transform) };
 });
 
-/** What an application may create, update and delete; `to`: the containers that an update moves the token to. */
+/** What an application may create, update and delete; an update moves the token `to` containers, or `sets` a member. */
 export const WRITING = casesOf('writing').map(({ rest: [act = '', outcome], ...one }) => {
-  const [from = '', to] = act.split(' to ');
+  const [from = '', verb, object] = act.split(/ (to|sets) /);
   const [operation, type = '', ...containers] = from.split(' ');
   return {
     ...one,
     operation: operation as 'create' | 'update' | 'delete',
     token: { type, ...(containers.length > 0 && { containers }) },
-    ...(to && { to: to.split(' ') }),
+    ...(verb === 'to' && { to: object?.split(' ') }),
+    ...(verb === 'sets' && { sets: object }),
     allowed: outcome === 'allowed',
   };
 });

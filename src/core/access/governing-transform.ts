@@ -15,8 +15,8 @@ export interface TokenFacts {
  * permission, whose transform is mask.
  */
 export function governingTransform(grants: Grants, permission: Permission, token: TokenFacts): Transform | undefined {
-  const rule = grants.rules.find((each) => each.permissions.includes(permission) && matches(each, token));
-  const own = rule?.transform ?? (grants.plain.has(permission) ? 'mask' : undefined);
+  const own =
+    governingRule(grants, permission, token)?.transform ?? (grants.plain.has(permission) ? 'mask' : undefined);
   if (own === undefined || !grants.within) return own;
   const outer = governingTransform(grants.within, permission, token);
   return outer !== undefined && showsMore(own, outer) ? outer : outer && own;
@@ -32,6 +32,27 @@ export function transformOfEveryToken(grants: Grants, permission: Permission): T
   if (!grants.within) return rule.transform;
   const outer = transformOfEveryToken(grants.within, permission);
   return outer !== undefined && showsMore(rule.transform, outer) ? outer : outer && rule.transform;
+}
+
+function governingRule({ rules }: Grants, permission: Permission, token: TokenFacts): AccessRule | undefined {
+  return rules.find((each) => each.permissions.includes(permission) && matches(each, token));
+}
+
+/**
+ * Returns whether a caller that may update a token may set expressions, which read its stored data: the rule that governs
+ * the caller's reads, or without one its updates, must reveal. Plain permissions set no such barrier (decisions §6).
+ */
+export function maySetExpressions(grants: Grants, token: TokenFacts): boolean {
+  const rule = governingRule(grants, 'token:read', token) ?? governingRule(grants, 'token:update', token);
+  return rule === undefined || rule.transform === 'reveal';
+}
+
+/** Returns whether the caller's own transform shows more of a token once it has moved (decisions §6). */
+export function revealsMore(grants: Grants, before: TokenFacts, after: TokenFacts): boolean {
+  return (['token:read', 'token:update'] as const).some((permission) => {
+    const [old, moved] = [before, after].map((token) => governingTransform(grants, permission, token));
+    return moved !== undefined && (old === undefined || showsMore(moved, old));
+  });
 }
 
 /** Writing needs the permission in every container that the token is in (decisions §6). */

@@ -7,6 +7,9 @@ import type { AuditEvent } from './audit-event.ts';
 import { isAudited } from './audit-level.ts';
 import type { AuditDraft } from './ports.ts';
 
+/** Also 429: the core's limits stop attempts to learn what the caller may not read. */
+const DENIED: ReadonlySet<number> = new Set([403, 429]);
+
 /** What one call leaves in the audit: its handler says what was touched, the one path when it is over. */
 export interface Trail {
   /** The entry of a change, for the store. `revision` is the record's after it. */
@@ -51,7 +54,7 @@ export function createTrail(audit: Audit, call: Call, application_id: string): T
 
     async refuse(error) {
       if (!(error instanceof Problem) || error.status >= 500) return;
-      if (!isAudited(audit.level, error.status === 403 ? 'denied' : 'other')) return;
+      if (!isAudited(audit.level, DENIED.has(error.status) ? 'denied' : 'other')) return;
       await audit.record(event(error.status, named()));
     },
   };

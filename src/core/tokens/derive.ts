@@ -2,11 +2,11 @@ import type { Json } from '../../contract/json.ts';
 import type { TokenType } from '../../contract/token-types.ts';
 import { ExpressionError } from '../expressions/expression-error.ts';
 import { checkExpressions, evaluateExpression, evaluateMask } from '../expressions/expressions.ts';
-import { createWorkBudget } from '../expressions/limits.ts';
+import { createWorkBudget, UNREAD_WORK } from '../expressions/limits.ts';
 import { printValue } from '../expressions/print-value.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import type { TenantKeyring, TokenIndexes } from '../ports.ts';
-import { invalid } from '../problem.ts';
+import { invalid, Problem } from '../problem.ts';
 import { otherIndexes } from './indexes.ts';
 import { DEFAULT_FINGERPRINT, type TokenContents, type TokenDefinition, type TokenDetails } from './token-codec.ts';
 
@@ -16,7 +16,10 @@ export interface DerivedToken {
   readonly indexes: TokenIndexes;
 }
 
-/** Throws `invalid_request` naming the member and the position of a broken expression (decisions §4). */
+/**
+ * Throws `invalid_request` naming the member and the position of a broken expression (decisions §4). For a caller that does
+ * not read the token, expressions that fail on its data leave the definition instead; the fingerprint's becomes the default.
+ */
 export async function derive(
   keyring: TenantKeyring,
   token: Omit<TokenDetails, 'fingerprint'> & {
@@ -24,27 +27,43 @@ export async function derive(
     readonly data: Json;
     readonly definition: TokenDefinition;
   },
+  { unread = false } = {},
 ): Promise<DerivedToken> {
   const { type, data, containers, metadata, expires_at, definition } = token;
   const { mask, search_indexes = [], fingerprint_expression } = definition;
 
   // One for all: each takes its time of everybody's, and a token may have a dozen.
-  const work = createWorkBudget();
-  const masked = mask === undefined ? undefined : await naming('mask', () => evaluateMask(mask, { data }, { work }));
+  const work = createWorkBudget(unread ? UNREAD_WORK : undefined);
+  const failed = new Set<string>();
+  async function evaluated<T>(path: string, evaluate: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await naming(path, evaluate);
+    } catch (error) {
+      if (!unread || !(error instanceof Problem)) throw error;
+      failed.add(path);
+      return undefined;
+    }
+  }
+  const masked = mask === undefined ? undefined : await evaluated('mask', () => evaluateMask(mask, { data }, { work }));
   // The default is not held to the limit of an expression's output: data may be larger.
   const fingerprinted =
     fingerprint_expression === DEFAULT_FINGERPRINT
       ? data
-      : await naming('fingerprint_expression', () =>
-          evaluateExpression(fingerprint_expression, { data, metadata: metadata ?? {} }, { work }),
-        );
-  if (fingerprinted === null) throw invalid('fingerprint_expression', 'must not render to nothing');
+      : ((await evaluated('fingerprint_expression', async () => {
+          const scope = { data, metadata: metadata ?? {} };
+          const value = await evaluateExpression(fingerprint_expression, scope, { work });
+          if (value === null) throw invalid('fingerprint_expression', 'must not render to nothing');
+          return value;
+        })) ?? data);
   const search_values: string[] = [];
   for (const [index, source] of search_indexes.entries()) {
     const path = `search_indexes.${index}`;
-    const value = printValue(await naming(path, () => evaluateExpression(source, { data }, { work })));
-    if (value === '') throw invalid(path, 'must not render to nothing');
-    search_values.push(value);
+    const value = await evaluated(path, async () => {
+      const text = printValue(await evaluateExpression(source, { data }, { work }));
+      if (text === '') throw invalid(path, 'must not render to nothing');
+      return text;
+    });
+    if (value !== undefined) search_values.push(value);
   }
   const dataText = stringifyJson(data);
   const text = fingerprinted === data && typeof data !== 'string' ? dataText : printValue(fingerprinted);
@@ -54,13 +73,23 @@ export async function derive(
       data: dataText,
       masked: masked === undefined ? undefined : stringifyJson(masked),
       details: { containers, metadata, fingerprint, expires_at },
-      definition,
+      definition: failed.size === 0 ? definition : withoutFailed(definition, failed),
     },
     indexes: {
       fingerprint: keyring.blindIndex('fingerprint', fingerprint),
       others: otherIndexes(keyring, containers, metadata, search_values),
       former: keyring.formerIndexKeys.map((key) => key.blindIndex('fingerprint', key.fingerprint(type, text))),
     },
+  };
+}
+
+/** Keys are rotated by evaluating what is stored: none of it may fail. */
+function withoutFailed(definition: TokenDefinition, failed: ReadonlySet<string>): TokenDefinition {
+  const { mask, search_indexes, fingerprint_expression } = definition;
+  return {
+    mask: failed.has('mask') ? undefined : mask,
+    search_indexes: search_indexes?.filter((_, index) => !failed.has(`search_indexes.${index}`)),
+    fingerprint_expression: failed.has('fingerprint_expression') ? DEFAULT_FINGERPRINT : fingerprint_expression,
   };
 }
 

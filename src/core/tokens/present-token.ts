@@ -106,22 +106,28 @@ const UNSEALED = 8 * 1024;
 const MAX_BYTES_PER_SEALED = 1.5;
 
 /**
- * Throws `invalid_request` for a token that no reply could show. Each merge patch may bring as much as a body holds: what grew
+ * Returns whether no reply could show a token. Each merge patch may bring as much as a body holds: what grew
  * beyond a response would be written, answered as if it were not, and be in the way of every list that it stands in.
  */
-export function checkSize(
+export function isTooLarge(
   unsealed: UnsealedToken,
   { presented, full }: TokenRecord,
   contents: TokenContents,
   limits: Limits,
-): void {
-  if (MAX_BYTES_PER_SEALED * (presented.length + full.length) + UNSEALED <= limits.response) return;
+): boolean {
+  if (MAX_BYTES_PER_SEALED * (presented.length + full.length) + UNSEALED <= limits.response) return false;
   const { data, masked = '', details, definition } = contents;
-  const dataBytes = Buffer.byteLength(data);
-  const longer = new JsonText(Buffer.byteLength(masked) > dataBytes ? masked : data);
+  const longer = new JsonText(Buffer.byteLength(masked) > Buffer.byteLength(data) ? masked : data);
   const shown = stringifyJson(showToken(unsealed, details, longer, definition));
-  if (Buffer.byteLength(shown) + ENVELOPE <= limits.response) return;
+  return Buffer.byteLength(shown) + ENVELOPE > limits.response;
+}
+
+/** Throws `invalid_request` for a token that no reply could show. */
+export function checkSize(...[unsealed, record, contents, limits]: Parameters<typeof isTooLarge>): void {
+  if (!isTooLarge(unsealed, record, contents, limits)) return;
+  const { data, definition } = contents;
   const { mask } = definition;
-  const member = mask !== undefined && Buffer.byteLength(stringifyJson(mask)) > dataBytes ? 'mask' : 'data';
+  const isMask = mask !== undefined && Buffer.byteLength(stringifyJson(mask)) > Buffer.byteLength(data);
+  const member = isMask ? 'mask' : 'data';
   throw invalid(member, `makes the token larger than a response may be: ${limits.response} bytes`);
 }

@@ -24,8 +24,6 @@ export interface TokenDefinition {
   readonly mask?: Json | undefined;
   readonly search_indexes?: readonly string[] | undefined;
   readonly fingerprint_expression: string;
-  /** Somebody who does not read the token has changed it since it was the type's own: in no reply. */
-  readonly unread?: true | undefined;
 }
 
 /** What the two sealed values of a token hold. */
@@ -193,12 +191,11 @@ function defaultsOf(type: TokenType): TokenDefinition {
 
 const defaultTexts = new Map<TokenType, string>();
 
-function encodeDefinition(type: TokenType, { unread, ...reported }: TokenDefinition): string {
-  const text = stringifyJson(reported);
+function encodeDefinition(type: TokenType, definition: TokenDefinition): string {
+  const text = stringifyJson({ ...definition });
   const usual = defaultTexts.get(type) ?? stringifyJson({ ...defaultsOf(type) });
   defaultTexts.set(type, usual);
-  if (text === usual) return DEFAULTS;
-  return unread ? stringifyJson({ ...reported, unread }) : text;
+  return text === usual ? DEFAULTS : text;
 }
 
 export function decodeDefinition(type: TokenType, text: string): TokenDefinition {

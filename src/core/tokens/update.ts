@@ -1,7 +1,13 @@
 import type { Transform } from '../../contract/permissions.ts';
 import type { Token, UpdateToken } from '../../contract/token.ts';
 import { TOKEN_TYPES } from '../../contract/token-types.ts';
-import { governingTransform, reachesEveryContainer, type TokenFacts } from '../access/governing-transform.ts';
+import {
+  governingTransform,
+  maySetExpressions,
+  reachesEveryContainer,
+  revealsMore,
+  type TokenFacts,
+} from '../access/governing-transform.ts';
 import type { Grants } from '../access/grants.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, Shown, World } from '../handler.ts';
@@ -15,7 +21,7 @@ import { checkSyntax, derive } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { fingerprintsOf, requireFingerprint } from './indexes.ts';
 import { applyMergePatch } from './merge-patch.ts';
-import { checkSize, showToken } from './present-token.ts';
+import { checkSize, isTooLarge, showToken } from './present-token.ts';
 import {
   DEFAULT_FINGERPRINT,
   openPresented,
@@ -30,10 +36,21 @@ import { checkData } from './validate-data.ts';
 
 const MAX_METADATA = 50;
 
+/** Members that read the stored data: the masked form, the fingerprint and the blind indexes are made of it. */
+const EXPRESSIONS = ['mask', 'search_indexes', 'fingerprint_expression'] as const;
+
+/** Members by which a token may grow too large for a reply. */
+const GROWING = [...EXPRESSIONS, 'data', 'metadata'] as const;
+
 /** Update Token (§4.1): merge patch for `data`, `mask` and `metadata` (RFC 7396), replacement for the rest. */
 export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, world) => {
   await checkAlone(body, world.clock.now());
   const updated = await untilSwapped(() => attempt(id, body, caller, world));
+  const { containers, expires_at } = updated.contents.details;
+  // Decisions §6: nothing that depends on what the caller may not read, and no duplicate.
+  if (!isReader(caller.grants, { id, containers })) {
+    return showToken(updated.unsealed, { containers, expires_at }, undefined);
+  }
   const deduplicate = body.deduplicate_token ?? caller.tenant.details.settings.deduplicate_tokens === 'true';
   const original = deduplicate ? await findOriginal(id, updated.fingerprints, caller, world) : undefined;
   return showUpdated(caller, updated, original);
@@ -68,19 +85,18 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
   const { unsealed: before, contents: stored } = openToken(keyring, id, record);
   const { details } = stored;
   const containers = patchedContainers(body, before, details);
-  for (const touched of [details.containers, containers]) {
-    if (!reachesEveryContainer(grants, 'token:update', { id, containers: touched })) {
-      throw new Problem('no_governing_rule');
-    }
-  }
-  const definition = patchedDefinition(body, stored.definition, isBlind(grants, { id, containers }));
-  const metadata = patchedMetadata(body, details);
+  checkAccess(body, grants, { id, containers: details.containers }, { id, containers });
+  const unread = !isReader(grants, { id, containers });
+  if (unread && EXPRESSIONS.some((member) => body[member] != null)) world.limitUnread(application.record.id);
+  const definition = patchedDefinition(body, stored.definition);
+  const metadata = patchedMetadata(body, details, unread);
   const old = parseJson(stored.data);
   const data = body.data === undefined ? old : applyMergePatch(old, body.data);
+  // A type's rules look at one member at a time, and stored ones keep them: only the patch decides.
   checkData(before.type, data);
   const expiry = patchedExpiry(body, before, details, now);
   const token = { type: before.type, data, containers, metadata, expires_at: expiry?.text, definition };
-  const { contents, indexes } = await derive(keyring, token);
+  const { contents, indexes } = await derive(keyring, token, { unread });
   const unsealed = {
     ...before,
     modified_by: application.record.id,
@@ -89,10 +105,40 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
     revision: before.revision + 1,
   };
   const after = sealToken(keyring, unsealed, contents);
-  checkSize(unsealed, after, contents, world.limits);
+  if (!unread) checkSize(unsealed, after, contents, world.limits);
+  else if (
+    GROWING.some((member) => body[member] !== undefined) &&
+    isTooLarge(unsealed, after, contents, world.limits)
+  ) {
+    // A problem would tell the size of the data: what the patch adds is left out.
+    const { containers: moved, expires_at } = body;
+    const rest = { ...(moved !== undefined && { containers: moved }), ...(expires_at !== undefined && { expires_at }) };
+    return attempt(id, rest, caller, world);
+  }
   const audit = caller.trail.changed([id], after.revision);
   const replaced = await world.store.replaceToken(after, indexes, { revision: before.revision, now }, audit);
   return replaced ? { unsealed, contents, fingerprints: fingerprintsOf(indexes) } : undefined;
+}
+
+/** Throws 403 when no rule reaches the token, or when the patch would show the caller more of its stored data (decisions §6). */
+function checkAccess(body: UpdateToken, grants: Grants, before: TokenFacts, after: TokenFacts): void {
+  for (const touched of [before, after]) {
+    if (!reachesEveryContainer(grants, 'token:update', touched)) throw new Problem('no_governing_rule');
+  }
+  const member = EXPRESSIONS.find((each) => body[each] !== undefined);
+  if (member !== undefined && !maySetExpressions(grants, before)) {
+    throw new Problem('no_governing_rule', {
+      detail: `The access rule of the application does not reveal this token, so the application may not set ${member}.`,
+    });
+  }
+  if (!revealsMore(grants, before, after)) return;
+  throw new Problem('no_governing_rule', {
+    detail: 'The application may not move this token to containers where its access rules show more of it.',
+  });
+}
+
+function isReader(grants: Grants, token: TokenFacts): boolean {
+  return governingTransform(grants, 'token:read', token) !== undefined;
 }
 
 /** A token is always in a container: `null` takes it back to its type's (RFC 7396 §2, decisions §3). */
@@ -102,7 +148,7 @@ function patchedContainers(body: UpdateToken, { type }: UnsealedToken, details: 
 }
 
 /** `null` takes the mask and the search indexes away, and the fingerprint expression back to its default. */
-function patchedDefinition(body: UpdateToken, old: TokenDefinition, blind: boolean): TokenDefinition {
+function patchedDefinition(body: UpdateToken, old: TokenDefinition): TokenDefinition {
   const { mask, search_indexes, fingerprint_expression } = body;
   const merged = mask === undefined ? old.mask : applyMergePatch(old.mask, mask);
   return {
@@ -112,24 +158,17 @@ function patchedDefinition(body: UpdateToken, old: TokenDefinition, blind: boole
       fingerprint_expression === undefined
         ? old.fingerprint_expression
         : (fingerprint_expression ?? DEFAULT_FINGERPRINT),
-    unread: old.unread || (blind && REDEFINING.some((member) => body[member] !== undefined)) || undefined,
   };
 }
 
-/** What these say of a token decides what its data looks like, and what its fingerprint tells of it. */
-const REDEFINING = ['mask', 'fingerprint_expression', 'search_indexes'] as const;
-
-/** Whoever changes the token, but is shown nothing of its data when it reads it. */
-function isBlind(grants: Grants, token: TokenFacts): boolean {
-  if (governingTransform(grants, 'token:update', token) === 'reveal') return false;
-  return (governingTransform(grants, 'token:read', token) ?? 'redact') === 'redact';
-}
-
-function patchedMetadata({ metadata }: UpdateToken, old: TokenDetails): TokenDetails['metadata'] {
+/** A caller that does not read the token does not learn how much metadata it has: what would be too much is left out. */
+function patchedMetadata({ metadata }: UpdateToken, old: TokenDetails, unread: boolean): TokenDetails['metadata'] {
   if (metadata === undefined) return old.metadata;
   // The schema lets only strings and null through, and null removes: what is left are strings.
   const merged = applyMergePatch(old.metadata, metadata) as TokenDetails['metadata'] | null;
-  checkMetadata(Object.keys(merged ?? {}).length);
+  const members = Object.keys(merged ?? {}).length;
+  if (unread && members > MAX_METADATA) return old.metadata;
+  checkMetadata(members);
   return merged ?? undefined;
 }
 
@@ -162,13 +201,7 @@ function showUpdated(
     // §4.1: both tokens stay, but a caller learns nothing of what it patched its token into.
     if (!readable) return showToken(unsealed, { ...details, metadata: undefined }, undefined);
   }
-  const facts = { id: unsealed.id, containers: details.containers };
-  const transform = governingTransform(grants, 'token:update', facts);
-  // Who may write a mask but not read must not learn the data through a mask, or a fingerprint, of its own making, now or
-  // with the next patch.
-  if (definition.unread && isBlind(grants, facts)) {
-    return showToken(unsealed, { ...details, fingerprint: undefined }, undefined, definition);
-  }
+  const transform = governingTransform(grants, 'token:update', { id: unsealed.id, containers: details.containers });
   return showToken(unsealed, details, shownText(contents, transform), definition);
 }
 

@@ -1,0 +1,170 @@
+import { isDeepStrictEqual } from 'node:util';
+import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
+import type { OperationId } from '../../src/contract/operations.ts';
+import { walkAudit } from '../../src/core/audit/walk-audit.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { composeVault } from '../../src/vault/vault.ts';
+import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { createDraw } from './model-fuzz-bodies.ts';
+import { callOf } from './permission-fixture.ts';
+import { ALIKE, MAX_RESPONSE, randomPatch, UNLIKE } from './unread-patches.ts';
+
+const PATCHES = 10_000;
+const QUICK_PATCHES = 1_000;
+/** After so many patches both tokens are much the same: others are made. */
+const PATCHES_A_TOKEN = 4;
+/** By how much the median times may differ, in percent. */
+const MAX_DIFFERENCE = 5;
+
+const rule = (transform: string, container: string, ...permissions: string[]) => ({
+  ...{ description: '', transform, container },
+  permissions: permissions.map((name) => `token:${name}`),
+});
+const numbered = (...rules: ReturnType<typeof rule>[]) =>
+  rules.map((each, index) => ({ priority: index + 1, ...each }));
+
+/** Applications that update tokens and do not read them where they are. */
+const UNREADING: readonly object[] = [
+  { type: 'public', permissions: ['token:update'] },
+  { type: 'public', permissions: ['token:create', 'token:update'] },
+  { type: 'private', rules: numbered(rule('reveal', '/', 'update')) },
+  { type: 'private', rules: numbered(rule('mask', '/', 'update')) },
+  { type: 'private', permissions: ['token:update'], rules: numbered(rule('mask', '/read/', 'read')) },
+  { type: 'private', rules: numbered(rule('reveal', '/own/', 'update'), rule('redact', '/read/', 'read', 'update')) },
+];
+/** For the control. */
+const READING: readonly object[] = [{ type: 'private', permissions: ['token:update', 'token:read'] }];
+
+async function openVault(clock: SteppingClock, callers: readonly object[]) {
+  const random = seededRandom('unread');
+  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
+  const store = createMemoryStore();
+  const limits = { ...DEFAULT_LIMITS, response: MAX_RESPONSE };
+  const vault = composeVault({
+    file: 'memory',
+    store,
+    keyring,
+    clock,
+    random,
+    limits,
+    auditLevel: 'all',
+    auditStrict: true,
+  });
+  const { key: management } = (await vault.createTenant('unread')).application;
+
+  async function dispatch(key: string | undefined, operation: OperationId, body: object, id?: string) {
+    const parts = { traceId: 'trace', ...(id !== undefined && { params: { id } }) };
+    return vault.dispatch(callOf(key, operation, parts, body));
+  }
+  async function create(key: string | undefined, operation: OperationId, body: object): Promise<string> {
+    const reply = await dispatch(key, operation, body);
+    if (reply.status !== 201) throw new Error(`the fixture: ${operation} answered ${reply.status}: ${reply.bodyText}`);
+    return JSON.parse(reply.bodyText ?? '').key;
+  }
+  const apply = (body: object) => create(management, 'createApplication', { name: 'unread', ...body });
+
+  const maker = await apply({ type: 'private', permissions: ['token:create'] });
+  const keys: string[] = [];
+  for (const caller of callers) keys.push(await apply(caller));
+  return {
+    keys,
+    make: (body: object) => create(maker, 'createToken', body),
+    patch: async (key: string, id: string, body: object) => {
+      const started = performance.now();
+      const reply = await dispatch(key, 'updateToken', body, id);
+      return { reply, milliseconds: performance.now() - started };
+    },
+    /** All entries, opened. Closes the vault. */
+    audit: async (): Promise<readonly object[]> => {
+      const entries: object[] = [];
+      for await (const { sequence, at, event } of walkAudit({ store, keyring })) entries.push({ sequence, at, event });
+      await vault.close();
+      return entries;
+    },
+  };
+}
+
+const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
+
+export interface UnreadFuzzOptions {
+  readonly seed: number;
+  readonly patches: number;
+  readonly callers?: readonly object[];
+}
+
+/**
+ * The same patches of one id in two vaults whose tokens differ in what the caller does not see: replies and audit entries
+ * must be equal. Throws `CheckFailure` with the first patch that tells the tokens apart.
+ */
+export async function fuzzUnread({ seed, patches, callers = UNREADING }: UnreadFuzzOptions): Promise<Figures> {
+  const draw = createDraw(seed);
+  const clock = steppingClock();
+  const [one, two] = [await openVault(clock, callers), await openVault(clock, callers)];
+  const times: [number[], number[]] = [[], []];
+  const statuses: Record<string, number> = {};
+  let isAlike = false;
+  let id = '';
+  let who = 0;
+  for (let number = 0; number < patches; number++) {
+    clock.advance(1_000);
+    if (number % PATCHES_A_TOKEN === 0) {
+      id = `token-${number}`;
+      // One caller a token: others might move it to where this one reads.
+      who = draw.below(callers.length);
+      isAlike = draw.chance(0.6);
+      const { type, made } = draw.one(isAlike ? ALIKE : UNLIKE);
+      const common = { type, containers: [draw.one(['/own/', '/own/x/'])] };
+      await one.make({ ...common, ...made[0], id });
+      await two.make({ ...common, ...made[1], id });
+      // Of the one token a duplicate, of the other none.
+      for (const vault of [one, two]) await vault.make({ ...common, ...made[0], id: `${id}-twin` });
+    }
+    const body = randomPatch(draw, clock.now());
+    const patch = (vault: typeof one) => vault.patch(vault.keys[who] ?? '', id, body);
+    // In turns, so that neither always finds what the other has warmed up.
+    const isTurned = number % 2 === 1;
+    const first = await patch(isTurned ? two : one);
+    const second = await patch(isTurned ? one : two);
+    const [a, b] = isTurned ? [second, first] : [first, second];
+    if (!isDeepStrictEqual({ ...a.reply }, { ...b.reply })) {
+      const what = `${a.reply.status} ${a.reply.bodyText}\n${b.reply.status} ${b.reply.bodyText}`;
+      throw new CheckFailure(`patch ${number} by ${JSON.stringify(callers[who])}: ${JSON.stringify(body)}\n${what}`);
+    }
+    if (isAlike) times[0].push(a.milliseconds);
+    if (isAlike) times[1].push(b.milliseconds);
+    statuses[a.reply.status] = (statuses[a.reply.status] ?? 0) + 1;
+  }
+  const [entries, others] = [await one.audit(), await two.audit()];
+  const different = entries.findIndex((entry, index) => !isDeepStrictEqual(entry, others[index]));
+  if (different >= 0 || entries.length !== others.length) {
+    throw new CheckFailure(`audit: ${JSON.stringify([entries[different], others[different]])}`);
+  }
+  const medians = times.map(median);
+  const [low = 0, high = 0] = medians.toSorted((a, b) => a - b);
+  return {
+    patches,
+    audit_entries: entries.length,
+    ...Object.fromEntries(Object.entries(statuses).map(([status, count]) => [`answered_${status}`, count])),
+    median_us: Math.round(low * 1_000),
+    difference_percent: Math.round((high / low - 1) * 1_000) / 10,
+  };
+}
+
+async function run({ seed, quick }: CheckOptions): Promise<Figures> {
+  const figures = await fuzzUnread({ seed, patches: quick ? QUICK_PATCHES : PATCHES });
+  if (quick || Number(figures['difference_percent']) <= MAX_DIFFERENCE) return figures;
+  throw new CheckFailure('the times of the two tokens differ', figures);
+}
+
+/** Check 23: to a caller without `token:read` an update does not depend on the data. */
+export const CHECK: Check = {
+  number: 23,
+  name: 'unread updates',
+  quick: true,
+  runs: 'alone',
+  run,
+  // Callers that read the tokens tell them apart.
+  control: ({ seed }) => fuzzUnread({ seed, patches: QUICK_PATCHES, callers: READING }),
+};
