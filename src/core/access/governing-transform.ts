@@ -22,18 +22,6 @@ export function governingTransform(grants: Grants, permission: Permission, token
   return outer !== undefined && showsMore(own, outer) ? outer : outer && own;
 }
 
-/**
- * The transform of `governingTransform` when it is the same for every token: a rule on `/` governs. Undefined when it
- * depends on the token.
- */
-export function transformOfEveryToken(grants: Grants, permission: Permission): Transform | undefined {
-  const rule = grants.rules.find((each) => each.permissions.includes(permission));
-  if (rule?.container !== '/') return undefined;
-  if (!grants.within) return rule.transform;
-  const outer = transformOfEveryToken(grants.within, permission);
-  return outer !== undefined && showsMore(rule.transform, outer) ? outer : outer && rule.transform;
-}
-
 function governingRule({ rules }: Grants, permission: Permission, token: TokenFacts): AccessRule | undefined {
   return rules.find((each) => each.permissions.includes(permission) && matches(each, token));
 }
@@ -53,6 +41,18 @@ export function revealsMore(grants: Grants, before: TokenFacts, after: TokenFact
     const [old, moved] = [before, after].map((token) => governingTransform(grants, permission, token));
     return moved !== undefined && (old === undefined || showsMore(moved, old));
   });
+}
+
+/**
+ * The transform of `governingTransform` when it is the same for every token: a rule on `/` governs. Undefined when it
+ * depends on the token.
+ */
+export function transformOfEveryToken(grants: Grants, permission: Permission): Transform | undefined {
+  const rule = grants.rules.find((each) => each.permissions.includes(permission));
+  if (rule?.container !== '/') return undefined;
+  if (!grants.within) return rule.transform;
+  const outer = transformOfEveryToken(grants.within, permission);
+  return outer !== undefined && showsMore(rule.transform, outer) ? outer : outer && rule.transform;
 }
 
 /** Writing needs the permission in every container that the token is in (decisions §6). */

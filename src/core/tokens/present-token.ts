@@ -123,7 +123,7 @@ export function isTooLarge(
 }
 
 /** Throws `invalid_request` for a token that no reply could show. */
-export function checkSize(...[unsealed, record, contents, limits]: Parameters<typeof isTooLarge>): void {
+export function checkSize(unsealed: UnsealedToken, record: TokenRecord, contents: TokenContents, limits: Limits): void {
   if (!isTooLarge(unsealed, record, contents, limits)) return;
   const { data, definition } = contents;
   const { mask } = definition;
