@@ -43,7 +43,7 @@ const NOTES = {
   'audit.at': 'when something was done: that it was, nobody can hide',
   'audit.sealed': 'who did what to which, and how it ended',
   'audit.link': 'of the entry and the one before it, keyed',
-  'change.expired_at': 'the last end of a token that has passed',
+  'change.clock': 'the latest expiry that passed, the last settled time, a time in doubt; with a MAC',
 };
 
 const cell = (text) => String(text).replaceAll('|', '\\|');

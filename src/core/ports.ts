@@ -11,7 +11,7 @@ export interface Clock {
   now(): Instant;
   /**
    * The latest instant that is beyond doubt: a forward jump of over an hour counts after it has stood for an hour. Only what
-   * had expired by then may be removed.
+   * had expired by then may be removed. 0 before there is one.
    */
   settled(): Instant;
 }
@@ -91,7 +91,7 @@ export interface Keyring {
   ): WrappedKey;
   /** Throws the problem `integrity_failure` when a key does not unwrap. */
   openTenant(tenantId: string, keys: readonly WrappedKey[]): TenantKeyring;
-  /** 32 bytes: a keyed hash that tells what this vault wrote outside its store from what others did. Outlives the master key. */
+  /** 32 bytes: a keyed hash for the texts that the vault writes unsealed: anchor, snapshots, note on time. Outlives the master key. */
   anchorMac(text: string): Uint8Array;
   /** Seals the text of an event, bound to its time. Opens under every later master key. */
   sealAuditEvent(at: Instant, text: string): Uint8Array;
@@ -370,14 +370,17 @@ export interface Store extends Maintenance, AuditStore {
    * without `deleted_by`. Resolves to how many it removed.
    */
   removeExpired(now: Instant, limit: number, expiryRecorder: ExpiryRecorder): Promise<number>;
-  /** True for one caller in `interval` milliseconds, of all processes together: it removes what has expired. */
-  claimSweep(now: Instant, interval: number): Promise<boolean>;
   /**
-   * Resolves to the latest expiry at or before `now` of anything that is, or was, in the store when this was called; 0 when
-   * there is none. It is kept in the store and never goes back: a clock that starts from it resurrects nothing. Resolves
-   * even when it cannot be written now.
+   * True for one caller in `interval` milliseconds, of all processes together: it removes what has expired. A claim from a time
+   * that is `interval` or more ahead counts for nothing: the clock was wrong then.
    */
-  keepExpiry(now: Instant): Promise<Instant>;
+  claimSweep(now: Instant, interval: number): Promise<boolean>;
+  /** What the vault remembers of time; empty in a store that was just made. Who has the keys writes it, under a MAC. */
+  clockNote(): Promise<string>;
+  /** False when the note is no longer `expected`. */
+  replaceClockNote(note: string, expected: string): Promise<boolean>;
+  /** The latest expiry at or before `now` of what is in the store; 0 when there is none. */
+  latestExpiry(now: Instant): Promise<Instant>;
 
   /** Finishes the writes under way, then releases what the store holds open. */
   close(): Promise<void>;

@@ -60,6 +60,8 @@ export interface DaemonOptions {
   readonly limits: Limits;
   /** Rejects, best with a 503 problem, while the vault cannot answer. */
   readonly ready: () => Promise<void>;
+  /** Plain sentences about what is paused or wrong, for the body of `/readyz`. */
+  readonly notices?: (() => Promise<readonly string[]>) | undefined;
   /** One line a request on stderr. */
   readonly log: boolean;
   readonly version: string;

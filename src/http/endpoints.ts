@@ -21,7 +21,7 @@ export interface RequestContext {
 }
 
 export interface EndpointContext extends RequestContext {
-  readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'version' | 'headerPrefix' | 'processes'>;
+  readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'notices' | 'version' | 'headerPrefix' | 'processes'>;
   readonly cors: Cors;
 }
 
@@ -141,7 +141,7 @@ function mediaTypeOf(request: IncomingMessage): string | undefined {
 
 /** The bodies of the daemon's own paths, as JSON text. `readyz` rejects while the vault cannot answer. */
 function createOwnAnswers(options: EndpointContext['options']): Readonly<Record<OwnPath, () => Promise<string>>> {
-  const { version, headerPrefix, ready } = options;
+  const { version, headerPrefix, ready, notices } = options;
   const root = JSON.stringify({
     name: 'token-vault',
     description: 'A token vault: sensitive data in, tokens out.',
@@ -151,7 +151,6 @@ function createOwnAnswers(options: EndpointContext['options']): Readonly<Record<
     ready: OWN_PATHS.readyz,
   });
   const livez = JSON.stringify({ status: 'live', version });
-  const readyz = JSON.stringify({ status: 'ready' });
   let document: Promise<string> | undefined;
 
   return {
@@ -164,6 +163,10 @@ function createOwnAnswers(options: EndpointContext['options']): Readonly<Record<
       return document;
     },
     livez: async () => livez,
-    readyz: () => ready().then(() => readyz),
+    readyz: async () => {
+      await ready();
+      const named = (await notices?.()) ?? [];
+      return JSON.stringify({ status: 'ready', ...(named.length > 0 && { notices: named }) });
+    },
   };
 }

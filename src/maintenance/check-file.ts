@@ -1,20 +1,32 @@
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote, Finding } from '../core/maintenance-ports.ts';
-import type { Keyring, Store } from '../core/ports.ts';
+import type { Instant, Keyring, Store } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
 import { type CheckReport, checkVault } from './check-vault.ts';
+import { clockNotices, openClockNote } from './clock-note.ts';
 import { compareWithAnchor } from './keep-anchor.ts';
+import type { KeyHolder } from './key-holder.ts';
 import type { Progress } from './rotate-tenant.ts';
 
 /** Opens a vault's store, still locked. Rejects with the fault `damaged`. */
 export type OpenLocked = () => Promise<{ readonly store: Store; unlock(): Promise<Keyring> }>;
 
+export interface FileReport extends CheckReport {
+  /** Sentences about what is paused or odd, though nothing is damaged. */
+  readonly notices: readonly string[];
+}
+
+export interface FileCheck {
+  readonly anchor: AnchorNote | undefined;
+  /** What the machine's clock shows. */
+  readonly wall: Instant;
+  readonly progress?: Progress | undefined;
+}
+
 /** Everything that `vault doctor` checks. A vault that cannot even be opened is a finding, too. */
-export async function checkFile(
-  open: OpenLocked,
-  anchor: AnchorNote | undefined,
-  progress?: Progress,
-): Promise<CheckReport> {
+export async function checkFile(open: OpenLocked, { anchor, wall, progress }: FileCheck): Promise<FileReport> {
   const findings: Finding[] = [];
+  let notices: readonly string[] = [];
   const found = (table: string) => (error: unknown) => {
     if (!(error instanceof Fault) || error.code !== 'damaged') throw error;
     findings.push({ table, id: '', what: error.message });
@@ -25,6 +37,11 @@ export async function checkFile(
     opened = await open();
     const parts = { store: opened.store, keyring: await opened.unlock() };
     if (anchor !== undefined) await compareWithAnchor(parts, anchor).catch(found('change'));
+    notices = await compareClock(parts, wall).catch((error: unknown) => {
+      if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
+      findings.push({ table: 'change', id: '', what: 'the note on time was altered' });
+      return [];
+    });
     const report = await checkVault(parts, progress);
     findings.push(...report.findings);
     checked = report.checked;
@@ -33,7 +50,15 @@ export async function checkFile(
   } finally {
     await opened?.store.close();
   }
-  return { ok: findings.length === 0, checked, findings };
+  return { ok: findings.length === 0, checked, findings, notices };
+}
+
+async function compareClock({ store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>, wall: Instant) {
+  const { vault_id } = await store.header();
+  const note = openClockNote({ keyring, vault_id }, await store.clockNote());
+  const { sequence } = await store.auditHead();
+  const [newest] = sequence === 0 ? [] : await store.readAudit(sequence - 1, 1);
+  return clockNotices(note, newest?.at ?? 0, wall);
 }
 
 /**

@@ -5,13 +5,14 @@ import { type Credential, requireStrongPassphrase } from '../keyring/credential.
 import { replaceMasterKey } from '../keyring/replace-master-key.ts';
 import { addSlot, findSlot, listSlots, removeSlot } from '../keyring/slots.ts';
 import { openSlot, unlockKeyring, unlockMasterKey } from '../keyring/unlock-master-key.ts';
-import { checkedCopy, checkFile } from '../maintenance/check-file.ts';
+import { checkedCopy, checkFile, type FileReport } from '../maintenance/check-file.ts';
 import type { CheckReport } from '../maintenance/check-vault.ts';
 import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
 import type { Progress } from '../maintenance/rotate-tenant.ts';
 import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
 import { type KeyHolderOptions, openForKeyHolder } from './key-holder.ts';
 import { anchorFile } from './system-anchor-file.ts';
+import { MACHINE, type Times } from './system-clock.ts';
 
 /** A batch that waited for a lock seems long; nobody gains by waiting as long again. */
 const MAX_REST_MS = 20;
@@ -64,15 +65,24 @@ export function checkNewPassphrase(passphrase: string, allowWeak: boolean): void
 
 /** Everything that `vault doctor` checks. A vault that cannot even be opened is a finding, too. */
 export function checkVaultFile(
-  { file, credential, anchor }: KeyHolderOptions & { readonly anchor?: string | undefined },
+  {
+    file,
+    credential,
+    anchor,
+    times = MACHINE,
+  }: KeyHolderOptions & { readonly anchor?: string | undefined; readonly times?: Times },
   progress?: Progress,
-): Promise<CheckReport> {
+): Promise<FileReport> {
   const open = async () => {
     const { openVaultFile } = await import('../store/sqlite/file/open-vault-file.ts');
     const { store, header } = await openVaultFile(file);
     return { store, unlock: () => unlockKeyring(header, credential) };
   };
-  return checkFile(open, anchor === undefined ? undefined : anchorFile(anchor), progress);
+  return checkFile(open, {
+    anchor: anchor === undefined ? undefined : anchorFile(anchor),
+    wall: times.wall(),
+    progress,
+  });
 }
 
 interface CopyOptions {

@@ -1,7 +1,9 @@
 import { createAudit } from '../core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
 import type { FileStore } from '../core/maintenance-ports.ts';
+import type { Keyring } from '../core/ports.ts';
 import type { Credential } from '../keyring/credential.ts';
+import { openClockNote } from '../maintenance/clock-note.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
 import { systemClock } from './system-clock.ts';
 
@@ -24,15 +26,28 @@ export async function openForKeyHolder({ file, credential }: KeyHolderOptions): 
     import('../keyring/follow-master-key.ts'),
   ]);
   const { header, store } = await openVaultFile(file);
-  const keyring = await followMasterKey(header, credential, () => store.header()).catch(async (error: unknown) => {
+  let keyring: Keyring | undefined;
+  try {
+    keyring = await followMasterKey(header, credential, () => store.header());
+    // What has expired is in no export, even when the machine's clock went back.
+    const { expired_at } = openClockNote({ keyring, vault_id: header.vault_id }, await store.clockNote());
+    return holding(store, keyring, { vault_id: header.vault_id, clock: systemClock({ floor: expired_at }) });
+  } catch (error) {
     await store.close();
+    keyring?.close();
     throw error;
-  });
-  const clock = systemClock();
+  }
+}
+
+function holding(
+  store: FileStore,
+  keyring: Keyring,
+  { vault_id, clock }: Pick<OpenedKeyHolder, 'vault_id' | 'clock'>,
+): OpenedKeyHolder {
   const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
   const close = async () => {
     await store.close();
     keyring.close();
   };
-  return { vault_id: header.vault_id, store, keyring, clock, audit, close };
+  return { vault_id, store, keyring, clock, audit, close };
 }

@@ -28,6 +28,7 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
       limits: first.limits,
       dispatch: (call) => use((vault) => vault.dispatch(call)),
       ready: () => use((vault) => vault.ready()),
+      notices: () => use((vault) => vault.notices()),
       createTenant: (name) => use((vault) => vault.createTenant(name)),
       listTenants: () => use((vault) => vault.listTenants()),
       issueKey: (tenantId) => use((vault) => vault.issueKey(tenantId)),

@@ -10,27 +10,45 @@ export interface Times {
   readonly running: () => number;
 }
 
-const MACHINE: Times = { wall: () => Date.now(), running: () => performance.now() };
+export const MACHINE: Times = { wall: () => Date.now(), running: () => performance.now() };
+
+export interface SystemClock extends Clock {
+  /** What the clock on the wall will show when it is beyond doubt; undefined when it is. */
+  doubtedUntil(): Instant | undefined;
+}
+
+export interface ClockStart {
+  /** The latest expiry that passed: the clock never shows an earlier time. */
+  readonly floor?: Instant;
+  /** For how long the first time is in doubt, in milliseconds. */
+  readonly doubt?: number;
+  readonly times?: Times | undefined;
+}
 
 /**
  * The machine's clock, never before `floor` and never going back while the process lives: what has expired stays expired.
+ * `settled` starts from the wall, not from the floor, and is 0 while the first time is in doubt: nothing has expired by then.
  * Jumps are seen when the clock is asked, so it must be asked now and then.
  */
-export function systemClock(floor: Instant = 0, { wall, running }: Times = MACHINE): Clock {
-  let latest = floor;
-  let settled = floor;
+export function systemClock({ floor = 0, doubt = 0, times = MACHINE }: ClockStart = {}): SystemClock {
+  const { wall, running } = times;
   let lastWall = wall();
   let lastRunning = running();
-  let doubtedUntil = Number.NEGATIVE_INFINITY;
+  let latest = floor;
+  let settled = 0;
+  let doubted = doubt > 0 ? { running: lastRunning + doubt, wall: lastWall + doubt } : undefined;
 
   function look(): void {
     const wallNow = wall();
     const runningNow = running();
-    if (wallNow - lastWall - (runningNow - lastRunning) > HOUR) doubtedUntil = runningNow + HOUR;
+    if (wallNow - lastWall - (runningNow - lastRunning) > HOUR) {
+      doubted = { running: runningNow + HOUR, wall: wallNow + HOUR };
+    }
     lastWall = wallNow;
     lastRunning = runningNow;
     latest = Math.max(latest, wallNow);
-    if (runningNow >= doubtedUntil) settled = Math.max(settled, wallNow);
+    if (doubted !== undefined && runningNow >= doubted.running) doubted = undefined;
+    if (doubted === undefined) settled = Math.max(settled, wallNow);
   }
 
   return {
@@ -41,6 +59,10 @@ export function systemClock(floor: Instant = 0, { wall, running }: Times = MACHI
     settled: () => {
       look();
       return settled;
+    },
+    doubtedUntil: () => {
+      look();
+      return doubted?.wall;
     },
   };
 }

@@ -13,12 +13,14 @@ import type { Clock, Keyring, Random, Store } from '../core/ports.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { Credential } from '../keyring/credential.ts';
+import { sealClockNote } from '../maintenance/clock-note.ts';
 import { headerEvent } from '../maintenance/header-event.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
 import { reportError } from './report-error.ts';
-import { systemClock, type Times } from './system-clock.ts';
+import { MACHINE, systemClock, type Times } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
+import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
 
 const SWEEP_BATCH = 500;
 /** Updates of an application that set expressions of tokens which it does not read. */
@@ -33,6 +35,8 @@ export interface Vault {
   dispatch(call: Call): Promise<Reply>;
   /** Loads what calls need. Throws the problem that keeps the vault from answering them. */
   ready(): Promise<void>;
+  /** Plain sentences about what is paused or wrong; none when all is well. */
+  notices(): Promise<readonly string[]>;
   createTenant(name: string): Promise<CreatedTenant>;
   listTenants(): Promise<readonly Tenant[]>;
   issueKey(tenantId: string): Promise<Application>;
@@ -91,9 +95,8 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
     const keyring = await followMasterKey(header, credential, () => opened.header());
     if (options.writerThread) store = await withThread(session, keyring, options.reportError);
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
-    const clock = systemClock(await store.keepExpiry((times?.wall ?? Date.now)()), times);
-    const keepsTime = options.clock === undefined;
-    return composeVault({ file, store, keyring, clock, anchor: kept, keepsTime, ...options });
+    const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
+    return composeVault({ file, store, keyring, anchor: kept, timekeeper, ...options });
   } catch (error) {
     await store.close();
     throw error;
@@ -135,14 +138,16 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
     import('../keyring/create-keyring.ts'),
     import('../core/tenants/create-tenant.ts'),
   ]);
-  const { file, credential, tenantName, weakPassphrase = false, ...settings } = options;
+  const { file, credential, tenantName, weakPassphrase = false, times = MACHINE, ...settings } = options;
   const { keyring, header } = await createKeyring(credential, {
-    now: systemClock().now(),
+    now: times.wall(),
     allowWeak: weakPassphrase,
   });
   let created: CreatedTenant | undefined;
   await createVaultFile(file, header, async (store) => {
     const world = createWorld({ file, store, keyring, overRandom: settings.overRandom });
+    const note = { expired_at: 0, settled_at: times.wall(), doubted_at: 0 };
+    await store.replaceClockNote(sealClockNote({ keyring, vault_id: header.vault_id }, note), '');
     await world.audit.record(headerEvent('createVault', header));
     await world.audit.flush();
     created = await createTenant(world, tenantName);
@@ -150,8 +155,8 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
   if (!created) throw new Error('unreachable: the first tenant was not made');
   const { store: opened, session } = await openVaultFile(file);
   const store = settings.writerThread ? await withThread(session, keyring, settings.reportError) : opened;
-  const keepsTime = settings.clock === undefined;
-  return { vault: composeVault({ ...settings, file, store, keyring, anchor: undefined, keepsTime }), ...created };
+  const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
+  return { vault: composeVault({ ...settings, file, store, keyring, anchor: undefined, timekeeper }), ...created };
 }
 
 /** Throws, for a file that cannot be a vault whatever opens it, what opening it would: `file_missing`, `file_unsafe`, `not_a_vault`. */
@@ -178,8 +183,8 @@ export interface VaultParts extends VaultSettings {
   readonly random?: Random;
   /** Follows the commits; closed before the store. */
   readonly anchor?: { close(): Promise<void> } | undefined;
-  /** Whether the file remembers what has expired by this clock, so that it stays so when the clock goes back. */
-  readonly keepsTime?: boolean;
+  /** The clock, unless there is another. The file remembers what has expired by it, so that it stays so when it goes back. */
+  readonly timekeeper?: Timekeeper | undefined;
 }
 
 const DEFAULT_INCLUDED_ACTIVE_TOKENS = 1000;
@@ -194,7 +199,8 @@ function createWorld({
   auditLevel: level = DEFAULT_AUDIT_LEVEL,
   auditStrict: strict = false,
   reportError: report,
-  clock = systemClock(),
+  timekeeper,
+  clock = timekeeper ?? systemClock(),
 }: VaultParts): World {
   return {
     store,
@@ -215,9 +221,12 @@ export function composeVault(parts: VaultParts): Vault {
   const { file, store, keyring } = parts;
   const world = createWorld(parts);
   const expiryRecorder = createExpiryRecorder(world);
+  // The time that a test has moved is not kept in the file.
+  const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
 
   async function sweep(): Promise<number> {
     await world.activity.flush();
+    await timekeeper?.keep();
     let removed = 0;
     for (;;) {
       const batch = await store.removeExpired(world.clock.settled(), SWEEP_BATCH, expiryRecorder);
@@ -233,6 +242,7 @@ export function composeVault(parts: VaultParts): Vault {
     ready: async () => {
       await Promise.all([store.ping(), loadOperations()]);
     },
+    notices: async () => timekeeper?.notices() ?? [],
     createTenant: async (name) => (await import('../core/tenants/create-tenant.ts')).createTenant(world, name),
     listTenants: async () => (await import('../core/tenants/create-tenant.ts')).showTenants(world),
     issueKey: async (tenantId) =>
@@ -246,7 +256,7 @@ export function composeVault(parts: VaultParts): Vault {
       try {
         await world.audit.flush();
         // A clock that is in doubt hides, but what it hid comes back when it was wrong and the vault is opened anew.
-        if (parts.keepsTime) await store.keepExpiry(world.clock.settled()).catch(() => undefined);
+        await timekeeper?.keep().catch(() => undefined);
         await parts.anchor?.close();
       } finally {
         await store.close();

@@ -21,6 +21,10 @@ export interface ClockStep {
   readonly sweeping?: boolean;
   /** Then the vault is closed, and opened by a process that knows nothing of before. */
   readonly restart?: boolean;
+  /** The vault is closed as a command closes it, the clock is set to so long after the start, and a new process opens the vault. */
+  readonly start?: number;
+  /** Whether the vault and doctor then name a clock in doubt. */
+  readonly doubted?: boolean;
   /** Tokens of this lifetime or a shorter one are not to be seen afterwards, longer ones are. */
   readonly gone: number;
   /** Tokens of this lifetime or a shorter one are not in the file, longer ones are. */
@@ -61,7 +65,8 @@ function back(name: string, by: number): ClockCase {
       { set: HOUR / 2 - by, gone: HOUR / 2, purged: 0 },
       { restart: true, gone: HOUR / 2, purged: 0 },
       { restart: true, gone: HOUR / 2, purged: 0 },
-      { pass: MINUTE, gone: HOUR / 2, purged: HOUR / 2 },
+      // The clock is what counts, not what has expired by another one.
+      { pass: 2 * MINUTE, gone: HOUR / 2, purged: 0 },
     ],
   };
 }
@@ -93,6 +98,70 @@ function mistake(name: string, by: number, gone: number): ClockCase {
   };
 }
 
+/** The clock is wrong when a process starts, and right, or as wrong, when the next ones do. */
+const STARTS: readonly ClockCase[] = [
+  {
+    name: 'one-command-ahead',
+    start: START,
+    steps: [
+      { start: 10 * MINUTE, doubted: false, gone: 0, purged: 0 },
+      { start: 10 * YEAR, doubted: true, gone: YEAR, purged: 0 },
+      { start: 11 * MINUTE, doubted: false, gone: 0, purged: 0 },
+      { pass: 70 * MINUTE, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
+      { start: 10 * YEAR, doubted: true, gone: YEAR, purged: HOUR / 2 },
+      { start: 10 * YEAR + 30 * MINUTE, doubted: true, gone: YEAR, purged: HOUR / 2 },
+    ],
+  },
+  {
+    name: 'commands-ahead-for-an-hour',
+    start: START,
+    steps: [
+      { start: 10 * YEAR, doubted: true, gone: YEAR, purged: 0 },
+      { start: 10 * YEAR + HOUR - MINUTE, doubted: true, gone: YEAR, purged: 0 },
+      { start: 10 * YEAR + HOUR, doubted: false, gone: YEAR, purged: 0 },
+      { start: 10 * YEAR + HOUR + MINUTE, doubted: false, gone: YEAR, purged: YEAR },
+    ],
+  },
+  {
+    name: 'a-command-a-week',
+    start: START,
+    steps: [
+      { start: 7 * DAY, doubted: true, gone: 2 * DAY, purged: 0 },
+      { start: 14 * DAY, doubted: false, gone: 2 * DAY, purged: 0 },
+      { start: 14 * DAY + MINUTE, doubted: false, gone: 2 * DAY, purged: 2 * DAY },
+    ],
+  },
+  {
+    name: 'daemon-ahead-then-right',
+    start: START,
+    steps: [
+      { start: 10 * YEAR, pass: 30 * MINUTE, doubted: true, gone: YEAR, purged: 0 },
+      { start: 40 * MINUTE, pass: MINUTE, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
+      { pass: HOUR, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
+    ],
+  },
+  {
+    name: 'daemon-ahead-for-an-hour',
+    start: START,
+    steps: [
+      { start: 10 * YEAR, pass: HOUR - MINUTE, doubted: true, gone: YEAR, purged: 0 },
+      { pass: 2 * MINUTE, doubted: false, gone: YEAR, purged: YEAR },
+    ],
+  },
+  {
+    name: 'daemon-behind-then-right',
+    start: START,
+    steps: [
+      { pass: 40 * MINUTE, gone: HOUR / 2, purged: HOUR / 2 },
+      { start: -10 * YEAR, doubted: true, gone: HOUR / 2, purged: HOUR / 2 },
+      { pass: HOUR + MINUTE, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
+      { start: 41 * MINUTE, doubted: true, gone: HOUR / 2, purged: HOUR / 2 },
+      { pass: 59 * MINUTE, doubted: true, gone: HOUR / 2, purged: HOUR / 2 },
+      { pass: 30 * MINUTE, doubted: false, gone: 2 * HOUR, purged: 2 * HOUR },
+    ],
+  },
+];
+
 /** Europe's change to winter time in 2031 and to summer time in 2032: instants do not notice. */
 export const CLOCK_CASES: readonly ClockCase[] = [
   ordinary('ordinary', START),
@@ -110,4 +179,5 @@ export const CLOCK_CASES: readonly ClockCase[] = [
   ahead('ahead-10-years', 10 * YEAR, YEAR),
   mistake('mistake-1-day', DAY, 2 * HOUR),
   mistake('mistake-10-years', 10 * YEAR, YEAR),
+  ...STARTS,
 ];

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSweeper } from '../../src/cli/commands/serve/sweeper.ts';
 import { directClient } from '../../src/client/direct.ts';
+import { checkVaultFile } from '../../src/vault/admin.ts';
 import type { Times } from '../../src/vault/system-clock.ts';
 import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
@@ -31,25 +31,31 @@ function settableTimes(start: number, believing: boolean) {
 /** One vault file, opened again and again at times of the case's choice. */
 interface Timed {
   readonly perform: Perform;
-  readonly turn: () => Promise<void>;
+  readonly sweep: () => Promise<unknown>;
+  readonly notices: () => Promise<readonly string[]>;
   readonly restart: () => Promise<void>;
+  /** Closes as a command does, and opens again after `set`. */
+  readonly start: (set: () => void) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
 async function openTimed(file: string, times: Times): Promise<Timed> {
   let vault: Vault;
-  let turn: () => Promise<void>;
   async function open(): Promise<void> {
     vault = await openVault({ file, credential: CREDENTIAL, times });
-    const sweep = () => vault.sweep();
-    turn = createSweeper({ sweep, report: () => undefined }, times);
   }
   await open();
   return {
     perform: createCaller(() => directClient(vault)),
-    turn: () => turn(),
+    sweep: () => vault.sweep(),
+    notices: () => vault.notices(),
     restart: async () => {
       await vault.close();
+      await open();
+    },
+    start: async (set) => {
+      await directClient(vault).close();
+      set();
       await open();
     },
     close: () => vault.close(),
@@ -88,6 +94,11 @@ function createTally() {
       if (rows < expected) lost++;
       wrong.push(`${where}: ${rows} rows instead of ${expected}`);
     },
+    names(where: string, who: string, notices: readonly string[], doubted: boolean): void {
+      observations++;
+      if (notices.some((notice) => notice.includes('the clock is in doubt')) === doubted) return;
+      wrong.push(`${where}: ${who} ${doubted ? 'names no clock in doubt' : notices.join('; ')}`);
+    },
     wrong,
     figures: (cases: number) => ({ cases, observations, resurrected, lost_or_purged: lost }),
   };
@@ -111,13 +122,20 @@ async function runCase(one: ClockCase, key: string, file: string, tally: Tally, 
   await timed.perform(key, 'createToken', { body: { type: 'token', id: names.at(-1), data: 'x' } });
   try {
     for (const [index, step] of one.steps.entries()) {
-      if (step.set !== undefined) clock.set(one.start + step.set);
+      const { set, start: startAt, doubted } = step;
+      if (startAt !== undefined) await timed.start(() => clock.set(one.start + startAt));
+      if (set !== undefined) clock.set(one.start + set);
       for (let left = step.pass ?? 0; left > 0; left -= MINUTE) {
         clock.pass(Math.min(left, MINUTE));
-        if (step.sweeping !== false) await timed.turn();
+        if (step.sweeping !== false) await timed.sweep();
       }
       if (step.restart) await timed.restart();
       const where = `${one.name}, step ${index + 1}`;
+      if (doubted !== undefined) {
+        tally.names(where, 'the vault', await timed.notices(), doubted);
+        const { notices } = await checkVaultFile({ file, credential: CREDENTIAL, times: clock.times });
+        tally.names(where, 'doctor', notices, doubted);
+      }
       const list = await timed.perform(key, 'listTokens', { query: `size=100` });
       for (const { id, ms } of [...ids, { id: `${one.name}-eternal`, ms: Number.POSITIVE_INFINITY }]) {
         const expected = ms > step.gone;
@@ -140,7 +158,8 @@ async function runAll(cases: readonly ClockCase[], believing = false): Promise<F
     const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
     try {
       const file = join(folder, 'vault.db');
-      const { vault, application } = await createVault({ file, credential: CREDENTIAL, tenantName: 'clock' });
+      const { times } = settableTimes(one.start, false);
+      const { vault, application } = await createVault({ file, credential: CREDENTIAL, times, tenantName: 'clock' });
       const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
       const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
       const body = { name: 'all', type: 'private', rules: [rule] };

@@ -92,6 +92,18 @@ const EDITED: readonly (readonly [
       mac: 'zeroblob(32)',
     },
   ],
+  [
+    'change',
+    'one = 1',
+    { counter: '-1', mark: 'zeroblob(8)', swept_at: '-1', clock: "'4102444800000' || substr(clock, 2)" },
+  ],
+  [
+    'change',
+    'one = 1',
+    { clock: "replace(clock, substr(clock, instr(clock, ' ')), ' 1 0 ' || substr(clock, -64))" },
+    'the last settled time',
+  ],
+  ['change', 'one = 1', { clock: "''" }, 'a note on time that is no more'],
   ['slot', 'slot = 0', { slot: '5', bytes: '(SELECT bytes FROM slot WHERE slot = 1)' }],
   [
     'tombstone',

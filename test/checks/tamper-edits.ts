@@ -114,6 +114,10 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
     'a trigger planted': 'CREATE TRIGGER t AFTER INSERT ON token BEGIN DELETE FROM tombstone; END',
   }),
   ...edits('change', '', /note of the last commit/, { 'the note of the last commit removed': 'DELETE FROM change' }),
+  ...edits('change', '', /note on time was altered/, {
+    'the latest expiry that passed moved to 2100':
+      "UPDATE change SET clock = '4102444800000' || substr(clock, instr(clock, ' '))",
+  }),
   ...edits('active_count', 'tenant 77', /tenant that does not exist/, {
     'a row of a tenant that there is not': 'PRAGMA foreign_keys = OFF; INSERT INTO active_count VALUES (77, 1, 1)',
   }),

@@ -42,20 +42,29 @@ export function storeApplications(store: () => Store): void {
       expect(claims.filter(Boolean)).toHaveLength(1);
       expect(await store().claimSweep(start + hour - 1, hour)).toBe(false);
       expect(await store().claimSweep(start + hour, hour)).toBe(true);
-      expect(await store().claimSweep(start, hour)).toBe(false);
+      expect(await store().claimSweep(start + 1, hour)).toBe(false);
+      // The clock was 10 hours ahead, or is behind by them.
+      expect(await store().claimSweep(start - 10 * hour, hour)).toBe(true);
     });
 
-    it('keeps the latest expiry that was passed', async () => {
+    it('keeps a note on time, which one of two writers replaces', async () => {
+      expect(await store().clockNote()).toBe('');
+      const written = await Promise.all(['a', 'b'].map((note) => store().replaceClockNote(note, '')));
+      expect(written).toEqual([true, false]);
+      expect(await store().clockNote()).toBe('a');
+    });
+
+    it('finds the latest expiry at or before an instant', async () => {
       const { id } = await addTenant(store());
-      expect(await store().keepExpiry(NOW)).toBe(0);
+      expect(await store().latestExpiry(NOW)).toBe(0);
       const expiring = applicationRecord(id, { type: 'expiring', expires_at: NOW + 100 });
       await store().insertApplication(expiring, ENTRY);
       await addToken(store(), id, { expires_at: NOW + 200 });
-      expect(await store().keepExpiry(NOW + 99)).toBe(0);
-      expect(await store().keepExpiry(NOW + 100)).toBe(NOW + 100);
-      expect(await store().keepExpiry(NOW + 5000)).toBe(NOW + 200);
+      expect(await store().latestExpiry(NOW + 99)).toBe(0);
+      expect(await store().latestExpiry(NOW + 100)).toBe(NOW + 100);
+      expect(await store().latestExpiry(NOW + 5000)).toBe(NOW + 200);
       await store().removeExpired(NOW + 5000, 1000, EXPIRY_RECORDER);
-      expect(await store().keepExpiry(NOW)).toBe(NOW + 200);
+      expect(await store().latestExpiry(NOW + 5000)).toBe(0);
     });
 
     it('hides an expired one at the instant and removes it when swept', async () => {

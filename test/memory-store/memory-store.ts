@@ -34,7 +34,7 @@ const NO_HEADER: VaultHeader = {
 export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
   const state = new MemoryState(header);
   let sweptAt = 0;
-  let expiredAt = 0;
+  let clockNote = '';
 
   /** The tenant of a write. One that is gone leaves nobody who could be the caller (decisions §8). */
   function need(id: string): MemoryTenant {
@@ -271,23 +271,37 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
 
     async claimSweep(now, interval) {
       state.assertOpen();
-      if (sweptAt > now - interval) return false;
+      if (Math.abs(now - sweptAt) < interval) return false;
       state.writing();
       sweptAt = now;
       return true;
     },
 
-    async keepExpiry(now) {
+    async clockNote() {
       state.assertOpen();
+      return clockNote;
+    },
+
+    async replaceClockNote(note, expected) {
+      state.assertOpen();
+      if (clockNote !== expected) return false;
+      state.writing();
+      clockNote = note;
+      return true;
+    },
+
+    async latestExpiry(now) {
+      state.assertOpen();
+      let latest = 0;
       for (const { tokens, applications } of state.tenants.values()) {
         for (const { expires_at = 0 } of [
           ...[...tokens.values()].map(({ record }) => record),
           ...applications.values(),
         ]) {
-          if (expires_at <= now) expiredAt = Math.max(expiredAt, expires_at);
+          if (expires_at <= now) latest = Math.max(latest, expires_at);
         }
       }
-      return expiredAt;
+      return latest;
     },
 
     async removeExpired(now, limit, expiryRecorder) {

@@ -167,6 +167,14 @@ describe('probes', () => {
     expect(client.calls).toEqual([]);
   });
 
+  test('name the notices of a vault that is ready', async () => {
+    const notices = [['The clock is in doubt.'], []];
+    const { port, get } = await start({ notices: async () => notices.shift() ?? [] });
+    const bodies = [];
+    for (let i = 0; i < 2; i += 1) bodies.push((await raw(port, get('/readyz', ''))).responses[0]?.body);
+    expect(bodies).toEqual(['{"status":"ready","notices":["The clock is in doubt."]}', '{"status":"ready"}']);
+  });
+
   test('tell that the vault is not ready', async () => {
     const failures = [
       new Problem('vault_moved', { retryAfter: 7 }),

@@ -99,7 +99,6 @@ it('an audit whose only row stands in front of the first place takes no entry', 
 });
 
 it.each([
-  ['change', 'expired_at'],
   ['token_count', 'last_created_at'],
   ['tenant_key', 'created_at'],
 ] as const)(

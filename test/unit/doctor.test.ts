@@ -17,7 +17,12 @@ const doctor = (file: string, anchor?: string) => checkVaultFile({ file, credent
 describe('vault doctor', () => {
   it('finds a sound vault sound, open elsewhere or not', async () => {
     const { file } = await fileVault(5);
-    const sound = { ok: true, checked: { tenants: 1, applications: 2, tokens: 5, audit_entries: 8 }, findings: [] };
+    const sound = {
+      ok: true,
+      checked: { tenants: 1, applications: 2, tokens: 5, audit_entries: 8 },
+      findings: [],
+      notices: [],
+    };
     expect(await doctor(file)).toEqual(sound);
     await withVault(file, async () => expect(await doctor(file)).toEqual(sound));
   });

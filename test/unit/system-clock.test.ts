@@ -5,10 +5,10 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const START = Date.UTC(2026, 2, 1);
 
-function clockOf(floor?: number) {
+function clockOf({ floor = 0, doubt = 0 } = {}) {
   let wall = START;
   let running = 0;
-  const clock = systemClock(floor, { wall: () => wall, running: () => running });
+  const clock = systemClock({ floor, doubt, times: { wall: () => wall, running: () => running } });
   return {
     clock,
     /** `real` milliseconds pass; the wall's clock is set forward or back by `set` besides. */
@@ -30,10 +30,19 @@ describe('the system clock', () => {
   });
 
   it('does not start before its floor', () => {
-    const { clock, pass } = clockOf(START + HOUR);
-    expect([clock.now(), clock.settled()]).toEqual([START + HOUR, START + HOUR]);
+    const { clock, pass } = clockOf({ floor: START + HOUR });
+    expect([clock.now(), clock.settled()]).toEqual([START + HOUR, START]);
     pass(HOUR + 1);
     expect(clock.now()).toBe(START + HOUR + 1);
+  });
+
+  it('has no settled time while its first time is in doubt', () => {
+    const { clock, pass } = clockOf({ doubt: 10 * MINUTE });
+    expect([clock.now(), clock.settled(), clock.doubtedUntil()]).toEqual([START, 0, START + 10 * MINUTE]);
+    pass(10 * MINUTE - 1);
+    expect(clock.settled()).toBe(0);
+    pass(1);
+    expect([clock.settled(), clock.doubtedUntil()]).toEqual([START + 10 * MINUTE, undefined]);
   });
 
   it('believes a jump of an hour at once, and a larger one after an hour', () => {

@@ -1,10 +1,15 @@
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { directClient } from '../../src/client/direct.ts';
+import type { Client } from '../../src/contract/call.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import type { Times } from '../../src/vault/system-clock.ts';
 import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
 const CREDENTIAL = { kind: 'key_file', key: new Uint8Array(32).fill(9) } as const;
 const START = Date.UTC(2031, 0, 1);
 
@@ -18,17 +23,11 @@ let running: number;
 const times: Times = { wall: () => wall, running: () => running };
 const open = () => openVault({ file, credential: CREDENTIAL, times });
 
-async function call(vault: Vault, operation: 'createApplication' | 'createToken', body: object) {
+async function call(target: Vault | Client, operation: 'createApplication' | 'createToken', body: object) {
   const apiKey = operation === 'createToken' ? key : management;
   const bodyText = JSON.stringify(body);
-  const reply = await vault.dispatch({
-    operation,
-    apiKey,
-    params: {},
-    query: [],
-    mediaType: 'application/json',
-    bodyText,
-  });
+  const asked = { operation, apiKey, params: {}, query: [], mediaType: 'application/json', bodyText } as const;
+  const reply = await ('call' in target ? target.call(asked) : target.dispatch(asked));
   expect(reply.status).toBe(201);
   return JSON.parse(reply.bodyText ?? '');
 }
@@ -42,7 +41,7 @@ beforeEach(async () => {
   file = join(folder, 'vault.db');
   wall = START;
   running = 0;
-  const { vault, application } = await createVault({ file, credential: CREDENTIAL, tenantName: 'clock' });
+  const { vault, application } = await createVault({ file, credential: CREDENTIAL, times, tenantName: 'clock' });
   management = application.key ?? '';
   const permissions = ['token:create', 'token:read'];
   key = (await call(vault, 'createApplication', { name: 'app', type: 'private', permissions })).key;
@@ -99,5 +98,120 @@ describe('a vault whose clock is set', () => {
     const { created_at } = await call(again, 'createToken', { type: 'token', data: 1 });
     expect(Date.parse(created_at)).toBe(START);
     await again.close();
+  });
+
+  it('loses nothing by one command with the clock 20 years ahead', async () => {
+    const first = await open();
+    await createExpiring(first, 'month', 30 * DAY);
+    await first.close();
+    wall = START + 20 * 365 * DAY;
+    const command = directClient(await open());
+    expect(await call(command, 'createToken', { type: 'token', data: 1 })).toBeDefined();
+    await command.close();
+    wall = START + 5 * 60_000;
+    const served = await open();
+    expect(await served.notices()).toEqual([]);
+    for (let minute = 0; minute < 70; minute += 1) {
+      expect([await served.sweep(), await statusOf(served, 'month')]).toEqual([0, 200]);
+      wall += 60_000;
+      running += 60_000;
+    }
+    await served.close();
+    const { findings, notices } = await checkVaultFile({ file, credential: CREDENTIAL, times });
+    expect(findings).toEqual([]);
+    expect(notices).toEqual([expect.stringContaining('behind the newest entry of the audit')]);
+  });
+
+  it('believes no clock that goes to and fro', async () => {
+    const first = await open();
+    await createExpiring(first, 'month', 30 * DAY);
+    await first.close();
+    for (const day of [3, 2000, 3.1, 2000.05]) {
+      wall = START + day * DAY;
+      const command = directClient(await open());
+      await command.close();
+    }
+    wall = START + 3.2 * DAY;
+    const last = await open();
+    expect(await statusOf(last, 'month')).toBe(200);
+    await last.close();
+  });
+});
+
+describe('a note on time that was altered', () => {
+  const EDITS: Readonly<Record<string, string>> = {
+    'the latest expiry moved to 2100': "'4102444800000' || substr(clock, instr(clock, ' '))",
+    'the last settled time moved': "replace(clock, ' 19', ' 18')",
+    'a doubt taken back': "replace(clock, ' 0 ', ' 1 ')",
+    'a MAC of zeros': "substr(clock, 1, length(clock) - 64) || printf('%064d', 0)",
+    'no text': "''",
+    'no number': "'9e99 x ' || clock",
+    'that of another vault': '(SELECT clock FROM other.change)',
+  };
+
+  it.each(Object.entries(EDITS))('is an integrity failure, and a finding: %s', async (_name, sql) => {
+    const other = join(folder, 'other.db');
+    await (await createVault({ file: other, credential: CREDENTIAL, times, tenantName: 'other' })).vault.close();
+    await tamperFile(file, (connection) => {
+      connection.prepare('ATTACH ? AS other').run(other);
+      expect(connection.prepare(`UPDATE change SET clock = ${sql} WHERE clock <> ${sql}`).run().changes).toBe(1);
+    });
+    await expect(open()).rejects.toMatchObject({ code: 'integrity_failure' });
+    await expect(openVaultAdmin({ file, credential: CREDENTIAL })).rejects.toMatchObject({ code: 'integrity_failure' });
+    const { findings } = await checkVaultFile({ file, credential: CREDENTIAL, times });
+    expect(findings).toEqual([{ table: 'change', id: '', what: 'the note on time was altered' }]);
+  });
+
+  it('stops the sweep of a vault that is open', async () => {
+    const vault = await open();
+    await tamperFile(file, (connection) => connection.exec("UPDATE change SET clock = '0 0 0 00'"));
+    await expect(vault.sweep()).rejects.toMatchObject({ code: 'integrity_failure' });
+    await vault.close();
+  });
+
+  it('outlives the master key', async () => {
+    const before = await open();
+    await createExpiring(before, 'hour', HOUR);
+    wall += HOUR;
+    running += HOUR;
+    await before.close();
+    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+    await admin.rotate({ master: true, indexes: false });
+    await admin.close();
+    wall = START;
+    const after = await open();
+    expect(await statusOf(after, 'hour')).toBe(404);
+    await after.close();
+  });
+});
+
+describe('doctor', () => {
+  it.each([
+    [
+      'a week behind the note',
+      -7,
+      ['the clock is in doubt', 'the latest expiry that passed', 'the newest entry of the audit'],
+    ],
+    ['a week ahead of the note', 7, ['the clock is in doubt']],
+    ['near the note', 0.5, []],
+  ])('compares note and clock: %s', async (_name, days, named) => {
+    const vault = await open();
+    await createExpiring(vault, 'hour', HOUR);
+    wall += HOUR;
+    running += HOUR;
+    await vault.close();
+    wall = START + days * DAY;
+    const { ok, notices } = await checkVaultFile({ file, credential: CREDENTIAL, times });
+    expect({ ok, notices }).toEqual({ ok: true, notices: named.map((words) => expect.stringContaining(words)) });
+  });
+
+  it('compares the newest entry of the audit and the clock', async () => {
+    wall = START + 2000 * DAY;
+    const command = await open();
+    await call(command, 'createToken', { type: 'token', data: 1 });
+    await command.close();
+    wall = START;
+    const { ok, notices } = await checkVaultFile({ file, credential: CREDENTIAL, times });
+    expect({ ok, notices }).toEqual({ ok: true, notices: [expect.stringContaining('newest entry of the audit')] });
   });
 });

@@ -76,7 +76,12 @@ export const RESULT_VIEWS = {
   keysRotate: one({ generation: NUMBER, removed_slots: array(NUMBER), tenants: array(object(ROTATED)) }),
   keygen: one({ file: TEXT, recipient: TEXT }),
   backup: one({ file: TEXT, checked: CHECKED }),
-  doctor: one({ ok: FLAG, checked: CHECKED, findings: array(object({ table: TEXT, id: TEXT, what: TEXT })) }),
+  doctor: one({
+    ok: FLAG,
+    checked: CHECKED,
+    findings: array(object({ table: TEXT, id: TEXT, what: TEXT })),
+    notices: array(TEXT),
+  }),
   auditList: list(AUDIT_ENTRY, {
     columns: ['sequence', 'at', 'action', 'status', 'application_id', 'entities'],
     idMember: 'sequence',

@@ -146,18 +146,13 @@ export function sqliteStore(session: Session): FileStore {
       return removed;
     },
     async claimSweep(now, interval) {
-      const due = now - interval;
       // Most callers are not the one: they read, and do not wait for a commit.
-      if (!(await session.read(() => change.isSweepDue(due)))) return false;
-      return session.write('added', () => change.claimSweep(now, due));
+      if (!(await session.read(() => change.isSweepDue(now, interval)))) return false;
+      return session.write('added', () => change.claimSweep(now, interval));
     },
-    async keepExpiry(now) {
-      const { kept, passed } = await session.readSnapshot(() => change.readExpiries(now));
-      if (passed <= kept) return kept;
-      // A full or busy disk stops no reader: whoever comes next keeps it.
-      await session.write('added', () => change.keepExpiry(passed)).catch(() => undefined);
-      return passed;
-    },
+    clockNote: () => session.read(() => change.clockNote()),
+    replaceClockNote: (note, expected) => session.write('added', () => change.replaceClockNote(note, expected)),
+    latestExpiry: (now) => session.read(() => change.latestExpiry(now)),
 
     async header() {
       const header = await session.readSnapshot(() => readHeader(connection));

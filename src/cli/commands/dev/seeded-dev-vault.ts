@@ -43,6 +43,7 @@ export async function startDevDaemon(headerPrefix: string, options: SeededDevVau
       headerPrefix,
       limits: DEFAULT_LIMITS,
       ready: () => vault.ready(),
+      notices: () => vault.notices(),
       log: false,
       version: VERSION,
       dev: { clock, reset },

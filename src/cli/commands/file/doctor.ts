@@ -17,8 +17,11 @@ export function defineDoctor(command: Command, finish: Finish): void {
       return async (opened) => {
         const { checkVaultFile } = await import('../../../vault/admin.ts');
         const line = progressLine('checking');
-        const { ok, checked, findings } = await checkVaultFile({ ...opened, anchor }, line.show).finally(line.end);
-        return { ok, checked, findings };
+        const { ok, checked, findings, notices } = await checkVaultFile({ ...opened, anchor }, line.show).finally(
+          line.end,
+        );
+        for (const notice of notices) report(notice);
+        return { ok, checked, findings, notices };
       };
     },
     ({ ok, findings }) => {

@@ -117,7 +117,9 @@ async function serve(
       const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded };
       const text = keys && (await devText?.(format, ready, keys, options.headerPrefix));
       if (post === undefined) await putReadyFile(options, ready);
-      if (post === undefined || post.isFirst) stopSweeper = startSweeper({ sweep: () => vault.sweep(), report });
+      if (post === undefined || post.isFirst) {
+        stopSweeper = startSweeper({ sweep: () => vault.sweep(), notices: () => vault.notices(), report });
+      }
       if (post === undefined) report(`listening on ${daemon.url}`);
       else post.listens(daemon.url);
       if (text !== undefined) await writeOut(text);
@@ -183,6 +185,7 @@ async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omi
   return startDaemon(directClient(vault), {
     ...options,
     ready,
+    notices: () => vault.notices(),
     version: VERSION,
     processes: options.workers,
     tls,

@@ -28,8 +28,9 @@ const CHECKS: readonly Check[] = [
   },
   {
     table: 'change',
-    what: 'the latest expiry that has passed is no time',
-    sql: `SELECT '' AS id FROM change WHERE expired_at NOT BETWEEN 0 AND ${LAST_INSTANT}`,
+    what: 'the note of the last commit is none that the vault writes',
+    sql: `SELECT '' AS id FROM change WHERE counter NOT BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER} OR length(mark) <> 16
+      OR swept_at NOT BETWEEN 0 AND ${LAST_INSTANT}`,
   },
   {
     table: 'application',

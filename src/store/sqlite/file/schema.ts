@@ -24,7 +24,8 @@ export const BLIND_LENGTH = 16;
  *   `last_created_at` never goes back. Both are kept by the transactions that insert and remove.
  * - `audit` only grows: what is done, in order, each entry chained to the one before it by a keyed hash.
  * - `change` is one row: `counter` is one more with each commit, `mark` 16 new random bytes;
- *   `swept_at` is when the file target last removed what had expired; `expired_at` the latest expiry that was passed.
+ *   `swept_at` is when the file target last removed what had expired; `clock` what the vault remembers of time, under a MAC.
+ *   Counter and mark only tell commits apart: edited, they make caches read anew, and an anchor finds a counter that went back.
  * - `key_id` and `index_key_id` say under which of the tenant's keys a row is; a rotation finds by them what is left to do.
  */
 export const SCHEMA: readonly string[] = [
@@ -33,7 +34,7 @@ export const SCHEMA: readonly string[] = [
   counter INTEGER NOT NULL,
   mark BLOB NOT NULL,
   swept_at INTEGER NOT NULL,
-  expired_at INTEGER NOT NULL
+  clock TEXT NOT NULL
 ) STRICT`,
   `CREATE TABLE header (
   one INTEGER PRIMARY KEY CHECK (one = 1),

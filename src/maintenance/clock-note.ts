@@ -1,0 +1,113 @@
+import type { Instant, Keyring, Store } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
+
+const HOUR = 60 * 60 * 1000;
+const DAY = 24 * HOUR;
+
+/** How far the clock may be from the note without being doubted, in either direction. */
+const MAX_DISTANCE = DAY;
+/** How long a clock that is doubted must have stood. */
+const DOUBT_MS = HOUR;
+/** A clock that is seen again later than this has not stood: it was set anew. A command once a week must end a doubt. */
+const MAX_STANDING = 31 * DAY;
+
+/**
+ * What the vault remembers of time, in the store under a MAC.
+ *
+ * - `expired_at`: the latest expiry that passed. The vault's clock never starts before it, so nothing that has expired comes
+ *   back when the machine's clock goes back. Only a settled time raises it, and it never goes down.
+ * - `settled_at`: the last settled time. A clock within a day of it is believed at once. It follows the machine's clock back.
+ * - `doubted_at`: what a clock further away showed when it was first seen; 0 when none is in doubt. The clock is believed when it
+ *   has stood for an hour since: a process that stays counts the hour itself, others meet the time that the first one noted.
+ *
+ * A clock in doubt hides what it finds expired, in its own process, but removes nothing and raises nothing: one command with a
+ * clock 20 years ahead leaves no more than `doubted_at`, which the next command with the right clock takes back.
+ */
+export interface ClockNote {
+  readonly expired_at: Instant;
+  readonly settled_at: Instant;
+  readonly doubted_at: Instant;
+}
+
+interface NoteParts {
+  readonly keyring: Pick<Keyring, 'anchorMac'>;
+  readonly vault_id: string;
+}
+
+/** `<expired_at> <settled_at> <doubted_at> <MAC over the vault's id and the three, hex>` */
+export function sealClockNote({ keyring, vault_id }: NoteParts, note: ClockNote): string {
+  const times = `${note.expired_at} ${note.settled_at} ${note.doubted_at}`;
+  const mac = keyring.anchorMac(`token-vault clock\n${vault_id}\n${times}`);
+  return `${times} ${Buffer.from(mac).toString('hex')}`;
+}
+
+/** Throws the problem `integrity_failure` for a note that this vault did not write. */
+export function openClockNote(parts: NoteParts, text: string): ClockNote {
+  const [expired_at = 0, settled_at = 0, doubted_at = 0] = text.split(' ', 3).map(Number);
+  const note = { expired_at, settled_at, doubted_at };
+  if (sealClockNote(parts, note) !== text) throw new Problem('integrity_failure');
+  return note;
+}
+
+/** For how many milliseconds nothing may be purged by a clock that shows `wall`; 0 when it is believed. */
+export function doubtOf({ settled_at, doubted_at }: ClockNote, wall: Instant): number {
+  if (Math.abs(wall - settled_at) <= MAX_DISTANCE) return 0;
+  const stood = doubted_at === 0 ? -1 : wall - doubted_at;
+  return stood < 0 || stood > MAX_STANDING ? DOUBT_MS : Math.max(0, DOUBT_MS - stood);
+}
+
+/** The note after a clock that showed `wall` was seen, for the first time in its process. */
+export async function noteOpening(parts: NoteParts & { readonly store: Store }, wall: Instant): Promise<ClockNote> {
+  return update(parts, async (note) => {
+    const doubt = doubtOf(note, wall);
+    if (doubt === 0) return settle(parts.store, note, wall);
+    return doubt === DOUBT_MS ? { ...note, doubted_at: wall } : note;
+  });
+}
+
+/** The note after a time beyond doubt. */
+export async function noteSettled(parts: NoteParts & { readonly store: Store }, settled: Instant): Promise<void> {
+  await update(parts, (note) => settle(parts.store, note, settled));
+}
+
+async function settle(store: Store, note: ClockNote, settled: Instant): Promise<ClockNote> {
+  const expired_at = Math.max(note.expired_at, await store.latestExpiry(settled));
+  const moved = expired_at > note.expired_at || note.doubted_at !== 0 || Math.abs(settled - note.settled_at) >= HOUR;
+  return moved ? { expired_at, settled_at: settled, doubted_at: 0 } : note;
+}
+
+async function update(
+  parts: NoteParts & { readonly store: Store },
+  next: (note: ClockNote) => Promise<ClockNote>,
+): Promise<ClockNote> {
+  for (;;) {
+    const text = await parts.store.clockNote();
+    const note = openClockNote(parts, text);
+    const after = await next(note);
+    if (after === note) return note;
+    // A full or busy disk stops no reader: whoever comes next writes the note.
+    const written = await parts.store.replaceClockNote(sealClockNote(parts, after), text).catch(() => true);
+    if (written) return after;
+  }
+}
+
+/** Says in a sentence that nothing is purged before the machine's clock shows `until`. */
+export function pauseNotice(until: Instant): string {
+  const time = new Date(until).toISOString();
+  return `the clock is in doubt: expired tokens are hidden, and stay in the file until it has shown the new time for an hour (${time})`;
+}
+
+/** What is odd between the note, the newest entry of the audit and a clock that shows `wall`. */
+export function clockNotices(note: ClockNote, newestEntry: Instant, wall: Instant): readonly string[] {
+  const doubt = doubtOf(note, wall);
+  const name = (instant: Instant) => new Date(instant).toISOString();
+  return [
+    ...(doubt > 0 ? [pauseNotice(wall + doubt)] : []),
+    ...(note.expired_at > wall + MAX_DISTANCE
+      ? [`the clock (${name(wall)}) is behind the latest expiry that passed (${name(note.expired_at)})`]
+      : []),
+    ...(newestEntry > wall + MAX_DISTANCE
+      ? [`the clock (${name(wall)}) is behind the newest entry of the audit (${name(newestEntry)})`]
+      : []),
+  ];
+}

@@ -1,0 +1,35 @@
+import type { Keyring, Store } from '../core/ports.ts';
+import { doubtOf, noteOpening, noteSettled, pauseNotice } from '../maintenance/clock-note.ts';
+import { MACHINE, type SystemClock, systemClock, type Times } from './system-clock.ts';
+
+/** The system's clock, held against what the vault remembers of time. */
+export interface Timekeeper extends SystemClock {
+  /** Writes down what has expired beyond doubt. Rejects with `integrity_failure` when the note was altered. */
+  keep(): Promise<void>;
+  /** Sentences about a clock in doubt. */
+  notices(): readonly string[];
+}
+
+interface TimekeeperParts {
+  readonly store: Store;
+  readonly keyring: Keyring;
+  readonly vault_id: string;
+}
+
+/** Rejects with `integrity_failure` when the vault's note on time is not as the vault wrote it. */
+export async function openTimekeeper(parts: TimekeeperParts, times: Times = MACHINE): Promise<Timekeeper> {
+  const wall = times.wall();
+  const note = await noteOpening(parts, wall);
+  const clock = systemClock({ floor: note.expired_at, doubt: doubtOf(note, wall), times });
+  return {
+    ...clock,
+    async keep() {
+      const settled = clock.settled();
+      if (settled > 0) await noteSettled(parts, settled);
+    },
+    notices() {
+      const until = clock.doubtedUntil();
+      return until === undefined ? [] : [pauseNotice(until)];
+    },
+  };
+}
