@@ -44,6 +44,8 @@ const NOTES = {
   'audit.sealed': 'who did what to which, and how it ended',
   'audit.link': 'of the entry and the one before it, keyed',
   'change.clock': 'the latest expiry that passed, the last settled time, a time in doubt; with a MAC',
+  'audit_subject.blind': 'of a record that was changed, keyed; behind the time at which a token was made',
+  'audit_subject.sequence': 'which entries changed the same record',
 };
 
 const cell = (text) => String(text).replaceAll('|', '\\|');

@@ -1,6 +1,7 @@
 import { createGrants } from './access/grants.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
 import { openApplication } from './applications/application-codec.ts';
+import { requireAudited } from './audit/last-change.ts';
 import type { Identity, World } from './handler.ts';
 import type { Authority, Instant, TenantKeyring } from './ports.ts';
 import { Problem } from './problem.ts';
@@ -52,6 +53,8 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
   const tenant = openTenant(keyring, authority.application.tenant_id, authority.tenant);
   const application = openApplication(keyring, authority.application.id, authority.application);
   if (!Buffer.from(application.record.key_hash).equals(keyHash)) throw new Problem('integrity_failure');
+  await requireAudited(world, 'tenant', { ...tenant.record, tenant_id: tenant.record.id });
+  await requireAudited(world, 'application', application.record);
   const grants = createGrants(application.details, await parentGrants(world, authority, tenant.keyring, now));
   const expires_at = application.record.expires_at ?? Number.POSITIVE_INFINITY;
   return { identity: { application, tenant, grants }, expires_at };
@@ -63,5 +66,6 @@ async function parentGrants(world: World, { application }: Authority, keyring: T
   if (parent_id === undefined) return undefined;
   const record = await world.store.findApplication(tenant_id, parent_id, now);
   if (!record) throw new Problem('unauthenticated');
+  await requireAudited(world, 'application', record);
   return createGrants(openApplication(keyring, parent_id, record).details);
 }

@@ -50,9 +50,8 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
 
   async function answer(call: Call, trace: Trace): Promise<Reply> {
     const { application, tenant, grants } = await authenticate(call.apiKey);
-    const { id } = application.record;
-    call.onCaller?.(id);
-    const trail = createTrail(world.audit, call, id);
+    call.onCaller?.(application.record.id);
+    const trail = createTrail(world.audit, call, application.record);
     try {
       const row = OPERATIONS[call.operation];
       const answered = reply(row, await perform(call.operation, call, { application, tenant, grants, trail }), trace);

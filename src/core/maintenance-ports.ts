@@ -150,7 +150,10 @@ export interface FileStore extends Store {
    */
   loadSnapshot(
     path: string,
-    options: { readonly verify: VerifyFacts; readonly audit: (facts: SignedFacts) => AuditDraft },
+    options: {
+      readonly verify: VerifyFacts;
+      readonly audit: (facts: SignedFacts, tenants: readonly string[]) => AuditDraft;
+    },
   ): Promise<void>;
 }
 

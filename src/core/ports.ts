@@ -1,5 +1,6 @@
 import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
+import type { AuditSubject } from './audit/audit-subjects.ts';
 import type { AuditDraft, AuditEntry, AuditStore } from './audit/ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
 
@@ -99,6 +100,8 @@ export interface Keyring {
   openAuditEvent(at: Instant, sealed: Uint8Array): string;
   /** 16 bytes that chain an entry to the one before it. Outlives the master key. */
   auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'link'>): Uint8Array;
+  /** 16 bytes, equal for equal subjects and unrelated otherwise: entries of the audit are found by it. Outlives the master key. */
+  auditSubject(subject: AuditSubject): Uint8Array;
   /** A copy of what `auditLink` is made with, for another thread of this process that chains entries. Who has it wipes it. */
   auditChainKey(): AuditChainKey;
   /** 16 bytes over what stays of a deleted token. Outlives the master key. */

@@ -8,9 +8,9 @@ import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
 
 /**
  * What outlives a master key. API keys are known only by their hashes, tombstones and an anchor by their MACs, and the
- * audit is one chain of sealed entries: none of them can be made anew, so a new master key takes the keys of the first one along.
+ * audit is one chain of sealed and indexed entries: none of them can be made anew, so a new master key takes the keys of the first one along.
  */
-const CARRIED = ['api_key_hash', 'audit_chain', 'audit_sealing', 'tombstone', 'anchor'] as const;
+const CARRIED = ['api_key_hash', 'audit_chain', 'audit_sealing', 'tombstone', 'anchor', 'audit_index'] as const;
 
 export type CarriedKeys = Readonly<Record<(typeof CARRIED)[number], Uint8Array>>;
 
@@ -36,8 +36,8 @@ function carriedKeys(make: (name: (typeof CARRIED)[number], index: number) => Ui
 /**
  * The carried keys for the header of a later generation: an envelope, its key id the generation, of
  *
- *     offset  0                32              64                96            128
- *             API-key hash 32  audit chain 32  audit sealing 32  tombstone 32  anchor 32
+ *     offset  0                32              64                96            128        160
+ *             API-key hash 32  audit chain 32  audit sealing 32  tombstone 32  anchor 32  audit index 32
  */
 export function sealCarriedKeys(
   sodium: Sodium,

@@ -36,6 +36,7 @@ export async function followMasterKey(
     sealAuditEvent: (at, text) => current.sealAuditEvent(at, text),
     openAuditEvent: (at, sealed) => current.openAuditEvent(at, sealed),
     auditLink: (previous, entry) => current.auditLink(previous, entry),
+    auditSubject: (subject) => current.auditSubject(subject),
     auditChainKey: () => current.auditChainKey(),
     tombstoneMac: (tombstone) => current.tombstoneMac(tombstone),
     refresh() {

@@ -17,6 +17,7 @@ export const MASTER_SUB_KEYS = {
   carried_wrapping: 6,
   audit_sealing: 7,
   tombstone: 8,
+  audit_index: 9,
 } as const;
 
 /** What is derived from a tenant's index key: one blind-index key a purpose, and the key of the fingerprint that clients see. */

@@ -3,7 +3,7 @@ import type { Finding } from '../core/maintenance-ports.ts';
 import type { TokenRecord } from '../core/ports.ts';
 import { headerMark } from './header-event.ts';
 import type { KeyHolder } from './key-holder.ts';
-import { createLedger, everythingOf, type LedgerTable, readLedger, subjectOf } from './ledger.ts';
+import { createLedger, everythingOf, type LedgerParts, type LedgerTable, readLedger, subjectOf } from './ledger.ts';
 
 const PUT_BACK = 'is not at the revision that the audit says: it was put back';
 const REMOVED = 'is in the audit, but its row is gone: it was removed outside the vault';
@@ -11,7 +11,11 @@ const REVIVED = 'was removed, says the audit: its row was put back';
 const OUTLIVED = 'is older than the removal of all tokens, says the audit: its row was put back';
 const LATE = 'was put back: it is older than this look at the vault, and was not there when it began';
 const UNSURE = 'tokens were reset or a snapshot loaded while doctor looked: let it look again';
+const MISCOUNTED = 'has another number of tokens than the audit says: rows were put back or removed outside the vault';
 const UNKNOWN = 'is not in the audit: its row was copied in, or the audit was cut';
+
+/** How often the counters are read until the audit holds still. */
+const MAX_TRIES = 20;
 
 /** How long a write may take from its time to its commit: it waits for other processes. In milliseconds. */
 const SLACK_MS = 15_000;
@@ -24,15 +28,17 @@ type RowFacts = Pick<TokenRecord, 'revision' | 'created_at'>;
  * Reads the audit up to now. Rows are read afterwards, so that whatever changes meanwhile has an entry behind this point:
  * those rows are left out. A broken audit is a finding, and then accounts for nothing.
  */
-export async function startLedgerCheck(parts: Pick<KeyHolder, 'store' | 'keyring'>) {
+export async function startLedgerCheck(
+  parts: Pick<KeyHolder, 'store' | 'keyring'> & Pick<LedgerParts, 'rest' | 'tokens'>,
+) {
   const { store } = parts;
   const startedAt = Date.now();
   const wrong: (Finding & { readonly subject: string; readonly tenant: string })[] = [];
   const tenants = new Set<string>();
   let broken: Finding | undefined;
-  const { ledger, head } = await readLedger(parts).catch((error: unknown) => {
+  let { ledger, head, bad } = await readLedger(parts).catch((error: unknown) => {
     broken = brokenFinding(error);
-    return { ledger: createLedger(), head: START };
+    return { ledger: createLedger(), head: START, bad: [] };
   });
 
   function report(table: LedgerTable | 'header' | 'tombstone', tenantId: string, id: string, what: string): void {
@@ -61,6 +67,25 @@ export async function startLedgerCheck(parts: Pick<KeyHolder, 'store' | 'keyring
     }
   }
 
+  /** Compares the counters with the ledger while the audit is at one place. Gives up when a snapshot is loaded meanwhile. */
+  async function checkCounts(): Promise<void> {
+    for (let tries = 0; tries < MAX_TRIES && broken === undefined; tries++) {
+      for await (const placed of walkAudit(parts, head)) {
+        if (placed.event.action === 'loadSnapshot') return;
+        ledger.apply(placed);
+        head = placed;
+      }
+      const found: string[] = [];
+      for (const id of ledger.tenants()) {
+        const { types } = await store.usage(id, 0, 0);
+        if (types.reduce((sum, { count }) => sum + count, 0) !== ledger.live(id)) found.push(id);
+      }
+      if ((await store.auditHead()).sequence !== head.sequence) continue;
+      for (const id of found) report('tenant', id, id, MISCOUNTED);
+      return;
+    }
+  }
+
   async function checkHeader(): Promise<void> {
     const { mac } = await store.header();
     if (ledger.header() !== headerMark(mac)) report('header', '', '', PUT_BACK);
@@ -68,6 +93,7 @@ export async function startLedgerCheck(parts: Pick<KeyHolder, 'store' | 'keyring
 
   return {
     entries: head.sequence,
+    checkCounts,
 
     /** A row that there is. Its facts are undefined where it has none, or where they cannot be read. */
     saw(table: LedgerTable, tenantId: string, id: string, facts: RowFacts | undefined): void {
@@ -90,12 +116,14 @@ export async function startLedgerCheck(parts: Pick<KeyHolder, 'store' | 'keyring
       if (broken) return [broken];
       await checkHeader();
       reportMissing();
-      if (wrong.length === 0) return [];
+      const lasting = bad.map(({ table, id, what }) => ({ table, id, what }));
+      if (wrong.length === 0) return lasting;
       const touched = new Set<string>();
       const late: number[] = [];
       try {
-        for await (const { event, at, sequence } of walkAudit(parts, head)) {
-          const subjects = ledger.apply(event, at);
+        for await (const placed of walkAudit(parts, head)) {
+          const { at, sequence } = placed;
+          const subjects = ledger.apply(placed);
           for (const one of subjects) touched.add(one);
           // What was taken off the audit's end and put there again would excuse whatever it is about.
           if (subjects.length > 0 && at < startedAt - SLACK_MS) late.push(sequence);
@@ -109,6 +137,7 @@ export async function startLedgerCheck(parts: Pick<KeyHolder, 'store' | 'keyring
       const unsure = new Set(unexplained.map(({ tenant }) => tenant).filter(isUnsure));
       const sure = unexplained.filter(({ tenant }) => !unsure.has(tenant));
       return [
+        ...lasting,
         ...sure.map(({ table, id, what }) => ({ table, id, what })),
         ...[...unsure].map((id) => ({ table: 'tenant', id, what: UNSURE })),
       ];

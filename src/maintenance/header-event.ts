@@ -2,14 +2,16 @@ import type { AuditEvent } from '../core/audit/audit-event.ts';
 import type { VaultHeader } from '../core/ports.ts';
 
 /**
- * A change of the header: which slots there are, and the master key behind them. Its MAC goes with it, so that a header
- * that was put back, and with it a slot that was removed, is found.
+ * A change of the header: which slots there are, and the master key behind them. Its MAC goes with it, and that of the header
+ * `before`, so that a header that was put back, and with it a slot that was removed, is found.
  */
 export function headerEvent(
   action: 'createVault' | 'addSlot' | 'removeSlot' | 'replaceMasterKey',
   { mac, generation }: VaultHeader,
+  before?: VaultHeader,
 ): AuditEvent {
-  return { action, status: 200, revision: generation, entities: [headerMark(mac)] };
+  const marks = [mac, ...(before ? [before.mac] : [])].map(headerMark);
+  return { action, status: 200, revision: generation, entities: marks };
 }
 
 /** What the audit keeps of a header's MAC: its first 16 bytes, base64url. */

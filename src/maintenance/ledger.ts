@@ -1,10 +1,21 @@
-import { AUDIT_FACTS, type AuditEvent } from '../core/audit/audit-event.ts';
-import type { AuditHead } from '../core/audit/ports.ts';
-import { type AuditParts, BrokenAudit, START, walkAudit } from '../core/audit/walk-audit.ts';
-import type { Instant } from '../core/ports.ts';
+import { type AuditEvent, changeOf } from '../core/audit/audit-event.ts';
+import { subjectsOf } from '../core/audit/audit-subjects.ts';
+import type { AuditHead, IndexedPlace } from '../core/audit/ports.ts';
+import { type AuditParts, BrokenAudit, type PlacedEvent, START, walkAudit } from '../core/audit/walk-audit.ts';
+import type { Finding } from '../core/maintenance-ports.ts';
+import type { Instant, Keyring } from '../core/ports.ts';
 
 /** What stands for a record that was removed. */
 const REMOVED = 0;
+
+const SKIPPED = 'was changed, but not from the revision that the audit says: an older row had been put back';
+const AFTER_REMOVAL = 'was changed after it was removed, says the audit: its row had been put back';
+const OTHER_HEADER = 'was changed, but not from the state that the audit says: an older header had been put back';
+
+/** An entry that does not follow from those before it, or that the index does not lead to. */
+export interface BadEntry extends Finding {
+  readonly sequence: number;
+}
 
 /** The tables whose rows the audit accounts for. */
 export type LedgerTable = 'tenant' | 'tenant_key' | 'application' | 'token';
@@ -20,6 +31,7 @@ export type LedgerState = ReadonlyMap<string, FrozenTenant>;
 interface FrozenTenant {
   readonly revision: number;
   readonly since: Instant;
+  readonly live: number;
   readonly application: ReadonlyMap<string, number>;
   readonly token: ReadonlyMap<string, number>;
 }
@@ -30,6 +42,7 @@ export type Ledger = ReturnType<typeof createLedger>;
 interface TenantLedger {
   revision: number;
   since: Instant;
+  live: number;
   readonly rows: Readonly<Record<Exclude<LedgerTable, 'tenant'>, Map<string, number>>>;
 }
 
@@ -43,50 +56,64 @@ const FIRST_KEYS = ['1', '2'] as const;
 
 /**
  * An empty ledger; the events are given to it in order, from the first. `states` has what there was at the places of the
- * audit that loaded snapshots were taken at.
+ * audit that loaded snapshots were taken at. Without `tokens` they are only counted, in little memory.
  */
-export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map()) {
+export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(), tokens = true) {
   const tenants = new Map<string, TenantLedger>();
   const tenantOf = new Map<string, string>();
   let header: string | undefined;
+  const skips: BadEntry[] = [];
+
+  /** The tenant of an event: its own, or its application's. */
+  const tenantIdOf = (event: AuditEvent) => event.tenant_id ?? tenantOf.get(event.application_id ?? '');
 
   /** Returns what the event was about, by `subjectOf` or `everythingOf`; empty for an event that changed nothing. */
-  function apply(event: AuditEvent, at: Instant): readonly string[] {
-    // A read, a denial, or a call that found nothing to change.
-    if (event.status >= 400) return [];
-    const { action, entities, revision } = event;
-    const { effect } = AUDIT_FACTS[action];
-    const [table, change] = effect === 'none' ? [] : effect;
+  function apply({ event, at, sequence }: PlacedEvent): readonly string[] {
+    const { action, entities, revision = REMOVED } = event;
+    const [table, change] = changeOf(event) ?? [];
+    const reject = (table: string, id: string, what: string) => void skips.push({ sequence, table, id, what });
     if (table === 'header') {
+      if (header !== entities[1]) reject('header', '', OTHER_HEADER);
       header = entities[0];
       return [subjectOf('header', '', '')];
     }
-    if (action === 'loadSnapshot') return goBack(states.get(revision ?? 0) ?? new Map());
-    const id = event.tenant_id ?? tenantOf.get(event.application_id ?? '') ?? '';
+    if (action === 'loadSnapshot') return goBack(states.get(revision) ?? new Map());
+    const id = tenantIdOf(event) ?? '';
     if (action === 'createTenant') open(id);
     const tenant = tenants.get(id);
-    if (tenant === undefined) return [];
-    if (table === 'tenant' && change === 'remove') return close(id, tenant);
+    if (tenant === undefined) {
+      if (table !== undefined) reject('tenant', id, AFTER_REMOVAL);
+      return [];
+    }
     if (action === 'resetTokens') {
       tenant.rows.token.clear();
+      tenant.live = 0;
       tenant.since = at;
       return [everythingOf(id)];
     }
+    if (table === undefined) return [];
+    if (table === 'tenant' && change === 'remove') return close(id);
     if (table === 'tenant') {
-      tenant.revision = revision ?? tenant.revision;
+      if (revision !== tenant.revision + 1) reject('tenant', id, SKIPPED);
+      tenant.revision = revision;
       return [subjectOf('tenant', id, id)];
     }
-    if (table === 'tenant_key') {
-      tenant.rows.tenant_key.set(String(revision), change === 'upsert' ? 1 : REMOVED);
-      return [subjectOf('tenant_key', id, String(revision))];
+    if (table === 'token' && (change === 'remove' || revision === 1)) {
+      tenant.live += change === 'remove' ? -entities.length : entities.length;
     }
-    // A create that found a duplicate has no revision: nothing was made.
-    if (table === undefined || (change === 'upsert' && revision === undefined)) return [];
-    for (const entity of entities) {
-      tenant.rows[table].set(entity, change === 'upsert' ? (revision ?? REMOVED) : REMOVED);
+    if (table === 'token' && !tokens) return entities.map((entity) => subjectOf(table, id, entity));
+    const isKey = table === 'tenant_key';
+    // A key has no revisions: it is made once, and removed once.
+    const after = change === 'remove' ? REMOVED : isKey ? 1 : revision;
+    const named = isKey ? [String(revision)] : entities;
+    for (const entity of named) {
+      const before = tenant.rows[table].get(entity);
+      if (before === REMOVED) reject(table, entity, AFTER_REMOVAL);
+      else if (after === REMOVED ? before === undefined : after !== (before ?? 0) + 1) reject(table, entity, SKIPPED);
+      tenant.rows[table].set(entity, after);
       if (table === 'application') tenantOf.set(entity, id);
     }
-    const subjects = entities.map((entity) => subjectOf(table, id, entity));
+    const subjects = named.map((entity) => subjectOf(table, id, entity));
     return action === 'createTenant' ? [...subjects, subjectOf('tenant', id, id)] : subjects;
   }
 
@@ -99,6 +126,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       changed.push(everythingOf(id));
       tenant.revision = frozen.revision;
       tenant.since = frozen.since;
+      tenant.live = frozen.live;
       for (const table of ['application', 'token'] as const) {
         tenant.rows[table].clear();
         for (const [entity, revision] of frozen[table]) tenant.rows[table].set(entity, revision);
@@ -109,17 +137,20 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
 
   function open(id: string): void {
     const rows = { application: new Map(), token: new Map(), tenant_key: new Map(FIRST_KEYS.map((key) => [key, 1])) };
-    tenants.set(id, { revision: 1, since: 0, rows });
+    tenants.set(id, { revision: 1, since: 0, live: 0, rows });
   }
 
-  function close(id: string, tenant: TenantLedger): readonly string[] {
+  /** Its applications are kept: entries of their last reads may follow. */
+  function close(id: string): readonly string[] {
     tenants.delete(id);
-    for (const application of tenant.rows.application.keys()) tenantOf.delete(application);
     return [subjectOf('tenant', id, id)];
   }
 
   return {
     apply,
+    tenantIdOf,
+    /** The changes that do not follow from the one before. They stay: later changes do not make them good. */
+    skips: (): readonly BadEntry[] => skips,
 
     /**
      * The revision that the record must be at; `removed`; undefined for one that was never made. It is crossed off: a second
@@ -140,14 +171,19 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
 
     /** When the tenant's tokens were last removed all at once: no token of before can be there. */
     since: (tenantId: string): Instant => tenants.get(tenantId)?.since ?? 0,
+    /** How many tokens the tenant has, expired ones included. */
+    live: (tenantId: string): number => tenants.get(tenantId)?.live ?? 0,
     tenants: () => tenants.keys(),
     /** Of the last change of the header. */
     header: () => header,
     /** A copy of what there is now. */
     freeze: (): LedgerState =>
       new Map(
-        [...tenants].map(([id, { revision, since, rows }]) => {
-          return [id, { revision, since, application: new Map(rows.application), token: new Map(rows.token) }] as const;
+        [...tenants].map(([id, { revision, since, live, rows }]) => {
+          return [
+            id,
+            { revision, since, live, application: new Map(rows.application), token: new Map(rows.token) },
+          ] as const;
         }),
       ),
   };
@@ -157,6 +193,15 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
 export interface ReadLedger {
   readonly ledger: Ledger;
   readonly head: AuditHead;
+  readonly bad: readonly BadEntry[];
+}
+
+/** The audit, and what indexes it. `rest` is awaited now and then: it lets others have their turn. */
+export interface LedgerParts extends AuditParts {
+  readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
+  readonly rest?: (() => Promise<void>) | undefined;
+  /** False: tokens are only counted. */
+  readonly tokens?: boolean | undefined;
 }
 
 /**
@@ -164,7 +209,7 @@ export interface ReadLedger {
  * snapshot was taken at; which places those are is known only at the end, so an audit with such entries is read twice.
  * Throws `BrokenAudit`.
  */
-export async function readLedger(parts: AuditParts): Promise<ReadLedger> {
+export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
   const places = new Set<number>();
   for (;;) {
     const known = places.size;
@@ -174,9 +219,10 @@ export async function readLedger(parts: AuditParts): Promise<ReadLedger> {
 }
 
 /** Adds to `places` those that it finds named. */
-async function readOnce(parts: AuditParts, places: Set<number>): Promise<ReadLedger> {
+async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLedger> {
   const states = new Map<number, LedgerState>();
-  const ledger = createLedger(states);
+  const ledger = createLedger(states, parts.tokens);
+  const index = indexCheck(parts);
   let head = START;
   for await (const placed of walkAudit(parts)) {
     const { event, sequence } = placed;
@@ -185,9 +231,47 @@ async function readOnce(parts: AuditParts, places: Set<number>): Promise<ReadLed
       if (place < 1 || place >= sequence) throw new BrokenAudit(sequence, 'names a state that there never was');
       places.add(place);
     }
-    ledger.apply(event, placed.at);
+    ledger.apply(placed);
+    await index.expect({
+      sequence,
+      subjects: subjectsOf(event, ledger.tenantIdOf(event)).map(parts.keyring.auditSubject),
+    });
     if (places.has(sequence)) states.set(sequence, ledger.freeze());
     head = placed;
   }
-  return { ledger, head };
+  return { ledger, head, bad: [...ledger.skips(), ...(await index.findings(head))] };
+}
+
+/** How many entries are looked up in the index at once. */
+const BATCH = 100;
+const UNINDEXED = 'is not found by all that it is about: a row of the index was removed outside the vault';
+const OVERINDEXED = 'has rows that no entry made: they were added outside the vault';
+
+/** Compares the index of the audit with the entries, which are given to it in order. */
+function indexCheck({ store, rest }: LedgerParts) {
+  const missing: number[] = [];
+  let waiting: IndexedPlace[] = [];
+  let rows = 0;
+
+  async function compare(): Promise<void> {
+    missing.push(...(await store.findUnindexed(waiting)));
+    waiting = [];
+    await rest?.();
+  }
+
+  return {
+    async expect(place: IndexedPlace): Promise<void> {
+      rows += place.subjects.length;
+      if (waiting.push(place) >= BATCH) await compare();
+    },
+
+    async findings({ sequence: last }: AuditHead): Promise<readonly BadEntry[]> {
+      await compare();
+      if (missing.length > 0) {
+        return missing.map((sequence) => ({ sequence, table: 'audit', id: String(sequence), what: UNINDEXED }));
+      }
+      const surplus = (await store.countAuditIndex(last)) > rows;
+      return surplus ? [{ sequence: last, table: 'audit_subject', id: '', what: OVERINDEXED }] : [];
+    },
+  };
 }

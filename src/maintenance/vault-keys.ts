@@ -84,7 +84,7 @@ export function vaultKeys(parts: VaultKeysParts) {
     return untilSwapped(async () => {
       const before = await store.header();
       const after = await change(before);
-      const entry = audit.draft(headerEvent(action, after));
+      const entry = audit.draft(headerEvent(action, after, before));
       return (await store.replaceHeader(after, before, entry)) ? ([before, after] as const) : undefined;
     }, MAX_TRIES);
   }
@@ -95,7 +95,7 @@ export function vaultKeys(parts: VaultKeysParts) {
       const before = await store.header();
       const keys = (await store.listTenants()).map(({ tenant, keys }) => ({ tenant_id: tenant.id, keys }));
       const { header, tenants } = await headerKeys.replaceMasterKey(before, keys, clock.now());
-      const entry = audit.draft(headerEvent('replaceMasterKey', header));
+      const entry = audit.draft(headerEvent('replaceMasterKey', header, before));
       if (!(await store.replaceMasterKey(header, before, tenants, entry))) return undefined;
       await keyring.refresh();
       const kept = new Set(header.slots.map(({ slot }) => slot));

@@ -94,8 +94,8 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
     /** Throws `not_found`, `damaged`, and `conflict` for one that this vault cannot go back to. */
     async load(name: string): Promise<Snapshot> {
       await existing(name);
-      const entry = ({ sequence }: SignedFacts) =>
-        audit.draft({ action: 'loadSnapshot', status: 200, revision: sequence, entities: [name] });
+      const entry = ({ sequence }: SignedFacts, tenants: readonly string[]) =>
+        audit.draft({ action: 'loadSnapshot', status: 200, revision: sequence, entities: [name, ...tenants] });
       await store.loadSnapshot(folder.pathOf(name), { verify: verify(name), audit: entry });
       return show(name, { loadable: false });
     },

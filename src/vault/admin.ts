@@ -8,6 +8,7 @@ import { openSlot, unlockKeyring, unlockMasterKey } from '../keyring/unlock-mast
 import { checkedCopy, checkFile, type FileReport } from '../maintenance/check-file.ts';
 import type { CheckReport } from '../maintenance/check-vault.ts';
 import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
+import { readLedger } from '../maintenance/ledger.ts';
 import type { Progress } from '../maintenance/rotate-tenant.ts';
 import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
 import { type KeyHolderOptions, openForKeyHolder } from './key-holder.ts';
@@ -29,6 +30,11 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
     lastEvents: (wanted: (placed: PlacedEvent) => boolean, limit: number) => lastEvents(opened, wanted, limit),
     /** All entries, oldest first. Throws `BrokenAudit` at the first that is not as it was written. */
     events: () => walkAudit(opened),
+    /** How far the audit has come, and the first entry that does not follow from those before it. Throws `BrokenAudit`. */
+    verifyAudit: async () => {
+      const { head, bad } = await readLedger(opened);
+      return { head, bad: bad.toSorted((a, b) => a.sequence - b.sequence)[0] };
+    },
     /** Throws the fault `damaged` when the vault is not where the anchor says, or further, and when there is no anchor. */
     compareWithAnchor: (anchor: string) => compareWithAnchor(opened, anchorFile(anchor)),
     close: opened.close,

@@ -29,6 +29,7 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
       dispatch: (call) => use((vault) => vault.dispatch(call)),
       ready: () => use((vault) => vault.ready()),
       notices: () => use((vault) => vault.notices()),
+      check: () => use((vault) => vault.check()),
       createTenant: (name) => use((vault) => vault.createTenant(name)),
       listTenants: () => use((vault) => vault.listTenants()),
       issueKey: (tenantId) => use((vault) => vault.issueKey(tenantId)),

@@ -25,6 +25,7 @@ import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
 const SWEEP_BATCH = 500;
 /** Updates of an application that set expressions of tokens which it does not read. */
 const UNREAD_A_MINUTE = 100;
+const REST_MS = 10;
 /** Decisions §8: at most once an hour when the file is used directly. */
 const DIRECT_SWEEP_MS = 60 * 60 * 1000;
 
@@ -37,6 +38,11 @@ export interface Vault {
   ready(): Promise<void>;
   /** Plain sentences about what is paused or wrong; none when all is well. */
   notices(): Promise<readonly string[]>;
+  /**
+   * Compares the header, applications and numbers of tokens with the audit, in the background of calls. Resolves to a line for
+   * each finding; `notices` then names their number.
+   */
+  check(): Promise<readonly string[]>;
   createTenant(name: string): Promise<CreatedTenant>;
   listTenants(): Promise<readonly Tenant[]>;
   issueKey(tenantId: string): Promise<Application>;
@@ -216,6 +222,11 @@ function createWorld({
   };
 }
 
+/** Between two slices of a check of about a millisecond each: calls go first. */
+function rest(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, REST_MS).unref());
+}
+
 /** A vault of any store and keyring. */
 export function composeVault(parts: VaultParts): Vault {
   const { file, store, keyring } = parts;
@@ -223,6 +234,7 @@ export function composeVault(parts: VaultParts): Vault {
   const expiryRecorder = createExpiryRecorder(world);
   // The time that a test has moved is not kept in the file.
   const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
+  let found = 0;
 
   async function sweep(): Promise<number> {
     await world.activity.flush();
@@ -242,7 +254,16 @@ export function composeVault(parts: VaultParts): Vault {
     ready: async () => {
       await Promise.all([store.ping(), loadOperations()]);
     },
-    notices: async () => timekeeper?.notices() ?? [],
+    notices: async () => [
+      ...(timekeeper?.notices() ?? []),
+      ...(found === 0 ? [] : [`the file has ${found} finding${found === 1 ? '' : 's'}: run \`vault doctor\``]),
+    ],
+    check: async () => {
+      const { checkVault } = await import('../maintenance/check-vault.ts');
+      const { findings } = await checkVault({ store, keyring }, undefined, { tokens: false, rest });
+      found = findings.length;
+      return findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));
+    },
     createTenant: async (name) => (await import('../core/tenants/create-tenant.ts')).createTenant(world, name),
     listTenants: async () => (await import('../core/tenants/create-tenant.ts')).showTenants(world),
     issueKey: async (tenantId) =>

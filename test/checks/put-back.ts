@@ -8,7 +8,18 @@ export interface KeptTable {
   readonly rows: readonly object[];
 }
 
-const TABLES = ['header', 'slot', 'tenant', 'tenant_key', 'application', 'token', 'token_index', 'tombstone', 'audit'];
+const TABLES = [
+  'header',
+  'slot',
+  'tenant',
+  'tenant_key',
+  'application',
+  'token',
+  'token_index',
+  'tombstone',
+  'audit',
+  'audit_subject',
+];
 
 const COUNTERS = `DELETE FROM token_count; DELETE FROM active_count;
   INSERT INTO token_count SELECT tenant, type, sum(live), max(created_at) FROM
@@ -54,13 +65,17 @@ export interface ActingKeys {
   readonly management: string;
 }
 
-const TOKENS = ['token', 'token_index', 'tombstone'];
+export const TOKENS = ['token', 'token_index', 'tombstone'];
 const NEW_TOKEN = { body: { type: 'token', data: 1 } };
 
-async function privateApplication(perform: Perform, { management }: ActingKeys): Promise<{ readonly id: string }> {
+/** The application of `apiKey`, which is the first private one. */
+export async function privateApplication(
+  perform: Perform,
+  { management }: ActingKeys,
+): Promise<{ readonly id: string }> {
   const { body } = await perform(management, 'listApplications');
   const listed = body['data'] as readonly { readonly id: string; readonly type: string }[];
-  return { id: listed.find(({ type }) => type === 'private')?.id ?? '' };
+  return { id: listed.findLast(({ type }) => type === 'private')?.id ?? '' };
 }
 
 /** What the vault does, after which somebody puts older rows back; and what doctor must say of it. */

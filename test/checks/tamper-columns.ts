@@ -128,6 +128,7 @@ const EDITED: readonly (readonly [
       link: 'zeroblob(16)',
     },
   ],
+  ['audit_subject', 'sequence = 6', { blind: 'zeroblob(16)', sequence: '(SELECT max(sequence) FROM audit)', n: '1' }],
   ['token_count', 'tenant = 1 AND type = 1', { live: '0', last_created_at: 'last_created_at + 1', type: '3' }],
   ['active_count', 'tenant = 1', { tokens: '0', month: 'month + 1' }],
   [
@@ -215,6 +216,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'the slots swapped': `
     UPDATE slot SET slot = 7 WHERE slot = 0; UPDATE slot SET slot = 0 WHERE slot = 1; UPDATE slot SET slot = 1 WHERE slot = 7`,
   'the whole audit deleted': 'DELETE FROM audit',
+  'the index of the audit deleted': 'DELETE FROM audit_subject',
   'the head of the audit cut': 'DELETE FROM audit WHERE sequence < 5',
   'five entries of the audit cut from its tail':
     'DELETE FROM audit WHERE sequence > (SELECT max(sequence) - 5 FROM audit)',

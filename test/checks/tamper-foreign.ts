@@ -2,7 +2,18 @@ import { crc32 } from '../../src/core/crc32.ts';
 import type { PassphraseCost } from '../../src/keyring/slot-kdf.ts';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
 
-const TABLES = ['tenant', 'tenant_key', 'application', 'token', 'token_index', 'tombstone', 'audit', 'header', 'slot'];
+const TABLES = [
+  'tenant',
+  'tenant_key',
+  'application',
+  'token',
+  'token_index',
+  'tombstone',
+  'audit',
+  'audit_subject',
+  'header',
+  'slot',
+];
 
 /** Of a table, all rows of the other vault in place of this one's. */
 const replaced = (tables: readonly string[]) =>

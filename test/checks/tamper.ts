@@ -5,6 +5,7 @@ import { Fault } from '../../src/core/fault.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { openVault } from '../../src/vault/vault.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { LAUNDERINGS, launder } from './launder.ts';
 import { createCaller, seededNumbers } from './perform.ts';
 import { type ActingKeys, keepRows, putBack, ROLLBACKS } from './put-back.ts';
 import { TAMPER_COLUMNS } from './tamper-columns.ts';
@@ -150,6 +151,20 @@ async function refuseCosts(vault: TamperVault): Promise<{ readonly slowest_ms: n
   return figures;
 }
 
+/** Older rows put back, which an ordinary call must not make clean. */
+async function launderings(vault: TamperVault): Promise<readonly Tampered[]> {
+  const results: Tampered[] = [];
+  for (const [name, laundering] of Object.entries(LAUNDERINGS)) {
+    const file = join(vault.folder, 'laundered.db');
+    copyFileSync(vault.file, file);
+    const { apiKey, management, credential } = vault;
+    const found = await launder({ file, apiKey, management, credential }, laundering);
+    const wrong = found.map((what) => `${name}, put back before ordinary calls: ${what}`);
+    results.push({ name, caught: 'read', verdicts: new Set(['error']), reads: laundering.calls.length, wrong });
+  }
+  return results;
+}
+
 interface TamperOptions extends CheckOptions {
   /** In place of the edits of this check. */
   readonly edits?: readonly TamperCase[];
@@ -175,6 +190,8 @@ async function tamper({ seed, quick, edits }: TamperOptions): Promise<Record<str
       results.push(await tamperOnce(vault, sound, applications, each, { cli }));
     }
     const costs = edits === undefined ? await refuseCosts(vault) : {};
+    const laundered = edits === undefined ? await launderings(vault) : [];
+    results.push(...laundered);
     const figures = { ...figuresOf(results), ...costs };
     const [wrong] = results.flatMap((result) => result.wrong);
     if (wrong !== undefined) throw new CheckFailure(results.flatMap((r) => r.wrong).join('\n'), figures);

@@ -29,6 +29,23 @@ export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant
       apart(link, whole, changes);
     });
 
+    test('a subject is over kind, tenant and id', () => {
+      const whole: Parameters<Keyring['auditSubject']>[0] = { kind: 'token', tenant_id: tenant, id: 'a' };
+      apart((subject) => keyring().auditSubject(subject), whole, [
+        { kind: 'application' },
+        { tenant_id: otherTenant },
+        { id: '' },
+      ]);
+    });
+
+    test('a subject begins with the time of an id that is ordered by time, and of no other', () => {
+      const id = '01a1f931-7119-704d-b261-2861a9d687f9';
+      const begins = (of: string) =>
+        hex(keyring().auditSubject({ kind: 'token', tenant_id: tenant, id: of })).slice(0, 12);
+      expect(begins(id)).toBe('01a1f9317119');
+      expect(begins(id.replace('-704d-', '-404d-'))).not.toBe('01a1f9317119');
+    });
+
     test('a tombstone’s MAC is over all of it', () => {
       const whole: Parameters<Keyring['tombstoneMac']>[0] = {
         tenant_id: tenant,

@@ -6,6 +6,7 @@ import {
   addTenant,
   addToken,
   applicationRecord,
+  blind,
   ENTRY,
   EXPIRY_RECORDER,
   entry,
@@ -62,6 +63,26 @@ export function storeAudit(open: OpenStore): void {
       expect(await store.readAudit(3, 10)).toEqual([]);
       expect(await store.auditHead()).toMatchObject({ sequence: 3, link: c.link });
       expect(c.link).toHaveLength(LINK_BYTES);
+    });
+
+    it('finds the last entry about a subject, and compares the index with entries', async () => {
+      const { sequence } = await store.auditHead();
+      await store.appendAudit([entry('1', 'x', 'y'), entry('2', 'x'), entry('3', 'y'), entry('4')]);
+      const places = [1, 2, 3, 4].map((n) => sequence + n);
+      const last = (before: number, ...names: readonly string[]) => store.findAudited(names.map(blind), before);
+      expect(await last(sequence + 4, 'x')).toBe(sequence + 2);
+      expect(await last(sequence + 4, 'x', 'y')).toBe(sequence + 3);
+      expect(await last(sequence + 2, 'x', 'y')).toBe(sequence + 2);
+      expect(await last(sequence + 1, 'y')).toBe(sequence + 1);
+      expect(await last(sequence, 'x', 'y')).toBeUndefined();
+      expect(await last(sequence + 4, 'never')).toBeUndefined();
+      expect(await last(sequence + 4)).toBeUndefined();
+      const expected = [['x', 'y'], ['y'], ['y'], ['never']];
+      const indexed = places.map((place, at) => ({ sequence: place, subjects: (expected[at] ?? []).map(blind) }));
+      expect(await store.findUnindexed(indexed)).toEqual([sequence + 2, sequence + 4]);
+      const count = async (upTo: number) =>
+        (await store.countAuditIndex(upTo)) - (await store.countAuditIndex(sequence));
+      expect([await count(sequence + 1), await count(sequence + 4)]).toEqual([2, 4]);
     });
 
     it('has an entry for every change that was made', async () => {

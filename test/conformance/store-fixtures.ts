@@ -115,11 +115,12 @@ export const chainKey = () => ({ vault_id: 'v', key: new Uint8Array(32) });
 /** Makes the link of an entry, as a writer thread with this key does. */
 const chain = auditChain(await loadSodium(), chainKey());
 
-export function entry(text: string): AuditDraft {
+export function entry(text: string, ...subjects: readonly string[]): AuditDraft {
   const event = sealed(`event ${text}`);
   return {
     at: NOW,
     sealed: event,
+    subjects: subjects.map(blind),
     link: (previous, sequence) => chain(previous, { sequence, at: NOW, sealed: event }),
   };
 }
@@ -128,6 +129,7 @@ export function entry(text: string): AuditDraft {
 export const UNCHAINED: AuditDraft = {
   at: Number.NaN,
   sealed: sealed('unchained'),
+  subjects: [],
   link: () => {
     throw new Error('the entry failed');
   },

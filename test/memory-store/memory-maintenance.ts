@@ -16,6 +16,8 @@ import { compareText, type MemoryTenant, newestKey, requireNewestKeys } from './
 export class MemoryState {
   readonly tenants = new Map<string, MemoryTenant>();
   readonly entries: AuditEntry[] = [];
+  /** Of each entry. */
+  readonly subjects: ReadonlySet<string>[] = [];
   header: VaultHeader;
   authorityChanges = 0;
   changes = 0;
@@ -31,6 +33,7 @@ export class MemoryState {
     const sequence = this.entries.length + 1;
     const link = draft.link(this.entries.at(-1)?.link ?? NO_LINK, sequence);
     this.entries.push({ sequence, at: draft.at, sealed: draft.sealed, link });
+    this.subjects.push(new Set(draft.subjects.map(bytesKey)));
   }
 
   assertOpen(): void {
@@ -174,6 +177,26 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
     async auditHead() {
       state.assertOpen();
       return state.entries.at(-1) ?? { sequence: 0, link: NO_LINK };
+    },
+
+    async findAudited(subjects, before) {
+      state.assertOpen();
+      const wanted = subjects.map(bytesKey);
+      const last = state.subjects.slice(0, before).findLastIndex((of) => wanted.some((subject) => of.has(subject)));
+      return last === -1 ? undefined : last + 1;
+    },
+
+    async findUnindexed(places) {
+      state.assertOpen();
+      const lacks = (sequence: number, subject: Uint8Array) => !state.subjects[sequence - 1]?.has(bytesKey(subject));
+      return places
+        .filter(({ sequence, subjects }) => subjects.some((subject) => lacks(sequence, subject)))
+        .map(({ sequence }) => sequence);
+    },
+
+    async countAuditIndex(upTo) {
+      state.assertOpen();
+      return state.subjects.slice(0, upTo).reduce((sum, of) => sum + of.size, 0);
     },
   };
 }

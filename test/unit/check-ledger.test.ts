@@ -20,7 +20,14 @@ async function begun() {
     await audit.record({ action: 'createTenant', status: 200, tenant_id, revision: 1, entities });
   }
   const application_id = `app-of-${TENANT}`;
-  await audit.record({ action: 'createToken', status: 201, application_id, revision: 1, entities: ['lost'] });
+  await audit.record({
+    action: 'createToken',
+    status: 201,
+    application_id,
+    tenant_id: TENANT,
+    revision: 1,
+    entities: ['lost'],
+  });
   const check = await startLedgerCheck({ store, keyring });
   for (const tenant of [TENANT, OTHER]) {
     check.saw('tenant', tenant, tenant, { revision: 1, created_at: time });

@@ -6,6 +6,7 @@ import { DEFAULT_LIMITS, MAX_DEPTH } from '../../src/contract/limits.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openVault } from '../../src/vault/vault.ts';
+import { LAUNDERINGS, launder } from '../checks/launder.ts';
 import { createCaller } from '../checks/perform.ts';
 import { insertRow, keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
 import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
@@ -49,6 +50,11 @@ describe('vault doctor', () => {
     await putBack(file, before, tables);
     const { findings } = await doctor(file);
     expect(findings).toEqual([{ table, id: expect.any(String), what: expect.stringMatching(what) }]);
+  });
+
+  it.each(Object.entries(LAUNDERINGS))('and the calls themselves find %s, put back', async (_what, laundering) => {
+    const vault = await fileVault(3);
+    expect(await launder({ ...vault, credential: CREDENTIAL }, laundering)).toEqual([]);
   });
 
   it('finds a slot that was removed, and the header that goes with it, put back', async () => {

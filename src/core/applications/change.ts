@@ -1,5 +1,6 @@
 import type { Permission } from '../../contract/permissions.ts';
 import { checkApplication, checkTypeless, normalizeRules } from '../access/check-application.ts';
+import { isAudited } from '../audit/last-change.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, World } from '../handler.ts';
 import { Problem } from '../problem.ts';
@@ -35,6 +36,7 @@ export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = asy
 export const deleteApplication: Handler<'deleteApplication'> = async ({ params }, caller, world) => {
   await untilSwapped(async () => {
     const { record } = await findApplication(params.id, caller, world);
+    if (!(await isAudited(world, 'application', record))) return undefined;
     const { tenant_id, id, revision } = record;
     const audit = (removed: readonly string[]) => caller.trail.changed(removed);
     return (await world.store.deleteApplication(tenant_id, id, revision, audit)) || undefined;
@@ -50,7 +52,9 @@ function replace(
   change: (application: OpenedApplication) => OpenedApplication,
 ): Promise<OpenedApplication> {
   return untilSwapped(async () => {
-    const { record, details } = change(await findApplication(id, caller, world));
+    const found = await findApplication(id, caller, world);
+    if (!(await isAudited(world, 'application', found.record))) return undefined;
+    const { record, details } = change(found);
     const changed = sealApplication(
       caller.tenant.keyring,
       {

@@ -35,7 +35,8 @@ export interface AuditEvent {
   readonly peer?: string | undefined;
   /**
    * The ids of the tokens or applications that it was about: all of a page's for a list; for the removal of an application
-   * those that ended with it, too; for a change of the slots the header's MAC; for an export what it showed.
+   * those that ended with it, too; for a change of the slots the header's MAC and the one before it; for an export what it
+   * showed; for a snapshot its name and the tenants that went back.
    */
   readonly entities: readonly string[];
 }
@@ -43,9 +44,19 @@ export interface AuditEvent {
 const OPERATION_FACTS = Object.entries<Operation>(OPERATIONS).map(([id, { audit }]) => [id, audit] as const);
 
 /** What the audit keeps of each action. */
-export const AUDIT_FACTS = { ...Object.fromEntries(OPERATION_FACTS), ...LOCAL_ACTIONS } as Readonly<
+const AUDIT_FACTS = { ...Object.fromEntries(OPERATION_FACTS), ...LOCAL_ACTIONS } as Readonly<
   Record<AuditedAction, AuditFacts>
 >;
+
+type Effect = Exclude<AuditFacts['effect'], 'none'>;
+
+/** What an event did to the records that it names; undefined for a read, a denial, and a call that found nothing to change. */
+export function changeOf({ action, status, revision }: AuditEvent): Effect | undefined {
+  const { effect } = AUDIT_FACTS[action];
+  if (status >= 400 || effect === 'none') return undefined;
+  // A create that found a duplicate has no revision: nothing was made.
+  return effect[1] === 'upsert' && revision === undefined ? undefined : effect;
+}
 
 export const AUDITED_ACTIONS = Object.keys(AUDIT_FACTS) as readonly AuditedAction[];
 

@@ -3,6 +3,7 @@ import type { Clock, ExpiryRecorder, Keyring } from '../ports.ts';
 import { recordColumns } from '../tokens/clear-columns.ts';
 import { type AuditEvent, encodeEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';
+import { subjectsOf } from './audit-subjects.ts';
 import type { AuditDraft, AuditStore } from './ports.ts';
 
 /** How much `record` takes before it is written, and how long it may wait, in milliseconds. */
@@ -12,8 +13,8 @@ const DELAY_MS = 50;
 /** Where events go. */
 export interface Audit {
   readonly level: AuditLevel;
-  /** The entry that a store writes together with a change. */
-  draft(event: AuditEvent): AuditDraft;
+  /** The entry that a store writes together with a change. `tenantId` is its application's; an event without one has its own. */
+  draft(event: AuditEvent, tenantId?: string): AuditDraft;
   /**
    * Writes an event that changed nothing: a moment later, in one commit with others; before it resolves where the audit is
    * strict. Throws the store's problems: then the caller must not be answered.
@@ -25,7 +26,7 @@ export interface Audit {
 
 export interface AuditParts {
   readonly store: AuditStore;
-  readonly keyring: Pick<Keyring, 'sealAuditEvent' | 'auditLink'>;
+  readonly keyring: Pick<Keyring, 'sealAuditEvent' | 'auditLink' | 'auditSubject'>;
   readonly clock: Clock;
   readonly level: AuditLevel;
   /** No secret leaves before its entry is on disk. */
@@ -42,10 +43,16 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   let timer: ReturnType<typeof setTimeout> | undefined;
   let writing: Promise<void> = Promise.resolve();
 
-  function draft(event: AuditEvent): AuditDraft {
+  function draft(event: AuditEvent, tenantId = event.tenant_id): AuditDraft {
     const at = clock.now();
     const sealed = keyring.sealAuditEvent(at, encodeEvent(event));
-    return { at, sealed, link: (previous, sequence) => keyring.auditLink(previous, { sequence, at, sealed }) };
+    const subjects = subjectsOf(event, tenantId).map((subject) => keyring.auditSubject(subject));
+    return {
+      at,
+      sealed,
+      subjects,
+      link: (previous, sequence) => keyring.auditLink(previous, { sequence, at, sealed }),
+    };
   }
 
   async function record(event: AuditEvent): Promise<void> {

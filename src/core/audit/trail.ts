@@ -1,5 +1,6 @@
 import type { Call } from '../../contract/call.ts';
 import { OPERATIONS } from '../../contract/operations.ts';
+import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { mayBeId } from '../tokens/token-id.ts';
 import type { Audit } from './audit.ts';
@@ -22,7 +23,11 @@ export interface Trail {
   refuse(error: unknown): Promise<void>;
 }
 
-export function createTrail(audit: Audit, call: Call, application_id: string): Trail {
+export function createTrail(
+  audit: Audit,
+  call: Call,
+  { id, tenant_id }: Pick<ApplicationRecord, 'id' | 'tenant_id'>,
+): Trail {
   const { operation, peer } = call;
   const { status, method } = OPERATIONS[operation];
   // Each member by its name: V8 takes microseconds to add one to what it has spread.
@@ -30,7 +35,7 @@ export function createTrail(audit: Audit, call: Call, application_id: string): T
     action: operation,
     status,
     revision,
-    application_id,
+    application_id: id,
     peer,
     entities,
   });
@@ -39,7 +44,7 @@ export function createTrail(audit: Audit, call: Call, application_id: string): T
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
   return {
-    changed: (entities, revision) => audit.draft(event(status, entities, revision)),
+    changed: (entities, revision) => audit.draft(event(status, entities, revision), tenant_id),
 
     shown(entities, revealed) {
       seen = { entities, revealed };

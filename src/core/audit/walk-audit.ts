@@ -41,17 +41,29 @@ export async function* walkAudit({ store, keyring }: AuditParts, from: AuditHead
   for (;;) {
     const entries = await store.readAudit(head.sequence, PAGE);
     for (const entry of entries) {
-      const { sequence, at, sealed, link } = entry;
-      if (sequence !== head.sequence + 1) throw new BrokenAudit(head.sequence + 1, 'is missing');
-      const expected = keyring.auditLink(head.link, { sequence, at, sealed });
-      if (Buffer.compare(expected, link) !== 0) {
-        throw new BrokenAudit(sequence, 'was altered, or is not where it was written');
-      }
-      yield { sequence, at, link, event: openEvent(keyring, entry) };
+      yield openNext(keyring, head, entry);
       head = entry;
     }
     if (entries.length < PAGE) return;
   }
+}
+
+/** Opens the entry that follows `head`. Throws `BrokenAudit` for any other. */
+function openNext(keyring: AuditParts['keyring'], head: AuditHead, entry: AuditEntry | undefined): PlacedEvent {
+  if (entry?.sequence !== head.sequence + 1) throw new BrokenAudit(head.sequence + 1, 'is missing');
+  const { sequence, at, sealed, link } = entry;
+  if (Buffer.compare(keyring.auditLink(head.link, { sequence, at, sealed }), link) !== 0) {
+    throw new BrokenAudit(sequence, 'was altered, or is not where it was written');
+  }
+  return { sequence, at, link, event: openEvent(keyring, entry) };
+}
+
+/** Opens one entry, and checks its link to the entry before it. Throws `BrokenAudit`. */
+export async function openPlace({ store, keyring }: AuditParts, sequence: number): Promise<AuditEvent> {
+  const entries = await store.readAudit(Math.max(0, sequence - 2), Math.min(sequence, 2));
+  const head = sequence === 1 ? START : entries[0];
+  if (head?.sequence !== sequence - 1) throw new BrokenAudit(sequence - 1, 'is missing');
+  return openNext(keyring, head, entries.at(-1)).event;
 }
 
 /** Throws `BrokenAudit` for one that does not open. */

@@ -134,6 +134,9 @@ export function sqliteStore(session: Session): FileStore {
     appendAudit: (drafts) => session.write('added', () => audits.append(...drafts)),
     readAudit: (after, limit) => session.read(() => audits.read(after, limit)),
     auditHead: () => session.read(() => audits.head()),
+    findAudited: (subjects, before) => session.readSnapshot(() => audits.findLast(subjects, before)),
+    findUnindexed: (places) => session.readSnapshot(() => audits.findUnindexed(places)),
+    countAuditIndex: (upTo) => session.read(() => audits.countIndex(upTo)),
 
     async removeExpired(now, limit, expiryRecorder) {
       let removed = 0;

@@ -50,7 +50,7 @@ export function defineAuditList(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault audit verify`: ends with 9 and names the first entry that is not as it was written. */
+/** `vault audit verify`: ends with 9 and names the first entry that is not as it was written, or does not follow from others. */
 export function defineAuditVerify(command: Command, finish: Finish): void {
   addFlags(command, FLAGS.anchor);
   defineWithAdmin(
@@ -97,15 +97,17 @@ export function defineAuditExport(command: Command, finish: Finish): void {
 }
 
 async function verify(admin: VaultAdmin): Promise<object> {
-  let last: PlacedEvent | undefined;
   try {
-    for await (const placed of admin.events()) last = placed;
+    const { head, bad } = await admin.verifyAudit();
+    const { sequence: entries, link } = head;
+    if (bad === undefined) return { ok: true, entries, ...(entries > 0 && { head: hex(link) }) };
+    const what = [bad.table, bad.id, bad.what].filter(Boolean).join(' ');
+    return { ok: false, entries, first_bad: { sequence: bad.sequence, what } };
   } catch (error) {
     if (!(error instanceof BrokenAudit)) throw error;
     const { sequence, what } = error;
-    return { ok: false, entries: last?.sequence ?? 0, first_bad: { sequence, what } };
+    return { ok: false, entries: sequence - 1, first_bad: { sequence, what } };
   }
-  return { ok: true, entries: last?.sequence ?? 0, ...(last && { head: hex(last.link) }) };
 }
 
 async function* exportedLines(admin: VaultAdmin): AsyncGenerator<string> {

@@ -13,6 +13,7 @@ import { readSecretFile } from '../../secret-file.ts';
 import { chooseOwnFile } from '../../target.ts';
 import { VERSION } from '../../version.ts';
 import type { DevVault } from '../dev/dev-vault.ts';
+import { startFileCheck } from './file-check.ts';
 import { type Ready, writeReadyFile } from './ready-file.ts';
 import {
   DEFAULT_HEADER_PREFIX,
@@ -109,8 +110,10 @@ async function serve(
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
     const daemon = await listen(vault, options, dev);
     let stopSweeper: (() => void) | undefined;
+    let stopFileCheck: (() => void) | undefined;
     const stop = async () => {
       stopSweeper?.();
+      stopFileCheck?.();
       await daemon.stop();
     };
     try {
@@ -119,6 +122,11 @@ async function serve(
       if (post === undefined) await putReadyFile(options, ready);
       if (post === undefined || post.isFirst) {
         stopSweeper = startSweeper({ sweep: () => vault.sweep(), notices: () => vault.notices(), report });
+      }
+      if (keys === undefined) {
+        // Each worker has notices of its own; the first one reports.
+        const quiet = post !== undefined && !post.isFirst;
+        stopFileCheck = startFileCheck({ check: () => vault.check(), report: quiet ? () => undefined : report });
       }
       if (post === undefined) report(`listening on ${daemon.url}`);
       else post.listens(daemon.url);

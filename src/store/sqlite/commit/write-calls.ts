@@ -70,20 +70,24 @@ function record<Row extends { readonly tenant_id: string }>(table: {
   };
 }
 
+const blinds = listOf(bytes);
+
 /** Omits the function `link`; the receiving thread adds it. */
 const draft: Argument<AuditDraft> = {
-  put(out, { at, sealed }) {
+  put(out, { at, sealed, subjects }) {
     out.put(at);
     out.putBytes(sealed);
+    blinds.put(out, subjects);
   },
   take(from, chain) {
     const at = from.number();
     const sealed = from.bytes();
-    return { at, sealed, link: (previous, sequence) => chain(previous, { sequence, at, sealed }) };
+    const subjects = blinds.take(from, chain);
+    return { at, sealed, subjects, link: (previous, sequence) => chain(previous, { sequence, at, sealed }) };
   },
 };
 
-const indexes = object<TokenIndexes>({ fingerprint: bytes, others: listOf(bytes), former: listOf(bytes) });
+const indexes = object<TokenIndexes>({ fingerprint: bytes, others: blinds, former: blinds });
 
 type Arguments<Values extends readonly unknown[]> = { readonly [Place in keyof Values]: Argument<Values[Place]> };
 

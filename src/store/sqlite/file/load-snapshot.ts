@@ -4,6 +4,7 @@ import type { FileStore, InspectedSnapshot, SignedFacts } from '../../../core/ma
 import type { Session } from '../commit/session.ts';
 import { auditRows } from '../tables/audit-rows.ts';
 import { TABLES_OF_TOKENS, TENANT } from '../tables/tenant-rows.ts';
+import { uuidText } from '../tables/uuid-bytes.ts';
 import type { Connection } from './driver.ts';
 import { FORMAT } from './schema.ts';
 import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA } from './snapshot-layout.ts';
@@ -38,7 +39,7 @@ export async function loadSnapshot(
       session.touchAuthority();
       refuseForeign(connection, read);
       replaceRecords(connection);
-      auditRows(connection).append(audit(read));
+      auditRows(connection).append(audit(read, tenantsOf(connection)));
     });
   });
   await session.emptyLog();
@@ -125,6 +126,10 @@ function refuseForeign(connection: Connection, { sequence, link }: AuditHead): v
       hint: 'delete the snapshot and save a new one',
     });
   }
+}
+
+function tenantsOf(connection: Connection): readonly string[] {
+  return connection.prepare<[], Buffer>('SELECT id FROM snapshot.tenant').pluck().all().map(uuidText);
 }
 
 function highest(connection: Connection, table: 'token' | 'application'): number {

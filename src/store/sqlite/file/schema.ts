@@ -23,6 +23,8 @@ export const BLIND_LENGTH = 16;
  * - `token_count.live` is the number of rows in `token`, expired ones that were not yet removed included;
  *   `last_created_at` never goes back. Both are kept by the transactions that insert and remove.
  * - `audit` only grows: what is done, in order, each entry chained to the one before it by a keyed hash.
+ * - `audit_subject` finds the entries of the audit by the records that they changed: a keyed hash of each; `n` is the place of
+ *   the event in its entry.
  * - `change` is one row: `counter` is one more with each commit, `mark` 16 new random bytes;
  *   `swept_at` is when the file target last removed what had expired; `clock` what the vault remembers of time, under a MAC.
  *   Counter and mark only tell commits apart: edited, they make caches read anew, and an anchor finds a counter that went back.
@@ -134,6 +136,12 @@ export const SCHEMA: readonly string[] = [
   sealed BLOB NOT NULL,
   link BLOB NOT NULL
 ) STRICT`,
+  `CREATE TABLE audit_subject (
+  blind BLOB NOT NULL,
+  sequence INTEGER NOT NULL,
+  n INTEGER NOT NULL,
+  PRIMARY KEY (blind, sequence, n)
+) STRICT, WITHOUT ROWID`,
   `CREATE TABLE token_count (
   tenant INTEGER NOT NULL REFERENCES tenant,
   type INTEGER NOT NULL,

@@ -1,5 +1,5 @@
 import { NO_LINK } from '../../../core/audit/audit-link.ts';
-import type { AuditDraft, AuditEntry, AuditHead } from '../../../core/audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuditHead, IndexedPlace } from '../../../core/audit/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
@@ -16,9 +16,9 @@ function asEntry({ sequence, at, sealed, link }: AuditEntry): AuditEntry {
 
 const NO_BYTES = new Uint8Array();
 
-/** The table `audit` of `schema`. Synchronous; `append` needs the transaction of the change that it tells of. */
+/** The tables `audit` and `audit_subject` of `schema`. Synchronous; `append` needs the transaction of the change that it tells of. */
 export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
-  const { rows } = statements(connection);
+  const { rows, value } = statements(connection);
   const last = rows<[], AuditHead>(`SELECT sequence, link FROM ${schema}.audit ORDER BY sequence DESC LIMIT 1`);
   const insert = rows<[number, number, Uint8Array, Uint8Array]>(
     `INSERT INTO ${schema}.audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)`,
@@ -26,6 +26,17 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
   const after = rows<[number, number], AuditEntry>(
     `SELECT sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
   );
+
+  const index = rows<[Uint8Array, number]>(
+    `INSERT OR IGNORE INTO ${schema}.audit_subject (blind, sequence, n) VALUES (?, ?, 0)`,
+  );
+  const lastOf = value<[Uint8Array, number], number | null>(
+    `SELECT max(sequence) FROM ${schema}.audit_subject WHERE blind = +? AND sequence <= ?`,
+  );
+  const hasSubject = value<[Uint8Array, number], number>(
+    `SELECT 1 FROM ${schema}.audit_subject WHERE blind = +? AND sequence = +?`,
+  );
+  const countIndex = value<[number], number>(`SELECT count(*) FROM ${schema}.audit_subject WHERE sequence <= ?`);
 
   function head(): AuditHead {
     const found = last().get();
@@ -40,11 +51,12 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     /** The head is read anew each time: another process, or a group that was rolled back, may have moved it. */
     append(...drafts: readonly AuditDraft[]): void {
       let before = head();
-      for (const { at, sealed, link } of drafts) {
+      for (const { at, sealed, subjects, link } of drafts) {
         const sequence = before.sequence + 1;
         const own = link(before.link, sequence);
         try {
           insert().run(sequence, at, sealed, own);
+          for (const subject of subjects) index().run(subject, sequence);
         } catch (cause) {
           // A place behind the last is free, unless the table is damaged.
           throw sqliteCode(cause)?.startsWith('SQLITE_CONSTRAINT')
@@ -54,6 +66,20 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
         before = { sequence, link: own };
       }
     },
+
+    /** The last place at or before `before` that has one of the subjects. */
+    findLast(subjects: readonly Uint8Array[], before: number): number | undefined {
+      return Math.max(0, ...subjects.map((subject) => lastOf().get(subject, before) ?? 0)) || undefined;
+    },
+
+    findUnindexed: (places: readonly IndexedPlace[]): readonly number[] =>
+      places
+        .filter(({ sequence, subjects }) =>
+          subjects.some((subject) => hasSubject().get(subject, sequence) === undefined),
+        )
+        .map(({ sequence }) => sequence),
+
+    countIndex: (upTo: number): number => countIndex().get(upTo) ?? 0,
 
     read: (sequence: number, limit: number): readonly AuditEntry[] => after().all(sequence, limit).map(asEntry),
   };

@@ -1,0 +1,70 @@
+import type { World } from '../handler.ts';
+import type { Store } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import { type AuditEvent, changeOf } from './audit-event.ts';
+import { type AuditSubject, subjectsOf } from './audit-subjects.ts';
+import { BrokenAudit, openPlace } from './walk-audit.ts';
+
+type Parts = Pick<World, 'store' | 'keyring' | 'clock'>;
+type Kind = AuditSubject['kind'];
+
+/** A row that was read. */
+interface Row {
+  readonly tenant_id: string;
+  readonly id: string;
+  readonly revision: number;
+}
+
+type Reread = (store: Store, row: Row, now: number) => Promise<Pick<Row, 'revision'> | undefined>;
+
+const REREAD: Readonly<Record<Kind, Reread>> = {
+  tenant: async (store, { id }) => (await store.findTenant(id))?.tenant,
+  application: (store, { tenant_id, id }, now) => store.findApplication(tenant_id, id, now),
+  token: (store, { tenant_id, id }, now) => store.findToken(tenant_id, id, now),
+};
+
+/**
+ * Compares a row with the last entry of the audit that changed it: a row that somebody put back from an older copy of the
+ * file opens, but is at another revision, or was removed. Resolves to false when the row has changed since it was read.
+ * Rejects with `integrity_failure` when it was put back.
+ */
+export async function isAudited(parts: Parts, kind: Kind, row: Row): Promise<boolean> {
+  const event = await lastChange(parts, kind, row);
+  if (event?.revision === row.revision && changeOf(event)?.[1] === 'upsert') return true;
+  const now = await REREAD[kind](parts.store, row, parts.clock.now());
+  if (now?.revision !== row.revision) return false;
+  throw new Problem('integrity_failure', { cause: new Error(`the ${kind} ${row.id} was put back`) });
+}
+
+/** The same for a read. Rejects with `write_conflict` when the row has changed: then the call is repeated. */
+export async function requireAudited(parts: Parts, kind: Kind, row: Row): Promise<void> {
+  if (!(await isAudited(parts, kind, row))) throw new Problem('write_conflict');
+}
+
+/** Returns the event of the last change. A loaded snapshot took the row back to the place of the audit that it names. */
+async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Promise<AuditEvent | undefined> {
+  const ids = kind === 'tenant' ? [''] : [id, ''];
+  const blinds = ids.map((one) => parts.keyring.auditSubject({ kind, tenant_id, id: one }));
+  let before = Number.MAX_SAFE_INTEGER;
+  for (;;) {
+    const sequence = await parts.store.findAudited(blinds, before);
+    if (sequence === undefined) return undefined;
+    const event = await eventAt(parts, sequence);
+    const isAbout = subjectsOf(event, tenant_id).some((one) => {
+      return one.kind === kind && one.tenant_id === tenant_id && ids.includes(one.id);
+    });
+    const back = event.action === 'loadSnapshot' ? (event.revision ?? 0) : undefined;
+    if (!isAbout || (back ?? 0) >= sequence) throw new Problem('integrity_failure');
+    if (back === undefined) return event;
+    before = back;
+  }
+}
+
+/** Opens the entry and checks its link: an index row proves nothing. */
+async function eventAt(parts: Parts, sequence: number): Promise<AuditEvent> {
+  try {
+    return await openPlace(parts, sequence);
+  } catch (cause) {
+    throw cause instanceof BrokenAudit ? new Problem('integrity_failure', { cause }) : cause;
+  }
+}

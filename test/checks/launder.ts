@@ -1,0 +1,142 @@
+import { copyFileSync, rmSync } from 'node:fs';
+import { directClient } from '../../src/client/direct.ts';
+import type { OperationId } from '../../src/contract/operations.ts';
+import type { Credential } from '../../src/keyring/credential.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { createCaller, type Perform, type PerformParts } from './perform.ts';
+import { type ActingKeys, type KeptTable, keepRows, privateApplication, putBack, TOKENS } from './put-back.ts';
+
+const PATCH = ['apiKey', 'updateToken', { id: 'token-1', body: { data: 'ordinary' } }] as const;
+const PUT = ['management', 'updateApplication', { body: { name: 'x', permissions: ['token:read'] } }] as const;
+const USE = ['apiKey', 'listTokens', {}] as const;
+
+/** A call with one of the keys. One of an application without an id is about the private application. */
+type Ordinary = readonly [key: keyof ActingKeys, operation: OperationId, parts: PerformParts];
+
+/** A change whose rows somebody puts back, and ordinary calls that would make them clean. */
+interface Laundering {
+  readonly act: (perform: Perform, keys: ActingKeys) => Promise<unknown>;
+  readonly tables: readonly string[];
+  readonly calls: readonly Ordinary[];
+  /** What doctor says when the index of the audit was put back too, and the calls were made. */
+  readonly says: RegExp;
+}
+
+export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
+  'a token that was changed': {
+    act: async (perform, { apiKey }) => {
+      for (const data of ['newer', 'newest']) await perform(apiKey, 'updateToken', { id: 'token-1', body: { data } });
+    },
+    tables: TOKENS,
+    calls: [PATCH, ['apiKey', 'deleteToken', { id: 'token-1' }]],
+    says: /older row had been put back|after it was removed/,
+  },
+  'a token that was deleted': {
+    act: (perform, { apiKey }) => perform(apiKey, 'deleteToken', { id: 'token-1' }),
+    tables: TOKENS,
+    calls: [PATCH, ['apiKey', 'deleteToken', { id: 'token-1' }]],
+    says: /after it was removed/,
+  },
+  'an application whose key was regenerated twice': {
+    act: async (perform, keys) => {
+      const application = await privateApplication(perform, keys);
+      for (let times = 0; times < 2; times++) await perform(keys.management, 'regenerateApplicationKey', application);
+    },
+    tables: ['application'],
+    calls: [USE, PUT, ['management', 'deleteApplication', {}]],
+    says: /older row had been put back/,
+  },
+  'an application that was deleted': {
+    act: async (perform, keys) =>
+      perform(keys.management, 'deleteApplication', await privateApplication(perform, keys)),
+    tables: ['application'],
+    calls: [USE, PUT, ['management', 'deleteApplication', {}]],
+    says: /after it was removed/,
+  },
+  'a tenant that was deleted': {
+    act: (perform, { management }) => perform(management, 'deleteTenant'),
+    tables: ['tenant', 'tenant_key', 'application', ...TOKENS],
+    calls: [USE, PUT],
+    says: /after it was removed/,
+  },
+};
+
+interface Laundered extends ActingKeys {
+  readonly file: string;
+  readonly credential: Credential;
+}
+
+/**
+ * Puts the rows back before each of the calls, which must then fail with `integrity_failure`; then puts the index of the audit
+ * back as well and makes all the calls, after which doctor and `vault audit verify` must still name the rows. Resolves to what
+ * is wrong.
+ */
+export async function launder(vault: Laundered, { act, tables, calls, says }: Laundering): Promise<readonly string[]> {
+  const { file, credential } = vault;
+  const altered = `${file}.altered`;
+  const wrong: string[] = [];
+  const kept = await keepRows(file);
+  const application = await used(file, vault, async (opened) => {
+    const perform = createCaller(() => directClient(opened));
+    const found = await privateApplication(perform, vault);
+    await act(perform, vault);
+    return found;
+  });
+  if (!(await checkVaultFile({ file, credential })).ok) wrong.push('doctor finds something before any row is put back');
+
+  for (const call of calls) {
+    await alter(file, altered, kept, tables);
+    const answer = await used(altered, vault, (opened) => ordinaryCall(opened, vault, application, call));
+    if (answer !== 'integrity_failure') wrong.push(`${call[1]} with ${call[0]} answers ${answer}`);
+    if ((await checkVaultFile({ file: altered, credential })).ok) wrong.push(`doctor finds nothing after ${call[1]}`);
+  }
+
+  await alter(file, altered, kept, [...tables, 'audit_subject']);
+  await used(altered, vault, async (opened) => {
+    for (const call of calls) await ordinaryCall(opened, vault, application, call);
+  });
+  const found = (await checkVaultFile({ file: altered, credential })).findings.map(({ what }) => what).join('; ');
+  if (!says.test(found)) wrong.push(`doctor says ${found || 'nothing'}`);
+  const admin = await openVaultAdmin({ file: altered, credential });
+  if ((await admin.verifyAudit()).bad === undefined) wrong.push('audit verify finds nothing');
+  await admin.close();
+  return wrong;
+}
+
+async function alter(file: string, altered: string, kept: readonly KeptTable[], tables: readonly string[]) {
+  for (const end of ['', '-wal', '-shm']) rmSync(`${altered}${end}`, { force: true });
+  copyFileSync(file, altered);
+  await putBack(altered, kept, tables);
+}
+
+async function used<T>(file: string, { credential }: Laundered, work: (vault: Vault) => Promise<T>): Promise<T> {
+  const vault = await openVault({ file, credential, reportError: () => undefined });
+  try {
+    return await work(vault);
+  } finally {
+    await vault.close();
+  }
+}
+
+/** Makes one of these calls. Resolves to the code of its problem, or its status. */
+async function ordinaryCall(
+  { dispatch }: Pick<Vault, 'dispatch'>,
+  keys: ActingKeys,
+  application: { readonly id: string },
+  [key, operation, { id = operation.endsWith('Application') ? application.id : undefined, body }]: Ordinary,
+): Promise<string> {
+  const mediaType = operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json';
+  const reply = await dispatch({
+    operation,
+    apiKey: keys[key],
+    params: id === undefined ? {} : { id },
+    query: [],
+    ...(body && { bodyText: JSON.stringify(body), mediaType }),
+  });
+  return reply.status < 400
+    ? String(reply.status)
+    : (String(JSON.parse(reply.bodyText ?? '{}').type)
+        .split(/[/:]/)
+        .at(-1) ?? '');
+}

@@ -1,0 +1,123 @@
+import { expect, it } from 'vitest';
+import type { OperationId } from '../../src/contract/operations.ts';
+import { checkVaultFile } from '../../src/vault/admin.ts';
+import { openVaultSnapshots, type VaultSnapshots } from '../../src/vault/snapshots.ts';
+import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { keepRows, putBack, TOKENS } from '../checks/put-back.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+
+const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
+
+async function used<T>(file: string, work: (vault: Vault) => Promise<T>): Promise<T> {
+  const vault = await openVault({ file, credential: CREDENTIAL, reportError: () => undefined });
+  try {
+    return await work(vault);
+  } finally {
+    await vault.close();
+  }
+}
+
+async function withSnapshots(file: string, use: (snapshots: VaultSnapshots) => Promise<unknown>): Promise<void> {
+  const snapshots = await openVaultSnapshots({ file, credential: CREDENTIAL });
+  await use(snapshots).finally(() => snapshots.close());
+}
+
+const patch = (file: string, apiKey: string, id = 'token-0') =>
+  used(file, (vault) => callVault(vault, apiKey, 'updateToken', { id, body: { metadata: { n: '1' } } }));
+
+const findingsOf = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
+
+it('refuses a token of before a reset, put back', async () => {
+  const { file, apiKey } = await fileVault(1);
+  const kept = await keepRows(file);
+  await withSnapshots(file, (snapshots) => snapshots.reset(undefined));
+  expect(await patch(file, apiKey)).toMatchObject({ status: 404 });
+  await putBack(file, kept, TOKENS);
+  expect(await patch(file, apiKey)).toMatchObject(REFUSED);
+});
+
+it('takes a token to the revision that a loaded snapshot has, and refuses a newer one put back', async () => {
+  const { file, apiKey, management } = await fileVault(2);
+  await withSnapshots(file, (snapshots) => snapshots.save('base', { replace: false }));
+  await patch(file, apiKey);
+  await used(file, (vault) => callVault(vault, apiKey, 'deleteToken', { id: 'token-1' }));
+  const newer = await keepRows(file);
+  await withSnapshots(file, (snapshots) => snapshots.load('base'));
+  const loaded = await keepRows(file);
+  for (const id of ['token-0', 'token-1']) expect(await patch(file, apiKey, id)).toMatchObject({ status: 200 });
+  const body = { name: 'renamed', settings: {} };
+  const renamed = await used(file, (vault) => callVault(vault, management, 'updateTenant', { body }));
+  expect(renamed).toMatchObject({ status: 200 });
+  expect(await findingsOf(file)).toEqual([]);
+  await putBack(file, loaded);
+  await putBack(file, newer, TOKENS);
+  expect(await patch(file, apiKey)).toMatchObject(REFUSED);
+});
+
+it('refuses the expiring application of a private one that was put back', async () => {
+  const { file, management } = await fileVault(0);
+  const call = (apiKey: string, operation: OperationId, parts: { id?: string; body?: object } = {}) =>
+    used(file, (vault) => callVault(vault, apiKey, operation, parts));
+  const parent = {
+    name: 'parent',
+    type: 'private',
+    permissions: ['token:read'],
+    can_create_expiring_applications: true,
+  };
+  const made: { readonly id: string; readonly key: string } = (
+    await call(management, 'createApplication', { body: parent })
+  ).body;
+  const condition = { attribute: 'container', operator: 'starts_with', value: '/' };
+  const rule = {
+    description: '',
+    priority: 1,
+    conditions: [condition],
+    transform: 'redact',
+    permissions: ['token:read'],
+  };
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const child = { name: 'child', type: 'expiring', expires_at, rules: [rule] };
+  const key: string = (await call(made.key, 'createApplication', { body: child })).body['key'];
+  const kept = await keepRows(file);
+  const { type: _, ...narrower } = { ...parent, permissions: ['token:read', 'token:delete'] };
+  expect(await call(management, 'updateApplication', { id: made.id, body: narrower })).toMatchObject({ status: 200 });
+  expect(await call(key, 'listTokens')).toMatchObject({ status: 200 });
+  await putBack(file, kept, ['application']);
+  expect(await call(key, 'listTokens')).toMatchObject(REFUSED);
+});
+
+/** The entry of the third revision of token-0, and the one behind it, of the second revision of token-1. */
+const [THIRD, OTHER] = ['(SELECT max(sequence) - 1 FROM audit)', '(SELECT max(sequence) FROM audit)'];
+const BLIND = `(SELECT blind FROM audit_subject WHERE sequence = ${THIRD})`;
+
+/** What somebody without the key does so that the last entry about token-0 seems to tell of its second revision. */
+const FORGERIES: Readonly<Record<string, string>> = {
+  'a row of the index that leads to another record’s entry': `INSERT INTO audit_subject SELECT ${BLIND}, ${OTHER}, 0`,
+  'a row of the index that leads to no entry': `INSERT INTO audit_subject SELECT ${BLIND}, 999, 0`,
+  'an older entry in the place of the last one': `
+    UPDATE audit SET (at, sealed) = (SELECT at, sealed FROM audit WHERE sequence = ${THIRD} - 1) WHERE sequence = ${THIRD}`,
+  'an older entry and its link in the place of the last one': `
+    UPDATE audit SET (at, sealed, link) = (SELECT at, sealed, link FROM audit WHERE sequence = ${THIRD} - 1)
+      WHERE sequence = ${THIRD}`,
+};
+
+it.each(Object.entries(FORGERIES))('%s does not help a row that was put back', async (_what, sql) => {
+  const { file, apiKey } = await fileVault(2);
+  await patch(file, apiKey);
+  const kept = await keepRows(file);
+  for (const id of ['token-0', 'token-1']) expect(await patch(file, apiKey, id)).toMatchObject({ status: 200 });
+  await putBack(file, kept, TOKENS);
+  await tamperFile(file, (connection) => connection.exec(sql));
+  expect(await patch(file, apiKey)).toMatchObject(REFUSED);
+  expect(await findingsOf(file)).not.toEqual([]);
+});
+
+it.each([
+  ['removed', 'DELETE FROM audit_subject WHERE sequence = 4', 'audit', '4', /not found by all/],
+  ['added', 'INSERT INTO audit_subject VALUES (zeroblob(16), 4, 0)', 'audit_subject', '', /no entry made/],
+] as const)('doctor finds that a row of the index was %s', async (_what, sql, table, id, what) => {
+  const { file } = await fileVault(3);
+  await tamperFile(file, (connection) => connection.exec(sql));
+  expect(await findingsOf(file)).toEqual([{ table, id, what: expect.stringMatching(what) }]);
+});

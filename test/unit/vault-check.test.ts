@@ -1,0 +1,86 @@
+import { expect, it } from 'vitest';
+import { directClient } from '../../src/client/direct.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
+import { createCaller } from '../checks/perform.ts';
+import { keepRows, putBack, ROLLBACKS, TOKENS } from '../checks/put-back.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+
+const check = (file: string) =>
+  withVault(file, async (vault) => ({ found: await vault.check(), notices: await vault.notices() }));
+
+it('finds a sound vault sound, after resets, snapshots and rotations, and while tokens are made', async () => {
+  const { file, apiKey, tenantId } = await fileVault(3);
+  const snapshots = await openVaultSnapshots({ file, credential: CREDENTIAL });
+  await snapshots.save('base', { replace: false });
+  await withVault(file, (vault) => callVault(vault, apiKey, 'deleteToken', { id: 'token-1' }));
+  await snapshots.reset(tenantId);
+  await snapshots.load('base');
+  await snapshots.close();
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  await admin.rotate({ master: true, indexes: true });
+  await admin.close();
+  expect(await check(file)).toEqual({ found: [], notices: [] });
+  await withVault(file, async (vault) => {
+    const create = () => callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } });
+    const [found] = await Promise.all([vault.check(), ...Array.from({ length: 300 }, create)]);
+    expect(found).toEqual([]);
+  });
+});
+
+/** By the names of `ROLLBACKS`. */
+const FOUND: Readonly<Record<string, RegExp>> = {
+  'a token that was deleted': /^tenant .* another number of tokens/,
+  'an application whose key was regenerated': /^application .* it was put back$/,
+  'an application that was deleted': /^application .* its row was put back$/,
+  'the tenant as it was before a change': /^tenant .* it was put back$/,
+  'the state before a token was made': /^tenant .* another number of tokens/,
+};
+
+it.each(Object.entries(FOUND))('finds %s, put back', async (name, says) => {
+  const { file, ...keys } = await fileVault(3);
+  const [act, tables] = ROLLBACKS[name] ?? [];
+  const before = await keepRows(file);
+  await withVault(
+    file,
+    (vault) =>
+      act?.(
+        createCaller(() => directClient(vault)),
+        keys,
+      ) ?? Promise.reject(),
+  );
+  await putBack(file, before, tables);
+  const { found, notices } = await check(file);
+  expect(found).toEqual([expect.stringMatching(says)]);
+  expect(notices).toEqual(['the file has 1 finding: run `vault doctor`']);
+});
+
+it('finds a header put back, after a later change, too', async () => {
+  const { file } = await fileVault(0);
+  const before = await keepRows(file);
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  const other = (byte: number) => ({ kind: 'key_file', key: new Uint8Array(32).fill(byte) }) as const;
+  await admin.addSlot(other(9), { allowWeak: false });
+  await admin.close();
+  await putBack(file, before, ['header', 'slot']);
+  expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* it was put back/)]);
+  const again = await openVaultAdmin({ file, credential: CREDENTIAL });
+  await again.addSlot(other(8), { allowWeak: false });
+  await again.close();
+  expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* older header had been put back/)]);
+});
+
+it('finds an entry of the audit altered', async () => {
+  const { file } = await fileVault(2);
+  await tamperFile(file, (connection) => connection.exec('UPDATE audit SET at = at + 1 WHERE sequence = 4'));
+  expect((await check(file)).found).toEqual([expect.stringMatching(/^audit 4 was altered/)]);
+});
+
+it('opens no token: an older one at the same number is doctor’s to find', async () => {
+  const { file, apiKey } = await fileVault(2);
+  const before = await keepRows(file);
+  await withVault(file, (vault) => callVault(vault, apiKey, 'updateToken', { id: 'token-1', body: { data: 9 } }));
+  await putBack(file, before, TOKENS);
+  expect(await check(file)).toEqual({ found: [], notices: [] });
+});
