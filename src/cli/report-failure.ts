@@ -5,7 +5,7 @@ import type { ProblemCode } from '../contract/problems.ts';
 import { Fault } from '../core/fault.ts';
 import { memberLines, Problem } from '../core/problem.ts';
 import type { NameMember } from './derive/name-member.ts';
-import { isFullDisk } from './error-code.ts';
+import { errorCode, isFullDisk } from './error-code.ts';
 import { type ExitCode, exitCodeOf } from './exit-codes.ts';
 import type { Environment } from './global-flags.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
@@ -20,6 +20,9 @@ const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   // The record is damaged as the file would be.
   integrity_failure: FAULTS.damaged.hint,
 };
+
+/** As the system calls it, and as SQLite does for data and for locks. */
+const DISK_ERROR = /^(EIO$|SQLITE_(IOERR|PROTOCOL))/;
 
 /** Inside `vault exec` the other key is at hand. */
 function otherKeyHint(code: ProblemCode | undefined, env: Environment): string | undefined {
@@ -57,6 +60,10 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   // Of a file that no flag names, such as one in the temporary folder.
   if (isFullDisk(error)) {
     return reportFailure(new Fault('no_space', 'there is no space left on the disk', { cause: error }), env);
+  }
+  const code = errorCode(error);
+  if (DISK_ERROR.test(code)) {
+    return reportFailure(new Fault('disk_error', `the disk reports an error (${code})`, { cause: error }), env);
   }
   // Of a folder that was removed under a shell.
   if (error instanceof Error && 'syscall' in error && error.syscall === 'uv_cwd') {

@@ -30,6 +30,7 @@ export const FAULTS = {
   not_ready: { exit: 8 },
   not_found: { exit: 3 },
   no_space: { exit: 1, hint: 'make room on the disk and try again' },
+  disk_error: { exit: 1, hint: 'check the disk, then run `vault doctor`' },
   binding_missing: { exit: 1, hint: 'install again; on musl, libstdc++ must be installed, too' },
 } as const satisfies Record<string, FaultRow>;
 

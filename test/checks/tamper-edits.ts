@@ -98,6 +98,8 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
     'an application given another key':
       'UPDATE application SET key_hash = zeroblob(32) WHERE application = (SELECT max(application) FROM application)',
     'an application of another type': 'UPDATE application SET type = 3',
+    'an application of another parent': `UPDATE application SET parent_id = (SELECT min(id) FROM application)
+     WHERE application = (SELECT max(application) FROM application)`,
   }),
   ...edits('application', '', /made by an application that is gone/, {
     'an orphaned application':

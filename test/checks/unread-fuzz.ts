@@ -158,9 +158,9 @@ async function run({ seed, quick }: CheckOptions): Promise<Figures> {
   throw new CheckFailure('the times of the two tokens differ', figures);
 }
 
-/** Check 23: to a caller without `token:read` an update does not depend on the data. */
+/** Check 22: to a caller without `token:read` an update does not depend on the data. */
 export const CHECK: Check = {
-  number: 23,
+  number: 22,
   name: 'unread updates',
   quick: true,
   runs: 'alone',

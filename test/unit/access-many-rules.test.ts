@@ -1,11 +1,10 @@
 import { expect, it } from 'vitest';
 import { callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
-/** The most that an application may have (decisions §9). */
+/** The most that an application may have (decisions §9): together more alternatives than a query takes. */
 const MAX_RULES = 50;
 
-const containers = Array.from({ length: MAX_RULES }, (_, index) => `/c${index}/`);
-const rulesOf = (scope: (container: string) => object) =>
+const rulesOf = (containers: readonly string[], scope: (container: string) => object) =>
   containers.map((container, index) => ({
     description: '',
     priority: index + 1,
@@ -14,33 +13,46 @@ const rulesOf = (scope: (container: string) => object) =>
     ...scope(container),
   }));
 
-it('a list by an application with as many rules as there may be, within one with as many, finds and counts what both reach', async () => {
-  const { file, management } = await fileVault(0);
-  await withVault(file, async (vault) => {
-    const make = async (key: string, body: object) => {
-      const made = await callVault(vault, key, 'createApplication', { body: { name: 'a', ...body } });
-      expect(made).toMatchObject({ status: 201 });
-      return made.body['key'];
-    };
-    const creator = await make(management, {
-      type: 'private',
-      rules: rulesOf((container) => ({ container })),
-      can_create_expiring_applications: true,
-    });
-    const writer = await make(management, { type: 'public', permissions: ['token:create'] });
-    const within = (value: string) => ({ attribute: 'container', operator: 'starts_with', value });
-    const expiring = await make(creator, {
-      type: 'expiring',
-      rules: rulesOf((container) => ({ conditions: [within(container), within('/')] })),
-    });
-    for (const container of ['/c0/', '/c49/x/', '/other/']) {
-      await callVault(vault, writer, 'createToken', {
-        body: { type: 'token', data: container, containers: [container] },
+it.each([2, MAX_RULES])(
+  'a list by an application with %s rules, within one with as many, finds and counts what both reach',
+  async (count) => {
+    const containers = Array.from({ length: count }, (_, index) => `/c${index}/`);
+    const last = `/c${count - 1}/x/`;
+    const { file, management } = await fileVault(0);
+    await withVault(file, async (vault) => {
+      const make = async (key: string, body: object) => {
+        const made = await callVault(vault, key, 'createApplication', { body: { name: 'a', ...body } });
+        expect(made).toMatchObject({ status: 201 });
+        return made.body;
+      };
+      const { id, key: creator } = await make(management, {
+        type: 'private',
+        rules: rulesOf(containers, (container) => ({ container })),
+        can_create_expiring_applications: true,
       });
-    }
-    expect(await callVault(vault, expiring, 'listTokens', { query: [['size', '1']] })).toMatchObject({
-      status: 200,
-      body: { pagination: { total_items: 2, total_pages: 2 }, data: [{ data: '/c49/x/' }] },
+      const { key: writer } = await make(management, { type: 'public', permissions: ['token:create'] });
+      const within = (value: string) => ({ attribute: 'container', operator: 'starts_with', value });
+      const { key: expiring } = await make(creator, {
+        type: 'expiring',
+        rules: rulesOf(containers, (container) => ({ conditions: [within(container), within('/')] })),
+      });
+      for (const container of ['/c0/', last, '/other/']) {
+        await callVault(vault, writer, 'createToken', {
+          body: { type: 'token', data: container, containers: [container] },
+        });
+      }
+      expect(await callVault(vault, expiring, 'listTokens', { query: [['size', '1']] })).toMatchObject({
+        status: 200,
+        body: { pagination: { total_items: 2, total_pages: 2 }, data: [{ data: last }] },
+      });
+      // The creator loses a container that the expiring application has a rule for.
+      const rules = rulesOf(containers.slice(1), (container) => ({ container }));
+      const body = { name: 'a', rules, can_create_expiring_applications: true };
+      expect(await callVault(vault, management, 'updateApplication', { id, body })).toMatchObject({ status: 200 });
+      expect(await callVault(vault, expiring, 'listTokens')).toMatchObject({
+        status: 200,
+        body: { pagination: { total_items: 1, total_pages: 1 }, data: [{ data: last }] },
+      });
     });
-  });
-});
+  },
+);

@@ -102,6 +102,11 @@ describe('what is told', () => {
     expect(told).toContain('TypeError: the message\n    at ');
   });
 
+  it.each(['EIO', 'SQLITE_IOERR_FSYNC', 'SQLITE_PROTOCOL'])('names %s, which is no bug', (code) => {
+    expect(reportFailure(Object.assign(new Error('secret'), { code }), {})).toBe(1);
+    expect(told).toBe(`vault: the disk reports an error (${code})\nhint: check the disk, then run \`vault doctor\`\n`);
+  });
+
   it('is quiet when a prompt was interrupted', () => {
     const error = new Error('User force closed the prompt');
     error.name = 'ExitPromptError';

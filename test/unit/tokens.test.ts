@@ -167,6 +167,18 @@ describe('ids', () => {
   });
 });
 
+describe('what expressions give', () => {
+  it('an id may be a number', async () => {
+    expect(await create({ type: 'token', data: 12345, id: '{{ data }}' })).toBe('12345');
+  });
+
+  it('a fingerprint of nothing is refused', async () => {
+    const body = { type: 'token', data: {}, fingerprint_expression: '{{ data.missing }}' };
+    const answer = await world.call(writer, 'createToken', { body });
+    expect([answer.status, answer.at('errors.fingerprint_expression')]).toEqual([400, ['must not render to nothing']]);
+  });
+});
+
 describe('writing needs the permission in every container', () => {
   it('on create and on delete', async () => {
     const key = await world.application({
@@ -206,6 +218,22 @@ describe('deduplication on create (decisions §7)', () => {
       'tenant_id',
       'type',
     ]);
+  });
+
+  it.each([
+    ['redact', undefined],
+    ['mask', 'XXXt'],
+    ['reveal', 'XXXt'],
+  ])('shows a caller whose rule says %s the masked form at most', async (transform, data) => {
+    await create({ ...body, data: 'text', mask: '{{ data | reveal_last: 1 }}' });
+    const permissions = ['token:create', 'token:read'];
+    const again = await world.application({
+      name: 'again',
+      type: 'private',
+      rules: [rule({ transform, permissions })],
+    });
+    const answer = await world.call(again, 'createToken', { body: { ...body, data: 'text' } });
+    expect([answer.status, answer.at('metadata.from'), answer.at('data')]).toEqual([201, 'first', data]);
   });
 
   it('never matches another type, a deleted or an expired token', async () => {

@@ -22,7 +22,13 @@ const PRAGMAS = [
 
 /** A connection to an existing file. Nothing is read from it yet. `path` is absolute. */
 export function connect(Database: Driver, path: string): Connection {
-  return new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+  try {
+    return new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+  } catch (cause) {
+    // The driver looks for the folder first, and throws this for any failure there.
+    if (!(cause instanceof TypeError)) throw cause;
+    throw new Fault('file_unwritable', `the folder of ${path} cannot be read`, { cause });
+  }
 }
 
 const SET_PRAGMAS = PRAGMAS.map(([name, value]) => `PRAGMA ${name} = ${value};`).join('');

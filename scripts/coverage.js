@@ -1,0 +1,115 @@
+/**
+ * Branch coverage of the folders that decide who sees what, as V8 counts blocks in the unit, contract, conformance and
+ * vector tests. Prints the share of each file and the blocks that never ran; exits 1 when a folder has less than 98 %.
+ *
+ *   npm run coverage [-- --folder src/core/access …]
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { startVitest } from 'vitest/node';
+import { ROOT } from './build-output.js';
+import { parseFlags } from './parse-flags.js';
+
+const FOLDERS = ['src/core/access', 'src/core/tokens', 'src/keyring'];
+const TESTS = ['test/unit', 'test/contract', 'test/conformance', 'test/vectors'];
+const MIN_SHARE = 0.98;
+
+const { values } = parseFlags('coverage', 'node scripts/coverage.js [--folder FOLDER …]', {
+  options: { folder: { type: 'string', multiple: true, default: FOLDERS } },
+});
+
+/** Runs the tests. Types are stripped in place, so that V8's offsets are those of the sources. */
+async function runTests() {
+  const vitest = await startVitest('test', TESTS, {
+    root: ROOT,
+    watch: false,
+    // None of them reaches more of these folders, and some look at how they were started.
+    exclude: ['test/unit/cli-*'],
+    reporters: ['dot'],
+    maxWorkers: 1,
+    setupFiles: [path.join(ROOT, 'scripts', 'coverage-setup.js')],
+    experimental: { viteModuleRunner: false },
+  });
+  await vitest.close();
+  // Tests that measure time may fail while V8 counts. They are judged by `npm test`; here by what they reach.
+  process.exitCode = 0;
+}
+
+/** The functions that each report has of each file. */
+function readReports(folder) {
+  const files = new Map();
+  const wanted = values.folder.map((name) => `${pathToFileURL(path.join(ROOT, name)).href}/`);
+  for (const name of readdirSync(folder)) {
+    for (const { url, functions } of JSON.parse(readFileSync(path.join(folder, name), 'utf8')).result) {
+      if (wanted.some((prefix) => url.startsWith(prefix))) files.set(url, [...(files.get(url) ?? []), functions]);
+    }
+  }
+  return files;
+}
+
+/** How often each character ran in one report: the innermost block counts. */
+function countsOf(functions, length) {
+  const counts = new Float64Array(length);
+  for (const { ranges } of functions) {
+    for (const { startOffset, endOffset, count } of ranges) counts.fill(count, startOffset, endOffset);
+  }
+  return counts;
+}
+
+/** The blocks of a file, and those of them that never ran. */
+function measure(url, reports) {
+  const text = readFileSync(new URL(url), 'utf8');
+  const total = new Float64Array(text.length);
+  const blocks = new Set();
+  for (const functions of reports) {
+    for (const [at, count] of countsOf(functions, text.length).entries()) total[at] += count;
+    // A closing brace behind a return is a block to V8.
+    const ranges = functions.flatMap((each) => each.ranges).filter((range) => /\w/.test(textOf(text, range)));
+    for (const { startOffset, endOffset } of ranges) blocks.add(`${startOffset}:${endOffset}`);
+  }
+  const places = [...blocks].map((block) => block.split(':').map(Number));
+  const missed = places.filter(([from, to]) => !total.subarray(from, to).some((count) => count > 0));
+  const lines = missed.map(([from, to]) => {
+    const line = text.slice(0, from).split('\n').length;
+    return `${line}: ${text.slice(from, to).replaceAll(/\s+/g, ' ').slice(0, 80)}`;
+  });
+  return { blocks: places.length, missed: lines };
+}
+
+const textOf = (text, { startOffset, endOffset }) => text.slice(startOffset, endOffset);
+const shareOf = (files) => {
+  const sum = (count) => files.reduce((all, file) => all + count(file), 0);
+  return (
+    1 -
+    sum(({ missed }) => missed.length) /
+      Math.max(
+        1,
+        sum(({ blocks }) => blocks),
+      )
+  );
+};
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
+
+const folder = mkdtempSync(path.join(tmpdir(), 'vault-coverage-'));
+process.env.NODE_V8_COVERAGE = folder;
+try {
+  await runTests();
+  const files = [...readReports(folder)].map(([url, reports]) => ({
+    name: path.relative(ROOT, fileURLToPath(url)),
+    ...measure(url, reports),
+  }));
+  for (const name of values.folder) {
+    const own = files.filter((file) => file.name.startsWith(`${name}/`)).sort((a, b) => (a.name < b.name ? -1 : 1));
+    for (const file of own) {
+      process.stdout.write(`${percent(shareOf([file])).padStart(8)}  ${file.name}\n`);
+      for (const line of file.missed) process.stdout.write(`          ${line}\n`);
+    }
+    const share = shareOf(own);
+    process.stdout.write(`${percent(share).padStart(8)}  ${name}: ${own.length} files\n`);
+    if (own.length === 0 || share < MIN_SHARE) process.exitCode = 1;
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,128 @@
+import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { FAULTS } from '../../src/contract/faults.ts';
+import { checkVaultFile } from '../../src/vault/admin.ts';
+import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { VAULT_BIN } from './daemon-process.ts';
+import { assertStrace, type Ended, failCall, recordCalls, type SystemCall, type Traced } from './io-faults-strace.ts';
+import { type IoFaultVault, makeIoFaultVault, tokensOf } from './io-faults-vault.ts';
+import { makeMemoryFolder } from './memory-folder.ts';
+import { patchProduct } from './patched-product.ts';
+import { inParallel, seededNumbers } from './perform.ts';
+
+/** What is done to the vault of `makeIoFaultVault`. */
+const COMMANDS = {
+  commit: ['tokens', 'create', '--type', 'token', '--id', 'fresh', '--data', '{"new":1}', '--field', 'id'],
+  rotation: ['keys', 'rotate', '--indexes', '--master', '--yes'],
+  snapshot_load: ['snapshot', 'load', 'before', '--yes'],
+} as const;
+type CommandName = keyof typeof COMMANDS;
+
+/** Calls of each command that a quick run has fail. */
+const SAMPLE = 8;
+const WIDTH = 2;
+const EXITS: ReadonlySet<number> = new Set(Object.values(FAULTS).map(({ exit }) => exit));
+
+interface Place {
+  readonly file: string;
+  readonly traced: Traced;
+}
+
+/** A copy of the vault in a folder of its own, and the command on it. */
+function place(vault: IoFaultVault, name: CommandName, folder: string, bin: string): Place {
+  rmSync(folder, { recursive: true, force: true });
+  cpSync(vault.folder, folder, { recursive: true });
+  const file = join(folder, 'vault.db');
+  const beside = ['', '-wal', '-shm', '.key', '.snapshots', '.snapshots/before.db'].map((end) => file + end);
+  const command = [process.execPath, bin, ...COMMANDS[name], '--file', file];
+  return { file, traced: { command, paths: [folder, ...beside], apiKey: vault.everything, log: `${folder}.strace` } };
+}
+
+/** What is wrong after the command ended; undefined when it did all, or nothing and said why. */
+async function judge(vault: IoFaultVault, { file }: Place, after: string, { exit, stderr }: Ended) {
+  const defined = EXITS.has(exit) && stderr.startsWith('vault: ') && !stderr.includes('unexpected error');
+  if (exit !== 0 && !defined) return `ends with ${exit}: ${stderr.slice(0, 300)}`;
+  const { credential, everything } = vault;
+  const found = await tokensOf({ file, credential, everything }).catch((error: unknown) => String(error));
+  if (found !== after && (exit === 0 || found !== vault.tokens)) return `ends with ${exit} and leaves ${found}`;
+  const { ok, findings } = await checkVaultFile({ file, credential });
+  if (!ok) return `leaves what doctor finds: ${JSON.stringify(findings).slice(0, 300)}`;
+  const left = readdirSync(join(file, '..')).filter((name) => !vault.files.includes(name));
+  return left.length === 0 ? undefined : `leaves files behind: ${left.join(', ')}`;
+}
+
+interface Options extends CheckOptions {
+  readonly names: readonly CommandName[];
+  readonly bin?: string;
+  /** Only calls of this name. */
+  readonly only?: string;
+}
+
+async function failCalls({ seed, quick, names, bin = VAULT_BIN, only }: Options) {
+  assertStrace();
+  const random = seededNumbers(seed);
+  const memory = makeMemoryFolder();
+  const counts = { faults: 0, not_reached: 0, done: 0, refused: 0, wrong: 0 };
+  const calls: Record<string, number> = {};
+  let first: string | undefined;
+  try {
+    mkdirSync(join(memory.path, 'vault'));
+    const vault = await makeIoFaultVault(join(memory.path, 'vault'));
+    for (const name of names) {
+      const whole = place(vault, name, join(memory.path, 'whole'), bin);
+      const all = (await recordCalls(whole.traced)).filter((call) => only === undefined || call.name === only);
+      const { credential, everything } = vault;
+      const after = await tokensOf({ file: whole.file, credential, everything });
+      const chosen = quick ? sample(all, random) : all;
+      calls[`${name}_calls`] = all.length;
+      const free = Array.from({ length: WIDTH }, (_, lane) => join(memory.path, `lane-${lane}`));
+      await inParallel(chosen.length, WIDTH, async (index) => {
+        const [call, folder] = [chosen[index], free.pop()];
+        if (call === undefined || folder === undefined) throw new Error('unreachable: a folder for each worker');
+        const run = place(vault, name, folder, bin);
+        const ended = await failCall(run.traced, call);
+        const flaw = await judge(vault, run, after, ended);
+        counts.faults += 1;
+        if (!ended.hit) counts.not_reached += 1;
+        counts[ended.exit === 0 ? 'done' : 'refused'] += 1;
+        if (flaw !== undefined) counts.wrong += 1;
+        if (flaw !== undefined) first ??= `${name}, ${call.name} number ${call.nth} fails: ${flaw}`;
+        free.push(folder);
+      });
+    }
+  } finally {
+    memory.remove();
+  }
+  const figures = { ...calls, ...counts };
+  if (first !== undefined) throw new CheckFailure(first, figures);
+  // A few calls depend on the time; a fault that is never reached shows nothing.
+  if (counts.not_reached > counts.faults / 20) throw new CheckFailure('the faults are not reached', figures);
+  return figures;
+}
+
+/** Each kind of call once at least, as far as they go. */
+function sample(all: readonly SystemCall[], random: () => number): readonly SystemCall[] {
+  const shuffled = all.map((call) => ({ call, at: random() })).sort((a, b) => a.at - b.at);
+  const kinds = new Map(shuffled.map(({ call }) => [call.name, call]));
+  const writes = shuffled.filter(({ call }) => /^(pwrite64|fsync|fdatasync|ftruncate)$/.test(call.name));
+  return [...new Set([...writes.slice(0, SAMPLE / 2).map(({ call }) => call), ...kinds.values()])].slice(0, SAMPLE);
+}
+
+/** A product that takes a commit that failed for done. */
+async function control(options: CheckOptions) {
+  const product = patchProduct('this.#statements.commit(),', 'try{this.#statements.commit()}catch{}');
+  try {
+    return await failCalls({ ...options, quick: false, names: ['commit'], only: 'fsync', bin: product.bin });
+  } finally {
+    product.remove();
+  }
+}
+
+export const CHECK: Check = {
+  number: 20,
+  name: 'failing calls',
+  quick: true,
+  runs: 'early',
+  run: (options) => failCalls({ ...options, names: ['commit', 'rotation', 'snapshot_load'] }),
+  control,
+};

@@ -1,0 +1,94 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { ROOT } from '../../scripts/build-output.js';
+import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import type { FuzzJob, FuzzTally } from './parser-fuzz-worker.ts';
+
+const MILLISECONDS = { quick: 4_000, full: 600_000 } as const;
+/** A parser that takes longer for one text hangs. */
+const MAX_INPUT_MS = 5_000;
+const LOOK_EVERY_MS = 250;
+const MAX_LENGTH = 1 << 20;
+
+/** Fuzzes in a thread of its own, which can be ended while a parser does not return. */
+async function fuzz(job: Omit<FuzzJob, 'progress'>): Promise<FuzzTally> {
+  const progress = new SharedArrayBuffer(8 + 2 * MAX_LENGTH);
+  const worker = new Worker(new URL('parser-fuzz-worker.ts', import.meta.url), { workerData: { ...job, progress } });
+  const head = new Int32Array(progress, 0, 2);
+  let begun = 0;
+  let since = performance.now();
+  let timer: NodeJS.Timeout | undefined;
+  try {
+    return await new Promise<FuzzTally>((resolve, reject) => {
+      worker.once('message', resolve).once('error', reject);
+      timer = setInterval(() => {
+        const inputs = Atomics.load(head, 0);
+        if (inputs !== begun) since = performance.now();
+        begun = inputs;
+        if (inputs === 0 || performance.now() - since < MAX_INPUT_MS) return;
+        const text = String.fromCharCode(...new Uint16Array(progress, 8, head[1]));
+        resolve({ inputs, corpus: 0, blocks_of_seeds: 0, blocks: 0, flaw: `does not end: ${JSON.stringify(text)}` });
+      }, LOOK_EVERY_MS);
+    });
+  } finally {
+    clearInterval(timer);
+    await worker.terminate();
+  }
+}
+
+async function run({ seed, quick }: CheckOptions) {
+  const milliseconds = MILLISECONDS[quick ? 'quick' : 'full'];
+  const { flaw, ...figures } = await fuzz({ root: ROOT, seed, milliseconds });
+  if (flaw !== undefined) throw new CheckFailure(flaw, figures);
+  if (figures.blocks <= figures.blocks_of_seeds)
+    throw new CheckFailure('nothing was reached beyond the seeds', figures);
+  return figures;
+}
+
+/** A bug in each parser: where, the text that stands there, and what is put in its place. The first one hangs. */
+const BUGS = [
+  ['json', 'core/json/parse.ts', 'if (code !== COMMA) throw', 'while (code === 0x0b); if (code !== COMMA) throw'],
+  [
+    'template',
+    'core/expressions/parse-template.ts',
+    'if (name === undefined) throw noOutput',
+    'if (name === undefined) throw TypeError',
+  ],
+  ['csv', 'cli/commands/transfer/csv-rows.ts', "piece.split('\\0', 2)", "piece.trimEnd().split('\\0', 2)"],
+  ['ndjson', 'cli/commands/transfer/input-file.ts', "rest = texts.pop() ?? '';", "rest = (texts.pop() ?? '').trim();"],
+] as const;
+
+/** What the fuzz says of a copy of the sources with one bug. */
+async function findBug([only, file, before, after]: (typeof BUGS)[number], seed: number): Promise<string | undefined> {
+  const root = mkdtempSync(join(tmpdir(), 'vault-fuzz-'));
+  const remove = () => rmSync(root, { recursive: true, force: true });
+  process.once('exit', remove);
+  try {
+    cpSync(join(ROOT, 'src'), join(root, 'src'), { recursive: true });
+    cpSync(join(ROOT, 'package.json'), join(root, 'package.json'));
+    symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'), 'junction');
+    const path = join(root, 'src', file);
+    const parts = readFileSync(path, 'utf8').split(before);
+    if (parts.length < 2) throw new Error(`"${before}" does not stand in ${file}`);
+    writeFileSync(path, parts.join(after));
+    return (await fuzz({ root, seed, only, milliseconds: 60_000 })).flaw;
+  } finally {
+    process.removeListener('exit', remove);
+    remove();
+  }
+}
+
+async function control({ seed }: CheckOptions): Promise<void> {
+  const found: string[] = [];
+  for (const bug of BUGS) {
+    const flaw = await findBug(bug, seed);
+    if (flaw === undefined) return;
+    found.push(flaw);
+  }
+  throw new CheckFailure(found.join('; '));
+}
+
+/** Check 21: whatever text the parsers get, they end, answer as they must, and throw only what is defined. */
+export const CHECK: Check = { number: 21, name: 'parser fuzz', quick: true, runs: 'early', run, control };

@@ -1,0 +1,113 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Keyring, VaultHeader } from '../../src/core/ports.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import type { Credential } from '../../src/keyring/credential.ts';
+import { openText, sealEnvelope } from '../../src/keyring/envelope.ts';
+import { followMasterKey } from '../../src/keyring/follow-master-key.ts';
+import { findSlot } from '../../src/keyring/slots.ts';
+import { loadSodium, type Sodium, sodiumVersion } from '../../src/keyring/sodium.ts';
+import { Lock, tenantKeyring } from '../../src/keyring/tenant-keyring.ts';
+import { createTransferKey, openPieces, sealPieces } from '../../src/vault/transfer.ts';
+
+const KEY = new Uint8Array(32).fill(3);
+const CONTEXT = new Uint8Array(8);
+const CREDENTIAL: Credential = { kind: 'key_file', key: KEY };
+const NOW = 1_700_000_000_000;
+const PASSPHRASE = 'correct horse battery';
+
+let sodium: Sodium;
+let keyring: Keyring;
+let header: VaultHeader;
+let damaged: VaultHeader;
+beforeAll(async () => {
+  sodium = await loadSodium();
+  ({ keyring, header } = await createKeyring(CREDENTIAL, { now: NOW }));
+  damaged = { ...header, mac: header.mac.map((byte) => byte ^ 1) };
+});
+
+async function* piecesOf<T>(...list: readonly T[]): AsyncGenerator<T> {
+  yield* list;
+}
+
+async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
+}
+
+describe('the keyring refuses', () => {
+  it('to seal under a key of another size', () => {
+    const short = KEY.subarray(1);
+    expect(() => sealEnvelope(sodium, short, 1, CONTEXT, CONTEXT)).toThrow(new RangeError('a key has 32 bytes'));
+  });
+
+  it('a text whose padding does not end', () => {
+    const sealed = sealEnvelope(sodium, KEY, 1, CONTEXT, new Uint8Array(64));
+    expect(() => openText(sodium, KEY, CONTEXT, sealed)).toThrow('integrity_failure');
+  });
+
+  it('an entry of the audit that names another key', () => {
+    const sealed = keyring.sealAuditEvent(NOW, 'text');
+    expect(keyring.openAuditEvent(NOW, sealed)).toBe('text');
+    sealed[4] = 2;
+    expect(() => keyring.openAuditEvent(NOW, sealed)).toThrow('integrity_failure');
+  });
+
+  it('a tenant without an index key', () => {
+    const keys = { data: new Map([[1, KEY]]), sealing: 1, index: [] };
+    expect(() => tenantKeyring(sodium, header, 'tenant', keys, new Lock())).toThrow('integrity_failure');
+  });
+
+  it('to look for a slot in a header that was altered', async () => {
+    expect(await findSlot(header, CREDENTIAL)).toBe(0);
+    await expect(findSlot(damaged, CREDENTIAL)).rejects.toMatchObject({ code: 'damaged' });
+  });
+
+  it('to follow a master key into a header that was altered', async () => {
+    const following = await followMasterKey(header, CREDENTIAL, async () => ({ ...damaged, generation: 2 }));
+    await expect(following.refresh()).rejects.toMatchObject({ code: 'integrity_failure' });
+    following.close();
+  });
+
+  it('to follow a master key whose header cannot be read', async () => {
+    const broken = new TypeError('broken');
+    const slots = {
+      get slots(): never {
+        throw broken;
+      },
+    };
+    const read = async () => Object.assign(Object.create(slots), { generation: 2 });
+    const following = await followMasterKey(header, CREDENTIAL, read);
+    await expect(following.refresh()).rejects.toBe(broken);
+    following.close();
+  });
+
+  it('to seal for a point that no secret key leads to', async () => {
+    const recipient = `vault-transfer-1:${Buffer.alloc(32).toString('base64url')}`;
+    await expect(sealPieces({ recipient }, piecesOf('text'))).rejects.toMatchObject({ code: 'usage' });
+  });
+
+  it('a key for what a passphrase seals, and a chunk that is shorter than its tag', async () => {
+    const { secret, recipient } = await createTransferKey();
+    const byPassphrase = await joined(await sealPieces({ passphrase: PASSPHRASE }, piecesOf('text')));
+    const open = async (sealed: Uint8Array) => joined(await openPieces({ secret }, piecesOf(sealed)));
+    await expect(open(byPassphrase)).rejects.toMatchObject({ hint: 'set --seal-passphrase-file' });
+    const sealed = await joined(await sealPieces({ recipient }, piecesOf('text')));
+    const head = sealed.length - (4 + 17 + 'text'.length);
+    const short = Buffer.concat([sealed.subarray(0, head), Buffer.from([0, 0, 0, 1, 0])]);
+    await expect(open(short)).rejects.toMatchObject({ code: 'damaged' });
+  });
+});
+
+it('the chain of the audit has one key, whoever asks, which the caller may wipe', async () => {
+  const following = await followMasterKey(header, CREDENTIAL, async () => header);
+  const { vault_id, key } = following.auditChainKey();
+  expect([vault_id, key.length]).toEqual([header.vault_id, 32]);
+  expect(keyring.auditChainKey().key).toEqual(key);
+  key.fill(0);
+  expect(following.auditChainKey().key).not.toEqual(key);
+  following.close();
+  expect(() => following.auditChainKey()).toThrow('vault_locked');
+});
+
+it('the version of libsodium is known', async () => expect(await sodiumVersion()).toMatch(/^\d+\.\d+\.\d+$/));
