@@ -1,5 +1,11 @@
 import type { OperationId } from './operations.ts';
 
+/** A request's body: its text, or why the transport could not make text of it. */
+export interface SentBody {
+  readonly bodyText?: string | undefined;
+  readonly bodyFault?: 'too_large' | 'not_utf8' | undefined;
+}
+
 /**
  * One request, before anything is checked. The seam where everything meets: the daemon makes it of an HTTP request, the
  * CLI of its flags. Bodies travel as text through both targets, so neither can change a value on the way.
@@ -17,8 +23,11 @@ export interface Call {
   /** The name of a path's parameter of which the same is true; its value in `params` is as it was sent. */
   readonly paramFault?: string | undefined;
   readonly bodyText?: string | undefined;
-  /** Set instead of `bodyText` when the transport could not make text of the body. */
-  readonly bodyFault?: 'too_large' | 'not_utf8' | undefined;
+  /**
+   * Reads the body, in place of `bodyText`: the daemon takes a body only from callers that may send it. A promise while the
+   * body is still arriving. Every call of it gives the same body. Throws the problems `vault_busy` and `request_timeout`.
+   */
+  readonly readBody?: (() => SentBody | Promise<SentBody>) | undefined;
   /** A web page asks, of an origin that the daemon was told to answer. Only the daemon sets it. */
   readonly fromBrowser?: boolean | undefined;
   /** The address that the call came from, where that is another machine. Only the daemon sets it. */

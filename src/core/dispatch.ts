@@ -1,10 +1,10 @@
-import type { Call, Reply } from '../contract/call.ts';
+import type { Call, Reply, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
 import type { ApplicationType } from '../contract/permissions.ts';
 import { holds } from './access/grants.ts';
 import { createTrail } from './audit/trail.ts';
 import { createAuthenticator } from './authenticate.ts';
-import type { Caller, Handler, World } from './handler.ts';
+import type { Caller, Handler, Identity, World } from './handler.ts';
 import { HANDLERS } from './handlers.ts';
 import { isLonger } from './is-longer.ts';
 import { stringifyJson } from './json/stringify.ts';
@@ -49,12 +49,23 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
   };
 
   async function answer(call: Call, trace: Trace): Promise<Reply> {
-    const { application, tenant, grants } = await authenticate(call.apiKey);
-    call.onCaller?.(application.record.id);
-    const trail = createTrail(world.audit, call, application.record);
+    let identity = await authenticate(call.apiKey);
+    const { record } = identity.application;
+    call.onCaller?.(record.id);
+    const trail = createTrail(world.audit, call, record);
     try {
       const row = OPERATIONS[call.operation];
-      const answered = reply(row, await perform(call.operation, call, { application, tenant, grants, trail }), trace);
+      admit(identity, row, call);
+      const sending = call.readBody?.() ?? call;
+      const sent = sending instanceof Promise ? await sending : sending;
+      if (sent !== sending) {
+        // A body may take seconds to arrive. A key that ended meanwhile is refused.
+        identity = await authenticate(call.apiKey);
+        admit(identity, row, call);
+      }
+      const { application, tenant, grants } = identity;
+      const result = await perform(call.operation, call, sent, { application, tenant, grants, trail });
+      const answered = reply(row, result, trace);
       await trail.finish();
       return answered;
     } catch (error) {
@@ -63,12 +74,10 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
     }
   }
 
-  async function perform<Id extends OperationId>(id: Id, call: Call, caller: Caller) {
+  async function perform<Id extends OperationId>(id: Id, call: Call, sent: SentBody, caller: Caller) {
     const row: Operation = OPERATIONS[id];
-    if (call.fromBrowser && !BROWSER_TYPES.has(caller.application.record.type)) throw new Problem('origin_refused');
-    authorize(caller, row);
-    checkMediaType(row, call.mediaType, call.bodyText !== undefined && call.bodyText !== '');
-    const body = parseBody(row, call, world.limits);
+    if (!row.body && sent.bodyText) checkMediaType(row, call.mediaType);
+    const body = parseBody(row, sent, world.limits);
     const bodies = row.body && (await loadBodyValidators());
     const request = validate(id, row, call, body, bodies);
     const handler: Handler<Id> = await HANDLERS[id]();
@@ -128,7 +137,14 @@ function mayBeStale(error: unknown): boolean {
   return error instanceof Problem && (error.code === 'integrity_failure' || error.code === 'write_conflict');
 }
 
-function authorize({ grants, application }: Caller, row: Operation): void {
+/** Steps 2 and 3: what a caller learns before its body is read. */
+function admit(identity: Identity, row: Operation, call: Call): void {
+  if (call.fromBrowser && !BROWSER_TYPES.has(identity.application.record.type)) throw new Problem('origin_refused');
+  authorize(identity, row);
+  if (row.body) checkMediaType(row, call.mediaType);
+}
+
+function authorize({ grants, application }: Identity, row: Operation): void {
   if (holds(grants, row.permission)) return;
   if (row.orFlag && application.details[row.orFlag]) return;
   throw new Problem('permission_missing', {

@@ -3,6 +3,7 @@ import type { TokenType } from '../contract/token-types.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
 import type { AuditDraft, AuditEntry, AuditStore } from './audit/ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
+import type { TokenScan } from './scan-ports.ts';
 
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Instant = number;
@@ -292,7 +293,7 @@ export type InsertTokenOutcome =
  * exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`; and `write_conflict` for a record
  * that is not under its tenant's newest keys: its writer must read the keys anew.
  */
-export interface Store extends Maintenance, AuditStore {
+export interface Store extends Maintenance, AuditStore, TokenScan {
   /** Changes whenever a tenant, an application or a key may have changed, in this process or another. */
   authorityVersion(): Promise<string>;
   findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined>;

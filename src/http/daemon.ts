@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { Client, Reply } from '../contract/call.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
+import { createByteBudget } from './byte-budget.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daemon-options.ts';
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
@@ -13,8 +14,13 @@ import { logRequest } from './request-log.ts';
 import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
 import { createServer, createStop, listenOnPort, listenOnSocket } from './server.ts';
+import { takeTurns } from './take-turns.ts';
 import { writeReply } from './write-reply.ts';
 
+/** Bytes of replies that all processes of a daemon hold at a time until clients have read them. */
+const MAX_UNSENT_BYTES = 128 * 1024 * 1024;
+/** Bytes of a reply that is sent whatever others wait. */
+const SMALL_REPLY = 64 * 1024;
 const TRACE_ID = /^[\x20-\x7e]{1,200}$/;
 
 /** A daemon that accepts requests. */
@@ -38,8 +44,9 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const [keyHeader, lowerTraceHeader] = [`${headerPrefix}-API-KEY`.toLowerCase(), traceHeader.toLowerCase()];
   const traceOf = (request: IncomingMessage) => traceIdOf(request, lowerTraceHeader);
   const cors = createCors(corsOrigins, headerPrefix);
-  const newest = new WeakMap<Duplex, ServerResponse>();
   const starts = new WeakMap<IncomingMessage, number>();
+  const { processes = 1 } = options;
+  const unsent = createByteBudget(Math.max(limits.response, Math.floor(MAX_UNSENT_BYTES / processes)));
   let stopping = false;
   let isOwnHost: (host: string) => boolean = () => false;
 
@@ -47,7 +54,20 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const stopServer = createStop(server, timeouts.stop);
   const screen = createScreen(limits, keyHeader, (host) => isOwnHost(host));
 
-  function answer(response: ServerResponse, reply: Reply, more: AnswerOptions = {}): void {
+  /** Returns the reply, or the problem `vault_busy` while clients are too slow to take what others have asked for. */
+  function withinBudget(response: ServerResponse, reply: Reply): Reply {
+    const { bodyText = '', traceId } = reply;
+    // UTF-8 needs at most three bytes for a code unit.
+    if (bodyText.length * 3 <= SMALL_REPLY) return reply;
+    const bytes = Buffer.byteLength(bodyText);
+    if (bytes <= SMALL_REPLY || response.destroyed) return reply;
+    if (!unsent.take(bytes)) return problemReply(new Problem('vault_busy'), traceId);
+    response.once('close', () => unsent.giveBack(bytes));
+    return reply;
+  }
+
+  function answer(response: ServerResponse, made: Reply, more: AnswerOptions = {}): void {
+    const reply = withinBudget(response, made);
     const { route, applicationId, allow, fields = [] } = more;
     const { linger } = timeouts;
     const all = [...cors.fields(response.req), ...fields];
@@ -60,7 +80,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     traceHeader,
     urlLimit: limits.url,
     linger: timeouts.linger,
-    current: (socket) => newest.get(socket),
+    current: (socket) => turns.newest(socket),
     onRefused: (reply) => {
       if (options.log) logRequest(reply, {});
     },
@@ -74,7 +94,6 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     (await import('./dev-requests.ts')).createDevRequests({ controls, client, isFromBrowser: cors.allows, ...context });
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
-    newest.set(request.socket, response);
     if (options.log) starts.set(request, performance.now());
     const code = screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
     if (code !== undefined) answer(response, problemReply(new Problem(code), traceOf(request)));
@@ -82,7 +101,8 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     else dev(request, response, () => dispatch(request, response));
   }
   // An unknown expectation is ignored like any unknown header; 100-continue is answered by whoever wants the body.
-  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, receive);
+  const turns = takeTurns(receive);
+  for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));
 
   const port = options.socket === undefined ? await listenOnPort(server, options.host, options.port) : undefined;

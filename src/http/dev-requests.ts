@@ -4,6 +4,7 @@ import { DEV_PATHS } from '../contract/dev-paths.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { formatInstant, parseInstant } from '../core/time.ts';
+import { createByteBudget } from './byte-budget.ts';
 import type { DevControls } from './daemon-options.ts';
 import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
 import { apiKeyOf, type RequestContext } from './endpoints.ts';
@@ -13,6 +14,8 @@ import { readBody } from './read-body.ts';
 import { failureReply } from './request-log.ts';
 
 const MAX_BODY = 64 * 1024;
+/** Bytes of all bodies together. */
+const MAX_BODIES = 1024 * 1024;
 /** The last millisecond of the year 9999. */
 const LAST_INSTANT = 253_402_300_799_999;
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
@@ -39,6 +42,7 @@ export type DevRequests = (request: IncomingMessage, response: ServerResponse, n
 export function createDevRequests({ controls, client, ...context }: DevContext): DevRequests {
   const { keyHeader, traceIdOf, isFromBrowser, answer } = context;
   const countFailure = createFailureLimit(FAILURES_A_SECOND);
+  const budget = createByteBudget(MAX_BODIES);
   const faults = createDevFaults();
   const { clock } = controls;
 
@@ -80,13 +84,12 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
     },
   };
 
-  async function reply(request: IncomingMessage, response: ServerResponse, action: Action): Promise<Reply | undefined> {
+  async function reply(request: IncomingMessage, response: ServerResponse, action: Action): Promise<Reply> {
     const traceId = traceIdOf(request);
     try {
-      const body = await readBody(request, response, MAX_BODY);
-      if (body === 'aborted') return undefined;
       const refused = await refusalOf(request, traceId);
       if (refused !== undefined) return refused;
+      const body = await readBody(request, response, { limit: MAX_BODY, budget });
       if (body.bodyFault !== undefined) {
         throw new Problem(body.bodyFault === 'too_large' ? 'body_too_large' : 'malformed_json');
       }
@@ -140,9 +143,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
       answer(response, refused, { route: path, allow: Object.keys(actions).join(', ') });
       return;
     }
-    void reply(request, response, action).then((made) => {
-      if (made !== undefined) answer(response, made, { route: path });
-    });
+    void reply(request, response, action).then((made) => answer(response, made, { route: path }));
   };
 }
 

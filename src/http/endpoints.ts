@@ -1,16 +1,20 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import type { Client, Reply } from '../contract/call.ts';
+import type { Client, Reply, SentBody } from '../contract/call.ts';
 import type { OperationId } from '../contract/operations.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
+import { createByteBudget } from './byte-budget.ts';
 import type { Cors } from './cors.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
 import { isOwnMachine } from './own-hosts.ts';
 import { parseQuery } from './parse-query.ts';
-import { readBody } from './read-body.ts';
+import { announcedLength, readBody } from './read-body.ts';
 import { failureReply } from './request-log.ts';
 import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
+
+/** Bytes of request bodies that all processes of a daemon hold at a time. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** What answers requests with the daemon around it. */
 export interface RequestContext {
@@ -38,8 +42,20 @@ export interface AnswerOptions {
 /** Request → Call → Reply: everything between a request and the client. */
 export function createEndpoints(client: Client, context: EndpointContext): RequestListener {
   const { options, keyHeader, cors, traceIdOf, answer } = context;
-  const countFailure = createFailureLimit(Math.max(1, Math.floor(FAILURES_A_SECOND / (options.processes ?? 1))));
+  const { processes = 1 } = options;
+  const countFailure = createFailureLimit(Math.max(1, Math.floor(FAILURES_A_SECOND / processes)));
   const ownAnswers = createOwnAnswers(options);
+  const { body: limit } = options.limits;
+  const budget = createByteBudget(Math.max(limit, Math.floor(MAX_BODY_BYTES / processes)));
+
+  /** Returns what reads a request's body when it is first called. */
+  function bodyReader(request: IncomingMessage, response: ServerResponse) {
+    let reading: SentBody | Promise<SentBody> | undefined;
+    return () => {
+      reading ??= readBody(request, response, { limit, budget });
+      return reading;
+    };
+  }
 
   async function call(
     operation: OperationId,
@@ -52,9 +68,6 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     const peer = request.socket.remoteAddress ?? '';
     try {
       const { pairs: query, fault: queryFault } = parseQuery(request.url ?? '');
-      const reading = readBody(request, response, options.limits.body);
-      const body = reading instanceof Promise ? await reading : reading;
-      if (body === 'aborted') return undefined;
       const reply = await client.call({
         operation,
         apiKey: apiKeyOf(request, keyHeader),
@@ -63,16 +76,15 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
         paramFault,
         query,
         queryFault,
-        bodyText: body.bodyText,
-        bodyFault: body.bodyFault,
+        readBody: announcedLength(request) === 0 ? undefined : bodyReader(request, response),
         fromBrowser: cors.allows(request) || undefined,
         peer: isOwnMachine(peer) ? undefined : peer,
         onCaller,
         traceId,
       });
-      if (reply.status !== 401) return reply;
-      countFailure(peer);
-      return reply;
+      if (reply.status === 401) countFailure(peer);
+      // The client went away before its body ended.
+      return request.destroyed && !request.complete ? undefined : reply;
     } catch (error) {
       return failureReply(error, traceId);
     }

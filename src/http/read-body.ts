@@ -1,13 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Call } from '../contract/call.ts';
+import type { SentBody } from '../contract/call.ts';
+import { Problem } from '../core/problem.ts';
+import type { ByteBudget } from './byte-budget.ts';
 
-/** A request's body as a `Call` carries it; `aborted` when the client went away before its end. */
-export type Body = Pick<Call, 'bodyText' | 'bodyFault'> | 'aborted';
-
-const EMPTY: Body = {};
-const TOO_LARGE: Body = { bodyFault: 'too_large' };
-const NOT_UTF8: Body = { bodyFault: 'not_utf8' };
+const EMPTY: SentBody = {};
+const TOO_LARGE: SentBody = { bodyFault: 'too_large' };
+const NOT_UTF8: SentBody = { bodyFault: 'not_utf8' };
 
 /** The announced length in bytes; undefined for a chunked body, 0 for none (RFC 9112 §6.3). */
 export function announcedLength(request: IncomingMessage): number | undefined {
@@ -16,11 +15,23 @@ export function announcedLength(request: IncomingMessage): number | undefined {
   return length === undefined ? 0 : Number(length);
 }
 
+export interface ReadOptions {
+  /** Bytes of one body. */
+  readonly limit: number;
+  /** For all bodies of the daemon: what is read is held until the response is sent. */
+  readonly budget: ByteBudget;
+}
+
 /**
- * Reads the body as text, and no further than `limit` bytes: of a larger one the rest stays unread, so that the dispatcher
- * can answer 401 and 403 before 413. A byte order mark stays in the text, where the JSON parser refuses it (RFC 8259 §8.1).
+ * Reads the body as text, and no further than `limit` bytes: the rest of a larger one stays unread. Returns no promise when
+ * the body has arrived. Throws `vault_busy` when the daemon holds too many bodies, and `request_timeout` when the client
+ * goes away before the end. A byte order mark stays in the text, where the JSON parser refuses it (RFC 8259 §8.1).
  */
-export function readBody(request: IncomingMessage, response: ServerResponse, limit: number): Body | Promise<Body> {
+export function readBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { limit, budget }: ReadOptions,
+): SentBody | Promise<SentBody> {
   const length = announcedLength(request);
   if (length === 0) return EMPTY;
   if (length !== undefined && length > limit) return TOO_LARGE;
@@ -29,34 +40,64 @@ export function readBody(request: IncomingMessage, response: ServerResponse, lim
     // Marks the body as asked for: see `leavesBody` in write-reply.ts.
     request.headers.expect = undefined;
   }
-  return collect(request, limit);
+  // Nothing would give back what is taken now.
+  if (response.destroyed) throw gone();
+  let held = 0;
+  response.once('close', () => budget.giveBack(held));
+
+  function hold(bytes: number): boolean {
+    if (!budget.take(bytes)) return false;
+    held += bytes;
+    return true;
+  }
+
+  if (!request.complete) return collect(request, limit, hold);
+  const bytes: Buffer | null = request.read();
+  if (bytes === null) return EMPTY;
+  if (bytes.length > limit) return TOO_LARGE;
+  if (!hold(bytes.length)) throw busy();
+  return textOf(bytes);
 }
 
-function collect(request: IncomingMessage, limit: number): Promise<Body> {
-  return new Promise((resolve) => {
+function busy(): Problem {
+  return new Problem('vault_busy', { detail: 'The daemon is reading too many bodies; try again.' });
+}
+
+function gone(): Problem {
+  return new Problem('request_timeout');
+}
+
+function textOf(bytes: Buffer): SentBody {
+  return bytes.length === 0 ? EMPTY : isUtf8(bytes) ? { bodyText: bytes.toString('utf8') } : NOT_UTF8;
+}
+
+/** `hold` returns false when there is no room for more bytes. */
+function collect(request: IncomingMessage, limit: number, hold: (bytes: number) => boolean): Promise<SentBody> {
+  return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
 
-    function settle(body: Body): void {
+    function settle(result: SentBody | Problem): void {
       request.off('data', onData).off('end', onEnd).off('close', onClose);
-      resolve(body);
+      if (result instanceof Problem) reject(result);
+      else resolve(result);
     }
     function onData(chunk: Buffer): void {
       size += chunk.length;
-      if (size <= limit) {
+      const isTooLarge = size > limit;
+      if (!isTooLarge && hold(chunk.length)) {
         chunks.push(chunk);
         return;
       }
       request.pause();
-      settle(TOO_LARGE);
+      settle(isTooLarge ? TOO_LARGE : busy());
     }
     function onEnd(): void {
       const [first] = chunks;
-      const bytes = first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks, size);
-      settle(size === 0 ? EMPTY : isUtf8(bytes) ? { bodyText: bytes.toString('utf8') } : NOT_UTF8);
+      settle(textOf(first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks, size)));
     }
     function onClose(): void {
-      settle('aborted');
+      settle(gone());
     }
 
     request.on('data', onData).on('end', onEnd).on('close', onClose);

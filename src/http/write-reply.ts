@@ -14,8 +14,11 @@ export interface ReplyHeaderOptions {
   readonly close?: boolean;
 }
 
+/** Bytes of an unread body that are read away to keep the connection; a longer one ends it. */
+const MAX_DRAINED = 64 * 1024;
+
 export interface WriteOptions extends ReplyHeaderOptions {
-  /** Bytes: how long an unread body may be that is still read away to keep the connection. */
+  /** Bytes of a body. */
   readonly bodyLimit: number;
   /** Milliseconds. */
   readonly linger: number;
@@ -39,8 +42,9 @@ function leavesBody(request: IncomingMessage, limit: number): boolean {
   // Whether or not it has arrived by now: who sends too much learns the same each time.
   if (length !== undefined && length > limit) return true;
   if (request.complete) return false;
+  if (length === undefined || length > MAX_DRAINED || request.readableDidRead) return true;
   // RFC 9110 §10.1.1: a client that was not told to continue may send its body, or may not.
-  return length === undefined || (length > 0 && request.headers.expect !== undefined);
+  return length > 0 && request.headers.expect !== undefined;
 }
 
 /**

@@ -20,7 +20,12 @@ interface Layer {
 
 /** What an adapter gets of the core: its ports, its two errors, and the pure forms that both sides must write alike. */
 const PORTS = ['src/contract/', 'src/core/problem.ts', 'src/core/fault.ts', 'src/core/audit/audit-link.ts'];
-const PORT_TYPES = ['src/core/ports.ts', 'src/core/audit/ports.ts', 'src/core/maintenance-ports.ts'];
+const PORT_TYPES = [
+  'src/core/ports.ts',
+  'src/core/audit/ports.ts',
+  'src/core/maintenance-ports.ts',
+  'src/core/scan-ports.ts',
+];
 const WORLD = /^node:(?!crypto$|buffer$)/;
 
 /**

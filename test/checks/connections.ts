@@ -2,6 +2,7 @@ import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startBareServer } from './bare-server.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { floodUnguarded, withstandFloods } from './floods.ts';
 import { createKeepAlives } from './keep-alives.ts';
 import { percentile, seededNumbers } from './perform.ts';
 import { descriptorsOf } from './process-figures.ts';
@@ -171,12 +172,17 @@ async function withVault<T>(work: (vault: ServedVault) => Promise<T>): Promise<T
 }
 
 async function run(options: CheckOptions): Promise<Figures> {
-  return withVault(async (vault) => ({ ...(await manyIdle(vault, options)), ...(await atTheLimit(vault)) }));
+  const figures = await withVault(async (vault) => ({
+    ...(await manyIdle(vault, options)),
+    ...(await atTheLimit(vault)),
+  }));
+  return { ...figures, ...(await withstandFloods()) };
 }
 
-/** A daemon that stands still for a fifth of a second now and then. */
-const control = ({ seed }: CheckOptions) =>
-  withVault(async (vault) => {
+/** A daemon without its guards against floods; then one that stands still for a fifth of a second now and then. */
+async function control({ seed }: CheckOptions): Promise<unknown> {
+  await floodUnguarded();
+  return withVault(async (vault) => {
     let over = false;
     const stopping = (async () => {
       while (!over) {
@@ -195,5 +201,6 @@ const control = ({ seed }: CheckOptions) =>
       await stopping;
     }
   });
+}
 
 export const CHECK: Check = { number: 14, name: 'connections', quick: false, runs: 'alone', run, control };

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TokenType } from '../../src/contract/token-types.ts';
 import type { Store, TokenCondition, TokenFilter } from '../../src/core/ports.ts';
+import type { ScanPosition, ScanSlice } from '../../src/core/scan-ports.ts';
 import { presentedOf } from '../memory-store/memory-store.ts';
 import { addTenant, addToken, blind, everything, FIRST_PAGE, idsOf, NOW } from './store-fixtures.ts';
 
@@ -99,6 +100,48 @@ export function storeFilters(store: () => Store): void {
         ),
         { numRuns: 60 },
       );
+    });
+
+    it('scans in slices what it finds in pages, and looks at no more tokens in a slice than it is told', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.uniqueArray(made, { selector: (token) => token.id, maxLength: 25 }),
+          conditions,
+          visible,
+          fc.integer({ min: 1, max: 8 }),
+          async (tokens, all, seen, limit) => {
+            const { id: tenant } = await addTenant(store());
+            await Promise.all(tokens.map(({ blinds: names, ...parts }) => addToken(store(), tenant, parts, names)));
+            const filter: TokenFilter = {
+              tenant_id: tenant,
+              all: all.map(toCondition),
+              visible: seen?.map((list) => list.map(toCondition)),
+            };
+            const { records } = await store().findTokens(filter, { offset: 0, limit: 30 }, NOW);
+            const scanned: string[] = [];
+            let [after, slices]: [ScanPosition | undefined, number] = [undefined, 0];
+            do {
+              const slice: ScanSlice = await store().scanTokens(filter, { after, limit }, NOW);
+              expect(slice.records.length).toBeLessThanOrEqual(limit);
+              scanned.push(...slice.records.map((record) => record.id));
+              slices += 1;
+              after = slice.next;
+            } while (after !== undefined);
+            expect(scanned).toEqual(records.map((record) => record.id));
+            // Tokens that the filter leaves out are looked at, too, unless nothing can match.
+            if (seen === undefined) expect(slices).toBe(Math.floor(tokens.length / limit) + 1);
+          },
+        ),
+        { numRuns: 60 },
+      );
+    });
+
+    it('gives of a scanned record what rules look at', async () => {
+      const { id: tenant } = await addTenant(store());
+      const token = await addToken(store(), tenant, { type: 'card', expires_at: NOW + 9 }, ['x']);
+      const { records } = await store().scanTokens(everything(tenant), { after: undefined, limit: 1 }, NOW);
+      const { full: _, ...scanned } = presentedOf(token);
+      expect(records).toEqual([expect.objectContaining(scanned)]);
     });
 
     it('answers a page past the end with the total', async () => {

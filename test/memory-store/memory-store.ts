@@ -226,6 +226,20 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       return pageOf(found, page);
     },
 
+    async scanTokens(filter, { after, limit }, now) {
+      state.assertOpen();
+      const all = [...(state.tenants.get(filter.tenant_id)?.tokens.values() ?? [])].sort((a, b) =>
+        newestFirst(a.record, b.record),
+      );
+      const slice = all.filter(({ record }) => after === undefined || newestFirst(record, after) > 0).slice(0, limit);
+      return {
+        records: slice
+          .filter((token) => isLive(token.record, now) && matchesToken(token, filter))
+          .map(({ record }) => presentedOf(record)),
+        next: slice.length < limit ? undefined : slice.at(-1)?.record,
+      };
+    },
+
     async findDuplicate(tenantId, fingerprint, exceptId, now) {
       state.assertOpen();
       const held = state.tenants.get(tenantId);

@@ -35,7 +35,6 @@ describe('a call', () => {
           ['metadata.a=b', '&'],
         ],
         bodyText: '{"data":1.10}',
-        bodyFault: undefined,
         onCaller: expect.any(Function),
         traceId: 'trace 1',
       },

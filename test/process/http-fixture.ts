@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import type { Call, Client, Reply } from '../../src/contract/call.ts';
+import type { Call, Client, Reply, SentBody } from '../../src/contract/call.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode, TITLES } from '../../src/contract/problems.ts';
 import { Problem } from '../../src/core/problem.ts';
@@ -8,9 +8,12 @@ import type { DaemonOptions } from '../../src/http/daemon-options.ts';
 
 export const KEY = 'good';
 
+/** A call whose body has been read. */
+type WholeCall = Omit<Call, 'readBody'> & SentBody;
+
 /** A client that answers with the call itself: what the transport made of the request is what the test sees. */
 export interface EchoClient extends Client {
-  readonly calls: Call[];
+  readonly calls: WholeCall[];
   /** While set, calls wait for it before they answer. */
   gate: Promise<void> | undefined;
 }
@@ -22,27 +25,38 @@ export function echoClient(): EchoClient {
   const client: EchoClient = {
     calls: [],
     gate: undefined,
-    async call(call) {
-      client.calls.push(call);
-      await client.gate;
-      return answerTo(call);
+    async call({ readBody, ...call }) {
+      const traceId = call.traceId ?? '';
+      try {
+        const refused = refusalOf(call);
+        const whole = { ...call, ...(refused ? {} : await readBody?.()) };
+        client.calls.push(whole);
+        await client.gate;
+        if (refused) throw refused;
+        return answerTo(whole);
+      } catch (error) {
+        if (!(error instanceof Problem)) throw error;
+        return problemReply(error, traceId);
+      }
     },
     close: async () => undefined,
   };
   return client;
 }
 
-/** The dispatcher's order: 401, then 415, then 413 and 400. */
-function answerTo(call: Call): Reply {
-  const traceId = call.traceId ?? '';
+/** The dispatcher's order: 401, then 415, then 413 and 400. The first two come before the body is read. */
+function refusalOf(call: Call): Problem | undefined {
   if (call.apiKey === 'crash') throw new TypeError('a secret in a message');
-  if (call.apiKey !== KEY) return problemReply(new Problem('unauthenticated'), traceId);
+  if (call.apiKey !== KEY) return new Problem('unauthenticated');
   call.onCaller?.(APPLICATION_ID);
-  if (call.mediaType === 'application/octet-stream')
-    return problemReply(new Problem('unsupported_media_type'), traceId);
-  if (call.bodyFault === 'too_large') return problemReply(new Problem('body_too_large'), traceId);
-  if (call.bodyFault === 'not_utf8') return problemReply(new Problem('malformed_json'), traceId);
-  if (call.paramFault !== undefined) return problemReply(new Problem('invalid_request'), traceId);
+  return call.mediaType === 'application/octet-stream' ? new Problem('unsupported_media_type') : undefined;
+}
+
+function answerTo(call: WholeCall): Reply {
+  const traceId = call.traceId ?? '';
+  if (call.bodyFault === 'too_large') throw new Problem('body_too_large');
+  if (call.bodyFault === 'not_utf8') throw new Problem('malformed_json');
+  if (call.paramFault !== undefined) throw new Problem('invalid_request');
   if (call.operation.startsWith('delete')) return { status: 204, traceId };
   return { status: 200, bodyText: JSON.stringify(call), traceId };
 }

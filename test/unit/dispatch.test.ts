@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import type { SentBody } from '../../src/contract/call.ts';
 import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
@@ -59,6 +60,60 @@ describe('the order in which a caller learns what is wrong (decisions §1)', () 
     expect((await world.call(pci, 'getToken', { id: String(made.at('id')) })).status).toBe(403);
     expect((await world.call(pci, 'getToken', { id: 'nothing-here' })).status).toBe(404);
   });
+});
+
+describe('a body that the transport still holds', () => {
+  const token = { bodyText: '{"type":"token","data":1}' };
+  const call = (apiKey: string | undefined, mediaType: string, readBody: () => SentBody | Promise<SentBody>) =>
+    world.client.call({ operation: 'createToken', apiKey, mediaType, params: {}, query: [], readBody });
+
+  it('is read after 401, 403 and 415, and before 400', async () => {
+    const readBody = vi.fn(() => ({ bodyText: '{ broken' }));
+    const json = 'application/json';
+    const refused = [
+      call('bad', json, readBody),
+      call(world.management, json, readBody),
+      call(key, 'text/plain', readBody),
+    ];
+    expect((await Promise.all(refused)).map(({ status }) => status)).toEqual([401, 403, 415]);
+    expect(readBody).not.toHaveBeenCalled();
+    expect((await call(key, json, readBody)).status).toBe(400);
+    expect(readBody).toHaveBeenCalledOnce();
+  });
+
+  it('counts as sent text where an operation takes none', async () => {
+    const base = { operation: 'listTokens', apiKey: key, mediaType: 'text/plain', params: {}, query: [] } as const;
+    const status = async (sent: SentBody) => (await world.client.call({ ...base, readBody: async () => sent })).status;
+    expect([await status({}), await status({ bodyText: '{}' }), await status({ bodyFault: 'too_large' })]).toEqual([
+      200, 415, 413,
+    ]);
+  });
+
+  it('is refused when the key ends while the body arrives', async () => {
+    const { id, key: other } = await named();
+    const reading = async () => {
+      await world.call(world.management, 'regenerateApplicationKey', { id });
+      return token;
+    };
+    expect((await call(other, 'application/json', reading)).status).toBe(401);
+  });
+
+  it('is refused when the permission ends while the body arrives', async () => {
+    const { id, key: other } = await named();
+    const reading = async () => {
+      const body = { name: 'named', permissions: ['token:read'] };
+      expect((await world.call(world.management, 'updateApplication', { id, body })).status).toBe(200);
+      return token;
+    };
+    expect((await call(other, 'application/json', reading)).bodyText).toContain('permission_missing');
+    expect((await call(key, 'application/json', async () => token)).status).toBe(201);
+  });
+
+  async function named() {
+    const body = { name: 'named', type: 'private', permissions: ALL_TOKENS };
+    const made = await world.call(world.management, 'createApplication', { body });
+    return { id: String(made.at('id')), key: String(made.at('key')) };
+  }
 });
 
 describe('bad input names the member', () => {
@@ -128,8 +183,11 @@ describe('bad input names the member', () => {
       params: {},
       query: [],
     } as const;
-    expect((await world.client.call({ ...call, bodyFault: 'not_utf8' })).status).toBe(400);
-    const { status, bodyText = '' } = await world.client.call({ ...call, bodyFault: 'too_large' });
+    expect((await world.client.call({ ...call, readBody: () => ({ bodyFault: 'not_utf8' }) })).status).toBe(400);
+    const { status, bodyText = '' } = await world.client.call({
+      ...call,
+      readBody: () => ({ bodyFault: 'too_large' }),
+    });
     expect([status, JSON.parse(bodyText).detail]).toEqual([413, 'The body is larger than the limit of 1048576 bytes.']);
   });
 

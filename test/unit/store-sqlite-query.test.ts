@@ -10,8 +10,9 @@ import {
   TOKEN_TYPE_CODES,
   tokenType,
 } from '../../src/store/sqlite/tables/columns.ts';
-import { successor, toQuery, type Value } from '../../src/store/sqlite/tables/token-conditions.ts';
+import { successor, toQuery, type Value, whereQuery } from '../../src/store/sqlite/tables/token-conditions.ts';
 import { planTokens } from '../../src/store/sqlite/tables/token-plan.ts';
+import { planScan } from '../../src/store/sqlite/tables/token-scan.ts';
 import { uuidBytes, uuidKey, uuidText } from '../../src/store/sqlite/tables/uuid-bytes.ts';
 import { addTenant, addToken, blind, NOW } from '../conformance/store-fixtures.ts';
 import { openStore, rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
@@ -107,6 +108,25 @@ describe('a plan', () => {
     const byIds = explain([type, ids, one]);
     for (const steps of [none, byIndex, byIds, explain([many])])
       expect(`${steps.list}\n${steps.total}`).not.toMatch(/^SCAN t$/m);
+  });
+
+  it('scans behind a token by two ranges of one index, and sorts nothing', async () => {
+    const connection = await rawConnection(await temporaryVault());
+    const found = whereQuery({ all: [type, one] });
+    const steps = [undefined, { created_at: NOW, id: 'a' }].map((after) =>
+      planScan(1, found, after, NOW).map(({ sql, params }) =>
+        connection
+          .prepare<Value[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+          .all(...params, 9)
+          .map(({ detail }) => detail)
+          .filter((detail) => / t /.test(detail) || detail.includes('ORDER')),
+      ),
+    );
+    const search = (range: string) => [`SEARCH t USING INDEX token_newest (${range})`];
+    expect(steps).toEqual([
+      [search('tenant=?')],
+      [search('tenant=? AND created_at=? AND id>?'), search('tenant=? AND created_at<?')],
+    ]);
   });
 
   it('has the tenant in every statement', () => {

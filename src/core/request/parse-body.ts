@@ -1,4 +1,4 @@
-import type { Call } from '../../contract/call.ts';
+import type { SentBody } from '../../contract/call.ts';
 import type { Json } from '../../contract/json.ts';
 import type { Limits } from '../../contract/limits.ts';
 import type { Operation } from '../../contract/operations.ts';
@@ -8,12 +8,12 @@ import { parseJson } from '../json/parse.ts';
 import { Problem } from '../problem.ts';
 
 /** Step 4 of the one path: size, then text, then lossless JSON. Undefined for an operation without a body. */
-export function parseBody(row: Operation, call: Call, limits: Limits): Json | undefined {
-  const text = call.bodyText ?? '';
-  if (call.bodyFault === 'too_large' || isLonger(text, limits.body)) {
+export function parseBody(row: Operation, sent: SentBody, limits: Limits): Json | undefined {
+  const text = sent.bodyText ?? '';
+  if (sent.bodyFault === 'too_large' || isLonger(text, limits.body)) {
     throw new Problem('body_too_large', { detail: `The body is larger than the limit of ${limits.body} bytes.` });
   }
-  if (call.bodyFault === 'not_utf8') throw new Problem('malformed_json', { detail: 'The body is not valid UTF-8.' });
+  if (sent.bodyFault === 'not_utf8') throw new Problem('malformed_json', { detail: 'The body is not valid UTF-8.' });
   if (!row.body) {
     if (text === '') return undefined;
     throw new Problem('malformed_json', { detail: 'The operation takes no body.' });
@@ -30,8 +30,7 @@ export function parseBody(row: Operation, call: Call, limits: Limits): Json | un
 }
 
 /** Step 3 of the one path: a body must have the content type that its operation takes (§4.1, decisions §1). */
-export function checkMediaType(row: Operation, sent: string | undefined, hasBody: boolean): void {
-  if (!row.body && !hasBody) return;
+export function checkMediaType(row: Operation, sent: string | undefined): void {
   const wanted = row.mediaType ?? 'application/json';
   const [essence, ...parameters] = (sent ?? '').split(';').map((part) => part.trim().toLowerCase());
   const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-8"?$/.test(each));

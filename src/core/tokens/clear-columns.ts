@@ -90,7 +90,7 @@ function readU48(view: DataView, at: number): number {
 }
 
 /** Reads the clear columns of a row. Throws `integrity_failure` when the row was found by another expiry than theirs. */
-export function presentedColumns({ clear, expires_at }: PresentedToken): ClearColumns {
+export function presentedColumns({ clear, expires_at }: Pick<PresentedToken, 'clear' | 'expires_at'>): ClearColumns {
   const columns = unpackClear(clear);
   if (columns.expires_at !== expires_at) throw new Problem('integrity_failure');
   return columns;

@@ -2,7 +2,9 @@ import type { ListTokensQuery } from '../../contract/token.ts';
 import { governingTransform } from '../access/governing-transform.ts';
 import { visibility } from '../access/visibility.ts';
 import type { Caller, Handler, World } from '../handler.ts';
+import { createLines } from '../in-line.ts';
 import type { JsonText } from '../json/stringify.ts';
+import { ownTurn } from '../own-turn.ts';
 import type {
   Instant,
   PageOf,
@@ -13,13 +15,32 @@ import type {
   TokenFilter,
 } from '../ports.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
+import type { ScanPosition, ScanSlice } from '../scan-ports.ts';
 import { presentedColumns } from './clear-columns.ts';
 import { foldCase, indexed, metadataText } from './indexes.ts';
 import { presentToken } from './present-token.ts';
 import { openPresented } from './token-codec.ts';
 
-/** List Tokens (§4.1): members of one kind of filter are ORed, kinds are ANDed, and the caller's reach is part of the query. */
-export const listTokens: Handler<'listTokens'> = async ({ query }, caller, world) => {
+/** Tokens that a scan looks at in one turn of the event loop. */
+const SCANNED_AT_ONCE = 200;
+/** Bytes of data that lists open in one turn. */
+const OPENED_AT_ONCE = 1024 * 1024;
+/** How long a page waits for others of its application. */
+const MAX_WAIT_MS = 5_000;
+
+const inLine = createLines(MAX_WAIT_MS);
+/** Bytes that lists have opened since they last took a turn. */
+let opened = 0;
+
+/**
+ * List Tokens (§4.1): members of one kind of filter are ORed, kinds are ANDed, and the caller's reach is part of the query.
+ * An application has one page in the making, however many connections it asks on: a page may be of 16 MiB.
+ */
+export const listTokens: Handler<'listTokens'> = (request, caller, world) =>
+  inLine(caller.application.record.id, () => makePage(request, caller, world));
+
+const makePage: Handler<'listTokens'> = async ({ query }, caller, world) => {
+  if (opened > OPENED_AT_ONCE) await nextStep();
   const now = world.clock.now();
   const { keyring } = caller.tenant;
   const { lists, exact } = visibility(caller.grants, 'token:read', keyring);
@@ -32,7 +53,12 @@ export const listTokens: Handler<'listTokens'> = async ({ query }, caller, world
   const ids: string[] = [];
   const tokens: JsonText[] = [];
   let revealed = false;
+  let size = 0;
   for (const record of records) {
+    const bytes = record.presented.length + record.full.length;
+    size += bytes;
+    opened += bytes;
+    if (opened > OPENED_AT_ONCE) await nextStep();
     const presented = presentToken(keyring, caller.grants, record.id, record);
     // A blind index is 16 bytes of a hash: the opened values have the last word.
     if (!presented || !hasMetadata(presented.details.metadata?.text, wanted)) continue;
@@ -40,37 +66,51 @@ export const listTokens: Handler<'listTokens'> = async ({ query }, caller, world
     ids.push(record.id);
     tokens.push(presented.text);
   }
+  // The page is now made text of, and sent.
+  opened += size;
   caller.trail.shown(ids, revealed);
   world.activity.note(records, now);
   return pageOf(query, total, tokens);
 };
 
-const SCANNED_AT_ONCE = 500;
+async function nextStep(): Promise<void> {
+  await ownTurn();
+  opened = 0;
+}
 
 /**
- * For rules that no blind index can look for: walks what the store finds and keeps what a rule governs. Its time grows with
- * the tokens of the containers above, not only with those that the caller may read: accepted, since such rules are rare.
+ * Finds a page for rules that no blind index can look for: keeps what a rule governs. Unless indexes leave few tokens, it
+ * looks at all of the tenant, a slice at a time.
  */
 async function findGoverned(
   filter: TokenFilter,
-  page: PageRequest,
+  { offset, limit }: PageRequest,
   now: Instant,
   caller: Caller,
   world: World,
 ): Promise<PageOf<PresentedToken>> {
+  const { store } = world;
   const { keyring } = caller.tenant;
-  const records: PresentedToken[] = [];
+  const { total: candidates } = await store.findTokens(filter, { offset: 0, limit: 0 }, now);
+  const few = candidates <= SCANNED_AT_ONCE && { offset: 0, limit: candidates };
+  const page: string[] = [];
   let total = 0;
-  for (let offset = 0; ; offset += SCANNED_AT_ONCE) {
-    const found = await world.store.findTokens(filter, { offset, limit: SCANNED_AT_ONCE }, now);
-    for (const record of found.records) {
+  let after: ScanPosition | undefined;
+  do {
+    await ownTurn();
+    const { records, next }: ScanSlice = few
+      ? { records: (await store.findTokens(filter, few, now)).records }
+      : await store.scanTokens(filter, { after, limit: SCANNED_AT_ONCE }, now);
+    for (const record of records) {
       const { containers } = openPresented(keyring, record.id, record, presentedColumns(record)).details;
       if (!governingTransform(caller.grants, 'token:read', { id: record.id, containers })) continue;
-      if (total >= page.offset && records.length < page.limit) records.push(record);
+      if (total >= offset && page.length < limit) page.push(record.id);
       total++;
     }
-    if (found.records.length < SCANNED_AT_ONCE) return { records, total };
-  }
+    after = next;
+  } while (after !== undefined);
+  const found = await store.findTokens({ ...filter, all: [{ id_in: page }] }, { offset: 0, limit: page.length }, now);
+  return { records: found.records, total };
 }
 
 function conditionsOf({ id, type, metadata }: ListTokensQuery, keyring: TenantKeyring): TokenCondition[] {

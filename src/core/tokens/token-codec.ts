@@ -3,6 +3,7 @@ import { TOKEN_TYPES, type TokenType, type TokenTypeRow } from '../../contract/t
 import { parseJson } from '../json/parse.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
 import type { KeyIds, PresentedToken, SealContext, TenantKeyring, TokenRecord } from '../ports.ts';
+import type { ScannedToken } from '../scan-ports.ts';
 import { type ClearColumns, packClear, recordColumns } from './clear-columns.ts';
 
 /** What every read of a token shows. */
@@ -100,7 +101,7 @@ export interface OpenedPresented {
 export function openPresented(
   keyring: TenantKeyring,
   id: string,
-  record: PresentedToken,
+  record: ScannedToken,
   { revision }: ClearColumns,
 ): OpenedPresented {
   const text = keyring.open(contextOf(id, record.clear, revision, 'presented'), record.presented);

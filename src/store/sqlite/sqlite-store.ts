@@ -17,6 +17,7 @@ import { tokenCounts } from './tables/token-counts.ts';
 import { tokenIndex } from './tables/token-index.ts';
 import { findTokens } from './tables/token-plan.ts';
 import { isExpired, tokenRows } from './tables/token-rows.ts';
+import { scanTokens } from './tables/token-scan.ts';
 
 /** How many expired records one transaction removes. */
 const SWEEP_BATCH = 100;
@@ -38,6 +39,7 @@ export function sqliteStore(session: Session): FileStore {
   const change = changeRow(connection);
   const audits = auditRows(connection);
   const findPage = findTokens(connection, tenants, presented);
+  const scanSlice = scanTokens(connection, tenants, presented);
 
   /** Inside the transaction of a change: its entry, if it was made. */
   function audited(changed: boolean, audit: AuditDraft | undefined): boolean {
@@ -124,6 +126,7 @@ export function sqliteStore(session: Session): FileStore {
         return record === undefined || isExpired(record, now) ? undefined : record;
       }),
     findTokens: (filter, page, now) => session.readSnapshot(() => findPage(filter, page, now)),
+    scanTokens: (...query) => session.readSnapshot(() => scanSlice(...query)),
     findDuplicate: (...query) => session.readSnapshot(() => changes.findDuplicate(...query)),
     replaceToken: (token, indexes, { revision, now }, audit) =>
       session.write('removed', () => audited(changes.replace(token, indexes, revision, now), audit)),

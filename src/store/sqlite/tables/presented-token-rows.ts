@@ -1,5 +1,6 @@
 import type { PresentedToken } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
+import type { ScannedToken } from '../../../core/scan-ports.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { isStorableText, number, optional, storedBytes, storedNumber, storedText } from './columns.ts';
 import { uuidKey } from './uuid-bytes.ts';
@@ -19,6 +20,9 @@ type PresentedRow = readonly [
 const PRESENTED_COLUMNS = `t.id, t.expires_at, t.active_month, length(t.clear), length(t.presented),
   CAST(t.clear || t.presented || t.full AS BLOB)`;
 
+/** The same without the data. */
+const SCANNED_COLUMNS = PRESENTED_COLUMNS.replace(' || t.full', '');
+
 const optionalNumber = optional(number);
 
 /** The table `token` as reads have it. Synchronous. */
@@ -29,9 +33,24 @@ export function presentedTokenRows(connection: Connection) {
   const byId = lists<[Buffer | null, string], PresentedRow>(
     `SELECT ${PRESENTED_COLUMNS} FROM tenant n CROSS JOIN token t ON t.tenant = n.tenant WHERE n.id = +? AND t.id = +?`,
   );
-  const byNumbers = lists<[string, number], PresentedRow>(
-    `SELECT ${PRESENTED_COLUMNS} FROM json_each(?) j CROSS JOIN token t ON t.token = j.value WHERE t.tenant = +? ORDER BY j.key`,
-  );
+  const byNumbers = (columns: string) =>
+    lists<[string, number], PresentedRow>(
+      `SELECT ${columns} FROM json_each(?) j CROSS JOIN token t ON t.token = j.value WHERE t.tenant = +? ORDER BY j.key`,
+    );
+  const presented = byNumbers(PRESENTED_COLUMNS);
+  const scanned = byNumbers(SCANNED_COLUMNS);
+
+  function getRows(
+    query: typeof presented,
+    tenantId: string,
+    tenant: number,
+    numbers: readonly number[],
+  ): PresentedToken[] {
+    const rows = query().all(JSON.stringify(numbers), tenant);
+    // An entry of an index without its row: the file was altered.
+    if (rows.length !== numbers.length) throw new Problem('integrity_failure');
+    return rows.map((row) => toPresentedToken(tenantId, row));
+  }
 
   return {
     /** Expired ones too: it is the row that is asked for. So below. */
@@ -42,12 +61,12 @@ export function presentedTokenRows(connection: Connection) {
     },
 
     /** The rows of these numbers, in their order. Throws `integrity_failure` when one is not there. */
-    getAll(tenantId: string, tenant: number, numbers: readonly number[]): PresentedToken[] {
-      const rows = byNumbers().all(JSON.stringify(numbers), tenant);
-      // An entry of an index without its row: the file was altered.
-      if (rows.length !== numbers.length) throw new Problem('integrity_failure');
-      return rows.map((row) => toPresentedToken(tenantId, row));
-    },
+    getAll: (tenantId: string, tenant: number, numbers: readonly number[]) =>
+      getRows(presented, tenantId, tenant, numbers),
+
+    /** The same without reading the data. */
+    scanAll: (tenantId: string, tenant: number, numbers: readonly number[]): readonly ScannedToken[] =>
+      getRows(scanned, tenantId, tenant, numbers),
   };
 }
 

@@ -1,0 +1,20 @@
+/** Bytes of one kind that a daemon holds in memory at a time. */
+export interface ByteBudget {
+  /** Returns false, and takes nothing, when `bytes` more would be too many. */
+  take(bytes: number): boolean;
+  giveBack(bytes: number): void;
+}
+
+export function createByteBudget(limit: number): ByteBudget {
+  let held = 0;
+  return {
+    take(bytes) {
+      if (held + bytes > limit) return false;
+      held += bytes;
+      return true;
+    },
+    giveBack(bytes) {
+      held -= bytes;
+    },
+  };
+}

@@ -1,0 +1,157 @@
+import { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { describe, expect, test, vi } from 'vitest';
+import type { Client } from '../../src/contract/call.ts';
+import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
+import { startDaemon } from '../../src/http/daemon.ts';
+import { daemonOptions, flawsOfProblem, KEY, type RawResponse, raw, sleep } from './http-fixture.ts';
+import { start, undo } from './http-harness.ts';
+
+const MIB = 1024 * 1024;
+const statuses = (responses: readonly RawResponse[]) => responses.map(({ status }) => status);
+const POST = (port: number, headers: string, body = '', key = KEY) =>
+  `POST /tokens HTTP/1.1\r\nHost: localhost:${port}\r\nSVC-API-KEY: ${key}\r\nContent-Type: application/json\r\n${headers}\r\n${body}`;
+
+/** A daemon whose replies are `bytes` long; `get` of a short one is `/tokens/short`. */
+async function startLarge(bytes: number, processes: number) {
+  const asked: string[] = [];
+  const client: Client = {
+    async call({ params, traceId = '' }) {
+      asked.push(String(params['id']));
+      return { status: 200, bodyText: 'x'.repeat(params['id'] === 'short' ? 10 : bytes), traceId };
+    },
+    close: async () => undefined,
+  };
+  const daemon = await startDaemon(client, daemonOptions({ processes }));
+  undo.push(() => daemon.stop());
+  const port = daemon.port ?? 0;
+  const get = (id: string) => `GET /tokens/${id} HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`;
+  return { asked, port, get };
+}
+
+/** A connection that sends text and does not read. */
+function unread(port: number, text: string) {
+  const socket = connect({ port, host: '127.0.0.1' }).pause();
+  socket.on('error', () => undefined);
+  socket.write(text);
+  undo.push(() => socket.destroy());
+  return socket;
+}
+
+describe('a connection', () => {
+  test('has one request under way, however many are pipelined', async () => {
+    const { client, port, get } = await start();
+    let open: () => void = () => undefined;
+    client.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    const ids = Array.from({ length: 101 }, (_, n) => `t${n}`);
+    const asked = raw(port, ids.map((id) => get(`/tokens/${id}`)).join(''), { expect: ids.length });
+    await vi.waitFor(() => expect(client.calls).toHaveLength(1), 5_000);
+    await sleep(50);
+    expect(client.calls).toHaveLength(1);
+    open();
+    const { responses } = await asked;
+    expect(responses.map(({ body }) => JSON.parse(body).params.id)).toEqual(ids);
+  });
+
+  test('is cut off when more than a hundred wait', async () => {
+    const { client, port, get } = await start();
+    client.gate = new Promise(() => undefined);
+    const { responses, closed } = await raw(port, get('/tokens/one').repeat(102), { untilClosed: true });
+    expect([responses, closed]).toEqual([[], true]);
+    expect(client.calls).toHaveLength(1);
+  });
+
+  test('starts nothing after its last response', async () => {
+    const { client, port, get } = await start();
+    const last = get('/tokens/last', `SVC-API-KEY: ${KEY}\r\nConnection: close\r\n`);
+    const { responses } = await raw(port, last + get('/tokens/never'), { untilClosed: true });
+    expect(statuses(responses)).toEqual([200]);
+    expect(client.calls.map(({ params }) => params['id'])).toEqual(['last']);
+  });
+
+  test('takes bodies between pipelined requests', async () => {
+    const { port, get } = await start();
+    const post = POST(port, 'Content-Length: 2\r\n', '{}');
+    const half = POST(port, 'Content-Length: 4\r\n', '{ ');
+    const { responses } = await raw(port, [get('/tokens/a') + post + get('/tokens/b') + half, ' }'], { expect: 4 });
+    expect(responses.map(({ body }) => JSON.parse(body).bodyText)).toEqual([undefined, '{}', undefined, '{  }']);
+  });
+
+  test('makes no further reply for a client that does not read', async () => {
+    const { asked, port, get } = await startLarge(16 * MIB, 1);
+    const socket = unread(port, get('a') + get('b') + get('c'));
+    await vi.waitFor(() => expect(asked).toEqual(['a']), 5_000);
+    await sleep(200);
+    expect(asked).toEqual(['a']);
+    socket.resume();
+    await vi.waitFor(() => expect(asked).toEqual(['a', 'b', 'c']), 5_000);
+  });
+});
+
+describe('replies that clients do not read', () => {
+  test('are limited: the next is 503, short ones are sent, and room comes back', async () => {
+    const { asked, port, get } = await startLarge(15 * MIB, 64);
+    const socket = unread(port, get('held'));
+    await vi.waitFor(() => expect(asked).toEqual(['held']), 5_000);
+    const { responses } = await raw(port, get('large') + get('short'), { expect: 2 });
+    expect(flawsOfProblem(responses[0], 'vault_busy')).toEqual([]);
+    expect(statuses(responses)).toEqual([503, 200]);
+    socket.destroy();
+    const large = get('large').replace('GET', 'HEAD');
+    const status = async () => statuses((await raw(port, large, { head: true })).responses);
+    await vi.waitFor(async () => expect(await status()).toEqual([200]), 5_000);
+  });
+});
+
+describe('a body', () => {
+  const LIMITS = { ...DEFAULT_LIMITS, body: MIB };
+
+  test('is not waited for when the key is not good', async () => {
+    const { port, get } = await start();
+    const head = POST(port, 'Content-Length: 2\r\n', '', 'bad');
+    const { responses, ms } = await raw(port, head);
+    expect(flawsOfProblem(responses[0], 'unauthenticated')).toEqual([]);
+    expect(ms).toBeLessThan(1_000);
+    // A short one is read away, and the connection goes on.
+    const again = await raw(port, [head, '{}', get('/livez')], { expect: 2 });
+    expect(statuses(again.responses)).toEqual([401, 200]);
+  });
+
+  test('is not asked for when the key is not good', async () => {
+    const { port } = await start();
+    const asked = vi.spyOn(ServerResponse.prototype, 'writeContinue');
+    const expecting = (key: string) => POST(port, 'Expect: 100-continue\r\nContent-Length: 2\r\n', '', key);
+    const refused = await raw(port, expecting('bad'), { untilClosed: true });
+    expect(statuses(refused.responses)).toEqual([401]);
+    expect(asked).not.toHaveBeenCalled();
+    expect(statuses((await raw(port, [expecting(KEY), '{}'])).responses)).toEqual([200]);
+    expect(asked).toHaveBeenCalledOnce();
+  });
+
+  test.each([
+    ['of 64 KiB keeps the connection', 64 * 1024, 'keep-alive'],
+    ['of more ends it', 64 * 1024 + 1, 'close'],
+  ])('that is not read, %s', async (_what, length, connection) => {
+    const { port } = await start({ limits: LIMITS, timeouts: { linger: 100 } });
+    const [response] = (await raw(port, POST(port, `Content-Length: ${length}\r\n`, '{', 'bad'))).responses;
+    expect([response?.status, response?.headers.get('connection')]).toEqual([401, connection]);
+  });
+
+  test('is refused with 503 when others hold all the room, and is taken when they are gone', async () => {
+    const { port } = await start({ limits: LIMITS, processes: 64, timeouts: { linger: 100 } });
+    const body = '"'.padEnd(MIB - 1, 'x');
+    const head = POST(port, `Content-Length: ${MIB}\r\n`);
+    const socket = unread(port, head + body);
+    await sleep(200);
+    const { responses, closed } = await raw(port, head + body, { untilClosed: true });
+    expect(flawsOfProblem(responses[0], 'vault_busy')).toEqual([]);
+    expect([responses[0]?.headers.get('connection'), closed]).toEqual(['close', true]);
+    socket.destroy();
+    await vi.waitFor(
+      async () => expect(statuses((await raw(port, `${head}${body}"`)).responses)).toEqual([200]),
+      5_000,
+    );
+  });
+});

@@ -1,0 +1,147 @@
+import { describe, expect, it } from 'vitest';
+import { createLines } from '../../src/core/in-line.ts';
+import type { Keyring } from '../../src/core/ports.ts';
+import { type Core, DAY, openCore, rule } from './core-fixture.ts';
+
+/** What is opened in each turn of the event loop, from when it is told to look. */
+function watchOpening() {
+  let turns: number[] = [0];
+  let bytes: number[] = [0];
+  let isOver = false;
+
+  const keyringOf = (keyring: Keyring): Keyring => ({
+    ...keyring,
+    openTenant: (...tenant) => {
+      const own = keyring.openTenant(...tenant);
+      return {
+        ...own,
+        open: (context, sealed) => {
+          if (context.table === 'token' && context.column === 'details')
+            turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
+          else bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) + sealed.length;
+          return own.open(context, sealed);
+        },
+      };
+    },
+  });
+
+  async function watch(work: () => Promise<unknown>) {
+    [turns, bytes, isOver] = [[0], [0], false];
+    const next = () => {
+      if (isOver) return;
+      turns.push(0);
+      bytes.push(0);
+      setImmediate(next);
+    };
+    setImmediate(next);
+    await work();
+    isOver = true;
+    const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0);
+    return { rows: sum(turns), rowsAtOnce: Math.max(...turns), bytesAtOnce: Math.max(...bytes) };
+  }
+
+  return { keyringOf, watch };
+}
+
+/** The key of an expiring application with a rule on a part of a segment. */
+async function partOfSegment({ manage, clock }: Core, name: string): Promise<string> {
+  const conditions = [{ attribute: 'container', operator: 'starts_with', value: '/q' }];
+  const expires_at = new Date(clock.now() + DAY / 2).toISOString();
+  const body = { name, type: 'expiring', rules: [rule({ container: undefined, conditions })], expires_at };
+  const made = await manage('createApplication', { body });
+  expect(made.status, made.text).toBe(201);
+  return String(made.at('key'));
+}
+
+describe('a list by a rule on a part of a segment', () => {
+  it('opens each token once, 200 in a turn, and those of the page again', async () => {
+    const { keyringOf, watch } = watchOpening();
+    const core = await openCore(keyringOf);
+    const key = await partOfSegment(core, 'scanner');
+    const list = () => watch(() => core.call(key, 'listTokens'));
+    for (const count of [400, 800]) {
+      for (let n = 0; n < 400; n++) await core.token({ type: 'token', data: 1, containers: ['/qa/'] });
+      const { rows, rowsAtOnce } = await list();
+      // A page is of 20.
+      expect([rows, rowsAtOnce]).toEqual([count + 20, 200]);
+    }
+  });
+
+  it('of two applications opens no more in a turn', async () => {
+    const { keyringOf, watch } = watchOpening();
+    const core = await openCore(keyringOf);
+    for (let n = 0; n < 400; n++) await core.token({ type: 'token', data: 1, containers: ['/qa/'] });
+    const keys = [await partOfSegment(core, 'one'), await partOfSegment(core, 'two')];
+    const { rows, rowsAtOnce } = await watch(() => Promise.all(keys.map((key) => core.call(key, 'listTokens'))));
+    expect(rows).toBe(2 * 420);
+    // The page of one and the slice of the other.
+    expect(rowsAtOnce).toBeLessThanOrEqual(220);
+  });
+
+  it('shows and counts what the rule reaches, on each page, few or many', async () => {
+    const core = await openCore();
+    const key = await partOfSegment(core, 'scanner');
+    const ids: string[] = [];
+    for (const count of [30, 300]) {
+      while (ids.length < count) {
+        core.clock.advance(1);
+        ids.unshift(await core.token({ type: 'token', data: 1, containers: ['/qa/'] }));
+        await core.token({ type: 'token', data: 1, containers: ['/other/q/'] });
+      }
+      const seen: unknown[] = [];
+      for (let page = 1; (page - 1) * 20 < count; page++) {
+        const answer = await core.call(key, 'listTokens', { query: `page=${page}` });
+        expect(answer.at('pagination.total_items')).toBe(count);
+        seen.push(...(answer.at('data') as { id: string }[]).map(({ id }) => id));
+      }
+      expect(seen).toEqual(ids);
+    }
+    const named = await core.call(key, 'listTokens', { query: `id=${ids[0]}&id=nothing` });
+    expect(named.at('pagination.total_items')).toBe(1);
+  });
+});
+
+describe('a page of much data', () => {
+  it('opens a MiB in a turn, whoever asks', async () => {
+    const { keyringOf, watch } = watchOpening();
+    const core = await openCore(keyringOf);
+    for (let n = 0; n < 12; n++) await core.token({ type: 'token', data: 'x'.repeat(300_000) });
+    const other = await core.application({ name: 'other', type: 'private', rules: [rule({})] });
+    const keys = [core.key, core.key, other, other];
+    const { bytesAtOnce } = await watch(() => Promise.all(keys.map((key) => core.call(key, 'listTokens'))));
+    expect(bytesAtOnce).toBeLessThan(1.5 * 1024 * 1024);
+  });
+});
+
+describe('a line', () => {
+  it('runs what has one name in order, and lets others by', async () => {
+    const inLine = createLines(1_000);
+    const done: string[] = [];
+    let open: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const first = inLine('a', () => gate.then(() => done.push('a1')));
+    const failing = inLine('a', async () => {
+      done.push('a2');
+      throw new Error('a2');
+    });
+    const third = inLine('a', async () => done.push('a3'));
+    await inLine('b', async () => done.push('b'));
+    expect(done).toEqual(['b']);
+    open();
+    await first;
+    await expect(failing).rejects.toThrow('a2');
+    await third;
+    expect(done).toEqual(['b', 'a1', 'a2', 'a3']);
+  });
+
+  it('rejects what has waited too long', async () => {
+    const inLine = createLines(20);
+    const first = inLine('a', () => new Promise((resolve) => setTimeout(resolve, 60)));
+    const late = inLine('a', async () => 'ran');
+    await expect(late).rejects.toMatchObject({ code: 'vault_busy' });
+    await first;
+    expect(await inLine('a', async () => 'ran')).toBe('ran');
+  });
+});
