@@ -34,7 +34,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     `SELECT max(sequence) FROM ${schema}.audit_subject WHERE blind = +? AND sequence <= ?`,
   );
   const hasSubject = value<[Uint8Array, number], number>(
-    `SELECT 1 FROM ${schema}.audit_subject WHERE blind = +? AND sequence = +?`,
+    `SELECT 1 FROM ${schema}.audit_subject WHERE blind = +? AND sequence = +? AND n = 0`,
   );
   const countIndex = value<[number], number>(`SELECT count(*) FROM ${schema}.audit_subject WHERE sequence <= ?`);
 
