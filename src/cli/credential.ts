@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync, realpathSync } from 'node:fs';
+import path from 'node:path';
 import { Fault } from '../core/fault.ts';
 import type { OpenVaultOptions } from '../vault/vault.ts';
 import { type Environment, FLAGS, type GlobalFlags } from './global-flags.ts';
@@ -28,6 +29,22 @@ export function namedCredential(flags: GlobalFlags, env: Environment): NamedCred
 /** The key file that stands beside a vault when no other is named. */
 export function keyFileBeside(file: string): string {
   return `${file}.key`;
+}
+
+/** Returns the key file in the vault's own folder that opens it; undefined for a passphrase, a pipe or a key elsewhere. */
+export function adjacentKeyFile(file: string, flags: GlobalFlags, env: Environment): string | undefined {
+  const { passphraseFile, keyFile = keyFileBeside(file) } = namedCredential(flags, env);
+  const isKey = passphraseFile === undefined && lstatSync(keyFile, { throwIfNoEntry: false })?.isFile();
+  const folderOf = (name: string) => realpathSync(path.dirname(name));
+  return isKey && folderOf(keyFile) === folderOf(file) ? keyFile : undefined;
+}
+
+/** A fact and a hint for `report`. */
+export function adjacentKeyWarning(keyFile: string): readonly [string, string] {
+  return [
+    `${keyFile} lies beside the vault: a copy of the folder is plaintext`,
+    'keep it elsewhere: --key-file DIR/FILE',
+  ];
 }
 
 /** What opens the file: what is named, else the key file beside it, else a passphrase that is asked for on a terminal. */

@@ -12,8 +12,18 @@ export interface FlagRow {
 
 export type FlagRows = Readonly<Record<string, FlagRow>>;
 
+/** Every command that reads a file with a secret has it. */
+const PERMISSIONS = {
+  allowInsecurePermissions: {
+    flag: '--allow-insecure-permissions',
+    env: 'VAULT_ALLOW_INSECURE_PERMISSIONS',
+    help: 'read secrets from files that others can read, on file systems without modes',
+  },
+} as const;
+
 /** The flags that several commands have, by what they are for. Their names are commander's attributes. */
 export const FLAGS = {
+  permissions: PERMISSIONS,
   /** They open a vault's file. */
   file: {
     file: { flag: '--file <path>', env: 'VAULT_FILE', help: 'the encrypted file (default: ./vault.db)' },
@@ -27,6 +37,7 @@ export const FLAGS = {
       env: 'VAULT_PASSPHRASE_FILE',
       help: 'the passphrase that opens the file; - for standard input',
     },
+    ...PERMISSIONS,
   },
   /** Detects an older copy of the file. */
   anchor: {
@@ -48,6 +59,7 @@ export const FLAGS = {
   /** A vault and its credentials under a name; `vault profile` keeps them. */
   profile: {
     profile: { flag: '--profile <name>', env: 'VAULT_PROFILE', help: 'what `vault profile add` keeps under this name' },
+    ...PERMISSIONS,
   },
   /** Who asks. The key itself is never a flag: a command line is seen by everybody on the machine. */
   key: {
@@ -118,8 +130,10 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Adds flags of the tables above, and names their environment variables in the help. */
 export function addFlags(command: Command, rows: FlagRows): void {
   for (const row of Object.values(rows)) command.option(row.flag, `${row.help} [env: ${row.env}]`);
-  // What asks questions on a terminal looks at the environment alone.
+  // What asks questions on a terminal, and what reads secrets, looks at the environment alone.
   if (Object.hasOwn(rows, 'color')) command.on('option:no-color', () => Object.assign(process.env, { NO_COLOR: '1' }));
+  const { env } = PERMISSIONS.allowInsecurePermissions;
+  command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));
 }
 
 /** What was typed before the noun and behind the verb; the later word wins. */

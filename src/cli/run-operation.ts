@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
+import { PERMISSIONS, type Permission, type PermissionRow } from '../contract/permissions.ts';
 import { Fault } from '../core/fault.ts';
 import { readApiKey } from './credential.ts';
 import { assembleCall, type CommandInput } from './derive/assemble-call.ts';
@@ -10,7 +11,7 @@ import { createListPrinter, createPrinter } from './output/print-result.ts';
 import type { ResultView } from './output/result-view.ts';
 import { withProfile } from './profiles/with-profile.ts';
 import { canPrompt, confirmLoss } from './prompt.ts';
-import { reportFailure, reportProblem } from './report-failure.ts';
+import { report, reportFailure, reportProblem } from './report-failure.ts';
 import { chooseTarget, openTarget } from './target.ts';
 import { createTextReader } from './text-reader.ts';
 
@@ -53,6 +54,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     try {
       const reply = await client.call(call);
       if (reply.status >= 400) return reportProblem(reply, nameMember);
+      if (row.body?.properties?.['permissions'] !== undefined) warnOfGrants(call.bodyText);
       if (reply.bodyText === undefined) return 0;
       const bodyText = keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText);
       await printer?.print(bodyText).catch((error: unknown) => {
@@ -64,6 +66,15 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     }
   } finally {
     await client.close();
+  }
+}
+
+/** Reports what the permissions in a body allow beyond their names. */
+function warnOfGrants(bodyText = '{}'): void {
+  const { permissions = [] } = JSON.parse(bodyText) as { readonly permissions?: readonly Permission[] | null };
+  for (const permission of permissions ?? []) {
+    const { warning }: PermissionRow = PERMISSIONS[permission];
+    if (warning !== undefined) report(warning, 'grant it only to an application that may read every token');
   }
 }
 

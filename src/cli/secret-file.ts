@@ -1,19 +1,46 @@
-import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, createReadStream, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
 import { errorCode } from './error-code.ts';
+import { FLAGS, isSwitchedOn } from './global-flags.ts';
 import { endBySignals } from './interrupt.ts';
 
 /** No key, passphrase or chain of certificates is longer. A device must not fill the memory. */
 const MAX_KIB = 1024;
 const PIECE_BYTES = 4096;
 
-/** The bytes of a file that a flag names. */
+const GROUP_AND_OTHERS = 0o077;
+
+/** Looks at an open file before it is read. Throws the fault `file_unsafe`. */
+type CheckOpened = (path: string, opened: Stats) => void;
+
+/** Returns the bytes of a file with a secret, which a flag names. Rejects with `file_unsafe` when others can read it, and `usage`. */
 export async function readSecretFile(flag: string, path: string): Promise<Buffer> {
+  return readSmallFile(flag, path, assertPrivate);
+}
+
+/**
+ * Throws the fault `file_unsafe` unless a file belongs to this user or root and is closed to group and others. Pipes and
+ * devices pass: they keep nothing that others could read later. So does everything on Windows, which keeps rights elsewhere.
+ */
+export function assertPrivate(path: string, opened: Pick<Stats, 'uid' | 'mode' | 'isFile'>): void {
+  const user = process.getuid?.();
+  if (user === undefined || !opened.isFile()) return;
+  const isForeign = opened.uid !== user && opened.uid !== 0;
+  if (!isForeign && (opened.mode & GROUP_AND_OTHERS) === 0) return;
+  if (isSwitchedOn(undefined, process.env, FLAGS.permissions.allowInsecurePermissions)) return;
+  throw new Fault('file_unsafe', `${path} ${isForeign ? 'belongs to another user' : 'is open to other users'}`, {
+    hint: isForeign ? `make a copy of your own, then \`chmod 600 COPY\`` : `chmod 600 '${path}'`,
+  });
+}
+
+/** Returns the bytes of a file that a flag names, at most 1 MiB. Rejects with `usage`, and what `check` throws. */
+export async function readSmallFile(flag: string, path: string, check?: CheckOpened): Promise<Buffer> {
   let bytes: Buffer;
   try {
     const most = MAX_KIB * 1024 + 1;
-    bytes = isNamedPipe(path) ? await readAtMost(readNamed(path), most) : readStart(path, most);
+    bytes = isNamedPipe(path) ? await readAtMost(readNamed(path, check), most) : readStart(path, most, check);
   } catch (error) {
+    if (error instanceof Fault) throw error;
     throw new Fault('usage', `${flag}: ${path} cannot be read (${errorCode(error)})`, { cause: error });
   }
   if (bytes.length <= MAX_KIB * 1024) return bytes;
@@ -34,9 +61,10 @@ export async function readAtMost(stream: AsyncIterable<Uint8Array | string>, mos
 }
 
 /** At most so many bytes. */
-function readStart(path: string, most: number): Buffer {
+function readStart(path: string, most: number, check?: CheckOpened): Buffer {
   const file = openSync(path, 'r');
   try {
+    check?.(path, fstatSync(file));
     const pieces: Buffer[] = [];
     for (let left = most; left > 0; ) {
       const piece = Buffer.alloc(Math.min(left, PIECE_BYTES));
@@ -57,10 +85,19 @@ function isNamedPipe(path: string): boolean {
 }
 
 /** The bytes behind a name, piece by piece; signals end the command while it waits for those of a pipe. */
-export async function* readNamed(path: string): AsyncGenerator<Uint8Array> {
+export async function* readNamed(path: string, check?: CheckOpened): AsyncGenerator<Uint8Array> {
   const asBefore = isNamedPipe(path) ? endBySignals() : undefined;
   try {
-    yield* createReadStream(path);
+    const stream = createReadStream(path);
+    stream.once('open', (file) => {
+      try {
+        // Another file may have taken the name of the pipe.
+        check?.(path, fstatSync(file));
+      } catch (error) {
+        stream.destroy(error as Fault);
+      }
+    });
+    yield* stream;
   } finally {
     asBefore?.();
   }

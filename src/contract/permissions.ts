@@ -8,9 +8,11 @@ export const APPLICATION_TYPES = {
 
 export type ApplicationType = keyof typeof APPLICATION_TYPES;
 
-interface PermissionRow {
+export interface PermissionRow {
   readonly types: readonly ApplicationType[];
   readonly allows: string;
+  /** What its holder can do beyond that; the command line prints it when the permission is granted. */
+  readonly warning?: string;
 }
 
 /** The permission catalogue (§5.5): which Application types may hold each permission, and what it allows. */
@@ -21,7 +23,11 @@ export const PERMISSIONS = {
   'token:delete': { types: ['private'], allows: 'Delete tokens' },
   'application:create': { types: ['management'], allows: 'Create applications' },
   'application:read': { types: ['management'], allows: 'Get and list applications' },
-  'application:update': { types: ['management'], allows: 'Update applications and regenerate their keys' },
+  'application:update': {
+    types: ['management'],
+    allows: "Update applications and regenerate their keys, the owner's too: root of the tenant",
+    warning: 'application:update is root of the tenant: its holder can make a new key for any application',
+  },
   'application:delete': { types: ['management'], allows: 'Delete applications' },
   'tenant:read': { types: ['management'], allows: 'Get the tenant' },
   'tenant:update': { types: ['management'], allows: "Update the tenant's name and settings" },

@@ -56,6 +56,8 @@ export interface World {
   readonly audit: Audit;
   /** Updates that set expressions of a token that the caller does not read: each may be an attempt to learn its data. */
   readonly limitUnread: MinuteLimit;
+  /** Creates that are answered with a token which the caller does not read: each confirms a guess. */
+  readonly limitUnreadDuplicates: MinuteLimit;
   /** `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens: number;
   /** Told of every error that the caller is not told of; writes to this machine's stderr. */

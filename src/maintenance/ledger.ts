@@ -193,6 +193,8 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
 export interface ReadLedger {
   readonly ledger: Ledger;
   readonly head: AuditHead;
+  /** How many denials stand in entries that only count them. */
+  readonly denials: number;
   readonly bad: readonly BadEntry[];
 }
 
@@ -224,8 +226,10 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
   const ledger = createLedger(states, parts.tokens);
   const index = indexCheck(parts);
   let head = START;
+  let denials = 0;
   for await (const placed of walkAudit(parts)) {
     const { event, sequence } = placed;
+    denials += event.counted?.count ?? 0;
     if (event.action === 'loadSnapshot') {
       const place = event.revision ?? 0;
       if (place < 1 || place >= sequence) throw new BrokenAudit(sequence, 'names a state that there never was');
@@ -239,7 +243,7 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
     if (places.has(sequence)) states.set(sequence, ledger.freeze());
     head = placed;
   }
-  return { ledger, head, bad: [...ledger.skips(), ...(await index.findings(head))] };
+  return { ledger, head, denials, bad: [...ledger.skips(), ...(await index.findings(head))] };
 }
 
 /** How many entries are looked up in the index at once. */

@@ -26,6 +26,8 @@ const SWEEP_BATCH = 500;
 /** Updates of an application that set expressions of tokens which it does not read. */
 const UNREAD_A_MINUTE = 100;
 const REST_MS = 10;
+/** Creates of an application that are answered with tokens which it does not read. */
+const UNREAD_DUPLICATES_A_MINUTE = 100;
 /** Decisions §8: at most once an hour when the file is used directly. */
 const DIRECT_SWEEP_MS = 60 * 60 * 1000;
 
@@ -217,6 +219,7 @@ function createWorld({
     limits: limits ?? DEFAULT_LIMITS,
     activity: createActivity(store),
     limitUnread: createMinuteLimit(UNREAD_A_MINUTE, clock),
+    limitUnreadDuplicates: createMinuteLimit(UNREAD_DUPLICATES_A_MINUTE, clock),
     includedActiveTokens: includedActiveTokens ?? DEFAULT_INCLUDED_ACTIVE_TOKENS,
     reportError: report ?? reportError,
   };

@@ -99,7 +99,9 @@ describe('vault env', () => {
       'unset VAULT_PASSPHRASE_FILE',
       'unset VAULT_API_KEY',
     ]);
-    writeFileSync(place.inside('r'), JSON.stringify({ url: 'http://127.0.0.1:1', pid: 1, version: '1' }));
+    writeFileSync(place.inside('r'), JSON.stringify({ url: 'http://127.0.0.1:1', pid: 1, version: '1' }), {
+      mode: 0o600,
+    });
     const ofDaemon = await place.vault('env --ready-file r', { VAULT_HEADER_PREFIX: 'ABC', ...before });
     expect(ofDaemon.stdout).toMatch(/unset VAULT_FILE\nunset VAULT_HEADER_PREFIX\n$/);
   });
@@ -107,10 +109,10 @@ describe('vault env', () => {
   it('refuses a ready file that would be more than values to a shell', async () => {
     const ready = { url: 'http://127.0.0.1:1', pid: 1, version: '1' };
     for (const bad of [{ ...ready, url: 'http://x\nrm' }, { ...ready, pid: '1; rm' }, { url: 'u' }, [ready], 1]) {
-      writeFileSync(place.inside('r'), JSON.stringify(bad));
+      writeFileSync(place.inside('r'), JSON.stringify(bad), { mode: 0o600 });
       expect(await place.vault('env --ready-file r')).toMatchObject({ exitCode: 2, stdout: '' });
     }
-    writeFileSync(place.inside('r'), JSON.stringify({ ...ready, url: "http://x/'$(id)" }));
+    writeFileSync(place.inside('r'), JSON.stringify({ ...ready, url: "http://x/'$(id)" }), { mode: 0o600 });
     expect((await place.vault('env --ready-file r')).stdout).toContain(`export VAULT_URL='http://x/'\\''$(id)'\n`);
   });
 });
@@ -132,7 +134,7 @@ describe('vault profile', () => {
       keeps_api_key: true,
     });
     const daemon = await startServe(place.cwd, ['--file', 'v.db', '--header-prefix', 'ABC', '--log', 'false']);
-    writeFileSync(place.inside('api.key'), key);
+    writeFileSync(place.inside('api.key'), key, { mode: 0o600 });
     const words = [
       'profile',
       'add',
@@ -242,7 +244,7 @@ describe('the help of the commands without an endpoint', () => {
   it('and vault init --key-out keeps the key from the terminal', async () => {
     const made = await place.vault('init --file k.db --key-out k.key');
     const key = readFileSync(place.inside('k.key'), 'utf8').trim();
-    expect(made).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(made).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/^vault: k.db.key lies beside/) });
     expect(made.stdout).not.toContain(key);
     expect(await place.vault('tenant get --file k.db --api-key-file k.key -q')).toMatchObject({ exitCode: 0 });
   });

@@ -23,7 +23,8 @@ const mode = (name: string) => statSync(inside(name)).mode & 0o777;
 describe('vault init', () => {
   it('makes the file, its key and a tenant whose key works', async () => {
     const made = await vault('init --tenant acme');
-    expect(made).toMatchObject({ exitCode: 0, stderr: '' });
+    const stderr = expect.stringMatching(/^vault: .\/vault.db.key lies beside the vault: .*\nhint: .*\n$/);
+    expect(made).toMatchObject({ exitCode: 0, stderr });
     const { file, tenant, application } = JSON.parse(made.stdout);
     expect(file).toBe('./vault.db');
     expect(tenant.name).toBe('acme');
@@ -50,9 +51,9 @@ describe('vault init', () => {
   });
 
   it('takes a passphrase, and refuses a short one or the wrong one', async () => {
-    writeFileSync(inside('short'), 'short\n');
-    writeFileSync(inside('pass'), 'correct horse battery\n');
-    writeFileSync(inside('wrong'), 'incorrect horse battery\n');
+    writeFileSync(inside('short'), 'short\n', { mode: 0o600 });
+    writeFileSync(inside('pass'), 'correct horse battery\n', { mode: 0o600 });
+    writeFileSync(inside('wrong'), 'incorrect horse battery\n', { mode: 0o600 });
     expect(await vault('init --passphrase-file short')).toMatchObject({ exitCode: 2 });
     expect(await vault('init --passphrase-file pass')).toMatchObject({ exitCode: 0 });
     expect(existsSync(inside('vault.db.key'))).toBe(false);
@@ -76,7 +77,7 @@ describe('vault init', () => {
   });
 
   it('refuses a key file of the wrong size', async () => {
-    writeFileSync(inside('k'), 'too short');
+    writeFileSync(inside('k'), 'too short', { mode: 0o600 });
     expect(await vault('init --key-file k')).toMatchObject({ exitCode: 10 });
   });
 });
@@ -196,10 +197,14 @@ describe('manners', () => {
     expect(await endOf(child, 30_000)).toMatchObject({ exitCode: 130, stderr: '' });
   });
 
-  it.each([[['--help']], [['init', '--file', 'x.db']]])('a reader that went away ends %j quietly', async (words) => {
+  const warning = expect.stringMatching(/^vault: x.db.key lies beside/);
+  it.each([
+    [['--help'], ''],
+    [['init', '--file', 'x.db'], warning],
+  ])('a reader that went away ends %j quietly', async (words, stderr) => {
     const child = start(words);
     child.stdout.destroy();
-    expect(await endOf(child, 30_000)).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await endOf(child, 30_000)).toMatchObject({ exitCode: 0, stderr });
   });
 
   it.skipIf(!posix)('a second signal ends the daemon at once, though a request hangs', async () => {

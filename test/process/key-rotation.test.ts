@@ -32,7 +32,7 @@ describe('vault keys', () => {
     expect(added).toMatchObject({ slot: 1, kind: 'key_file', current: false });
     expect(readFileSync(inside('second.key'))).toHaveLength(32);
     if (process.platform !== 'win32') expect(statSync(inside('second.key')).mode & 0o777).toBe(0o600);
-    writeFileSync(inside('pass'), 'correct horse battery\n');
+    writeFileSync(inside('pass'), 'correct horse battery\n', { mode: 0o600 });
     expect(await result('keys add --new-passphrase-file pass')).toMatchObject({ slot: 2, kind: 'passphrase' });
     const { data } = await result('keys list --passphrase-file pass');
     expect(data.map((slot: { slot: number; current: boolean }) => [slot.slot, slot.current])).toEqual([

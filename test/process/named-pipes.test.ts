@@ -8,7 +8,7 @@ import { makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 const place = makePlace();
 beforeAll(async () => {
-  writeFileSync(place.inside('m.key'), await place.init('v'));
+  writeFileSync(place.inside('m.key'), await place.init('v'), { mode: 0o600 });
 });
 
 const started: ChildProcess[] = [];

@@ -197,7 +197,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
 
   it('speaks TLS by both, and stops in order when its terminal goes', async () => {
     writeFileSync(place.inside('tls.pem'), CERT);
-    writeFileSync(place.inside('tls.key'), CERT_KEY);
+    writeFileSync(place.inside('tls.key'), CERT_KEY, { mode: 0o600 });
     const { child, port, url, ended } = await serve(['--no-log', '--tls-cert', 'tls.pem', '--tls-key', 'tls.key']);
     expect(url).toBe(`https://127.0.0.1:${port}`);
     for (let i = 0; i < 4; i += 1) {

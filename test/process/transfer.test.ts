@@ -83,8 +83,8 @@ const isDone = (ran: Ran) => expect(ran).toMatchObject({ exitCode: 0 });
 
 it('a passphrase is the same whether an editor wrote a byte order mark before it or not', async () => {
   await make('two.db');
-  writeFileSync(inside('marked'), '\ufeffanchor marble window thread\r\n');
-  writeFileSync(inside('plain'), 'anchor marble window thread');
+  writeFileSync(inside('marked'), '\ufeffanchor marble window thread\r\n', { mode: 0o600 });
+  writeFileSync(inside('plain'), 'anchor marble window thread', { mode: 0o600 });
   isDone(await vault('one.db', ['export', '--seal-passphrase-file', 'marked', '--out', 'sealed']));
   isDone(await vault('two.db', ['import', 'sealed', '--seal-passphrase-file', 'plain']));
 });

@@ -4,7 +4,8 @@ set -euo pipefail
 
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-export VAULT_FILE="$folder/vault.db"
+mkdir "$folder/vault" "$folder/keys"
+export VAULT_FILE="$folder/vault/vault.db" VAULT_KEY_FILE="$folder/keys/vault.key"
 
 vault init --key-out "$folder/management.key" >/dev/null
 vault apps create --api-key-file "$folder/management.key" --name backend --type private \

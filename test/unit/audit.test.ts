@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import type { Call } from '../../src/contract/call.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
+import { createAudit } from '../../src/core/audit/audit.ts';
 import { AUDITED_ACTIONS, type AuditEvent, decodeEvent, encodeEvent } from '../../src/core/audit/audit-event.ts';
 import type { AuditLevel } from '../../src/core/audit/audit-level.ts';
 import { lastEvents, walkAudit } from '../../src/core/audit/walk-audit.ts';
@@ -91,18 +92,20 @@ describe('an event', () => {
     tenant_id: optional(id),
     peer: optional(fc.ipV6()),
     entities: fc.array(id, { maxLength: 5 }),
+    counted: optional(fc.record({ count: fc.nat(), first_at: fc.nat(), last_at: fc.nat() })),
   });
 
   it('comes back as it was', () => {
     fc.assert(
       fc.property(event, (before) => {
-        const { revision, application_id, tenant_id, peer, ...rest } = before;
+        const { revision, application_id, tenant_id, peer, counted, ...rest } = before;
         expect(decodeEvent(encodeEvent(before))).toEqual({
           ...rest,
           ...(revision !== undefined && { revision }),
           ...(application_id !== undefined && { application_id }),
           ...(tenant_id !== undefined && { tenant_id }),
           ...(peer !== undefined && { peer }),
+          ...(counted !== undefined && { counted }),
         });
       }),
     );
@@ -314,5 +317,91 @@ describe('the audit', () => {
       all.slice(0, 3).map(({ sequence }) => sequence),
     );
     expect(await lastEvents(parts, ({ event }) => event.action === 'createToken', 1)).toHaveLength(1);
+  });
+});
+
+describe('denials of one application', () => {
+  const denial = (application_id: string, status = 403): AuditEvent => ({
+    action: 'getToken',
+    status,
+    application_id,
+    entities: ['first'],
+  });
+
+  async function openDenied(strict: boolean) {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const clock = steppingClock();
+    const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: clock.now() });
+    const store = createMemoryStore();
+    const audit = createAudit({ store, keyring, clock, level: 'reveal', strict });
+    /** What is written: each single entry by its application and status, each counted one by its count, too. */
+    const written = async () => {
+      const found: string[] = [];
+      for await (const { event } of walkAudit({ store, keyring })) {
+        const { application_id, status, counted } = event;
+        found.push([application_id, status, ...(counted ? [`× ${counted.count}`] : [])].join(' '));
+      }
+      return found;
+    };
+    const deny = async (count: number, event: AuditEvent) => {
+      for (let n = 0; n < count; n += 1) await audit.record(event);
+    };
+    return { audit, store, keyring, clock, written, deny };
+  }
+  const singles = (count: number, text: string) => Array.from({ length: count }, () => text);
+
+  it.each([false, true])('beyond 100 in a minute are counted, by what was refused how (strict: %s)', async (strict) => {
+    const { audit, written, deny } = await openDenied(strict);
+    await deny(90, denial('a'));
+    await deny(20, denial('a', 404));
+    await deny(5_000, denial('a'));
+    await deny(2, denial('b'));
+    await audit.flush();
+    expect(await written()).toEqual([
+      ...singles(90, 'a 403'),
+      ...singles(10, 'a 404'),
+      ...singles(2, 'b 403'),
+      'a 404 × 10',
+      'a 403 × 5000',
+    ]);
+  });
+
+  it('are written when the minute ends, with the first and the last time, and counted anew', async () => {
+    const { clock, store, keyring, written, deny } = await openDenied(false);
+    await deny(100, denial('a'));
+    const first_at = clock.now();
+    await deny(1, denial('a'));
+    clock.advance(30_000);
+    const last_at = clock.now();
+    await deny(6, denial('a'));
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(await written()).toEqual(singles(100, 'a 403'));
+    await vi.advanceTimersByTimeAsync(1_000);
+    const [last] = await lastEvents({ store, keyring }, () => true, 1);
+    const counted = { count: 7, first_at, last_at };
+    expect(last?.event).toEqual({ action: 'getToken', status: 403, application_id: 'a', entities: [], counted });
+    await deny(100, denial('a'));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await written()).toEqual([...singles(100, 'a 403'), 'a 403 × 7', ...singles(100, 'a 403')]);
+  });
+
+  it('are refused while entries cannot be written, and none that was counted is lost', async () => {
+    const { audit, store, written, deny } = await openDenied(true);
+    await deny(150, denial('a'));
+    const append = store.appendAudit.bind(store);
+    store.appendAudit = () => Promise.reject(new Problem('no_space'));
+    await vi.advanceTimersByTimeAsync(60_000);
+    await expect(audit.record(denial('a'))).rejects.toMatchObject({ code: 'no_space' });
+    store.appendAudit = append;
+    await deny(1, denial('a'));
+    expect(await written()).toEqual([...singles(100, 'a 403'), 'a 403 × 50', 'a 403']);
+  });
+
+  it('are the only events that are counted', async () => {
+    const { audit, written, deny } = await openDenied(false);
+    await deny(300, { ...denial('a'), status: 200 });
+    await audit.flush();
+    expect(await written()).toEqual(singles(300, 'a 200'));
   });
 });

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import { openVault } from '../../src/vault/vault.ts';
+import { openMemoryVault } from '../memory-store/memory-vault.ts';
 import { rawConnection } from './store-sqlite-fixture.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 
@@ -25,4 +26,17 @@ it('keeps nobody from emptying the log of the file while its caller stands still
     }
   }
   await client.close();
+});
+
+it('wipes the keys when it is closed', async () => {
+  let closed = 0;
+  const { client } = await openMemoryVault('seed', (keyring) => ({
+    ...keyring,
+    close() {
+      closed += 1;
+      keyring.close();
+    },
+  }));
+  await client.close();
+  expect(closed).toBe(1);
 });

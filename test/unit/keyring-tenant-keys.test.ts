@@ -73,3 +73,34 @@ test('every sub-key has an id of its own', () => {
   );
   expect(new Set(keys).size).toBe(keys.length);
 });
+
+describe('close', () => {
+  /** A libsodium that remembers each key that it gave out. */
+  function watched(): { readonly watching: Sodium; readonly keys: Uint8Array[] } {
+    const keys: Uint8Array[] = [];
+    const watch = (made: unknown) => {
+      if (made instanceof Uint8Array && made.length === MASTER.length) keys.push(made);
+      return made;
+    };
+    const get = (from: object, name: string) => {
+      const found: unknown = Reflect.get(from, name);
+      return typeof found === 'function' ? (...values: unknown[]) => watch(found(...values)) : found;
+    };
+    return { watching: new Proxy({ ...sodium }, { get }) as Sodium, keys };
+  }
+  const isWiped = (key: Uint8Array) => key.every((byte) => byte === 0);
+
+  test('wipes the keys of the vault and of every tenant', () => {
+    const { watching, keys } = watched();
+    const keyring = openKeyring(watching, VAULT, MASTER);
+    const ofVault = keys.length;
+    keyring.openTenant('tenant', [wrap(1, 'data'), wrap(2, 'index')]);
+    keyring.openTenant('tenant', [wrap(3, 'data'), wrap(4, 'index')]);
+    const live = keys.filter((key) => !isWiped(key));
+    expect(ofVault).toBeGreaterThan(3);
+    // Each tenant has a data key and the sub-keys of its index key.
+    expect(live.length).toBe(ofVault + 2 * (1 + Object.keys(INDEX_SUB_KEYS).length));
+    keyring.close();
+    expect(live.filter((key) => !isWiped(key))).toEqual([]);
+  });
+});

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { link, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -266,4 +266,13 @@ describe('the connection', () => {
   ])('runs on Node-API %s: %s', (nodeApi, runs) => {
     expect(bindingRuns(nodeApi)).toBe(runs);
   });
+});
+
+it('does not open a vault that another file replaced after the check', async () => {
+  const [file, other] = [await temporaryVault(), await temporaryVault()];
+  const opening = refusal(file);
+  // The check was synchronous; the file is opened in a later turn.
+  renameSync(other, file);
+  expect(await opening).toBe('file_unsafe');
+  expect(await refusal(file)).toBe('opened');
 });

@@ -3,10 +3,9 @@ import path from 'node:path';
 import { Fault } from '../../core/fault.ts';
 import { errorCode } from '../error-code.ts';
 import type { Environment } from '../global-flags.ts';
+import { assertPrivate } from '../secret-file.ts';
 import { cannotMake, writeWholeFile } from '../whole-file.ts';
 import { isProfileName, type Profile, parseProfile } from './profile.ts';
-
-const GROUP_AND_OTHERS = 0o077;
 
 /**
  * The profiles of this user. One file each, so that two commands at once lose nothing:
@@ -109,11 +108,7 @@ async function readClosed(file: string): Promise<string | undefined> {
   const handle = await ignoreMissing(open(file));
   if (handle === undefined) return undefined;
   try {
-    const { mode } = await handle.stat();
-    // Windows keeps rights elsewhere: what it shows here says nothing.
-    if (process.platform !== 'win32' && (mode & GROUP_AND_OTHERS) !== 0) {
-      throw new Fault('file_unsafe', `${file} is open to other users`, { hint: `chmod 600 '${file}'` });
-    }
+    assertPrivate(file, await handle.stat());
     return await handle.readFile('utf8');
   } finally {
     await handle.close();

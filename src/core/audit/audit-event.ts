@@ -1,4 +1,5 @@
 import { type AuditFacts, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
+import type { Instant } from '../ports.ts';
 
 /** What is done below the API, by the holder of the file's key or by the vault itself. */
 const LOCAL_ACTIONS = {
@@ -39,6 +40,8 @@ export interface AuditEvent {
    * showed; for a snapshot its name and the tenants that went back.
    */
   readonly entities: readonly string[];
+  /** Of many denials in one entry, which names no record and no peer: how many, and when the first and the last were. */
+  readonly counted?: { readonly count: number; readonly first_at: Instant; readonly last_at: Instant } | undefined;
 }
 
 const OPERATION_FACTS = Object.entries<Operation>(OPERATIONS).map(([id, { audit }]) => [id, audit] as const);
@@ -65,29 +68,32 @@ const ACTIONS: ReadonlyMap<string, AuditedAction> = new Map(
 );
 
 /**
- * The text that is sealed, one field a line: code, status, revision, application, tenant, peer, entities. Ids are without
- * line ends (decisions §5); a UUID is `~` and its 22 characters of base64url, so that most events fit one step of padding.
+ * The text that is sealed, one field a line: code, status, revision, application, tenant, peer, entities. The status of a
+ * counted event is followed by its count and its first and last time, each after a blank. Ids are without line ends (decisions §5); a UUID is `~` and its 22 characters of base64url, so that most events fit one step of padding.
  */
 export function encodeEvent(event: AuditEvent): string {
-  const { action, status, revision, application_id = '', tenant_id = '', peer = '', entities } = event;
+  const { action, status, revision, application_id = '', tenant_id = '', peer = '', entities, counted } = event;
+  const result = counted ? [status, counted.count, counted.first_at, counted.last_at].join(' ') : status;
   const ids = [application_id, tenant_id, peer, ...entities].map(packId);
-  return [AUDIT_FACTS[action].code, status, revision, ...ids].join('\n');
+  return [AUDIT_FACTS[action].code, result, revision, ...ids].join('\n');
 }
 
 /** The inverse of `encodeEvent`. */
 export function decodeEvent(text: string): AuditEvent {
-  const [code = '', status = '', revision = '', ...ids] = text.split('\n');
+  const [code = '', result = '', revision = '', ...ids] = text.split('\n');
   const action = ACTIONS.get(code);
   if (!action) throw new Error('unreachable: the event was sealed by encodeEvent');
   const [application, tenant, peer, ...entities] = ids.map(unpackId);
+  const [status = 0, count, first_at = 0, last_at = 0] = result.split(' ').map(Number);
   return {
     action,
-    status: Number(status),
+    status,
     ...(revision !== '' && { revision: Number(revision) }),
     ...(application && { application_id: application }),
     ...(tenant && { tenant_id: tenant }),
     ...(peer && { peer }),
     entities,
+    ...(count !== undefined && { counted: { count, first_at, last_at } }),
   };
 }
 

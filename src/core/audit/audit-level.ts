@@ -21,3 +21,8 @@ const WRITTEN: Readonly<Record<AuditLevel, readonly ReadKind[]>> = {
 export function isAudited(level: AuditLevel, kind: ReadKind): boolean {
   return WRITTEN[level].includes(kind);
 }
+
+/** Returns whether a status is a denial. Also 429: the core's limits stop attempts to learn what the caller may not read. */
+export function isDenied(status: number): boolean {
+  return status === 403 || status === 429;
+}

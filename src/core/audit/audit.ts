@@ -4,6 +4,7 @@ import { recordColumns } from '../tokens/clear-columns.ts';
 import { type AuditEvent, encodeEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';
 import { subjectsOf } from './audit-subjects.ts';
+import { createDenialWindow } from './denial-window.ts';
 import type { AuditDraft, AuditStore } from './ports.ts';
 
 /** How much `record` takes before it is written, and how long it may wait, in milliseconds. */
@@ -17,10 +18,11 @@ export interface Audit {
   draft(event: AuditEvent, tenantId?: string): AuditDraft;
   /**
    * Writes an event that changed nothing: a moment later, in one commit with others; before it resolves where the audit is
-   * strict. Throws the store's problems: then the caller must not be answered.
+   * strict. Denials of an application beyond 100 in a minute are counted instead, and written at the end of that minute.
+   * Throws the store's problems: then the caller must not be answered.
    */
   record(event: AuditEvent): Promise<void>;
-  /** Writes what waits. Throws the store's problems, and keeps it. */
+  /** Writes what waits and what was counted. Throws the store's problems, and keeps it. */
   flush(): Promise<void>;
 }
 
@@ -42,6 +44,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   let failed = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let writing: Promise<void> = Promise.resolve();
+  const denials = createDenialWindow(() => void flush().catch(() => undefined));
 
   function draft(event: AuditEvent, tenantId = event.tenant_id): AuditDraft {
     const at = clock.now();
@@ -56,14 +59,15 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   }
 
   async function record(event: AuditEvent): Promise<void> {
+    if (event.status >= 400 && !failed && denials.absorb(event, clock.now())) return;
     const own = draft(event);
     waiting.push(own);
     if (!strict && !failed && waiting.length < MAX_WAITING) {
-      timer ??= setTimeout(() => void flush().catch(() => undefined), DELAY_MS).unref();
+      timer ??= setTimeout(() => void writeWaiting().catch(() => undefined), DELAY_MS).unref();
       return;
     }
     try {
-      await flush();
+      await writeWaiting();
     } catch (error) {
       // Nobody is answered, so there is nothing to tell of. What waited before it goes on waiting.
       waiting = waiting.filter((one) => one !== own);
@@ -71,8 +75,13 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     }
   }
 
-  /** One after the other, so that entries stand in the order of their events. */
   function flush(): Promise<void> {
+    waiting.push(...denials.end().map((event) => draft(event)));
+    return writeWaiting();
+  }
+
+  /** One after the other, so that entries stand in the order of their events. */
+  function writeWaiting(): Promise<void> {
     const written = writing.then(write);
     writing = written.catch(() => undefined);
     return written;

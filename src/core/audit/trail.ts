@@ -5,11 +5,8 @@ import { Problem } from '../problem.ts';
 import { mayBeId } from '../tokens/token-id.ts';
 import type { Audit } from './audit.ts';
 import type { AuditEvent } from './audit-event.ts';
-import { isAudited } from './audit-level.ts';
+import { isAudited, isDenied } from './audit-level.ts';
 import type { AuditDraft } from './ports.ts';
-
-/** Also 429: the core's limits stop attempts to learn what the caller may not read. */
-const DENIED: ReadonlySet<number> = new Set([403, 429]);
 
 /** What one call leaves in the audit: its handler says what was touched, the one path when it is over. */
 export interface Trail {
@@ -59,7 +56,7 @@ export function createTrail(
 
     async refuse(error) {
       if (!(error instanceof Problem) || error.status >= 500) return;
-      if (!isAudited(audit.level, DENIED.has(error.status) ? 'denied' : 'other')) return;
+      if (!isAudited(audit.level, isDenied(error.status) ? 'denied' : 'other')) return;
       await audit.record(event(error.status, named()));
     },
   };

@@ -65,7 +65,7 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
     const audit = caller.trail.changed([id], record.revision);
     const result = await world.store.insertToken(record, indexes, { deduplicate, now }, audit);
     if (result.outcome === 'inserted') return showCreated(caller, unsealed, contents);
-    if (result.outcome === 'duplicate') return showDuplicate(caller, result.token, indexes);
+    if (result.outcome === 'duplicate') return showDuplicate(caller, world, result.token, indexes);
   }
   throw new Problem('token_id_taken');
 };
@@ -108,16 +108,18 @@ function showCreated({ grants }: Caller, unsealed: UnsealedToken, contents: Toke
   return showToken(unsealed, details, isShown ? new JsonText(masked) : undefined, definition);
 }
 
-/** Decisions §7: the oldest matching token; a caller that cannot read it is told only which it is. */
-function showDuplicate({ tenant, grants, trail }: Caller, record: TokenRecord, indexes: TokenIndexes): Shown<Token> {
+/** Decisions §7: the oldest matching token; a caller that cannot read it is told only which it is, 100 times a minute. */
+function showDuplicate(caller: Caller, world: World, record: TokenRecord, indexes: TokenIndexes): Shown<Token> {
+  const { application, tenant, grants, trail } = caller;
   const { keyring } = tenant;
   const { id, type, tenant_id } = record;
   const columns = recordColumns(record);
   const { details, masked, definitionText } = openPresented(keyring, id, record, columns);
   const { containers, fingerprint } = details;
   requireFingerprint(keyring, record, fingerprint, fingerprintsOf(indexes));
-  trail.shown([id], false);
   const transform = governingTransform(grants, 'token:read', { id, containers });
+  if (!transform) world.limitUnreadDuplicates(application.record.id);
+  trail.shown([id], false);
   if (!transform) return { id, type, tenant_id, fingerprint, containers };
   const isShown = transform !== 'redact' && masked !== undefined;
   const definition = decodeDefinition(type, definitionText);

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { AUDITED_ACTIONS, type AuditedAction } from '../../../core/audit/audit-event.ts';
+import { isDenied } from '../../../core/audit/audit-level.ts';
 import { BrokenAudit, type PlacedEvent } from '../../../core/audit/walk-audit.ts';
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
@@ -98,9 +99,10 @@ export function defineAuditExport(command: Command, finish: Finish): void {
 
 async function verify(admin: VaultAdmin): Promise<object> {
   try {
-    const { head, bad } = await admin.verifyAudit();
+    const { head, denials, bad } = await admin.verifyAudit();
     const { sequence: entries, link } = head;
-    if (bad === undefined) return { ok: true, entries, ...(entries > 0 && { head: hex(link) }) };
+    const counted = denials > 0 && { counted_denials: denials };
+    if (bad === undefined) return { ok: true, entries, ...counted, ...(entries > 0 && { head: hex(link) }) };
     const what = [bad.table, bad.id, bad.what].filter(Boolean).join(' ');
     return { ok: false, entries, first_bad: { sequence: bad.sequence, what } };
   } catch (error) {
@@ -126,8 +128,21 @@ function damaged(error: unknown): never {
 }
 
 function shownEvent({ sequence, at, event }: PlacedEvent) {
-  const { action, status, application_id, tenant_id, peer, revision, entities } = event;
-  return { sequence, at: formatInstant(at), action, status, application_id, tenant_id, peer, revision, entities };
+  const { action, status, application_id, tenant_id, peer, revision, entities, counted } = event;
+  return {
+    sequence,
+    at: formatInstant(at),
+    action,
+    status,
+    count: counted?.count,
+    first_at: counted && formatInstant(counted.first_at),
+    last_at: counted && formatInstant(counted.last_at),
+    application_id,
+    tenant_id,
+    peer,
+    revision,
+    entities,
+  };
 }
 
 function filterOf(values: FlagValues<typeof LIST_FLAGS>): (placed: PlacedEvent) => boolean {
@@ -139,7 +154,7 @@ function filterOf(values: FlagValues<typeof LIST_FLAGS>): (placed: PlacedEvent) 
     (action === undefined || event.action === action) &&
     (application === undefined || event.application_id === application) &&
     (entity === undefined || event.entities.includes(entity)) &&
-    (!denied || event.status === 403) &&
+    (!denied || isDenied(event.status)) &&
     (since === undefined || at >= since) &&
     (until === undefined || at < until);
 }

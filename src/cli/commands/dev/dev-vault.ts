@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { copyFile, readFile, rm } from 'node:fs/promises';
+import { copyFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { parseText } from '../../../client/decode-problem.ts';
 import { PERMISSIONS, type Permission } from '../../../contract/permissions.ts';
@@ -10,6 +10,7 @@ import { type DevClock, devClock, movableClock } from '../../../vault/dev-clock.
 import type { Vault, VaultSettings } from '../../../vault/vault.ts';
 import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../../credential.ts';
 import { filePath } from '../../output-path.ts';
+import { readSecretFile } from '../../secret-file.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { provideKeyFile } from '../keys/new-credential.ts';
 import { makeTemporaryFolder, removeFolder } from './temporary-folder.ts';
@@ -138,7 +139,7 @@ async function createPrivateKey(vault: Vault, apiKey: string): Promise<string> {
 }
 
 async function readKeys(file: string, keysFile: string): Promise<DevKeys> {
-  const text = await readFile(keysFile, 'utf8').catch(() => undefined);
+  const text = existsSync(keysFile) ? (await readSecretFile('--file', keysFile)).toString('utf8') : undefined;
   const keys = parseText(text ?? '');
   if (isDevKeys(keys)) return keys;
   if (text !== undefined) {

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { ChildExitCode, ExitCode, Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
-import { addFlags, type Environment, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
 import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
 import { seededVariables } from '../seed/seed-output.ts';
@@ -28,6 +28,7 @@ const EXEC_FLAGS = {
     env: 'VAULT_DEV_FILE',
     help: 'a vault that `vault serve --dev --file` made or would make, and that is kept',
   },
+  ...FLAGS.permissions,
 } as const;
 
 /** `--seed-file` is repeatable. */

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { adjacentKeyFile, adjacentKeyWarning } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { addFlags, FLAGS } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
@@ -12,7 +13,7 @@ export function defineDoctor(command: Command, finish: Finish): void {
     command,
     finish,
     RESULT_VIEWS.doctor,
-    async ({ read }) => {
+    async ({ read, flags, env }) => {
       const { anchor } = read(FLAGS.anchor);
       return async (opened) => {
         const { checkVaultFile } = await import('../../../vault/admin.ts');
@@ -21,6 +22,8 @@ export function defineDoctor(command: Command, finish: Finish): void {
           line.end,
         );
         for (const notice of notices) report(notice);
+        const keyFile = adjacentKeyFile(opened.file, flags, env);
+        if (keyFile !== undefined) report(...adjacentKeyWarning(keyFile));
         return { ok, checked, findings, notices };
       };
     },

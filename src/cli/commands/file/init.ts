@@ -3,7 +3,13 @@ import { lstat } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
-import { keyFileBeside, namedCredential, readPassphraseFile } from '../../credential.ts';
+import {
+  adjacentKeyFile,
+  adjacentKeyWarning,
+  keyFileBeside,
+  namedCredential,
+  readPassphraseFile,
+} from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { FLAGS } from '../../global-flags.ts';
 import { withKeyFile } from '../../key-out.ts';
@@ -40,7 +46,8 @@ export function defineInit(command: Command, finish: Finish): void {
   );
   command.addHelpText(
     'after',
-    '\nA key file that does not exist is made: 32 random bytes, mode 0600. Keep a copy of it.',
+    '\nA key file that does not exist is made: 32 random bytes, mode 0600. Keep a copy of it. One that --key-file names and\n' +
+      'that exists is used; FILE.key must not exist. Whoever copies a vault together with its key file can read it.',
   );
 }
 
@@ -54,6 +61,8 @@ async function init(line: CommandLine): Promise<string> {
     const { createVault } = await import('../../../vault/vault.ts');
     const { vault, tenant, application } = await createVault({ file, credential, tenantName, weakPassphrase });
     await vault.close();
+    const keyFile = credential.kind === 'key_file' ? adjacentKeyFile(file, line.flags, line.env) : undefined;
+    if (keyFile !== undefined) report(...adjacentKeyWarning(keyFile));
     return stringifyJson({ file, tenant: tenant as Printable, application: application as Printable });
   } catch (error) {
     // Another command may have made this vault meanwhile, with the key file that this one made.
@@ -73,5 +82,8 @@ async function newCredential(file: string, { flags, env }: CommandLine, allowWea
   const question = isTyped ? 'Passphrase' : `Passphrase (leave it empty for the key file ${keyFileBeside(file)})`;
   const passphrase = canPrompt() ? await promptSecret(question) : '';
   if (passphrase !== '') return confirmPassphrase(passphrase, allowWeak, (chosen) => report(describeStrength(chosen)));
-  return isTyped ? keptCredential({ kind: 'passphrase', passphrase }) : provideKeyFile(keyFileBeside(file));
+  if (isTyped) return keptCredential({ kind: 'passphrase', passphrase });
+  const keyFile = keyFileBeside(file);
+  if (!existsSync(keyFile)) return provideKeyFile(keyFile);
+  throw new Fault('file_exists', `${keyFile} exists`, { hint: `\`--key-file '${keyFile}'\` uses it` });
 }

@@ -1,5 +1,4 @@
 import { rmSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { parseText } from '../../../client/decode-problem.ts';
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
@@ -7,6 +6,7 @@ import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { errorCode } from '../../error-code.ts';
 import { asObject } from '../../output/result-view.ts';
 import { filePath } from '../../output-path.ts';
+import { readSecretFile } from '../../secret-file.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 
 /** Where a daemon is and, of a `--dev` one, its keys: what `vault serve --ready-file` writes. */
@@ -30,14 +30,14 @@ export async function writeReadyFile(path: string, content: Ready): Promise<void
   process.on('exit', () => rmSync(path, { force: true }));
 }
 
-/** What a ready file says; undefined while there is none. Throws the fault `usage`. */
+/** What a ready file says; undefined while there is none. Rejects with the faults `usage` and `file_unsafe`. */
 export async function readReadyFile(path: string): Promise<Ready | undefined> {
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    text = (await readSecretFile('--ready-file', path)).toString('utf8');
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
-    throw new Fault('usage', `--ready-file: ${path} cannot be read (${errorCode(error)})`, { cause: error });
+    if (error instanceof Fault && errorCode(error.cause) === 'ENOENT') return undefined;
+    throw error;
   }
   const ready = parseReady(text);
   if (ready !== undefined) return ready;

@@ -9,7 +9,7 @@ import { chooseFormat } from '../../output/result-view.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { report } from '../../report-failure.ts';
-import { readSecretFile } from '../../secret-file.ts';
+import { readSecretFile, readSmallFile } from '../../secret-file.ts';
 import { chooseOwnFile } from '../../target.ts';
 import { VERSION } from '../../version.ts';
 import type { DevVault } from '../dev/dev-vault.ts';
@@ -203,7 +203,7 @@ async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omi
 
 /** Both texts, proven to fit each other before a port is taken. */
 async function readTls(paths: { readonly cert: string; readonly key: string }) {
-  const cert = (await readSecretFile('--tls-cert', paths.cert)).toString('utf8');
+  const cert = (await readSmallFile('--tls-cert', paths.cert)).toString('utf8');
   const key = (await readSecretFile('--tls-key', paths.key)).toString('utf8');
   const { createSecureContext } = await import('node:tls');
   try {

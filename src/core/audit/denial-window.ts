@@ -1,0 +1,47 @@
+import type { Instant } from '../ports.ts';
+import type { AuditEvent } from './audit-event.ts';
+
+const WINDOW_MS = 60_000;
+/** Denials of one application in a window that are entries of their own. */
+const MAX_SINGLE = 100;
+
+/** What one application was refused since the window began. */
+interface Refused {
+  total: number;
+  /** Beyond the single entries, by action and status. */
+  readonly counted: Map<string, AuditEvent>;
+}
+
+/**
+ * Counts denials, so that no key fills the disk with entries. A window of a minute begins with the first denial. `onEnd` is
+ * called at its end and must call `end`.
+ */
+export function createDenialWindow(onEnd: () => void) {
+  const applications = new Map<string, Refused>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  return {
+    /** Counts a denial. Returns false for one that must be an entry of its own. */
+    absorb({ action, status, application_id = '' }: AuditEvent, now: Instant): boolean {
+      timer ??= setTimeout(onEnd, WINDOW_MS).unref();
+      const refused = applications.get(application_id) ?? { total: 0, counted: new Map() };
+      applications.set(application_id, refused);
+      refused.total += 1;
+      if (refused.total <= MAX_SINGLE) return false;
+      const kind = `${action} ${status}`;
+      const { count, first_at } = refused.counted.get(kind)?.counted ?? { count: 0, first_at: now };
+      const counted = { count: count + 1, first_at, last_at: now };
+      refused.counted.set(kind, { action, status, application_id, entities: [], counted });
+      return true;
+    },
+
+    /** Ends the window. Returns its counted entries. */
+    end(): readonly AuditEvent[] {
+      clearTimeout(timer);
+      timer = undefined;
+      const events = [...applications.values()].flatMap(({ counted }) => [...counted.values()]);
+      applications.clear();
+      return events;
+    },
+  };
+}

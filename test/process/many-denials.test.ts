@@ -1,0 +1,36 @@
+import { readFileSync, statSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { startServe } from '../scripts/run-script.ts';
+import { makePlace } from './cli-fixture.ts';
+
+const place = makePlace();
+
+it('a public key that is denied 2,000 times adds about a hundred entries to the audit', async () => {
+  const managementKey = await place.init('v');
+  const env = { VAULT_FILE: 'v.db', VAULT_API_KEY: managementKey };
+  const made = await place.vault('apps create --name web --type public --permission token:create --field key', env);
+  const daemon = await startServe(place.cwd, ['--file', 'v.db', '--log', 'false']);
+  const headers = { 'svc-api-key': made.stdout.trim() };
+  const ask = async () => (await fetch(`${daemon.ready['url']}/tokens`, { headers })).status;
+  for (let round = 0; round < 40; round += 1) {
+    expect(new Set(await Promise.all(Array.from({ length: 50 }, ask)))).toEqual(new Set([403]));
+  }
+  expect(await daemon.stop()).toBe(0);
+  expect(statSync(place.inside('v.db')).size).toBeLessThan(300_000);
+
+  const json = async (words: string) => JSON.parse((await place.vault(`audit ${words} -o json`, env)).stdout);
+  const denied: readonly { readonly count?: number }[] = (await json('list --denied --limit 5000')).data;
+  const counts = denied.map(({ count = 1 }) => count);
+  // The minute may have ended meanwhile: then there are two counted entries, and twice a hundred.
+  expect(denied.length).toBeLessThanOrEqual(202);
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2_000);
+  const counted = counts.filter((count) => count > 1).reduce((sum, count) => sum + count, 0);
+  expect(await json('verify')).toMatchObject({ ok: true, counted_denials: counted });
+  await place.vault('audit export --out audit.ndjson', env);
+  const lines = readFileSync(place.inside('audit.ndjson'), 'utf8').trim().split('\n');
+  const exported = lines.map((line) => JSON.parse(line)).find(({ count }) => count !== undefined);
+  const time = expect.stringMatching(/^\d{4}-/);
+  expect(exported).toMatchObject({ action: 'listTokens', status: 403, first_at: time, last_at: time, entities: [] });
+  const table = await place.vault('audit list --denied --limit 1 -o table', env);
+  expect(table.stdout).toMatch(new RegExp(`listTokens +403 +${exported.count} `));
+});
