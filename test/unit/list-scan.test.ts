@@ -16,7 +16,7 @@ function watchOpening() {
       return {
         ...own,
         open: (context, sealed) => {
-          if (context.table === 'token' && context.column === 'details')
+          if (context.table === 'token' && context.column === 'presented')
             turns[turns.length - 1] = (turns.at(-1) ?? 0) + 1;
           else bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) + sealed.length;
           return own.open(context, sealed);
