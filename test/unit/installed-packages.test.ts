@@ -8,6 +8,7 @@ import { ROOT } from '../../scripts/build-output.js';
 interface Locked {
   readonly dev?: boolean;
   readonly hasInstallScript?: boolean;
+  readonly integrity?: string;
 }
 
 /** The names of the locked packages that `npm i token-vault` installs and that run a script then. */
@@ -36,6 +37,20 @@ it('only Node itself may run one in a checkout', () => {
 
 it('npm ci does not compile better-sqlite3: npm does for a binding.gyp, unless the lockfile says no', () => {
   expect(lockfile.packages['node_modules/better-sqlite3']).toMatchObject({ gypfile: false });
+});
+
+/** The names of the locked packages whose bytes npm cannot check. */
+function unchecked(packages: Readonly<Record<string, Locked>>): readonly string[] {
+  return Object.keys(packages).filter((name) => name !== '' && packages[name]?.integrity === undefined);
+}
+
+it('every locked package has the hash of its bytes', () => {
+  const packages: Readonly<Record<string, object>> = lockfile.packages;
+  expect(unchecked(packages)).toEqual([]);
+});
+
+it('one without a hash is found', () => {
+  expect(unchecked({ '': {}, a: { integrity: 'sha512-x' }, b: {} })).toEqual(['b']);
 });
 
 const STORE = path.join(ROOT, 'src/store/sqlite');
