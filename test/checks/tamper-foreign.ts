@@ -37,7 +37,7 @@ export const FOREIGN_EDITS: Readonly<Record<string, string>> = {
     DELETE FROM token WHERE tenant = 1 AND id = 'token-1';
     INSERT INTO token SELECT * FROM other.token WHERE tenant = 1 AND id = 'token-1'`,
   'one value of another vault’s tokens':
-    'UPDATE token SET data = (SELECT data FROM other.token o WHERE o.token = token.token)',
+    'UPDATE token SET full = (SELECT full FROM other.token o WHERE o.token = token.token)',
   'one application of another vault': `
     INSERT INTO application SELECT NULL, tenant, id, type, key_hash, parent_id, created_by, created_at, modified_by, modified_at,
       expires_at, revision, key_id, details FROM other.application WHERE type = 1 LIMIT 1`,
