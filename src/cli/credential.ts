@@ -39,11 +39,11 @@ export function adjacentKeyFile(file: string, flags: GlobalFlags, env: Environme
   return isKey && folderOf(keyFile) === folderOf(file) ? keyFile : undefined;
 }
 
-/** A fact and a hint for `report`. */
+/** Returns a fact and a hint for `report`. */
 export function adjacentKeyWarning(keyFile: string): readonly [string, string] {
   return [
-    `${keyFile} lies beside the vault: a copy of the folder is plaintext`,
-    'keep it elsewhere: --key-file DIR/FILE',
+    `${keyFile} is in the vault's folder: a copy of the folder opens the vault`,
+    'keep it in another folder: --key-file DIR/FILE',
   ];
 }
 

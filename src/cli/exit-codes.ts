@@ -12,7 +12,7 @@ export type Finish = (exitCode: ExitCode | ChildExitCode) => void;
 /** The exit codes and what they mean. */
 export const EXIT_CODES = {
   0: 'done',
-  1: 'unexpected: a bug, no space left, or an error of the disk',
+  1: 'unexpected: a bug, a full disk or a disk error',
   2: 'usage',
   3: 'not found',
   4: 'not authenticated',

@@ -12,7 +12,7 @@ export interface FlagRow {
 
 export type FlagRows = Readonly<Record<string, FlagRow>>;
 
-/** Every command that reads a file with a secret has it. */
+/** For every command that reads a file with a secret. */
 const PERMISSIONS = {
   allowInsecurePermissions: {
     flag: '--allow-insecure-permissions',
@@ -130,7 +130,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Adds flags of the tables above, and names their environment variables in the help. */
 export function addFlags(command: Command, rows: FlagRows): void {
   for (const row of Object.values(rows)) command.option(row.flag, `${row.help} [env: ${row.env}]`);
-  // What asks questions on a terminal, and what reads secrets, looks at the environment alone.
+  // Prompts and readers of secrets know the environment only.
   if (Object.hasOwn(rows, 'color')) command.on('option:no-color', () => Object.assign(process.env, { NO_COLOR: '1' }));
   const { env } = PERMISSIONS.allowInsecurePermissions;
   command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));
@@ -160,7 +160,7 @@ export function isSwitchedOn(typed: boolean | undefined, env: Environment, row: 
 export function switchValue(row: FlagRow, word: string): boolean {
   const isOn = SWITCH_WORDS.get(word.trim().toLowerCase());
   if (isOn !== undefined) return isOn;
-  throw new Fault('usage', `${row.env} is 1, true, yes or on; or 0, false, no or off`);
+  throw new Fault('usage', `${row.env} must be 1, true, yes or on, or 0, false, no or off`);
 }
 
 /** The value that was typed, else that of the environment; an empty variable is one that is not set. */

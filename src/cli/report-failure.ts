@@ -21,7 +21,7 @@ const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   integrity_failure: FAULTS.damaged.hint,
 };
 
-/** As the system calls it, and as SQLite does for data and for locks. */
+/** The codes of the system, and of SQLite for data and locks. */
 const DISK_ERROR = /^(EIO$|SQLITE_(IOERR|PROTOCOL))/;
 
 /** Inside `vault exec` the other key is at hand. */

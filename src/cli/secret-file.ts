@@ -10,17 +10,17 @@ const PIECE_BYTES = 4096;
 
 const GROUP_AND_OTHERS = 0o077;
 
-/** Looks at an open file before it is read. Throws the fault `file_unsafe`. */
+/** Checks an open file before it is read. Throws the fault `file_unsafe`. */
 type CheckOpened = (path: string, opened: Stats) => void;
 
-/** Returns the bytes of a file with a secret, which a flag names. Rejects with `file_unsafe` when others can read it, and `usage`. */
+/** Returns the bytes of a file with a secret, which a flag names. Rejects with `usage`, and `file_unsafe` if others can open it. */
 export async function readSecretFile(flag: string, path: string): Promise<Buffer> {
   return readSmallFile(flag, path, assertPrivate);
 }
 
 /**
- * Throws the fault `file_unsafe` unless a file belongs to this user or root and is closed to group and others. Pipes and
- * devices pass: they keep nothing that others could read later. So does everything on Windows, which keeps rights elsewhere.
+ * Throws the fault `file_unsafe` unless a file belongs to this user or root, and group and others have no access. Accepts
+ * pipes and devices, since they store nothing that others could read later, and every file on Windows, which has no modes.
  */
 export function assertPrivate(path: string, opened: Pick<Stats, 'uid' | 'mode' | 'isFile'>): void {
   const user = process.getuid?.();

@@ -24,8 +24,8 @@ export interface Call {
   readonly paramFault?: string | undefined;
   readonly bodyText?: string | undefined;
   /**
-   * Reads the body, in place of `bodyText`: the daemon takes a body only from callers that may send it. A promise while the
-   * body is still arriving. Every call of it gives the same body. Throws the problems `vault_busy` and `request_timeout`.
+   * Reads the body, in place of `bodyText`: the daemon reads bodies only of callers that may send them. Returns a promise
+   * while the body is arriving, and the same body on every call. Throws the problems `vault_busy` and `request_timeout`.
    */
   readonly readBody?: (() => SentBody | Promise<SentBody>) | undefined;
   /** A web page asks, of an origin that the daemon was told to answer. Only the daemon sets it. */

@@ -11,7 +11,7 @@ export type ApplicationType = keyof typeof APPLICATION_TYPES;
 export interface PermissionRow {
   readonly types: readonly ApplicationType[];
   readonly allows: string;
-  /** What its holder can do beyond that; the command line prints it when the permission is granted. */
+  /** What else its holder can do; the command line prints it when the permission is granted. */
   readonly warning?: string;
 }
 

@@ -59,7 +59,7 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
       const sending = call.readBody?.() ?? call;
       const sent = sending instanceof Promise ? await sending : sending;
       if (sent !== sending) {
-        // A body may take seconds to arrive. A key that ended meanwhile is refused.
+        // A body may need seconds to arrive, and the key may end meanwhile.
         identity = await authenticate(call.apiKey);
         admit(identity, row, call);
       }
@@ -137,7 +137,7 @@ function mayBeStale(error: unknown): boolean {
   return error instanceof Problem && (error.code === 'integrity_failure' || error.code === 'write_conflict');
 }
 
-/** Steps 2 and 3: what a caller learns before its body is read. */
+/** Checks steps 2 and 3, before the body is read. */
 function admit(identity: Identity, row: Operation, call: Call): void {
   if (call.fromBrowser && !BROWSER_TYPES.has(identity.application.record.type)) throw new Problem('origin_refused');
   authorize(identity, row);

@@ -54,9 +54,9 @@ export interface World {
   readonly limits: Limits;
   readonly activity: Activity;
   readonly audit: Audit;
-  /** Updates that set expressions of a token that the caller does not read: each may be an attempt to learn its data. */
+  /** Updates that set expressions of a token that the caller cannot read: each may be an attempt to learn its data. */
   readonly limitUnread: MinuteLimit;
-  /** Creates that are answered with a token which the caller does not read: each confirms a guess. */
+  /** Creates that return a duplicate which the caller cannot read: each confirms a guess. */
   readonly limitUnreadDuplicates: MinuteLimit;
   /** `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens: number;

@@ -101,7 +101,7 @@ export interface Keyring {
   openAuditEvent(at: Instant, sealed: Uint8Array): string;
   /** 16 bytes that chain an entry to the one before it. Outlives the master key. */
   auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'link'>): Uint8Array;
-  /** 16 bytes, equal for equal subjects and unrelated otherwise: entries of the audit are found by it. Outlives the master key. */
+  /** 16 bytes, equal for equal subjects and unrelated otherwise: the index of the audit. Outlives the master key. */
   auditSubject(subject: AuditSubject): Uint8Array;
   /** A copy of what `auditLink` is made with, for another thread of this process that chains entries. Who has it wipes it. */
   auditChainKey(): AuditChainKey;
@@ -137,7 +137,7 @@ export interface TenantKeyring {
   open(context: SealContext, sealed: Uint8Array): string;
   /** 16 bytes, equal for equal values of this tenant and purpose and unrelated otherwise. */
   blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
-  /** What clients see as `fingerprint` (§2.1): base 58 of keyed BLAKE2b-256 (RFC 7693) over type and value. */
+  /** Returns the `fingerprint` that clients see (§2.1): base 58 of keyed BLAKE2b-256 (RFC 7693) over type and value. */
   fingerprint(type: string, value: string): string;
 }
 
@@ -171,7 +171,7 @@ export interface ApplicationRecord extends SealedRecord {
   readonly details: Uint8Array;
 }
 
-/** A token as a store keeps it. What a store searches and sorts by repeats a part of `clear`; opening compares them. */
+/** A token as a store keeps it. The columns for searching and sorting repeat a part of `clear`; opening compares them. */
 export interface TokenRecord extends KeyIds {
   readonly id: string;
   readonly tenant_id: string;
@@ -182,15 +182,15 @@ export interface TokenRecord extends KeyIds {
   readonly revision: number;
   /** The last calendar month (UTC) in which it counted as active: year × 12 + month from 0. Bookkeeping, not sealed. */
   readonly active_month: number;
-  /** The clear columns in one text of bytes, which both sealed values are bound to; a store does not read it. */
+  /** The packed clear columns, to which both sealed values are bound; a store does not read them. */
   readonly clear: Uint8Array;
-  /** Sealed: what masked and redacted reads show, and the definition, which writers see. */
+  /** Sealed: the values of masked and redacted reads, and the definition, which writers see. */
   readonly presented: Uint8Array;
-  /** Sealed: what revealing reads show, `data` among it. */
+  /** Sealed: the values of revealing reads, including `data`. */
   readonly full: Uint8Array;
 }
 
-/** What a read needs of a token. */
+/** The columns that a read needs. */
 export type PresentedToken = Omit<TokenRecord, 'type' | 'created_at' | 'revision' | keyof KeyIds>;
 
 /** The blind indexes that a token is found by. Never derived from a record: the store cannot open one. */
@@ -375,15 +375,15 @@ export interface Store extends Maintenance, AuditStore, TokenScan {
    */
   removeExpired(now: Instant, limit: number, expiryRecorder: ExpiryRecorder): Promise<number>;
   /**
-   * True for one caller in `interval` milliseconds, of all processes together: it removes what has expired. A claim from a time
-   * that is `interval` or more ahead counts for nothing: the clock was wrong then.
+   * Returns true for one caller in `interval` milliseconds, of all processes together: it removes what has expired. Ignores
+   * a claim from `interval` or more ahead, since the clock was wrong then.
    */
   claimSweep(now: Instant, interval: number): Promise<boolean>;
-  /** What the vault remembers of time; empty in a store that was just made. Who has the keys writes it, under a MAC. */
+  /** The vault's note on time, with a MAC; empty in a new store. */
   clockNote(): Promise<string>;
-  /** False when the note is no longer `expected`. */
+  /** Returns false when the note is no longer `expected`. */
   replaceClockNote(note: string, expected: string): Promise<boolean>;
-  /** The latest expiry at or before `now` of what is in the store; 0 when there is none. */
+  /** Returns the latest expiry in the store at or before `now`; 0 when there is none. */
   latestExpiry(now: Instant): Promise<Instant>;
 
   /** Finishes the writes under way, then releases what the store holds open. */

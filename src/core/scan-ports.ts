@@ -1,9 +1,9 @@
 import type { Instant, PresentedToken, TokenFilter, TokenRecord } from './ports.ts';
 
-/** What a scan reads of a token: all but the value that holds the data. */
+/** The columns that a scan reads: all but the value with the data. */
 export type ScannedToken = Omit<PresentedToken, 'full'>;
 
-/** Where a scan goes on: behind this token in the order of lists. */
+/** A scan continues behind this token in the order of lists. */
 export type ScanPosition = Pick<TokenRecord, 'created_at' | 'id'>;
 
 /** A part of a scan. */
@@ -13,11 +13,11 @@ export interface ScanSlice {
   readonly next?: ScanPosition | undefined;
 }
 
-/** The part of the store that looks at all tokens of a tenant, for what no index can look for. */
+/** The part of the store that reads all tokens of a tenant, for searches without an index. */
 export interface TokenScan {
   /**
-   * Looks at the `limit` tokens of the tenant behind `after`, in the order of `findTokens`, and resolves to those of the
-   * filter. A slice takes as long wherever it is, and whatever the filter matches.
+   * Reads the `limit` tokens of the tenant behind `after`, in the order of `findTokens`, and resolves to those of the
+   * filter. The time of a slice depends neither on its place nor on the filter.
    */
   scanTokens(
     filter: TokenFilter,

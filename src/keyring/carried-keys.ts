@@ -8,7 +8,8 @@ import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
 
 /**
  * What outlives a master key. API keys are known only by their hashes, tombstones and an anchor by their MACs, and the
- * audit is one chain of sealed and indexed entries: none of them can be made anew, so a new master key takes the keys of the first one along.
+ * audit is one chain of sealed and indexed entries: none of them can be made anew, so a new master key keeps the keys of the
+ * first one.
  */
 const CARRIED = ['api_key_hash', 'audit_chain', 'audit_sealing', 'tombstone', 'anchor', 'audit_index'] as const;
 

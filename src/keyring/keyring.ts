@@ -15,7 +15,7 @@ const ANCHOR_MAC_BYTES = 32;
 const TOMBSTONE_MAC_BYTES = 16;
 const AUDIT_SUBJECT_BYTES = 16;
 
-/** An id of `Random.timeOrderedId`: 48 bits of time stand first (RFC 9562 §5.7). */
+/** An id of `Random.timeOrderedId`: it begins with 48 bits of time (RFC 9562 §5.7). */
 const TIME_ORDERED = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** There is one key for the audit, for the whole life of a vault. */
@@ -104,8 +104,8 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       // One field is encoded faster than three. No id has a line end.
       subjects.text(`${kind}\n${tenant_id}\n${id}`);
       const blind = sodium.crypto_generichash(AUDIT_SUBJECT_BYTES, subjects.written(), carried.audit_index);
-      // Changes of tokens that were made one after the other are neighbours in the index: a commit writes fewer pages. The
-      // time is no secret, since the entry of the creation has it, too.
+      // The time first: tokens that were created together are neighbours in the index, and a commit writes fewer pages. The
+      // time is no secret, since the entry of the creation shows it.
       if (TIME_ORDERED.test(id)) blind.set(Buffer.from(id.slice(0, 8) + id.slice(9, 13), 'hex'));
       return blind;
     },

@@ -9,7 +9,7 @@ import type { OpenedIndexKey, TenantKeys } from './tenant-key.ts';
 
 const BLIND_INDEX_BYTES = 16;
 const FINGERPRINT_BYTES = 32;
-/** How many blind indexes of containers are remembered. */
+/** Cached blind indexes of containers. */
 const MAX_CONTAINERS = 1000;
 
 /** One for all tenants of a keyring; once locked, locked for good. */
@@ -78,7 +78,7 @@ export function tenantKeyring(
 }
 
 function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readonly<Lock>): IndexKey {
-  /** A tenant's containers are few, and every token has some. */
+  /** A tenant has few containers, and every token has some. */
   const containers = new Map<string, Uint8Array>();
 
   function hash(purpose: IndexPurpose, value: string): Uint8Array {

@@ -12,13 +12,13 @@ import type { Progress } from './rotate-tenant.ts';
 export type OpenLocked = () => Promise<{ readonly store: Store; unlock(): Promise<Keyring> }>;
 
 export interface FileReport extends CheckReport {
-  /** Sentences about what is paused or odd, though nothing is damaged. */
+  /** Sentences about problems that are no damage, such as a clock in doubt. */
   readonly notices: readonly string[];
 }
 
 export interface FileCheck {
   readonly anchor: AnchorNote | undefined;
-  /** What the machine's clock shows. */
+  /** The time of the machine's clock. */
   readonly wall: Instant;
   readonly progress?: Progress | undefined;
 }

@@ -11,10 +11,10 @@ const REVIVED = 'was removed, says the audit: its row was put back';
 const OUTLIVED = 'is older than the removal of all tokens, says the audit: its row was put back';
 const LATE = 'was put back: it is older than this look at the vault, and was not there when it began';
 const UNSURE = 'tokens were reset or a snapshot loaded while doctor looked: let it look again';
-const MISCOUNTED = 'has another number of tokens than the audit says: rows were put back or removed outside the vault';
+const MISCOUNTED = 'has another number of tokens than in the audit: rows were put back or removed outside the vault';
 const UNKNOWN = 'is not in the audit: its row was copied in, or the audit was cut';
 
-/** How often the counters are read until the audit holds still. */
+/** Attempts to read the counters between two changes of the audit. */
 const MAX_TRIES = 20;
 
 /** How long a write may take from its time to its commit: it waits for other processes. In milliseconds. */

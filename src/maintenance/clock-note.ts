@@ -6,22 +6,22 @@ const DAY = 24 * HOUR;
 
 /** How far the clock may be from the note without being doubted, in either direction. */
 const MAX_DISTANCE = DAY;
-/** How long a clock that is doubted must have stood. */
+/** How long a clock in doubt must show the new time. */
 const DOUBT_MS = HOUR;
-/** A clock that is seen again later than this has not stood: it was set anew. A command once a week must end a doubt. */
+/** A later look at the new time starts the hour again. A command once a week must be able to end a doubt. */
 const MAX_STANDING = 31 * DAY;
 
 /**
- * What the vault remembers of time, in the store under a MAC.
+ * The vault's note on time, in the store under a MAC.
  *
- * - `expired_at`: the latest expiry that passed. The vault's clock never starts before it, so nothing that has expired comes
- *   back when the machine's clock goes back. Only a settled time raises it, and it never goes down.
- * - `settled_at`: the last settled time. A clock within a day of it is believed at once. It follows the machine's clock back.
- * - `doubted_at`: what a clock further away showed when it was first seen; 0 when none is in doubt. The clock is believed when it
- *   has stood for an hour since: a process that stays counts the hour itself, others meet the time that the first one noted.
+ * - `expired_at`: the latest expiry that passed. The vault's clock never starts before it, so nothing that has expired returns
+ *   when the machine's clock goes back. Only a settled time raises it, and it never goes down.
+ * - `settled_at`: the last settled time. The vault trusts a clock within a day of it. It follows the machine's clock back.
+ * - `doubted_at`: the first time of a clock further away; 0 without a doubt. The vault trusts such a clock after an hour: a
+ *   long-lived process counts the hour itself, others compare with the time that the first one noted.
  *
- * A clock in doubt hides what it finds expired, in its own process, but removes nothing and raises nothing: one command with a
- * clock 20 years ahead leaves no more than `doubted_at`, which the next command with the right clock takes back.
+ * A process with a clock in doubt hides expired records, but removes and raises nothing: one command with a clock 20 years
+ * ahead changes only `doubted_at`, and the next command with the right clock resets it.
  */
 export interface ClockNote {
   readonly expired_at: Instant;
@@ -49,14 +49,14 @@ export function openClockNote(parts: NoteParts, text: string): ClockNote {
   return note;
 }
 
-/** For how many milliseconds nothing may be purged by a clock that shows `wall`; 0 when it is believed. */
+/** Returns for how many milliseconds a clock that shows `wall` must purge nothing; 0 when the vault trusts it. */
 export function doubtOf({ settled_at, doubted_at }: ClockNote, wall: Instant): number {
   if (Math.abs(wall - settled_at) <= MAX_DISTANCE) return 0;
   const stood = doubted_at === 0 ? -1 : wall - doubted_at;
   return stood < 0 || stood > MAX_STANDING ? DOUBT_MS : Math.max(0, DOUBT_MS - stood);
 }
 
-/** The note after a clock that showed `wall` was seen, for the first time in its process. */
+/** Writes and returns the note after the first look of a process at a clock that shows `wall`. */
 export async function noteOpening(parts: NoteParts & { readonly store: Store }, wall: Instant): Promise<ClockNote> {
   return update(parts, async (note) => {
     const doubt = doubtOf(note, wall);
@@ -65,7 +65,7 @@ export async function noteOpening(parts: NoteParts & { readonly store: Store }, 
   });
 }
 
-/** The note after a time beyond doubt. */
+/** Writes the note after a time beyond doubt. */
 export async function noteSettled(parts: NoteParts & { readonly store: Store }, settled: Instant): Promise<void> {
   await update(parts, (note) => settle(parts.store, note, settled));
 }
@@ -85,19 +85,19 @@ async function update(
     const note = openClockNote(parts, text);
     const after = await next(note);
     if (after === note) return note;
-    // A full or busy disk stops no reader: whoever comes next writes the note.
+    // A full or busy disk must stop no reader: the next process writes the note.
     const written = await parts.store.replaceClockNote(sealClockNote(parts, after), text).catch(() => true);
     if (written) return after;
   }
 }
 
-/** Says in a sentence that nothing is purged before the machine's clock shows `until`. */
+/** Returns a sentence: nothing is purged before the machine's clock shows `until`. */
 export function pauseNotice(until: Instant): string {
   const time = new Date(until).toISOString();
-  return `the clock is in doubt: expired tokens are hidden, and stay in the file until it has shown the new time for an hour (${time})`;
+  return `the clock is in doubt: expired tokens are hidden, but not removed before ${time}`;
 }
 
-/** What is odd between the note, the newest entry of the audit and a clock that shows `wall`. */
+/** Compares a clock that shows `wall` with the note and the newest audit entry. Returns a sentence for each doubt. */
 export function clockNotices(note: ClockNote, newestEntry: Instant, wall: Instant): readonly string[] {
   const doubt = doubtOf(note, wall);
   const name = (instant: Instant) => new Date(instant).toISOString();

@@ -2,8 +2,8 @@ import type { AuditEvent } from '../core/audit/audit-event.ts';
 import type { VaultHeader } from '../core/ports.ts';
 
 /**
- * A change of the header: which slots there are, and the master key behind them. Its MAC goes with it, and that of the header
- * `before`, so that a header that was put back, and with it a slot that was removed, is found.
+ * Returns the event of a change of the header: its slots and their master key. Holds its MAC and that of the header `before`,
+ * so that doctor finds a header that was put back, and with it a removed slot.
  */
 export function headerEvent(
   action: 'createVault' | 'addSlot' | 'removeSlot' | 'replaceMasterKey',

@@ -8,11 +8,11 @@ import type { Instant, Keyring } from '../core/ports.ts';
 /** What stands for a record that was removed. */
 const REMOVED = 0;
 
-const SKIPPED = 'was changed, but not from the revision that the audit says: an older row had been put back';
-const AFTER_REMOVAL = 'was changed after it was removed, says the audit: its row had been put back';
-const OTHER_HEADER = 'was changed, but not from the state that the audit says: an older header had been put back';
+const SKIPPED = 'was changed, but not from its revision in the audit: an older row had been put back';
+const AFTER_REMOVAL = 'was changed after it was removed: its row had been put back';
+const OTHER_HEADER = 'was changed, but not from its state in the audit: an older header had been put back';
 
-/** An entry that does not follow from those before it, or that the index does not lead to. */
+/** An entry that does not follow from those before it, or that the index lacks. */
 export interface BadEntry extends Finding {
   readonly sequence: number;
 }
@@ -140,7 +140,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     tenants.set(id, { revision: 1, since: 0, live: 0, rows });
   }
 
-  /** Its applications are kept: entries of their last reads may follow. */
+  /** Keeps its applications, since entries of their last reads may follow. */
   function close(id: string): readonly string[] {
     tenants.delete(id);
     return [subjectOf('tenant', id, id)];
@@ -149,7 +149,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
   return {
     apply,
     tenantIdOf,
-    /** The changes that do not follow from the one before. They stay: later changes do not make them good. */
+    /** The changes that do not follow from the one before. They stay: later changes do not repair them. */
     skips: (): readonly BadEntry[] => skips,
 
     /**
@@ -193,12 +193,12 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
 export interface ReadLedger {
   readonly ledger: Ledger;
   readonly head: AuditHead;
-  /** How many denials stand in entries that only count them. */
+  /** The number of denials in entries that only count them. */
   readonly denials: number;
   readonly bad: readonly BadEntry[];
 }
 
-/** The audit, and what indexes it. `rest` is awaited now and then: it lets others have their turn. */
+/** The audit and its index. Awaits `rest` now and then, so that calls do not wait. */
 export interface LedgerParts extends AuditParts {
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
   readonly rest?: (() => Promise<void>) | undefined;
@@ -246,12 +246,12 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
   return { ledger, head, denials, bad: [...ledger.skips(), ...(await index.findings(head))] };
 }
 
-/** How many entries are looked up in the index at once. */
+/** Entries that are looked up in the index at once. */
 const BATCH = 100;
-const UNINDEXED = 'is not found by all that it is about: a row of the index was removed outside the vault';
-const OVERINDEXED = 'has rows that no entry made: they were added outside the vault';
+const UNINDEXED = 'lacks a row of the index: somebody removed it outside the vault';
+const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
 
-/** Compares the index of the audit with the entries, which are given to it in order. */
+/** Compares the index of the audit with the entries, in their order. */
 function indexCheck({ store, rest }: LedgerParts) {
   const missing: number[] = [];
   let waiting: IndexedPlace[] = [];

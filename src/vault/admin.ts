@@ -30,7 +30,7 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
     lastEvents: (wanted: (placed: PlacedEvent) => boolean, limit: number) => lastEvents(opened, wanted, limit),
     /** All entries, oldest first. Throws `BrokenAudit` at the first that is not as it was written. */
     events: () => walkAudit(opened),
-    /** How far the audit has come, and the first entry that does not follow from those before it. Throws `BrokenAudit`. */
+    /** Returns the end of the audit, and the first entry that does not follow from those before it. Throws `BrokenAudit`. */
     verifyAudit: async () => {
       const { head, denials, bad } = await readLedger(opened);
       return { head, denials, bad: bad.toSorted((a, b) => a.sequence - b.sequence)[0] };

@@ -29,7 +29,7 @@ export async function openForKeyHolder({ file, credential }: KeyHolderOptions): 
   let keyring: Keyring | undefined;
   try {
     keyring = await followMasterKey(header, credential, () => store.header());
-    // What has expired is in no export, even when the machine's clock went back.
+    // An export has no expired records, even when the machine's clock went back.
     const { expired_at } = openClockNote({ keyring, vault_id: header.vault_id }, await store.clockNote());
     return holding(store, keyring, { vault_id: header.vault_id, clock: systemClock({ floor: expired_at }) });
   } catch (error) {

@@ -13,14 +13,14 @@ export interface Times {
 export const MACHINE: Times = { wall: () => Date.now(), running: () => performance.now() };
 
 export interface SystemClock extends Clock {
-  /** What the clock on the wall will show when it is beyond doubt; undefined when it is. */
+  /** Returns the wall-clock time at which the doubt ends; undefined without a doubt. */
   doubtedUntil(): Instant | undefined;
 }
 
 export interface ClockStart {
   /** The latest expiry that passed: the clock never shows an earlier time. */
   readonly floor?: Instant;
-  /** For how long the first time is in doubt, in milliseconds. */
+  /** How long the first time is in doubt, in milliseconds. */
   readonly doubt?: number;
   readonly times?: Times | undefined;
 }

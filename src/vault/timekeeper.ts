@@ -2,9 +2,9 @@ import type { Keyring, Store } from '../core/ports.ts';
 import { doubtOf, noteOpening, noteSettled, pauseNotice } from '../maintenance/clock-note.ts';
 import { MACHINE, type SystemClock, systemClock, type Times } from './system-clock.ts';
 
-/** The system's clock, held against what the vault remembers of time. */
+/** The system's clock, compared with the vault's note on time. */
 export interface Timekeeper extends SystemClock {
-  /** Writes down what has expired beyond doubt. Rejects with `integrity_failure` when the note was altered. */
+  /** Notes what has expired beyond doubt. Rejects with `integrity_failure` when the note was altered. */
   keep(): Promise<void>;
   /** Sentences about a clock in doubt. */
   notices(): readonly string[];
@@ -16,7 +16,7 @@ interface TimekeeperParts {
   readonly vault_id: string;
 }
 
-/** Rejects with `integrity_failure` when the vault's note on time is not as the vault wrote it. */
+/** Rejects with `integrity_failure` when the vault's note on time was altered. */
 export async function openTimekeeper(parts: TimekeeperParts, times: Times = MACHINE): Promise<Timekeeper> {
   const wall = times.wall();
   const note = await noteOpening(parts, wall);

@@ -23,10 +23,10 @@ import { systemRandom } from './system-random.ts';
 import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
 
 const SWEEP_BATCH = 500;
-/** Updates of an application that set expressions of tokens which it does not read. */
+/** Updates a minute that set expressions of tokens which the application cannot read. */
 const UNREAD_A_MINUTE = 100;
 const REST_MS = 10;
-/** Creates of an application that are answered with tokens which it does not read. */
+/** Creates a minute that return tokens which the application cannot read. */
 const UNREAD_DUPLICATES_A_MINUTE = 100;
 /** Decisions §8: at most once an hour when the file is used directly. */
 const DIRECT_SWEEP_MS = 60 * 60 * 1000;
@@ -38,11 +38,11 @@ export interface Vault {
   dispatch(call: Call): Promise<Reply>;
   /** Loads what calls need. Throws the problem that keeps the vault from answering them. */
   ready(): Promise<void>;
-  /** Plain sentences about what is paused or wrong; none when all is well. */
+  /** Returns sentences about problems of a vault that still answers; none when all is well. */
   notices(): Promise<readonly string[]>;
   /**
-   * Compares the header, applications and numbers of tokens with the audit, in the background of calls. Resolves to a line for
-   * each finding; `notices` then names their number.
+   * Compares the header, applications and numbers of tokens with the audit, between calls. Resolves to a line for each
+   * finding; `notices` then reports their number.
    */
   check(): Promise<readonly string[]>;
   createTenant(name: string): Promise<CreatedTenant>;
@@ -191,7 +191,7 @@ export interface VaultParts extends VaultSettings {
   readonly random?: Random;
   /** Follows the commits; closed before the store. */
   readonly anchor?: { close(): Promise<void> } | undefined;
-  /** The clock, unless there is another. The file remembers what has expired by it, so that it stays so when it goes back. */
+  /** The default clock. The file notes what has expired by it, so that nothing returns when the clock goes back. */
   readonly timekeeper?: Timekeeper | undefined;
 }
 
@@ -225,7 +225,7 @@ function createWorld({
   };
 }
 
-/** Between two slices of a check of about a millisecond each: calls go first. */
+/** Pauses between two slices of a check, which need about a millisecond each: calls go first. */
 function rest(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, REST_MS).unref());
 }
@@ -235,7 +235,7 @@ export function composeVault(parts: VaultParts): Vault {
   const { file, store, keyring } = parts;
   const world = createWorld(parts);
   const expiryRecorder = createExpiryRecorder(world);
-  // The time that a test has moved is not kept in the file.
+  // Times of test clocks are not kept in the file.
   const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
   let found = 0;
 

@@ -244,7 +244,10 @@ describe('the help of the commands without an endpoint', () => {
   it('and vault init --key-out keeps the key from the terminal', async () => {
     const made = await place.vault('init --file k.db --key-out k.key');
     const key = readFileSync(place.inside('k.key'), 'utf8').trim();
-    expect(made).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/^vault: k.db.key lies beside/) });
+    expect(made).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/^vault: k.db.key is in the vault's folder/),
+    });
     expect(made.stdout).not.toContain(key);
     expect(await place.vault('tenant get --file k.db --api-key-file k.key -q')).toMatchObject({ exitCode: 0 });
   });

@@ -23,7 +23,7 @@ const mode = (name: string) => statSync(inside(name)).mode & 0o777;
 describe('vault init', () => {
   it('makes the file, its key and a tenant whose key works', async () => {
     const made = await vault('init --tenant acme');
-    const stderr = expect.stringMatching(/^vault: .\/vault.db.key lies beside the vault: .*\nhint: .*\n$/);
+    const stderr = expect.stringMatching(/^vault: .\/vault.db.key is in the vault's folder: .*\nhint: .*\n$/);
     expect(made).toMatchObject({ exitCode: 0, stderr });
     const { file, tenant, application } = JSON.parse(made.stdout);
     expect(file).toBe('./vault.db');
@@ -197,7 +197,7 @@ describe('manners', () => {
     expect(await endOf(child, 30_000)).toMatchObject({ exitCode: 130, stderr: '' });
   });
 
-  const warning = expect.stringMatching(/^vault: x.db.key lies beside/);
+  const warning = expect.stringMatching(/^vault: x.db.key is in the vault's folder/);
   it.each([
     [['--help'], ''],
     [['init', '--file', 'x.db'], warning],

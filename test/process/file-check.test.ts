@@ -46,10 +46,10 @@ it('serve names an application that was put back in its log, and that there is a
   });
   const sound = await serve(folder, file);
   expect(sound.body).toEqual({ status: 'ready' });
-  expect(sound.stderr).not.toContain('found in the file');
+  expect(sound.stderr).not.toContain('finding in the file');
 
   await putBack(file, before, ['application']);
   const { body, stderr } = await serve(folder, file);
   expect(body).toEqual({ status: 'ready', notices: ['the file has 1 finding: run `vault doctor`'] });
-  expect(stderr).toContain(`found in the file: application ${id} is not at the revision`);
+  expect(stderr).toContain(`finding in the file: application ${id} is not at the revision`);
 });

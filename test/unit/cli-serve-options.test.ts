@@ -118,7 +118,7 @@ describe('serveOptions, where a machine is reached by others', () => {
 
   it('takes no other word for a yes', () => {
     for (const name of ['VAULT_DEV', 'VAULT_INSECURE_HTTP', 'VAULT_AUDIT_STRICT', 'VAULT_LOG']) {
-      expect(() => serveOptions({}, { [name]: 'nope' })).toThrow(`${name} is 1, true, yes or on; or 0`);
+      expect(() => serveOptions({}, { [name]: 'nope' })).toThrow(`${name} must be 1, true, yes or on, or 0`);
     }
   });
 

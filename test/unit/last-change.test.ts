@@ -114,8 +114,8 @@ it.each(Object.entries(FORGERIES))('%s does not help a row that was put back', a
 });
 
 it.each([
-  ['removed', 'DELETE FROM audit_subject WHERE sequence = 4', 'audit', '4', /not found by all/],
-  ['added', 'INSERT INTO audit_subject VALUES (zeroblob(16), 4, 0)', 'audit_subject', '', /no entry made/],
+  ['removed', 'DELETE FROM audit_subject WHERE sequence = 4', 'audit', '4', /lacks a row of the index/],
+  ['added', 'INSERT INTO audit_subject VALUES (zeroblob(16), 4, 0)', 'audit_subject', '', /without an entry/],
 ] as const)('doctor finds that a row of the index was %s', async (_what, sql, table, id, what) => {
   const { file } = await fileVault(3);
   await tamperFile(file, (connection) => connection.exec(sql));

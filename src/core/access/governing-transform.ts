@@ -28,7 +28,7 @@ function governingRule({ rules }: Grants, permission: Permission, token: TokenFa
 
 /**
  * Returns whether a caller that may update a token may set expressions, which read its stored data: the rule that governs
- * the caller's reads, or without one its updates, must reveal. Plain permissions set no such barrier (decisions §6).
+ * the caller's reads, or without one its updates, must reveal. Plain permissions allow it always (decisions §6).
  */
 export function maySetExpressions(grants: Grants, token: TokenFacts): boolean {
   const rule = governingRule(grants, 'token:read', token) ?? governingRule(grants, 'token:update', token);
@@ -44,8 +44,8 @@ export function revealsMore(grants: Grants, before: TokenFacts, after: TokenFact
 }
 
 /**
- * The transform of `governingTransform` when it is the same for every token: a rule on `/` governs. Undefined when it
- * depends on the token.
+ * Returns the transform of `governingTransform` when a rule on `/` governs, so that it is the same for every token.
+ * Undefined when it depends on the token.
  */
 export function transformOfEveryToken(grants: Grants, permission: Permission): Transform | undefined {
   const rule = grants.rules.find((each) => each.permissions.includes(permission));

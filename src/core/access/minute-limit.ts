@@ -3,7 +3,7 @@ import { Problem } from '../problem.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Counts one request of an application. Throws `too_many_requests`, with the seconds to wait, beyond its share of a minute. */
+/** Counts a request of an application. Throws `too_many_requests`, with the seconds to wait, beyond the limit of a minute. */
 export type MinuteLimit = (applicationId: string) => void;
 
 /** Allows each application `most` requests in each minute of the clock. */

@@ -27,7 +27,10 @@ export interface AuditEvent {
   readonly action: AuditedAction;
   /** The HTTP status of the reply; 200 for what is no operation. */
   readonly status: number;
-  /** Of the record after the change: records that were put back are found by it. Of a key its id, of the master key its generation, of a snapshot the place that the audit had come to. */
+  /**
+   * The revision of the record after the change, which finds records that were put back. For a key its id, for the master key
+   * its generation, for a snapshot the last place of the audit.
+   */
   readonly revision?: number | undefined;
   readonly application_id?: string | undefined;
   /** The tenant of an event that no application caused; an application's tenant is its own. */
@@ -40,7 +43,7 @@ export interface AuditEvent {
    * showed; for a snapshot its name and the tenants that went back.
    */
   readonly entities: readonly string[];
-  /** Of many denials in one entry, which names no record and no peer: how many, and when the first and the last were. */
+  /** The number of denials that one entry counts, without records and peers, and the times of the first and the last. */
   readonly counted?: { readonly count: number; readonly first_at: Instant; readonly last_at: Instant } | undefined;
 }
 
@@ -53,7 +56,7 @@ const AUDIT_FACTS = { ...Object.fromEntries(OPERATION_FACTS), ...LOCAL_ACTIONS }
 
 type Effect = Exclude<AuditFacts['effect'], 'none'>;
 
-/** What an event did to the records that it names; undefined for a read, a denial, and a call that found nothing to change. */
+/** Returns what an event did to the records that it names; undefined when it changed nothing. */
 export function changeOf({ action, status, revision }: AuditEvent): Effect | undefined {
   const { effect } = AUDIT_FACTS[action];
   if (status >= 400 || effect === 'none') return undefined;
@@ -68,8 +71,9 @@ const ACTIONS: ReadonlyMap<string, AuditedAction> = new Map(
 );
 
 /**
- * The text that is sealed, one field a line: code, status, revision, application, tenant, peer, entities. The status of a
- * counted event is followed by its count and its first and last time, each after a blank. Ids are without line ends (decisions §5); a UUID is `~` and its 22 characters of base64url, so that most events fit one step of padding.
+ * The text that is sealed, one field a line: code, status, revision, application, tenant, peer, entities. In a counted event
+ * the count and the first and last time follow the status, after a blank each. Ids have no line ends (decisions §5); a UUID is
+ * `~` and its 22 characters of base64url, so that most events fit one step of padding.
  */
 export function encodeEvent(event: AuditEvent): string {
   const { action, status, revision, application_id = '', tenant_id = '', peer = '', entities, counted } = event;

@@ -22,7 +22,7 @@ export function isAudited(level: AuditLevel, kind: ReadKind): boolean {
   return WRITTEN[level].includes(kind);
 }
 
-/** Returns whether a status is a denial. Also 429: the core's limits stop attempts to learn what the caller may not read. */
+/** Returns whether a status is a denial. So is 429: the core's limits stop attempts to learn unreadable data. */
 export function isDenied(status: number): boolean {
   return status === 403 || status === 429;
 }

@@ -1,8 +1,8 @@
 import { type AuditEvent, changeOf } from './audit-event.ts';
 
 /**
- * A record that an entry changed, as the index of the audit names it. Without `id`: all records of the kind in the tenant.
- * Reads and denials are not indexed: a row for each would make a revealing read a sixth slower.
+ * A record that an entry changed, as the index of the audit names it. An empty `id` names all records of the kind.
+ * Reads and denials have no index rows: one each would make a revealing read a sixth slower.
  */
 export interface AuditSubject {
   readonly kind: 'tenant' | 'application' | 'token';

@@ -22,7 +22,7 @@ export interface Audit {
    * Throws the store's problems: then the caller must not be answered.
    */
   record(event: AuditEvent): Promise<void>;
-  /** Writes what waits and what was counted. Throws the store's problems, and keeps it. */
+  /** Writes the waiting and the counted events. Throws the store's problems, and keeps the events then. */
   flush(): Promise<void>;
 }
 
@@ -80,7 +80,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     return writeWaiting();
   }
 
-  /** One after the other, so that entries stand in the order of their events. */
+  /** One after the other, so that entries have the order of their events. */
   function writeWaiting(): Promise<void> {
     const written = writing.then(write);
     writing = written.catch(() => undefined);

@@ -2,10 +2,10 @@ import type { Instant } from '../ports.ts';
 import type { AuditEvent } from './audit-event.ts';
 
 const WINDOW_MS = 60_000;
-/** Denials of one application in a window that are entries of their own. */
+/** Denials of one application in a window that get their own entries. */
 const MAX_SINGLE = 100;
 
-/** What one application was refused since the window began. */
+/** The denials of one application since the window began. */
 interface Refused {
   total: number;
   /** Beyond the single entries, by action and status. */
@@ -13,15 +13,15 @@ interface Refused {
 }
 
 /**
- * Counts denials, so that no key fills the disk with entries. A window of a minute begins with the first denial. `onEnd` is
- * called at its end and must call `end`.
+ * Counts denials, so that no key fills the disk with entries. The first denial begins a window of a minute. Calls `onEnd`
+ * when the window is over; it must call `end`.
  */
 export function createDenialWindow(onEnd: () => void) {
   const applications = new Map<string, Refused>();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   return {
-    /** Counts a denial. Returns false for one that must be an entry of its own. */
+    /** Counts a denial. Returns false for one that needs its own entry. */
     absorb({ action, status, application_id = '' }: AuditEvent, now: Instant): boolean {
       timer ??= setTimeout(onEnd, WINDOW_MS).unref();
       const refused = applications.get(application_id) ?? { total: 0, counted: new Map() };

@@ -8,7 +8,7 @@ import { BrokenAudit, openPlace } from './walk-audit.ts';
 type Parts = Pick<World, 'store' | 'keyring' | 'clock'>;
 type Kind = AuditSubject['kind'];
 
-/** A row that was read. */
+/** A row as it was read. */
 interface Row {
   readonly tenant_id: string;
   readonly id: string;
@@ -24,8 +24,8 @@ const REREAD: Readonly<Record<Kind, Reread>> = {
 };
 
 /**
- * Compares a row with the last entry of the audit that changed it: a row that somebody put back from an older copy of the
- * file opens, but is at another revision, or was removed. Resolves to false when the row has changed since it was read.
+ * Compares a row with the last audit entry that changed it. A row that somebody put back from an older copy of the file can
+ * be opened, but has another revision, or was removed. Resolves to false when the row has changed since it was read.
  * Rejects with `integrity_failure` when it was put back.
  */
 export async function isAudited(parts: Parts, kind: Kind, row: Row): Promise<boolean> {
@@ -36,12 +36,12 @@ export async function isAudited(parts: Parts, kind: Kind, row: Row): Promise<boo
   throw new Problem('integrity_failure', { cause: new Error(`the ${kind} ${row.id} was put back`) });
 }
 
-/** The same for a read. Rejects with `write_conflict` when the row has changed: then the call is repeated. */
+/** The same for a read. Rejects with `write_conflict` when the row has changed: the call is then repeated. */
 export async function requireAudited(parts: Parts, kind: Kind, row: Row): Promise<void> {
   if (!(await isAudited(parts, kind, row))) throw new Problem('write_conflict');
 }
 
-/** Returns the event of the last change. A loaded snapshot took the row back to the place of the audit that it names. */
+/** Returns the event of the last change. After a loaded snapshot, searches from the audit place that the snapshot names. */
 async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Promise<AuditEvent | undefined> {
   const ids = kind === 'tenant' ? [''] : [id, ''];
   const blinds = ids.map((one) => parts.keyring.auditSubject({ kind, tenant_id, id: one }));
@@ -60,7 +60,7 @@ async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Pro
   }
 }
 
-/** Opens the entry and checks its link: an index row proves nothing. */
+/** Opens the entry and checks its link, since an index row proves nothing. */
 async function eventAt(parts: Parts, sequence: number): Promise<AuditEvent> {
   try {
     return await openPlace(parts, sequence);

@@ -8,7 +8,7 @@ export interface AuditDraft {
   readonly at: Instant;
   /** The event. The keyring's affair. */
   readonly sealed: Uint8Array;
-  /** The blind indexes of the records that it is about: `Keyring.auditSubject`. */
+  /** The blind indexes of the records that it changed: `Keyring.auditSubject`. */
   readonly subjects: readonly Uint8Array[];
   /** 16 bytes over the entry, its place and the link of the entry before it: `NO_LINK` for the first. A pure function. */
   link(previous: Uint8Array, sequence: number): Uint8Array;
@@ -39,10 +39,10 @@ export interface AuditStore {
   /** At most `limit` entries behind the place `after`, in order. */
   readAudit(after: number, limit: number): Promise<readonly AuditEntry[]>;
   auditHead(): Promise<AuditHead>;
-  /** The place of the last entry, at or before the place `before`, that has one of these subjects. */
+  /** Returns the place of the last entry, at or before `before`, with one of these subjects. */
   findAudited(subjects: readonly Uint8Array[], before: number): Promise<number | undefined>;
   /** Returns the places for which the index lacks a subject. */
   findUnindexed(places: readonly IndexedPlace[]): Promise<readonly number[]>;
-  /** Counts what the index has for the places up to `upTo`. */
+  /** Counts the index rows of the places up to `upTo`. */
   countAuditIndex(upTo: number): Promise<number>;
 }

@@ -30,7 +30,7 @@ export function assertOutput(length: number): void {
   if (length > MAX_OUTPUT) throw new FilterFailure('gives more than 64 KiB');
 }
 
-/** The same for expressions of a caller that may not read the data, so that their time tells little of it: about a millisecond. */
+/** The same for a caller that may not read the data: about a millisecond, so that the time shows little of the data. */
 export const UNREAD_WORK = 64 * 1024;
 
 /** What keeps a few hundred characters of expression from occupying the process for minutes. */

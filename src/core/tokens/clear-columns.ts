@@ -2,7 +2,7 @@ import { TOKEN_TYPE_NAMES, TOKEN_TYPES, type TokenType } from '../../contract/to
 import type { Instant, KeyIds, PresentedToken, TokenRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 
-/** What a token's row says in the clear, beside its id and tenant. Both sealed values are bound to it. */
+/** The clear columns of a token, beside its id and tenant. Both sealed values are bound to them. */
 export interface ClearColumns extends KeyIds {
   readonly type: TokenType;
   readonly created_by: string;
@@ -63,13 +63,13 @@ const TYPES: readonly (TokenType | undefined)[] = TOKEN_TYPE_NAMES.reduce<TokenT
   return types;
 }, []);
 
-/** Reads what `packClear` wrote. Throws `integrity_failure` for other bytes. What was altered shows when a value is opened. */
+/** Unpacks the bytes of `packClear`. Throws `integrity_failure` for others. Altered columns fail when a value is opened. */
 export function unpackClear(clear: Uint8Array): ClearColumns {
   const { buffer, byteOffset, length } = clear;
   const type = TYPES[clear[TYPE_AT] ?? 0];
   const isWhole = clear[0] === LAYOUT && (length === MODIFIED_BY_AT || length === END);
   if (!isWhole || type === undefined) throw new Problem('integrity_failure');
-  // Twice as fast as the methods of Buffer, and a page of tokens takes a hundred of them.
+  // Twice as fast as the methods of Buffer; a page of tokens needs a hundred calls.
   const view = new DataView(buffer, byteOffset, length);
   const ids = Buffer.from(buffer, byteOffset, length).toString('latin1', CREATED_BY_AT);
   return {
@@ -89,7 +89,7 @@ function readU48(view: DataView, at: number): number {
   return view.getUint16(at) * 2 ** 32 + view.getUint32(at + 2);
 }
 
-/** Reads the clear columns of a row. Throws `integrity_failure` when the row was found by another expiry than theirs. */
+/** Reads the clear columns of a row. Throws `integrity_failure` when the row was found by another expiry. */
 export function presentedColumns({ clear, expires_at }: Pick<PresentedToken, 'clear' | 'expires_at'>): ClearColumns {
   const columns = unpackClear(clear);
   if (columns.expires_at !== expires_at) throw new Problem('integrity_failure');
@@ -105,7 +105,7 @@ const INDEXED = [
   'index_key_id',
 ] as const satisfies readonly (keyof ClearColumns & keyof TokenRecord)[];
 
-/** The same for a whole record. Throws also when another of the columns that a store searches by differs. */
+/** The same for a whole record. Also throws when another column that a store searches by differs. */
 export function recordColumns(record: TokenRecord): ClearColumns {
   const columns = unpackClear(record.clear);
   if (INDEXED.some((name) => columns[name] !== record[name])) throw new Problem('integrity_failure');

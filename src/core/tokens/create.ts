@@ -108,7 +108,7 @@ function showCreated({ grants }: Caller, unsealed: UnsealedToken, contents: Toke
   return showToken(unsealed, details, isShown ? new JsonText(masked) : undefined, definition);
 }
 
-/** Decisions §7: the oldest matching token; a caller that cannot read it is told only which it is, 100 times a minute. */
+/** Returns the oldest matching token; to a caller that cannot read it, only its identity, 100 times a minute (decisions §7). */
 function showDuplicate(caller: Caller, world: World, record: TokenRecord, indexes: TokenIndexes): Shown<Token> {
   const { application, tenant, grants, trail } = caller;
   const { keyring } = tenant;

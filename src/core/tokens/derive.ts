@@ -18,7 +18,7 @@ export interface DerivedToken {
 
 /**
  * Throws `invalid_request` naming the member and the position of a broken expression (decisions §4). For a caller that does
- * not read the token, expressions that fail on its data leave the definition instead; the fingerprint's becomes the default.
+ * not read the token, removes expressions that fail on its data; a failing fingerprint's becomes the default.
  */
 export async function derive(
   keyring: TenantKeyring,
@@ -83,7 +83,7 @@ export async function derive(
   };
 }
 
-/** Keys are rotated by evaluating what is stored: none of it may fail. */
+/** A rotation evaluates the stored expressions again: none may fail then. */
 function withoutFailed(definition: TokenDefinition, failed: ReadonlySet<string>): TokenDefinition {
   const { mask, search_indexes, fingerprint_expression } = definition;
   return {

@@ -27,8 +27,8 @@ interface Presented {
 }
 
 /**
- * Step 7 of the one path: the token as the caller's governing rule shows it. Undefined when none governs it. A masked or
- * redacted read never opens the plaintext. `id` is the one that was asked for. Throws `integrity_failure`.
+ * Step 7 of the one path: returns the token as the caller's governing rule shows it; undefined without one. A masked or
+ * redacted read never opens the plaintext. `id` is that of the request. Throws `integrity_failure`.
  */
 export function presentToken(
   keyring: TenantKeyring,
@@ -102,7 +102,7 @@ const ENVELOPE = 256;
 /** What the sealed values of a token do not tell of its size in a reply: names of members, ids, times, the defaults of its type. */
 const UNSEALED = 8 * 1024;
 
-/** Text that is sealed has at least two thirds of the bytes that it has in UTF-8: an estimate that costs nothing. */
+/** A cheap estimate: sealed text has at least two thirds of its bytes in UTF-8. */
 const MAX_BYTES_PER_SEALED = 1.5;
 
 /**

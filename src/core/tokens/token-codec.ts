@@ -27,7 +27,7 @@ export interface TokenDefinition {
   readonly fingerprint_expression: string;
 }
 
-/** What the two sealed values of a token hold. */
+/** The contents of the two sealed values of a token. */
 export interface TokenContents {
   /** The JSON text of `data`. */
   readonly data: string;
@@ -85,17 +85,17 @@ export function sealToken(keyring: TenantKeyring, unsealed: UnsealedToken, conte
   };
 }
 
-/** What a read opens, unless it reveals. */
+/** The contents of *presented*, for reads that do not reveal. */
 export interface OpenedPresented {
   readonly details: PresentedDetails;
-  /** The JSON text of the masked form. Absent when there is none: the token is then redacted for a caller that may see only the mask. */
+  /** The JSON text of the masked form. Without one, the token is redacted for a caller that may see only the mask. */
   readonly masked: string | undefined;
   /** For `decodeDefinition`: only writers show it. */
   readonly definitionText: string;
 }
 
 /**
- * Opens *presented*. `id` is the one that was asked for, and `columns` are those of the record, here and below. All throw
+ * Opens *presented*. `id` is that of the request, and `columns` are those of the record, here and below. All throw
  * `integrity_failure`.
  */
 export function openPresented(
@@ -127,7 +127,7 @@ export function openFull(
   return { details, data: text.slice(end + 1) };
 }
 
-/** Opens a whole record for a change of it. */
+/** Opens a whole record, to change it. */
 export function openToken(keyring: TenantKeyring, id: string, record: TokenRecord): OpenedToken {
   const columns = recordColumns(record);
   const { details, masked, definitionText } = openPresented(keyring, id, record, columns);
@@ -146,7 +146,7 @@ export interface OpenedToken {
   readonly contents: TokenContents;
 }
 
-/** Reads the metadata, which replies only pass on. */
+/** Parses the metadata; replies use its text. */
 function parseDetails({ metadata, ...details }: PresentedDetails): TokenDetails {
   // Sealed by sealToken: opening proves that the text is its own.
   return { ...details, metadata: metadata && (parseJson(metadata.text) as TokenDetails['metadata']) };

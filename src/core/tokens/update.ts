@@ -37,7 +37,7 @@ import { checkData } from './validate-data.ts';
 
 const MAX_METADATA = 50;
 
-/** Members that read the stored data: the masked form, the fingerprint and the blind indexes are made of it. */
+/** Members that read the stored data, for the masked form, the fingerprint and the blind indexes. */
 const EXPRESSIONS = ['mask', 'search_indexes', 'fingerprint_expression'] as const;
 
 /** Members by which a token may grow too large for a reply. */
@@ -48,7 +48,7 @@ export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body
   await checkAlone(body, world.clock.now());
   const updated = await untilSwapped(() => attempt(id, body, caller, world));
   const { containers, expires_at } = updated.contents.details;
-  // Decisions §6: nothing that depends on what the caller may not read, and no duplicate.
+  // Decisions §6: reply with nothing that depends on unreadable data, and no duplicate.
   if (!isReader(caller.grants, { id, containers })) {
     return showToken(updated.unsealed, { containers, expires_at }, undefined);
   }
@@ -94,7 +94,7 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
   const metadata = patchedMetadata(body, details, unread);
   const old = parseJson(stored.data);
   const data = body.data === undefined ? old : applyMergePatch(old, body.data);
-  // A type's rules look at one member at a time, and stored ones keep them: only the patch decides.
+  // A type's rules check one member at a time, and stored members passed them: check the patch alone.
   checkData(before.type, data);
   const expiry = patchedExpiry(body, before, details, now);
   const token = { type: before.type, data, containers, metadata, expires_at: expiry?.text, definition };
@@ -112,7 +112,7 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
     GROWING.some((member) => body[member] !== undefined) &&
     isTooLarge(unsealed, after, contents, world.limits)
   ) {
-    // A problem would tell the size of the data: what the patch adds is left out.
+    // A problem would show the size of the data: ignore what the patch adds.
     const { containers: moved, expires_at } = body;
     const rest = { ...(moved !== undefined && { containers: moved }), ...(expires_at !== undefined && { expires_at }) };
     return attempt(id, rest, caller, world);
@@ -163,7 +163,7 @@ function patchedDefinition(body: UpdateToken, old: TokenDefinition): TokenDefini
   };
 }
 
-/** A caller that does not read the token does not learn how much metadata it has: what would be too much is left out. */
+/** Ignores too much new metadata, so that a caller that cannot read the token does not learn how much it has. */
 function patchedMetadata({ metadata }: UpdateToken, old: TokenDetails, unread: boolean): TokenDetails['metadata'] {
   if (metadata === undefined) return old.metadata;
   // The schema lets only strings and null through, and null removes: what is left are strings.

@@ -51,7 +51,7 @@ export function defineAuditList(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault audit verify`: ends with 9 and names the first entry that is not as it was written, or does not follow from others. */
+/** `vault audit verify`: exits with 9 and names the first entry that was altered or does not follow from others. */
 export function defineAuditVerify(command: Command, finish: Finish): void {
   addFlags(command, FLAGS.anchor);
   defineWithAdmin(

@@ -46,8 +46,8 @@ export function defineInit(command: Command, finish: Finish): void {
   );
   command.addHelpText(
     'after',
-    '\nA key file that does not exist is made: 32 random bytes, mode 0600. Keep a copy of it. One that --key-file names and\n' +
-      'that exists is used; FILE.key must not exist. Whoever copies a vault together with its key file can read it.',
+    '\nMakes a missing key file: 32 random bytes, mode 0600. Keep a copy of it. Uses an existing one only if --key-file\n' +
+      'names it. Anybody with a copy of the vault and its key file can read the vault.',
   );
 }
 
@@ -85,5 +85,5 @@ async function newCredential(file: string, { flags, env }: CommandLine, allowWea
   if (isTyped) return keptCredential({ kind: 'passphrase', passphrase });
   const keyFile = keyFileBeside(file);
   if (!existsSync(keyFile)) return provideKeyFile(keyFile);
-  throw new Fault('file_exists', `${keyFile} exists`, { hint: `\`--key-file '${keyFile}'\` uses it` });
+  throw new Fault('file_exists', `${keyFile} exists`, { hint: `pass --key-file '${keyFile}' to use it` });
 }

@@ -1,4 +1,4 @@
-/** After the start, so that the first calls do not wait. In milliseconds, as is a day. */
+/** Milliseconds after the start: the first calls go before the check. */
 const FIRST_MS = 1000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -14,9 +14,9 @@ export function startFileCheck({ check, report }: FileCheckContext): () => void 
   const turn = async () => {
     try {
       const findings = await check();
-      for (const finding of findings) report(`found in the file: ${finding}`);
+      for (const finding of findings) report(`finding in the file: ${finding}`);
     } catch {
-      if (!stopped) report('the file could not be checked; trying again in a day');
+      if (!stopped) report('the check of the file failed; the next one is in a day');
     }
   };
   const timers = [setTimeout(turn, FIRST_MS).unref(), setInterval(turn, DAY_MS).unref()];

@@ -30,7 +30,7 @@ export async function writeReadyFile(path: string, content: Ready): Promise<void
   process.on('exit', () => rmSync(path, { force: true }));
 }
 
-/** What a ready file says; undefined while there is none. Rejects with the faults `usage` and `file_unsafe`. */
+/** Returns the contents of a ready file; undefined while there is none. Rejects with the faults `usage` and `file_unsafe`. */
 export async function readReadyFile(path: string): Promise<Ready | undefined> {
   let text: string;
   try {

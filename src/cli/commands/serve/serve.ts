@@ -124,7 +124,7 @@ async function serve(
         stopSweeper = startSweeper({ sweep: () => vault.sweep(), notices: () => vault.notices(), report });
       }
       if (keys === undefined) {
-        // Each worker has notices of its own; the first one reports.
+        // Each worker has its own notices; only the first one reports them.
         const quiet = post !== undefined && !post.isFirst;
         stopFileCheck = startFileCheck({ check: () => vault.check(), report: quiet ? () => undefined : report });
       }

@@ -8,8 +8,7 @@ export interface SweeperContext {
 }
 
 /**
- * One turn of the sweeper, to be run every minute. Reports each notice of the vault once while it holds: a clock in doubt,
- * for example, by which the vault removes nothing.
+ * Runs one turn of the sweeper, every minute. Reports each notice of the vault once while it holds, such as a clock in doubt.
  */
 export function createSweeper({ sweep, notices, report }: SweeperContext): () => Promise<void> {
   let reported: readonly string[] = [];

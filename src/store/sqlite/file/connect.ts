@@ -25,7 +25,7 @@ export function connect(Database: Driver, path: string): Connection {
   try {
     return new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
   } catch (cause) {
-    // The driver looks for the folder first, and throws this for any failure there.
+    // The driver checks the folder first, and throws this for any failure there.
     if (!(cause instanceof TypeError)) throw cause;
     throw new Fault('file_unwritable', `the folder of ${path} cannot be read`, { cause });
   }

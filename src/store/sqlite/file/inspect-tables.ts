@@ -28,7 +28,7 @@ const CHECKS: readonly Check[] = [
   },
   {
     table: 'change',
-    what: 'the note of the last commit is none that the vault writes',
+    what: 'the note of the last commit is not valid',
     sql: `SELECT '' AS id FROM change WHERE counter NOT BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER} OR length(mark) <> 16
       OR swept_at NOT BETWEEN 0 AND ${LAST_INSTANT}`,
   },

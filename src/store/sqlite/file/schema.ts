@@ -26,8 +26,8 @@ export const BLIND_LENGTH = 16;
  * - `audit_subject` finds the entries of the audit by the records that they changed: a keyed hash of each; `n` is the place of
  *   the event in its entry.
  * - `change` is one row: `counter` is one more with each commit, `mark` 16 new random bytes;
- *   `swept_at` is when the file target last removed what had expired; `clock` what the vault remembers of time, under a MAC.
- *   Counter and mark only tell commits apart: edited, they make caches read anew, and an anchor finds a counter that went back.
+ *   `swept_at` is when the file target last removed what had expired; `clock` the vault's note on time, with a MAC.
+ *   Counter and mark only tell commits apart: an edit makes caches read again, and an anchor finds a counter that went back.
  * - `key_id` and `index_key_id` say under which of the tenant's keys a row is; a rotation finds by them what is left to do.
  */
 export const SCHEMA: readonly string[] = [

@@ -16,7 +16,7 @@ function asEntry({ sequence, at, sealed, link }: AuditEntry): AuditEntry {
 
 const NO_BYTES = new Uint8Array();
 
-/** The tables `audit` and `audit_subject` of `schema`. Synchronous; `append` needs the transaction of the change that it tells of. */
+/** The tables `audit` and `audit_subject` of `schema`. Synchronous; `append` needs the transaction of the change. */
 export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
   const { rows, value } = statements(connection);
   const last = rows<[], AuditHead>(`SELECT sequence, link FROM ${schema}.audit ORDER BY sequence DESC LIMIT 1`);
@@ -67,7 +67,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
       }
     },
 
-    /** The last place at or before `before` that has one of the subjects. */
+    /** Returns the last place at or before `before` with one of the subjects. */
     findLast(subjects: readonly Uint8Array[], before: number): number | undefined {
       return Math.max(0, ...subjects.map((subject) => lastOf().get(subject, before) ?? 0)) || undefined;
     },

@@ -2,11 +2,11 @@ import type { Instant } from '../../../core/ports.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { storedText } from './columns.ts';
 
-/** What all processes share about time, in the one row of `change`. Synchronous; writes need a transaction. */
+/** The times that all processes share, in the one row of `change`. Synchronous; writes need a transaction. */
 export function changeRow(connection: Connection) {
   const { rows, value } = statements(connection);
-  // The interval counts in both directions: a sweep that was noted by a clock far ahead does not end all sweeps, and an
-  // edit of this column, which has no MAC, only makes one sweep come an hour later or at once.
+  // The interval counts in both directions: a sweep under a clock far ahead must not end all sweeps. This column has no
+  // MAC: an edit only delays one sweep by an hour, or starts it at once.
   const isDue = value<[number, number], number>('SELECT swept_at NOT BETWEEN ? AND ? FROM change');
   const claim = rows<[number, number, number]>('UPDATE change SET swept_at = ? WHERE swept_at NOT BETWEEN ? AND ?');
   const note = value<[], string>('SELECT clock FROM change');

@@ -5,7 +5,7 @@ import { type Connection, statements } from '../file/driver.ts';
 import { isStorableText, number, optional, storedBytes, storedNumber, storedText } from './columns.ts';
 import { uuidKey } from './uuid-bytes.ts';
 
-/** What a read needs of a row, in the order of `PRESENTED_COLUMNS`: as a list it is made sooner than as an object. */
+/** The columns of a read, in the order of `PRESENTED_COLUMNS`. The driver makes lists faster than objects. */
 type PresentedRow = readonly [
   id: string,
   expires_at: number | null,
@@ -16,7 +16,7 @@ type PresentedRow = readonly [
   bytes: Buffer,
 ];
 
-/** SQLite gives one blob sooner than three. A damaged one moves those behind it: then none of them opens. */
+/** SQLite returns one blob faster than three. A damaged length moves the later ones: then none of them opens. */
 const PRESENTED_COLUMNS = `t.id, t.expires_at, t.active_month, length(t.clear), length(t.presented),
   CAST(t.clear || t.presented || t.full AS BLOB)`;
 

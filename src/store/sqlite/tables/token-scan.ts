@@ -8,7 +8,7 @@ import { type Fragment, toQuery, type Value, whereQuery } from './token-conditio
 
 type Row = readonly [token: number, created_at: number, id: string, isFound: number];
 
-/** A slice begins inside an instant and goes on before it. Apart, each is one range of the index: nothing is passed over twice. */
+/** A slice begins inside an instant and continues before it. Each part is one range of the index, so no row is read twice. */
 function rangesBehind(after: ScanPosition | undefined): readonly Fragment[] {
   if (after === undefined) return [{ sql: 'TRUE', params: [] }];
   const { created_at, id } = after;
@@ -32,7 +32,7 @@ export function planScan(
   }));
 }
 
-/** Reads slices of scans. Synchronous; to be called on one snapshot. */
+/** Reads slices of scans. Synchronous; needs one snapshot. */
 export function scanTokens(connection: Connection, tenants: TenantRows, tokens: PresentedTokenRows) {
   return (
     filter: TokenFilter,
