@@ -31,7 +31,7 @@ type FloodName = keyof typeof MAX_COST;
  * mutants hold each of them.
  */
 const GUARDS: Readonly<Partial<Record<FloodName, readonly [before: string, after: string]>>> = {
-  pipeline: ['!line.isBusy', 'true'],
+  pipeline: ['before===void 0||before.writableFinished', 'true'],
   scan: ['new Promise(resolve=>setImmediate(resolve))),last', '{}),last'],
   bodies: [
     'await client.call({operation,apiKey:apiKeyOf',
