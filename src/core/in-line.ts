@@ -1,9 +1,9 @@
 import { Problem } from './problem.ts';
 
 /**
- * Runs works of one name one after the other, in the order of the calls; those of other names do not wait. A work that fails
- * does not stop the next. One that has waited longer than `maxWait` milliseconds rejects with `vault_busy` and does not run:
- * what its caller was allowed may have changed.
+ * Runs the works of one name one after the other, in the order of the calls; works of other names do not wait. A failed work
+ * does not stop the next one. A work that waited longer than `maxWait` milliseconds rejects with `vault_busy` and does not run,
+ * because its caller's permissions may have changed.
  */
 export function createLines(maxWait: number) {
   const last = new Map<string, Promise<unknown>>();

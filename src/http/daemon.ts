@@ -19,7 +19,7 @@ import { writeReply } from './write-reply.ts';
 
 /** Bytes of replies that all processes of a daemon hold at a time until clients have read them. */
 const MAX_UNSENT_BYTES = 128 * 1024 * 1024;
-/** Bytes of a reply that is sent whatever others wait. */
+/** Bytes of a reply that needs no room of `MAX_UNSENT_BYTES`. */
 const SMALL_REPLY = 64 * 1024;
 const TRACE_ID = /^[\x20-\x7e]{1,200}$/;
 
@@ -54,7 +54,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const stopServer = createStop(server, timeouts.stop);
   const screen = createScreen(limits, keyHeader, (host) => isOwnHost(host));
 
-  /** Returns the reply, or the problem `vault_busy` while clients are too slow to take what others have asked for. */
+  /** Returns the reply, or the problem `vault_busy` while unread replies take all of `MAX_UNSENT_BYTES`. */
   function withinBudget(response: ServerResponse, reply: Reply): Reply {
     const { bodyText = '', traceId } = reply;
     // UTF-8 needs at most three bytes for a code unit.

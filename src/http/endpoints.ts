@@ -48,7 +48,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
   const { body: limit } = options.limits;
   const budget = createByteBudget(Math.max(limit, Math.floor(MAX_BODY_BYTES / processes)));
 
-  /** Returns what reads a request's body when it is first called. */
+  /** Returns a function that reads the body of a request once, at its first call. */
   function bodyReader(request: IncomingMessage, response: ServerResponse) {
     let reading: SentBody | Promise<SentBody> | undefined;
     return () => {

@@ -18,7 +18,7 @@ export function announcedLength(request: IncomingMessage): number | undefined {
 export interface ReadOptions {
   /** Bytes of one body. */
   readonly limit: number;
-  /** For all bodies of the daemon: what is read is held until the response is sent. */
+  /** Shared by all bodies of the daemon; a body holds its bytes until its response is sent. */
   readonly budget: ByteBudget;
 }
 
@@ -40,7 +40,7 @@ export function readBody(
     // Marks the body as asked for: see `leavesBody` in write-reply.ts.
     request.headers.expect = undefined;
   }
-  // Nothing would give back what is taken now.
+  // No 'close' event follows to give the bytes back.
   if (response.destroyed) throw gone();
   let held = 0;
   response.once('close', () => budget.giveBack(held));

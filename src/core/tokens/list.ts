@@ -29,7 +29,7 @@ const OPENED_AT_ONCE = 1024 * 1024;
 const MAX_WAIT_MS = 5_000;
 
 const inLine = createLines(MAX_WAIT_MS);
-/** Bytes that lists have opened since they last took a turn. */
+/** Bytes that lists have opened in this turn of the event loop. */
 let opened = 0;
 
 /**
@@ -66,7 +66,7 @@ const makePage: Handler<'listTokens'> = async ({ query }, caller, world) => {
     ids.push(record.id);
     tokens.push(presented.text);
   }
-  // The page is now made text of, and sent.
+  // Turning the page into text and sending it costs as much again.
   opened += size;
   caller.trail.shown(ids, revealed);
   world.activity.note(records, now);
@@ -79,8 +79,8 @@ async function nextStep(): Promise<void> {
 }
 
 /**
- * Finds a page for rules that no blind index can look for: keeps what a rule governs. Unless indexes leave few tokens, it
- * looks at all of the tenant, a slice at a time.
+ * Finds a page for rules that no blind index can find, by opening each candidate. Reads all tokens of the tenant in slices,
+ * unless the indexes leave few.
  */
 async function findGoverned(
   filter: TokenFilter,
