@@ -88,7 +88,10 @@ function assertSchema(connection: Connection, file: string, { schema }: Layout):
     .all();
   const expected: ReadonlySet<string> = new Set(schema);
   if (found.length !== schema.length || found.some((sql) => !expected.has(sql))) {
-    throw new Fault('damaged', `the tables of ${file} are not those of a vault: altered, or from an unreleased build`);
+    throw new Fault(
+      'damaged',
+      `the tables of ${file} are not those of a vault: altered, or made by an unreleased build`,
+    );
   }
 }
 
