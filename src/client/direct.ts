@@ -14,6 +14,7 @@ export function directClient(vault: Vault): Client {
       new Promise((resolve, reject) => {
         vault.dispatch(call).then((reply) => process.nextTick(resolve, reply), reject);
       }),
+    take: (call, answered) => vault.take(call, answered),
     close: async () => {
       try {
         await vault.sweepNowAndThen();

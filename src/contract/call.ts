@@ -50,5 +50,7 @@ export interface Reply {
 /** Where calls go: an opened vault, or a daemon over HTTP. The same call gives the same reply through both. */
 export interface Client {
   call(call: Call): Promise<Reply>;
+  /** The same without a promise: calls `answered` once. Calls that arrive in one turn of the event loop are answered together. */
+  take?(call: Call, answered: (reply: Reply) => void): void;
   close(): Promise<void>;
 }

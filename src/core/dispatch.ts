@@ -4,7 +4,7 @@ import type { ApplicationType } from '../contract/permissions.ts';
 import { holds } from './access/grants.ts';
 import { createTrail } from './audit/trail.ts';
 import { createAuthenticator } from './authenticate.ts';
-import type { Caller, Handler, Identity, World } from './handler.ts';
+import type { Caller, Handler, HandlerNow, Identity, Turn, World } from './handler.ts';
 import { HANDLERS } from './handlers.ts';
 import { isLonger } from './is-longer.ts';
 import { stringifyJson } from './json/stringify.ts';
@@ -20,14 +20,27 @@ const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring
 /** A rotation adds a data key and then an index key: a call may meet both, and the end of the rotation before. */
 const MAX_TRIES = 4;
 
+export interface Dispatch {
+  dispatch(call: Call): Promise<Reply>;
+  /**
+   * Takes the same steps at once. Returns a promise only while the audit is written, and undefined for a call that has to wait
+   * for something else, or failed: `dispatch` answers it.
+   */
+  answerNow<Id extends OperationId>(
+    call: Call,
+    handler: HandlerNow<Id>,
+    turn: Turn,
+  ): Reply | Promise<Reply> | undefined;
+}
+
 /**
  * The one path, Call → Reply, that every operation takes through both targets. The order of its steps is the order in which a
  * caller learns what is wrong (decisions §1): nobody is told anything about a body or a token before who asks is known.
  */
-export function createDispatch(world: World): (call: Call) => Promise<Reply> {
-  const authenticate = createAuthenticator(world);
+export function createDispatch(world: World): Dispatch {
+  const authenticator = createAuthenticator(world);
 
-  return async (call) => {
+  async function dispatch(call: Call): Promise<Reply> {
     const trace = traceOf(call, world.random);
     let failure: unknown;
     for (let tries = 1; ; tries += 1) {
@@ -46,22 +59,57 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
     }
     if (!(failure instanceof Problem) || failure.status >= 500) world.reportError(failure, trace.traceId);
     return problemReply(failure instanceof Problem ? failure : new Problem('internal_error'), trace.traceId);
-  };
+  }
+
+  function answerNow<Id extends OperationId>(call: Call, handler: HandlerNow<Id>, turn: Turn) {
+    const trace = traceOf(call, world.random);
+    const identity = authenticator.known(call.apiKey, turn.reads.authorityVersion);
+    if (identity === undefined) return undefined;
+    if (identity instanceof Problem) return problemReply(identity, trace.traceId);
+    const { application, tenant, grants } = identity;
+    call.onCaller?.(application.record.id);
+    const trail = createTrail(world.audit, call, application.record);
+    const row = OPERATIONS[call.operation];
+    let result: Reply | Problem | undefined = refusal(identity, row, call);
+    try {
+      if (result === undefined) {
+        if (call.bodyText) return undefined;
+        const request = validate(call.operation as Id, row, call, undefined, undefined);
+        const handled = handler(request, { application, tenant, grants, trail }, world, turn);
+        result = handled === undefined || handled instanceof Problem ? handled : reply(row, handled, trace);
+      }
+    } catch (error) {
+      if (!(error instanceof Problem)) return undefined;
+      result = error;
+    }
+    if (result === undefined || result.status >= 500) return undefined;
+    const problem = result instanceof Problem ? result : undefined;
+    const written = problem ? trail.refuse(problem) : trail.finish();
+    const answered = result instanceof Problem ? problemReply(result, trace.traceId) : result;
+    return written === undefined
+      ? answered
+      : written.then(
+          () => answered,
+          () => dispatch(call),
+        );
+  }
+
+  return { dispatch, answerNow };
 
   async function answer(call: Call, trace: Trace): Promise<Reply> {
-    let identity = await authenticate(call.apiKey);
+    let identity = await authenticator.identify(call.apiKey);
     const { record } = identity.application;
     call.onCaller?.(record.id);
     const trail = createTrail(world.audit, call, record);
     try {
       const row = OPERATIONS[call.operation];
-      admit(identity, row, call);
+      throwIf(refusal(identity, row, call));
       const sending = call.readBody?.() ?? call;
       const sent = sending instanceof Promise ? await sending : sending;
       if (sent !== sending) {
         // A body may need seconds to arrive, and the key may end meanwhile.
-        identity = await authenticate(call.apiKey);
-        admit(identity, row, call);
+        identity = await authenticator.identify(call.apiKey);
+        throwIf(refusal(identity, row, call));
       }
       const { application, tenant, grants } = identity;
       const result = await perform(call.operation, call, sent, { application, tenant, grants, trail });
@@ -76,7 +124,7 @@ export function createDispatch(world: World): (call: Call) => Promise<Reply> {
 
   async function perform<Id extends OperationId>(id: Id, call: Call, sent: SentBody, caller: Caller) {
     const row: Operation = OPERATIONS[id];
-    if (!row.body && sent.bodyText) checkMediaType(row, call.mediaType);
+    if (!row.body && sent.bodyText) throwIf(checkMediaType(row, call.mediaType));
     const body = parseBody(row, sent, world.limits);
     const bodies = row.body && (await loadBodyValidators());
     const request = validate(id, row, call, body, bodies);
@@ -137,17 +185,16 @@ function mayBeStale(error: unknown): boolean {
   return error instanceof Problem && (error.code === 'integrity_failure' || error.code === 'write_conflict');
 }
 
-/** Checks steps 2 and 3, before the body is read. */
-function admit(identity: Identity, row: Operation, call: Call): void {
-  if (call.fromBrowser && !BROWSER_TYPES.has(identity.application.record.type)) throw new Problem('origin_refused');
-  authorize(identity, row);
-  if (row.body) checkMediaType(row, call.mediaType);
+/** Returns what steps 2 and 3, before the body is read, find wrong. */
+function refusal({ grants, application }: Identity, row: Operation, call: Call): Problem | undefined {
+  if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) return new Problem('origin_refused');
+  if (!holds(grants, row.permission) && !(row.orFlag && application.details[row.orFlag])) {
+    const detail = `The application does not hold the permission ${row.permission}.`;
+    return new Problem('permission_missing', { detail });
+  }
+  return row.body && checkMediaType(row, call.mediaType);
 }
 
-function authorize({ grants, application }: Identity, row: Operation): void {
-  if (holds(grants, row.permission)) return;
-  if (row.orFlag && application.details[row.orFlag]) return;
-  throw new Problem('permission_missing', {
-    detail: `The application does not hold the permission ${row.permission}.`,
-  });
+function throwIf(problem: Problem | undefined): void {
+  if (problem !== undefined) throw problem;
 }

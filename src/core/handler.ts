@@ -8,7 +8,9 @@ import type { Audit } from './audit/audit.ts';
 import type { Trail } from './audit/trail.ts';
 import type { JsonText } from './json/stringify.ts';
 import type { Clock, Keyring, Random, Store } from './ports.ts';
+import type { Problem } from './problem.ts';
 import type { Request } from './request/validate.ts';
+import type { SnapshotReads } from './scan-ports.ts';
 import type { OpenedTenant } from './tenants/tenant-codec.ts';
 import type { Activity } from './tokens/activity.ts';
 
@@ -32,6 +34,21 @@ export type Handler<Id extends OperationId> = (
   caller: Caller,
   world: World,
 ) => Promise<Shown<ResultOf<Id>> | JsonText>;
+
+/** One turn of the event loop, in which several calls are answered. */
+export interface Turn {
+  readonly reads: SnapshotReads;
+  /** Bytes of sealed values that lists may still read in this turn. */
+  room: number;
+}
+
+/** The same at once, for reads of one snapshot. Returns a problem, or undefined for a call that has to wait. */
+export type HandlerNow<Id extends OperationId> = (
+  request: Request<Id>,
+  caller: Caller,
+  world: World,
+  turn: Turn,
+) => Shown<ResultOf<Id>> | JsonText | Problem | undefined;
 
 /** Whose API key it is: the application, its tenant with its keys, and what it may do. */
 export interface Identity {

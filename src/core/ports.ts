@@ -3,7 +3,7 @@ import type { TokenType } from '../contract/token-types.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
 import type { AuditDraft, AuditEntry, AuditStore } from './audit/ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
-import type { TokenScan } from './scan-ports.ts';
+import type { SnapshotReads, TokenScan } from './scan-ports.ts';
 
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Instant = number;
@@ -294,6 +294,8 @@ export type InsertTokenOutcome =
  * that is not under its tenant's newest keys: its writer must read the keys anew.
  */
 export interface Store extends Maintenance, AuditStore, TokenScan {
+  /** Runs `query` at once on one snapshot. Returns undefined while the store must be waited for. Absent without such reads. */
+  readNow?<T>(query: (reads: SnapshotReads) => T): T | undefined;
   /** Changes whenever a tenant, an application or a key may have changed, in this process or another. */
   authorityVersion(): Promise<string>;
   findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined>;

@@ -1,4 +1,4 @@
-import type { Instant, PresentedToken, TokenFilter, TokenRecord } from './ports.ts';
+import type { Instant, PageOf, PageRequest, PresentedToken, TokenFilter, TokenRecord } from './ports.ts';
 
 /** The columns that a scan reads: all but the value with the data. */
 export type ScannedToken = Omit<PresentedToken, 'full'>;
@@ -24,4 +24,12 @@ export interface TokenScan {
     slice: { readonly after: ScanPosition | undefined; readonly limit: number },
     now: Instant,
   ): Promise<ScanSlice>;
+}
+
+/** Synchronous reads of one snapshot of a store. */
+export interface SnapshotReads {
+  /** As `Store.authorityVersion` resolves to. */
+  readonly authorityVersion: string;
+  findPresentedToken(tenantId: string, id: string, now: Instant): PresentedToken | undefined;
+  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): PageOf<PresentedToken>;
 }

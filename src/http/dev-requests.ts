@@ -109,8 +109,8 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
     const asked = await client.call({ operation: 'getTenant', apiKey, params: {}, query: [], fromBrowser, traceId });
     if (asked.status === 200) return undefined;
     if (asked.status !== 401) return asked;
-    countFailure(addressOf(request));
-    return asked;
+    const tooMany = countFailure(addressOf(request));
+    return tooMany ? problemReply(tooMany, traceId) : asked;
   }
 
   function fail(request: IncomingMessage, response: ServerResponse, next: () => void): void {

@@ -57,37 +57,44 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     };
   }
 
-  async function call(
+  const take: NonNullable<Client['take']> =
+    client.take ??
+    ((call, answered) => {
+      client.call(call).then(answered, (error) => answered(failureReply(error, call.traceId ?? '')));
+    });
+
+  function call(
     operation: OperationId,
+    route: string,
     request: IncomingMessage,
     response: ServerResponse,
     { params, paramFault }: RouteMatch,
-    onCaller: (applicationId: string) => void,
-  ): Promise<Reply | undefined> {
-    const traceId = traceIdOf(request);
+  ): void {
     const peer = request.socket.remoteAddress ?? '';
-    try {
-      const { pairs: query, fault: queryFault } = parseQuery(request.url ?? '');
-      const reply = await client.call({
-        operation,
-        apiKey: apiKeyOf(request, keyHeader),
-        mediaType: mediaTypeOf(request),
-        params,
-        paramFault,
-        query,
-        queryFault,
-        readBody: announcedLength(request) === 0 ? undefined : bodyReader(request, response),
-        fromBrowser: cors.allows(request) || undefined,
-        peer: isOwnMachine(peer) ? undefined : peer,
-        onCaller,
-        traceId,
-      });
-      if (reply.status === 401) countFailure(peer);
+    const { pairs: query, fault: queryFault } = parseQuery(request.url ?? '');
+    let applicationId: string | undefined;
+    const sent = {
+      operation,
+      apiKey: apiKeyOf(request, keyHeader),
+      mediaType: mediaTypeOf(request),
+      params,
+      paramFault,
+      query,
+      queryFault,
+      readBody: announcedLength(request) === 0 ? undefined : bodyReader(request, response),
+      fromBrowser: cors.allows(request) || undefined,
+      peer: isOwnMachine(peer) ? undefined : peer,
+      onCaller: (known: string) => {
+        applicationId = known;
+      },
+      traceId: traceIdOf(request),
+    };
+    take(sent, (reply) => {
+      const tooMany = reply.status === 401 ? countFailure(peer) : undefined;
       // The client went away before its body ended.
-      return request.destroyed && !request.complete ? undefined : reply;
-    } catch (error) {
-      return failureReply(error, traceId);
-    }
+      if (request.destroyed && !request.complete) return;
+      answer(response, tooMany ? problemReply(tooMany, reply.traceId) : reply, { route, applicationId });
+    });
   }
 
   function answerOwn(name: OwnPath, request: IncomingMessage, response: ServerResponse): void {
@@ -125,13 +132,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     } else if ('own' in match.route) answerOwn(match.route.own, request, response);
     else {
       const { operation, path: route } = match.route;
-      let applicationId: string | undefined;
-      const onCaller = (known: string): void => {
-        applicationId = known;
-      };
-      void call(operation, request, response, match, onCaller).then((reply) => {
-        if (reply !== undefined) answer(response, reply, { route, applicationId });
-      });
+      call(operation, route, request, response, match);
     }
   };
 }

@@ -6,8 +6,8 @@ export const FAILURES_A_SECOND = 20;
 const WINDOW_MS = 1_000;
 const PEERS_BEFORE_PRUNING = 1_024;
 
-/** Counts a failed authentication of a peer. Throws the problem `too_many_requests` when the peer has had its share. */
-export type CountFailure = (peer: string) => void;
+/** Counts a failed authentication of a peer. Returns the problem `too_many_requests` when the peer has had its share. */
+export type CountFailure = (peer: string) => Problem | undefined;
 
 /**
  * After `failures` within a second, counted from a peer's first, its further ones are told to wait until that second has
@@ -20,13 +20,14 @@ export function createFailureLimit(failures: number): CountFailure {
     const at = performance.now();
     const window = windows.get(peer);
     if (window !== undefined && at - window.start < WINDOW_MS) {
-      if (window.count >= failures) throw new Problem('too_many_requests');
+      if (window.count >= failures) return new Problem('too_many_requests');
       window.count += 1;
-      return;
+      return undefined;
     }
     if (windows.size >= PEERS_BEFORE_PRUNING) {
       for (const [other, { start }] of windows) if (at - start >= WINDOW_MS) windows.delete(other);
     }
     windows.set(peer, { start: at, count: 1 });
+    return undefined;
   };
 }

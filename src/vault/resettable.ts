@@ -1,3 +1,5 @@
+import { Problem } from '../core/problem.ts';
+import { problemReply } from '../core/problem-reply.ts';
 import type { Vault } from './vault.ts';
 
 /** A vault that can be closed for a moment, to put its file back to how it was. */
@@ -10,41 +12,73 @@ export interface ResettableVault {
 /** Stands in front of a vault that `open` opens anew. Where that fails, everything fails from then on. */
 export function resettableVault(first: Vault, open: () => Promise<Vault>): ResettableVault {
   let current = Promise.resolve(first);
-  const underWay = new Set<Promise<unknown>>();
+  /** Undefined while the vault is closed. */
+  let opened: Vault | undefined = first;
+  let underWay = 0;
+  let idle: (() => void) | undefined;
 
-  function use<T>(work: (vault: Vault) => Promise<T>): Promise<T> {
-    const done = current.then(work);
-    const forget = (): void => {
-      underWay.delete(done);
-    };
-    underWay.add(done);
-    done.then(forget, forget);
-    return done;
+  function end(): void {
+    underWay -= 1;
+    if (underWay === 0) idle?.();
+  }
+
+  async function use<T>(work: (vault: Vault) => Promise<T>): Promise<T> {
+    const vault = opened ?? (await current);
+    underWay += 1;
+    try {
+      return await work(vault);
+    } finally {
+      end();
+    }
+  }
+
+  const vault: Vault = {
+    file: first.file,
+    limits: first.limits,
+    dispatch: (call) => use((vault) => vault.dispatch(call)),
+    take(call, answered) {
+      if (opened === undefined) {
+        const failed = () => answered(problemReply(new Problem('internal_error'), call.traceId ?? ''));
+        vault.dispatch(call).then(answered, failed);
+        return;
+      }
+      underWay += 1;
+      opened.take(call, (reply) => {
+        end();
+        answered(reply);
+      });
+    },
+    ready: () => use((vault) => vault.ready()),
+    notices: () => use((vault) => vault.notices()),
+    check: () => use((vault) => vault.check()),
+    createTenant: (name) => use((vault) => vault.createTenant(name)),
+    listTenants: () => use((vault) => vault.listTenants()),
+    issueKey: (tenantId) => use((vault) => vault.issueKey(tenantId)),
+    sweep: () => use((vault) => vault.sweep()),
+    sweepNowAndThen: () => use((vault) => vault.sweepNowAndThen()),
+    close: () => use((vault) => vault.close()),
+  };
+
+  async function reopened(before: Promise<Vault>, between: () => Promise<void>): Promise<Vault> {
+    const vault = await before;
+    opened = undefined;
+    if (underWay > 0) {
+      await new Promise<void>((resolve) => {
+        idle = resolve;
+      });
+    }
+    await vault.close();
+    await between();
+    const next = await open();
+    await next.ready();
+    opened = next;
+    return next;
   }
 
   return {
-    vault: {
-      file: first.file,
-      limits: first.limits,
-      dispatch: (call) => use((vault) => vault.dispatch(call)),
-      ready: () => use((vault) => vault.ready()),
-      notices: () => use((vault) => vault.notices()),
-      check: () => use((vault) => vault.check()),
-      createTenant: (name) => use((vault) => vault.createTenant(name)),
-      listTenants: () => use((vault) => vault.listTenants()),
-      issueKey: (tenantId) => use((vault) => vault.issueKey(tenantId)),
-      sweep: () => use((vault) => vault.sweep()),
-      sweepNowAndThen: () => use((vault) => vault.sweepNowAndThen()),
-      close: () => use((vault) => vault.close()),
-    },
+    vault,
     async reopen(between) {
-      const before = [...underWay];
-      current = current.then(async (vault) => {
-        await Promise.allSettled(before);
-        await vault.close();
-        await between();
-        return open();
-      });
+      current = reopened(current, between);
       await current;
     },
   };

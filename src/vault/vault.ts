@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Application } from '../contract/application.ts';
-import type { Call, Reply } from '../contract/call.ts';
+import type { Call, Client, Reply } from '../contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from '../contract/limits.ts';
 import type { Tenant } from '../contract/tenant.ts';
 import { createMinuteLimit } from '../core/access/minute-limit.ts';
@@ -36,6 +36,8 @@ export interface Vault {
   readonly file: string;
   readonly limits: Limits;
   dispatch(call: Call): Promise<Reply>;
+  /** The same for a daemon: answers the calls of one turn of the event loop together, once `ready` has been called. */
+  take: NonNullable<Client['take']>;
   /** Loads what calls need. Throws the problem that keeps the vault from answering them. */
   ready(): Promise<void>;
   /** Returns sentences about problems of a vault that still answers; none when all is well. */
@@ -237,6 +239,8 @@ export function composeVault(parts: VaultParts): Vault {
   const expiryRecorder = createExpiryRecorder(world);
   // Times of test clocks are not kept in the file.
   const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
+  const path = createDispatch(world);
+  let take: Vault['take'] = (call, answered) => void path.dispatch(call).then(answered);
   let found = 0;
 
   async function sweep(): Promise<number> {
@@ -253,9 +257,11 @@ export function composeVault(parts: VaultParts): Vault {
   return {
     file,
     limits: world.limits,
-    dispatch: createDispatch(world),
+    dispatch: path.dispatch,
+    take: (call, answered) => take(call, answered),
     ready: async () => {
-      await Promise.all([store.ping(), loadOperations()]);
+      const [{ createTurns }] = await Promise.all([import('../core/turns.ts'), store.ping(), loadOperations()]);
+      take = createTurns(path, store);
     },
     notices: async () => [
       ...(timekeeper?.notices() ?? []),

@@ -8,6 +8,7 @@ import type {
   VaultHeader,
 } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
+import type { SnapshotReads } from '../../src/core/scan-ports.ts';
 import { bytesKey, matchesToken } from './matches-token.ts';
 import { blindsOf, MemoryState, memoryMaintenance } from './memory-maintenance.ts';
 import {
@@ -62,18 +63,41 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
     return removed;
   }
 
-  async function findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined> {
+  function readToken(tenantId: string, id: string, now: Instant): TokenRecord | undefined {
     state.assertOpen();
     const record = state.tenants.get(tenantId)?.tokens.get(id)?.record;
     return record !== undefined && isLive(record, now) ? record : undefined;
   }
 
+  const reads: SnapshotReads = {
+    get authorityVersion() {
+      state.assertOpen();
+      return String(state.authorityChanges);
+    },
+
+    findPresentedToken(tenantId, id, now) {
+      const record = readToken(tenantId, id, now);
+      return record && presentedOf(record);
+    },
+
+    findTokens(filter, page, now) {
+      state.assertOpen();
+      const found = [...(state.tenants.get(filter.tenant_id)?.tokens.values() ?? [])]
+        .filter((token) => isLive(token.record, now) && matchesToken(token, filter))
+        .map((token) => token.record)
+        .sort(newestFirst)
+        .map(presentedOf);
+      return pageOf(found, page);
+    },
+  };
+
   return {
     ...memoryMaintenance(state),
 
+    readNow: (query) => query(reads),
+
     async authorityVersion() {
-      state.assertOpen();
-      return String(state.authorityChanges);
+      return reads.authorityVersion;
     },
 
     async findAuthority(keyHash, now) {
@@ -209,21 +233,16 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       return { outcome: 'inserted' };
     },
 
-    findToken,
-
-    async findPresentedToken(tenantId, id, now) {
-      const record = await findToken(tenantId, id, now);
-      return record && presentedOf(record);
+    async findToken(...query) {
+      return readToken(...query);
     },
 
-    async findTokens(filter, page, now) {
-      state.assertOpen();
-      const found = [...(state.tenants.get(filter.tenant_id)?.tokens.values() ?? [])]
-        .filter((token) => isLive(token.record, now) && matchesToken(token, filter))
-        .map((token) => token.record)
-        .sort(newestFirst)
-        .map(presentedOf);
-      return pageOf(found, page);
+    async findPresentedToken(...query) {
+      return reads.findPresentedToken(...query);
+    },
+
+    async findTokens(...query) {
+      return reads.findTokens(...query);
     },
 
     async scanTokens(filter, { after, limit }, now) {

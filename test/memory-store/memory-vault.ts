@@ -1,5 +1,6 @@
+import { expect } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
-import type { Client } from '../../src/contract/call.ts';
+import type { Call, Client, Reply } from '../../src/contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../src/contract/limits.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import type { Keyring } from '../../src/core/ports.ts';
@@ -63,14 +64,16 @@ export async function openMemoryVault(
   async function call(key: string | undefined, operation: OperationId, parts: CallParts = {}): Promise<Answer> {
     const row: Operation = OPERATIONS[operation];
     const { id, query = '', body, bodyText = body === undefined ? undefined : JSON.stringify(body) } = parts;
-    const reply = await client.call({
+    const sent = {
       operation,
       apiKey: key,
       mediaType: 'mediaType' in parts ? parts.mediaType : (row.mediaType ?? 'application/json'),
       params: id === undefined ? {} : { id },
       query: [...new URLSearchParams(query)],
       bodyText,
-    });
+    };
+    const reply = await client.call(sent);
+    if (operation === 'getToken' || operation === 'listTokens') await expectSameInTurn(vault, sent, reply);
     return answerOf(reply.status, reply.bodyText ?? '');
   }
 
@@ -81,6 +84,13 @@ export async function openMemoryVault(
   }
 
   return { vault, client, clock, tenantId: tenant.id, management, call, application: application_ };
+}
+
+/** A daemon answers reads by `take`. */
+async function expectSameInTurn(vault: Vault, call: Call, { status, bodyText, traceId }: Reply): Promise<void> {
+  await vault.ready();
+  const taken = await new Promise<Reply>((resolve) => vault.take({ ...call, traceId }, resolve));
+  expect({ status: taken.status, bodyText: taken.bodyText }).toEqual({ status, bodyText });
 }
 
 function answerOf(status: number, text: string): Answer {

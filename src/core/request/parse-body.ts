@@ -29,11 +29,11 @@ export function parseBody(row: Operation, sent: SentBody, limits: Limits): Json 
   }
 }
 
-/** Step 3 of the one path: a body must have the content type that its operation takes (§4.1, decisions §1). */
-export function checkMediaType(row: Operation, sent: string | undefined): void {
+/** Step 3 of the one path: returns what is wrong with the content type of a body (§4.1, decisions §1). */
+export function checkMediaType(row: Operation, sent: string | undefined): Problem | undefined {
   const wanted = row.mediaType ?? 'application/json';
   const [essence, ...parameters] = (sent ?? '').split(';').map((part) => part.trim().toLowerCase());
   const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-8"?$/.test(each));
-  if (essence === wanted && isUtf8) return;
-  throw new Problem('unsupported_media_type', { detail: `The operation takes a body of content type ${wanted}.` });
+  if (essence === wanted && isUtf8) return undefined;
+  return new Problem('unsupported_media_type', { detail: `The operation takes a body of content type ${wanted}.` });
 }

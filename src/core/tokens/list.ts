@@ -1,7 +1,7 @@
 import type { ListTokensQuery } from '../../contract/token.ts';
 import { governingTransform } from '../access/governing-transform.ts';
 import { visibility } from '../access/visibility.ts';
-import type { Caller, Handler, World } from '../handler.ts';
+import type { Caller, Handler, HandlerNow, World } from '../handler.ts';
 import { createLines } from '../in-line.ts';
 import type { JsonText } from '../json/stringify.ts';
 import { ownTurn } from '../own-turn.ts';
@@ -42,36 +42,66 @@ export const listTokens: Handler<'listTokens'> = (request, caller, world) =>
 const makePage: Handler<'listTokens'> = async ({ query }, caller, world) => {
   if (opened > OPENED_AT_ONCE) await nextStep();
   const now = world.clock.now();
-  const { keyring } = caller.tenant;
-  const { lists, exact } = visibility(caller.grants, 'token:read', keyring);
-  const filter = { tenant_id: caller.tenant.record.id, all: conditionsOf(query, keyring), visible: lists };
-  const page = pageRequest(query);
-  const { records, total } = exact
-    ? await world.store.findTokens(filter, page, now)
-    : await findGoverned(filter, page, now, caller, world);
-  const wanted = Object.entries(query.metadata ?? {});
-  const ids: string[] = [];
-  const tokens: JsonText[] = [];
-  let revealed = false;
+  const { filter, isExact } = filterOf(query, caller);
+  const request = pageRequest(query);
+  const { records, total } = isExact
+    ? await world.store.findTokens(filter, request, now)
+    : await findGoverned(filter, request, now, caller, world);
+  const page = createPage(query, caller, world);
   let size = 0;
   for (const record of records) {
     const bytes = record.presented.length + record.full.length;
     size += bytes;
     opened += bytes;
     if (opened > OPENED_AT_ONCE) await nextStep();
-    const presented = presentToken(keyring, caller.grants, record.id, record);
-    // A blind index is 16 bytes of a hash: the opened values have the last word.
-    if (!presented || !hasMetadata(presented.details.metadata?.text, wanted)) continue;
-    revealed ||= presented.transform === 'reveal';
-    ids.push(record.id);
-    tokens.push(presented.text);
+    page.add(record);
   }
   // Turning the page into text and sending it costs as much again.
   opened += size;
-  caller.trail.shown(ids, revealed);
-  world.activity.note(records, now);
-  return pageOf(query, total, tokens);
+  return page.end(records, total, now);
 };
+
+/** Leaves a page to `listTokens` that needs a scan, or that this turn has no room for. */
+export const listTokensNow: HandlerNow<'listTokens'> = ({ query }, caller, world, turn) => {
+  const { filter, isExact } = filterOf(query, caller);
+  if (!isExact || turn.room <= 0) return undefined;
+  const now = world.clock.now();
+  const { records, total } = turn.reads.findTokens(filter, pageRequest(query), now);
+  for (const { presented, full } of records) turn.room -= presented.length + full.length;
+  if (turn.room < 0) return undefined;
+  const page = createPage(query, caller, world);
+  for (const record of records) page.add(record);
+  return page.end(records, total, now);
+};
+
+function filterOf(query: ListTokensQuery, { grants, tenant }: Caller) {
+  const { lists, exact } = visibility(grants, 'token:read', tenant.keyring);
+  const filter = { tenant_id: tenant.record.id, all: conditionsOf(query, tenant.keyring), visible: lists };
+  return { filter, isExact: exact };
+}
+
+function createPage(query: ListTokensQuery, { tenant, grants, trail }: Caller, world: World) {
+  const wanted = Object.entries(query.metadata ?? {});
+  const ids: string[] = [];
+  const tokens: JsonText[] = [];
+  let revealed = false;
+
+  return {
+    add(record: PresentedToken): void {
+      const presented = presentToken(tenant.keyring, grants, record.id, record);
+      // A blind index is 16 bytes of a hash: the opened values have the last word.
+      if (!presented || !hasMetadata(presented.details.metadata?.text, wanted)) return;
+      revealed ||= presented.transform === 'reveal';
+      ids.push(record.id);
+      tokens.push(presented.text);
+    },
+    end(records: readonly PresentedToken[], total: number, now: Instant) {
+      trail.shown(ids, revealed);
+      world.activity.note(records, now);
+      return pageOf(query, total, tokens);
+    },
+  };
+}
 
 async function nextStep(): Promise<void> {
   await ownTurn();

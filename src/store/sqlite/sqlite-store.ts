@@ -70,7 +70,16 @@ export function sqliteStore(session: Session): FileStore {
     return removed.length + ended.length;
   }
 
+  function findPresented(tenantId: string, id: string, now: Instant) {
+    const record = presented.find(tenantId, id);
+    return record === undefined || isExpired(record, now) ? undefined : record;
+  }
+
   return {
+    readNow: (query) =>
+      session.readNow((authorityVersion) =>
+        query({ authorityVersion, findPresentedToken: findPresented, findTokens: findPage }),
+      ),
     authorityVersion: () => session.authorityVersion(),
     findAuthority: (keyHash, now) =>
       session.readSnapshot(() => {
@@ -120,11 +129,7 @@ export function sqliteStore(session: Session): FileStore {
         const record = tenant === undefined ? undefined : tokens.find(tenantId, tenant, id)?.record;
         return record === undefined || isExpired(record, now) ? undefined : record;
       }),
-    findPresentedToken: (tenantId, id, now) =>
-      session.read(() => {
-        const record = presented.find(tenantId, id);
-        return record === undefined || isExpired(record, now) ? undefined : record;
-      }),
+    findPresentedToken: (...query) => session.read(() => findPresented(...query)),
     findTokens: (filter, page, now) => session.readSnapshot(() => findPage(filter, page, now)),
     scanTokens: (...query) => session.readSnapshot(() => scanSlice(...query)),
     findDuplicate: (...query) => session.readSnapshot(() => changes.findDuplicate(...query)),

@@ -3,7 +3,7 @@ import type { ChangeMark } from '../../../core/maintenance-ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { PathWatch } from '../file/check-file.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { toProblem } from '../file/sqlite-error.ts';
+import { sqliteCode, toProblem } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { GroupCommit, nextTurn } from './group-commit.ts';
@@ -101,6 +101,22 @@ export class Session {
         this.#endTransaction();
       }
     });
+  }
+
+  /** Runs `query` on one snapshot at once, with the version of `authorityVersion`. Returns undefined when it must wait. */
+  readNow<T>(query: (authorityVersion: string) => T): T | undefined {
+    if (this.#closing !== undefined || this.connection.inTransaction) return undefined;
+    try {
+      this.#watch.checkNowAndThen();
+      this.#statements.beginRead();
+      return query(this.#authorityNow());
+    } catch (error) {
+      // The caller reads again with `read`, which waits or throws.
+      if (error instanceof Problem || sqliteCode(error) !== undefined) return undefined;
+      throw error;
+    } finally {
+      this.#endTransaction();
+    }
   }
 
   /** Runs `change` in a transaction that it may share with others. Resolves when that is on disk. */

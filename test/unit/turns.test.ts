@@ -1,0 +1,112 @@
+import { expect, it } from 'vitest';
+import type { Call, Reply } from '../../src/contract/call.ts';
+import type { Store } from '../../src/core/ports.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { composeVault, openVault, type Vault } from '../../src/vault/vault.ts';
+import { seededRandom, steppingClock } from '../fixed-world.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+
+const TRACE = 'trace';
+const DAY = 86_400_000;
+
+const take = (vault: Vault, call: Partial<Call>): Promise<Reply> =>
+  new Promise((resolve) => {
+    vault.take({ operation: 'getToken', params: {}, query: [], traceId: TRACE, ...call }, resolve);
+  });
+
+async function keyOf(vault: Vault, management: string, over: object): Promise<{ id: string; key: string }> {
+  const body = { name: 'a', type: 'private', ...over };
+  return (await callVault(vault, management, 'createApplication', { body })).body;
+}
+
+async function openServed() {
+  const { file, management, apiKey } = await fileVault(3);
+  const vault = await openVault({ file, credential: CREDENTIAL });
+  await vault.ready();
+  return { vault, management, apiKey };
+}
+
+it('answers the calls of a turn as one at a time', async () => {
+  const { vault, management, apiKey } = await openServed();
+  const masking = await keyOf(vault, management, { permissions: ['token:read'] });
+  const creating = await keyOf(vault, management, { permissions: ['token:create'] });
+  const rules = [{ description: '', priority: 1, container: '/x/', transform: 'mask', permissions: ['token:read'] }];
+  const elsewhere = await keyOf(vault, management, { rules });
+  const calls: Partial<Call>[] = [
+    ...[apiKey, masking.key, creating.key, elsewhere.key, management, 'nonsense', undefined].flatMap((key) => [
+      { apiKey: key, params: { id: 'token-0' } },
+      { apiKey: key, params: { id: 'none' } },
+      { apiKey: key, params: { id: 'token-0' }, bodyText: '{}' },
+      { apiKey: key, params: { id: 'token-0' }, query: [['a', 'b']] as const },
+      { apiKey: key, operation: 'listTokens' as const },
+      { apiKey: key, operation: 'listTokens' as const, query: [['size', '0']] as const },
+      { apiKey: key, operation: 'getTenant' as const },
+    ]),
+  ];
+  const single: Reply[] = [];
+  for (const call of calls)
+    single.push(await vault.dispatch({ operation: 'getToken', params: {}, query: [], traceId: TRACE, ...call }));
+  const together = await Promise.all(calls.map((call) => take(vault, call)));
+  expect(together).toEqual(single);
+  expect(new Set(single.map(({ status }) => status))).toEqual(new Set([200, 400, 401, 403, 404, 415]));
+  await vault.close();
+});
+
+it('ends a key at once when it is regenerated, or has expired', async () => {
+  const random = seededRandom('turns');
+  const clock = steppingClock();
+  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
+  const vault = composeVault({ file: 'memory', store: createMemoryStore(), keyring, clock, random });
+  const management = (await vault.createTenant('test')).application.key ?? '';
+  await vault.ready();
+  const status = async (key: string) => (await take(vault, { operation: 'listTokens', apiKey: key })).status;
+  const permissions = ['token:read'];
+
+  const { id, key } = await keyOf(vault, management, { permissions });
+  expect([await status(key), await status(key)]).toEqual([200, 200]);
+  const { body } = await callVault(vault, management, 'regenerateApplicationKey', { id });
+  expect([await status(key), await status(body['key'])]).toEqual([401, 200]);
+
+  const expires_at = new Date(clock.now() + DAY / 2).toISOString();
+  const brief = await keyOf(vault, management, { type: 'expiring', permissions, expires_at });
+  expect([await status(brief.key), await status(brief.key)]).toEqual([200, 200]);
+  clock.advance(DAY);
+  expect(await status(brief.key)).toBe(401);
+});
+
+it('looks at the store once for all calls of a turn, and asks again where it must wait', async () => {
+  const random = seededRandom('turns');
+  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
+  const memory = createMemoryStore();
+  let looks = 0;
+  let isBusy = false;
+  const store: Store = {
+    ...memory,
+    readNow(query) {
+      looks += 1;
+      return isBusy ? undefined : memory.readNow?.(query);
+    },
+  };
+  const vault = composeVault({ file: 'memory', store, keyring, random, auditLevel: 'all', auditStrict: true });
+  const management = (await vault.createTenant('test')).application.key ?? '';
+  await vault.ready();
+  const { key } = await keyOf(vault, management, { permissions: ['token:read'] });
+  const listed = () => take(vault, { operation: 'listTokens', apiKey: key });
+  await listed();
+  for (isBusy of [false, true]) {
+    looks = 0;
+    const before = (await store.auditHead()).sequence;
+    const replies = await Promise.all(Array.from({ length: 10 }, listed));
+    expect([looks, ...replies.map(({ status }) => status)]).toEqual([1, ...replies.map(() => 200)]);
+    // Strict: each entry was written before its reply.
+    expect((await store.auditHead()).sequence).toBeGreaterThan(before);
+  }
+});
+
+it('answers a call on a closed vault with a problem', async () => {
+  const { vault, apiKey } = await openServed();
+  await take(vault, { apiKey, params: { id: 'token-0' } });
+  await vault.close();
+  expect((await take(vault, { apiKey, params: { id: 'token-0' } })).status).toBe(503);
+});
