@@ -16,13 +16,13 @@ const PRAGMAS = [
 
 /** The changes of a commit besides its rows; here once for each group. */
 const COUNTERS = [
-  'UPDATE token_count SET live = live + @tokens',
-  'UPDATE active_count SET tokens = tokens + @tokens',
-  'UPDATE change SET counter = counter + @tokens, mark = randomblob(16)',
+  'UPDATE counter SET count = count + @tokens, mark = randomblob(16) WHERE tenant = 0',
+  'UPDATE counter SET count = count + @tokens WHERE type > 0',
+  'UPDATE counter SET count = count + @tokens WHERE month > 0',
 ];
 
 /** Tables with rows before the first token, which the tokens' rows refer to. */
-const BEFORE = ['tenant', 'change', 'token_count', 'active_count'];
+const BEFORE = ['tenant', 'counter'];
 
 /** Opens an empty copy of a vault's tables: raw SQLite with the same settings. */
 export function openRawCopy(from, to) {

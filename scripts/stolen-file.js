@@ -23,8 +23,9 @@ const NOT_SEALED = new Set(['slot.bytes']);
 
 /** The meaning of columns whose names do not give it. */
 const NOTES = {
-  'change.counter': 'one more with each commit',
-  'change.mark': 'random with each commit',
+  'counter.count': 'commits of the file; tokens of each type and key; tokens that were active in each month',
+  'counter.at': 'when a token of the type was last created; when what had expired was last removed',
+  'counter.mark': 'random with each commit',
   'header.mac': 'of the header, keyed',
   'slot.bytes': 'salt and parameters of the key file or passphrase; the master key, wrapped',
   'tenant.details': 'name, settings',
@@ -43,7 +44,7 @@ const NOTES = {
   'audit.at': 'when something was done: that it was, nobody can hide',
   'audit.sealed': 'who did what to which, and how it ended',
   'audit.link': 'of the entry and the one before it, keyed',
-  'change.clock': 'the latest expiry that passed, the last settled time, a time in doubt; with a MAC',
+  'counter.clock': 'the latest expiry that passed, the last settled time, a time in doubt; with a MAC',
   'audit_subject.blind': 'of a record that was changed, keyed; behind the time at which a token was made',
   'audit_subject.sequence': 'which entries changed the same record',
 };

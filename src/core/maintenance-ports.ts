@@ -19,6 +19,13 @@ export interface ResealedToken {
   readonly indexes?: TokenIndexes | undefined;
 }
 
+/** A step of a walk over the tokens of a tenant in the order of ids: those under other keys than the current ones. */
+export interface StaleTokens {
+  readonly tokens: readonly TokenRecord[];
+  /** The walk goes on after this id. Absent at the end. */
+  readonly next?: string | undefined;
+}
+
 /** The wrapped keys of one tenant. */
 export interface KeysOfTenant {
   readonly tenant_id: string;
@@ -76,8 +83,8 @@ export interface Maintenance {
   removeTenantKey(tenantId: string, keyId: number, audit: AuditDraft): Promise<boolean>;
   /** How many records of the tenant are under other keys than these, expired ones included. */
   countStale(tenantId: string, current: KeyIds): Promise<number>;
-  /** At most `limit` of them, and no more than some megabytes. */
-  findStaleTokens(tenantId: string, current: KeyIds, limit: number): Promise<readonly TokenRecord[]>;
+  /** Looks at some hundreds of tokens whose ids are after `after`; finds at most `limit`, and no more than some megabytes. */
+  findStaleTokens(tenantId: string, current: KeyIds, after: string, limit: number): Promise<StaleTokens>;
   findStaleApplications(tenantId: string, current: KeyIds, limit: number): Promise<readonly ApplicationRecord[]>;
   /** Replaces those that still are as they were read; answers how many. */
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;

@@ -36,10 +36,10 @@ export async function checkFile(open: OpenLocked, { anchor, wall, progress }: Fi
   try {
     opened = await open();
     const parts = { store: opened.store, keyring: await opened.unlock() };
-    if (anchor !== undefined) await compareWithAnchor(parts, anchor).catch(found('change'));
+    if (anchor !== undefined) await compareWithAnchor(parts, anchor).catch(found('counter'));
     notices = await compareClock(parts, wall).catch((error: unknown) => {
       if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
-      findings.push({ table: 'change', id: '', what: 'the note on time was altered' });
+      findings.push({ table: 'counter', id: '', what: 'the note on time was altered' });
       return [];
     });
     const report = await checkVault(parts, progress);

@@ -2,7 +2,7 @@ import { openApplication, sealApplication } from '../core/applications/applicati
 import type { Audit } from '../core/audit/audit.ts';
 import type { AuditDraft } from '../core/audit/ports.ts';
 import { parseJson } from '../core/json/parse.ts';
-import type { KeysOfTenant, ResealedToken } from '../core/maintenance-ports.ts';
+import type { KeysOfTenant, ResealedToken, StaleTokens } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Store, TenantKeyring, TokenRecord, WrappedKey } from '../core/ports.ts';
 import { openTenant, sealTenant } from '../core/tenants/tenant-codec.ts';
 import { derive } from '../core/tokens/derive.ts';
@@ -58,13 +58,17 @@ export async function rotateTenant(
   const keyring = parts.keyring.openTenant(tenantId, keys);
   const total = await store.countStale(tenantId, keyring.keyIds);
   let resealed = 0;
-  for (;;) {
+  let resealedBefore: number;
+  do {
+    resealedBefore = resealed;
     progress(resealed, Math.max(total, resealed));
-    const done = await resealSome(store, keyring, tenantId);
-    if (done === undefined) break;
-    resealed += done;
-    await parts.rest?.();
-  }
+    for await (const done of resealAll(store, keyring, tenantId)) {
+      resealed += done;
+      progress(resealed, Math.max(total, resealed));
+      await parts.rest?.();
+    }
+    // A snapshot that was loaded meanwhile has put records under older keys back.
+  } while (resealed > resealedBefore && (await store.countStale(tenantId, keyring.keyIds)) > 0);
   const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
   for (const { key_id } of keys) {
     if (current.has(key_id)) continue;
@@ -98,17 +102,25 @@ function keyEvent(
   return audit.draft({ action, status: 200, tenant_id, revision: key_id, entities: [] });
 }
 
-/** Re-seals some of what is left; answers how many records, or undefined when nothing is left. */
-async function resealSome(store: Store, keyring: TenantKeyring, tenantId: string): Promise<number | undefined> {
-  const tokens = await store.findStaleTokens(tenantId, keyring.keyIds, BATCH);
-  if (tokens.length > 0) {
+/** Seals what is left anew; yields after each batch how many records it was. The walk over the tokens goes on where it stopped. */
+async function* resealAll(store: Store, keyring: TenantKeyring, tenantId: string): AsyncGenerator<number> {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const { tokens, next }: StaleTokens = await store.findStaleTokens(tenantId, keyring.keyIds, after, BATCH);
     const changes = [];
     for (const token of tokens) changes.push(await resealToken(keyring, token));
-    return store.resealTokens(tenantId, changes);
+    yield changes.length === 0 ? 0 : await store.resealTokens(tenantId, changes);
+    after = next;
   }
-  const applications = await store.findStaleApplications(tenantId, keyring.keyIds, BATCH);
-  if (applications.length > 0) return resealApplications(store, keyring, applications);
-  return resealTenant(store, keyring, tenantId);
+  for (;;) {
+    const applications = await store.findStaleApplications(tenantId, keyring.keyIds, BATCH);
+    if (applications.length === 0) break;
+    yield await resealApplications(store, keyring, applications);
+  }
+  for (;;) {
+    const done = await resealTenant(store, keyring, tenantId);
+    if (done === undefined) return;
+    yield done;
+  }
 }
 
 /** The revision stays: nothing was changed. A record that somebody else changed meanwhile is under the new key already. */

@@ -54,16 +54,16 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
      WHERE blind = (SELECT substr(blinds, 1, 16) FROM token WHERE id = 'token-1')`,
   }),
   ...edits('token_index', '', /leads to no token/, { 'a row deleted': "DELETE FROM token WHERE id = 'token-1'" }),
-  ...edits('token_count', '', /counter of a type/, {
+  ...edits('counter', '', /counter of a type/, {
     'a row deleted with its entries': `DELETE FROM token_index WHERE token = (SELECT token FROM token WHERE id = 'token-1');
      DELETE FROM token WHERE id = 'token-1'`,
-    'a counter changed': 'UPDATE token_count SET live = live + 1',
+    'a counter changed': 'UPDATE counter SET count = count + 1 WHERE type > 0',
   }),
-  ...edits('token_count', '', /last time/, {
-    'a last time of creation changed': 'UPDATE token_count SET last_created_at = 1',
+  ...edits('counter', '', /last time/, {
+    'a last time of creation changed': 'UPDATE counter SET at = 1 WHERE type > 0',
   }),
-  ...edits('active_count', '', /counter of a month/, {
-    'a counter of a month changed': 'UPDATE active_count SET tokens = 1',
+  ...edits('counter', '', /counter of a month/, {
+    'a counter of a month changed': 'UPDATE counter SET count = 1 WHERE month > 0',
   }),
   ...edits('tombstone', 'never', /clear column was altered/, {
     'a tombstone edited': `INSERT INTO tombstone SELECT tenant, 'never', type, zeroblob(16), created_at, NULL, 1, zeroblob(16)
@@ -115,12 +115,14 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
   ...edits('file', '', /tables/, {
     'a trigger planted': 'CREATE TRIGGER t AFTER INSERT ON token BEGIN DELETE FROM tombstone; END',
   }),
-  ...edits('change', '', /note of the last commit/, { 'the note of the last commit removed': 'DELETE FROM change' }),
-  ...edits('change', '', /note on time was altered/, {
-    'the latest expiry that passed moved to 2100':
-      "UPDATE change SET clock = '4102444800000' || substr(clock, instr(clock, ' '))",
+  ...edits('counter', '', /note of the last commit/, {
+    'the note of the last commit removed': 'DELETE FROM counter WHERE tenant = 0',
   }),
-  ...edits('active_count', 'tenant 77', /tenant that does not exist/, {
-    'a row of a tenant that there is not': 'PRAGMA foreign_keys = OFF; INSERT INTO active_count VALUES (77, 1, 1)',
+  ...edits('counter', '', /note on time was altered/, {
+    'the latest expiry that passed moved to 2100':
+      "UPDATE counter SET clock = '4102444800000' || substr(clock, instr(clock, ' ')) WHERE tenant = 0",
+  }),
+  ...edits('counter', 'tenant 77', /tenant that does not exist/, {
+    'a row of a tenant that there is not': "INSERT INTO counter VALUES (77, 0, 1, 0, 0, 1, 0, x'', '')",
   }),
 };

@@ -122,7 +122,9 @@ async function rollbacks(vault: TamperVault, sound: Replies, applications: reado
       const kept = await keepRows(altered);
       copyFileSync(anchored, altered);
       await putBack(altered, kept);
-      await tamperFile(altered, (connection) => connection.exec('UPDATE change SET counter = counter + 100'));
+      await tamperFile(altered, (connection) =>
+        connection.exec('UPDATE counter SET count = count + 100 WHERE tenant = 0'),
+      );
     },
   });
   return cases;
@@ -233,7 +235,7 @@ function figuresOf(results: readonly Tampered[]): Record<string, number | string
 const control = (options: CheckOptions) =>
   tamper({
     ...options,
-    edits: [asSql(['a counter of activity raised', 'UPDATE active_count SET tokens = tokens + 5'])],
+    edits: [asSql(['a counter of activity raised', 'UPDATE counter SET count = count + 5 WHERE month > 0'])],
   });
 
 export const CHECK: Check = { number: 5, name: 'tamper', quick: true, run: tamper, control };

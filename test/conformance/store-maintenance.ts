@@ -120,9 +120,11 @@ export function storeMaintenance(open: OpenStore): void {
       await store.addTenantKey(id, NEW_KEY, ENTRY);
       expect(await store.countStale(id, current)).toBe(4);
       expect(await store.countStale(id, { key_id: 1, index_key_id: 2 })).toBe(0);
-      const stale = await store.findStaleTokens(id, current, 10);
-      expect(stale.map((token) => token.id).sort()).toEqual(['expired', 'old']);
-      expect(await store.findStaleTokens(id, current, 1)).toHaveLength(1);
+      const stale = (after: string, limit: number) => store.findStaleTokens(id, current, after, limit);
+      expect(await stale('', 10)).toEqual({ tokens: [gone, old] });
+      expect(await stale('', 1)).toEqual({ tokens: [gone], next: 'expired' });
+      expect(await stale('expired', 10)).toEqual({ tokens: [old] });
+      expect(await stale('old', 10)).toEqual({ tokens: [] });
       expect(await store.findStaleApplications(id, current, 10)).toEqual([application]);
 
       // Counted as active meanwhile: the month is not the rotation's.
@@ -148,7 +150,7 @@ export function storeMaintenance(open: OpenStore): void {
       const key: WrappedKey = { ...NEW_KEY, purpose: 'index' };
       await store.addTenantKey(id, key, ENTRY);
       const now = { key_id: 1, index_key_id: 3 };
-      expect(await store.findStaleTokens(id, now, 10)).toEqual([token]);
+      expect(await store.findStaleTokens(id, now, '', 10)).toEqual({ tokens: [token] });
       expect(await store.countStale(id, now)).toBe(1);
       const after = { ...token, ...now };
       expect(await store.resealTokens(id, [{ before: token, after, indexes: indexes('new', 'y', 'kept') }])).toBe(1);

@@ -114,10 +114,13 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
       return staleTokens(held, current).length + others.length;
     },
 
-    async findStaleTokens(tenantId, current, limit) {
+    async findStaleTokens(tenantId, current, after, limit) {
       state.assertOpen();
       const held = state.tenants.get(tenantId);
-      return held === undefined ? [] : staleTokens(held, current).slice(0, limit);
+      const stale = held === undefined ? [] : staleTokens(held, current);
+      const behind = stale.filter(({ id }) => compareText(id, after) > 0).sort((a, b) => compareText(a.id, b.id));
+      const tokens = behind.slice(0, limit);
+      return { tokens, next: tokens.length < behind.length ? tokens.at(-1)?.id : undefined };
     },
 
     async findStaleApplications(tenantId, current, limit) {

@@ -142,6 +142,8 @@ it('is not deceived by the counter alone', async () => {
   await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', TOKEN), anchor);
   const counter = Number(readFileSync(anchor, 'utf8').split('\n')[2]);
   writeFileSync(file, older);
-  await tamperFile(file, (connection) => connection.prepare('UPDATE change SET counter = ?').run(counter));
+  await tamperFile(file, (connection) =>
+    connection.prepare('UPDATE counter SET count = ? WHERE tenant = 0').run(counter),
+  );
   await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
 });

@@ -99,7 +99,7 @@ it('an audit whose only row stands in front of the first place takes no entry', 
 });
 
 it.each([
-  ['token_count', 'last_created_at'],
+  ['counter', 'at'],
   ['tenant_key', 'created_at'],
 ] as const)(
   'a number that is no time in %s.%s is an integrity failure to whoever is shown it',

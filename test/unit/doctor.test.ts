@@ -153,7 +153,7 @@ describe('vault doctor', () => {
     const { folder, file, apiKey } = await fileVault(2);
     const anchor = join(folder, 'anchor');
     const older = readFileSync(file);
-    const missing = { table: 'change', id: '', what: expect.stringContaining(`there is no anchor at ${anchor}`) };
+    const missing = { table: 'counter', id: '', what: expect.stringContaining(`there is no anchor at ${anchor}`) };
     expect(await doctor(file, anchor)).toMatchObject({ ok: false, checked: { tokens: 2 }, findings: [missing] });
     const body = { type: 'token', data: 1 };
     await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', { body }), anchor);
@@ -164,7 +164,7 @@ describe('vault doctor', () => {
     expect({ ok, tokens: checked.tokens, findings }).toEqual({
       ok: false,
       tokens: 2,
-      findings: [{ table: 'change', id: '', what: expect.stringContaining('older than its anchor') }],
+      findings: [{ table: 'counter', id: '', what: expect.stringContaining('older than its anchor') }],
     });
   });
 });

@@ -98,7 +98,7 @@ describe('a plan', () => {
     };
     const none = explain([]);
     expect(none.list).toBe('SEARCH t USING INDEX token_newest (tenant=?)');
-    expect(none.total).toContain('SEARCH t USING PRIMARY KEY (tenant=?)');
+    expect(none.total).toContain('SEARCH t USING PRIMARY KEY (tenant=? AND type>?)');
     expect(none.total).toContain('token_expiry');
     expect(none.total).not.toContain('SCAN t ');
     const byIndex = explain([one]);
@@ -198,5 +198,23 @@ describe('errors of SQLite', () => {
       expect(toProblem(other)).toBe(other);
       expect(isBusy(other)).toBe(false);
     }
+  });
+});
+
+describe('the walk of a rotation', () => {
+  it('looks at some hundreds of tokens a step, whether they are stale or not', async () => {
+    const store = await openStore(await temporaryVault());
+    const { id } = await addTenant(store);
+    const ids = Array.from({ length: 501 }, (_, n) => `t${1000 + n}`);
+    await Promise.all(ids.map((name) => addToken(store, id, { id: name })));
+    const newer = { key_id: 9, index_key_id: 2 };
+    expect(await store.findStaleTokens(id, { key_id: 1, index_key_id: 2 }, '', 10)).toEqual({
+      tokens: [],
+      next: 't1499',
+    });
+    const { tokens, next } = await store.findStaleTokens(id, newer, '', 1000);
+    expect({ length: tokens.length, next }).toEqual({ length: 500, next: 't1499' });
+    const last = await store.findStaleTokens(id, newer, 't1499', 1000);
+    expect({ ids: last.tokens.map((token) => token.id), next: last.next }).toEqual({ ids: ['t1500'], next: undefined });
   });
 });

@@ -61,7 +61,7 @@ describe('two processes on one file', () => {
     const raw = await rawConnection(file);
     const before = await store.authorityVersion();
     const first = store.authorityVersion();
-    raw.exec('UPDATE change SET counter = counter + 1');
+    raw.exec('UPDATE counter SET count = count + 1 WHERE tenant = 0');
     const second = store.authorityVersion();
     expect(second).toBe(first);
     expect(await second).not.toBe(before);

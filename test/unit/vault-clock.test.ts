@@ -146,7 +146,7 @@ describe('a note on time that was altered', () => {
     'a MAC of zeros': "substr(clock, 1, length(clock) - 64) || printf('%064d', 0)",
     'no text': "''",
     'no number': "'9e99 x ' || clock",
-    'that of another vault': '(SELECT clock FROM other.change)',
+    'that of another vault': '(SELECT clock FROM other.counter WHERE tenant = 0)',
   };
 
   it.each(Object.entries(EDITS))('is an integrity failure, and a finding: %s', async (_name, sql) => {
@@ -154,17 +154,19 @@ describe('a note on time that was altered', () => {
     await (await createVault({ file: other, credential: CREDENTIAL, times, tenantName: 'other' })).vault.close();
     await tamperFile(file, (connection) => {
       connection.prepare('ATTACH ? AS other').run(other);
-      expect(connection.prepare(`UPDATE change SET clock = ${sql} WHERE clock <> ${sql}`).run().changes).toBe(1);
+      expect(
+        connection.prepare(`UPDATE counter SET clock = ${sql} WHERE tenant = 0 AND clock <> ${sql}`).run().changes,
+      ).toBe(1);
     });
     await expect(open()).rejects.toMatchObject({ code: 'integrity_failure' });
     await expect(openVaultAdmin({ file, credential: CREDENTIAL })).rejects.toMatchObject({ code: 'integrity_failure' });
     const { findings } = await checkVaultFile({ file, credential: CREDENTIAL, times });
-    expect(findings).toEqual([{ table: 'change', id: '', what: 'the note on time was altered' }]);
+    expect(findings).toEqual([{ table: 'counter', id: '', what: 'the note on time was altered' }]);
   });
 
   it('stops the sweep of a vault that is open', async () => {
     const vault = await open();
-    await tamperFile(file, (connection) => connection.exec("UPDATE change SET clock = '0 0 0 00'"));
+    await tamperFile(file, (connection) => connection.exec("UPDATE counter SET clock = '0 0 0 00' WHERE tenant = 0"));
     await expect(vault.sweep()).rejects.toMatchObject({ code: 'integrity_failure' });
     await vault.close();
   });

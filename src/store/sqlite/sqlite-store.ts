@@ -34,7 +34,7 @@ export function sqliteStore(session: Session): FileStore {
   const presented = presentedTokenRows(connection);
   const counts = tokenCounts(connection, tenants);
   const changes = tokenChanges(connection, { tenants, tokens, index: tokenIndex(connection), counts });
-  const rotation = keyRotation(connection, tenants, changes);
+  const rotation = keyRotation(connection, tenants, tokens, changes);
   const inspectRows = rowInspection(connection, tenants);
   const change = changeRow(connection);
   const audits = auditRows(connection);

@@ -3,6 +3,7 @@ import type { ChangeMark } from '../../../core/maintenance-ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { PathWatch } from '../file/check-file.ts';
 import { type Connection, statements } from '../file/driver.ts';
+import { FILE_ROW } from '../file/schema.ts';
 import { sqliteCode, toProblem } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
@@ -56,8 +57,10 @@ export class Session {
       rollback: command('ROLLBACK'),
       beginRead: command('BEGIN'),
     };
-    const count = value<[], number>('UPDATE change SET counter = counter + 1, mark = randomblob(16) RETURNING counter');
-    this.#lastChange = rows<[], ChangeMark>('SELECT counter, mark FROM change');
+    const count = value<[], number>(
+      `UPDATE counter SET count = count + 1, mark = randomblob(16) WHERE ${FILE_ROW} RETURNING count`,
+    );
+    this.#lastChange = rows<[], ChangeMark>(`SELECT count AS counter, mark FROM counter WHERE ${FILE_ROW}`);
     this.#dataVersion = value<[], number>('PRAGMA data_version');
     const transactions = {
       begin: () => {

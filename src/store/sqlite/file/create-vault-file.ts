@@ -23,7 +23,7 @@ export async function createVaultFile(
       connection.transaction(() => {
         for (const statement of SCHEMA) connection.exec(statement);
         connection
-          .prepare("INSERT INTO change (one, counter, mark, swept_at, clock) VALUES (1, 0, randomblob(16), ?, '')")
+          .prepare("INSERT INTO counter VALUES (0, 0, 0, 0, 0, 0, ?, randomblob(16), '')")
           .run(header.created_at);
         writeHeader(connection, header);
         connection.pragma(`application_id = ${APPLICATION_ID}`);

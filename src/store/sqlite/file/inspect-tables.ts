@@ -2,7 +2,7 @@ import type { Finding } from '../../../core/maintenance-ports.ts';
 import { LAST_INSTANT } from '../tables/columns.ts';
 import { splitBlinds } from '../tables/token-index.ts';
 import type { Connection } from './driver.ts';
-import { BLIND_LENGTH } from './schema.ts';
+import { BLIND_LENGTH, FILE_ROW } from './schema.ts';
 
 /** A statement that answers the ids of what is wrong, and what that is. */
 interface Check {
@@ -16,21 +16,27 @@ const TENANT = (column: string) =>
   `coalesce((SELECT lower(hex(id)) FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
 
 const CHECKS: readonly Check[] = [
-  ...['tenant_key', 'application', 'token', 'token_index', 'tombstone', 'token_count', 'active_count'].map((table) => ({
+  ...['tenant_key', 'application', 'token', 'token_index', 'tombstone'].map((table) => ({
     table,
     what: 'belongs to a tenant that does not exist',
     sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM ${table} WHERE tenant NOT IN (SELECT tenant FROM tenant)`,
   })),
   {
-    table: 'change',
-    what: 'the note of the last commit is missing',
-    sql: "SELECT '' AS id WHERE NOT EXISTS (SELECT 1 FROM change)",
+    table: 'counter',
+    what: 'belongs to a tenant that does not exist',
+    sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM counter
+      WHERE tenant NOT IN (SELECT tenant FROM tenant) AND NOT (${FILE_ROW})`,
   },
   {
-    table: 'change',
+    table: 'counter',
+    what: 'the note of the last commit is missing',
+    sql: `SELECT '' AS id WHERE NOT EXISTS (SELECT 1 FROM counter WHERE ${FILE_ROW})`,
+  },
+  {
+    table: 'counter',
     what: 'the note of the last commit is not valid',
-    sql: `SELECT '' AS id FROM change WHERE counter NOT BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER} OR length(mark) <> 16
-      OR swept_at NOT BETWEEN 0 AND ${LAST_INSTANT}`,
+    sql: `SELECT '' AS id FROM counter WHERE ${FILE_ROW} AND (count NOT BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}
+      OR length(mark) <> 16 OR at NOT BETWEEN 0 AND ${LAST_INSTANT})`,
   },
   {
     table: 'application',
@@ -55,26 +61,27 @@ const CHECKS: readonly Check[] = [
       WHERE t.token IS NULL OR t.tenant <> i.tenant OR t.created_at <> i.created_at`,
   },
   {
-    table: 'token_count',
+    table: 'counter',
     what: 'the counter of a type differs from its tokens',
-    sql: `SELECT ${TENANT('tenant')} || ' type ' || type AS id FROM (
-        SELECT tenant, type, live FROM token_count
-        UNION ALL SELECT tenant, type, -count(*) FROM token GROUP BY tenant, type)
-      GROUP BY tenant, type HAVING sum(live) <> 0`,
+    sql: `SELECT DISTINCT ${TENANT('tenant')} || ' type ' || type AS id FROM (
+        SELECT tenant, type, month, key_id, index_key_id, count FROM counter WHERE type <> 0
+        UNION ALL SELECT tenant, type, 0, key_id, index_key_id, -count(*) FROM token GROUP BY 1, 2, 4, 5)
+      GROUP BY tenant, type, month, key_id, index_key_id HAVING sum(count) <> 0`,
   },
   {
-    table: 'token_count',
+    table: 'counter',
     what: 'the last time of creation of a type is not that of its last token',
-    sql: `SELECT ${TENANT('c.tenant')} || ' type ' || c.type AS id FROM token_count c WHERE c.last_created_at IS NOT max(
+    sql: `SELECT ${TENANT('c.tenant')} || ' type ' || c.type AS id
+      FROM (SELECT tenant, type, max(at) AS at FROM counter WHERE type <> 0 GROUP BY 1, 2) c WHERE c.at IS NOT max(
       coalesce((SELECT max(created_at) FROM token t WHERE t.tenant = c.tenant AND t.type = c.type), 0),
       coalesce((SELECT max(created_at) FROM tombstone b WHERE b.tenant = c.tenant AND b.type = c.type), 0))`,
   },
   {
-    table: 'active_count',
+    table: 'counter',
     what: 'the counter of a month is less than its tokens',
     sql: `SELECT ${TENANT('t.tenant')} || ' month ' || t.active_month AS id FROM token t
       GROUP BY t.tenant, t.active_month HAVING count(*) > coalesce(
-        (SELECT tokens FROM active_count a WHERE a.tenant = t.tenant AND a.month = t.active_month), 0)`,
+        (SELECT sum(count) FROM counter a WHERE a.tenant = t.tenant AND a.type = 0 AND a.month = t.active_month), 0)`,
   },
 ];
 

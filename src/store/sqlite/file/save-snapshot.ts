@@ -42,7 +42,10 @@ function copy(connection: Connection, sign: Options['sign']): void {
     const head = auditRows(connection, 'vault').head();
     if (head.sequence === 0) throw new Problem('integrity_failure');
     for (const statement of SNAPSHOT_SCHEMA) connection.exec(statement);
-    for (const table of SNAPSHOT_TABLES) connection.exec(`INSERT INTO main.${table} SELECT * FROM vault.${table}`);
+    for (const table of SNAPSHOT_TABLES) {
+      // The counters of the file, which have no tenant, stay: they never go back.
+      connection.exec(`INSERT INTO main.${table} SELECT * FROM vault.${table} WHERE tenant > 0`);
+    }
     const { vault_id, name, saved_at, sequence, link, mac } = sign(head);
     connection
       .prepare<[string, string, number, number, Uint8Array, Uint8Array]>(

@@ -20,24 +20,32 @@ export const BLIND_LENGTH = 16;
  *   `token.blinds` repeats them, so that the entries of a token are found without another index.
  * - `token.clear` holds all clear columns of a token, in the bytes that its seals are bound to; the other columns repeat
  *   those that a statement searches, sorts or compares by. `presented` and `full` are sealed.
- * - `token_count.live` is the number of rows in `token`, expired ones that were not yet removed included;
- *   `last_created_at` never goes back. Both are kept by the transactions that insert and remove.
+ * - `counter` holds what each create changes, in one page. The columns of the key that do not apply to a row are 0:
+ *   - tenant, type, key_id, index_key_id: `count` is the number of rows in `token` under these keys, expired ones included;
+ *     `at` is the last time of creation and never goes back;
+ *   - tenant, month: `count` is the number of tokens that were active in the month;
+ *   - all 0, the file: `count` is one more with each commit, `mark` 16 new random bytes; `at` is when the file target last
+ *     removed what had expired; `clock` the vault's note on time, with a MAC. Count and mark only distinguish commits: an
+ *     edit makes caches read again, and an anchor finds a count that went back.
  * - `audit` only grows: what is done, in order, each entry chained to the one before it by a keyed hash.
  * - `audit_subject` finds the entries of the audit by the records that they changed: a keyed hash of each; `n` is the place of
  *   the event in its entry.
- * - `change` is one row: `counter` is one more with each commit, `mark` 16 new random bytes;
- *   `swept_at` is when the file target last removed what had expired; `clock` the vault's note on time, with a MAC.
- *   Counter and mark only tell commits apart: an edit makes caches read again, and an anchor finds a counter that went back.
- * - `key_id` and `index_key_id` say under which of the tenant's keys a row is; a rotation finds by them what is left to do.
+ * - `key_id` and `index_key_id` are the tenant's keys that a row is sealed and found under. A rotation walks the tokens and
+ *   seals those under older keys anew; a key that `counter` counts no token under can be destroyed.
  */
 export const SCHEMA: readonly string[] = [
-  `CREATE TABLE change (
-  one INTEGER PRIMARY KEY CHECK (one = 1),
-  counter INTEGER NOT NULL,
-  mark BLOB NOT NULL,
-  swept_at INTEGER NOT NULL,
-  clock TEXT NOT NULL
-) STRICT`,
+  `CREATE TABLE counter (
+  tenant INTEGER NOT NULL,
+  type INTEGER NOT NULL,
+  month INTEGER NOT NULL,
+  key_id INTEGER NOT NULL,
+  index_key_id INTEGER NOT NULL,
+  count INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  mark BLOB NOT NULL DEFAULT x'',
+  clock TEXT NOT NULL DEFAULT '',
+  PRIMARY KEY (tenant, type, month, key_id, index_key_id)
+) STRICT, WITHOUT ROWID`,
   `CREATE TABLE header (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   vault_id TEXT NOT NULL,
@@ -110,7 +118,6 @@ export const SCHEMA: readonly string[] = [
 ) STRICT`,
   'CREATE UNIQUE INDEX token_id ON token (tenant, id)',
   'CREATE INDEX token_newest ON token (tenant, created_at, id DESC, type)',
-  'CREATE INDEX token_keys ON token (tenant, key_id, index_key_id)',
   'CREATE INDEX token_expiry ON token (expires_at, tenant, type) WHERE expires_at IS NOT NULL',
   `CREATE TABLE token_index (
   tenant INTEGER NOT NULL,
@@ -142,20 +149,10 @@ export const SCHEMA: readonly string[] = [
   n INTEGER NOT NULL,
   PRIMARY KEY (blind, sequence, n)
 ) STRICT, WITHOUT ROWID`,
-  `CREATE TABLE token_count (
-  tenant INTEGER NOT NULL REFERENCES tenant,
-  type INTEGER NOT NULL,
-  live INTEGER NOT NULL,
-  last_created_at INTEGER NOT NULL,
-  PRIMARY KEY (tenant, type)
-) STRICT, WITHOUT ROWID`,
-  `CREATE TABLE active_count (
-  tenant INTEGER NOT NULL REFERENCES tenant,
-  month INTEGER NOT NULL,
-  tokens INTEGER NOT NULL,
-  PRIMARY KEY (tenant, month)
-) STRICT, WITHOUT ROWID`,
 ];
+
+/** The condition on the row of `counter` that is the file's. */
+export const FILE_ROW = 'tenant = 0 AND type = 0 AND month = 0 AND key_id = 0 AND index_key_id = 0';
 
 /** Takes a file from one format to the next, inside a transaction. */
 type Migration = (connection: Connection) => void;

@@ -1,16 +1,19 @@
 import type { Instant } from '../../../core/ports.ts';
 import { type Connection, statements } from '../file/driver.ts';
+import { FILE_ROW } from '../file/schema.ts';
 import { storedText } from './columns.ts';
 
-/** The times that all processes share, in the one row of `change`. Synchronous; writes need a transaction. */
+/** The times that all processes share, in the file's row of `counter`. Synchronous; writes need a transaction. */
 export function changeRow(connection: Connection) {
   const { rows, value } = statements(connection);
   // The interval counts in both directions: a sweep under a clock far ahead must not end all sweeps. This column has no
   // MAC: an edit only delays one sweep by an hour, or starts it at once.
-  const isDue = value<[number, number], number>('SELECT swept_at NOT BETWEEN ? AND ? FROM change');
-  const claim = rows<[number, number, number]>('UPDATE change SET swept_at = ? WHERE swept_at NOT BETWEEN ? AND ?');
-  const note = value<[], string>('SELECT clock FROM change');
-  const replace = rows<[string, string]>('UPDATE change SET clock = ? WHERE clock = +?');
+  const isDue = value<[number, number], number>(`SELECT at NOT BETWEEN ? AND ? FROM counter WHERE ${FILE_ROW}`);
+  const claim = rows<[number, number, number]>(
+    `UPDATE counter SET at = ? WHERE ${FILE_ROW} AND at NOT BETWEEN ? AND ?`,
+  );
+  const note = value<[], string>(`SELECT clock FROM counter WHERE ${FILE_ROW}`);
+  const replace = rows<[string, string]>(`UPDATE counter SET clock = ? WHERE ${FILE_ROW} AND clock = +?`);
   const latest = value<[Instant, Instant], Instant>(`
     SELECT max(
       ifnull((SELECT max(expires_at) FROM token WHERE expires_at <= ?), 0),

@@ -1,34 +1,38 @@
-import type { KeysOfTenant, ResealedToken } from '../../../core/maintenance-ports.ts';
+import type { KeysOfTenant, ResealedToken, StaleTokens } from '../../../core/maintenance-ports.ts';
 import type { ApplicationRecord, KeyIds, TokenRecord, VaultHeader, WrappedKey } from '../../../core/ports.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { readHeader, writeHeader } from '../file/header-table.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
+import { storedText } from './columns.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { TokenChanges } from './token-changes.ts';
-import { SELECT_TOKEN, type TokenRow, toStoredToken } from './token-rows.ts';
+import type { TokenRows } from './token-rows.ts';
 
 /** Sealed bytes that one batch of tokens may hold: what is read, opened, sealed and written in one go. */
 const BATCH_BYTES = 1024 * 1024;
 
-/** Key ids only grow, so what is stale is below the current id; both halves walk the index `token_keys`. */
-const STALE_TOKENS = `tenant = +@tenant AND key_id < @key_id
-  UNION ALL SELECT token FROM token WHERE tenant = +@tenant AND key_id = +@key_id AND index_key_id < @index_key_id`;
+/** How many tokens one step of the walk looks at: some milliseconds. */
+const WALKED_AT_ONCE = 500;
+
+/** Key ids only grow, so what is stale is below the current id. */
+const IS_STALE = '(key_id < @key_id OR index_key_id < @index_key_id)';
 
 interface StaleQuery extends KeyIds {
   readonly tenant: number;
 }
 
 /** What `vault keys` does to the tables. Synchronous; what writes needs a transaction around it. */
-export function keyRotation(connection: Connection, tenants: TenantRows, changes: TokenChanges) {
+export function keyRotation(connection: Connection, tenants: TenantRows, tokens: TokenRows, changes: TokenChanges) {
   const { rows, value } = statements(connection);
-  const staleTokens = rows<[StaleQuery & { readonly limit: number }], TokenRow>(
-    `${SELECT_TOKEN} WHERE token IN (SELECT token FROM token WHERE ${STALE_TOKENS} LIMIT +@limit)`,
+  const walk = rows<[StaleQuery & { readonly after: string }], { readonly id: string; readonly isStale: number }>(
+    `SELECT id, ${IS_STALE} AS isStale FROM token INDEXED BY token_id
+     WHERE tenant = +@tenant AND id > @after ORDER BY id LIMIT ${WALKED_AT_ONCE}`,
   );
   const staleApplications = rows<[number, number, number], ApplicationRow>(
     `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.key_id < ? LIMIT +?`,
   );
   const countStale = value<[StaleQuery], number>(
-    `SELECT (SELECT count(*) FROM (SELECT token FROM token WHERE ${STALE_TOKENS}))
+    `SELECT (SELECT ifnull(sum(count), 0) FROM counter WHERE tenant = +@tenant AND type > 0 AND ${IS_STALE})
            + (SELECT count(*) FROM application WHERE tenant = +@tenant AND key_id < @key_id)
            + (SELECT count(*) FROM tenant WHERE tenant = +@tenant AND key_id < @key_id)`,
   );
@@ -36,8 +40,8 @@ export function keyRotation(connection: Connection, tenants: TenantRows, changes
     'SELECT key_id, purpose FROM tenant_key WHERE tenant = +?',
   );
   const inUse = value<[Omit<StaleQuery, 'index_key_id'>], number>(
-    `SELECT EXISTS (SELECT 1 FROM token WHERE tenant = +@tenant AND key_id = +@key_id)
-           OR EXISTS (SELECT 1 FROM token WHERE tenant = +@tenant AND index_key_id = +@key_id)
+    `SELECT EXISTS (SELECT 1 FROM counter WHERE tenant = +@tenant AND type > 0 AND count <> 0
+               AND (key_id = +@key_id OR index_key_id = +@key_id))
            OR EXISTS (SELECT 1 FROM application WHERE tenant = +@tenant AND key_id = +@key_id)
            OR EXISTS (SELECT 1 FROM tenant WHERE tenant = +@tenant AND key_id = +@key_id)`,
   );
@@ -97,18 +101,20 @@ export function keyRotation(connection: Connection, tenants: TenantRows, changes
       return tenant === undefined ? 0 : (countStale().get({ tenant, key_id, index_key_id }) ?? 0);
     },
 
-    staleTokens(tenantId: string, { key_id, index_key_id }: KeyIds, limit: number): readonly TokenRecord[] {
+    staleTokens(tenantId: string, { key_id, index_key_id }: KeyIds, after: string, limit: number): StaleTokens {
       const tenant = tenants.find(tenantId);
-      if (tenant === undefined) return [];
-      const records: TokenRecord[] = [];
+      if (tenant === undefined) return { tokens: [] };
+      const walked = walk().all({ tenant, key_id, index_key_id, after });
+      const found: TokenRecord[] = [];
       let bytes = 0;
-      for (const row of staleTokens().iterate({ tenant, key_id, index_key_id, limit })) {
-        const { record } = toStoredToken(tenantId, row);
-        records.push(record);
+      for (const { id, isStale } of walked) {
+        const record = isStale === 1 ? tokens.find(tenantId, tenant, storedText(id))?.record : undefined;
+        if (record === undefined) continue;
+        found.push(record);
         bytes += record.presented.length + record.full.length;
-        if (bytes > BATCH_BYTES) break;
+        if (found.length === limit || bytes > BATCH_BYTES) return { tokens: found, next: id };
       }
-      return records;
+      return { tokens: found, next: walked.length < WALKED_AT_ONCE ? undefined : walked.at(-1)?.id };
     },
 
     staleApplications(tenantId: string, { key_id }: KeyIds, limit: number): readonly ApplicationRecord[] {

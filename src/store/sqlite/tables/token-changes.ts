@@ -56,7 +56,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
     const { record, token } = stored;
     index.remove({ tenant, token, created_at: record.created_at }, stored.blinds);
     tokens.remove(token);
-    counts.removed(tenant, record.type);
+    counts.removed(tenant, record);
     insertTombstone().run(...TOMBSTONE.values(tombstone), tenant);
   }
 
@@ -79,7 +79,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       const blinds = joinBlinds(indexes);
       const token = tokens.insert(tenant, record, blinds);
       index.insert({ tenant, token, created_at: record.created_at }, blinds);
-      counts.created(tenant, record.type, record.created_at, record.active_month);
+      counts.created(tenant, record);
       return { outcome: 'inserted' };
     },
 
@@ -98,6 +98,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       const blinds = joinBlinds(indexes);
       index.replace({ tenant, token: stored.token, created_at: stored.record.created_at }, stored.blinds, blinds);
       tokens.replace(stored.token, record, blinds);
+      counts.replaced(tenant, stored.record, record);
       return true;
     },
 
@@ -110,6 +111,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       const blinds = indexes === undefined ? stored.blinds : joinBlinds(indexes);
       index.replace({ tenant, token: stored.token, created_at: stored.record.created_at }, stored.blinds, blinds);
       tokens.replace(stored.token, after, blinds);
+      counts.replaced(tenant, stored.record, after);
       return true;
     },
 

@@ -1,5 +1,4 @@
-import type { TokenType } from '../../../contract/token-types.ts';
-import type { Instant, TenantUsage } from '../../../core/ports.ts';
+import type { Instant, KeyIds, TenantUsage, TokenRecord } from '../../../core/ports.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { isStorableText, storedInstant, TOKEN_TYPE_CODES, tokenType } from './columns.ts';
 import type { TenantRows } from './tenant-rows.ts';
@@ -10,39 +9,61 @@ interface CountRow {
   readonly last_created_at: number;
 }
 
-/** The counters: how many tokens of each type there are, and how many were active in each month. Synchronous. */
+/** What tokens are counted by. */
+type Counted = Pick<TokenRecord, 'type' | 'created_at' | keyof KeyIds>;
+
+/** The counters of tokens: those of each type and key, and those that were active in each month. Synchronous. */
 export type TokenCounts = ReturnType<typeof tokenCounts>;
 
 export function tokenCounts(connection: Connection, tenants: TenantRows) {
   const { rows, value } = statements(connection);
-  const created = rows<[number, number, number]>(
-    `INSERT INTO token_count (tenant, type, live, last_created_at) VALUES (?, ?, 1, ?)
-       ON CONFLICT (tenant, type) DO UPDATE
-       SET live = live + 1, last_created_at = max(last_created_at, excluded.last_created_at)`,
+  const added = rows<[number, number, number, number, number]>(
+    `INSERT INTO counter (tenant, type, month, key_id, index_key_id, count, at) VALUES (?, ?, 0, ?, ?, 1, ?)
+       ON CONFLICT DO UPDATE SET count = count + 1, at = max(at, excluded.at)`,
   );
-  const removed = rows<[number, number]>('UPDATE token_count SET live = live - 1 WHERE tenant = +? AND type = +?');
+  const removed = rows<[number, number, number, number]>(
+    `UPDATE counter SET count = count - 1
+       WHERE tenant = +? AND type = +? AND month = 0 AND key_id = +? AND index_key_id = +?`,
+  );
   const active = rows<[number, number, number]>(
-    `INSERT INTO active_count (tenant, month, tokens) VALUES (?, ?, ?)
-       ON CONFLICT (tenant, month) DO UPDATE SET tokens = tokens + excluded.tokens`,
+    `INSERT INTO counter (tenant, type, month, key_id, index_key_id, count, at) VALUES (?, 0, ?, 0, 0, ?, 0)
+       ON CONFLICT DO UPDATE SET count = count + excluded.count`,
   );
   const markToken = rows<[number, number, string, number]>(
     'UPDATE token SET active_month = ? WHERE tenant = +? AND id = +? AND active_month < ?',
   );
-  const counts = rows<[number], CountRow>('SELECT type, live, last_created_at FROM token_count WHERE tenant = +?');
+  const counts = rows<[number], CountRow>(
+    `SELECT type, sum(count) AS live, max(at) AS last_created_at FROM counter WHERE tenant = +? AND type > 0 GROUP BY type`,
+  );
   const expired = rows<[number, number], { readonly type: number; readonly tokens: number }>(
     `SELECT type, count(*) AS tokens FROM token INDEXED BY token_expiry
        WHERE expires_at <= ? AND tenant = +? GROUP BY type`,
   );
-  const activeIn = value<[number, number], number>('SELECT tokens FROM active_count WHERE tenant = +? AND month = +?');
+  const activeIn = value<[number, number], number>(
+    'SELECT count FROM counter WHERE tenant = +? AND type = 0 AND month = +?',
+  );
+
+  function add(tenant: number, { type, key_id, index_key_id, created_at }: Counted): void {
+    added().run(tenant, TOKEN_TYPE_CODES[type], key_id, index_key_id, created_at);
+  }
+
+  function remove(tenant: number, { type, key_id, index_key_id }: Counted): void {
+    removed().run(tenant, TOKEN_TYPE_CODES[type], key_id, index_key_id);
+  }
 
   return {
-    created(tenant: number, type: TokenType, createdAt: Instant, month: number): void {
-      created().run(tenant, TOKEN_TYPE_CODES[type], createdAt);
-      active().run(tenant, month, 1);
+    created(tenant: number, record: TokenRecord): void {
+      add(tenant, record);
+      active().run(tenant, record.active_month, 1);
     },
 
-    removed(tenant: number, type: TokenType): void {
-      removed().run(tenant, TOKEN_TYPE_CODES[type]);
+    removed: remove,
+
+    /** Counts a token under its new keys. */
+    replaced(tenant: number, before: Counted, after: Counted): void {
+      if (before.key_id === after.key_id && before.index_key_id === after.index_key_id) return;
+      remove(tenant, before);
+      add(tenant, after);
     },
 
     /** Counts each token once in a month, by the month that its row remembers. */

@@ -154,7 +154,7 @@ function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fra
   const types = join(query.all.map(whereCondition), ' AND ');
   return lessExpired(
     {
-      sql: `SELECT ifnull(sum(t.live), 0) FROM token_count t WHERE t.tenant = +? AND ${types.sql}`,
+      sql: `SELECT ifnull(sum(t.count), 0) FROM counter t WHERE t.tenant = +? AND t.type > 0 AND ${types.sql}`,
       params: [tenant, ...types.params],
     },
     tenant,

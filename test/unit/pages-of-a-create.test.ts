@@ -1,0 +1,43 @@
+import { statSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { rawConnection } from './store-sqlite-fixture.ts';
+import { callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+
+const PREFILLED = 10_000;
+const MEASURED = 1_000;
+/** A page of the file with the header of its frame in the log. */
+const FRAME = 4096 + 24;
+const MAX_PAGES = 12.1;
+
+/** A card number of its own for each `n`, with a check digit (ISO/IEC 7812-1). */
+function cardNumber(n: number): string {
+  const body = `4${String((n * 7_919_999) % 1e14).padStart(14, '0')}`;
+  const sum = [...body].reduce((all, digit, at) => {
+    const doubled = at % 2 === 0 ? Number(digit) * 2 : Number(digit);
+    return all + (doubled > 9 ? doubled - 9 : doubled);
+  }, 0);
+  return `${body}${(10 - (sum % 10)) % 10}`;
+}
+
+it(`writes at most ${MAX_PAGES} pages for a lone create, on average`, async () => {
+  const { file, apiKey } = await fileVault(0);
+  await withVault(file, async (vault) => {
+    const create = async (n: number) => {
+      const data = { number: cardNumber(n), expiration_month: 1, expiration_year: 2030 };
+      const { status } = await callVault(vault, apiKey, 'createToken', { body: { type: 'card', data } });
+      if (status !== 201) throw new Error(`${status}`);
+    };
+    for (let n = 0; n < PREFILLED; n += MEASURED) {
+      await Promise.all(Array.from({ length: MEASURED }, (_, at) => create(n + at)));
+    }
+    const reader = await rawConnection(file);
+    // SQLite overwrites no frame of the log while somebody reads from it: its length is the number of pages.
+    reader.exec('BEGIN; SELECT count(*) FROM header');
+    const size = () => statSync(`${file}-wal`).size;
+    const before = size();
+    for (let n = PREFILLED; n < PREFILLED + MEASURED; n += 1) await create(n);
+    const pages = (size() - before) / FRAME / MEASURED;
+    reader.exec('COMMIT');
+    expect(pages).toBeLessThanOrEqual(MAX_PAGES);
+  });
+}, 60_000);
