@@ -4,7 +4,15 @@ import type { ApplicationType } from '../contract/permissions.ts';
 import { holds } from './access/grants.ts';
 import { createTrail } from './audit/trail.ts';
 import { createAuthenticator } from './authenticate.ts';
-import type { Caller, Handler, HandlerNow, Identity, Turn, World } from './handler.ts';
+import {
+  type Caller,
+  type Handler,
+  type HandlerNow,
+  type Identity,
+  type Turn,
+  type World,
+  Written,
+} from './handler.ts';
 import { HANDLERS } from './handlers.ts';
 import { isLonger } from './is-longer.ts';
 import { stringifyJson } from './json/stringify.ts';
@@ -57,8 +65,12 @@ export function createDispatch(world: World): Dispatch {
         break;
       }
     }
-    if (!(failure instanceof Problem) || failure.status >= 500) world.reportError(failure, trace.traceId);
-    return problemReply(failure instanceof Problem ? failure : new Problem('internal_error'), trace.traceId);
+    return failed(failure, trace);
+  }
+
+  function failed(failure: unknown, { traceId }: Trace): Reply {
+    if (!(failure instanceof Problem) || failure.status >= 500) world.reportError(failure, traceId);
+    return problemReply(failure instanceof Problem ? failure : new Problem('internal_error'), traceId);
   }
 
   function answerNow<Id extends OperationId>(call: Call, handler: HandlerNow<Id>, turn: Turn) {
@@ -69,28 +81,32 @@ export function createDispatch(world: World): Dispatch {
     const { application, tenant, grants } = identity;
     call.onCaller?.(application.record.id);
     const trail = createTrail(world.audit, call, application.record);
-    const row = OPERATIONS[call.operation];
+    const row: Operation = OPERATIONS[call.operation];
     let result: Reply | Problem | undefined = refusal(identity, row, call);
+    let written: Promise<void> | undefined;
     try {
       if (result === undefined) {
-        if (call.bodyText) return undefined;
-        const request = validate(call.operation as Id, row, call, undefined, undefined);
+        const sent = call.readBody?.() ?? call;
+        if (sent instanceof Promise || (!row.body && sent.bodyText)) return undefined;
+        const request = validate(call.operation as Id, row, call, parseBody(row, sent, world.limits), turn.bodies);
         const handled = handler(request, { application, tenant, grants, trail }, world, turn);
-        result = handled === undefined || handled instanceof Problem ? handled : reply(row, handled, trace);
+        const shown = handled instanceof Written ? handled.shown : handled;
+        if (handled instanceof Written) written = handled.written;
+        result = shown === undefined || shown instanceof Problem ? shown : reply(row, shown, trace);
       }
     } catch (error) {
       if (!(error instanceof Problem)) return undefined;
       result = error;
     }
-    if (result === undefined || result.status >= 500) return undefined;
+    if (result === undefined || (result.status >= 500 && written === undefined)) return undefined;
     const problem = result instanceof Problem ? result : undefined;
-    const written = problem ? trail.refuse(problem) : trail.finish();
+    written ??= problem ? trail.refuse(problem) : trail.finish();
     const answered = result instanceof Problem ? problemReply(result, trace.traceId) : result;
     return written === undefined
       ? answered
       : written.then(
           () => answered,
-          () => dispatch(call),
+          (error) => (mayBeStale(error) ? dispatch(call) : failed(error, trace)),
         );
   }
 

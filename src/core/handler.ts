@@ -7,9 +7,9 @@ import type { OpenedApplication } from './applications/application-codec.ts';
 import type { Audit } from './audit/audit.ts';
 import type { Trail } from './audit/trail.ts';
 import type { JsonText } from './json/stringify.ts';
-import type { Clock, Keyring, Random, Store } from './ports.ts';
+import type { Clock, Keyring, NewToken, Random, Store } from './ports.ts';
 import type { Problem } from './problem.ts';
-import type { Request } from './request/validate.ts';
+import type { BodyValidators, Request } from './request/validate.ts';
 import type { SnapshotReads } from './scan-ports.ts';
 import type { OpenedTenant } from './tenants/tenant-codec.ts';
 import type { Activity } from './tokens/activity.ts';
@@ -38,17 +38,33 @@ export type Handler<Id extends OperationId> = (
 /** One turn of the event loop, in which several calls are answered. */
 export interface Turn {
   readonly reads: SnapshotReads;
+  readonly bodies: BodyValidators;
   /** Bytes of sealed values that lists may still read in this turn. */
   room: number;
+  /** Inserts a token with all others of the turn. */
+  insert<T>(token: NewToken, shown: T): Written<T>;
 }
 
-/** The same at once, for reads of one snapshot. Returns a problem, or undefined for a call that has to wait. */
+/** A result to show once a change is on disk. `written` rejects with `write_conflict` when the call is to be repeated. */
+export class Written<T> {
+  readonly shown: T;
+  readonly written: Promise<void>;
+
+  constructor(shown: T, written: Promise<void>) {
+    this.shown = shown;
+    this.written = written;
+  }
+}
+
+/** The same at once, in a turn. Returns a problem, or undefined for a call that has to wait. */
 export type HandlerNow<Id extends OperationId> = (
   request: Request<Id>,
   caller: Caller,
   world: World,
   turn: Turn,
-) => Shown<ResultOf<Id>> | JsonText | Problem | undefined;
+) => NowResult<Shown<ResultOf<Id>> | JsonText>;
+
+type NowResult<T> = T | Written<T> | Problem | undefined;
 
 /** Whose API key it is: the application, its tenant with its keys, and what it may do. */
 export interface Identity {

@@ -1,11 +1,27 @@
+/** What `loadedOnce` makes. */
+export interface LoadedOnce<T> {
+  (): Promise<T>;
+  /** Undefined until it is loaded. */
+  loaded?: T;
+}
+
 /** Loads on the first call, and never twice. What could not be loaded, for want of a descriptor perhaps, is tried again by the next. */
-export function loadedOnce<T>(load: () => Promise<T>): () => Promise<T> {
+export function loadedOnce<T>(load: () => Promise<T>): LoadedOnce<T> {
   let loading: Promise<T> | undefined;
-  return () => {
-    loading ??= load().catch((error: unknown) => {
+
+  async function loadFirst(): Promise<T> {
+    try {
+      once.loaded = await load();
+      return once.loaded;
+    } catch (error) {
       loading = undefined;
       throw error;
-    });
+    }
+  }
+
+  const once: LoadedOnce<T> = () => {
+    loading ??= loadFirst();
     return loading;
   };
+  return once;
 }

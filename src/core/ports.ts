@@ -1,7 +1,7 @@
 import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
-import type { AuditDraft, AuditEntry, AuditStore } from './audit/ports.ts';
+import type { AuditChainKey, AuditDraft, AuditEntry, AuditStore } from './audit/ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
 import type { SnapshotReads, TokenScan } from './scan-ports.ts';
 
@@ -72,12 +72,6 @@ export interface WrappedKey {
   readonly generation: number;
   readonly wrapped: Uint8Array;
   readonly created_at: Instant;
-}
-
-/** What links of the audit are made with: nothing is opened, sealed or found with it. */
-export interface AuditChainKey {
-  readonly vault_id: string;
-  readonly key: Uint8Array;
 }
 
 /** The keys of an unlocked vault. */
@@ -285,6 +279,13 @@ export type InsertTokenOutcome =
   /** A token with this id exists, or existed. */
   | { readonly outcome: 'id_taken' };
 
+/** A token to insert together with others. */
+export interface NewToken {
+  readonly token: TokenRecord;
+  readonly indexes: TokenIndexes;
+  readonly audit: AuditDraft;
+}
+
 /**
  * Where records are kept. Each method is atomic and, if it writes, durable when it resolves. There is no transaction, no
  * caller, no permission and no plaintext here. Updates carry the revision that they read (compare-and-swap), so that two
@@ -347,6 +348,8 @@ export interface Store extends Maintenance, AuditStore, TokenScan {
     options: { readonly deduplicate: boolean; readonly now: Instant },
     audit: AuditDraft,
   ): Promise<InsertTokenOutcome>;
+  /** Inserts all. Resolves to false, and inserts none, when an id is taken. Looks for no duplicates. */
+  insertTokens(tokens: readonly NewToken[]): Promise<boolean>;
   findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined>;
   /** The same for a read, which needs less of it. */
   findPresentedToken(tenantId: string, id: string, now: Instant): Promise<PresentedToken | undefined>;

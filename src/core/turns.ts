@@ -1,16 +1,21 @@
 import type { Call, Client, Reply } from '../contract/call.ts';
-import type { OperationId } from '../contract/operations.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
+import { BODY_VALIDATORS } from './body-validators.generated.js';
 import type { Dispatch } from './dispatch.ts';
-import type { HandlerNow, Turn } from './handler.ts';
-import type { Store } from './ports.ts';
+import { type HandlerNow, type Turn, Written } from './handler.ts';
+import type { NewToken, Store } from './ports.ts';
+import { Problem } from './problem.ts';
+import type { SnapshotReads } from './scan-ports.ts';
+import { createTokenNow } from './tokens/create.ts';
 import { getTokenNow } from './tokens/get.ts';
 import { listTokensNow } from './tokens/list.ts';
 
 /** Bytes of sealed values that the lists of one turn read. */
 const MAX_LISTED = 512 * 1024;
 
-/** The operations that a snapshot answers. */
+/** The operations that a turn answers. */
 const HANDLERS_NOW: { readonly [Id in OperationId]?: HandlerNow<Id> } = {
+  createToken: createTokenNow,
   getToken: getTokenNow,
   listTokens: listTokensNow,
 };
@@ -22,22 +27,21 @@ interface Waiting {
 }
 
 /**
- * Answers the reads that arrive in one turn of the event loop together, at its end: one look at the authority, one snapshot.
- * A call sees every change that was committed before it arrived. All other calls take the way of `dispatch`.
+ * Answers the calls that arrive in one turn of the event loop together, at its end: one look at the authority, one snapshot,
+ * one write. A call sees every change that was committed before it arrived. What has to wait takes the way of `dispatch`.
  */
-export function createTurns(
-  { dispatch, answerNow }: Dispatch,
-  { readNow = () => undefined }: Pick<Store, 'readNow'>,
-): NonNullable<Client['take']> {
+export function createTurns({ dispatch, answerNow }: Dispatch, store: Store): NonNullable<Client['take']> {
   let waiting: Waiting[] = [];
 
   function endTurn(): void {
     const calls = waiting;
     waiting = [];
-    const replies = readNow((reads) => {
-      const turn: Turn = { reads, room: MAX_LISTED };
+    const insert = createInserts(store);
+    const replies = store.readNow?.((reads: SnapshotReads) => {
+      const turn: Turn = { reads, bodies: BODY_VALIDATORS, room: MAX_LISTED, insert: insert.add };
       return calls.map(({ call, handler }) => answerNow(call, handler, turn));
     });
+    insert.end();
     // Replies go out after the snapshot: a slow client must not keep it open.
     for (const [index, { call, answered }] of calls.entries()) {
       const reply = replies?.[index] ?? dispatch(call);
@@ -48,11 +52,35 @@ export function createTurns(
 
   return (call, answered) => {
     const handler = HANDLERS_NOW[call.operation] as HandlerNow<OperationId> | undefined;
-    if (handler === undefined || call.readBody !== undefined) {
+    const { body }: Operation = OPERATIONS[call.operation];
+    if (handler === undefined || (call.readBody !== undefined && body === undefined)) {
       void dispatch(call).then(answered);
       return;
     }
     if (waiting.length === 0) setImmediate(endTurn);
     waiting.push({ call, handler, answered });
+  };
+}
+
+/** Collects the tokens of a turn, and inserts them together. */
+function createInserts(store: Store) {
+  const tokens: NewToken[] = [];
+  let settle: ((written: Promise<void>) => void) | undefined;
+  const written = new Promise<void>((resolve) => {
+    settle = resolve;
+  });
+
+  async function insert(): Promise<void> {
+    if (!(await store.insertTokens(tokens))) throw new Problem('write_conflict');
+  }
+
+  return {
+    add<T>(token: NewToken, shown: T): Written<T> {
+      tokens.push(token);
+      return new Written(shown, written);
+    },
+    end(): void {
+      if (tokens.length > 0) settle?.(insert());
+    },
   };
 }

@@ -1,5 +1,6 @@
 import { LINK_BYTES } from '../core/audit/audit-link.ts';
-import type { AuditChainKey, Keyring } from '../core/ports.ts';
+import type { AuditChainKey } from '../core/audit/ports.ts';
+import type { Keyring } from '../core/ports.ts';
 import { encodeFields, FieldEncoder } from './field-encoder.ts';
 import type { Sodium } from './sodium.ts';
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import manifest from '../../package.json' with { type: 'json' };
-import type { AuditChainKey } from '../core/ports.ts';
+import type { AuditChainKey } from '../core/audit/ports.ts';
 import { type CommitCells, OwnCommits } from '../store/sqlite/commit/own-commits.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
 import { type TurnCells, WriteTurns } from '../store/sqlite/commit/write-turns.ts';

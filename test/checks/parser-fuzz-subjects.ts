@@ -133,6 +133,7 @@ export async function loadSubjects(root: string): Promise<readonly Subject[]> {
         const [source = '', dataText = ''] = text.split(DATA);
         const data = builtIn(dataText).refused ? 'text' : await attempt('JsonSyntaxError', () => parseJson(dataText));
         const scope = { data: typeof data === 'string' ? data : (data.value ?? null), metadata: { k: 'v' } };
+        await expressions.loadFilters(source);
         const evaluate = () => attempt('ExpressionError', () => expressions.evaluateExpression(source, scope));
         const first = await evaluate();
         const { error: unfit } = await attempt('ExpressionError', () => expressions.checkExpressions(source, true));

@@ -123,6 +123,14 @@ export function storeAudit(open: OpenStore): void {
         'a stale token': () => store.replaceToken(token, indexes('f'), { revision: 7, now: NOW }, ENTRY),
         'an id that is taken': () =>
           store.insertToken(tokenRecord(id, { id: 'kept' }), indexes('g'), { deduplicate: false, now: NOW }, ENTRY),
+        'several, of which one id is taken': () =>
+          store.insertTokens(
+            ['new', 'kept'].map((name) => ({
+              token: tokenRecord(id, { id: name }),
+              indexes: indexes(name),
+              audit: ENTRY,
+            })),
+          ),
         'a duplicate': () => store.insertToken(twin, indexes('kept'), { deduplicate: true, now: NOW }, ENTRY),
         'a token that is gone': () => store.deleteToken(tombstoneOf(twin), 1, ENTRY),
         'a stale application': () => store.replaceApplication(application, 7, ENTRY),

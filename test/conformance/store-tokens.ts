@@ -64,6 +64,56 @@ export function storeTokens(store: () => Store): void {
       expect(await insert(tokenRecord(other, { id: 'taken' }), 'x')).toEqual({ outcome: 'inserted' });
     });
 
+    it('inserts several tokens, or none when an id is taken', async () => {
+      const { id } = await addTenant(store());
+      const { id: other } = await addTenant(store());
+      const dead = await addToken(store(), id, { id: 'dead' });
+      await store().deleteToken(tombstoneOf(dead), 1, ENTRY);
+      await addToken(store(), id, { id: 'taken' });
+      const member = (tenant: string, parts: Partial<TokenRecord>) => {
+        const token = tokenRecord(tenant, parts);
+        return { token, indexes: indexes(token.id, `by ${token.id}`), audit: ENTRY };
+      };
+      const before = await store().usage(id, MONTH, NOW);
+      const refused = ['taken', 'dead', 'new'];
+      for (const last of refused) {
+        const members = ['new', 'a', 'b', last].map((name) => member(id, { id: name }));
+        const sequence = (await store().auditHead()).sequence;
+        expect(await store().insertTokens(members), last).toBe(false);
+        expect((await store().auditHead()).sequence).toBe(sequence);
+        expect(await idsOf(store(), everything(id))).toEqual(['taken']);
+      }
+      const stale = member(id, { id: 'stale', key_id: 7 });
+      const gone = member(nextId(), { id: 'gone' });
+      for (const [last, code] of [[stale, 'write_conflict'] as const, [gone, 'unauthenticated'] as const]) {
+        const inserting = store().insertTokens([member(id, { id: 'new' }), last]);
+        await expect(inserting).rejects.toMatchObject({ code });
+        expect(await idsOf(store(), everything(id))).toEqual(['taken']);
+      }
+      expect(await store().usage(id, MONTH, NOW)).toEqual(before);
+
+      const added = [
+        member(id, { id: 'x', created_at: NOW - 1 }),
+        member(id, { id: 'y', type: 'card', active_month: MONTH - 1 }),
+        member(other, { id: 'x' }),
+        member(id, { id: 'z', created_at: NOW - 2 }),
+      ];
+      const { sequence } = await store().auditHead();
+      expect(await store().insertTokens(added)).toBe(true);
+      expect((await store().auditHead()).sequence).toBe(sequence + 4);
+      for (const { token } of added) expect(await store().findToken(token.tenant_id, token.id, NOW)).toEqual(token);
+      expect(await idsOf(store(), { tenant_id: id, all: [{ index_in: [blind('by z')] }] })).toEqual(['z']);
+      const { types, active } = await store().usage(id, MONTH, NOW);
+      expect(types.map(({ type, count }) => [type, count])).toEqual(
+        expect.arrayContaining([
+          ['token', 3],
+          ['card', 1],
+        ]),
+      );
+      // The deleted one stays counted.
+      expect(active).toBe(4);
+    });
+
     it('gives an id to one of many who ask at once', async () => {
       const { id } = await addTenant(store());
       const asked = Array.from({ length: 8 }, () => insert(tokenRecord(id, { id: 'race' }), 'x'));

@@ -1,9 +1,11 @@
 import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
+import type { AuditDraft } from '../../src/core/audit/ports.ts';
 import type {
   ApplicationRecord,
   Instant,
   PresentedToken,
   Store,
+  TokenIndexes,
   TokenRecord,
   VaultHeader,
 } from '../../src/core/ports.ts';
@@ -43,6 +45,13 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
     const held = state.tenants.get(id);
     if (held === undefined) throw new Problem('unauthenticated');
     return held;
+  }
+
+  function insert(held: MemoryTenant, token: TokenRecord, indexes: TokenIndexes, audit: AuditDraft): void {
+    held.tokens.set(token.id, { record: token, blinds: blindsOf(indexes) });
+    held.lastCreated.set(token.type, Math.max(token.created_at, held.lastCreated.get(token.type) ?? token.created_at));
+    held.active.set(token.active_month, (held.active.get(token.active_month) ?? 0) + 1);
+    state.audited(audit);
   }
 
   function addApplication(held: MemoryTenant, application: ApplicationRecord): void {
@@ -214,6 +223,18 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       return true;
     },
 
+    async insertTokens(members) {
+      for (const { token } of members) requireNewestKeys(need(token.tenant_id), token);
+      const ids = members.map(({ token: { tenant_id, id } }) => JSON.stringify([tenant_id, id]));
+      const isTaken = members.some(({ token: { tenant_id, id } }) => {
+        const { tokens, tombstones } = need(tenant_id);
+        return tokens.has(id) || tombstones.has(id);
+      });
+      if (isTaken || new Set(ids).size < ids.length) return false;
+      for (const { token, indexes, audit } of members) insert(need(token.tenant_id), token, indexes, audit);
+      return true;
+    },
+
     async insertToken(token, indexes, options, audit) {
       const held = need(token.tenant_id);
       // A duplicate is looked for first: with one, nothing is stored and the id does not matter.
@@ -223,13 +244,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
         if (duplicate !== undefined) return { outcome: 'duplicate', token: duplicate };
       }
       if (held.tokens.has(token.id) || held.tombstones.has(token.id)) return { outcome: 'id_taken' };
-      held.tokens.set(token.id, { record: token, blinds: blindsOf(indexes) });
-      held.lastCreated.set(
-        token.type,
-        Math.max(token.created_at, held.lastCreated.get(token.type) ?? token.created_at),
-      );
-      held.active.set(token.active_month, (held.active.get(token.active_month) ?? 0) + 1);
-      state.audited(audit);
+      insert(held, token, indexes, audit);
       return { outcome: 'inserted' };
     },
 

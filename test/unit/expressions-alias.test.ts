@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
 import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
-import { evaluateExpression } from '../../src/core/expressions/expressions.ts';
 import type { Random } from '../../src/core/ports.ts';
 import { createRandomIndex } from '../../src/core/random-index.ts';
+import { evaluateExpression } from './evaluate.ts';
 
 function source(bytes: (length: number) => Uint8Array): Random {
   return {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
 import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
-import { evaluateExpression, evaluateMask } from '../../src/core/expressions/expressions.ts';
 import { createWorkBudget } from '../../src/core/expressions/limits.ts';
 import { JsonNumber } from '../../src/core/json/kind.ts';
+import { evaluateExpression, evaluateMask } from './evaluate.ts';
 
 const KIB = 1024;
 

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
-import { evaluateExpression, evaluateMask } from '../../src/core/expressions/expressions.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
 import { readTable } from '../vectors/read-vectors.ts';
+import { evaluateExpression, evaluateMask } from './evaluate.ts';
 
 interface Case {
   readonly origin: string;

@@ -2,11 +2,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
 import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
-import { evaluateExpression, evaluateMask } from '../../src/core/expressions/expressions.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
 import { JsonNumber } from '../../src/core/json/kind.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
+import { evaluateExpression, evaluateMask } from './evaluate.ts';
 
 async function failure(result: Promise<unknown>): Promise<ExpressionError> {
   const error: unknown = await result.then(

@@ -104,6 +104,43 @@ it('looks at the store once for all calls of a turn, and asks again where it mus
   }
 });
 
+it('creates the tokens of a turn together, and repeats them one at a time when one is refused', async () => {
+  const { vault, management, apiKey } = await openServed();
+  const reading = await keyOf(vault, management, { permissions: ['token:read'] });
+  const create = (body: object, key = apiKey) => {
+    const bodyText = JSON.stringify({ type: 'token', ...body });
+    return take(vault, { operation: 'createToken', apiKey: key, mediaType: 'application/json', bodyText });
+  };
+  const listed = async () => JSON.parse((await take(vault, { operation: 'listTokens', apiKey })).bodyText ?? '');
+  await take(vault, { apiKey, params: { id: 'token-0' } });
+  await create({ data: 'first' }, reading.key);
+
+  const made = await Promise.all([1, 2, 3].map((data) => create({ data, id: `together-${data}` })));
+  expect(made.map(({ status }) => status)).toEqual([201, 201, 201]);
+  const [alone] = [await create({ data: 4, id: 'together-4' })];
+  expect(JSON.parse(made[0]?.bodyText ?? '')).toEqual({
+    ...JSON.parse(alone?.bodyText ?? ''),
+    id: 'together-1',
+    fingerprint: JSON.parse(made[0]?.bodyText ?? '').fingerprint,
+    created_at: JSON.parse(made[0]?.bodyText ?? '').created_at,
+  });
+
+  const mixed = await Promise.all([
+    create({ data: 5, id: 'same-id' }),
+    create({ data: 6, id: 'same-id' }),
+    create({ data: 7, id: 'together-1' }),
+    create({ data: 8, deduplicate_token: true }),
+    create({ data: 8, deduplicate_token: true }),
+    create({ data: 9, id: '{{ data | alias_preserve_length }}' }),
+    create({ data: 10 }, reading.key),
+    create({ data: 11, nonsense: 1 }),
+    create({ data: 12 }),
+  ]);
+  expect(mixed.map(({ status }) => status).sort()).toEqual([201, 201, 201, 201, 400, 400, 403, 409, 409]);
+  expect((await listed()).pagination.total_items).toBe(3 + 4 + 3);
+  await vault.close();
+});
+
 it('answers a call on a closed vault with a problem', async () => {
   const { vault, apiKey } = await openServed();
   await take(vault, { apiKey, params: { id: 'token-0' } });

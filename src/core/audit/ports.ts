@@ -46,3 +46,9 @@ export interface AuditStore {
   /** Counts the index rows of the places up to `upTo`. */
   countAuditIndex(upTo: number): Promise<number>;
 }
+
+/** What links of the audit are made with: nothing is opened, sealed or found with it. */
+export interface AuditChainKey {
+  readonly vault_id: string;
+  readonly key: Uint8Array;
+}

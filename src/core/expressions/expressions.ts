@@ -27,10 +27,14 @@ const CACHED_TEMPLATES = 1000;
 /** What parsing costs, in units of work. */
 const PARSING = 256;
 
+/** Loads the code of filters that these values mention. Evaluating them needs it. */
+export async function loadFilters(...values: readonly (Json | undefined)[]): Promise<void> {
+  if (values.some(mentionsJsonFilter)) await loadQueryJson();
+}
+
 /** A source that is exactly one `{{ … }}` gives the value with its own type, any other a string. */
-export async function evaluateExpression(source: string, scope: Scope, options: EvaluateOptions = {}): Promise<Json> {
-  const tools = await toolsFor(source, options);
-  return evaluateTemplate(templateOf(source), scope, tools);
+export function evaluateExpression(source: string, scope: Scope, options: EvaluateOptions = {}): Json {
+  return evaluateTemplate(templateOf(source), scope, toolsFor(options));
 }
 
 /**
@@ -38,12 +42,8 @@ export async function evaluateExpression(source: string, scope: Scope, options: 
  * whose expression gives null is left out, since the data has nothing to show there (decisions §3); undefined when that is
  * the mask itself. The error's `path` leads to the string that failed.
  */
-export async function evaluateMask(
-  mask: Json,
-  scope: Scope,
-  options: Pick<EvaluateOptions, 'work'> = {},
-): Promise<Json | undefined> {
-  const tools = await toolsFor(mask, options);
+export function evaluateMask(mask: Json, scope: Scope, options: Pick<EvaluateOptions, 'work'> = {}): Json | undefined {
+  const tools = toolsFor(options);
   let size = 0;
   return mapMask(mask, (source) => {
     spendParsing(tools);
@@ -65,13 +65,12 @@ export function checkExpressions(mask: Json, readsMetadata: boolean): void {
   });
 }
 
-async function toolsFor(mask: Json, { random, work = createWorkBudget() }: EvaluateOptions): Promise<FilterTools> {
-  const queryJson = mentionsJsonFilter(mask) ? await loadQueryJson() : undefined;
-  return { spend: work.spend, random, queryJson };
+function toolsFor({ random, work = createWorkBudget() }: EvaluateOptions): FilterTools {
+  return { spend: work.spend, random, queryJson: loadQueryJson.loaded };
 }
 
-/** Asked before parsing, so that everything after it is synchronous; a false yes only loads what is not needed. */
-function mentionsJsonFilter(mask: Json): boolean {
+/** A false yes only loads what is not needed. */
+function mentionsJsonFilter(mask: Json | undefined): boolean {
   if (typeof mask === 'string') return /\|\s*json/.test(mask);
   if (isJsonArray(mask)) return mask.some(mentionsJsonFilter);
   return isJsonObject(mask) && Object.values(mask).some(mentionsJsonFilter);

@@ -10,7 +10,7 @@ import { VALIDATORS, type Validator } from '../validators.generated.js';
 import { memberErrors } from './member-errors.ts';
 import { readQuery } from './read-query.ts';
 
-type BodyValidators = typeof import('../body-validators.generated.js').BODY_VALIDATORS;
+export type BodyValidators = typeof import('../body-validators.generated.js').BODY_VALIDATORS;
 
 /** What a handler is given: every part is what the row's schema says. */
 export interface Request<Id extends OperationId> {

@@ -1,16 +1,17 @@
 import type { CreateToken, Token } from '../../contract/token.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
 import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
-import { evaluateExpression } from '../expressions/expressions.ts';
+import type { Grants } from '../access/grants.ts';
+import { evaluateExpression, loadFilters } from '../expressions/expressions.ts';
 import { createWorkBudget } from '../expressions/limits.ts';
-import type { Caller, Handler, Shown, World } from '../handler.ts';
+import type { Caller, Handler, HandlerNow, Shown, World } from '../handler.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
 import type { TokenIndexes, TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { monthOf } from './activity.ts';
 import { recordColumns } from './clear-columns.ts';
 import { normalizeContainers } from './containers.ts';
-import { derive, naming } from './derive.ts';
+import { deriveNow, naming } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { fingerprintsOf, requireFingerprint } from './indexes.ts';
 import { checkSize, showToken } from './present-token.ts';
@@ -30,7 +31,34 @@ const MAX_ALIASES = 10;
 
 /** Create Token (§4.1). */
 export const createToken: Handler<'createToken'> = async ({ body }, caller, world) => {
-  const { tenant, grants, application } = caller;
+  await loadFilters(body.id, body.mask, body.search_indexes, body.fingerprint_expression);
+  const { seal, indexes, now } = prepare(body, caller, world);
+  for (const id of idsOf(body, world)) {
+    const { record, shown } = seal(id);
+    const audit = caller.trail.changed([id], record.revision);
+    const options = { deduplicate: isDeduplicated(body, caller), now };
+    const result = await world.store.insertToken(record, indexes, options, audit);
+    if (result.outcome === 'inserted') return shown;
+    if (result.outcome === 'duplicate') return showDuplicate(caller, world, result.token, indexes);
+  }
+  throw new Problem('token_id_taken');
+};
+
+/** Leaves it to `createToken` to look for a duplicate, and for an alias that is free. */
+export const createTokenNow: HandlerNow<'createToken'> = ({ body }, caller, world, turn) => {
+  if (isDeduplicated(body, caller) || body.id?.includes('{{')) return undefined;
+  const { seal, indexes } = prepare(body, caller, world);
+  const id = body.id === undefined ? world.random.timeOrderedId() : checkedId(body.id);
+  const { record, shown } = seal(id);
+  return turn.insert({ token: record, indexes, audit: caller.trail.changed([id], record.revision) }, shown);
+};
+
+function isDeduplicated({ deduplicate_token }: CreateToken, { tenant }: Caller): boolean {
+  return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
+}
+
+/** Derives what does not depend on the id. `seal` throws 403 when no rule reaches the token. */
+function prepare(body: CreateToken, { tenant, grants, application }: Caller, world: World) {
   const { keyring } = tenant;
   checkData(body.type, body.data);
   const now = world.clock.now();
@@ -45,10 +73,9 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   const { type, data, metadata } = body;
   const containers = normalizeContainers(body.containers ?? [defaults.container]);
   const token = { type, data, containers, metadata, expires_at: expiry?.text, definition };
-  const { contents, indexes } = await derive(keyring, token);
-  const deduplicate = body.deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
+  const { contents, indexes } = deriveNow(keyring, token);
 
-  for await (const id of idsOf(body, world)) {
+  function seal(id: string) {
     const unsealed = {
       id,
       tenant_id: tenant.record.id,
@@ -62,16 +89,14 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
     const record = sealToken(keyring, unsealed, contents);
     checkSize(unsealed, record, contents, world.limits);
     if (!reachesEveryContainer(grants, 'token:create', { id, containers })) throw new Problem('no_governing_rule');
-    const audit = caller.trail.changed([id], record.revision);
-    const result = await world.store.insertToken(record, indexes, { deduplicate, now }, audit);
-    if (result.outcome === 'inserted') return showCreated(caller, unsealed, contents);
-    if (result.outcome === 'duplicate') return showDuplicate(caller, world, result.token, indexes);
+    return { record, shown: showCreated(grants, unsealed, contents) };
   }
-  throw new Problem('token_id_taken');
-};
+
+  return { seal, indexes, now };
+}
 
 /** The ids to try, in order: one that was given, or one that was assigned, or aliases until one is free (decisions §5). */
-async function* idsOf({ id, data }: CreateToken, world: World): AsyncGenerator<string> {
+function* idsOf({ id, data }: CreateToken, world: World): Generator<string> {
   if (id === undefined) {
     yield world.random.timeOrderedId();
     return;
@@ -83,7 +108,7 @@ async function* idsOf({ id, data }: CreateToken, world: World): AsyncGenerator<s
   const work = createWorkBudget();
   const tried = new Set<string>();
   for (let tries = 0; tries < MAX_ALIASES; tries++) {
-    const value = await naming('id', () => evaluateExpression(id, { data }, { random: world.random, work }));
+    const value = naming('id', () => evaluateExpression(id, { data }, { random: world.random, work }));
     if (value === null) throw invalid('id', 'must not render to nothing');
     const alias = checkedId(typeof value === 'string' ? value : stringifyJson(value));
     if (tried.has(alias)) continue;
@@ -101,7 +126,7 @@ function checkedId(id: string): string {
 }
 
 /** §4.1: `data` in its masked form, whatever the transform; decisions §6: never more than the transform shows. */
-function showCreated({ grants }: Caller, unsealed: UnsealedToken, contents: TokenContents): Shown<Token> {
+function showCreated(grants: Grants, unsealed: UnsealedToken, contents: TokenContents): Shown<Token> {
   const { details, definition, masked } = contents;
   const transform = governingTransform(grants, 'token:create', { id: unsealed.id, containers: details.containers });
   const isShown = transform !== undefined && transform !== 'redact' && masked !== undefined;

@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import type { TokenType } from '../../contract/token-types.ts';
 import { ExpressionError } from '../expressions/expression-error.ts';
-import { checkExpressions, evaluateExpression, evaluateMask } from '../expressions/expressions.ts';
+import { checkExpressions, evaluateExpression, evaluateMask, loadFilters } from '../expressions/expressions.ts';
 import { createWorkBudget, UNREAD_WORK } from '../expressions/limits.ts';
 import { printValue } from '../expressions/print-value.ts';
 import { stringifyJson } from '../json/stringify.ts';
@@ -16,50 +16,64 @@ export interface DerivedToken {
   readonly indexes: TokenIndexes;
 }
 
+/** A token before its contents are derived. */
+type UnderivedToken = Omit<TokenDetails, 'fingerprint'> & {
+  readonly type: TokenType;
+  readonly data: Json;
+  readonly definition: TokenDefinition;
+};
+
+/** Loads what the expressions need, and derives. Rejects as `deriveNow` throws. */
+export async function derive(
+  keyring: TenantKeyring,
+  token: UnderivedToken,
+  options: { readonly unread?: boolean } = {},
+): Promise<DerivedToken> {
+  const { mask, search_indexes, fingerprint_expression } = token.definition;
+  await loadFilters(mask, search_indexes, fingerprint_expression);
+  return deriveNow(keyring, token, options);
+}
+
 /**
  * Throws `invalid_request` naming the member and the position of a broken expression (decisions §4). For a caller that does
  * not read the token, removes expressions that fail on its data; a failing fingerprint's becomes the default.
  */
-export async function derive(
+export function deriveNow(
   keyring: TenantKeyring,
-  token: Omit<TokenDetails, 'fingerprint'> & {
-    readonly type: TokenType;
-    readonly data: Json;
-    readonly definition: TokenDefinition;
-  },
-  { unread = false } = {},
-): Promise<DerivedToken> {
+  token: UnderivedToken,
+  { unread = false }: { readonly unread?: boolean } = {},
+): DerivedToken {
   const { type, data, containers, metadata, expires_at, definition } = token;
   const { mask, search_indexes = [], fingerprint_expression } = definition;
 
   // One for all: each takes its time of everybody's, and a token may have a dozen.
   const work = createWorkBudget(unread ? UNREAD_WORK : undefined);
   const failed = new Set<string>();
-  async function evaluated<T>(path: string, evaluate: () => Promise<T>): Promise<T | undefined> {
+  function evaluated<T>(path: string, evaluate: () => T): T | undefined {
     try {
-      return await naming(path, evaluate);
+      return naming(path, evaluate);
     } catch (error) {
       if (!unread || !(error instanceof Problem)) throw error;
       failed.add(path);
       return undefined;
     }
   }
-  const masked = mask === undefined ? undefined : await evaluated('mask', () => evaluateMask(mask, { data }, { work }));
+  const masked = mask === undefined ? undefined : evaluated('mask', () => evaluateMask(mask, { data }, { work }));
   // The default is not held to the limit of an expression's output: data may be larger.
   const fingerprinted =
     fingerprint_expression === DEFAULT_FINGERPRINT
       ? data
-      : ((await evaluated('fingerprint_expression', async () => {
+      : (evaluated('fingerprint_expression', () => {
           const scope = { data, metadata: metadata ?? {} };
-          const value = await evaluateExpression(fingerprint_expression, scope, { work });
+          const value = evaluateExpression(fingerprint_expression, scope, { work });
           if (value === null) throw invalid('fingerprint_expression', 'must not render to nothing');
           return value;
-        })) ?? data);
+        }) ?? data);
   const search_values: string[] = [];
   for (const [index, source] of search_indexes.entries()) {
     const path = `search_indexes.${index}`;
-    const value = await evaluated(path, async () => {
-      const text = printValue(await evaluateExpression(source, { data }, { work }));
+    const value = evaluated(path, () => {
+      const text = printValue(evaluateExpression(source, { data }, { work }));
       if (text === '') throw invalid(path, 'must not render to nothing');
       return text;
     });
@@ -94,22 +108,22 @@ function withoutFailed(definition: TokenDefinition, failed: ReadonlySet<string>)
 }
 
 /** Throws `invalid_request` for expressions that are broken whatever the data is: their syntax, their filters, what they refer to. */
-export async function checkSyntax(sent: {
+export function checkSyntax(sent: {
   readonly mask?: Json | undefined;
   readonly search_indexes?: readonly string[] | null | undefined;
   readonly fingerprint_expression?: string | null | undefined;
-}): Promise<void> {
+}): void {
   for (const member of ['mask', 'search_indexes', 'fingerprint_expression'] as const) {
     const source = sent[member];
     if (source === undefined || source === null) continue;
-    await naming(member, async () => checkExpressions(source, member === 'fingerprint_expression'));
+    naming(member, () => checkExpressions(source, member === 'fingerprint_expression'));
   }
 }
 
 /** Runs an evaluation; its failure becomes the problem of the member that the expression stands in. */
-export async function naming<T>(member: string, evaluate: () => Promise<T>): Promise<T> {
+export function naming<T>(member: string, evaluate: () => T): T {
   try {
-    return await evaluate();
+    return evaluate();
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     const path = error.path === '' ? member : `${member}.${error.path}`;

@@ -45,7 +45,7 @@ const GROWING = [...EXPRESSIONS, 'data', 'metadata'] as const;
 
 /** Update Token (§4.1): merge patch for `data`, `mask` and `metadata` (RFC 7396), replacement for the rest. */
 export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, world) => {
-  await checkAlone(body, world.clock.now());
+  checkAlone(body, world.clock.now());
   const updated = await untilSwapped(() => attempt(id, body, caller, world));
   const { containers, expires_at } = updated.contents.details;
   // Decisions §6: reply with nothing that depends on unreadable data, and no duplicate.
@@ -58,12 +58,12 @@ export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body
 };
 
 /** What can never be right is a 400 whether or not the token is there (decisions §1, order of checks). */
-async function checkAlone(body: UpdateToken, now: Instant): Promise<void> {
+function checkAlone(body: UpdateToken, now: Instant): void {
   if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, now);
   // To `null` nothing can be merged, and no type takes it (decisions §3).
   if (body.data === null) throw invalid('data', 'must not be null');
   checkMetadata(Object.values(body.metadata ?? {}).filter((value) => value !== null).length);
-  await checkSyntax(body);
+  checkSyntax(body);
 }
 
 function checkMetadata(members: number): void {

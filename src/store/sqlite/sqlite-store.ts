@@ -12,7 +12,7 @@ import { KeysChanged, keyRotation } from './tables/key-rotation.ts';
 import { presentedTokenRows } from './tables/presented-token-rows.ts';
 import { rowInspection } from './tables/row-inspection.ts';
 import { tenantRows } from './tables/tenant-rows.ts';
-import { tokenChanges } from './tables/token-changes.ts';
+import { IdTaken, tokenChanges } from './tables/token-changes.ts';
 import { tokenCounts } from './tables/token-counts.ts';
 import { tokenIndex } from './tables/token-index.ts';
 import { findTokens } from './tables/token-plan.ts';
@@ -123,6 +123,18 @@ export function sqliteStore(session: Session): FileStore {
         if (result.outcome === 'inserted') audits.append(audit);
         return result;
       }),
+    async insertTokens(tokens) {
+      try {
+        await session.write('added', () => {
+          changes.insertAll(tokens);
+          audits.append(...tokens.map(({ audit }) => audit));
+        });
+        return true;
+      } catch (error) {
+        if (error instanceof IdTaken) return false;
+        throw error;
+      }
+    },
     findToken: (tenantId, id, now) =>
       session.read(() => {
         const tenant = tenants.find(tenantId);

@@ -55,11 +55,11 @@ function itemPaths({ value }: SeedText): readonly string[] {
 }
 
 /** Adds what the vault would reject and no schema says, before anything is made. */
-export async function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): Promise<void> {
+export function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): void {
   for (const [item, app] of membersAt(value, 'apps')) {
     // The rules of applications need members of the right form.
     if (flaws.has(text, `apps.${item}`)) continue;
-    await addRejected(
+    addRejected(
       (path, message) => flaws.add(text, `apps.${item}.${path}`, message),
       () => checkApplication({ permissions: [], rules: [], ...(app as AppMembers) }),
     );
@@ -71,7 +71,7 @@ export async function checkItems(text: SeedText, value: Json, flaws: SeedFlaws):
     };
     checkSource(token, add);
     checkData(token, add);
-    await checkExpressions(token, add, (member) => flaws.has(text, `${own}.${member}`));
+    checkExpressions(token, add, (member) => flaws.has(text, `${own}.${member}`));
   }
 }
 
@@ -99,14 +99,14 @@ function checkData({ type, data, generate }: JsonObject, add: AddFlaw): void {
  * Adds expressions that are broken whatever the data is, and times in an unknown format. Whether a time is past only the
  * vault's clock knows. `isFlawed` skips members of another form.
  */
-async function checkExpressions(token: JsonObject, add: AddFlaw, isFlawed: (member: string) => boolean): Promise<void> {
+function checkExpressions(token: JsonObject, add: AddFlaw, isFlawed: (member: string) => boolean): void {
   for (const member of EXPRESSIONS) {
     if (token[member] === undefined || isFlawed(member)) continue;
-    await addRejected(add, () => checkSyntax({ [member]: token[member] }));
+    addRejected(add, () => checkSyntax({ [member]: token[member] }));
   }
   const { expires_at } = token;
   if (typeof expires_at !== 'string' || isFlawed('expires_at')) return;
-  await addRejected(add, () => parseExpiresAt(expires_at, -Infinity));
+  addRejected(add, () => parseExpiresAt(expires_at, -Infinity));
 }
 
 function addErrors(errors: MemberErrors | undefined, add: AddFlaw): void {
@@ -114,9 +114,9 @@ function addErrors(errors: MemberErrors | undefined, add: AddFlaw): void {
 }
 
 /** Adds the member errors of the problem that `check` throws. */
-async function addRejected(add: AddFlaw, check: () => unknown): Promise<void> {
+function addRejected(add: AddFlaw, check: () => unknown): void {
   try {
-    await check();
+    check();
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     addErrors(error.errors, add);

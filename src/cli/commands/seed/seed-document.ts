@@ -84,7 +84,7 @@ export async function createSeedDocument(
     checkSchema(text, value, flaws);
     return { text, value, resolveWith };
   });
-  for (const { text, value } of parts) await checkItems(text, value, flaws);
+  for (const { text, value } of parts) checkItems(text, value, flaws);
   checkIds(parts, flaws);
   flaws.throwAny();
 

@@ -48,6 +48,7 @@ export function threadedStore(session: Session, start: () => Promise<WriterThrea
     ...here,
     startThread,
     insertToken: (...call) => thread?.write('insertToken', ...call) ?? writeHere(() => here.insertToken(...call)),
+    insertTokens: (...call) => thread?.write('insertTokens', ...call) ?? writeHere(() => here.insertTokens(...call)),
     replaceToken: (...call) => thread?.write('replaceToken', ...call) ?? writeHere(() => here.replaceToken(...call)),
     deleteToken: (...call) => thread?.write('deleteToken', ...call) ?? writeHere(() => here.deleteToken(...call)),
     appendAudit: (...call) => busyThread()?.write('appendAudit', ...call) ?? here.appendAudit(...call),

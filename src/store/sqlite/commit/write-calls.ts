@@ -1,5 +1,5 @@
 import type { AuditDraft } from '../../../core/audit/ports.ts';
-import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
+import type { NewToken, Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import { TOKEN, TOMBSTONE } from '../tables/token-rows.ts';
 import type { Cell, Inbox, Outbox } from './write-messages.ts';
 
@@ -91,11 +91,12 @@ const indexes = object<TokenIndexes>({ fingerprint: bytes, others: blinds, forme
 
 type Arguments<Values extends readonly unknown[]> = { readonly [Place in keyof Values]: Argument<Values[Place]> };
 
-export type WriteName = 'insertToken' | 'replaceToken' | 'deleteToken' | 'appendAudit' | 'markActive';
+export type WriteName = 'insertToken' | 'insertTokens' | 'replaceToken' | 'deleteToken' | 'appendAudit' | 'markActive';
 
 /** The calls that another thread can make, with their arguments in order. */
 const WRITES: { readonly [Name in WriteName]: Arguments<Parameters<Store[Name]>> } = {
   insertToken: [record<TokenRecord>(TOKEN), indexes, object({ deduplicate: flag, now: number }), draft],
+  insertTokens: [listOf(object<NewToken>({ token: record<TokenRecord>(TOKEN), indexes, audit: draft }))],
   replaceToken: [record<TokenRecord>(TOKEN), indexes, object({ revision: number, now: number }), draft],
   deleteToken: [record<Tombstone>(TOMBSTONE), number, draft],
   appendAudit: [listOf(draft)],

@@ -4,6 +4,7 @@ import type {
   ExpiryRecorder,
   InsertTokenOutcome,
   Instant,
+  NewToken,
   TokenIndexes,
   TokenRecord,
   Tombstone,
@@ -22,6 +23,9 @@ interface Tables {
   readonly index: TokenIndex;
   readonly counts: TokenCounts;
 }
+
+/** Undoes the transaction of a group of tokens. */
+export class IdTaken extends Error {}
 
 /** The changes to a token that touch several tables. Synchronous; each needs a transaction around it. */
 export type TokenChanges = ReturnType<typeof tokenChanges>;
@@ -52,6 +56,15 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
     return number === undefined ? undefined : tokens.get(tenantId, tenant, number)?.record;
   }
 
+  /** Returns false when the id is taken. */
+  function insertRow(tenant: number, record: TokenRecord, indexes: TokenIndexes): boolean {
+    if (taken().get(tenant, record.id, tenant, record.id) === 1) return false;
+    const blinds = joinBlinds(indexes);
+    const token = tokens.insert(tenant, record, blinds);
+    index.insert({ tenant, token, created_at: record.created_at }, blinds);
+    return true;
+  }
+
   function remove(tenant: number, stored: StoredToken, tombstone: Tombstone): void {
     const { record, token } = stored;
     index.remove({ tenant, token, created_at: record.created_at }, stored.blinds);
@@ -75,12 +88,35 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
           if (token !== undefined) return { outcome: 'duplicate', token };
         }
       }
-      if (taken().get(tenant, record.id, tenant, record.id) === 1) return { outcome: 'id_taken' };
-      const blinds = joinBlinds(indexes);
-      const token = tokens.insert(tenant, record, blinds);
-      index.insert({ tenant, token, created_at: record.created_at }, blinds);
-      counts.created(tenant, record);
+      if (!insertRow(tenant, record, indexes)) return { outcome: 'id_taken' };
+      counts.created(tenant, [record]);
       return { outcome: 'inserted' };
+    },
+
+    /** Throws `IdTaken`. */
+    insertAll(members: readonly NewToken[]): void {
+      const byTenant = new Map<string, NewToken[]>();
+      for (const member of members) {
+        const { tenant_id } = member.token;
+        const group = byTenant.get(tenant_id) ?? [];
+        byTenant.set(tenant_id, group);
+        group.push(member);
+      }
+      for (const [tenantId, group] of byTenant) {
+        const tenant = tenants.need(tenantId);
+        let checked: TokenRecord | undefined;
+        for (const { token, indexes } of group) {
+          if (token.key_id !== checked?.key_id || token.index_key_id !== checked.index_key_id) {
+            tenants.requireNewestKeys(tenant, token);
+          }
+          checked = token;
+          if (!insertRow(tenant, token, indexes)) throw new IdTaken();
+        }
+        counts.created(
+          tenant,
+          group.map(({ token }) => token),
+        );
+      }
     },
 
     findDuplicate(tenantId: string, fingerprint: Uint8Array, exceptId: string, now: Instant): TokenRecord | undefined {

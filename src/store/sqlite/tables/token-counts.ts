@@ -17,9 +17,9 @@ export type TokenCounts = ReturnType<typeof tokenCounts>;
 
 export function tokenCounts(connection: Connection, tenants: TenantRows) {
   const { rows, value } = statements(connection);
-  const added = rows<[number, number, number, number, number]>(
-    `INSERT INTO counter (tenant, type, month, key_id, index_key_id, count, at) VALUES (?, ?, 0, ?, ?, 1, ?)
-       ON CONFLICT DO UPDATE SET count = count + 1, at = max(at, excluded.at)`,
+  const added = rows<[number, number, number, number, number, number]>(
+    `INSERT INTO counter (tenant, type, month, key_id, index_key_id, count, at) VALUES (?, ?, 0, ?, ?, ?, ?)
+       ON CONFLICT DO UPDATE SET count = count + excluded.count, at = max(at, excluded.at)`,
   );
   const removed = rows<[number, number, number, number]>(
     `UPDATE counter SET count = count - 1
@@ -43,8 +43,8 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
     'SELECT count FROM counter WHERE tenant = +? AND type = 0 AND month = +?',
   );
 
-  function add(tenant: number, { type, key_id, index_key_id, created_at }: Counted): void {
-    added().run(tenant, TOKEN_TYPE_CODES[type], key_id, index_key_id, created_at);
+  function add(tenant: number, { type, key_id, index_key_id, created_at }: Counted, count = 1): void {
+    added().run(tenant, TOKEN_TYPE_CODES[type], key_id, index_key_id, count, created_at);
   }
 
   function remove(tenant: number, { type, key_id, index_key_id }: Counted): void {
@@ -52,9 +52,9 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
   }
 
   return {
-    created(tenant: number, record: TokenRecord): void {
-      add(tenant, record);
-      active().run(tenant, record.active_month, 1);
+    created(tenant: number, records: readonly TokenRecord[]): void {
+      for (const { one, count } of groupsOf(records, countedBy)) add(tenant, one, count);
+      for (const { one, count } of groupsOf(records, monthOf)) active().run(tenant, one.active_month, count);
     },
 
     removed: remove,
@@ -93,4 +93,17 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
       return { types, active: activeIn().get(tenant, month) ?? 0 };
     },
   };
+}
+
+const countedBy = ({ type, key_id, index_key_id }: TokenRecord): string => `${type} ${key_id} ${index_key_id}`;
+const monthOf = ({ active_month }: TokenRecord): number => active_month;
+
+/** Counts the records by a name; `one` is the last of each. */
+function groupsOf<T>(records: readonly T[], nameOf: (record: T) => string | number) {
+  const groups = new Map<string | number, { one: T; count: number }>();
+  for (const one of records) {
+    const name = nameOf(one);
+    groups.set(name, { one, count: (groups.get(name)?.count ?? 0) + 1 });
+  }
+  return groups.values();
 }
