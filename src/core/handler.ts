@@ -4,7 +4,7 @@ import type { OperationId, ResultOf } from '../contract/operations.ts';
 import type { Grants } from './access/grants.ts';
 import type { MinuteLimit } from './access/minute-limit.ts';
 import type { OpenedApplication } from './applications/application-codec.ts';
-import type { Audit } from './audit/audit.ts';
+import type { Audit, AuditedChange } from './audit/audit.ts';
 import type { Trail } from './audit/trail.ts';
 import type { JsonText } from './json/stringify.ts';
 import type { Clock, Keyring, NewToken, Random, Store } from './ports.ts';
@@ -42,7 +42,7 @@ export interface Turn {
   /** Bytes of sealed values that lists may still read in this turn. */
   room: number;
   /** Inserts a token with all others of the turn. */
-  insert<T>(token: NewToken, shown: T): Written<T>;
+  insert<T>(token: NewToken & { readonly change: AuditedChange }, shown: T): Written<T>;
 }
 
 /** A result to show once a change is on disk. `written` rejects with `write_conflict` when the call is to be repeated. */

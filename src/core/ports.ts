@@ -283,7 +283,6 @@ export type InsertTokenOutcome =
 export interface NewToken {
   readonly token: TokenRecord;
   readonly indexes: TokenIndexes;
-  readonly audit: AuditDraft;
 }
 
 /**
@@ -349,7 +348,7 @@ export interface Store extends Maintenance, AuditStore, TokenScan {
     audit: AuditDraft,
   ): Promise<InsertTokenOutcome>;
   /** Inserts all. Resolves to false, and inserts none, when an id is taken. Looks for no duplicates. */
-  insertTokens(tokens: readonly NewToken[]): Promise<boolean>;
+  insertTokens(tokens: readonly NewToken[], audit: AuditDraft): Promise<boolean>;
   findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined>;
   /** The same for a read, which needs less of it. */
   findPresentedToken(tenantId: string, id: string, now: Instant): Promise<PresentedToken | undefined>;

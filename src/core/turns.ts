@@ -1,8 +1,9 @@
 import type { Call, Client, Reply } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
+import type { Audit, AuditedChange } from './audit/audit.ts';
 import { BODY_VALIDATORS } from './body-validators.generated.js';
 import type { Dispatch } from './dispatch.ts';
-import { type HandlerNow, type Turn, Written } from './handler.ts';
+import { type HandlerNow, type Turn, type World, Written } from './handler.ts';
 import type { NewToken, Store } from './ports.ts';
 import { Problem } from './problem.ts';
 import type { SnapshotReads } from './scan-ports.ts';
@@ -30,18 +31,21 @@ interface Waiting {
  * Answers the calls that arrive in one turn of the event loop together, at its end: one look at the authority, one snapshot,
  * one write. A call sees every change that was committed before it arrived. What has to wait takes the way of `dispatch`.
  */
-export function createTurns({ dispatch, answerNow }: Dispatch, store: Store): NonNullable<Client['take']> {
+export function createTurns(
+  { dispatch, answerNow }: Dispatch,
+  { store, audit }: Pick<World, 'store' | 'audit'>,
+): NonNullable<Client['take']> {
   let waiting: Waiting[] = [];
 
   function endTurn(): void {
     const calls = waiting;
     waiting = [];
-    const insert = createInserts(store);
+    const inserts = createInserts(store, audit);
     const replies = store.readNow?.((reads: SnapshotReads) => {
-      const turn: Turn = { reads, bodies: BODY_VALIDATORS, room: MAX_LISTED, insert: insert.add };
+      const turn: Turn = { reads, bodies: BODY_VALIDATORS, room: MAX_LISTED, insert: inserts.add };
       return calls.map(({ call, handler }) => answerNow(call, handler, turn));
     });
-    insert.end();
+    inserts.end();
     // Replies go out after the snapshot: a slow client must not keep it open.
     for (const [index, { call, answered }] of calls.entries()) {
       const reply = replies?.[index] ?? dispatch(call);
@@ -63,20 +67,22 @@ export function createTurns({ dispatch, answerNow }: Dispatch, store: Store): No
 }
 
 /** Collects the tokens of a turn, and inserts them together. */
-function createInserts(store: Store) {
+function createInserts(store: Store, audit: Audit) {
   const tokens: NewToken[] = [];
+  const changes: AuditedChange[] = [];
   let settle: ((written: Promise<void>) => void) | undefined;
   const written = new Promise<void>((resolve) => {
     settle = resolve;
   });
 
   async function insert(): Promise<void> {
-    if (!(await store.insertTokens(tokens))) throw new Problem('write_conflict');
+    if (!(await store.insertTokens(tokens, audit.draftAll(changes)))) throw new Problem('write_conflict');
   }
 
   return {
-    add<T>(token: NewToken, shown: T): Written<T> {
+    add<T>({ change, ...token }: NewToken & { readonly change: AuditedChange }, shown: T): Written<T> {
       tokens.push(token);
+      changes.push(change);
       return new Written(shown, written);
     },
     end(): void {

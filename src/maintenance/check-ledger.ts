@@ -36,9 +36,9 @@ export async function startLedgerCheck(
   const wrong: (Finding & { readonly subject: string; readonly tenant: string })[] = [];
   const tenants = new Set<string>();
   let broken: Finding | undefined;
-  let { ledger, head, bad } = await readLedger(parts).catch((error: unknown) => {
+  let { ledger, head, entries, bad } = await readLedger(parts).catch((error: unknown) => {
     broken = brokenFinding(error);
-    return { ledger: createLedger(), head: START, bad: [] };
+    return { ledger: createLedger(), head: START, entries: 0, bad: [] };
   });
 
   function report(table: LedgerTable | 'header' | 'tombstone', tenantId: string, id: string, what: string): void {
@@ -92,7 +92,7 @@ export async function startLedgerCheck(
   }
 
   return {
-    entries: head.sequence,
+    entries,
     checkCounts,
 
     /** A row that there is. Its facts are undefined where it has none, or where they cannot be read. */
@@ -119,19 +119,19 @@ export async function startLedgerCheck(
       const lasting = bad.map(({ table, id, what }) => ({ table, id, what }));
       if (wrong.length === 0) return lasting;
       const touched = new Set<string>();
-      const late: number[] = [];
+      const late = new Set<number>();
       try {
         for await (const placed of walkAudit(parts, head)) {
           const { at, sequence } = placed;
           const subjects = ledger.apply(placed);
           for (const one of subjects) touched.add(one);
           // What was taken off the audit's end and put there again would excuse whatever it is about.
-          if (subjects.length > 0 && at < startedAt - SLACK_MS) late.push(sequence);
+          if (subjects.length > 0 && at < startedAt - SLACK_MS) late.add(sequence);
         }
       } catch (error) {
         return [brokenFinding(error)];
       }
-      if (late.length > 0) return late.map((sequence) => ({ table: 'audit', id: String(sequence), what: LATE }));
+      if (late.size > 0) return [...late].map((sequence) => ({ table: 'audit', id: String(sequence), what: LATE }));
       const unexplained = wrong.filter(({ subject }) => !touched.has(subject));
       const isUnsure = (tenant: string) => touched.has(everythingOf(tenant));
       const unsure = new Set(unexplained.map(({ tenant }) => tenant).filter(isUnsure));

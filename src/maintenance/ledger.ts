@@ -193,6 +193,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
 export interface ReadLedger {
   readonly ledger: Ledger;
   readonly head: AuditHead;
+  readonly entries: number;
   /** The number of denials in entries that only count them. */
   readonly denials: number;
   readonly bad: readonly BadEntry[];
@@ -226,9 +227,10 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
   const ledger = createLedger(states, parts.tokens);
   const index = indexCheck(parts);
   let head = START;
-  let denials = 0;
+  let [entries, denials] = [0, 0];
   for await (const placed of walkAudit(parts)) {
-    const { event, sequence } = placed;
+    const { event, sequence, n } = placed;
+    entries += 1;
     denials += event.counted?.count ?? 0;
     if (event.action === 'loadSnapshot') {
       const place = event.revision ?? 0;
@@ -236,14 +238,15 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
       places.add(place);
     }
     ledger.apply(placed);
+    const subjects = subjectsOf(event, ledger.tenantIdOf(event));
     await index.expect({
       sequence,
-      subjects: subjectsOf(event, ledger.tenantIdOf(event)).map(parts.keyring.auditSubject),
+      subjects: subjects.map((subject) => ({ n, blind: parts.keyring.auditSubject(subject) })),
     });
     if (places.has(sequence)) states.set(sequence, ledger.freeze());
     head = placed;
   }
-  return { ledger, head, denials, bad: [...ledger.skips(), ...(await index.findings(head))] };
+  return { ledger, head, entries, denials, bad: [...ledger.skips(), ...(await index.findings(head))] };
 }
 
 /** Entries that are looked up in the index at once. */

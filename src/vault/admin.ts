@@ -32,8 +32,8 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
     events: () => walkAudit(opened),
     /** Returns the end of the audit, and the first entry that does not follow from those before it. Throws `BrokenAudit`. */
     verifyAudit: async () => {
-      const { head, denials, bad } = await readLedger(opened);
-      return { head, denials, bad: bad.toSorted((a, b) => a.sequence - b.sequence)[0] };
+      const { head, entries, denials, bad } = await readLedger(opened);
+      return { head, entries, denials, bad: bad.toSorted((a, b) => a.sequence - b.sequence)[0] };
     },
     /** Throws the fault `damaged` when the vault is not where the anchor says, or further, and when there is no anchor. */
     compareWithAnchor: (anchor: string) => compareWithAnchor(opened, anchorFile(anchor)),

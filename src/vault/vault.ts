@@ -261,7 +261,7 @@ export function composeVault(parts: VaultParts): Vault {
     take: (call, answered) => take(call, answered),
     ready: async () => {
       const [{ createTurns }] = await Promise.all([import('../core/turns.ts'), store.ping(), loadOperations()]);
-      take = createTurns(path, store);
+      take = createTurns(path, world);
     },
     notices: async () => [
       ...(timekeeper?.notices() ?? []),

@@ -129,7 +129,7 @@ const EDITED: readonly (readonly [
       link: 'zeroblob(16)',
     },
   ],
-  ['audit_subject', 'sequence = 6', { blind: 'zeroblob(16)', sequence: '(SELECT max(sequence) FROM audit)', n: '1' }],
+  ['audit_subject', 'sequence = 6', { blind: 'zeroblob(16)', sequence: '(SELECT max(sequence) FROM audit)', n: '2' }],
   [
     'counter',
     'tenant = 1 AND type = 1',

@@ -70,19 +70,32 @@ export function storeAudit(open: OpenStore): void {
       await store.appendAudit([entry('1', 'x', 'y'), entry('2', 'x'), entry('3', 'y'), entry('4')]);
       const places = [1, 2, 3, 4].map((n) => sequence + n);
       const last = (before: number, ...names: readonly string[]) => store.findAudited(names.map(blind), before);
-      expect(await last(sequence + 4, 'x')).toBe(sequence + 2);
-      expect(await last(sequence + 4, 'x', 'y')).toBe(sequence + 3);
-      expect(await last(sequence + 2, 'x', 'y')).toBe(sequence + 2);
-      expect(await last(sequence + 1, 'y')).toBe(sequence + 1);
+      const place = (at: number, n = 1) => ({ sequence: sequence + at, n });
+      expect(await last(sequence + 4, 'x')).toEqual(place(2));
+      expect(await last(sequence + 4, 'x', 'y')).toEqual(place(3));
+      expect(await last(sequence + 2, 'x', 'y')).toEqual(place(2));
+      expect(await last(sequence + 1, 'y')).toEqual(place(1));
       expect(await last(sequence, 'x', 'y')).toBeUndefined();
       expect(await last(sequence + 4, 'never')).toBeUndefined();
       expect(await last(sequence + 4)).toBeUndefined();
       const expected = [['x', 'y'], ['y'], ['y'], ['never']];
-      const indexed = places.map((place, at) => ({ sequence: place, subjects: (expected[at] ?? []).map(blind) }));
+      const indexed = places.map((place, at) => ({
+        sequence: place,
+        subjects: (expected[at] ?? []).map((name) => ({ n: 1, blind: blind(name) })),
+      }));
       expect(await store.findUnindexed(indexed)).toEqual([sequence + 2, sequence + 4]);
       const count = async (upTo: number) =>
         (await store.countAuditIndex(upTo)) - (await store.countAuditIndex(sequence));
       expect([await count(sequence + 1), await count(sequence + 4)]).toEqual([2, 4]);
+
+      // Several entries in one row.
+      const subjects = ['x', 'y', 'x'].map((name, index) => ({ n: index + 1, blind: blind(name) }));
+      await store.appendAudit([{ ...entry('5'), subjects }]);
+      expect([await last(sequence + 5, 'x'), await last(sequence + 5, 'y')]).toEqual([place(5, 3), place(5, 2)]);
+      expect(await last(sequence + 4, 'x')).toEqual(place(2));
+      expect(await store.findUnindexed([{ sequence: sequence + 5, subjects }])).toEqual([]);
+      const moved = [{ n: 3, blind: blind('y') }];
+      expect(await store.findUnindexed([{ sequence: sequence + 5, subjects: moved }])).toEqual([sequence + 5]);
     });
 
     it('has an entry for every change that was made', async () => {
@@ -123,14 +136,13 @@ export function storeAudit(open: OpenStore): void {
         'a stale token': () => store.replaceToken(token, indexes('f'), { revision: 7, now: NOW }, ENTRY),
         'an id that is taken': () =>
           store.insertToken(tokenRecord(id, { id: 'kept' }), indexes('g'), { deduplicate: false, now: NOW }, ENTRY),
-        'several, of which one id is taken': () =>
-          store.insertTokens(
-            ['new', 'kept'].map((name) => ({
-              token: tokenRecord(id, { id: name }),
-              indexes: indexes(name),
-              audit: ENTRY,
-            })),
-          ),
+        'several, of which one id is taken': () => {
+          const tokens = ['new', 'kept'].map((name) => ({
+            token: tokenRecord(id, { id: name }),
+            indexes: indexes(name),
+          }));
+          return store.insertTokens(tokens, ENTRY);
+        },
         'a duplicate': () => store.insertToken(twin, indexes('kept'), { deduplicate: true, now: NOW }, ENTRY),
         'a token that is gone': () => store.deleteToken(tombstoneOf(twin), 1, ENTRY),
         'a stale application': () => store.replaceApplication(application, 7, ENTRY),

@@ -120,7 +120,7 @@ export function entry(text: string, ...subjects: readonly string[]): AuditDraft 
   return {
     at: NOW,
     sealed: event,
-    subjects: subjects.map(blind),
+    subjects: subjects.map((subject) => ({ n: 1, blind: blind(subject) })),
     link: (previous, sequence) => chain(previous, { sequence, at: NOW, sealed: event }),
   };
 }

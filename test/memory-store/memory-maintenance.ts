@@ -1,5 +1,5 @@
 import { NO_LINK } from '../../src/core/audit/audit-link.ts';
-import type { AuditDraft, AuditEntry, AuditStore } from '../../src/core/audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuditStore, IndexedSubject } from '../../src/core/audit/ports.ts';
 import type {
   InspectedRecords,
   InspectedRow,
@@ -16,8 +16,8 @@ import { compareText, type MemoryTenant, newestKey, requireNewestKeys } from './
 export class MemoryState {
   readonly tenants = new Map<string, MemoryTenant>();
   readonly entries: AuditEntry[] = [];
-  /** Of each entry. */
-  readonly subjects: ReadonlySet<string>[] = [];
+  /** Of each row. */
+  readonly subjects: (readonly string[])[] = [];
   header: VaultHeader;
   authorityChanges = 0;
   changes = 0;
@@ -33,7 +33,7 @@ export class MemoryState {
     const sequence = this.entries.length + 1;
     const link = draft.link(this.entries.at(-1)?.link ?? NO_LINK, sequence);
     this.entries.push({ sequence, at: draft.at, sealed: draft.sealed, link });
-    this.subjects.push(new Set(draft.subjects.map(bytesKey)));
+    this.subjects.push(draft.subjects.map(subjectKey));
   }
 
   assertOpen(): void {
@@ -185,21 +185,30 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
     async findAudited(subjects, before) {
       state.assertOpen();
       const wanted = subjects.map(bytesKey);
-      const last = state.subjects.slice(0, before).findLastIndex((of) => wanted.some((subject) => of.has(subject)));
-      return last === -1 ? undefined : last + 1;
+      const places = state.subjects.slice(0, before).flatMap((keys, index) =>
+        keys.map((key) => ({
+          sequence: index + 1,
+          n: Number(key.split(' ', 1)),
+          blind: key.slice(key.indexOf(' ') + 1),
+        })),
+      );
+      const found = places.filter(({ blind }) => wanted.includes(blind));
+      const last = found.sort((a, b) => a.sequence - b.sequence || a.n - b.n).at(-1);
+      return last && { sequence: last.sequence, n: last.n };
     },
 
     async findUnindexed(places) {
       state.assertOpen();
-      const lacks = (sequence: number, subject: Uint8Array) => !state.subjects[sequence - 1]?.has(bytesKey(subject));
       return places
-        .filter(({ sequence, subjects }) => subjects.some((subject) => lacks(sequence, subject)))
+        .filter(({ sequence, subjects }) =>
+          subjects.some((subject) => !state.subjects[sequence - 1]?.includes(subjectKey(subject))),
+        )
         .map(({ sequence }) => sequence);
     },
 
     async countAuditIndex(upTo) {
       state.assertOpen();
-      return state.subjects.slice(0, upTo).reduce((sum, of) => sum + of.size, 0);
+      return state.subjects.slice(0, upTo).reduce((sum, of) => sum + of.length, 0);
     },
   };
 }
@@ -245,4 +254,8 @@ function inspectionOf({ tokens, applications, tombstones }: MemoryTenant): Inspe
 function inspected<Row extends { readonly id: string }>(rows: readonly Row[], after: string, limit: number) {
   const behind = rows.filter(({ id }) => compareText(id, after) > 0);
   return behind.sort((a, b) => compareText(a.id, b.id)).slice(0, limit);
+}
+
+function subjectKey({ n, blind }: IndexedSubject): string {
+  return `${n} ${bytesKey(blind)}`;
 }

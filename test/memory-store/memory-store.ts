@@ -1,5 +1,4 @@
 import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
-import type { AuditDraft } from '../../src/core/audit/ports.ts';
 import type {
   ApplicationRecord,
   Instant,
@@ -47,11 +46,10 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
     return held;
   }
 
-  function insert(held: MemoryTenant, token: TokenRecord, indexes: TokenIndexes, audit: AuditDraft): void {
+  function insert(held: MemoryTenant, token: TokenRecord, indexes: TokenIndexes): void {
     held.tokens.set(token.id, { record: token, blinds: blindsOf(indexes) });
     held.lastCreated.set(token.type, Math.max(token.created_at, held.lastCreated.get(token.type) ?? token.created_at));
     held.active.set(token.active_month, (held.active.get(token.active_month) ?? 0) + 1);
-    state.audited(audit);
   }
 
   function addApplication(held: MemoryTenant, application: ApplicationRecord): void {
@@ -223,7 +221,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       return true;
     },
 
-    async insertTokens(members) {
+    async insertTokens(members, audit) {
       for (const { token } of members) requireNewestKeys(need(token.tenant_id), token);
       const ids = members.map(({ token: { tenant_id, id } }) => JSON.stringify([tenant_id, id]));
       const isTaken = members.some(({ token: { tenant_id, id } }) => {
@@ -231,7 +229,8 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
         return tokens.has(id) || tombstones.has(id);
       });
       if (isTaken || new Set(ids).size < ids.length) return false;
-      for (const { token, indexes, audit } of members) insert(need(token.tenant_id), token, indexes, audit);
+      for (const { token, indexes } of members) insert(need(token.tenant_id), token, indexes);
+      state.audited(audit);
       return true;
     },
 
@@ -244,7 +243,8 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
         if (duplicate !== undefined) return { outcome: 'duplicate', token: duplicate };
       }
       if (held.tokens.has(token.id) || held.tombstones.has(token.id)) return { outcome: 'id_taken' };
-      insert(held, token, indexes, audit);
+      insert(held, token, indexes);
+      state.audited(audit);
       return { outcome: 'inserted' };
     },
 

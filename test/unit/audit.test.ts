@@ -4,7 +4,7 @@ import { directClient } from '../../src/client/direct.ts';
 import type { Call } from '../../src/contract/call.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { createAudit } from '../../src/core/audit/audit.ts';
-import { AUDITED_ACTIONS, type AuditEvent, decodeEvent, encodeEvent } from '../../src/core/audit/audit-event.ts';
+import { AUDITED_ACTIONS, type AuditEvent, decodeEvents, encodeEvents } from '../../src/core/audit/audit-event.ts';
 import type { AuditLevel } from '../../src/core/audit/audit-level.ts';
 import { lastEvents, walkAudit } from '../../src/core/audit/walk-audit.ts';
 import { Problem } from '../../src/core/problem.ts';
@@ -97,29 +97,35 @@ describe('an event', () => {
 
   it('comes back as it was', () => {
     fc.assert(
-      fc.property(event, (before) => {
-        const { revision, application_id, tenant_id, peer, counted, ...rest } = before;
-        expect(decodeEvent(encodeEvent(before))).toEqual({
-          ...rest,
-          ...(revision !== undefined && { revision }),
-          ...(application_id !== undefined && { application_id }),
-          ...(tenant_id !== undefined && { tenant_id }),
-          ...(peer !== undefined && { peer }),
-          ...(counted !== undefined && { counted }),
-        });
+      fc.property(fc.array(fc.tuple(event, fc.integer()), { minLength: 1, maxLength: 5 }), (timed) => {
+        const events = timed.map(([event, at]) => ({ event, at }));
+        expect(decodeEvents(events[0]?.at ?? 0, encodeEvents(events))).toEqual(
+          events.map(({ at, event: { revision, application_id, tenant_id, peer, counted, ...rest } }) => ({
+            at,
+            event: {
+              ...rest,
+              ...(revision !== undefined && { revision }),
+              ...(application_id !== undefined && { application_id }),
+              ...(tenant_id !== undefined && { tenant_id }),
+              ...(peer !== undefined && { peer }),
+              ...(counted !== undefined && { counted }),
+            },
+          })),
+        );
       }),
     );
   });
 
   it('fits one step of padding when it is about one token', () => {
     const uuid = '01890a5d-ac96-774b-bcce-b302099a8057';
-    const text = encodeEvent({
+    const event = {
       action: 'createToken',
       status: 201,
       revision: 9999,
       application_id: uuid,
       entities: [uuid],
-    });
+    } as const;
+    const text = encodeEvents([{ event, at: 0 }]);
     expect(Buffer.byteLength(text)).toBeLessThan(64);
   });
 });

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
+import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { startLedgerCheck } from '../../src/maintenance/check-ledger.ts';
 import { headerEvent } from '../../src/maintenance/header-event.ts';
@@ -14,13 +15,14 @@ async function begun() {
   const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: time });
   const store = createMemoryStore();
   const audit = createAudit({ store, keyring, clock, level: 'reveal', strict: true });
-  await audit.record(headerEvent('createVault', await store.header()));
+  const write = (event: AuditEvent) => store.appendAudit([audit.draft(event)]);
+  await write(headerEvent('createVault', await store.header()));
   for (const tenant_id of [TENANT, OTHER]) {
     const entities = [`app-of-${tenant_id}`];
-    await audit.record({ action: 'createTenant', status: 200, tenant_id, revision: 1, entities });
+    await write({ action: 'createTenant', status: 200, tenant_id, revision: 1, entities });
   }
   const application_id = `app-of-${TENANT}`;
-  await audit.record({
+  await write({
     action: 'createToken',
     status: 201,
     application_id,
@@ -36,7 +38,7 @@ async function begun() {
   }
   const reset = async (tenant_id: string, age = 0) => {
     time -= age;
-    await audit.record({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
+    await write({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
   };
   return { check, reset };
 }

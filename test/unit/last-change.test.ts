@@ -93,8 +93,9 @@ const BLIND = `(SELECT blind FROM audit_subject WHERE sequence = ${THIRD})`;
 
 /** What somebody without the key does so that the last entry about token-0 seems to tell of its second revision. */
 const FORGERIES: Readonly<Record<string, string>> = {
-  'a row of the index that leads to another record’s entry': `INSERT INTO audit_subject SELECT ${BLIND}, ${OTHER}, 0`,
-  'a row of the index that leads to no entry': `INSERT INTO audit_subject SELECT ${BLIND}, 999, 0`,
+  'a row of the index that leads to another record’s entry': `INSERT INTO audit_subject SELECT ${BLIND}, ${OTHER}, 1`,
+  'a row of the index that leads behind the entries of a row': `INSERT INTO audit_subject SELECT ${BLIND}, ${OTHER}, 2`,
+  'a row of the index that leads to no entry': `INSERT INTO audit_subject SELECT ${BLIND}, 999, 1`,
   'an older entry in the place of the last one': `
     UPDATE audit SET (at, sealed) = (SELECT at, sealed FROM audit WHERE sequence = ${THIRD} - 1) WHERE sequence = ${THIRD}`,
   'an older entry and its link in the place of the last one': `
@@ -115,7 +116,7 @@ it.each(Object.entries(FORGERIES))('%s does not help a row that was put back', a
 
 it.each([
   ['removed', 'DELETE FROM audit_subject WHERE sequence = 4', 'audit', '4', /lacks a row of the index/],
-  ['added', 'INSERT INTO audit_subject VALUES (zeroblob(16), 4, 0)', 'audit_subject', '', /without an entry/],
+  ['added', 'INSERT INTO audit_subject VALUES (zeroblob(16), 4, 1)', 'audit_subject', '', /without an entry/],
 ] as const)('doctor finds that a row of the index was %s', async (_what, sql, table, id, what) => {
   const { file } = await fileVault(3);
   await tamperFile(file, (connection) => connection.exec(sql));

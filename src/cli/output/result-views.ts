@@ -35,7 +35,7 @@ const TENANT_KEYS = {
 const ROTATED = { tenant_id: TEXT, key_id: NUMBER, index_key_id: NUMBER, resealed: NUMBER, resumed: FLAG };
 const CHECKED = object({ tenants: NUMBER, applications: NUMBER, tokens: NUMBER, audit_entries: NUMBER });
 const AUDIT_ENTRY = {
-  sequence: NUMBER,
+  sequence: TEXT,
   at: TIME,
   action: TEXT,
   status: NUMBER,

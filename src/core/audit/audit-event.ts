@@ -20,6 +20,12 @@ const LOCAL_ACTIONS = {
   resetTokens: { code: 'nz', effect: 'none' },
 } as const satisfies Record<string, AuditFacts>;
 
+/** An event and its time. */
+export interface TimedEvent {
+  readonly event: AuditEvent;
+  readonly at: Instant;
+}
+
 export type AuditedAction = OperationId | keyof typeof LOCAL_ACTIONS;
 
 /** One event of the audit: who did what to which, and how it ended. Never a body, a value or metadata. */
@@ -71,11 +77,37 @@ const ACTIONS: ReadonlyMap<string, AuditedAction> = new Map(
 );
 
 /**
- * The text that is sealed, one field a line: code, status, revision, application, tenant, peer, entities. In a counted event
- * the count and the first and last time follow the status, after a blank each. Ids have no line ends (decisions §5); a UUID is
- * `~` and its 22 characters of base64url, so that most events fit one step of padding.
+ * The text of one row: the events in order. Before each but the first stands a line with `+` and the milliseconds from the
+ * first one's time to its own, which may be negative. The row has the time of the first.
  */
-export function encodeEvent(event: AuditEvent): string {
+export function encodeEvents(events: readonly TimedEvent[]): string {
+  const first = events[0]?.at ?? 0;
+  return events.map(({ event, at }, n) => (n === 0 ? '' : `\n+${at - first}\n`) + encodeEvent(event)).join('');
+}
+
+/** The inverse of `encodeEvents`. */
+export function decodeEvents(first: Instant, text: string): readonly TimedEvent[] {
+  const events: TimedEvent[] = [];
+  let lines: string[] = [];
+  let at = first;
+  for (const line of text.split('\n')) {
+    if (!line.startsWith('+')) {
+      lines.push(line);
+      continue;
+    }
+    events.push({ event: decodeEvent(lines), at });
+    [lines, at] = [[], first + Number(line.slice(1))];
+  }
+  return [...events, { event: decodeEvent(lines), at }];
+}
+
+/**
+ * The text of an event, one field a line: code, status, revision, application, tenant, peer, entities. In a counted event
+ * the count and the first and last time follow the status, after a blank each. Ids have no line ends (decisions §5); a UUID is
+ * `~` and its 22 characters of base64url, so that most events fit one step of padding. Another id that begins with `~` or `+` has
+ * a `~` before it.
+ */
+function encodeEvent(event: AuditEvent): string {
   const { action, status, revision, application_id = '', tenant_id = '', peer = '', entities, counted } = event;
   const result = counted ? [status, counted.count, counted.first_at, counted.last_at].join(' ') : status;
   const ids = [application_id, tenant_id, peer, ...entities].map(packId);
@@ -83,8 +115,7 @@ export function encodeEvent(event: AuditEvent): string {
 }
 
 /** The inverse of `encodeEvent`. */
-export function decodeEvent(text: string): AuditEvent {
-  const [code = '', result = '', revision = '', ...ids] = text.split('\n');
+function decodeEvent([code = '', result = '', revision = '', ...ids]: readonly string[]): AuditEvent {
   const action = ACTIONS.get(code);
   if (!action) throw new Error('unreachable: the event was sealed by encodeEvent');
   const [application, tenant, peer, ...entities] = ids.map(unpackId);
@@ -106,12 +137,12 @@ const CANONICAL_UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 function packId(id: string): string {
   if (id.includes('\n')) throw new Error('unreachable: no id has a line end');
   if (CANONICAL_UUID.test(id)) return `~${Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url')}`;
-  return id.startsWith('~') ? `~${id}` : id;
+  return /^[~+]/.test(id) ? `~${id}` : id;
 }
 
 function unpackId(packed: string): string {
   if (!packed.startsWith('~')) return packed;
-  if (packed.startsWith('~~')) return packed.slice(1);
+  if (/^~[~+]/.test(packed)) return packed.slice(1);
   const hex = Buffer.from(packed.slice(1), 'base64url').toString('hex');
   return [8, 12, 16, 20, 32].map((end, index, ends) => hex.slice(index === 0 ? 0 : ends[index - 1], end)).join('-');
 }

@@ -1,27 +1,37 @@
 import type { World } from '../handler.ts';
 import type { Clock, ExpiryRecorder, Keyring } from '../ports.ts';
 import { recordColumns } from '../tokens/clear-columns.ts';
-import { type AuditEvent, encodeEvent } from './audit-event.ts';
+import { type AuditEvent, encodeEvents, type TimedEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';
 import { subjectsOf } from './audit-subjects.ts';
 import { createDenialWindow } from './denial-window.ts';
-import type { AuditDraft, AuditStore } from './ports.ts';
+import type { AuditDraft, AuditStore, IndexedSubject } from './ports.ts';
 
 /** How much `record` takes before it is written, and how long it may wait, in milliseconds. */
 const MAX_WAITING = 256;
 const DELAY_MS = 50;
+/** Records that the events of one row name, unless one event names more. */
+const MAX_NAMED = 1_000;
+
+/** A change of a record of a tenant. */
+export interface AuditedChange {
+  readonly event: AuditEvent;
+  readonly tenant_id: string | undefined;
+}
 
 /** Where events go. */
 export interface Audit {
   readonly level: AuditLevel;
-  /** The entry that a store writes together with a change. `tenantId` is its application's; an event without one has its own. */
+  /** The row that a store writes together with a change. `tenantId` is its application's; an event without one has its own. */
   draft(event: AuditEvent, tenantId?: string): AuditDraft;
+  /** The row of several changes that are written together. */
+  draftAll(changes: readonly AuditedChange[]): AuditDraft;
   /**
    * Writes an event that changed nothing: a moment later, in one commit with others; before it resolves where the audit is
-   * strict. Denials of an application beyond 100 in a minute are counted instead, and written at the end of that minute.
+   * strict. Returns no promise when nobody has to wait. Denials of an application beyond 100 in a minute are counted instead, and written at the end of that minute.
    * Throws the store's problems: then the caller must not be answered.
    */
-  record(event: AuditEvent): Promise<void>;
+  record(event: AuditEvent): Promise<void> | undefined;
   /** Writes the waiting and the counted events. Throws the store's problems, and keeps the events then. */
   flush(): Promise<void>;
 }
@@ -40,16 +50,15 @@ export interface AuditParts {
  * are: each caller tries to write them, with its own, and is told of the failure.
  */
 export function createAudit({ store, keyring, clock, level, strict }: AuditParts): Audit {
-  let waiting: AuditDraft[] = [];
+  let waiting: TimedEvent[] = [];
   let failed = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let writing: Promise<void> = Promise.resolve();
   const denials = createDenialWindow(() => void flush().catch(() => undefined));
 
-  function draft(event: AuditEvent, tenantId = event.tenant_id): AuditDraft {
-    const at = clock.now();
-    const sealed = keyring.sealAuditEvent(at, encodeEvent(event));
-    const subjects = subjectsOf(event, tenantId).map((subject) => keyring.auditSubject(subject));
+  function rowOf(events: readonly TimedEvent[], subjects: readonly IndexedSubject[]): AuditDraft {
+    const at = events[0]?.at ?? 0;
+    const sealed = keyring.sealAuditEvent(at, encodeEvents(events));
     return {
       at,
       sealed,
@@ -58,25 +67,40 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     };
   }
 
-  async function record(event: AuditEvent): Promise<void> {
-    if (event.status >= 400 && !failed && denials.absorb(event, clock.now())) return;
-    const own = draft(event);
+  function draftAll(changes: readonly AuditedChange[]): AuditDraft {
+    const at = clock.now();
+    const subjects = changes.flatMap(({ event, tenant_id }, index) =>
+      subjectsOf(event, tenant_id).map((subject) => ({ n: index + 1, blind: keyring.auditSubject(subject) })),
+    );
+    return rowOf(
+      changes.map(({ event }) => ({ event, at })),
+      subjects,
+    );
+  }
+
+  function record(event: AuditEvent): Promise<void> | undefined {
+    const at = clock.now();
+    if (event.status >= 400 && !failed && denials.absorb(event, at)) return undefined;
+    const own = { event, at };
     waiting.push(own);
-    if (!strict && !failed && waiting.length < MAX_WAITING) {
-      timer ??= setTimeout(() => void writeWaiting().catch(() => undefined), DELAY_MS).unref();
-      return;
-    }
+    if (strict || failed || waiting.length >= MAX_WAITING) return recordNow(own);
+    timer ??= setTimeout(() => void writeWaiting().catch(() => undefined), DELAY_MS).unref();
+    return undefined;
+  }
+
+  async function recordNow(own: TimedEvent): Promise<void> {
     try {
       await writeWaiting();
     } catch (error) {
-      // Nobody is answered, so there is nothing to tell of. What waited before it goes on waiting.
+      // The call fails, so there is nothing to record of it. What waited before it goes on waiting.
       waiting = waiting.filter((one) => one !== own);
       throw error;
     }
   }
 
   function flush(): Promise<void> {
-    waiting.push(...denials.end().map((event) => draft(event)));
+    const at = clock.now();
+    waiting.push(...denials.end().map((event) => ({ event, at })));
     return writeWaiting();
   }
 
@@ -91,19 +115,38 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     if (timer !== undefined) clearTimeout(timer);
     timer = undefined;
     if (waiting.length === 0) return;
-    const drafts = waiting;
+    const events = waiting;
     waiting = [];
     try {
-      await store.appendAudit(drafts);
+      await store.appendAudit(rowsOf(events).map((row) => rowOf(row, [])));
       failed = false;
     } catch (error) {
-      waiting = [...drafts, ...waiting];
+      waiting = [...events, ...waiting];
       failed = true;
       throw error;
     }
   }
 
-  return { level, draft, record, flush };
+  const draft: Audit['draft'] = (event, tenant_id = event.tenant_id) => draftAll([{ event, tenant_id }]);
+
+  return { level, draft, draftAll, record, flush };
+}
+
+/** Divides events among rows of at most so many events, and so many records that they name. */
+function rowsOf(events: readonly TimedEvent[]): readonly (readonly TimedEvent[])[] {
+  const rows: TimedEvent[][] = [];
+  let row: TimedEvent[] = [];
+  let named = 0;
+  for (const one of events) {
+    named += one.event.entities.length;
+    if (row.length === 0 || row.length === MAX_WAITING || named > MAX_NAMED) {
+      row = [];
+      rows.push(row);
+      named = one.event.entities.length;
+    }
+    row.push(one);
+  }
+  return rows;
 }
 
 /** What the removal of expired records leaves behind. */

@@ -3,6 +3,7 @@ import type { Store } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { type AuditEvent, changeOf } from './audit-event.ts';
 import { type AuditSubject, subjectsOf } from './audit-subjects.ts';
+import type { AuditPlace } from './ports.ts';
 import { BrokenAudit, openPlace } from './walk-audit.ts';
 
 type Parts = Pick<World, 'store' | 'keyring' | 'clock'>;
@@ -47,23 +48,23 @@ async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Pro
   const blinds = ids.map((one) => parts.keyring.auditSubject({ kind, tenant_id, id: one }));
   let before = Number.MAX_SAFE_INTEGER;
   for (;;) {
-    const sequence = await parts.store.findAudited(blinds, before);
-    if (sequence === undefined) return undefined;
-    const event = await eventAt(parts, sequence);
+    const place = await parts.store.findAudited(blinds, before);
+    if (place === undefined) return undefined;
+    const event = await eventAt(parts, place);
     const isAbout = subjectsOf(event, tenant_id).some((one) => {
       return one.kind === kind && one.tenant_id === tenant_id && ids.includes(one.id);
     });
     const back = event.action === 'loadSnapshot' ? (event.revision ?? 0) : undefined;
-    if (!isAbout || (back ?? 0) >= sequence) throw new Problem('integrity_failure');
+    if (!isAbout || (back ?? 0) >= place.sequence) throw new Problem('integrity_failure');
     if (back === undefined) return event;
     before = back;
   }
 }
 
-/** Opens the entry and checks its link, since an index row proves nothing. */
-async function eventAt(parts: Parts, sequence: number): Promise<AuditEvent> {
+/** Opens the entry and checks the link of its row, since an index row proves nothing. */
+async function eventAt(parts: Parts, place: AuditPlace): Promise<AuditEvent> {
   try {
-    return await openPlace(parts, sequence);
+    return await openPlace(parts, place);
   } catch (cause) {
     throw cause instanceof BrokenAudit ? new Problem('integrity_failure', { cause }) : cause;
   }

@@ -1,20 +1,27 @@
 import type { Instant } from '../ports.ts';
 
+/** A record that an entry of a row changed. */
+export interface IndexedSubject {
+  /** The entry's number in its row, from 1. */
+  readonly n: number;
+  /** The record's blind index: `Keyring.auditSubject`. */
+  readonly blind: Uint8Array;
+}
+
 /**
- * An entry of the audit before it has its place: sealed already, chained by the store inside the transaction of the change
- * that it tells of. Without that change it is not written.
+ * A row of the audit before it has its place: one entry or several, sealed already, chained by the store inside the
+ * transaction of the changes that they record. Without those changes it is not written.
  */
 export interface AuditDraft {
   readonly at: Instant;
-  /** The event. The keyring's affair. */
+  /** The entries. The keyring's affair. */
   readonly sealed: Uint8Array;
-  /** The blind indexes of the records that it changed: `Keyring.auditSubject`. */
-  readonly subjects: readonly Uint8Array[];
-  /** 16 bytes over the entry, its place and the link of the entry before it: `NO_LINK` for the first. A pure function. */
+  readonly subjects: readonly IndexedSubject[];
+  /** 16 bytes over the row, its place and the link of the row before it: `NO_LINK` for the first. A pure function. */
   link(previous: Uint8Array, sequence: number): Uint8Array;
 }
 
-/** An entry in its place. Places are 1, 2, 3, … without a gap. */
+/** A row in its place. Places are 1, 2, 3, … without a gap. */
 export interface AuditEntry {
   readonly sequence: number;
   readonly at: Instant;
@@ -22,12 +29,18 @@ export interface AuditEntry {
   readonly link: Uint8Array;
 }
 
-/** An entry and the subjects that the index must have for it. */
-export type IndexedPlace = Pick<AuditEntry, 'sequence'> & Pick<AuditDraft, 'subjects'>;
+/** The place of an entry: its row, and its number in it, from 1. */
+export interface AuditPlace {
+  readonly sequence: number;
+  readonly n: number;
+}
+
+/** A row and the subjects that the index must have for it. */
+export type IndexedPlace = Pick<AuditPlace, 'sequence'> & Pick<AuditDraft, 'subjects'>;
 
 /** Where the chain has come to. */
 export interface AuditHead {
-  /** 0 before the first entry. */
+  /** 0 before the first row. */
   readonly sequence: number;
   readonly link: Uint8Array;
 }
@@ -36,12 +49,12 @@ export interface AuditHead {
 export interface AuditStore {
   /** Writes them in this order, in one transaction: for what changed nothing else. */
   appendAudit(drafts: readonly AuditDraft[]): Promise<void>;
-  /** At most `limit` entries behind the place `after`, in order. */
+  /** At most `limit` rows behind the place `after`, in order. */
   readAudit(after: number, limit: number): Promise<readonly AuditEntry[]>;
   auditHead(): Promise<AuditHead>;
-  /** Returns the place of the last entry, at or before `before`, with one of these subjects. */
-  findAudited(subjects: readonly Uint8Array[], before: number): Promise<number | undefined>;
-  /** Returns the places for which the index lacks a subject. */
+  /** Returns the place of the last entry, in the row `before` or an earlier one, with one of these subjects. */
+  findAudited(subjects: readonly Uint8Array[], before: number): Promise<AuditPlace | undefined>;
+  /** Returns the rows for which the index lacks a subject. */
   findUnindexed(places: readonly IndexedPlace[]): Promise<readonly number[]>;
   /** Counts the index rows of the places up to `upTo`. */
   countAuditIndex(upTo: number): Promise<number>;

@@ -3,21 +3,23 @@ import { OPERATIONS } from '../../contract/operations.ts';
 import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { mayBeId } from '../tokens/token-id.ts';
-import type { Audit } from './audit.ts';
+import type { Audit, AuditedChange } from './audit.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { isAudited, isDenied } from './audit-level.ts';
 import type { AuditDraft } from './ports.ts';
 
 /** What one call leaves in the audit: its handler says what was touched, the one path when it is over. */
 export interface Trail {
-  /** The entry of a change, for the store. `revision` is the record's after it. */
+  /** The row of a change, for the store. `revision` is the record's after it. */
   changed(entities: readonly string[], revision?: number): AuditDraft;
+  /** The same for a change that is written together with others: `Audit.draftAll`. */
+  change(entities: readonly string[], revision?: number): AuditedChange;
   /** The ids of what the reply shows of records that it leaves as they were; `revealed` when it shows plaintext. */
   shown(entities: readonly string[], revealed: boolean): void;
   /** The call succeeded. What was shown goes into the audit, as its level says; undefined when nothing does. Throws the store's problems. */
   finish(): Promise<void> | undefined;
   /** The call ended with a problem. */
-  refuse(error: unknown): Promise<void>;
+  refuse(error: unknown): Promise<void> | undefined;
 }
 
 export function createTrail(
@@ -42,6 +44,7 @@ export function createTrail(
 
   return {
     changed: (entities, revision) => audit.draft(event(status, entities, revision), tenant_id),
+    change: (entities, revision) => ({ event: event(status, entities, revision), tenant_id }),
 
     shown(entities, revealed) {
       seen = { entities, revealed };
@@ -54,10 +57,10 @@ export function createTrail(
       return audit.record(event(status, seen?.entities ?? named()));
     },
 
-    async refuse(error) {
-      if (!(error instanceof Problem) || error.status >= 500) return;
-      if (!isAudited(audit.level, isDenied(error.status) ? 'denied' : 'other')) return;
-      await audit.record(event(error.status, named()));
+    refuse(error) {
+      if (!(error instanceof Problem) || error.status >= 500) return undefined;
+      if (!isAudited(audit.level, isDenied(error.status) ? 'denied' : 'other')) return undefined;
+      return audit.record(event(error.status, named()));
     },
   };
 }

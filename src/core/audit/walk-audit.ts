@@ -1,27 +1,28 @@
 import type { Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
-import { type AuditEvent, decodeEvent } from './audit-event.ts';
+import { type AuditEvent, decodeEvents, type TimedEvent } from './audit-event.ts';
 import { NO_LINK } from './audit-link.ts';
-import type { AuditEntry, AuditHead, AuditStore } from './ports.ts';
+import type { AuditEntry, AuditHead, AuditPlace, AuditStore } from './ports.ts';
 
-/** How many entries are read at once. */
-const PAGE = 500;
+/** How many rows are read at once. */
+const PAGE = 100;
 
 export const START: AuditHead = { sequence: 0, link: NO_LINK };
 
 /** An entry that was opened, in its place. */
-export interface PlacedEvent extends Omit<AuditEntry, 'sealed'> {
-  readonly event: AuditEvent;
+export interface PlacedEvent extends AuditPlace, TimedEvent {
+  /** Of its row. */
+  readonly link: Uint8Array;
 }
 
-/** The audit is not as it was written: `sequence` is the first entry that is not. */
+/** The audit is not as it was written: `sequence` is the first row that is not. */
 export class BrokenAudit extends Error {
   override readonly name = 'BrokenAudit';
   readonly sequence: number;
   readonly what: string;
 
   constructor(sequence: number, what: string) {
-    super(`entry ${sequence} of the audit ${what}`);
+    super(`row ${sequence} of the audit ${what}`);
     this.sequence = sequence;
     this.what = what;
   }
@@ -41,35 +42,42 @@ export async function* walkAudit({ store, keyring }: AuditParts, from: AuditHead
   for (;;) {
     const entries = await store.readAudit(head.sequence, PAGE);
     for (const entry of entries) {
-      yield openNext(keyring, head, entry);
+      yield* openNext(keyring, head, entry);
       head = entry;
     }
     if (entries.length < PAGE) return;
   }
 }
 
-/** Opens the entry that follows `head`. Throws `BrokenAudit` for any other. */
-function openNext(keyring: AuditParts['keyring'], head: AuditHead, entry: AuditEntry | undefined): PlacedEvent {
+/** Opens the row that follows `head`. Throws `BrokenAudit` for any other. */
+function openNext(
+  keyring: AuditParts['keyring'],
+  head: AuditHead,
+  entry: AuditEntry | undefined,
+): readonly PlacedEvent[] {
   if (entry?.sequence !== head.sequence + 1) throw new BrokenAudit(head.sequence + 1, 'is missing');
   const { sequence, at, sealed, link } = entry;
   if (Buffer.compare(keyring.auditLink(head.link, { sequence, at, sealed }), link) !== 0) {
     throw new BrokenAudit(sequence, 'was altered, or is not where it was written');
   }
-  return { sequence, at, link, event: openEvent(keyring, entry) };
+  return openRow(keyring, entry);
 }
 
-/** Opens one entry, and checks its link to the entry before it. Throws `BrokenAudit`. */
-export async function openPlace({ store, keyring }: AuditParts, sequence: number): Promise<AuditEvent> {
+/** Opens one entry, and checks the link of its row to the row before it. Throws `BrokenAudit`. */
+export async function openPlace({ store, keyring }: AuditParts, { sequence, n }: AuditPlace): Promise<AuditEvent> {
   const entries = await store.readAudit(Math.max(0, sequence - 2), Math.min(sequence, 2));
   const head = sequence === 1 ? START : entries[0];
   if (head?.sequence !== sequence - 1) throw new BrokenAudit(sequence - 1, 'is missing');
-  return openNext(keyring, head, entries.at(-1)).event;
+  const placed = openNext(keyring, head, entries.at(-1))[n - 1];
+  if (placed === undefined) throw new BrokenAudit(sequence, `has no entry ${n}`);
+  return placed.event;
 }
 
-/** Throws `BrokenAudit` for one that does not open. */
-function openEvent(keyring: AuditParts['keyring'], { sequence, at, sealed }: AuditEntry): AuditEvent {
+/** Throws `BrokenAudit` for a row that does not open. */
+function openRow(keyring: AuditParts['keyring'], { sequence, at, sealed, link }: AuditEntry): readonly PlacedEvent[] {
   try {
-    return decodeEvent(keyring.openAuditEvent(at, sealed));
+    const events = decodeEvents(at, keyring.openAuditEvent(at, sealed));
+    return events.map((timed, index) => ({ sequence, n: index + 1, link, ...timed }));
   } catch (error) {
     if (error instanceof Problem && error.code === 'integrity_failure') {
       throw new BrokenAudit(sequence, 'does not open');
@@ -89,7 +97,7 @@ export async function lastEvents(
   while (before > 1 && found.length < limit) {
     const first = Math.max(1, before - PAGE);
     const entries = await store.readAudit(first - 1, before - first);
-    const placed = entries.map((entry) => ({ ...entry, event: openEvent(keyring, entry) }));
+    const placed = entries.flatMap((entry) => openRow(keyring, entry));
     found.push(...placed.reverse().filter(wanted));
     before = first;
   }

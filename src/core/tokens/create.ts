@@ -50,7 +50,7 @@ export const createTokenNow: HandlerNow<'createToken'> = ({ body }, caller, worl
   const { seal, indexes } = prepare(body, caller, world);
   const id = body.id === undefined ? world.random.timeOrderedId() : checkedId(body.id);
   const { record, shown } = seal(id);
-  return turn.insert({ token: record, indexes, audit: caller.trail.changed([id], record.revision) }, shown);
+  return turn.insert({ token: record, indexes, change: caller.trail.change([id], record.revision) }, shown);
 };
 
 function isDeduplicated({ deduplicate_token }: CreateToken, { tenant }: Caller): boolean {

@@ -123,11 +123,11 @@ export function sqliteStore(session: Session): FileStore {
         if (result.outcome === 'inserted') audits.append(audit);
         return result;
       }),
-    async insertTokens(tokens) {
+    async insertTokens(tokens, audit) {
       try {
         await session.write('added', () => {
           changes.insertAll(tokens);
-          audits.append(...tokens.map(({ audit }) => audit));
+          audits.append(audit);
         });
         return true;
       } catch (error) {

@@ -99,16 +99,15 @@ export function defineAuditExport(command: Command, finish: Finish): void {
 
 async function verify(admin: VaultAdmin): Promise<object> {
   try {
-    const { head, denials, bad } = await admin.verifyAudit();
-    const { sequence: entries, link } = head;
+    const { head, entries, denials, bad } = await admin.verifyAudit();
     const counted = denials > 0 && { counted_denials: denials };
-    if (bad === undefined) return { ok: true, entries, ...counted, ...(entries > 0 && { head: hex(link) }) };
+    if (bad === undefined) return { ok: true, entries, ...counted, ...(entries > 0 && { head: hex(head.link) }) };
     const what = [bad.table, bad.id, bad.what].filter(Boolean).join(' ');
     return { ok: false, entries, first_bad: { sequence: bad.sequence, what } };
   } catch (error) {
     if (!(error instanceof BrokenAudit)) throw error;
     const { sequence, what } = error;
-    return { ok: false, entries: sequence - 1, first_bad: { sequence, what } };
+    return { ok: false, first_bad: { sequence, what } };
   }
 }
 
@@ -127,10 +126,10 @@ function damaged(error: unknown): never {
   throw new Fault('damaged', error.message, { hint: '`vault doctor` names all that is damaged', cause: error });
 }
 
-function shownEvent({ sequence, at, event }: PlacedEvent) {
+function shownEvent({ sequence, n, at, event }: PlacedEvent) {
   const { action, status, application_id, tenant_id, peer, revision, entities, counted } = event;
   return {
-    sequence,
+    sequence: `${sequence}.${n}`,
     at: formatInstant(at),
     action,
     status,

@@ -31,8 +31,8 @@ export function threadedStore(session: Session, start: () => Promise<WriterThrea
     return starting;
   }
 
-  async function writeHere<T>(write: () => Promise<T>): Promise<T> {
-    if (underWay > 0) void startThread();
+  async function writeHere<T>(write: () => Promise<T>, tokens = 1): Promise<T> {
+    if (underWay > 0 || tokens > 1) void startThread();
     underWay += 1;
     try {
       return await write();
@@ -48,7 +48,8 @@ export function threadedStore(session: Session, start: () => Promise<WriterThrea
     ...here,
     startThread,
     insertToken: (...call) => thread?.write('insertToken', ...call) ?? writeHere(() => here.insertToken(...call)),
-    insertTokens: (...call) => thread?.write('insertTokens', ...call) ?? writeHere(() => here.insertTokens(...call)),
+    insertTokens: (...call) =>
+      thread?.write('insertTokens', ...call) ?? writeHere(() => here.insertTokens(...call), call[0].length),
     replaceToken: (...call) => thread?.write('replaceToken', ...call) ?? writeHere(() => here.replaceToken(...call)),
     deleteToken: (...call) => thread?.write('deleteToken', ...call) ?? writeHere(() => here.deleteToken(...call)),
     appendAudit: (...call) => busyThread()?.write('appendAudit', ...call) ?? here.appendAudit(...call),

@@ -1,4 +1,4 @@
-import type { AuditDraft } from '../../../core/audit/ports.ts';
+import type { AuditDraft, IndexedSubject } from '../../../core/audit/ports.ts';
 import type { NewToken, Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import { TOKEN, TOMBSTONE } from '../tables/token-rows.ts';
 import type { Cell, Inbox, Outbox } from './write-messages.ts';
@@ -72,17 +72,19 @@ function record<Row extends { readonly tenant_id: string }>(table: {
 
 const blinds = listOf(bytes);
 
+const indexedSubjects = listOf(object<IndexedSubject>({ n: number, blind: bytes }));
+
 /** Omits the function `link`; the receiving thread adds it. */
 const draft: Argument<AuditDraft> = {
   put(out, { at, sealed, subjects }) {
     out.put(at);
     out.putBytes(sealed);
-    blinds.put(out, subjects);
+    indexedSubjects.put(out, subjects);
   },
   take(from, chain) {
     const at = from.number();
     const sealed = from.bytes();
-    const subjects = blinds.take(from, chain);
+    const subjects = indexedSubjects.take(from, chain);
     return { at, sealed, subjects, link: (previous, sequence) => chain(previous, { sequence, at, sealed }) };
   },
 };
@@ -96,7 +98,7 @@ export type WriteName = 'insertToken' | 'insertTokens' | 'replaceToken' | 'delet
 /** The calls that another thread can make, with their arguments in order. */
 const WRITES: { readonly [Name in WriteName]: Arguments<Parameters<Store[Name]>> } = {
   insertToken: [record<TokenRecord>(TOKEN), indexes, object({ deduplicate: flag, now: number }), draft],
-  insertTokens: [listOf(object<NewToken>({ token: record<TokenRecord>(TOKEN), indexes, audit: draft }))],
+  insertTokens: [listOf(object<NewToken>({ token: record<TokenRecord>(TOKEN), indexes })), draft],
   replaceToken: [record<TokenRecord>(TOKEN), indexes, object({ revision: number, now: number }), draft],
   deleteToken: [record<Tombstone>(TOMBSTONE), number, draft],
   appendAudit: [listOf(draft)],

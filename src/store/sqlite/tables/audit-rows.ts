@@ -1,5 +1,5 @@
 import { NO_LINK } from '../../../core/audit/audit-link.ts';
-import type { AuditDraft, AuditEntry, AuditHead, IndexedPlace } from '../../../core/audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuditHead, AuditPlace, IndexedPlace } from '../../../core/audit/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
@@ -27,14 +27,14 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     `SELECT sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
   );
 
-  const index = rows<[Uint8Array, number]>(
-    `INSERT OR IGNORE INTO ${schema}.audit_subject (blind, sequence, n) VALUES (?, ?, 0)`,
+  const index = rows<[Uint8Array, number, number]>(
+    `INSERT OR IGNORE INTO ${schema}.audit_subject (blind, sequence, n) VALUES (?, ?, ?)`,
   );
-  const lastOf = value<[Uint8Array, number], number | null>(
-    `SELECT max(sequence) FROM ${schema}.audit_subject WHERE blind = +? AND sequence <= ?`,
+  const lastOf = rows<[Uint8Array, number], AuditPlace>(
+    `SELECT sequence, n FROM ${schema}.audit_subject WHERE blind = +? AND sequence <= ? ORDER BY sequence DESC, n DESC LIMIT 1`,
   );
-  const hasSubject = value<[Uint8Array, number], number>(
-    `SELECT 1 FROM ${schema}.audit_subject WHERE blind = +? AND sequence = +? AND n = 0`,
+  const hasSubject = value<[Uint8Array, number, number], number>(
+    `SELECT 1 FROM ${schema}.audit_subject WHERE blind = +? AND sequence = +? AND n = +?`,
   );
   const countIndex = value<[number], number>(`SELECT count(*) FROM ${schema}.audit_subject WHERE sequence <= ?`);
 
@@ -56,7 +56,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
         const own = link(before.link, sequence);
         try {
           insert().run(sequence, at, sealed, own);
-          for (const subject of subjects) index().run(subject, sequence);
+          for (const { blind, n } of subjects) index().run(blind, sequence, n);
         } catch (cause) {
           // A place behind the last is free, unless the table is damaged.
           throw sqliteCode(cause)?.startsWith('SQLITE_CONSTRAINT')
@@ -68,14 +68,15 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     },
 
     /** Returns the last place at or before `before` with one of the subjects. */
-    findLast(subjects: readonly Uint8Array[], before: number): number | undefined {
-      return Math.max(0, ...subjects.map((subject) => lastOf().get(subject, before) ?? 0)) || undefined;
+    findLast(subjects: readonly Uint8Array[], before: number): AuditPlace | undefined {
+      const places = subjects.map((subject) => lastOf().get(subject, before)).filter((place) => place !== undefined);
+      return places.sort((a, b) => b.sequence - a.sequence || b.n - a.n)[0];
     },
 
     findUnindexed: (places: readonly IndexedPlace[]): readonly number[] =>
       places
         .filter(({ sequence, subjects }) =>
-          subjects.some((subject) => hasSubject().get(subject, sequence) === undefined),
+          subjects.some(({ blind, n }) => hasSubject().get(blind, sequence, n) === undefined),
         )
         .map(({ sequence }) => sequence),
 
