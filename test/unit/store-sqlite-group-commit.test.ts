@@ -46,6 +46,28 @@ describe('GroupCommit', () => {
     expect(state).toMatchObject({ committed: ['a', 'b', 'c'], commits: 1 });
   });
 
+  it('commits a lone write in the turn in which it arrived', async () => {
+    const { transactions, append } = journal();
+    const group = new GroupCommit(transactions);
+    let turned = false;
+    setImmediate(() => {
+      turned = true;
+    });
+    await group.run(append('a'));
+    expect(turned).toBe(false);
+  });
+
+  it('shares one commit among writes that a few promises lie between', async () => {
+    const { state, transactions, append } = journal();
+    const group = new GroupCommit(transactions);
+    const late = async (promises: number, entry: string) => {
+      for (let n = 0; n < promises; n += 1) await undefined;
+      return group.run(append(entry));
+    };
+    await Promise.all([late(0, 'a'), late(3, 'b'), late(30, 'c')]);
+    expect(state).toMatchObject({ committed: ['a', 'b', 'c'], commits: 1 });
+  });
+
   it('answers a write only after the commit that holds it', async () => {
     const { state, transactions, append } = journal();
     const group = new GroupCommit(transactions);

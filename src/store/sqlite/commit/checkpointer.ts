@@ -11,10 +11,13 @@ const MAX_WAIT_MS = 5000;
 
 /**
  * Empties the write-ahead log some time after writes. `secure_delete` cleans the file, but the log keeps the old pages
- * until it is truncated; doing that at every delete would cost three syncs each.
+ * until it is truncated; doing that at every delete would cost three syncs each. After writes that removed nothing the log may
+ * keep its length: the next write then overwrites it, which is faster than to append.
  */
 export class Checkpointer {
-  readonly #truncate: () => boolean;
+  readonly #empty: (keepLength: boolean) => boolean;
+  /** Old sealed values stand in the log. */
+  #hasRemoved = false;
   /** Set while the log waits to be emptied. */
   #waiting: { readonly turn?: NodeJS.Immediate; readonly timer?: NodeJS.Timeout } | undefined;
   #askedAt = 0;
@@ -22,13 +25,14 @@ export class Checkpointer {
   #writtenAt = 0;
   #quiet: number = QUIET_MS.added;
 
-  /** `truncate` empties the log and answers false, or throws, when another connection is in the way. */
-  constructor(truncate: () => boolean) {
-    this.#truncate = truncate;
+  /** `empty` empties the log and answers false, or throws, when another connection is in the way. */
+  constructor(empty: (keepLength: boolean) => boolean) {
+    this.#empty = empty;
   }
 
   afterWrite(kind: 'removed' | 'added'): void {
     this.#writtenAt = performance.now();
+    if (kind === 'removed') this.#hasRemoved = true;
     if (this.#waiting !== undefined && QUIET_MS[kind] >= this.#quiet) return;
     if (this.#waiting === undefined) this.#askedAt = this.#writtenAt;
     this.#quiet = QUIET_MS[kind];
@@ -44,11 +48,12 @@ export class Checkpointer {
   }
 
   /** Empties the log now if nothing is in the way; otherwise it stays scheduled. */
-  attempt(): boolean {
+  attempt(keepLength = false): boolean {
     let done = false;
     this.#attemptedAt = performance.now();
     try {
-      done = this.#truncate();
+      done = this.#empty(keepLength);
+      if (done && !keepLength) this.#hasRemoved = false;
     } catch (error) {
       // A full disk or a lock: the log stays, which loses nothing, and is tried again.
       if (sqliteCode(error) === undefined) throw error;
@@ -78,6 +83,6 @@ export class Checkpointer {
     const now = performance.now();
     const quietFor = now - this.#writtenAt;
     if (quietFor < this.#quiet && now - this.#askedAt < MAX_WAIT_MS) this.#wait(this.#quiet - quietFor);
-    else this.attempt();
+    else this.attempt(!this.#hasRemoved);
   }
 }

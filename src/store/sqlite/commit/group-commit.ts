@@ -31,7 +31,7 @@ const GROUP_SIZE = 128;
 /**
  * Commits writes in groups: a commit waits for the disk, and what arrives meanwhile shares the next one.
  *
- *     run(a) run(b) ─┐ turn of the event loop ends
+ *     run(a) run(b) ─┐ settled promises have run
  *                    └─ BEGIN a b COMMIT ─ resolve a, b
  *            run(c) run(d) run(e) ─────────── BEGIN c d e COMMIT ─ resolve c, d, e
  *
@@ -95,8 +95,10 @@ export class GroupCommit {
   async #pause(refusals: number): Promise<void> {
     // Who takes turns is waited for: a longer pause would leave the lock to nobody.
     if (refusals > 0) return busyPause(this.#turns === undefined ? refusals : 1);
-    await this.#turns?.otherFirst();
-    // A turn of the event loop lets everything that is ready to write arrive before the group is closed.
+    // Callers that asked together arrive in one run of promises; a lone write waits no longer than that.
+    if (this.#turns === undefined) return nextTick();
+    await this.#turns.otherFirst();
+    // Beside another connection there is a load: a turn of the event loop lets all its messages arrive first.
     await nextTurn();
   }
 
@@ -139,6 +141,11 @@ export class GroupCommit {
     this.#waiting = this.#waiting.filter((write) => write.deadline > now);
     for (const write of overdue) write.reject(vaultBusy(undefined));
   }
+}
+
+/** Resolves when no promise that is settled waits any more. */
+function nextTick(): Promise<void> {
+  return new Promise((resolve) => process.nextTick(resolve));
 }
 
 /**

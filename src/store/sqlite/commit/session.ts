@@ -14,6 +14,9 @@ import type { WriteTurns } from './write-turns.ts';
 /** What a write leaves behind: nothing, or old sealed values in the log that must not stay there. */
 export type Residue = 'added' | 'removed';
 
+/** The longest log that an idle file keeps. */
+const MAX_KEPT_BYTES = 4 * 1024 * 1024;
+
 /**
  * One connection and the rules for using it: reads are one snapshot, writes go through the group commit, locks of other
  * processes are waited for without stopping the event loop, errors of SQLite become problems, and nothing runs after
@@ -40,6 +43,8 @@ export class Session {
   #begunAt: number | undefined;
   #committedAt: number | undefined;
   #ownCommits: OwnCommits | undefined;
+  /** `data_version` before the log was last truncated. */
+  #truncatedAt: number | undefined;
 
   /** `busyDeadlineMs` is how long a call waits for another process's lock, in milliseconds. */
   constructor(connection: Connection, watch: PathWatch, busyDeadlineMs: number = BUSY_DEADLINE_MS) {
@@ -77,9 +82,9 @@ export class Session {
       rollback: () => this.#endTransaction(),
     };
     this.#group = new GroupCommit(transactions, { deadlineMs: busyDeadlineMs });
-    this.#checkpointer = new Checkpointer(() => this.#truncateLog());
+    this.#checkpointer = new Checkpointer((keepLength) => this.#emptyLog(keepLength));
     // A process that was killed left its log, with old sealed values in it: nobody else empties it before the next write.
-    if (hasLog(connection.name)) this.#checkpointer.afterWrite('removed');
+    if (logSize(connection.name) > 0) this.#checkpointer.afterWrite('removed');
   }
 
   /** Runs `query`, which is one statement, or several that need not agree. */
@@ -265,16 +270,21 @@ export class Session {
     if (this.connection.open && this.connection.inTransaction) this.#statements.rollback();
   }
 
-  #truncateLog(): boolean {
+  /** The log keeps its length only when nobody else has written: other processes may have removed something, and been killed. */
+  #emptyLog(keepLength: boolean): boolean {
     this.#endTransaction();
-    const busy = this.connection.pragma('wal_checkpoint(TRUNCATE)', { simple: true });
-    return busy === 0;
+    const version = this.#dataVersion().get();
+    const isOwn = version === this.#truncatedAt && logSize(this.connection.name) <= MAX_KEPT_BYTES;
+    const mode = keepLength && isOwn ? 'RESTART' : 'TRUNCATE';
+    if (this.connection.pragma(`wal_checkpoint(${mode})`, { simple: true }) !== 0) return false;
+    this.#truncatedAt = version;
+    return true;
   }
 }
 
 /** Only `stat`: reading the log's bytes would drop SQLite's locks. */
-function hasLog(file: string): boolean {
-  return (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+function logSize(file: string): number {
+  return statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /** Another connection still reads from the log. Has SQLite's code so that it is waited for like any other lock. */

@@ -104,17 +104,18 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
     staleTokens(tenantId: string, { key_id, index_key_id }: KeyIds, after: string, limit: number): StaleTokens {
       const tenant = tenants.find(tenantId);
       if (tenant === undefined) return { tokens: [] };
-      const walked = walk().all({ tenant, key_id, index_key_id, after });
       const found: TokenRecord[] = [];
-      let bytes = 0;
-      for (const { id, isStale } of walked) {
+      let [looked, bytes, next] = [0, 0, ''];
+      for (const { id, isStale } of walk().iterate({ tenant, key_id, index_key_id, after })) {
+        looked += 1;
+        next = id;
         const record = isStale === 1 ? tokens.find(tenantId, tenant, storedText(id))?.record : undefined;
         if (record === undefined) continue;
         found.push(record);
         bytes += record.presented.length + record.full.length;
-        if (found.length === limit || bytes > BATCH_BYTES) return { tokens: found, next: id };
+        if (found.length === limit || bytes > BATCH_BYTES) return { tokens: found, next };
       }
-      return { tokens: found, next: walked.length < WALKED_AT_ONCE ? undefined : walked.at(-1)?.id };
+      return { tokens: found, next: looked < WALKED_AT_ONCE ? undefined : next };
     },
 
     staleApplications(tenantId: string, { key_id }: KeyIds, limit: number): readonly ApplicationRecord[] {

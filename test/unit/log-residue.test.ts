@@ -1,0 +1,75 @@
+import { copyFileSync, existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import type { FileStore } from '../../src/core/maintenance-ports.ts';
+import { addTenant, addToken, ENTRY, NOW } from '../conformance/store-fixtures.ts';
+import { openStore, temporaryFolder, temporaryVault } from './store-sqlite-fixture.ts';
+
+/** Longer than the file is left alone after writes that add, and after writes that remove, in milliseconds. */
+const IDLE_MS = 2400;
+const REMOVED_MS = 500;
+
+const log = (file: string) => statSync(`${file}-wal`).size;
+
+/** Wakes the event loop now and then, as a daemon's timers do. */
+async function sleep(ms: number): Promise<void> {
+  for (let waited = 0; waited < ms; waited += 50) await setTimeout(50);
+}
+
+/** Which of the file and its log hold the bytes. */
+function foundIn(file: string, needle: Uint8Array): readonly string[] {
+  return ['', '-wal'].filter((end) => existsSync(file + end) && readFileSync(file + end).includes(Buffer.from(needle)));
+}
+
+async function remove(store: FileStore, tenantId: string, id: string): Promise<void> {
+  const times = { created_at: NOW, deleted_at: NOW };
+  const tombstone = {
+    tenant_id: tenantId,
+    id,
+    type: 'token',
+    created_by: tenantId,
+    ...times,
+    mac: new Uint8Array(16),
+  } as const;
+  expect(await store.deleteToken(tombstone, 1, ENTRY)).toBe(true);
+  await sleep(REMOVED_MS);
+}
+
+describe('the log of an idle file', () => {
+  it('keeps its length while tokens are added, and nothing of a token that is removed', async () => {
+    const file = await temporaryVault();
+    const store = await openStore(file);
+    const { id } = await addTenant(store);
+    // The first time the log is truncated: another process may have left it.
+    await sleep(IDLE_MS);
+    expect(log(file)).toBe(0);
+    const { full } = await addToken(store, id, { id: 'gone' });
+    await sleep(IDLE_MS);
+    const kept = log(file);
+    // The control: what is still there is found.
+    expect(foundIn(file, full)).toEqual(['', '-wal']);
+    await addToken(store, id, { id: 'kept' });
+    expect(log(file)).toBe(kept);
+
+    await remove(store, id, 'gone');
+    expect(log(file)).toBe(0);
+    expect(foundIn(file, full)).toEqual([]);
+  }, 20_000);
+
+  it('keeps nothing of what is removed after a crash', async () => {
+    const file = await temporaryVault();
+    const killed = await openStore(file);
+    const { id } = await addTenant(killed);
+    const { full } = await addToken(killed, id, { id: 'gone' });
+    const left = join(await temporaryFolder(), 'vault.db');
+    for (const end of ['', '-wal']) copyFileSync(file + end, left + end);
+    const store = await openStore(left);
+    expect(foundIn(left, full)).toContain('-wal');
+    await remove(store, id, 'gone');
+    expect(foundIn(left, full)).toEqual([]);
+    await addToken(store, id, { id: 'last' });
+    await store.close();
+    expect(existsSync(`${left}-wal`)).toBe(false);
+  });
+});
