@@ -35,11 +35,14 @@ const NOTES = {
   'application.details': 'name, permissions, rules',
   'token.id': 'as the client chose it, or a UUID of the time',
   'token.type': 'card, bank, …',
-  'token.blinds': 'blind indexes, 16 bytes each: fingerprint, metadata, search values, containers',
+  'token.blinds':
+    'blind indexes, 16 bytes each: fingerprint, metadata, search values; the set of containers, or each of them',
   'token.clear': 'type, ids of keys, revision, times, the applications that made and changed it',
   'token.presented': 'metadata, containers, fingerprint, mask, expressions, the masked form',
   'token.full': 'metadata, containers, fingerprint, the value',
-  'token_index.blind': 'one blind index of a token',
+  'token_index.blind': 'one blind index of a token, or the name of its set of containers',
+  'container_set.container': 'the blind index of a container, or of a level above it',
+  'container_set.name': 'which containers some tokens share as a whole',
   'tombstone.mac': 'of the row, keyed',
   'audit.at': 'when something was done: that it was, nobody can hide',
   'audit.sealed': 'who did what to which, and how it ended',
@@ -88,9 +91,9 @@ const IN_ORDER = 'FROM token ORDER BY created_at, token';
 const BY_TYPE = (table) => `(SELECT type || ' × ' || count(*) AS item FROM ${table} GROUP BY type)`;
 const SAME_VALUE = `(SELECT group_concat(id, ' = ') AS item FROM (SELECT * FROM token ORDER BY token)
   GROUP BY tenant, substr(blinds, 1, 16) HAVING count(*) > 1)`;
-const SHARED_INDEX = `(SELECT DISTINCT item FROM (SELECT group_concat(id, ', ') AS item FROM (SELECT i.blind, t.id
-  FROM token_index i JOIN token t ON t.token = i.token ORDER BY t.created_at, t.token)
-  GROUP BY blind HAVING count(*) > 1) ORDER BY item)`;
+const SHARED_INDEX = `(SELECT DISTINCT item FROM (SELECT group_concat(id, ', ') AS item FROM (SELECT coalesce(s.container, i.blind) AS blind, t.id
+  FROM token_index i JOIN token t ON t.token = i.token LEFT JOIN container_set s ON s.tenant = i.tenant AND s.name = i.blind
+  ORDER BY t.created_at, t.token) GROUP BY blind HAVING count(*) > 1) ORDER BY item)`;
 
 /** The conclusions from the clear columns, each with the source of its items and what separates them. */
 const LESSONS = [
@@ -112,7 +115,8 @@ const LESSONS = [
   ['Tokens that share some metadata, search value or container', SHARED_INDEX, '; '],
   [
     'How many blind indexes each token has (its metadata, search values and levels of containers together)',
-    `(SELECT id || ': ' || (length(blinds) / 16) AS item ${IN_ORDER})`,
+    `(SELECT t.id || ': ' || count(*) AS item FROM token t JOIN token_index i ON i.token = t.token
+      LEFT JOIN container_set s ON s.tenant = i.tenant AND s.name = i.blind GROUP BY t.token ORDER BY t.created_at, t.token)`,
   ],
   ['Size of each value, in steps', `(SELECT id || ': ' || (length(full) - 45) AS item ${IN_ORDER})`],
 ];

@@ -16,6 +16,7 @@ const TABLES = [
   'application',
   'token',
   'token_index',
+  'container_set',
   'tombstone',
   'audit',
   'audit_subject',
@@ -65,7 +66,7 @@ export interface ActingKeys {
   readonly management: string;
 }
 
-export const TOKENS = ['token', 'token_index', 'tombstone'];
+export const TOKENS = ['token', 'token_index', 'container_set', 'tombstone'];
 const NEW_TOKEN = { body: { type: 'token', data: 1 } };
 
 /** The application of `apiKey`, which is the first private one. */

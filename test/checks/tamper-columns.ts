@@ -142,6 +142,11 @@ const EDITED: readonly (readonly [
     `token = (SELECT token FROM token WHERE ${TOKEN_2})`,
     { created_at: 'created_at + 1', tenant: '2', blind: 'CAST(substr(blind, 2) || zeroblob(1) AS BLOB)' },
   ],
+  [
+    'container_set',
+    'tenant = 1',
+    { tenant: '2', container: 'CAST(substr(container, 2) || zeroblob(1) AS BLOB)', name: 'zeroblob(16)' },
+  ],
 ];
 
 const columnEdits = EDITED.flatMap(([table, where, columns, which = 'a row']) =>
@@ -196,6 +201,9 @@ const OTHERS: Readonly<Record<string, string>> = {
   'all tombstones deleted': 'DELETE FROM tombstone',
   'a tombstone moved to the other tenant': "UPDATE tombstone SET tenant = 2 WHERE id = 'gone'",
   'the whole index deleted': 'DELETE FROM token_index',
+  'all sets of containers deleted': 'DELETE FROM container_set',
+  'a container added to a set': `INSERT INTO container_set SELECT tenant, zeroblob(16), name FROM container_set
+    WHERE tenant = 1 LIMIT 1`,
   'a tenant’s wrapped keys deleted': 'DELETE FROM tenant_key WHERE tenant = 2',
   'wrapped keys swapped between tenants': `
     CREATE TEMP TABLE kept AS SELECT tenant, key_id, wrapped FROM tenant_key;
@@ -205,6 +213,7 @@ const OTHERS: Readonly<Record<string, string>> = {
     'token',
     'tombstone',
     'token_index',
+    'container_set',
     'counter',
     'application',
     'tenant_key',

@@ -8,6 +8,7 @@ const TABLES = [
   'application',
   'token',
   'token_index',
+  'container_set',
   'tombstone',
   'audit',
   'audit_subject',
@@ -22,7 +23,7 @@ const replaced = (tables: readonly string[]) =>
 /** What is copied in from another vault, made alike but with keys of its own: `other` is attached. */
 export const FOREIGN_EDITS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(TABLES.map((table) => [`another vault’s ${table} table`, replaced([table])])),
-  'another vault’s tokens and their index': replaced(['token', 'token_index', 'tombstone']),
+  'another vault’s tokens and their index': replaced(['token', 'token_index', 'container_set', 'tombstone']),
   'another vault’s header and slots': replaced(['header', 'slot']),
   'another vault’s tenants, keys and all their rows': replaced([
     'tenant',
@@ -30,6 +31,7 @@ export const FOREIGN_EDITS: Readonly<Record<string, string>> = {
     'application',
     'token',
     'token_index',
+    'container_set',
     'tombstone',
   ]),
   'all of another vault but its header and slots': replaced(TABLES.slice(0, -2)),

@@ -1,10 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TokenType } from '../../src/contract/token-types.ts';
-import type { Store, TokenCondition, TokenFilter } from '../../src/core/ports.ts';
+import type { Store, TokenCondition, TokenFilter, TokenRecord } from '../../src/core/ports.ts';
 import type { ScanPosition, ScanSlice } from '../../src/core/scan-ports.ts';
 import { presentedOf } from '../memory-store/memory-store.ts';
-import { addTenant, addToken, blind, everything, FIRST_PAGE, idsOf, NOW } from './store-fixtures.ts';
+import {
+  addTenant,
+  addToken,
+  blind,
+  ENTRY,
+  everything,
+  FIRST_PAGE,
+  idsOf,
+  indexes,
+  NOW,
+  tombstoneOf,
+} from './store-fixtures.ts';
 
 interface Made {
   readonly id: string;
@@ -17,7 +28,7 @@ interface Made {
 type Named = Exclude<TokenCondition, { readonly index_in: unknown }> | { readonly blinds: readonly string[] };
 
 const TYPES = ['token', 'card', 'bank'] as const;
-const BLINDS = ['p', 'q', 'r', 's'] as const;
+const BLINDS = ['p', 'q', '/r/', '/s/', '/t/'] as const;
 
 const id = fc.string({
   unit: fc.constantFrom('a', 'b', 'A', 'é', '-', '%', '_', '*', '\ufffd', '\ue000', '\ud7ff', '😀', '\u{10ffff}'),
@@ -100,6 +111,46 @@ export function storeFilters(store: () => Store): void {
         ),
         { numRuns: 60 },
       );
+    });
+
+    it('lists by a container in one set, in some and in very many, until the last token has left', async () => {
+      const { id } = await addTenant(store());
+      const tokens: { readonly names: readonly string[]; readonly record: TokenRecord }[] = [];
+      for (let n = 0; n < 60; n += 1) {
+        const names = ['/all/', n % 3 === 0 ? '/third/' : `/${n % 40}/`, ...(n % 5 === 0 ? ['tag'] : [])];
+        const parts = { id: `t${(n * 37) % 60}`, created_at: NOW - (n % 7) };
+        tokens.push({ names, record: await addToken(store(), id, parts, names) });
+      }
+      const agree = async () => {
+        for (const all of [['/all/'], ['/third/'], ['/7/'], ['/all/', 'tag'], ['/third/', '/all/']]) {
+          const filter = { tenant_id: id, all: all.map((name) => ({ index_in: [blind(name)] })) };
+          const expected = tokens
+            .filter(({ names }) => all.every((name) => names.includes(name)))
+            .sort((a, b) => b.record.created_at - a.record.created_at || compareCodePoints(a.record.id, b.record.id))
+            .map(({ record }) => record.id);
+          const page = await store().findTokens(filter, { offset: 1, limit: 30 }, NOW);
+          expect({ all, total: page.total, ids: page.records.map((record) => record.id) }).toEqual({
+            all,
+            total: expected.length,
+            ids: expected.slice(1, 31),
+          });
+        }
+        expect(await store().inspect()).toEqual([]);
+      };
+      await agree();
+      for (const [n, token] of tokens.splice(0, 45).entries()) {
+        if (n % 2 === 0) {
+          await store().deleteToken(tombstoneOf(token.record), 1, ENTRY);
+          continue;
+        }
+        const moved = { names: ['/third/', '/moved/'], record: { ...token.record, revision: 2 } };
+        const expected = { revision: 1, now: NOW };
+        await store().replaceToken(moved.record, indexes(token.record.id, ...moved.names), expected, ENTRY);
+        tokens.push(moved);
+      }
+      await agree();
+      for (const { record } of tokens.splice(0)) await store().deleteToken(tombstoneOf(record), record.revision, ENTRY);
+      await agree();
     });
 
     it('scans in slices what it finds in pages, and looks at no more tokens in a slice than it is told', async () => {

@@ -105,8 +105,14 @@ export function tokenRecord(tenantId: string, parts: Partial<TokenRecord> = {}):
   };
 }
 
-export function indexes(fingerprint: string, ...others: readonly string[]): TokenIndexes {
-  return { fingerprint: blind(`fingerprint ${fingerprint}`), others: others.map(blind) };
+/** Names that begin with a slash are those of containers. */
+export function indexes(fingerprint: string, ...names: readonly string[]): TokenIndexes {
+  const [containers, others] = [true, false].map((isOne) => names.filter((name) => name.startsWith('/') === isOne));
+  return {
+    fingerprint: blind(`fingerprint ${fingerprint}`),
+    containers: containers?.map(blind),
+    others: others?.map(blind) ?? [],
+  };
 }
 
 /** What the entries of these tests are chained with. A writer thread wipes its copy. */

@@ -215,7 +215,7 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
 
 /** In the order in which `InspectedRow` gives them: the fingerprint first. */
 export function blindsOf(indexes: TokenIndexes): ReadonlySet<string> {
-  return new Set([indexes.fingerprint, ...indexes.others].map(bytesKey));
+  return new Set([indexes.fingerprint, ...(indexes.containers ?? []), ...indexes.others].map(bytesKey));
 }
 
 function bytesOf(key: string): Uint8Array {

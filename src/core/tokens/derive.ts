@@ -7,7 +7,7 @@ import { printValue } from '../expressions/print-value.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import type { TenantKeyring, TokenIndexes } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
-import { otherIndexes } from './indexes.ts';
+import { containerIndexes, otherIndexes } from './indexes.ts';
 import { DEFAULT_FINGERPRINT, type TokenContents, type TokenDefinition, type TokenDetails } from './token-codec.ts';
 
 /** What is written of a token: computed when it is written, never when it is read. */
@@ -91,7 +91,8 @@ export function deriveNow(
     },
     indexes: {
       fingerprint: keyring.blindIndex('fingerprint', fingerprint),
-      others: otherIndexes(keyring, containers, metadata, search_values),
+      containers: containerIndexes(keyring, containers),
+      others: otherIndexes(keyring, metadata, search_values),
       former: keyring.formerIndexKeys.map((key) => key.blindIndex('fingerprint', key.fingerprint(type, text))),
     },
   };

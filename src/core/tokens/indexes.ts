@@ -13,16 +13,21 @@ export function indexed(keyring: TenantKeyring, purpose: IndexPurpose, value: st
   return { index_in: [keyring, ...keyring.formerIndexKeys].map((key) => key.blindIndex(purpose, value)) };
 }
 
-/** What a token can be found by besides its fingerprint. */
+/** What a token can be found by because of its containers. */
+export function containerIndexes(keyring: TenantKeyring, containers: readonly string[]): readonly Uint8Array[] {
+  return [
+    ...containerPrefixes(containers).map((path) => keyring.blindIndex('container_prefix', path)),
+    ...containers.map((path) => keyring.blindIndex('container', path)),
+  ];
+}
+
+/** What a token can be found by besides its fingerprint and its containers. */
 export function otherIndexes(
   keyring: TenantKeyring,
-  containers: readonly string[],
   metadata: Readonly<Record<string, string>> = {},
   searchValues: readonly string[],
 ): readonly Uint8Array[] {
   return [
-    ...containerPrefixes(containers).map((path) => keyring.blindIndex('container_prefix', path)),
-    ...containers.map((path) => keyring.blindIndex('container', path)),
     ...Object.entries(metadata).map(([key, value]) => keyring.blindIndex('metadata', metadataText(key, value))),
     ...[...new Set(searchValues)].map((value) => keyring.blindIndex('search', value)),
   ];

@@ -8,6 +8,7 @@ import { inspectTables } from './file/inspect-tables.ts';
 import { applicationRows } from './tables/application-rows.ts';
 import { auditRows } from './tables/audit-rows.ts';
 import { changeRow } from './tables/change-row.ts';
+import { containerSets } from './tables/container-sets.ts';
 import { KeysChanged, keyRotation } from './tables/key-rotation.ts';
 import { presentedTokenRows } from './tables/presented-token-rows.ts';
 import { rowInspection } from './tables/row-inspection.ts';
@@ -31,15 +32,16 @@ export function sqliteStore(session: Session): FileStore {
   const tenants = tenantRows(connection);
   const applications = applicationRows(connection, tenants);
   const tokens = tokenRows(connection);
+  const sets = containerSets(connection);
   const presented = presentedTokenRows(connection);
   const counts = tokenCounts(connection, tenants);
-  const changes = tokenChanges(connection, { tenants, tokens, index: tokenIndex(connection), counts });
+  const changes = tokenChanges(connection, { tenants, tokens, index: tokenIndex(connection, sets), counts });
   const rotation = keyRotation(connection, tenants, tokens, changes);
-  const inspectRows = rowInspection(connection, tenants);
+  const inspectRows = rowInspection(connection, tenants, sets);
   const change = changeRow(connection);
   const audits = auditRows(connection);
-  const findPage = findTokens(connection, tenants, presented);
-  const scanSlice = scanTokens(connection, tenants, presented);
+  const findPage = findTokens(connection, tenants, sets, presented);
+  const scanSlice = scanTokens(connection, tenants, sets, presented);
 
   /** Inside the transaction of a change: its entry, if it was made. */
   function audited(changed: boolean, audit: AuditDraft | undefined): boolean {

@@ -89,7 +89,7 @@ const draft: Argument<AuditDraft> = {
   },
 };
 
-const indexes = object<TokenIndexes>({ fingerprint: bytes, others: blinds, former: blinds });
+const indexes = object<TokenIndexes>({ fingerprint: bytes, containers: blinds, others: blinds, former: blinds });
 
 type Arguments<Values extends readonly unknown[]> = { readonly [Place in keyof Values]: Argument<Values[Place]> };
 

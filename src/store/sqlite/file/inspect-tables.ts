@@ -16,7 +16,7 @@ const TENANT = (column: string) =>
   `coalesce((SELECT lower(hex(id)) FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
 
 const CHECKS: readonly Check[] = [
-  ...['tenant_key', 'application', 'token', 'token_index', 'tombstone'].map((table) => ({
+  ...['tenant_key', 'application', 'token', 'token_index', 'container_set', 'tombstone'].map((table) => ({
     table,
     what: 'belongs to a tenant that does not exist',
     sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM ${table} WHERE tenant NOT IN (SELECT tenant FROM tenant)`,
@@ -59,6 +59,12 @@ const CHECKS: readonly Check[] = [
     what: 'an index entry leads to no token',
     sql: `SELECT lower(hex(i.blind)) AS id FROM token_index i LEFT JOIN token t ON t.token = i.token
       WHERE t.token IS NULL OR t.tenant <> i.tenant OR t.created_at <> i.created_at`,
+  },
+  {
+    table: 'container_set',
+    what: 'is a set of containers that no token has',
+    sql: `SELECT DISTINCT lower(hex(s.name)) AS id FROM container_set s
+      WHERE NOT EXISTS (SELECT 1 FROM token_index i WHERE i.tenant = s.tenant AND i.blind = s.name)`,
   },
   {
     table: 'counter',

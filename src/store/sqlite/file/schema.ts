@@ -18,6 +18,10 @@ export const BLIND_LENGTH = 16;
  * - `token_index` holds one entry for each blind index of a token: a list by one index is a walk backwards, and its total a
  *   count of entries. What is new comes behind what is there, here and in `token_newest`: so pages fill up, and stay full.
  *   `token.blinds` repeats them, so that the entries of a token are found without another index.
+ * - `container_set` holds sets of containers that tokens share: for each blind index of a container or prefix a row with the
+ *   set's name, 16 bytes made of all of them. A token of the set has one entry in `token_index`, of that name, in place of
+ *   theirs. A list by a container walks the entries of its sets beside its own. A container is in a bounded number of sets;
+ *   beyond it, tokens have entries of their own. A set without tokens is removed.
  * - `token.clear` holds all clear columns of a token, in the bytes that its seals are bound to; the other columns repeat
  *   those that a statement searches, sorts or compares by. `presented` and `full` are sealed.
  * - `counter` holds what each create changes, in one page. The columns of the key that do not apply to a row are 0:
@@ -126,6 +130,13 @@ export const SCHEMA: readonly string[] = [
   token INTEGER NOT NULL,
   PRIMARY KEY (tenant, blind, created_at, token)
 ) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE container_set (
+  tenant INTEGER NOT NULL,
+  container BLOB NOT NULL,
+  name BLOB NOT NULL,
+  PRIMARY KEY (tenant, container, name)
+) STRICT, WITHOUT ROWID`,
+  'CREATE INDEX container_set_name ON container_set (tenant, name)',
   `CREATE TABLE tombstone (
   tenant INTEGER NOT NULL REFERENCES tenant,
   id TEXT NOT NULL,

@@ -4,7 +4,15 @@ import { SCHEMA } from './schema.ts';
 export const SNAPSHOT_APPLICATION_ID = 0x564c5453;
 
 /** What a snapshot holds of each tenant: its records, and what they are found and counted by. Rows as in the vault. */
-export const SNAPSHOT_TABLES = ['tenant', 'application', 'token', 'token_index', 'tombstone', 'counter'] as const;
+export const SNAPSHOT_TABLES = [
+  'tenant',
+  'application',
+  'token',
+  'token_index',
+  'container_set',
+  'tombstone',
+  'counter',
+] as const;
 
 /**
  * The tables of a snapshot: those of the vault without their indexes, which a load does not need, and one row of facts.

@@ -4,6 +4,7 @@ import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
 import { type StoredRow, storedText } from './columns.ts';
+import type { ContainerSets } from './container-sets.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { splitBlinds } from './token-index.ts';
 import { SELECT_TOKEN, TOMBSTONE, type TokenRow, toStoredToken } from './token-rows.ts';
@@ -19,7 +20,7 @@ type Readers = {
 };
 
 /** Walks the rows of a tenant as they stand, in order of id. Synchronous. */
-export function rowInspection(connection: Connection, tenants: TenantRows) {
+export function rowInspection(connection: Connection, tenants: TenantRows, sets: ContainerSets) {
   const { rows } = statements(connection);
   const tokens = rows<[number, string, number], TokenRow>(
     `${SELECT_TOKEN} INDEXED BY token_id WHERE tenant = +? AND id > ? ORDER BY id LIMIT +?`,
@@ -39,7 +40,7 @@ export function rowInspection(connection: Connection, tenants: TenantRows) {
         .map((row) => ({
           id: storedText(row.id),
           record: decoded(() => toStoredToken(tenantId, row).record),
-          indexes: splitBlinds(row.blinds),
+          indexes: splitBlinds(row.blinds).flatMap((blind) => sets.members(tenant, blind)),
         })),
     application: (_tenantId, tenant, after, limit) =>
       applications()

@@ -41,7 +41,7 @@ interface TenantRow extends StoredRow<TenantRecord> {
 const SELECT_TENANT = `SELECT tenant, ${TENANT.of('tenant')} FROM tenant`;
 
 /** What tokens are kept in, and counted by. */
-export const TABLES_OF_TOKENS = ['token_index', 'token', 'tombstone', 'counter'] as const;
+export const TABLES_OF_TOKENS = ['token_index', 'container_set', 'token', 'tombstone', 'counter'] as const;
 
 /** Everything that hangs on a tenant, children first. */
 const TABLES_OF_TENANT = [...TABLES_OF_TOKENS, 'application', 'tenant_key', 'tenant'] as const;

@@ -13,7 +13,7 @@ import { type Connection, statements } from '../file/driver.ts';
 import { isStorableText } from './columns.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { TokenCounts } from './token-counts.ts';
-import { joinBlinds, type TokenIndex } from './token-index.ts';
+import type { TokenIndex } from './token-index.ts';
 import { isExpired, type StoredToken, TOMBSTONE, type TokenRows } from './token-rows.ts';
 import { uuidText } from './uuid-bytes.ts';
 
@@ -59,7 +59,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
   /** Returns false when the id is taken. */
   function insertRow(tenant: number, record: TokenRecord, indexes: TokenIndexes): boolean {
     if (taken().get(tenant, record.id, tenant, record.id) === 1) return false;
-    const blinds = joinBlinds(indexes);
+    const blinds = index.blindsOf(tenant, indexes);
     const token = tokens.insert(tenant, record, blinds);
     index.insert({ tenant, token, created_at: record.created_at }, blinds);
     return true;
@@ -131,7 +131,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       if (tenant === undefined || stored === undefined) return false;
       if (stored.record.revision !== expectedRevision || isExpired(stored.record, now)) return false;
       tenants.requireNewestKeys(tenant, record);
-      const blinds = joinBlinds(indexes);
+      const blinds = index.blindsOf(tenant, indexes);
       index.replace({ tenant, token: stored.token, created_at: stored.record.created_at }, stored.blinds, blinds);
       tokens.replace(stored.token, record, blinds);
       counts.replaced(tenant, stored.record, record);
@@ -144,7 +144,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       if (stored === undefined || stored.record.revision !== before.revision) return false;
       if (stored.record.key_id !== before.key_id || stored.record.index_key_id !== before.index_key_id) return false;
       tenants.requireNewestKeys(tenant, after);
-      const blinds = indexes === undefined ? stored.blinds : joinBlinds(indexes);
+      const blinds = indexes === undefined ? stored.blinds : index.blindsOf(tenant, indexes);
       index.replace({ tenant, token: stored.token, created_at: stored.record.created_at }, stored.blinds, blinds);
       tokens.replace(stored.token, after, blinds);
       counts.replaced(tenant, stored.record, after);

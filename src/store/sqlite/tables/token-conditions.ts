@@ -1,5 +1,6 @@
 import type { TokenCondition, TokenFilter } from '../../../core/ports.ts';
 import { isStorableText, TOKEN_TYPE_CODES } from './columns.ts';
+import type { ContainerSets } from './container-sets.ts';
 
 export type Value = string | number | Uint8Array;
 
@@ -9,10 +10,24 @@ export interface Fragment {
   readonly params: readonly Value[];
 }
 
+/** A condition on blind indexes may be disjoint: no token has two of them. */
+export type PlannedCondition = TokenCondition | { readonly index_in: readonly Uint8Array[]; readonly isDisjoint: true };
+
 /** A filter in the form that it is planned in: everything in `all`, and one of `anyOf` when that is given. */
 export interface TokenQuery {
-  readonly all: readonly TokenCondition[];
-  readonly anyOf?: readonly (readonly TokenCondition[])[];
+  readonly all: readonly PlannedCondition[];
+  readonly anyOf?: readonly (readonly PlannedCondition[])[];
+}
+
+/** Adds to each blind index the sets of containers that it is in. */
+export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: ContainerSets): TokenQuery {
+  const expanded = (condition: PlannedCondition): PlannedCondition => {
+    if (!('index_in' in condition)) return condition;
+    const index_in = condition.index_in.flatMap((blind) => sets.searched(tenant, blind));
+    return condition.index_in.length === 1 ? { index_in, isDisjoint: true } : { index_in };
+  };
+  const planned = { all: all.map(expanded) };
+  return anyOf === undefined ? planned : { ...planned, anyOf: anyOf.map((list) => list.map(expanded)) };
 }
 
 /**
@@ -59,7 +74,7 @@ export function whereQuery(query: TokenQuery): Fragment {
   return join(parts, ' AND ');
 }
 
-export function whereCondition(condition: TokenCondition): Fragment {
+export function whereCondition(condition: PlannedCondition): Fragment {
   if ('id_in' in condition) return whereIn('t.id', condition.id_in.filter(isStorableText));
   if ('id_prefix' in condition) return wherePrefix(condition.id_prefix);
   if ('type_in' in condition) {

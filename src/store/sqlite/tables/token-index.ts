@@ -2,6 +2,7 @@ import type { TokenIndexes } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { BLIND_LENGTH } from '../file/schema.ts';
+import type { ContainerSets } from './container-sets.ts';
 
 /** The table `token_index`: one entry for each blind index of a token. */
 export type TokenIndex = ReturnType<typeof tokenIndex>;
@@ -12,7 +13,7 @@ interface Entry {
   readonly created_at: number;
 }
 
-export function tokenIndex(connection: Connection) {
+export function tokenIndex(connection: Connection, sets: ContainerSets) {
   const { rows } = statements(connection);
   const insert = rows<[number, Buffer, number, number]>(
     'INSERT INTO token_index (tenant, blind, created_at, token) VALUES (?, ?, ?, ?)',
@@ -21,13 +22,22 @@ export function tokenIndex(connection: Connection) {
     'DELETE FROM token_index WHERE tenant = +? AND blind = +? AND created_at = +? AND token = +?',
   );
 
+  function removeOne({ tenant, created_at, token }: Entry, blind: Buffer): void {
+    remove().run(tenant, blind, created_at, token);
+    sets.removeUnused(tenant, blind);
+  }
+
   return {
+    /** What `token.blinds` holds for a token: the fingerprint's index, then the others, each once. */
+    blindsOf: (tenant: number, { fingerprint, containers = [], others }: TokenIndexes): Buffer =>
+      joinBlinds([fingerprint, ...sets.entriesOf(tenant, containers), ...others]),
+
     /** Goes from the entries in `before` to those in `after`, touching only the differences. */
     replace(entry: Entry, before: Buffer, after: Buffer): void {
       const kept = new Set(splitBlinds(after).map(bytesKey));
       const had = new Set(splitBlinds(before).map(bytesKey));
       for (const blind of splitBlinds(before)) {
-        if (!kept.has(bytesKey(blind))) remove().run(entry.tenant, blind, entry.created_at, entry.token);
+        if (!kept.has(bytesKey(blind))) removeOne(entry, blind);
       }
       for (const blind of splitBlinds(after)) {
         if (!had.has(bytesKey(blind))) insert().run(entry.tenant, blind, entry.created_at, entry.token);
@@ -39,16 +49,15 @@ export function tokenIndex(connection: Connection) {
     },
 
     remove(entry: Entry, blinds: Buffer): void {
-      for (const blind of splitBlinds(blinds)) remove().run(entry.tenant, blind, entry.created_at, entry.token);
+      for (const blind of splitBlinds(blinds)) removeOne(entry, blind);
     },
   };
 }
 
-/** What `token.blinds` holds: the fingerprint's index, then the others, each once. */
-export function joinBlinds(indexes: TokenIndexes): Buffer {
-  const joined = Buffer.allocUnsafe((1 + indexes.others.length) * BLIND_LENGTH);
+function joinBlinds(blinds: readonly Uint8Array[]): Buffer {
+  const joined = Buffer.allocUnsafe(blinds.length * BLIND_LENGTH);
   const distinct = new Set<string>();
-  for (const blind of [indexes.fingerprint, ...indexes.others]) {
+  for (const blind of blinds) {
     if (blind.length !== BLIND_LENGTH) throw new RangeError(`a blind index has ${BLIND_LENGTH} bytes`);
     const end = distinct.size * BLIND_LENGTH;
     joined.set(blind, end);

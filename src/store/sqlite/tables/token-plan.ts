@@ -1,16 +1,19 @@
-import type { Instant, PageOf, PageRequest, PresentedToken, TokenCondition, TokenFilter } from '../../../core/ports.ts';
+import type { Instant, PageOf, PageRequest, PresentedToken, TokenFilter } from '../../../core/ports.ts';
 import type { Connection } from '../file/driver.ts';
+import type { ContainerSets } from './container-sets.ts';
 import type { PresentedTokenRows } from './presented-token-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import {
   type Fragment,
   join,
+  type PlannedCondition,
   type TokenQuery,
   toQuery,
   type Value,
   whereCondition,
   whereIn,
   whereQuery,
+  withSets,
 } from './token-conditions.ts';
 
 /** The two statements of a list: the numbers of all tokens of the query in order, and how many there are. */
@@ -56,12 +59,32 @@ export function planTokens(
   const [condition, expected] = start;
   const chosen = startFrom(tenant, query, condition);
   const total = totalFromIndex(tenant, query, now) ?? totalOf(chosen, now);
-  return { list: listOf(isOrdered(condition) || expected < FEW ? chosen : newest, now), total };
+  if (isOrdered(condition)) return { list: mergedList(tenant, query, condition, now), total };
+  return { list: listOf(expected < FEW ? chosen : newest, now), total };
 }
 
-/** Whether a start from it walks tokens newest first. */
-function isOrdered(condition: TokenCondition): boolean {
-  return 'index_in' in condition && condition.index_in.length === 1;
+interface OrderedCondition {
+  readonly index_in: readonly Uint8Array[];
+}
+
+/** Whether starts from its blind indexes, each of which walks tokens newest first, have no token in common. */
+function isOrdered(condition: PlannedCondition): condition is OrderedCondition {
+  return 'index_in' in condition && (condition.index_in.length === 1 || 'isDisjoint' in condition);
+}
+
+/** Merges the walks of the blind indexes. */
+function mergedList(tenant: number, query: TokenQuery, condition: OrderedCondition, now: Instant): Fragment {
+  const walks = condition.index_in.map((blind) => {
+    const { sql, params } = bodyOf(startFrom(tenant, query, condition, [blind]), now);
+    return { sql: `SELECT t.token, i.created_at, t.id ${sql}`, params };
+  });
+  const [only, ...others] = walks;
+  if (only !== undefined && others.length === 0)
+    return { ...only, sql: `${only.sql} ORDER BY i.created_at DESC, t.id` };
+  return {
+    sql: `${walks.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY 2 DESC, 3`,
+    params: walks.flatMap((walk) => walk.params),
+  };
 }
 
 /** The condition that is expected to leave the fewest tokens, with that number (no larger than FEW). */
@@ -69,11 +92,11 @@ function chooseStart(
   tenant: number,
   query: TokenQuery,
   count: (fragment: Fragment) => number,
-): readonly [TokenCondition, number] | undefined {
+): readonly [PlannedCondition, number] | undefined {
   const [only, ...others] = query.all.filter((condition) => !('type_in' in condition));
   // There is nothing to choose, and an ordered start is taken whatever it matches.
   if (only !== undefined && others.length === 0 && isOrdered(only)) return [only, FEW];
-  let best: readonly [TokenCondition, number] | undefined;
+  let best: readonly [PlannedCondition, number] | undefined;
   for (const condition of query.all) {
     const few = expectation(tenant, condition, count);
     if (few !== undefined && (best === undefined || few < best[1])) best = [condition, few];
@@ -83,7 +106,7 @@ function chooseStart(
 
 function expectation(
   tenant: number,
-  condition: TokenCondition,
+  condition: PlannedCondition,
   count: (fragment: Fragment) => number,
 ): number | undefined {
   if ('type_in' in condition) return undefined;
@@ -98,16 +121,23 @@ function expectation(
     : bounded('token_index t', whereIn('t.blind', condition.index_in));
 }
 
-function startFrom(tenant: number, query: TokenQuery, condition: TokenCondition): Start {
+/** `walked` are those of the condition's blind indexes that the search starts from: all, unless walks are merged. */
+function startFrom(
+  tenant: number,
+  query: TokenQuery,
+  condition: PlannedCondition,
+  walked = 'index_in' in condition ? condition.index_in : [],
+): Start {
   const rest = { ...query, all: query.all.filter((other) => other !== condition) };
   if (!('index_in' in condition)) {
     const where = withTenant(tenant, whereCondition(condition));
     return { from: 'token t INDEXED BY token_id', where, order: NEWEST_FIRST, rest };
   }
-  const blinds = whereIn('blind', condition.index_in);
-  if (condition.index_in.length === 1) {
+  const blinds = whereIn('blind', walked);
+  if (isOrdered(condition)) {
     const from = 'token_index i CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant';
-    const where = { sql: 'i.tenant = +? AND i.blind = +?', params: [tenant, ...blinds.params] };
+    const equal = walked.length === 1 ? 'blind = +?' : blinds.sql;
+    const where = { sql: `i.tenant = +? AND i.${equal}`, params: [tenant, ...blinds.params] };
     return { from, where, order: 'i.created_at DESC, t.id', rest };
   }
   return {
@@ -169,7 +199,7 @@ function totalFromIndex(tenant: number, query: TokenQuery, now: Instant): Fragme
   if (query.anyOf !== undefined || query.all.length !== 1 || only === undefined || !('index_in' in only))
     return undefined;
   const blinds = whereIn('blind', only.index_in);
-  const counted = only.index_in.length === 1 ? '*' : 'DISTINCT token';
+  const counted = isOrdered(only) ? '*' : 'DISTINCT token';
   return lessExpired(
     {
       sql: `SELECT count(${counted}) FROM token_index WHERE tenant = +? AND ${blinds.sql}`,
@@ -196,7 +226,12 @@ const CACHED = 64;
 const PAGE = 'LIMIT +? OFFSET +?';
 
 /** Finds one page of tokens. Synchronous; to be called on one snapshot, so that page and total agree. */
-export function findTokens(connection: Connection, tenants: TenantRows, tokens: PresentedTokenRows) {
+export function findTokens(
+  connection: Connection,
+  tenants: TenantRows,
+  sets: ContainerSets,
+  tokens: PresentedTokenRows,
+) {
   const cache = new Map<string, ReturnType<typeof prepare>>();
 
   function prepare(sql: string) {
@@ -217,7 +252,7 @@ export function findTokens(connection: Connection, tenants: TenantRows, tokens: 
     const tenant = tenants.find(filter.tenant_id);
     const query = toQuery(filter);
     if (tenant === undefined || query === undefined) return { records: [], total: 0 };
-    const plan = planTokens(tenant, query, now, count);
+    const plan = planTokens(tenant, withSets(query, tenant, sets), now, count);
     const total = count(plan.total);
     // Asking for no more than there are lets a walk stop at the last one.
     const limit = Math.min(page.limit, total - page.offset);

@@ -2,9 +2,10 @@ import type { Instant, TokenFilter } from '../../../core/ports.ts';
 import type { ScanPosition, ScanSlice } from '../../../core/scan-ports.ts';
 import type { Connection } from '../file/driver.ts';
 import { storedNumber, storedText } from './columns.ts';
+import type { ContainerSets } from './container-sets.ts';
 import type { PresentedTokenRows } from './presented-token-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
-import { type Fragment, toQuery, type Value, whereQuery } from './token-conditions.ts';
+import { type Fragment, toQuery, type Value, whereQuery, withSets } from './token-conditions.ts';
 
 type Row = readonly [token: number, created_at: number, id: string, isFound: number];
 
@@ -33,7 +34,12 @@ export function planScan(
 }
 
 /** Reads slices of scans. Synchronous; needs one snapshot. */
-export function scanTokens(connection: Connection, tenants: TenantRows, tokens: PresentedTokenRows) {
+export function scanTokens(
+  connection: Connection,
+  tenants: TenantRows,
+  sets: ContainerSets,
+  tokens: PresentedTokenRows,
+) {
   return (
     filter: TokenFilter,
     { after, limit }: { readonly after: ScanPosition | undefined; readonly limit: number },
@@ -43,7 +49,7 @@ export function scanTokens(connection: Connection, tenants: TenantRows, tokens: 
     const query = toQuery(filter);
     if (tenant === undefined || query === undefined) return { records: [] };
     const rows: Row[] = [];
-    for (const { sql, params } of planScan(tenant, whereQuery(query), after, now)) {
+    for (const { sql, params } of planScan(tenant, whereQuery(withSets(query, tenant, sets)), after, now)) {
       if (rows.length === limit) break;
       rows.push(
         ...connection
