@@ -17,6 +17,9 @@ export function containerSets(connection: Connection) {
   const setsOf = value<[number, Uint8Array], Buffer>(
     'SELECT name FROM container_set WHERE tenant = +? AND container = +?',
   );
+  const countSets = value<[number, Uint8Array], number>(
+    'SELECT count(*) FROM container_set WHERE tenant = +? AND container = +?',
+  );
   const insert = rows<[number, Uint8Array, Uint8Array]>(
     'INSERT INTO container_set (tenant, container, name) VALUES (?, ?, ?)',
   );
@@ -42,7 +45,7 @@ export function containerSets(connection: Connection) {
       if (containers.length < 2) return containers;
       const name = nameOf(containers);
       if (membersOf().get(tenant, name) !== undefined) return [name];
-      if (containers.some((container) => setsOf().all(tenant, container).length >= MAX_SETS)) return containers;
+      if (containers.some((container) => (countSets().get(tenant, container) ?? 0) >= MAX_SETS)) return containers;
       for (const container of containers) insert().run(tenant, container, name);
       return [name];
     },
