@@ -7,7 +7,7 @@ const PREFILLED = 10_000;
 const MEASURED = 1_000;
 /** A page of the file with the header of its frame in the log. */
 const FRAME = 4096 + 24;
-const MAX_PAGES = 9.8;
+const MAX_PAGES = 10;
 
 /** A card number of its own for each `n`, with a check digit (ISO/IEC 7812-1). */
 function cardNumber(n: number): string {
