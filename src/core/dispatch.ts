@@ -75,7 +75,7 @@ export function createDispatch(world: World): Dispatch {
 
   function answerNow<Id extends OperationId>(call: Call, handler: HandlerNow<Id>, turn: Turn) {
     const trace = traceOf(call, world.random);
-    const identity = authenticator.known(call.apiKey, turn.reads.authorityVersion);
+    const identity = knownIn(turn, call.apiKey);
     if (identity === undefined) return undefined;
     if (identity instanceof Problem) return problemReply(identity, trace.traceId);
     const { application, tenant, grants } = identity;
@@ -111,6 +111,11 @@ export function createDispatch(world: World): Dispatch {
   }
 
   return { dispatch, answerNow };
+
+  function knownIn({ known, reads }: Turn, apiKey: string | undefined): Identity | Problem | undefined {
+    if (!known.has(apiKey)) known.set(apiKey, authenticator.known(apiKey, reads.authorityVersion));
+    return known.get(apiKey);
+  }
 
   async function answer(call: Call, trace: Trace): Promise<Reply> {
     let identity = await authenticator.identify(call.apiKey);

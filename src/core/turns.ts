@@ -42,7 +42,7 @@ export function createTurns(
     waiting = [];
     const inserts = createInserts(store, audit);
     const replies = store.readNow?.((reads: SnapshotReads) => {
-      const turn: Turn = { reads, bodies: BODY_VALIDATORS, room: MAX_LISTED, insert: inserts.add };
+      const turn: Turn = { reads, bodies: BODY_VALIDATORS, known: new Map(), room: MAX_LISTED, insert: inserts.add };
       return calls.map(({ call, handler }) => answerNow(call, handler, turn));
     });
     inserts.end();

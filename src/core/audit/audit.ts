@@ -8,7 +8,7 @@ import { createDenialWindow } from './denial-window.ts';
 import type { AuditDraft, AuditStore, IndexedSubject } from './ports.ts';
 
 /** How much `record` takes before it is written, and how long it may wait, in milliseconds. */
-const MAX_WAITING = 256;
+const MAX_WAITING = 1024;
 const DELAY_MS = 50;
 /** Records that the events of one row name, unless one event names more. */
 const MAX_NAMED = 1_000;

@@ -2,6 +2,7 @@ import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { FileStore } from '../../core/maintenance-ports.ts';
 import type { ExpiryRecorder, Instant } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
+import type { SnapshotReads } from '../../core/scan-ports.ts';
 import type { Residue, Session } from './commit/session.ts';
 import { readHeader } from './file/header-table.ts';
 import { inspectTables } from './file/inspect-tables.ts';
@@ -72,16 +73,26 @@ export function sqliteStore(session: Session): FileStore {
     return removed.length + ended.length;
   }
 
-  function findPresented(tenantId: string, id: string, now: Instant) {
-    const record = presented.find(tenantId, id);
+  function findPresented(tenantId: string, id: string, now: Instant, tenant = tenants.find(tenantId)) {
+    const record = tenant === undefined ? undefined : presented.find(tenantId, tenant, id);
     return record === undefined || isExpired(record, now) ? undefined : record;
   }
 
+  /** The reads of one snapshot, in which a tenant keeps its number. */
+  function readsOf(authorityVersion: string): SnapshotReads {
+    let last: { readonly id: string; readonly tenant: number | undefined } | undefined;
+    return {
+      authorityVersion,
+      findPresentedToken(tenantId, id, now) {
+        if (last?.id !== tenantId) last = { id: tenantId, tenant: tenants.find(tenantId) };
+        return findPresented(tenantId, id, now, last.tenant);
+      },
+      findTokens: findPage,
+    };
+  }
+
   return {
-    readNow: (query) =>
-      session.readNow((authorityVersion) =>
-        query({ authorityVersion, findPresentedToken: findPresented, findTokens: findPage }),
-      ),
+    readNow: (query) => session.readNow((authorityVersion) => query(readsOf(authorityVersion))),
     authorityVersion: () => session.authorityVersion(),
     findAuthority: (keyHash, now) =>
       session.readSnapshot(() => {
@@ -143,7 +154,7 @@ export function sqliteStore(session: Session): FileStore {
         const record = tenant === undefined ? undefined : tokens.find(tenantId, tenant, id)?.record;
         return record === undefined || isExpired(record, now) ? undefined : record;
       }),
-    findPresentedToken: (...query) => session.read(() => findPresented(...query)),
+    findPresentedToken: (...query) => session.readSnapshot(() => findPresented(...query)),
     findTokens: (filter, page, now) => session.readSnapshot(() => findPage(filter, page, now)),
     scanTokens: (...query) => session.readSnapshot(() => scanSlice(...query)),
     findDuplicate: (...query) => session.readSnapshot(() => changes.findDuplicate(...query)),

@@ -3,7 +3,6 @@ import { Problem } from '../../../core/problem.ts';
 import type { ScannedToken } from '../../../core/scan-ports.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { isStorableText, number, optional, storedBytes, storedNumber, storedText } from './columns.ts';
-import { uuidKey } from './uuid-bytes.ts';
 
 /** The columns of a read, in the order of `PRESENTED_COLUMNS`. The driver makes lists faster than objects. */
 type PresentedRow = readonly [
@@ -30,8 +29,8 @@ export type PresentedTokenRows = ReturnType<typeof presentedTokenRows>;
 
 export function presentedTokenRows(connection: Connection) {
   const { lists } = statements(connection);
-  const byId = lists<[Buffer | null, string], PresentedRow>(
-    `SELECT ${PRESENTED_COLUMNS} FROM tenant n CROSS JOIN token t ON t.tenant = n.tenant WHERE n.id = +? AND t.id = +?`,
+  const byId = lists<[number, string], PresentedRow>(
+    `SELECT ${PRESENTED_COLUMNS} FROM token t WHERE t.tenant = +? AND t.id = +?`,
   );
   const byNumbers = (columns: string) =>
     lists<[string, number], PresentedRow>(
@@ -54,9 +53,9 @@ export function presentedTokenRows(connection: Connection) {
 
   return {
     /** Expired ones too: it is the row that is asked for. So below. */
-    find(tenantId: string, id: string): PresentedToken | undefined {
+    find(tenantId: string, tenant: number, id: string): PresentedToken | undefined {
       if (!isStorableText(id)) return undefined;
-      const row = byId().get(uuidKey(tenantId), id);
+      const row = byId().get(tenant, id);
       return row && toPresentedToken(tenantId, row);
     },
 
