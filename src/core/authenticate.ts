@@ -29,7 +29,16 @@ export interface Authenticator {
  */
 export function createAuthenticator(world: World): Authenticator {
   const cache = new Map<string, Entry>();
+  /** By version and key: calls of one turn load an identity once. */
+  const loading = new Map<string, Promise<Entry>>();
   let version = '';
+
+  function loadOnce(keyHash: Uint8Array, current: string, now: Instant): Promise<Entry> {
+    const name = `${current} ${nameOf(keyHash)}`;
+    const shared = loading.get(name) ?? load(world, keyHash, now).finally(() => loading.delete(name));
+    loading.set(name, shared);
+    return shared;
+  }
 
   function find(keyHash: Uint8Array, current: string): Entry | undefined {
     if (current !== version || cache.size >= MAX_CACHED) {
@@ -48,7 +57,7 @@ export function createAuthenticator(world: World): Authenticator {
       let entry = find(keyHash, current);
       if (!entry) {
         if (!isApiKey(apiKey)) throw new Problem('unauthenticated');
-        entry = await load(world, keyHash, now);
+        entry = await loadOnce(keyHash, current, now);
         // A change between the two reads would be cached under the older version, and so be read again on the next call.
         if (version === current) cache.set(nameOf(keyHash), entry);
       }

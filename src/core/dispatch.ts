@@ -39,6 +39,8 @@ export interface Dispatch {
     handler: HandlerNow<Id>,
     turn: Turn,
   ): Reply | Promise<Reply> | undefined;
+  /** Loads whose key it is, for `answerNow`. Rejects as a call with it would. */
+  loadCaller(apiKey: string | undefined): Promise<unknown>;
 }
 
 /**
@@ -110,7 +112,7 @@ export function createDispatch(world: World): Dispatch {
         );
   }
 
-  return { dispatch, answerNow };
+  return { dispatch, answerNow, loadCaller: authenticator.identify };
 
   function knownIn({ known, reads }: Turn, apiKey: string | undefined): Identity | Problem | undefined {
     if (!known.has(apiKey)) known.set(apiKey, authenticator.known(apiKey, reads.authorityVersion));

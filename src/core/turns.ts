@@ -14,6 +14,9 @@ import { listTokensNow } from './tokens/list.ts';
 /** Bytes of sealed values that the lists of one turn read. */
 const MAX_LISTED = 512 * 1024;
 
+/** Tokens that share a write: a row of the audit names them all. */
+const MAX_GROUP = 256;
+
 /** The operations that a turn answers. */
 const HANDLERS_NOW: { readonly [Id in OperationId]?: HandlerNow<Id> } = {
   createToken: createTokenNow,
@@ -21,10 +24,18 @@ const HANDLERS_NOW: { readonly [Id in OperationId]?: HandlerNow<Id> } = {
   listTokens: listTokensNow,
 };
 
+/** Tokens of a turn that share a write. */
+interface InsertGroup extends PromiseWithResolvers<void> {
+  readonly tokens: NewToken[];
+  readonly changes: AuditedChange[];
+}
+
 interface Waiting {
   readonly call: Call;
   readonly handler: HandlerNow<OperationId>;
   readonly answered: (reply: Reply) => void;
+  /** It has waited for a turn before. */
+  readonly isSecond?: boolean;
 }
 
 /**
@@ -32,7 +43,7 @@ interface Waiting {
  * one write. A call sees every change that was committed before it arrived. What has to wait takes the way of `dispatch`.
  */
 export function createTurns(
-  { dispatch, answerNow }: Dispatch,
+  { dispatch, answerNow, loadCaller }: Dispatch,
   { store, audit }: Pick<World, 'store' | 'audit'>,
 ): NonNullable<Client['take']> {
   let waiting: Waiting[] = [];
@@ -40,18 +51,31 @@ export function createTurns(
   function endTurn(): void {
     const calls = waiting;
     waiting = [];
+    const known: Turn['known'] = new Map();
     const inserts = createInserts(store, audit);
     const replies = store.readNow?.((reads: SnapshotReads) => {
-      const turn: Turn = { reads, bodies: BODY_VALIDATORS, known: new Map(), room: MAX_LISTED, insert: inserts.add };
+      const turn: Turn = { reads, bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert: inserts.add };
       return calls.map(({ call, handler }) => answerNow(call, handler, turn));
     });
     inserts.end();
     // Replies go out after the snapshot: a slow client must not keep it open.
-    for (const [index, { call, answered }] of calls.entries()) {
+    for (const [index, one] of calls.entries()) {
+      const { call, answered, isSecond } = one;
+      const isUnknown = known.has(call.apiKey) && known.get(call.apiKey) === undefined;
+      if (isUnknown && !isSecond) {
+        const again = (): void => wait({ ...one, isSecond: true });
+        loadCaller(call.apiKey).then(again, again);
+        continue;
+      }
       const reply = replies?.[index] ?? dispatch(call);
       if (reply instanceof Promise) void reply.then(answered);
       else answered(reply);
     }
+  }
+
+  function wait(one: Waiting): void {
+    if (waiting.length === 0) setImmediate(endTurn);
+    waiting.push(one);
   }
 
   return (call, answered) => {
@@ -61,32 +85,31 @@ export function createTurns(
       void dispatch(call).then(answered);
       return;
     }
-    if (waiting.length === 0) setImmediate(endTurn);
-    waiting.push({ call, handler, answered });
+    wait({ call, handler, answered });
   };
 }
 
-/** Collects the tokens of a turn, and inserts them together. */
+/** Collects the tokens of a turn, and inserts them in groups. */
 function createInserts(store: Store, audit: Audit) {
-  const tokens: NewToken[] = [];
-  const changes: AuditedChange[] = [];
-  let settle: ((written: Promise<void>) => void) | undefined;
-  const written = new Promise<void>((resolve) => {
-    settle = resolve;
-  });
+  const groups: InsertGroup[] = [];
 
-  async function insert(): Promise<void> {
+  async function insert({ tokens, changes }: InsertGroup): Promise<void> {
     if (!(await store.insertTokens(tokens, audit.draftAll(changes)))) throw new Problem('write_conflict');
   }
 
   return {
     add<T>({ change, ...token }: NewToken & { readonly change: AuditedChange }, shown: T): Written<T> {
-      tokens.push(token);
-      changes.push(change);
-      return new Written(shown, written);
+      let group = groups.at(-1);
+      if (group === undefined || group.tokens.length === MAX_GROUP) {
+        group = { tokens: [], changes: [], ...Promise.withResolvers<void>() };
+        groups.push(group);
+      }
+      group.tokens.push(token);
+      group.changes.push(change);
+      return new Written(shown, group.promise);
     },
     end(): void {
-      if (tokens.length > 0) settle?.(insert());
+      for (const group of groups) group.resolve(insert(group));
     },
   };
 }
