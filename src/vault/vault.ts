@@ -21,6 +21,7 @@ import { reportError } from './report-error.ts';
 import { MACHINE, systemClock, type Times } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
+import type { WriteRelay } from './write-relay.ts';
 
 const SWEEP_BATCH = 500;
 /** Updates a minute that set expressions of tokens which the application cannot read. */
@@ -71,6 +72,8 @@ export interface VaultSettings {
   readonly clock?: Clock | undefined;
   /** Writes that come many at a time are made by a thread of their own: for who serves the vault. */
   readonly writerThread?: boolean | undefined;
+  /** With a writer thread: the other processes that serve the file. The first one writes for all. */
+  readonly relay?: WriteRelay | undefined;
   /** Stands before the random source of ids and API keys, for test vaults. Nothing that seals comes from it. */
   readonly overRandom?: ((system: Random) => Random) | undefined;
   /** Told of every error that a caller is not told of; by default a line of JSON on stderr. */
@@ -103,7 +106,7 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
   try {
     if (cacheKib !== undefined) opened.limitCache(cacheKib);
     const keyring = await followMasterKey(header, credential, () => opened.header());
-    if (options.writerThread) store = await withThread(session, keyring, options.reportError);
+    if (options.writerThread) store = await withThread(session, keyring, options);
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
     return composeVault({ file, store, keyring, anchor: kept, timekeeper, ...options });
@@ -113,9 +116,20 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
   }
 }
 
-async function withThread(session: Session, keyring: Keyring, report = reportError): Promise<Store> {
+async function withThread(
+  session: Session,
+  keyring: Keyring,
+  { relay, reportError: report = reportError }: VaultSettings,
+): Promise<Store> {
   const { threadedStore } = await import('../store/sqlite/commit/threaded-store.ts');
-  return threadedStore(session, async () => {
+  const chain: Keyring['auditLink'] = (...entry) => keyring.auditLink(...entry);
+  if (relay !== undefined && !relay.isFirst) {
+    const { relayedWriter } = await import('./write-relay.ts');
+    const store = threadedStore(session, chain, (lost) => relayedWriter(relay, lost));
+    await store.startThread();
+    return store;
+  }
+  const store = threadedStore(session, chain, async () => {
     try {
       const { startWriter } = await import('./writer.ts');
       return await startWriter(session, keyring.auditChainKey());
@@ -124,6 +138,8 @@ async function withThread(session: Session, keyring: Keyring, report = reportErr
       throw error;
     }
   });
+  if (relay !== undefined) (await import('./write-relay.ts')).serveRelay(relay, store, chain);
+  return store;
 }
 
 async function openAnchor(path: string, parts: Pick<KeyHolder, 'store' | 'keyring'>) {
@@ -164,7 +180,7 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
   });
   if (!created) throw new Error('unreachable: the first tenant was not made');
   const { store: opened, session } = await openVaultFile(file);
-  const store = settings.writerThread ? await withThread(session, keyring, settings.reportError) : opened;
+  const store = settings.writerThread ? await withThread(session, keyring, settings) : opened;
   const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
   return { vault: composeVault({ ...settings, file, store, keyring, anchor: undefined, timekeeper }), ...created };
 }

@@ -8,13 +8,13 @@ import { Fault } from '../core/fault.ts';
 import { auditChain } from '../keyring/audit-chain.ts';
 import { loadSodium } from '../keyring/sodium.ts';
 import { OwnCommits } from '../store/sqlite/commit/own-commits.ts';
+import type { WriterMessage } from '../store/sqlite/commit/remote-writer.ts';
 import { createWriteServer } from '../store/sqlite/commit/serve-writes.ts';
 import { WriteTurns } from '../store/sqlite/commit/write-turns.ts';
-import type { WriterMessage } from '../store/sqlite/commit/writer-thread.ts';
 import { openVaultFile } from '../store/sqlite/file/open-vault-file.ts';
 import type { WriterOrder } from './writer.ts';
 
-const { version, file, identity, cells, turns, chain }: WriterOrder = workerData;
+const { version, file, identity, turns, chain }: WriterOrder = workerData;
 
 async function serveWrites(): Promise<void> {
   if (version !== manifest.version) throw new Fault('usage', `version ${manifest.version} was installed meanwhile`);
@@ -24,8 +24,9 @@ async function serveWrites(): Promise<void> {
     await store.close();
     throw new Fault('file_unsafe', `${file} was replaced while it was open`);
   }
-  session.writeAsThread(new OwnCommits(cells), new WriteTurns(1, turns));
-  const serve = createWriteServer(store, auditChain(sodium, chain), (replies) => post({ replies }));
+  const link = auditChain(sodium, chain);
+  session.writeAsThread(new OwnCommits(link), new WriteTurns(1, turns));
+  const serve = createWriteServer(store, link, (replies) => post({ replies }));
   parentPort?.on('message', async (message) => {
     if (message !== 'close') {
       serve(message);

@@ -2,10 +2,9 @@ import path from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import manifest from '../../package.json' with { type: 'json' };
 import type { AuditChainKey } from '../core/audit/ports.ts';
-import { type CommitCells, OwnCommits } from '../store/sqlite/commit/own-commits.ts';
+import { Writer } from '../store/sqlite/commit/remote-writer.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
 import { type TurnCells, WriteTurns } from '../store/sqlite/commit/write-turns.ts';
-import { WriterThread } from '../store/sqlite/commit/writer-thread.ts';
 
 /** What the thread is started with. */
 export interface WriterOrder {
@@ -14,7 +13,6 @@ export interface WriterOrder {
   readonly file: string;
   /** Of the file that is open here under that name. */
   readonly identity: string;
-  readonly cells: CommitCells;
   readonly turns: TurnCells;
   readonly chain: AuditChainKey;
 }
@@ -29,19 +27,20 @@ const THREAD = import.meta.filename.endsWith('.ts') ? './writer-thread.ts' : '..
  * Starts the thread that writes to the file of `session`; `chain` is wiped here. Throws when it cannot start. If it fails
  * later, that is an error that nobody caught in this process.
  */
-export async function startWriter(session: Session, chain: AuditChainKey): Promise<WriterThread> {
-  const commits = new OwnCommits();
+export async function startWriter(session: Session, chain: AuditChainKey): Promise<Writer> {
   const turns = new WriteTurns(0);
   const order = {
     version: manifest.version,
     file: session.connection.name,
     identity: session.identity,
-    cells: commits.cells,
     turns: turns.cells,
     chain,
   };
-  const thread = await new WriterThread(await startWorker(order)).ready;
-  session.writeBesideThread(commits, turns);
+  const lost = (error: Error) => {
+    throw error;
+  };
+  const thread = await new Writer(await startWorker(order), lost).ready;
+  session.writeBesideThread(turns);
   return thread;
 }
 

@@ -123,6 +123,33 @@ async function startRequest(port: number) {
 const post = (port: number, id: string) =>
   ask(port, 'POST /tokens', writerKey, `{"type":"token","id":"${id}","data":"x"}`);
 
+/** Creates tokens, eight at a time, until the daemon does not answer or has no time. */
+function startLoad(port: number, name: string, expected: readonly number[] = [201, 503]) {
+  const acknowledged: string[] = [];
+  let isOver = false;
+  const writers = Array.from({ length: 8 }, async (_, writer) => {
+    for (let i = 0; !isOver; i += 1) {
+      const id = `${name}-${writer}-${i}`;
+      const answer = await post(port, id).catch(() => undefined);
+      if (answer === undefined) return;
+      expect(expected).toContain(answer.status);
+      if (answer.status !== 201) return;
+      acknowledged.push(id);
+    }
+  });
+  const stop = async () => {
+    isOver = true;
+    await Promise.all(writers);
+  };
+  return { acknowledged, stop };
+}
+
+async function kept(): Promise<readonly string[]> {
+  return (await place.vault('tokens list --all -q', { VAULT_API_KEY: writerKey, VAULT_FILE: 'v.db' })).stdout.split(
+    '\n',
+  );
+}
+
 describe.runIf(posix)('vault serve --workers 2', () => {
   it('serves one port by two processes, both of which answer, and stops them in order', async () => {
     const { child, url, port, pids, ended } = await serve();
@@ -166,33 +193,61 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     expect(await ended).toMatchObject({ exitCode: 0 });
   });
 
-  it('a signal under load loses no write that was acknowledged, even when workers get it as well', async () => {
-    const { child, port, pids, ended } = await serve(['--no-log']);
-    const acknowledged: string[] = [];
-    let isOver = false;
-    const writers = Array.from({ length: 8 }, async (_, writer) => {
-      for (let i = 0; !isOver; i += 1) {
-        const id = `load-${writer}-${i}`;
-        const answer = await post(port, id).catch(() => undefined);
-        if (answer === undefined || answer.status === 503) return;
-        expect(answer.status).toBe(201);
-        acknowledged.push(id);
+  it('a token that is created by either is there for both at once, even when all are killed', async () => {
+    const { port, pids, child } = await serve(['--no-log']);
+    // An odd number of connections a round: the creates alternate between the workers.
+    for (let i = 0; i < 10; i += 1) {
+      expect((await post(port, `seen-${i}`)).status).toBe(201);
+      const statuses = [await ask(port, `GET /tokens/seen-${i}`), await ask(port, `GET /tokens/seen-${i}`)];
+      expect(statuses.map(({ status }) => status)).toEqual([200, 200]);
+    }
+    const together = await Promise.all(Array.from({ length: 20 }, (_, at) => post(port, `together-${at}`)));
+    for (const pid of [child.pid ?? -1, ...pids]) process.kill(pid, 'SIGKILL');
+    await gone(pids);
+    expect(together.map(({ status }) => status)).toEqual(Array(20).fill(201));
+    const ids = await kept();
+    for (let i = 0; i < 20; i += 1) expect(ids).toContain(`together-${i}`);
+    const verified = await place.vault('audit verify', { VAULT_FILE: 'v.db' });
+    expect(verified.exitCode).toBe(0);
+  });
+
+  it.each([[[0, 1]], [[1, 0]]])(
+    'a signal under load loses no write that was acknowledged, even when workers get it as well; %j end in this order',
+    async (order) => {
+      const { child, port, pids, ended } = await serve(['--no-log']);
+      const load = startLoad(port, `load-${order}`);
+      while (load.acknowledged.length < 40) await sleep(10);
+      // Stop the load, so that each of the two connections goes to another worker.
+      await load.stop();
+      const busy = [await startRequest(port), await startRequest(port)];
+      const more = startLoad(port, `more-${order}`);
+      while (more.acknowledged.length < 40) await sleep(10);
+      // As Ctrl-C does on a terminal.
+      for (const pid of [...pids, child.pid ?? -1]) process.kill(pid, 'SIGINT');
+      await sleep(100);
+      for (const at of order) {
+        busy[at]?.finish();
+        expect(await busy[at]?.answer).toBe('HTTP/1.1 201');
+        // Enough for a worker with nothing left to do to end.
+        await sleep(300);
       }
-    });
-    while (acknowledged.length < 40) await sleep(10);
-    const busy = await startRequest(port);
-    // As Ctrl-C does on a terminal.
-    for (const pid of [...pids, child.pid ?? -1]) process.kill(pid, 'SIGINT');
-    await sleep(100);
-    busy.finish();
-    expect(await busy.answer).toBe('HTTP/1.1 201');
-    const { exitCode, stderr } = await ended;
-    isOver = true;
-    await Promise.all(writers);
-    expect([exitCode, stderr.match(/^vault: .*/gm)?.length]).toEqual([0, 1]);
-    const env = { VAULT_API_KEY: writerKey, VAULT_FILE: 'v.db' };
-    const kept = new Set((await place.vault('tokens list --all -q', env)).stdout.split('\n'));
-    expect(acknowledged.filter((id) => !kept.has(id))).toEqual([]);
+      const { exitCode, stderr } = await ended;
+      await more.stop();
+      expect([exitCode, stderr.match(/^vault: .*/gm)?.length]).toEqual([0, 1]);
+      const ids = await kept();
+      expect([...load.acknowledged, ...more.acknowledged].filter((id) => !ids.includes(id))).toEqual([]);
+    },
+  );
+
+  it.each([0, 1])('worker %i killed under load: nothing that was acknowledged is lost', async (at) => {
+    const { port, pids, ended } = await serve(['--no-log']);
+    const load = startLoad(port, `killed-${at}`, [201, 500, 503]);
+    while (load.acknowledged.length < 40) await sleep(10);
+    process.kill(pids[at] ?? -1, 'SIGKILL');
+    expect((await ended).exitCode).toBe(1);
+    await load.stop();
+    const ids = await kept();
+    expect(load.acknowledged.filter((id) => !ids.includes(id))).toEqual([]);
   });
 
   it('speaks TLS by both, and stops in order when its terminal goes', async () => {

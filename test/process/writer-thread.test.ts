@@ -7,7 +7,7 @@ import { startWriter } from '../../src/vault/writer.ts';
 import { copyProduct } from '../checks/patched-product.ts';
 import { addTenant, addToken, NOW } from '../conformance/store-fixtures.ts';
 import { startServe, VAULT } from '../scripts/run-script.ts';
-import { openStore, temporaryVault } from '../unit/store-sqlite-fixture.ts';
+import { openStore, temporaryVault, testChain } from '../unit/store-sqlite-fixture.ts';
 import { makePlace } from './cli-fixture.ts';
 
 const SECRET = '4012888888881881';
@@ -93,7 +93,7 @@ describe('a store with the thread of the product', () => {
     const file = await temporaryVault();
     const { session } = await openVaultFile(file);
     const start = vi.fn(() => startWriter(session, { vault_id: 'v', key: new Uint8Array(32) }));
-    return { file, store: threadedStore(session, start), start };
+    return { file, store: threadedStore(session, await testChain(), start), start };
   }
 
   it('answers what was under way when it was closed', async () => {

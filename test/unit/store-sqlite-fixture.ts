@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
 import type { FileStore } from '../../src/core/maintenance-ports.ts';
 import type { VaultHeader } from '../../src/core/ports.ts';
+import { auditChain } from '../../src/keyring/audit-chain.ts';
+import { loadSodium } from '../../src/keyring/sodium.ts';
 import { Session } from '../../src/store/sqlite/commit/session.ts';
 import { threadedStore } from '../../src/store/sqlite/commit/threaded-store.ts';
+import type { Chain } from '../../src/store/sqlite/commit/write-calls.ts';
 import { PathWatch } from '../../src/store/sqlite/file/check-file.ts';
 import { connect, setPragmas } from '../../src/store/sqlite/file/connect.ts';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
@@ -65,9 +68,15 @@ export async function storeWithConnection(file: string, busyDeadlineMs: number) 
   return { store, connection };
 }
 
+/** The chain of the fixtures' writer threads, or another one. */
+export async function testChain(byte?: number): Promise<Chain> {
+  const { vault_id, key } = chainKey();
+  return auditChain(await loadSodium(), { vault_id, key: byte === undefined ? key : key.map(() => byte) });
+}
+
 /** A store with a writer thread, which `start` starts. The caller closes it. */
 export async function openThreadedStore(file: string) {
   const { session } = await openVaultFile(file);
   const start = vi.fn(() => startWriter(session, chainKey()));
-  return { store: threadedStore(session, start), session, start };
+  return { store: threadedStore(session, await testChain(), start), session, start };
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { OwnCommits } from '../../src/store/sqlite/commit/own-commits.ts';
 import {
@@ -10,32 +11,46 @@ import {
   sealed,
   tokenRecord,
 } from '../conformance/store-fixtures.ts';
-import { openStore, openThreadedStore, rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
+import { openStore, openThreadedStore, rawConnection, temporaryVault, testChain } from './store-sqlite-fixture.ts';
+
+const NONE = { counter: 0, mark: Buffer.alloc(0) };
 
 function fail(): never {
   throw new Error('not whole');
 }
 
 describe('commits of a writer thread', () => {
-  it('are known by their numbers, as far as no other stands between them', () => {
-    const noted = new OwnCommits();
-    const read = new OwnCommits(noted.cells);
-    expect(read.include(0, 1)).toBe(false);
-    noted.note(6, false);
-    expect(read.include(5, 6)).toBe(false); // somebody else was here
-    for (const counter of [7, 8, 9]) noted.note(counter, true);
-    expect(read.include(6, 9)).toBe(true);
-    expect(read.include(8, 9)).toBe(true);
-    expect(read.include(5, 9)).toBe(false);
-    expect(read.include(8, 10)).toBe(false);
+  it('are known by their numbers, as far as no other stands between them, and by a keyed hash', async () => {
+    const chain = await testChain();
+    const [noted, read] = [new OwnCommits(chain), new OwnCommits(chain)];
+    const commit = (counter: number, alone: boolean) => {
+      const mark = noted.nextMark(alone) ?? randomBytes(16);
+      noted.note(counter);
+      return { counter, mark };
+    };
+    expect(read.include(5, commit(6, false))).toBe(false); // the first: somebody else may have been here
+    const marks = [7, 8, 9].map((counter) => commit(counter, true));
+    const [seventh = NONE, , ninth = NONE] = marks;
+    expect(marks.map((mark) => read.include(6, mark))).toEqual([true, true, true]);
+    expect(read.include(8, ninth)).toBe(true);
+    expect(read.include(5, ninth)).toBe(false);
     // Something else has changed the file, and did not count.
-    expect(read.include(9, 9)).toBe(false);
-    noted.note(11, true);
-    expect(read.include(9, 11)).toBe(false); // commit 10
-    noted.note(12, true);
-    expect(read.include(11, 12)).toBe(true);
-    noted.note(13, false);
-    expect(read.include(12, 13)).toBe(false); // what did not count
+    expect(read.include(9, ninth)).toBe(false);
+    expect(read.include(10, ninth)).toBe(false);
+    expect(read.include(9, commit(11, false))).toBe(false); // commit 10
+    expect(read.include(11, commit(12, true))).toBe(true);
+    expect(read.include(12, commit(13, false))).toBe(false); // what did not count
+
+    // Edits of the file.
+    expect(read.include(8, { ...seventh, counter: 9 })).toBe(false);
+    expect(read.include(6, { counter: 9, mark: randomBytes(56) })).toBe(false);
+    const earlier = Buffer.from(ninth.mark);
+    earlier.writeBigUInt64BE(1n, 16);
+    expect(read.include(5, { counter: 9, mark: earlier })).toBe(false);
+    const random = Buffer.from(ninth.mark);
+    random[0] = (random[0] ?? 0) ^ 1;
+    expect(read.include(6, { counter: 9, mark: random })).toBe(false);
+    expect(new OwnCommits(await testChain(1)).include(6, ninth)).toBe(false);
   });
 
   it('do not move the authority version; those of others do, whatever the thread commits before and after', async () => {

@@ -104,7 +104,7 @@ async function serve(
 ): Promise<ExitCode> {
   const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), true);
   const untilStopped = createStopper(post?.stopRequests);
-  const { vault, keys, seeded, ...dev } = await openServed(flags, options, env);
+  const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, post?.relay);
   try {
     // Whoever has read the ready file may put other files in the place of the product's: what is needed is loaded before.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
@@ -136,7 +136,10 @@ async function serve(
       await stop();
       throw error;
     }
-    return await untilStopped(stop);
+    return await untilStopped(async () => {
+      await stop();
+      await post?.released();
+    });
   } finally {
     await vault.close();
   }
@@ -160,6 +163,7 @@ async function openServed(
   flags: ServeFlags & GlobalFlags,
   options: ServeOptions,
   env: Environment,
+  relay: WorkerPost['relay'] | undefined,
 ): Promise<ServedVault> {
   const { settings } = options;
   if (options.dev) {
@@ -178,7 +182,7 @@ async function openServed(
   const credential = await readCredential(file, flags, env);
   const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
   const { openVault } = await import('../../../vault/vault.ts');
-  return { vault: await openVault({ file, credential, anchor, ...settings }) };
+  return { vault: await openVault({ file, credential, anchor, relay, ...settings }) };
 }
 
 async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omit<ServedVault, 'vault'>) {

@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import type { VaultSettings } from '../../../vault/vault.ts';
 import { EXIT_CODES, type ExitCode } from '../../exit-codes.ts';
 import { END_SIGNALS } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
@@ -7,9 +8,13 @@ import type { Stopper, StopRequests } from './stopper.ts';
 /** From the order to stop until a worker that does not is killed; it ends itself before, unless it hangs. */
 const KILL_MS = 10_000;
 
+/** The number of the worker that starts first: `cluster` counts from 1. */
+const FIRST = 1;
+
 /**
  * `vault serve --workers`: starts this command line as often as `workers` says, and waits for the end. It accepts the
- * connections and deals them out in turn; requests and keys it never sees. The vault is served by all workers or by none:
+ * connections and deals them out in turn, and passes sealed records to the first worker, which writes for all; requests and keys
+ * it never sees. The vault is served by all workers or by none:
  * when one ends, so do the others. Calls `announce` once, when all accept requests. Resolves with the exit code: what kept a
  * worker from starting, 0 after a signal, 70 after a bug, 1 after the death of a worker.
  */
@@ -51,6 +56,8 @@ type Crew = ReturnType<typeof createCrew>;
 function createCrew() {
   // Node's default on Windows is another: there all workers accept, and mostly one gets the connections.
   cluster.schedulingPolicy = cluster.SCHED_RR;
+  // Messages carry bytes.
+  cluster.setupPrimary({ serialization: 'advanced' });
   const living = new Set<Worker>();
   const serving = new Set<Worker>();
   let stopped: Promise<void> | undefined;
@@ -63,7 +70,11 @@ function createCrew() {
   function ended(worker: Worker, code: number | null, signal: string | null): void {
     living.delete(worker);
     if (living.size === 0) onLastEnd();
-    if (stopped !== undefined) return;
+    if (worker.id === FIRST) tell(LOST);
+    if (stopped !== undefined) {
+      releaseFirst();
+      return;
+    }
     const hasServed = serving.has(worker);
     // What kept it from starting, the worker has told itself.
     if (hasServed || !isExitCode(code)) {
@@ -76,13 +87,21 @@ function createCrew() {
     const allEnded = new Promise<void>((resolve) => {
       onLastEnd = resolve;
     });
-    for (const worker of living) {
-      if (serving.has(worker)) worker.send(STOP, () => undefined);
-      else worker.process.kill('SIGKILL');
-    }
+    for (const worker of living) if (!serving.has(worker)) worker.process.kill('SIGKILL');
+    tell(STOP);
+    releaseFirst();
     const patience = setTimeout(kill, KILL_MS);
     if (living.size > 0) await allEnded;
     clearTimeout(patience);
+  }
+
+  function tell(message: string): void {
+    for (const worker of living) worker.send(message, () => undefined);
+  }
+
+  /** The first worker closes the file last: it makes the last writes of the others. */
+  function releaseFirst(): void {
+    if ([...living].every(({ id }) => id === FIRST)) tell(RELEASE);
   }
 
   function kill(): void {
@@ -95,9 +114,14 @@ function createCrew() {
       new Promise<string>((resolve) => {
         const worker = cluster.fork();
         living.add(worker);
-        worker.on('message', ({ url }: WorkerListens) => {
-          serving.add(worker);
-          resolve(url);
+        worker.on('message', (message: WorkerListens | Letter) => {
+          if ('url' in message) {
+            serving.add(worker);
+            resolve(message.url);
+          } else {
+            const letter: Letter = { peer: worker.id, message: message.message };
+            cluster.workers?.[message.peer]?.send(letter, () => undefined);
+          }
         });
         worker.on('exit', (code: number | null, signal: string | null) => ended(worker, code, signal));
       }),
@@ -120,6 +144,18 @@ function isExitCode(code: number | null): code is ExitCode {
 /** What the supervisor sends to a worker that is to stop in order. */
 const STOP = 'stop';
 
+/** Sent to the first worker of those that stop, when the others have ended. */
+const RELEASE = 'release';
+
+/** Sent when the first worker has ended. */
+const LOST = 'lost';
+
+/** A message to another worker, which the supervisor passes on. `peer` is the number of the receiver, then of the sender. */
+interface Letter {
+  readonly peer: number;
+  readonly message: unknown;
+}
+
 /** What a worker sends to the supervisor, once: it accepts requests. */
 interface WorkerListens {
   readonly url: string;
@@ -132,6 +168,9 @@ export interface WorkerPost {
   /** The supervisor says so, or is there no more. */
   readonly stopRequests: StopRequests;
   listens(url: string): void;
+  readonly relay: NonNullable<VaultSettings['relay']>;
+  /** Resolves when no other worker sends writes any more: at once unless the supervisor stops this one and it is the first. */
+  released(): Promise<void>;
   /** From here on this process ends as soon as it has nothing to do. */
   leave(): void;
 }
@@ -144,11 +183,35 @@ export function workerPost(): WorkerPost | undefined {
   const { worker } = cluster;
   if (worker === undefined) return undefined;
   for (const signal of END_SIGNALS) process.on(signal, () => undefined);
+  const isFirst = worker.id === FIRST;
+  let isStopping = false;
+  const onOrder = (order: string, listener: () => void) =>
+    process.on('message', (message) => {
+      if (message === order) listener();
+    });
+  const released = new Promise<void>((resolve) => {
+    onOrder(RELEASE, resolve);
+    worker.on('disconnect', resolve);
+  });
   return {
-    isFirst: worker.id === 1,
+    isFirst,
+    relay: {
+      isFirst,
+      send: (peer, message) => void worker.send({ peer, message } satisfies Letter, () => undefined),
+      onMessage: (listener) =>
+        void process.on('message', (letter: string | Letter) => {
+          if (typeof letter === 'object') listener(letter.peer, letter.message);
+        }),
+      onLost: (listener) => {
+        onOrder(LOST, listener);
+        worker.on('disconnect', listener);
+      },
+    },
+    released: () => (isFirst && isStopping ? released : Promise.resolve()),
     stopRequests: (ask) => {
-      process.on('message', (message) => {
-        if (message === STOP) ask();
+      onOrder(STOP, () => {
+        isStopping = true;
+        ask();
       });
       worker.on('disconnect', () => {
         // Else Node ends the process here, with requests under way.

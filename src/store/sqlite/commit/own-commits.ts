@@ -1,37 +1,50 @@
-/** Where `OwnCommits` keeps what two threads share. */
-export type CommitCells = BigInt64Array<SharedArrayBuffer>;
+import { randomBytes } from 'node:crypto';
+import type { ChangeMark } from '../../../core/maintenance-ports.ts';
+import type { Chain } from './write-calls.ts';
 
-const FROM = 0;
-const TO = 1;
+const RANDOM_BYTES = 16;
+const FROM_BYTES = 8;
+const NOTHING = new Uint8Array();
 
 /**
- * Which commits of the file a writer thread of this process has made, by the counter in the table `change`: none of them
- * touches a tenant, an application or a key. The thread notes; whoever reads on another connection, to which `data_version` only
- * says that there were commits, asks.
+ * Recognizes the commits of writer threads, which touch no tenant, application or key. Other commits leave a mark of 16 random
+ * bytes in the file; a thread leaves, from its second commit in a row on:
  *
- * The cells say: all commits behind FROM, up to TO. Both only grow. The thread sets FROM first and the reader reads TO first, so
- * that whatever comes between them makes the range that is read too small, never too large.
+ *     random (16) | FROM (8): all commits after this number are the thread's | keyed hash of both and the number of the commit
+ *
+ * The hash keeps an edit of the file from hiding a change that another process made.
  */
 export class OwnCommits {
-  readonly cells: CommitCells;
+  readonly #chain: Chain;
+  #from = 0;
+  #to = -1;
 
-  constructor(cells: CommitCells = new BigInt64Array(new SharedArrayBuffer(16))) {
-    this.cells = cells;
+  constructor(chain: Chain) {
+    this.#chain = chain;
   }
 
-  /**
-   * To be called after the commit: before it, it could still be another's. `alone` when nobody else has changed the file since
-   * the thread's last commit. What somebody does to it by other means need not count: so none up to this one is known then.
-   */
-  note(counter: number, alone: boolean): void {
-    const commit = BigInt(counter);
-    if (!alone || Atomics.load(this.cells, TO) !== commit - 1n) Atomics.store(this.cells, FROM, commit);
-    Atomics.store(this.cells, TO, commit);
+  /** Returns the mark of the thread's next commit. Null after a change by somebody else, which need not have counted. */
+  nextMark(alone: boolean): Buffer | null {
+    if (!alone) this.#to = -1;
+    return this.#to === -1 ? null : this.#markOf(randomBytes(RANDOM_BYTES), this.#from, this.#to + 1);
   }
 
-  /** True when there are commits behind `from`, up to `to`, and all are the thread's. */
-  include(from: number, to: number): boolean {
-    if (from >= to || BigInt(to) > Atomics.load(this.cells, TO)) return false;
-    return BigInt(from) >= Atomics.load(this.cells, FROM);
+  /** Takes the number of the commit that was made with `nextMark`. */
+  note(counter: number): void {
+    if (this.#to === -1) this.#from = counter;
+    this.#to = counter;
+  }
+
+  /** Returns whether there are commits behind `from`, up to the one of this mark, and all are a thread's. */
+  include(from: number, { counter, mark }: ChangeMark): boolean {
+    if (from >= counter || mark.length <= RANDOM_BYTES + FROM_BYTES) return false;
+    const own = Number(Buffer.from(mark).readBigUInt64BE(RANDOM_BYTES));
+    return from >= own && this.#markOf(mark.subarray(0, RANDOM_BYTES), own, counter).equals(mark);
+  }
+
+  #markOf(random: Uint8Array, from: number, counter: number): Buffer {
+    const start = Buffer.alloc(FROM_BYTES);
+    start.writeBigUInt64BE(BigInt(from));
+    return Buffer.concat([random, start, this.#chain(random, { sequence: counter, at: from, sealed: NOTHING })]);
   }
 }

@@ -38,6 +38,7 @@ export class Session {
   #othersChanges = 0;
   readonly #dataVersion;
   readonly #lastChange;
+  /** Set in a writer thread's session. */
   #noted: OwnCommits | undefined;
   /** `data_version` in the transaction that is open, and in the one that was committed last. */
   #begunAt: number | undefined;
@@ -62,8 +63,8 @@ export class Session {
       rollback: command('ROLLBACK'),
       beginRead: command('BEGIN'),
     };
-    const count = value<[], number>(
-      `UPDATE counter SET count = count + 1, mark = randomblob(16) WHERE ${FILE_ROW} RETURNING count`,
+    const count = value<[Buffer | null], number>(
+      `UPDATE counter SET count = count + 1, mark = ifnull(?, randomblob(16)) WHERE ${FILE_ROW} RETURNING count`,
     );
     this.#lastChange = rows<[], ChangeMark>(`SELECT count AS counter, mark FROM counter WHERE ${FILE_ROW}`);
     this.#dataVersion = value<[], number>('PRAGMA data_version');
@@ -75,7 +76,8 @@ export class Session {
         if (this.#noted !== undefined) this.#begunAt = this.#dataVersion().get();
       },
       commit: () => {
-        const counter = count().get();
+        // Own commits do not move the version.
+        const counter = count().get(this.#noted?.nextMark(this.#begunAt === this.#committedAt) ?? null);
         this.#statements.commit();
         this.#committed(counter ?? 0);
       },
@@ -147,16 +149,20 @@ export class Session {
     return this.#watch.identity;
   }
 
-  /** Marks this session as the writer thread's: it records its commits and alternates with the main session. */
+  /** Marks this session as the writer thread's: it marks its commits and alternates with the main session. */
   writeAsThread(commits: OwnCommits, turns: WriteTurns): void {
     this.#noted = commits;
     this.#group.takeTurns(turns);
   }
 
-  /** Tells this session that a writer thread also writes: it recognizes the thread's commits and alternates with it. */
-  writeBesideThread(commits: OwnCommits, turns: WriteTurns): void {
-    this.#ownCommits = commits;
+  /** Makes this session alternate with a writer thread. */
+  writeBesideThread(turns: WriteTurns): void {
     this.#group.takeTurns(turns);
+  }
+
+  /** Makes this session recognize the commits of writer threads, in this process and in others. */
+  recognize(commits: OwnCommits): void {
+    this.#ownCommits = commits;
   }
 
   /** To be called in every `change` that touches a tenant, an application or a key. */
@@ -180,8 +186,7 @@ export class Session {
   }
 
   #committed(counter: number): void {
-    // Own commits do not move the version.
-    this.#noted?.note(counter, this.#begunAt === this.#committedAt);
+    this.#noted?.note(counter);
     this.#committedAt = this.#begunAt;
     // Nobody else has committed since the last look: for the next one there is nothing to find in this.
     if (counter === this.#seen.counter + 1) this.#seen = { version: this.#seen.version, counter };
@@ -191,9 +196,9 @@ export class Session {
   #authorityNow(): string {
     const version = this.#dataVersion().get() ?? 0;
     if (version !== this.#seen.version) {
-      const counter = this.#ownCommits === undefined ? 0 : (this.#lastChange().get()?.counter ?? 0);
-      if (this.#ownCommits?.include(this.#seen.counter, counter) !== true) this.#othersChanges += 1;
-      this.#seen = { version, counter };
+      const change = this.#ownCommits && this.#lastChange().get();
+      if (!change || this.#ownCommits?.include(this.#seen.counter, change) !== true) this.#othersChanges += 1;
+      this.#seen = { version, counter: change?.counter ?? 0 };
     }
     return `${this.#othersChanges}:${this.#authorityChanges}`;
   }

@@ -1,28 +1,37 @@
 import type { FileStore } from '../../../core/maintenance-ports.ts';
 import { sqliteStore } from '../sqlite-store.ts';
+import { OwnCommits } from './own-commits.ts';
+import type { Writer } from './remote-writer.ts';
 import type { Session } from './session.ts';
-import type { WriterThread } from './writer-thread.ts';
+import type { Chain } from './write-calls.ts';
 
 export interface ThreadedStore extends FileStore {
-  /** Starts the thread. Resolves too when it cannot start: the store then writes without it. */
+  /** Starts the writer. Resolves too when it cannot start: the store then writes without it. */
   startThread(): Promise<void>;
 }
+
+/** Starts the thread or finds the process that writes. `lost` makes the store write without it from then on. */
+export type StartWriter = (lost: () => void) => Promise<Writer>;
 
 /**
  * A store whose tokens are written by another thread, and the audit with them, once they come several at a time: a commit
  * waits for the disk, and this thread would wait with it, and all who read. Until then, and for all else that is written, it
- * is `sqliteStore`: a lone write ends sooner here.
+ * is `sqliteStore`: a lone write ends sooner here. Where another process writes, all tokens and the audit go there at once.
  */
-export function threadedStore(session: Session, start: () => Promise<WriterThread>): ThreadedStore {
+export function threadedStore(session: Session, chain: Chain, start: StartWriter): ThreadedStore {
+  session.recognize(new OwnCommits(chain));
   const here = sqliteStore(session);
-  let thread: WriterThread | undefined;
+  let thread: Writer | undefined;
   let starting: Promise<void> | undefined;
   let underWay = 0;
   let isClosing = false;
 
   function startThread(): Promise<void> {
     if (isClosing) return Promise.resolve();
-    starting ??= start().then(
+    const lose = () => {
+      thread = undefined;
+    };
+    starting ??= start(lose).then(
       (started) => {
         thread = started;
       },
@@ -41,8 +50,7 @@ export function threadedStore(session: Session, start: () => Promise<WriterThrea
     }
   }
 
-  /** What reads leave behind is written here, unless the other thread writes now: two that do would wait for each other's lock. */
-  const busyThread = (): WriterThread | undefined => (thread?.isBusy ? thread : undefined);
+  const threadForAll = (): Writer | undefined => (thread?.takesAll ? thread : undefined);
 
   return {
     ...here,
@@ -52,8 +60,8 @@ export function threadedStore(session: Session, start: () => Promise<WriterThrea
       thread?.write('insertTokens', ...call) ?? writeHere(() => here.insertTokens(...call), call[0].length),
     replaceToken: (...call) => thread?.write('replaceToken', ...call) ?? writeHere(() => here.replaceToken(...call)),
     deleteToken: (...call) => thread?.write('deleteToken', ...call) ?? writeHere(() => here.deleteToken(...call)),
-    appendAudit: (...call) => busyThread()?.write('appendAudit', ...call) ?? here.appendAudit(...call),
-    markActive: (...call) => busyThread()?.write('markActive', ...call) ?? here.markActive(...call),
+    appendAudit: (...call) => threadForAll()?.write('appendAudit', ...call) ?? here.appendAudit(...call),
+    markActive: (...call) => threadForAll()?.write('markActive', ...call) ?? here.markActive(...call),
 
     async close() {
       isClosing = true;

@@ -1,11 +1,10 @@
-import type { Worker } from 'node:worker_threads';
 import type { Store } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { WriteReply } from './serve-writes.ts';
 import { putCall, type WriteName } from './write-calls.ts';
-import { errorOf, Outbox } from './write-messages.ts';
+import { errorOf, Outbox, type WriteMessage } from './write-messages.ts';
 
-/** What the thread posts. */
+/** What the other side posts. */
 export type WriterMessage = 'ready' | { readonly replies: readonly WriteReply[] };
 
 interface Call {
@@ -13,23 +12,33 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
-/** The thread that writes, as the thread sees it that answers calls. */
-export class WriterThread {
-  /** Resolves when the thread serves. Rejects when it cannot start. */
+/** The channel to a thread, or to another process, that writes. It is told to close when it has answered all calls. */
+export interface WriterPort {
+  /** Whether it leads to another process: two processes that write empty each other's cache of pages. */
+  readonly leavesProcess?: boolean;
+  on(event: 'message', listener: (message: WriterMessage) => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'exit', listener: () => void): unknown;
+  postMessage(message: WriteMessage | 'close', transfer: readonly ArrayBuffer[]): void;
+}
+
+/** A thread or another process that writes, seen by the thread that answers calls. */
+export class Writer {
+  /** Resolves when the other side serves. Rejects when it cannot start. */
   readonly ready: Promise<this>;
-  readonly #worker: Worker;
+  readonly #port: WriterPort;
   readonly #gone: Promise<void>;
   readonly #calls = new Map<number, Call>();
   #state: 'starts' | 'serves' | 'closes' = 'starts';
   #last = 0;
   #outbox: Outbox | undefined;
 
-  /** A thread that fails while it serves is an error that nobody caught in this process. */
-  constructor(worker: Worker) {
-    this.#worker = worker;
-    this.#gone = new Promise((resolve) => worker.once('exit', () => resolve()));
+  /** Calls `lost` when the other side fails while it serves. */
+  constructor(port: WriterPort, lost: (error: Error) => void) {
+    this.#port = port;
+    this.#gone = new Promise((resolve) => port.on('exit', resolve));
     this.ready = new Promise((resolve, reject) => {
-      worker.on('message', (message: WriterMessage) => {
+      port.on('message', (message: WriterMessage) => {
         if (message === 'ready') {
           this.#state = 'serves';
           resolve(this);
@@ -42,15 +51,16 @@ export class WriterThread {
         // These writes may be done and may be not.
         for (const call of this.#calls.values()) call.reject(error);
         this.#calls.clear();
-        if (served) throw error;
+        if (served) lost(error);
       };
-      worker.on('error', lose);
-      worker.on('exit', () => lose(new Error('the thread that writes has ended')));
+      port.on('error', lose);
+      port.on('exit', () => lose(new Error('the thread or process that writes has ended')));
     });
   }
 
-  get isBusy(): boolean {
-    return this.#calls.size > 0;
+  /** Whether a write that could be made here belongs there: two sides that write wait for each other's lock. */
+  get takesAll(): boolean {
+    return this.#port.leavesProcess === true || this.#calls.size > 0;
   }
 
   /** Resolves, or throws, as the call does on the other thread. */
@@ -71,12 +81,17 @@ export class WriterThread {
     });
   }
 
-  /** Resolves when the thread has finished what it was asked for and has let go of the file, or is gone. */
+  /** Resolves when the other side has answered all calls and a thread has closed the file, or is gone. */
   close(): Promise<void> {
     this.#post();
-    if (this.#state !== 'closes') this.#worker.postMessage('close');
+    const isOpen = this.#state !== 'closes';
     this.#state = 'closes';
+    if (isOpen) this.#closeWhenDone();
     return this.#gone;
+  }
+
+  #closeWhenDone(): void {
+    if (this.#calls.size === 0) this.#port.postMessage('close', []);
   }
 
   #receive(replies: readonly WriteReply[]): void {
@@ -86,11 +101,12 @@ export class WriterThread {
       if ('result' in outcome) call?.resolve(outcome.result);
       else call?.reject(errorOf(outcome));
     }
+    if (this.#state === 'closes') this.#closeWhenDone();
   }
 
   #post(): void {
     const message = this.#outbox?.message();
     this.#outbox = undefined;
-    if (message !== undefined) this.#worker.postMessage(message, [message.bytes]);
+    if (message !== undefined) this.#port.postMessage(message, [message.bytes]);
   }
 }

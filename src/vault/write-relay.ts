@@ -1,0 +1,45 @@
+import { EventEmitter } from 'node:events';
+import type { Store } from '../core/ports.ts';
+import { Writer, type WriterMessage } from '../store/sqlite/commit/remote-writer.ts';
+import { createWriteServer } from '../store/sqlite/commit/serve-writes.ts';
+import type { Chain } from '../store/sqlite/commit/write-calls.ts';
+import type { WriteMessage } from '../store/sqlite/commit/write-messages.ts';
+
+/** The number of the process that writes for all. */
+const FIRST = 1;
+
+/** Passes messages between the processes that serve one file, each known by its number. Keys and plaintext never pass. */
+export interface WriteRelay {
+  readonly isFirst: boolean;
+  /** Drops the message when that process has ended. */
+  send(to: number, message: unknown): void;
+  onMessage(listener: (from: number, message: unknown) => void): void;
+  /** Calls `listener` when the first process can no longer be reached. */
+  onLost(listener: () => void): void;
+}
+
+/** Makes the writes of the other processes in this one, by its own store. */
+export function serveRelay(relay: WriteRelay, store: Store, chain: Chain): void {
+  const servers = new Map<number, ReturnType<typeof createWriteServer>>();
+  relay.onMessage((from, message) => {
+    const serve =
+      servers.get(from) ??
+      createWriteServer(store, chain, (replies) => relay.send(from, { replies } satisfies WriterMessage));
+    servers.set(from, serve);
+    serve(message as WriteMessage);
+  });
+}
+
+/** Sends writes to the first process. `lost` is called when that ends: what it has not answered may be done or not. */
+export function relayedWriter(relay: WriteRelay, lost: () => void): Promise<Writer> {
+  const events = new EventEmitter();
+  const postMessage = (message: WriteMessage | 'close') => {
+    if (message === 'close') events.emit('exit');
+    else relay.send(FIRST, message);
+  };
+  const writer = new Writer(Object.assign(events, { leavesProcess: true, postMessage }), lost);
+  relay.onMessage((_, message) => events.emit('message', message));
+  relay.onLost(() => events.emit('exit'));
+  events.emit('message', 'ready' satisfies WriterMessage);
+  return writer.ready;
+}

@@ -1,0 +1,88 @@
+import { EventEmitter } from 'node:events';
+import { expect, it } from 'vitest';
+import { threadedStore } from '../../src/store/sqlite/commit/threaded-store.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
+import { relayedWriter, serveRelay, type WriteRelay } from '../../src/vault/write-relay.ts';
+import { addTenant, addToken, ENTRY, MONTH, NOW, sealed, tokenRecord } from '../conformance/store-fixtures.ts';
+import { openThreadedStore, temporaryVault, testChain } from './store-sqlite-fixture.ts';
+
+/** The store of a first worker, and that of a second one, which sends its writes. `end` ends the first. */
+async function openWorkers() {
+  const file = await temporaryVault();
+  const chain = await testChain();
+  const supervisor = new EventEmitter();
+  const relayOf = (own: number): WriteRelay => ({
+    isFirst: own === 1,
+    // As between processes: a copy, later.
+    send: (to, message) => void setImmediate(() => supervisor.emit(`to ${to}`, own, structuredClone(message))),
+    onMessage: (listener) => void supervisor.on(`to ${own}`, listener),
+    onLost: (listener) => void supervisor.on('lost', listener),
+  });
+  const { store: first } = await openThreadedStore(file);
+  serveRelay(relayOf(1), first, chain);
+  const { session } = await openVaultFile(file);
+  const second = threadedStore(session, chain, (lost) => relayedWriter(relayOf(2), lost));
+  await second.startThread();
+  const { id } = await addTenant(first);
+  const end = () => {
+    supervisor.removeAllListeners('to 1');
+    supervisor.emit('lost');
+  };
+  const close = async () => {
+    await second.close();
+    await first.close();
+  };
+  const writtenHere = () => session.connection.prepare('SELECT total_changes()').pluck().get();
+  return { first, second, id, end, close, writtenHere };
+}
+
+it('every write of a second worker is made by the first, and refused as there', async () => {
+  const { first, second, id, close, writtenHere } = await openWorkers();
+  const before = writtenHere();
+  const { sequence } = await second.auditHead();
+  const token = await addToken(second, id, { active_month: MONTH - 1 });
+  await second.appendAudit([ENTRY]);
+  await second.markActive(id, [token.id], MONTH);
+  expect(await first.findToken(id, token.id, NOW)).toEqual(await second.findToken(id, token.id, NOW));
+  expect((await second.auditHead()).sequence).toBe(sequence + 2);
+  const options = { deduplicate: false, now: NOW };
+  const stale = tokenRecord(id, { key_id: 99 });
+  await expect(
+    second.insertToken(stale, { fingerprint: sealed('f', 16), others: [] }, options, ENTRY),
+  ).rejects.toMatchObject({ name: 'Problem', code: 'write_conflict' });
+  expect(writtenHere()).toBe(before);
+  await close();
+});
+
+it('creates of the first worker’s thread do not move the authority version of a second; an application does', async () => {
+  const { first, second, id, close } = await openWorkers();
+  await first.startThread();
+  await addToken(second, id);
+  const version = await second.authorityVersion();
+  for (let i = 0; i < 5; i += 1) await addToken(i % 2 === 0 ? first : second, id);
+  expect(await second.authorityVersion()).toBe(version);
+  const { application } = await addTenant(first);
+  await addToken(second, id);
+  expect(await second.authorityVersion()).not.toBe(version);
+  expect(await second.findAuthority(application.key_hash, NOW)).toBeDefined();
+  await close();
+});
+
+it('a write that the first worker has not answered fails when it has ended, and later ones are made here', async () => {
+  const { first, second, id, end, close } = await openWorkers();
+  const pending = [addToken(second, id), second.appendAudit([ENTRY])];
+  end();
+  for (const write of pending) await expect(write).rejects.toThrow('has ended');
+  const token = await addToken(second, id);
+  expect(await first.findToken(id, token.id, NOW)).toBeDefined();
+  await close();
+});
+
+it('closing waits for the writes under way', async () => {
+  const { first, second, id } = await openWorkers();
+  const written = Promise.all([addToken(second, id), addToken(second, id)]);
+  await second.close();
+  for (const token of await written) expect(await first.findToken(id, token.id, NOW)).toBeDefined();
+  await expect(addToken(second, id)).rejects.toMatchObject({ code: 'vault_stopping' });
+  await first.close();
+});
