@@ -36,7 +36,7 @@ const CHECKS: readonly Check[] = [
     table: 'counter',
     what: 'the note of the last commit is not valid',
     sql: `SELECT '' AS id FROM counter WHERE ${FILE_ROW} AND (count NOT BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER}
-      OR length(mark) NOT IN (16, 56) OR at NOT BETWEEN 0 AND ${LAST_INSTANT})`,
+      OR length(mark) NOT IN (16, 40) OR at NOT BETWEEN 0 AND ${LAST_INSTANT})`,
   },
   {
     table: 'application',

@@ -28,7 +28,7 @@ export const BLIND_LENGTH = 16;
  *   - tenant, type, key_id, index_key_id: `count` is the number of rows in `token` under these keys, expired ones included;
  *     `at` is the last time of creation and never goes back;
  *   - tenant, month: `count` is the number of tokens that were active in the month;
- *   - all 0, the file: `count` is one more with each commit, `mark` 16 new random bytes, with a keyed hash behind them (56 bytes) when writer
+ *   - all 0, the file: `count` is one more with each commit, `mark` 16 new random bytes, with a keyed hash behind them (40 bytes) when writer
  *     threads have touched tokens and the audit only; `at` is when the file target last
  *     removed what had expired; `clock` the vault's note on time, with a MAC. Count and mark only distinguish commits: an
  *     edit makes caches read again, and an anchor finds a count that went back.
