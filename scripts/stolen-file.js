@@ -25,7 +25,7 @@ const NOT_SEALED = new Set(['slot.bytes']);
 const NOTES = {
   'counter.count': 'commits of the file; tokens of each type and key; tokens that were active in each month',
   'counter.at': 'when a token of the type was last created; when what had expired was last removed',
-  'counter.mark': 'random with each commit',
+  'counter.mark': 'random with each commit; a keyed hash of a daemon’s commits',
   'header.mac': 'of the header, keyed',
   'slot.bytes': 'salt and parameters of the key file or passphrase; the master key, wrapped',
   'tenant.details': 'name, settings',

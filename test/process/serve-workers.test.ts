@@ -215,13 +215,10 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     'a signal under load loses no write that was acknowledged, even when workers get it as well; %j end in this order',
     async (order) => {
       const { child, port, pids, ended } = await serve(['--no-log']);
+      // The first connection goes to the first worker, the next one to the second.
+      const busy = [await startRequest(port), await startRequest(port)];
       const load = startLoad(port, `load-${order}`);
       while (load.acknowledged.length < 40) await sleep(10);
-      // Stop the load, so that each of the two connections goes to another worker.
-      await load.stop();
-      const busy = [await startRequest(port), await startRequest(port)];
-      const more = startLoad(port, `more-${order}`);
-      while (more.acknowledged.length < 40) await sleep(10);
       // As Ctrl-C does on a terminal.
       for (const pid of [...pids, child.pid ?? -1]) process.kill(pid, 'SIGINT');
       await sleep(100);
@@ -230,12 +227,14 @@ describe.runIf(posix)('vault serve --workers 2', () => {
         expect(await busy[at]?.answer).toBe('HTTP/1.1 201');
         // Enough for a worker with nothing left to do to end.
         await sleep(300);
+        // The first worker makes the writes of the other: it ends last.
+        if (at === order[0]) expect(isAlive(Math.min(...pids))).toBe(true);
       }
       const { exitCode, stderr } = await ended;
-      await more.stop();
+      await load.stop();
       expect([exitCode, stderr.match(/^vault: .*/gm)?.length]).toEqual([0, 1]);
       const ids = await kept();
-      expect([...load.acknowledged, ...more.acknowledged].filter((id) => !ids.includes(id))).toEqual([]);
+      expect(load.acknowledged.filter((id) => !ids.includes(id))).toEqual([]);
     },
   );
 
