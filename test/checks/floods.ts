@@ -34,8 +34,8 @@ const GUARDS: Readonly<Partial<Record<FloodName, readonly [before: string, after
   pipeline: ['before===void 0||before.writableFinished', 'true'],
   scan: ['new Promise(resolve=>setImmediate(resolve))),last', '{}),last'],
   bodies: [
-    'await client.call({operation,apiKey:apiKeyOf',
-    'await(await readBody(request,response,{limit,budget:createByteBudget(Infinity)}),client).call({operation,apiKey:apiKeyOf',
+    'take(sent,reply=>{',
+    '(async(...call)=>{await readBody(request,response,{limit,budget:createByteBudget(Infinity)});take(...call)})(sent,reply=>{',
   ],
 };
 
