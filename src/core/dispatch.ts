@@ -39,8 +39,8 @@ export interface Dispatch {
     handler: HandlerNow<Id>,
     turn: Turn,
   ): Reply | Promise<Reply> | undefined;
-  /** Loads whose key it is, for `answerNow`. Rejects as a call with it would. */
-  loadCaller(apiKey: string | undefined): Promise<unknown>;
+  /** Loads the identity behind the key of a call, for `answerNow`. Resolves to the reply when the key is not valid. */
+  loadCaller(call: Call): Promise<Reply | undefined>;
 }
 
 /**
@@ -112,7 +112,17 @@ export function createDispatch(world: World): Dispatch {
         );
   }
 
-  return { dispatch, answerNow, loadCaller: authenticator.identify };
+  async function loadCaller(call: Call): Promise<Reply | undefined> {
+    try {
+      await authenticator.identify(call.apiKey);
+    } catch (error) {
+      if (error instanceof Problem && error.status === 401)
+        return problemReply(error, traceOf(call, world.random).traceId);
+    }
+    return undefined;
+  }
+
+  return { dispatch, answerNow, loadCaller };
 
   function knownIn({ known, reads }: Turn, apiKey: string | undefined): Identity | Problem | undefined {
     if (!known.has(apiKey)) known.set(apiKey, authenticator.known(apiKey, reads.authorityVersion));

@@ -63,8 +63,7 @@ export function createTurns(
       const { call, answered, isSecond } = one;
       const isUnknown = known.has(call.apiKey) && known.get(call.apiKey) === undefined;
       if (isUnknown && !isSecond) {
-        const again = (): void => wait({ ...one, isSecond: true });
-        loadCaller(call.apiKey).then(again, again);
+        void loadCaller(call).then((refused) => (refused ? answered(refused) : wait({ ...one, isSecond: true })));
         continue;
       }
       const reply = replies?.[index] ?? dispatch(call);
