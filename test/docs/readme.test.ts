@@ -1,39 +1,84 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { REFERENCE_TABLES, withReferenceTables } from './reference-tables.ts';
 
-const README = new URL('../../README.md', import.meta.url);
-const text = readFileSync(README, 'utf8');
+const ROOT = new URL('../../', import.meta.url);
+const MAX_README_LINES = 200;
+
+const docs = readdirSync(new URL('docs/', ROOT)).filter((name) => name.endsWith('.md'));
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docs.map((name) => `docs/${name}`)];
+const textOf = (page: string) => readFileSync(new URL(page, ROOT), 'utf8');
 
 // `UPDATE_DOCS=1 npx vitest run test/docs` writes the tables instead.
-if (process.env['UPDATE_DOCS']) writeFileSync(README, withReferenceTables(text));
+if (process.env['UPDATE_DOCS']) {
+  for (const page of PAGES) writeFileSync(new URL(page, ROOT), withReferenceTables(textOf(page)));
+}
 
-describe('the README', () => {
+/** The anchors of a page's headings, as on the web sites that show it. */
+function anchorsOf(text: string): readonly string[] {
+  const headings = [...text.replaceAll(/```.*?```/gs, '').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading ?? '');
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/** Returns the links of a page that lead nowhere. */
+function brokenLinks(page: string, text: string): readonly string[] {
+  const links = [...text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)]+))?\)/g)];
+  return links
+    .filter(([, path = '', anchor]) => {
+      try {
+        const target = path === '' ? text : readFileSync(new URL(path, new URL(page, ROOT)), 'utf8');
+        return anchor !== undefined && !anchorsOf(target).includes(anchor);
+      } catch (error) {
+        return (error as NodeJS.ErrnoException).code !== 'EISDIR';
+      }
+    })
+    .map(([link]) => link);
+}
+
+describe.each(PAGES)('%s', (page) => {
+  const text = textOf(page);
+
   it('has the tables of the registries, word for word', () => {
     expect(withReferenceTables(text)).toBe(text);
   });
 
-  it('has every one of them', () => {
-    const marked = [...text.matchAll(/<!-- table: ([a-z-]+) -->/g)].map(([, name]) => name);
-    expect(marked.sort()).toEqual(Object.keys(REFERENCE_TABLES).sort());
-  });
-
-  it('control: a changed cell is noticed', () => {
-    const changed = text.replace('| 404 | `token_not_found`', '| 410 | `token_not_found`');
-    expect(changed).not.toBe(text);
-    expect(withReferenceTables(changed)).not.toBe(changed);
-  });
-
-  it('links only to files that exist', () => {
-    const links = [...text.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, path]) => path ?? '');
-    expect(links.length).toBeGreaterThan(2);
-    for (const path of links) expect(() => readFileSync(new URL(`../../${path}`, import.meta.url))).not.toThrow();
+  it('links only to files and headings that exist', () => {
+    expect(brokenLinks(page, text)).toEqual([]);
   });
 
   it('names only npm scripts that exist', () => {
-    const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-    const named = [...text.matchAll(/npm run ([a-z:-]+)/g)].map(([, name]) => name ?? '');
-    expect(named.length).toBeGreaterThan(1);
-    for (const name of named) expect(Object.keys(scripts)).toContain(name);
+    const { scripts } = JSON.parse(textOf('package.json'));
+    const named = [...text.matchAll(/npm run (?:-s |--silent )?([a-z][a-z:-]*)/g)].map(([, name]) => name ?? '');
+    expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+  });
+});
+
+describe('the pages', () => {
+  it('have every table of the registries', () => {
+    const marked = PAGES.flatMap((page) => [...textOf(page).matchAll(/<!-- table: ([a-z-]+) -->/g)]);
+    expect([...new Set(marked.map(([, name]) => name))].sort()).toEqual(Object.keys(REFERENCE_TABLES).sort());
+  });
+
+  it('begin with a README that is read in two minutes', () => {
+    expect(textOf('README.md').split('\n').length).toBeLessThanOrEqual(MAX_README_LINES);
+  });
+
+  it('are all reached from the README', () => {
+    const readme = textOf('README.md');
+    expect(docs.filter((name) => !readme.includes(`docs/${name}`))).toEqual([]);
+  });
+
+  it('control: a changed cell and a broken link are noticed', () => {
+    const text = textOf('docs/http-api.md');
+    const changed = text.replace('| 404 | `token_not_found`', '| 410 | `token_not_found`');
+    expect(changed).not.toBe(text);
+    expect(withReferenceTables(changed)).not.toBe(changed);
+    const links = ['](none.md)', '](cli.md#none)', '](#none)', '](cli.md#exit-codes)', '](../src/)'];
+    expect(brokenLinks('docs/http-api.md', links.join(' '))).toEqual(links.slice(0, 3));
   });
 });

@@ -58,8 +58,8 @@ describe('recipes', () => {
     ]);
   });
 
-  it('seed.yaml stands in the README as it is', () => {
-    const readme = readFileSync(fileURLToPath(new URL('../../README.md', import.meta.url)), 'utf8');
+  it('seed.yaml stands in docs/seeds.md as it is', () => {
+    const readme = readFileSync(fileURLToPath(new URL('../../docs/seeds.md', import.meta.url)), 'utf8');
     const [, ...lines] = readFileSync(`${RECIPES}seed.yaml`, 'utf8').split('\n');
     expect(readme).toContain(`\n\`\`\`yaml\n${lines.join('\n')}\`\`\`\n`);
   });
