@@ -3,6 +3,8 @@ export const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as c
 
 export type EndSignal = keyof typeof SIGNAL_EXIT_CODES;
 
+export const isSignalExit = (code: number) => Object.values<number>(SIGNAL_EXIT_CODES).includes(code);
+
 /** A Ctrl-C, a terminal that is closed, whoever stops a job. */
 export const END_SIGNALS = Object.keys(SIGNAL_EXIT_CODES) as readonly EndSignal[];
 

@@ -124,7 +124,7 @@ export function allEntries(): readonly Entry[] {
 
 function addNoun(root: Command, noun: string, row: NounRow, verbs: readonly Entry[], finish: Finish): void {
   const command = root.command(noun).description(row.summary).enablePositionalOptions().helpCommand(false);
-  command.exitOverride((error) => refuseBareNoun(error, noun, verbs));
+  command.exitOverride((error) => refuseNoun(error, noun, command, verbs));
   if (row.alias !== undefined) command.alias(row.alias);
   command.helpGroup(verbs.some((verb) => verb.group === OPERATIONS_GROUP) ? OPERATIONS_GROUP : LOCAL_GROUP);
   // The noun itself takes no flags, so its verbs can be made as late as this.
@@ -149,8 +149,21 @@ function refuseNoCommand(error: CommanderError): void {
   throw new Fault('usage', 'no command is given', { hint: 'vault --help' });
 }
 
+/** Verbs that other nouns have for the same work: no spelling is near enough to suggest them. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  update: 'patch',
+  patch: 'update',
+  remove: 'delete',
+  delete: 'remove',
+};
+
 /** Commander shows the help of a noun without a verb as an error; one line of fact and a hint are enough. */
-function refuseBareNoun(error: CommanderError, noun: string, verbs: readonly Entry[]): void {
+function refuseNoun(error: CommanderError, noun: string, command: Command, verbs: readonly Entry[]): void {
+  const [typed = ''] = command.args;
+  const meant = verbs.find(({ words }) => words[1] === SYNONYMS[typed]);
+  if (error.code === 'commander.unknownCommand' && meant !== undefined) {
+    throw new Fault('usage', `unknown command '${typed}'`, { hint: `vault ${meant.words.join(' ')}` });
+  }
   if (error.code !== 'commander.help') throw error;
   const words = verbs.map((verb) => verb.words.at(-1)).join(', ');
   throw new Fault('usage', `\`vault ${noun}\` needs one more word: ${words}`, { hint: `vault ${noun} --help` });

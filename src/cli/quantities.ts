@@ -20,6 +20,11 @@ export function parseByteSize(flag: string, text: string): number {
   return Number(match[1]) * (BYTES[match[2] ?? ''] ?? 1);
 }
 
+/** `640 KiB`, `12.3 MiB`. */
+export function printByteSize(bytes: number): string {
+  return bytes < 1024 ** 2 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+}
+
 /** An ISO 8601 time, or how long ago (`15m`, `24h`). Throws the fault `usage`. */
 export function parseMoment(flag: string, text: string | undefined, now: Instant = Date.now()): Instant | undefined {
   if (text === undefined) return undefined;

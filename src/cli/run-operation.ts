@@ -52,7 +52,10 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) : undefined;
     const keyFile = keyOut === undefined ? undefined : await (await import('./key-out.ts')).reserveKeyFile(keyOut);
     try {
-      const reply = await client.call(call);
+      const named = row.path.startsWith('/applications/{id}')
+        ? await (await import('./find-application.ts')).findApplication(client, call)
+        : call;
+      const reply = 'status' in named ? named : await client.call(named);
       if (reply.status >= 400) return reportProblem(reply, nameMember);
       if (row.body?.properties?.['permissions'] !== undefined) warnOfGrants(call.bodyText);
       if (reply.bodyText === undefined) return 0;

@@ -49,7 +49,10 @@ export const PROBLEMS = {
   body_too_large: { status: 413, detail: 'The body is larger than the limit.' },
   url_too_long: { status: 414, detail: 'The URL is longer than the limit.' },
   unsupported_media_type: { status: 415, detail: 'The operation does not take a body of this content type.' },
-  wrong_host: { status: 421, detail: 'This server does not answer for this host.' },
+  wrong_host: {
+    status: 421,
+    detail: 'This server does not answer for this host; `vault serve --host-name` adds a name.',
+  },
   too_many_requests: { status: 429, detail: 'Too many requests; slow down.' },
   headers_too_large: { status: 431, detail: 'The headers are larger than the limit.' },
   internal_error: { status: 500, detail: 'The operation could not be completed.' },

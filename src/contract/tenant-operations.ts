@@ -8,7 +8,7 @@ const EXAMPLE_TENANT = {
   id: TENANT_ID,
   owner_id: OWNER_ID,
   name: 'production',
-  settings: {},
+  settings: { deduplicate_tokens: 'false' },
   created_by: OWNER_ID,
   created_at: at('09:30'),
 };

@@ -3,6 +3,7 @@ import { HEADER_PREFIX } from '../contract/patterns.ts';
 import { Fault } from '../core/fault.ts';
 import { isOrigin } from './cors.ts';
 import { isLoopback } from './own-hosts.ts';
+import type { LogFormat } from './request-log.ts';
 
 /** How long the daemon waits for clients that are slow, in milliseconds. */
 export interface Timeouts {
@@ -63,7 +64,7 @@ export interface DaemonOptions {
   /** Plain sentences about what is paused or wrong, for the body of `/readyz`. */
   readonly notices?: (() => Promise<readonly string[]>) | undefined;
   /** One line a request on stderr. */
-  readonly log: boolean;
+  readonly log: LogFormat | false;
   readonly version: string;
   /** Names that `Host` may have besides the loopback ones. */
   readonly hostNames?: readonly string[] | undefined;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Client, Reply } from '../contract/call.ts';
 import { Problem } from '../core/problem.ts';
@@ -72,8 +73,13 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     const { linger } = timeouts;
     const all = [...cors.fields(response.req), ...fields];
     writeReply(response, reply, { traceHeader, allow, fields: all, close: stopping, bodyLimit: limits.body, linger });
-    if (!options.log) return;
-    logRequest(reply, { method: response.req.method, route, applicationId, start: starts.get(response.req) });
+    if (options.log === false) return;
+    logRequest(options.log, reply, {
+      method: response.req.method,
+      route,
+      applicationId,
+      start: starts.get(response.req),
+    });
   }
 
   const refusal = createRawRefusal({
@@ -82,7 +88,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     linger: timeouts.linger,
     current: (socket) => turns.newest(socket),
     onRefused: (reply) => {
-      if (options.log) logRequest(reply, {});
+      if (options.log !== false) logRequest(options.log, reply, {});
     },
   });
   server.on('clientError', refusal.clientError);
@@ -94,7 +100,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     (await import('./dev-requests.ts')).createDevRequests({ controls, client, isFromBrowser: cors.allows, ...context });
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
-    if (options.log) starts.set(request, performance.now());
+    if (options.log !== false) starts.set(request, performance.now());
     const code = screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
     if (code !== undefined) answer(response, problemReply(new Problem(code), traceOf(request)));
     else if (dev === undefined) dispatch(request, response);
@@ -115,7 +121,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     stopped ??= stopServer();
     return stopped;
   }
-  if (port === undefined) return { url: `unix:${options.socket}`, stop };
+  if (port === undefined) return { url: `unix:${resolve(options.socket ?? '')}`, stop };
   return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(options.host)}:${port}`, port, stop };
 }
 

@@ -1,4 +1,5 @@
 import type { Reply } from '../contract/call.ts';
+import { PROBLEM_TYPE_PREFIX } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 
@@ -17,9 +18,9 @@ export interface Answered {
 let waiting = '';
 
 /** Writes the lines of one turn of the event loop together. A crash may lose those of the last turn; an exit does not. */
-function writeLine(line: object): void {
+function writeLine(line: string): void {
   if (waiting === '') setImmediate(writeWaiting);
-  waiting += `${JSON.stringify(line)}\n`;
+  waiting += `${line}\n`;
 }
 
 function writeWaiting(): void {
@@ -31,19 +32,30 @@ process.on('exit', () => {
   if (waiting !== '') writeWaiting();
 });
 
-/** One line of JSON a request to stderr, of these members and no others: a path, a header or a body may hold a secret. */
-export function logRequest(reply: Reply, { method, route, applicationId, start }: Answered): void {
-  const line = {
-    time: new Date().toISOString(),
-    level: reply.status >= 500 ? 'error' : 'info',
-    trace_id: reply.traceId,
-    method,
-    route,
-    status: reply.status,
-    application_id: applicationId,
-    ms: start === undefined ? undefined : Math.round((performance.now() - start) * 1000) / 1000,
-  };
-  writeLine(line);
+/** Writes a request to stderr in one line, of these members and no others: a path, a header or a body may hold a secret. */
+const LINES = {
+  json: (reply, { method, route, applicationId }, ms) => {
+    const level = reply.status >= 500 ? 'error' : 'info';
+    const [time, trace_id, application_id] = [new Date().toISOString(), reply.traceId, applicationId];
+    return JSON.stringify({ time, level, trace_id, method, route, status: reply.status, application_id, ms });
+  },
+  text: ({ status, bodyText = '' }, { method, route, applicationId }, ms) => {
+    const problem =
+      status >= 400 ? /"type":"([^"]*)"/.exec(bodyText)?.[1]?.slice(PROBLEM_TYPE_PREFIX.length) : undefined;
+    const took = ms === undefined ? undefined : `${ms.toFixed(1)} ms`;
+    const words = [method, route, status, took, applicationId && `application ${applicationId}`, problem];
+    return `vault: ${words.filter((word) => word !== undefined).join(' ')}`;
+  },
+} as const satisfies Record<string, (reply: Reply, answered: Answered, ms: number | undefined) => string>;
+
+/** `json` for machines, `text` for people. */
+export type LogFormat = keyof typeof LINES;
+
+/** Logs a request that is answered. */
+export function logRequest(format: LogFormat, reply: Reply, answered: Answered): void {
+  const { start } = answered;
+  const ms = start === undefined ? undefined : Math.round((performance.now() - start) * 1000) / 1000;
+  writeLine(LINES[format](reply, answered, ms));
 }
 
 /** Returns the reply for what was thrown. Logs what no problem describes: its kind, never its message, which may quote what was sent. */
@@ -52,6 +64,6 @@ export function failureReply(error: unknown, traceId: string): Reply {
   const kind = error instanceof Error ? error.name : typeof error;
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
   const line = { time: new Date().toISOString(), level: 'error', trace_id: traceId, error: kind, code };
-  writeLine(line);
+  writeLine(JSON.stringify(line));
   return problemReply(new Problem('internal_error'), traceId);
 }

@@ -1,12 +1,11 @@
 import { TOKEN_TYPES, type TokenTypeRow } from '../contract/token-types.ts';
-import { Fault } from '../core/fault.ts';
 import { JsonText, type Printable } from '../core/json/stringify.ts';
 import type { InspectedRow } from '../core/maintenance-ports.ts';
 import type { TenantKeyring, TokenRecord } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { recordColumns } from '../core/tokens/clear-columns.ts';
 import { decodeDefinition, openFull, openPresented } from '../core/tokens/token-codec.ts';
-import { type KeyHolder, tenantIds } from './key-holder.ts';
+import { type KeyHolder, onlyTenant } from './key-holder.ts';
 
 /** How many rows are read and opened at once. */
 const PAGE = 200;
@@ -26,12 +25,7 @@ export async function exportTokens(
   { tenantId, view }: { readonly tenantId: string | undefined; readonly view: ExportView },
 ) {
   const { store, clock } = parts;
-  const [tenant, ...others] = await tenantIds(store, tenantId);
-  if (tenant === undefined || others.length > 0) {
-    throw new Fault('usage', 'the file has several tenants, or none', {
-      hint: 'set --tenant (VAULT_TENANT_ID); `vault tenant list` shows them',
-    });
-  }
+  const tenant = await onlyTenant(store, tenantId);
   const { types } = await store.usage(tenant, 0, clock.now());
   return { total: types.reduce((sum, { count }) => sum + count, 0), pages: () => exportPages(parts, tenant, view) };
 }

@@ -1,4 +1,5 @@
 import type { Audit } from '../core/audit/audit.ts';
+import { Fault } from '../core/fault.ts';
 import type { Clock, Keyring, Store } from '../core/ports.ts';
 import { noSuchTenant } from '../core/tenants/no-such-tenant.ts';
 
@@ -17,4 +18,12 @@ export async function tenantIds(store: Store, tenantId: string | undefined): Pro
   const wanted = tenantId.toLowerCase();
   if (!ids.includes(wanted)) throw noSuchTenant();
   return [wanted];
+}
+
+/** Returns the id of the tenant that is named, or of the only one. Throws `usage` when several could be meant. */
+export async function onlyTenant(store: Store, tenantId: string | undefined): Promise<string> {
+  const [tenant, ...others] = await tenantIds(store, tenantId);
+  if (tenant !== undefined && others.length === 0) return tenant;
+  const count = tenant === undefined ? 'no tenant' : `${others.length + 1} tenants`;
+  throw new Fault('usage', `--tenant is required: this vault has ${count}`, { hint: '`vault tenant list` shows them' });
 }

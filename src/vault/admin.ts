@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lastEvents, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import type { VaultHeader } from '../core/ports.ts';
@@ -14,6 +15,9 @@ import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
 import { type KeyHolderOptions, openForKeyHolder } from './key-holder.ts';
 import { anchorFile } from './system-anchor-file.ts';
 import { MACHINE, type Times } from './system-clock.ts';
+
+const STAT = { throwIfNoEntry: false } as const;
+const READ_BY_OTHERS = 0o044;
 
 /** A batch that waited for a lock seems long; nobody gains by waiting as long again. */
 const MAX_REST_MS = 20;
@@ -70,7 +74,7 @@ export function checkNewPassphrase(passphrase: string, allowWeak: boolean): void
 }
 
 /** Everything that `vault doctor` checks. A vault that cannot even be opened is a finding, too. */
-export function checkVaultFile(
+export async function checkVaultFile(
   {
     file,
     credential,
@@ -84,11 +88,13 @@ export function checkVaultFile(
     const { store, header } = await openVaultFile(file);
     return { store, unlock: () => unlockKeyring(header, credential) };
   };
-  return checkFile(open, {
+  const report = await checkFile(open, {
     anchor: anchor === undefined ? undefined : anchorFile(anchor),
     wall: times.wall(),
     progress,
   });
+  const isReadable = process.getuid !== undefined && ((statSync(file, STAT)?.mode ?? 0) & READ_BY_OTHERS) !== 0;
+  return isReadable ? { ...report, notices: [...report.notices, `${file} is readable by other users`] } : report;
 }
 
 interface CopyOptions {
@@ -108,11 +114,14 @@ export async function backUpVault({ from, to, credential }: CopyOptions, progres
   return checkedCopy(from, (verify) => backUpVaultFile(from, to, verify), check);
 }
 
-/** Makes a vault of a backup. An existing file is never touched, and a backup that is damaged makes none. */
-export async function restoreVault({ from, to, credential }: CopyOptions, progress?: Progress): Promise<CheckReport> {
+/** Makes a vault of a backup that is whole. Renames an existing file, with its log, only where `moveAside` says so. */
+export async function restoreVault(
+  { from, to, credential, moveAside = false }: CopyOptions & { readonly moveAside?: boolean },
+  progress?: Progress,
+): Promise<CheckReport> {
   const { restoreVaultFile } = await import('../store/sqlite/file/back-up-file.ts');
   const check = (file: string) => checkVaultFile({ file, credential }, progress);
-  return checkedCopy(from, (verify) => restoreVaultFile(from, to, verify), check);
+  return checkedCopy(from, (verify) => restoreVaultFile(from, to, verify, moveAside), check);
 }
 
 /**

@@ -50,7 +50,7 @@ export interface Vault {
   check(): Promise<readonly string[]>;
   createTenant(name: string): Promise<CreatedTenant>;
   listTenants(): Promise<readonly Tenant[]>;
-  issueKey(tenantId: string): Promise<Application>;
+  issueKey(tenantId: string | undefined): Promise<Application>;
   /** Removes what has expired; resolves to how many records it removed. */
   sweep(): Promise<number>;
   /** The same, at most once an hour in all processes together: for commands that come and go. */
@@ -291,8 +291,11 @@ export function composeVault(parts: VaultParts): Vault {
     },
     createTenant: async (name) => (await import('../core/tenants/create-tenant.ts')).createTenant(world, name),
     listTenants: async () => (await import('../core/tenants/create-tenant.ts')).showTenants(world),
-    issueKey: async (tenantId) =>
-      (await import('../core/tenants/create-tenant.ts')).issueManagementKey(world, tenantId),
+    issueKey: async (tenantId) => {
+      const { onlyTenant } = await import('../maintenance/key-holder.ts');
+      const { issueManagementKey } = await import('../core/tenants/create-tenant.ts');
+      return issueManagementKey(world, await onlyTenant(store, tenantId));
+    },
     sweep,
     sweepNowAndThen: async () => {
       if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweep();

@@ -63,7 +63,7 @@ export async function openTargets({ folder, seed, clock, tenants }: TargetOption
   const vaults = [await open(first), await open(second)] as const;
   const [served, direct] = [directClient(vaults[0]), directClient(vaults[1])];
   const ready = async () => undefined;
-  const options = { host: '127.0.0.1', port: 0, headerPrefix: 'SVC', log: false, version: '0.0.0' };
+  const options = { host: '127.0.0.1', port: 0, headerPrefix: 'SVC', log: false as const, version: '0.0.0' };
   const daemon = await startDaemon(served, { ...options, limits: DEFAULT_LIMITS, ready });
   const remote = patient(remoteClient({ url: daemon.url }));
   return {

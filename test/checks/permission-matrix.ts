@@ -43,7 +43,7 @@ async function runOverHttp(seed: number, every: number): Promise<MatrixResult> {
       headerPrefix: 'SVC',
       limits: DEFAULT_LIMITS,
       ready,
-      log: false,
+      log: false as const,
       version: '0',
     };
     const started = startDaemon(client, options).then((daemon) => ({

@@ -56,7 +56,7 @@ function make(made: string): void {
     const connection = new Database(file);
     connection.exec(/^a copy with (.*)$/.exec(made)?.[1] ?? '');
     connection.close();
-    chmodSync(file, made.endsWith('others can read') ? 0o644 : 0o600);
+    chmodSync(file, made.endsWith('others can write') ? 0o622 : 0o600);
   }
 }
 

@@ -197,7 +197,8 @@ describe('vault serve', () => {
     ]);
     const url = String(daemon.ready['url']);
     expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
-    const wait = ['wait', '--url', url, '--timeout', '2s'];
+    // Waiting makes no certificate good: the longest test would end before this.
+    const wait = ['wait', '--url', url, '--timeout', '10m'];
     const known = await place.vault(wait, { NODE_EXTRA_CA_CERTS: place.inside('cert.pem') });
     const unknown = await place.vault(wait);
     expect(await daemon.stop()).toBe(0);

@@ -128,7 +128,6 @@ describe('without a terminal nothing waits for an answer', () => {
     ],
     ['the members', ['tokens', 'create', '--file', 'v.db', '--api-key-file', 'api.key'], {}, ['--type', '--data']],
     ['the name', ['tenant', 'create', '--file', 'v.db'], {}, ['--name']],
-    ['the tenant', ['tenant', 'issue-key', '--file', 'v.db'], {}, ['--tenant']],
     ['the ready file', ['env'], {}, ['--ready-file', '--profile']],
   ])('names the flag when it lacks %s', async (_what, words, env, flags) => {
     if (words.includes('w.db'))

@@ -62,11 +62,14 @@ describe('vault exec', () => {
       VAULT_API_KEY_FILE: 'none',
       VAULT_HEADER_PREFIX: 'ABC',
       VAULT_READY_FILE: 'none.json',
+      VAULT_ADDR: 'https://other.test',
     };
     const ran = await exec(['--', process.execPath, 'show.mjs'], other);
     expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
     expect(JSON.parse(ran.stdout)).toEqual({
       status: 404,
+      VAULT_CONFIG_DIR: expect.any(String),
+      VAULT_ADDR: 'https://other.test',
       VAULT_API_KEY: expect.stringMatching(/^key_/),
       VAULT_MANAGEMENT_KEY: expect.stringMatching(/^key_/),
       VAULT_DEV_TENANT_ID: expect.any(String),

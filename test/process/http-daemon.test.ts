@@ -247,7 +247,7 @@ test.each([
 
 test('the log has one line a request, of allowed members only', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-  const { port, get } = await start({ log: true });
+  const { port, get } = await start({ log: 'json' });
   const trace = `SVC-API-KEY: ${KEY}\r\nSVC-TRACE-ID: t1\r\n`;
   await raw(port, get('/tokens/a-secret-id?type=a-secret-type', trace));
   await raw(port, get('/a-secret-path', trace));

@@ -17,7 +17,7 @@ describe('serveOptions', () => {
       workers: 1,
       headerPrefix: 'SVC',
       readyFile: undefined,
-      log: true,
+      log: 'json',
       allowInsecureHost: false,
       corsOrigins: undefined,
       hostNames: [],
@@ -35,8 +35,8 @@ describe('serveOptions', () => {
 
   it('takes flags before variables', () => {
     const env = { VAULT_PORT: '1', VAULT_HOST: 'h', VAULT_MAX_BODY: '64KiB', VAULT_DEV: '1' };
-    expect(serveOptions({ port: '0', log: true }, env)).toMatchObject({ port: 0, host: 'h', dev: true, log: true });
-    expect(serveOptions({}, env)).toMatchObject({ port: 1, log: false, limits: { ...DEFAULT_LIMITS, body: 65_536 } });
+    expect(serveOptions({ port: '0', log: true }, env)).toMatchObject({ port: 0, host: 'h', dev: true, log: 'text' });
+    expect(serveOptions({}, env)).toMatchObject({ port: 1, log: 'text', limits: { ...DEFAULT_LIMITS, body: 65_536 } });
   });
 
   it.each([
@@ -113,7 +113,7 @@ describe('serveOptions, where a machine is reached by others', () => {
   ])('takes %j in a variable of a switch', (word, isOn) => {
     const env = { VAULT_AUDIT_STRICT: word, VAULT_INSECURE_HTTP: word, VAULT_LOG: word };
     const { settings, allowInsecureHost, log } = serveOptions({}, env);
-    expect([settings.auditStrict, allowInsecureHost, log]).toEqual([isOn, isOn, isOn || word === '']);
+    expect([settings.auditStrict, allowInsecureHost, log]).toEqual([isOn, isOn, isOn || word === '' ? 'json' : false]);
   });
 
   it('takes no other word for a yes', () => {
@@ -123,12 +123,15 @@ describe('serveOptions, where a machine is reached by others', () => {
   });
 
   it.each([
-    ['--log', ['--log'], true],
+    ['--log', ['--log'], 'json'],
     ['--log false', ['--log', 'false'], false],
     ['--no-log', ['--no-log'], false],
-    ['neither', [], true],
-    ['neither, with --dev', ['--dev'], false],
-    ['--log, with --dev', ['--dev', '--log'], true],
+    ['--log text', ['--log', 'text'], 'text'],
+    ['neither', [], 'json'],
+    ['neither, with --dev', ['--dev'], 'text'],
+    ['--log json, with --dev', ['--dev', '--log', 'json'], 'json'],
+    ['--no-log, with --dev', ['--dev', '--no-log'], false],
+    ['--log, with --dev', ['--dev', '--log'], 'text'],
   ])('%s', (_what, argv, log) => {
     const command = new Command();
     addFlags(command, SERVE_FLAGS);

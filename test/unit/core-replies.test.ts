@@ -190,7 +190,7 @@ describe('tenants are apart (§1, §5.2)', () => {
     expect((await core.call(application.key, 'getApplication', { id: String(mine) })).status).toBe(404);
     const body = { name: 'renamed', settings: { deduplicate_tokens: 'true' } };
     expect((await core.call(application.key, 'updateTenant', { body })).status).toBe(200);
-    expect((await core.manage('getTenant')).at('settings')).toEqual({});
+    expect((await core.manage('getTenant')).at('settings')).toEqual({ deduplicate_tokens: 'false' });
     const key = String(
       (
         await core.call(application.key, 'createApplication', {

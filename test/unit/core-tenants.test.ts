@@ -18,7 +18,12 @@ describe('Get and Update Tenant (§4.3)', () => {
   it('shows the tenant of the key', async () => {
     const answer = await core.manage('getTenant');
     expect(JSON.parse(answer.text)).toEqual({
-      ...{ id: core.tenantId, name: 'test', settings: {}, created_at: '2026-03-01T09:30:00.000+00:00' },
+      ...{
+        id: core.tenantId,
+        name: 'test',
+        settings: { deduplicate_tokens: 'false' },
+        created_at: '2026-03-01T09:30:00.000+00:00',
+      },
       ...{ owner_id: answer.at('owner_id'), created_by: answer.at('owner_id') },
     });
   });
@@ -36,7 +41,7 @@ describe('Get and Update Tenant (§4.3)', () => {
     await update({ name: 'a', settings: { deduplicate_tokens: 'true' } });
     expect((await update({ name: 'b' })).at('settings')).toEqual({ deduplicate_tokens: 'true' });
     expect((await update({ name: 'b', settings: null })).at('settings')).toEqual({ deduplicate_tokens: 'true' });
-    expect((await update({ name: 'b', settings: {} })).at('settings')).toEqual({});
+    expect((await update({ name: 'b', settings: {} })).at('settings')).toEqual({ deduplicate_tokens: 'false' });
   });
 
   it.each([

@@ -72,7 +72,7 @@ describe('a seed file', () => {
     ['apps: { e: { type: expiring } }', /^s\.yaml:1: apps\.e\.type: must be one of private, public, management$/],
     [
       'tenant:\n  settings:\n    deduplicate_tokens: true\n',
-      /^s\.yaml:3: .*deduplicate_tokens: must be a string; must be one of true, false$/,
+      /^s\.yaml:3: .*deduplicate_tokens: must be a string; must be the string "true" or "false"$/,
     ],
     [
       'apps:\n  w:\n    type: private\n    rules:\n    - { priority: 1, permissions: [], transform: mask }\n',

@@ -151,10 +151,12 @@ describe('openVaultFile', () => {
     expect(await refusal(join(folder, 'link.db'))).toBe('file_unsafe');
     expect(await refusal(join(folder, 'folder.db'))).toBe('file_unsafe');
     if (!POSIX) return;
-    for (const mode of [0o640, 0o604, 0o620, 0o601]) {
+    for (const mode of [0o620, 0o602, 0o666]) {
       chmodSync(file, mode);
       expect([mode, await refusal(file)]).toEqual([mode, 'file_unsafe']);
     }
+    chmodSync(file, 0o644);
+    await (await openVaultFile(file)).store.close();
     chmodSync(file, 0o600);
     await symlink('/dev/null', `${file}-wal`);
     expect(await refusal(file)).toBe('file_unsafe');

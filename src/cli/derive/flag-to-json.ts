@@ -3,15 +3,26 @@ import { Fault } from '../../core/fault.ts';
 import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
 import { JsonNumber } from '../../core/json/kind.ts';
 import { parseJson } from '../../core/json/parse.ts';
+import { formatInstant } from '../../core/time.ts';
+import { parseDuration } from '../quantities.ts';
 import type { ReadText } from '../text-reader.ts';
 import type { FlagKind, MemberFlag } from './member-flags.ts';
 import { shorthandToJson } from './shorthand.ts';
+
+/** Longer ones are left to the API, which reports that this is no time. */
+const FROM_NOW = /^\d{1,5}(\.\d{1,3})?[smhd]$/;
 
 type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Promise<string>;
 
 /** What one occurrence of a flag means, as JSON text. Values are checked, never rewritten: numbers keep their lexeme. */
 const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJson>> = {
   literal: (_flag, typed) => JSON.stringify(typed),
+  time: ({ name }, typed) => {
+    const isFromNow = FROM_NOW.test(typed);
+    return JSON.stringify(
+      isFromNow ? formatInstant(Math.round(Date.now() + parseDuration(`--${name}`, typed))) : typed,
+    );
+  },
   text: async (flag, typed, read) => {
     const text = withoutLineEnd(await read(`--${flag.name}`, typed), typed);
     // A command before the pipe that failed would otherwise store nothing, unseen.

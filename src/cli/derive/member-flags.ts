@@ -4,11 +4,11 @@ import { allowsNull, typeOf, wordsOf } from './shorthand.ts';
 
 /**
  * How the words after a flag become a value:
- * `literal` the string as it stands · `number` and `boolean` their JSON · `json` JSON, `@file` or `-` · `text` the same
+ * `literal` the string as it stands · `time` the same, or a duration from now · `number` and `boolean` their JSON · `json` JSON, `@file` or `-` · `text` the same
  * three ways, but a plain string · `pairs` `k=v`, each a member of an object of strings · `shorthand` JSON the same three
  * ways, or the words `name=value` of one object.
  */
-export type FlagKind = 'literal' | 'number' | 'boolean' | 'json' | 'text' | 'pairs' | 'shorthand';
+export type FlagKind = 'literal' | 'time' | 'number' | 'boolean' | 'json' | 'text' | 'pairs' | 'shorthand';
 
 /** One flag of an operation's subcommand, derived from one property of the row's schemas. */
 export interface MemberFlag {
@@ -50,7 +50,7 @@ function flagsOfMember(
   rename: string | undefined,
 ): readonly MemberFlag[] {
   const repeatable = typeOf(schema) === 'array';
-  const kind = repeatable ? itemKind(schema.items ?? {}) : kindOf(schema);
+  const kind = member === 'expires_at' ? 'time' : repeatable ? itemKind(schema.items ?? {}) : kindOf(schema);
   const flag: MemberFlag = {
     name: rename ?? member.replaceAll('_', '-'),
     member,
@@ -120,6 +120,7 @@ function describeMember(schema: Schema, kind: FlagKind, required: boolean): stri
 }
 
 function howToGive(schema: Schema, kind: FlagKind): string {
+  if (kind === 'time') return 'Also a time from now: 90m, 12h, 30d.';
   if (kind === 'json') return 'JSON, @file, or - for standard input.';
   if (kind === 'shorthand') {
     return `Repeatable: JSON, @file, or the words ${wordsOf(schema.items ?? {})}.`;

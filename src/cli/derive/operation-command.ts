@@ -58,6 +58,7 @@ function addRepeatable(command: Command, words: string, help: string): void {
 
 const PLACEHOLDERS = {
   literal: '<text>',
+  time: '<time>',
   text: '<text>',
   number: '<number>',
   boolean: '[bool]',

@@ -8,8 +8,15 @@ export interface ProgressLine {
   end(): void;
 }
 
-/** One line on stderr that is written over; nothing at all where stderr is no terminal. */
-export function progressLine(label: string, stream: NodeJS.WriteStream = process.stderr): ProgressLine {
+/** A count of things, `44,484`. */
+export const groupDigits = (count: number) => count.toLocaleString('en-US');
+
+/** One line on stderr that is written over; nothing at all where stderr is no terminal. `print` puts an amount into words. */
+export function progressLine(
+  label: string,
+  print: (amount: number) => string = groupDigits,
+  stream: NodeJS.WriteStream = process.stderr,
+): ProgressLine {
   if (stream.isTTY !== true) return { show: () => undefined, end: () => undefined };
   let shownAt = Number.NEGATIVE_INFINITY;
   return {
@@ -18,7 +25,9 @@ export function progressLine(label: string, stream: NodeJS.WriteStream = process
       if (now - shownAt < EVERY_MS) return;
       shownAt = now;
       const filled = total === 0 ? WIDTH : Math.min(WIDTH, Math.floor((done / total) * WIDTH));
-      stream.write(`\r\u001b[K${label} [${'#'.repeat(filled)}${'.'.repeat(WIDTH - filled)}] ${done}`);
+      stream.write(
+        `\r\u001b[K${label} [${'#'.repeat(filled)}${'.'.repeat(WIDTH - filled)}] ${print(done)} of ${print(total)}`,
+      );
     },
     end() {
       if (shownAt > 0) stream.write('\r\u001b[K');

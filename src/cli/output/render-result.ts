@@ -5,6 +5,7 @@ import { stringifyJson } from '../../core/json/stringify.ts';
 import {
   cellText,
   type Format,
+  firstPageNote,
   idPathOf,
   itemsOf,
   type Rendered,
@@ -43,10 +44,6 @@ export function chooseShowing(format: Format, field: string | undefined, quiet: 
   if (field !== undefined && quiet) throw new Fault('usage', 'only one of --field and --quiet can be given');
   const steps = field === undefined ? undefined : parsePath(field);
   if (steps !== undefined) checkField(view.schema, steps);
-  const item = view.list ? view.schema?.properties?.['data']?.items : view.schema;
-  if (quiet && item !== undefined && !Object.hasOwn(item.properties ?? {}, idPathOf(view)[0] ?? '')) {
-    throw new Fault('usage', '--quiet: the result has no id');
-  }
   return { format, field: steps, quiet };
 }
 
@@ -57,8 +54,9 @@ export async function renderResult(
   options: RenderOptions,
 ): Promise<Rendered> {
   if (showing.field !== undefined) return renderField(bodyText, showing.field);
-  if (showing.quiet) return renderIds(bodyText, view);
-  return RENDERERS[showing.format](bodyText, view, options);
+  const rendered = showing.quiet ? renderIds(bodyText, view) : RENDERERS[showing.format](bodyText, view, options);
+  const note = view.list ? firstPageNote(parseJson(bodyText)) : undefined;
+  return note === undefined ? rendered : { note, ...(await rendered) };
 }
 
 function renderField(bodyText: string, steps: readonly Step[]): Rendered {

@@ -3,6 +3,7 @@ import type { Schema } from '../../contract/schema.ts';
 import { Fault } from '../../core/fault.ts';
 import { isJsonObject } from '../../core/json/kind.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
+import { groupDigits } from './progress-line.ts';
 import { parsePath, type Step, selectField } from './select-field.ts';
 
 /** What a result is made of, for every format but `json`. */
@@ -35,6 +36,14 @@ export function itemsOf(body: Json, { list }: Pick<ResultView, 'list'>): readonl
   if (!list) return [body];
   const items = selectField(body, ['data']);
   return Array.isArray(items) ? items : [];
+}
+
+/** Reports that a first page is not the whole list. Undefined for any other body. */
+export function firstPageNote(body: Json): string | undefined {
+  const shown = itemsOf(body, { list: true }).length;
+  const total = Number(selectField(body, ['pagination', 'total_items']) ?? 0);
+  const isFirst = selectField(body, ['pagination', 'page_number']) === 1;
+  return isFirst && shown < total ? `${groupDigits(shown)} of ${groupDigits(total)}; --all for the rest` : undefined;
 }
 
 /** Where the member stands that names a thing. */

@@ -5,7 +5,15 @@ import { memberNames } from '../../core/json/member-names.ts';
 import { stripControlCharacters } from './control-characters.ts';
 import { cutToWidth, displayWidth, fitWidths, wrapToWidth } from './display-width.ts';
 import { briefText, detailRows, memberSchema } from './readable-text.ts';
-import { cellText, cellValue, itemsOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
+import {
+  cellText,
+  cellValue,
+  firstPageNote,
+  itemsOf,
+  type Rendered,
+  type RenderOptions,
+  type ResultView,
+} from './result-view.ts';
 import { parsePath, selectField } from './select-field.ts';
 
 const GAP = '  ';
@@ -137,7 +145,9 @@ function pageNote(body: Json): string | undefined {
   if (total === undefined) return undefined;
   const page = cellText(selectField(body, ['pagination', 'page_number']));
   const pages = cellText(selectField(body, ['pagination', 'total_pages']));
-  return total === 0 ? 'no items' : `page ${page} of ${pages}, ${countNote(Number(cellText(total)))}`;
+  return total === 0
+    ? 'no items'
+    : (firstPageNote(body) ?? `page ${page} of ${pages}, ${countNote(Number(cellText(total)))}`);
 }
 
 function countNote(count: number): string {

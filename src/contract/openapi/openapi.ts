@@ -38,6 +38,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
       title: 'Token vault',
       version,
       description: describeApi(headerPrefix),
+      contact: { name: 'The operator of this vault' },
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: serverUrl }],
@@ -57,8 +58,8 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
         TraceId: {
           name: `${headerPrefix}-TRACE-ID`,
           in: 'header',
-          description: 'Up to 200 printable ASCII characters. One is made when it is absent.',
-          schema: { type: 'string', pattern: '^[ -~]{1,200}$' },
+          description: '1 to 200 printable ASCII characters. Any other value is replaced by a new id.',
+          schema: { type: 'string' },
         },
       },
       headers: {

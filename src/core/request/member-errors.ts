@@ -10,14 +10,14 @@ type Params = Readonly<Record<string, unknown>>;
 const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   required: () => 'is required',
   type: (params) => `must be ${withArticle([params['type']].flat().join(' or '))}`,
-  enum: (params) => `must be one of ${(params['allowedValues'] as readonly string[]).join(', ')}`,
+  enum: (params) => oneOf(params['allowedValues'] as readonly string[]),
   pattern: () => 'has characters or a form that is not allowed here',
   format: (params) => `must be a ${params['format']}`,
   minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`),
   maxLength: (params) => `must have at most ${params['limit']} characters`,
   minimum: (params) => `must be at least ${params['limit']}`,
   maximum: (params) => `must be at most ${params['limit']}`,
-  minItems: (params) => `must have at least ${params['limit']} items`,
+  minItems: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${limit} items`),
   maxItems: (params) => `must have at most ${params['limit']} items`,
   uniqueItems: () => 'must not repeat an item',
   maxProperties: (params) => `must have at most ${params['limit']} members`,
@@ -60,6 +60,9 @@ function messageOf(error: ValidationError, at: Schema | undefined): string | und
     return `is not a known member${didYouMean(sent, Object.keys(at?.properties ?? {}))}`;
   }
   const message = MESSAGES[error.keyword]?.(error.params);
+  if (error.keyword === 'minItems' && error.instancePath === '/permissions') {
+    return `${message}; leave it out when rules grant the permissions`;
+  }
   if (error.keyword !== 'pattern') return message;
   const example = at?.examples?.[0];
   return NAMED_PATTERNS[at?.pattern ?? ''] ?? (example === undefined ? message : `${message}; an example: ${example}`);
@@ -75,6 +78,12 @@ function schemaAt(schema: Schema, path: readonly string[]): Schema | undefined {
     at = at?.items ?? own ?? (typeof others === 'object' && others.properties ? others : undefined);
   }
   return at;
+}
+
+/** A boolean that is text: without the quotes the message would name what was sent. */
+function oneOf(values: readonly string[]): string {
+  if (values.includes('true')) return `must be the string ${values.map((value) => `"${value}"`).join(' or ')}`;
+  return `must be one of ${values.join(', ')}`;
 }
 
 function withArticle(type: string): string {

@@ -43,7 +43,7 @@ export function showTenant({ record, details }: OpenedTenant): Tenant {
     id: record.id,
     owner_id: record.owner_id,
     name: details.name,
-    settings: details.settings,
+    settings: { deduplicate_tokens: 'false', ...details.settings },
     ...(record.created_by !== undefined && { created_by: record.created_by }),
     created_at: formatInstant(record.created_at),
     ...(record.modified_by !== undefined && { modified_by: record.modified_by }),

@@ -36,7 +36,7 @@ type ExecFlags = FlagsOf<Omit<typeof EXEC_FLAGS, 'seedFile'>> & { readonly seedF
 
 const HELP = `
 The command finds VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_DEV_TENANT_ID and, of a seed, what
-\`vault seed apply --out dotenv\` prints, in its environment; whatever else named a vault is taken out of it. Its exit code is
+\`vault seed apply --out dotenv\` prints, in its environment; other variables that select a vault are removed. Its exit code is
 that of this command, 128 and the number for a signal. Signals are passed on; a Ctrl-C on a terminal reaches both by itself.
 
 Examples:
@@ -81,9 +81,15 @@ export function defineExec(command: Command, finish: Finish): void {
   });
 }
 
+/** They would lead the command to another vault, or to this one by another key. Other programs have variables of the prefix, too. */
+const SELECTING: ReadonlySet<string> = new Set([
+  ...Object.values({ ...FLAGS.daemon, ...FLAGS.anchor, ...FLAGS.key }).map((row) => row.env),
+  ...['VAULT_FILE', 'VAULT_KEY_FILE', 'VAULT_PASSPHRASE_FILE', 'VAULT_PROFILE', 'VAULT_DEV_FILE'],
+  ...['VAULT_READY_FILE', 'VAULT_TENANT_ID'],
+]);
+
 function variablesFor({ url, keys, ids }: DevDaemon, env: Environment): Readonly<Record<string, string>> {
-  // Any of the vault's own could lead the command to another vault, or to this one by another key.
-  const inherited = Object.entries(env).filter(([name]) => !name.startsWith('VAULT_'));
+  const inherited = Object.entries(env).filter(([name]) => !SELECTING.has(name));
   const own = {
     ...(Object.keys(ids).length > 0 && Object.fromEntries(seededVariables(ids))),
     VAULT_URL: url,

@@ -29,11 +29,19 @@ export function defineBackup(command: Command, finish: Finish): void {
   );
 }
 
+const RESTORE_FLAGS = {
+  moveAside: {
+    flag: '--move-aside',
+    env: 'VAULT_MOVE_ASIDE',
+    help: 'rename an existing file, with its log, to FILE.aside-TIME',
+  },
+} as const;
+
 /** `vault restore BACKUP --file F`: a vault at F, if the backup is whole. */
 export function defineRestore(command: Command, finish: Finish): void {
   command.argument('<backup>', 'what `vault backup` made');
-  const rows = { ...FLAGS.file, ...FLAGS.profile };
-  definePrinting(command, finish, RESULT_VIEWS.backup, rows, async ({ flags, env, words: [backup = ''] }) => {
+  const rows = { ...RESTORE_FLAGS, ...FLAGS.file, ...FLAGS.profile };
+  definePrinting(command, finish, RESULT_VIEWS.backup, rows, async ({ flags, env, read, words: [backup = ''] }) => {
     const file = filePath('--file', chooseFile(flags, env));
     // It is a backup that is missing then, not a vault that could be made.
     if (!existsSync(backup)) throw new Fault('file_missing', `there is no file ${backup}`, { hint: 'name a backup' });
@@ -41,11 +49,14 @@ export function defineRestore(command: Command, finish: Finish): void {
     const credential = await readCredential(existsSync(keyFileBeside(file)) ? file : backup, flags, env);
     const { restoreVault } = await import('../../../vault/admin.ts');
     const line = progressLine('checking the copy');
-    const { checked } = await restoreVault({ from: backup, to: file, credential }, line.show).finally(line.end);
+    const { checked } = await restoreVault(
+      { from: backup, to: file, credential, ...read(RESTORE_FLAGS) },
+      line.show,
+    ).finally(line.end);
     return { file, checked };
   });
   command.addHelpText(
     'after',
-    '\nNothing is overwritten: move a damaged vault away first. An --anchor must be removed, too.',
+    '\nNothing is overwritten. --move-aside keeps a damaged vault together with its log, which may hold writes. An --anchor must be removed, too.',
   );
 }

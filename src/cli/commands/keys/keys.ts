@@ -62,16 +62,13 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
 
 /** `vault keys remove`: what opened that slot no longer opens this file; copies made before still open. */
 export function defineKeysRemove(command: Command, finish: Finish): void {
+  command.argument('[slot]', 'the same as --slot');
   addFlags(command, { ...REMOVE_FLAGS, ...FLAGS.confirm });
-  defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async ({ read }) => {
-    const slot = parseSlot(read(REMOVE_FLAGS).slot);
+  defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async ({ words, flags, read }) => {
+    if (words.length > 0 && 'slot' in flags) throw new Fault('usage', 'only one of <slot> and --slot can be given');
+    const slot = parseSlot(words[0] ?? read(REMOVE_FLAGS).slot);
     if (!read(FLAGS.confirm).yes) await confirmLoss(`What opens slot ${slot} will not open this file any more.`);
     return (admin) => admin.removeSlot(slot);
-  });
-  command.exitOverride((error) => {
-    const [slot = ''] = command.args;
-    if (error.code !== 'commander.excessArguments' || !/^\d{1,2}$/.test(slot)) throw error;
-    throw new Fault('usage', 'the slot is named by --slot', { hint: `vault keys remove --slot ${slot}` });
   });
   command.addHelpText(
     'after',

@@ -1,6 +1,7 @@
 import { DEFAULT_LIMITS, type Limits, MAX_DEPTH } from '../../../contract/limits.ts';
 import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
+import type { LogFormat } from '../../../http/request-log.ts';
 import type { FlagsOf } from '../../flags-of.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn, switchValue } from '../../global-flags.ts';
 import { parseByteSize, parseWhole } from '../../quantities.ts';
@@ -28,7 +29,11 @@ export const SERVE_FLAGS = {
   },
   headerPrefix: FLAGS.daemon.headerPrefix,
   readyFile: { flag: '--ready-file <path>', env: 'VAULT_READY_FILE', help: 'written when requests are accepted' },
-  log: { flag: '--log [bool]', env: 'VAULT_LOG', help: 'a line a request on stderr (default: true, with --dev false)' },
+  log: {
+    flag: '--log [format]',
+    env: 'VAULT_LOG',
+    help: 'a line a request on stderr: text, json or false (default: json, with --dev text)',
+  },
   noLog: { flag: '--no-log', env: 'VAULT_LOG', help: 'no such lines' },
   tlsCert: { flag: '--tls-cert <path>', env: 'VAULT_TLS_CERT', help: 'serve HTTPS: the certificate, PEM' },
   tlsKey: { flag: '--tls-key <path>', env: 'VAULT_TLS_KEY', help: 'the key of the certificate, PEM' },
@@ -112,7 +117,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     workers: number('workers', '1', 1, 64),
     headerPrefix: value('headerPrefix') ?? DEFAULT_HEADER_PREFIX,
     readyFile: value('readyFile'),
-    log: logOf(flags, env) ?? !dev,
+    log: logOf(flags, env, dev ? 'text' : 'json'),
     allowInsecureHost: isOn('insecureHttp'),
     hostNames: flags.hostName ?? (env[SERVE_FLAGS.hostName.env] ?? '').split(',').filter((name) => name !== ''),
     tls: tlsOf(flags, env),
@@ -160,10 +165,11 @@ function tlsOf(flags: ServeFlags, env: Environment): { readonly cert: string; re
   });
 }
 
-function logOf(flags: ServeFlags, env: Environment): boolean | undefined {
+function logOf(flags: ServeFlags, env: Environment, usual: LogFormat): LogFormat | false {
   const { log } = SERVE_FLAGS;
-  if (flags.log === undefined) return env[log.env] ? switchValue(log, env[log.env] ?? '') : undefined;
-  const typed = String(flags.log);
-  if (typed === 'true' || typed === 'false') return typed === 'true';
-  throw new Fault('usage', '--log is true or false');
+  const word = flags.log === undefined ? (env[log.env] ?? '') : String(flags.log);
+  if (word === 'json' || word === 'text') return word;
+  if (flags.log === undefined) return word === '' || switchValue(log, word) ? usual : false;
+  if (word === 'true' || word === 'false') return word === 'true' ? usual : false;
+  throw new Fault('usage', '--log is text, json, true or false');
 }

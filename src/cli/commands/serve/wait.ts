@@ -72,8 +72,14 @@ async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: st
   }
 }
 
-/** A daemon that is not there yet. What else can fail is told as it is: a certificate does not become good by waiting. */
+/** The codes while no daemon listens yet. */
 const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'ENOENT']);
+
+/** A certificate, a protocol and a host name do not become right by waiting. A resolver that does not answer may answer later. */
+const PERMANENT = /^ENOTFOUND$|^EPROTO$|SSL|CERT|VERIFY|ALTNAME/;
+
+/** Misdirected Request: the daemon runs, and serves other host names. */
+const WRONG_HOST = 421;
 
 /**
  * Answers why the daemon is not ready, '' when it is, and undefined when nothing came in time. A connection of its own each
@@ -83,11 +89,17 @@ async function askOnce(url: string, timeoutMs: number): Promise<string | undefin
   const transport = httpTransport(url, timeoutMs);
   try {
     const { status, body } = await transport.send({ method: 'GET', path: '/readyz', headers: {} });
+    if (status === WRONG_HOST) {
+      throw new Fault('not_ready', `${url} does not serve this host name`, {
+        hint: 'start it with `vault serve --host-name NAME`',
+      });
+    }
     if (status !== 200) return `it answers ${status}`;
     return isReady(body) ? '' : 'what answers is not a vault';
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'unreachable') throw error;
     const code = errorCode(error.cause);
+    if (PERMANENT.test(code)) throw error;
     if (code === 'unknown error') return undefined;
     return NOBODY.has(code) ? 'nobody answers' : code;
   } finally {

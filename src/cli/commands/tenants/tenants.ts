@@ -15,7 +15,7 @@ const NAME = { flag: '--name <name>', env: 'VAULT_TENANT_NAME', help: 'what peop
 const TENANT = {
   flag: '--tenant <id>',
   env: 'VAULT_TENANT_ID',
-  help: 'the id of the tenant; `vault tenant list` shows them',
+  help: 'the id of the tenant (default: the only one)',
 } as const;
 
 /** `vault tenant create`: whoever holds the file's key needs no API key. */
@@ -39,7 +39,7 @@ export function defineTenantList(command: Command, finish: Finish): void {
 export function defineTenantIssueKey(command: Command, finish: Finish): void {
   addFlags(command, { tenant: TENANT });
   const prepare = ({ read }: CommandLine) => {
-    const tenant = checkTenantId(required(read({ tenant: TENANT }).tenant, TENANT));
+    const tenant = checkTenantId(read({ tenant: TENANT }).tenant);
     return async (vault: Vault) => stringifyJson((await vault.issueKey(tenant)) as Printable);
   };
   define(command, finish, RESULT_VIEWS.tenantIssueKey, prepare, 'key');

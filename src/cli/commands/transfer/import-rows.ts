@@ -34,7 +34,7 @@ export interface ImportOptions {
   readonly apiKey: string;
   /** Called one after the other, in the order of the rows. */
   readonly refused: (error: RowError) => Promise<void>;
-  readonly progress: (done: number) => void;
+  readonly progress: (counts: Readonly<ImportCounts>) => void;
   /** Told now and then, when every row up to this many has an answer. */
   readonly checkpoint?: ((read: number, failed: number) => Promise<void>) | undefined;
   /** Reads the rows to their end after a failure, to count them. Not for a stream that may never end. */
@@ -72,7 +72,7 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
       const answer = await sender.send(row);
       const error = typeof answer === 'object' ? answer : undefined;
       counts[typeof answer === 'object' ? 'failed' : answer] += 1;
-      progress(answered());
+      progress(counts);
       return error;
     } catch (thrown) {
       fail(thrown);

@@ -5,19 +5,21 @@ import { readApiKey } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
 import { addFlags, type Environment, FLAGS, flagValue, typedFlags } from '../../global-flags.ts';
+import { isSignalExit } from '../../interrupt.ts';
 import { createPrinter } from '../../output/print-result.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { filePath } from '../../output-path.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
+import { printByteSize } from '../../quantities.ts';
 import { report } from '../../report-failure.ts';
 import { chooseTarget, openTarget } from '../../target.ts';
 import { csvRows, parseColumnMap, parseTokenType, readCsv } from './csv-rows.ts';
 import { openJournal } from './import-journal.ts';
 import type { ImportRow } from './import-row.ts';
-import { importRows } from './import-rows.ts';
+import { type ImportCounts, importRows } from './import-rows.ts';
 import { decodeText, type InputFile, openInput, readLines } from './input-file.ts';
-import { openErrorFile, reportEnding } from './report-import.ts';
+import { openErrorFile, reportEnding, reportInterrupt } from './report-import.ts';
 import { OPEN_FLAGS, type OpenFlags } from './seal-flags.ts';
 import { reasonOf } from './send-row.ts';
 
@@ -81,14 +83,23 @@ export function defineImport(command: Command, finish: Finish): void {
     const errorPath = filePath('--errors', flagValue(flags.errors, env, IMPORT_FLAGS.errors));
     const errors = errorPath === undefined ? undefined : await openErrorFile(errorPath);
     const client = await openTarget(target, flags, env, 'many');
-    const line = progressLine('importing');
+    const line = progressLine('importing', printByteSize);
     let reported = 0;
+    let soFar: Readonly<ImportCounts> = { created: 0, skipped: 0, failed: 0 };
+    const atExit = (code: number) => {
+      line.end();
+      if (isSignalExit(code)) reportInterrupt(soFar, journalPath);
+    };
+    process.on('exit', atExit);
     const rows = toRows(input);
     try {
       const ending = await importRows(journal?.left(rows) ?? rows, {
         client,
         apiKey,
-        progress: (done) => line.show(input.read(), Math.max(input.size ?? 0, input.read(), done > 0 ? 1 : 0)),
+        progress: (counts) => {
+          soFar = counts;
+          line.show(input.read(), Math.max(input.size ?? 0, input.read(), 1));
+        },
         checkpoint: journal && ((done, failed) => journal.note(done, failed)),
         countsLeft: path !== '-',
         async refused(error) {
@@ -103,6 +114,7 @@ export function defineImport(command: Command, finish: Finish): void {
       if (!('stoppedBy' in ending)) await printer.print(stringifyJson({ ...ending.counts }));
       finish(exitCode);
     } finally {
+      process.off('exit', atExit);
       line.end();
       await rows.return(undefined);
       await client.close();

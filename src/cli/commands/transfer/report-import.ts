@@ -6,7 +6,7 @@ import type { ExitCode } from '../../exit-codes.ts';
 import type { Environment } from '../../global-flags.ts';
 import { report, reportFailure, reportProblem } from '../../report-failure.ts';
 import { cannotMake } from '../../whole-file.ts';
-import type { ImportEnding } from './import-rows.ts';
+import type { ImportCounts, ImportEnding } from './import-rows.ts';
 import type { RowError } from './send-row.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
@@ -45,7 +45,7 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
   const stopped = 'stoppedBy' in ending;
   const fault = ending.stoppedBy instanceof Fault ? ending.stoppedBy.code : undefined;
   const exitCode = stopped ? reportStop(ending.stoppedBy, env) : counts.failed + before > 0 ? 7 : 0;
-  const words = [`${counts.created} created`, `${counts.skipped} there already`, `${counts.failed} refused`];
+  const words = countWords(counts);
   const isUntouched = counts.created + counts.skipped + counts.failed + unanswered === 0;
   if (stopped && isUntouched && (fault === 'usage' || isInputFault)) {
     // A wrong command line is reported already. The fault of a sealed file has its own hint.
@@ -61,6 +61,15 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
   const rows = before === 1 ? '1 row was' : `${before} rows were`;
   if (before > 0) report(`${rows} refused in earlier runs`, 'import them, corrected, as a file of their own');
   return exitCode;
+}
+
+/** Reports an import that a signal ends now. Rows without an answer yet may be stored all the same. */
+export function reportInterrupt(counts: Readonly<ImportCounts>, journal: string | undefined): void {
+  report(`the import was interrupted: ${countWords(counts).join(', ')}`, howToGoOn(journal, false));
+}
+
+function countWords({ created, skipped, failed }: Readonly<ImportCounts>): string[] {
+  return [`${created} created`, `${skipped} there already`, `${failed} refused`];
 }
 
 function reportStop(stoppedBy: unknown, env: Environment): ExitCode {

@@ -56,6 +56,7 @@ export async function restoreVaultFile(
   backup: string,
   target: string,
   verify: (copy: string) => Promise<void>,
+  moveAside = false,
 ): Promise<void> {
   const source = resolve(backup);
   const found = lstatSync(source, { throwIfNoEntry: false });
@@ -67,8 +68,12 @@ export async function restoreVaultFile(
       hint: '`vault backup` copies such a file',
     });
   }
-  await placeFile(target, async (building) => {
-    await pipeline(createReadStream(source), createWriteStream(building, { flags: 'r+' }));
-    await verify(building);
-  });
+  await placeFile(
+    target,
+    async (building) => {
+      await pipeline(createReadStream(source), createWriteStream(building, { flags: 'r+' }));
+      await verify(building);
+    },
+    { moveAside },
+  );
 }

@@ -8,15 +8,16 @@ import { APPLICATION_ID } from './schema.ts';
 /** What SQLite keeps beside the file while it is open, or after a crash. */
 export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
 
-const GROUP_AND_OTHERS = 0o077n;
+/** Others may read it: what a vault holds is sealed. */
+const WRITTEN_BY_OTHERS = 0o022n;
 
 /** The header of a database file (SQLite's "Database File Format", §1.3) and where `application_id` stands in it. */
 const HEAD_BYTES = 100;
 const APPLICATION_ID_AT = 68;
 
 /**
- * Checks that `path` may be opened as a vault: a regular file of this user's, closed to others, in a folder that can be
- * written. Throws `file_missing`, `file_unsafe`, `not_a_vault` (an empty file), `file_unwritable`. Of a file that this process
+ * Checks that `path` may be opened as a vault: a regular file of this user or root that no one else can write, in a folder that
+ * can be written. Throws `file_missing`, `file_unsafe`, `not_a_vault` (an empty file), `file_unwritable`. Of a file that this process
  * has open, `isOpenHere`, no byte is read.
  */
 export function checkFile(path: string, isOpenHere = false): BigIntStats {
@@ -72,9 +73,9 @@ function assertSafe(path: string, found: BigIntStats): void {
   // Windows keeps owners and rights elsewhere: what it shows here says nothing.
   const user = process.getuid?.();
   if (user === undefined) return;
-  if (found.uid !== BigInt(user)) throw new Fault('file_unsafe', `${path} belongs to another user`);
-  if ((found.mode & GROUP_AND_OTHERS) === 0n) return;
-  throw new Fault('file_unsafe', `${path} is open to other users`);
+  if (found.uid !== BigInt(user) && found.uid !== 0n) throw new Fault('file_unsafe', `${path} belongs to another user`);
+  if ((found.mode & WRITTEN_BY_OTHERS) === 0n) return;
+  throw new Fault('file_unsafe', `${path} can be written by other users`);
 }
 
 /**
@@ -106,12 +107,19 @@ export class PathWatch {
   readonly #path: string;
   readonly #device: bigint;
   readonly #inode: bigint;
+  /** Of the write-ahead log, which SQLite keeps for as long as it has the file open. */
+  #log: bigint | undefined;
   #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor(path: string, opened: BigIntStats) {
     this.#path = path;
     this.#device = opened.dev;
     this.#inode = opened.ino;
+    this.#log = this.#logInode();
+  }
+
+  #logInode(): bigint | undefined {
+    return statSync(`${this.#path}-wal`, { bigint: true, throwIfNoEntry: false })?.ino;
   }
 
   /** Which file was opened: equal for two paths, or two openings, that lead to one file. */
@@ -125,6 +133,9 @@ export class PathWatch {
     if (found === undefined || found.dev !== this.#device || found.ino !== this.#inode) {
       throw new Problem('vault_moved', { retryAfter: 1 });
     }
+    // Commits to an unlinked log are lost with it, and SQLite does not notice.
+    this.#log ??= this.#logInode();
+    if (this.#log !== this.#logInode()) throw new Problem('vault_moved', { retryAfter: 1 });
     this.#checkedAt = performance.now();
   }
 

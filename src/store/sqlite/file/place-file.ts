@@ -9,15 +9,15 @@ import { errorCode, NO_SPACE_CODES } from './sqlite-error.ts';
 /**
  * Puts a database file at `path` that `build` makes. It is built under another name in the same folder, from an empty file
  * of mode 0600, and appears whole and on the disk, or not at all; an existing file is never touched, or with `replace` gives
- * way as a whole. Throws the faults `file_exists`, `file_unwritable`, `no_space`, and what `build` throws.
+ * way as a whole; with `moveAside` it is renamed, together with its log. Throws the faults `file_exists`, `file_unwritable`, `no_space`, and what `build` throws.
  */
 export async function placeFile(
   path: string,
   build: (building: string) => Promise<void>,
-  { replace = false }: { readonly replace?: boolean } = {},
+  { replace = false, moveAside = false }: { readonly replace?: boolean; readonly moveAside?: boolean } = {},
 ): Promise<void> {
   const target = resolve(path);
-  if (!replace) assertFree(target);
+  if (!replace && !moveAside) assertFree(target);
   const folder = dirname(target);
   const building = join(folder, `.${basename(target).slice(0, 64)}.${randomBytes(8).toString('hex')}.new`);
   const parts = ['', ...COMPANIONS].map((suffix) => building + suffix);
@@ -34,6 +34,7 @@ export async function placeFile(
     await makeEmpty(building);
     await build(building);
     await sync(building, constants.O_RDWR);
+    if (moveAside) moveFilesAside(target);
     await (replace ? rename(building, target) : publish(building, target));
     // The new name must survive a power failure, as the contents do. Windows has no such call for folders.
     if (process.platform !== 'win32') await sync(folder, constants.O_RDONLY);
@@ -49,9 +50,26 @@ export async function placeFile(
 function assertFree(target: string): void {
   if (target !== target.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
   for (const suffix of ['', ...COMPANIONS]) {
-    if (lstatSync(target + suffix, { throwIfNoEntry: false }) !== undefined) {
-      throw new Fault('file_exists', `${target}${suffix} exists`);
-    }
+    if (lstatSync(target + suffix, { throwIfNoEntry: false }) === undefined) continue;
+    if (suffix === '') throw new Fault('file_exists', `${target} exists`, { hint: KEEP });
+    throw new Fault(
+      'file_exists',
+      `${target}${suffix} belongs to an older ${basename(target)}, and may hold its last writes`,
+      {
+        hint: KEEP,
+      },
+    );
+  }
+}
+
+const KEEP = 'name another file, or keep the old one with its log: `vault restore --move-aside`';
+
+/** The file and its log stay a pair: the log may hold writes that the file lacks. */
+function moveFilesAside(target: string): void {
+  const aside = `${target}.aside-${new Date().toISOString().replace(/[-:.]/g, '')}`;
+  for (const suffix of ['', ...COMPANIONS]) {
+    if (lstatSync(target + suffix, { throwIfNoEntry: false }) !== undefined)
+      renameSync(target + suffix, aside + suffix);
   }
 }
 

@@ -1,0 +1,122 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { fetch } from 'undici';
+import { expect, it, onTestFinished } from 'vitest';
+import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
+import { endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
+
+const POSIX = process.platform !== 'win32';
+const PERMISSIONS = 'token:create,token:read';
+
+async function vaultWithToken() {
+  const place = makePlace(onTestFinished);
+  const key = await place.application('v', await place.init('v'), PERMISSIONS);
+  const env = { VAULT_FILE: 'v.db', VAULT_API_KEY: key };
+  await place.vault('tokens create --id one --type token --text x', env);
+  return { place, key, env };
+}
+
+it('restores beside a left-over log only when both files are kept', async () => {
+  const { place, env } = await vaultWithToken();
+  expect(await place.vault('backup night.db', env)).toMatchObject({ exitCode: 0 });
+  // A copy taken while a daemon runs has its last writes in the log.
+  const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log']);
+  const remote = { ...env, VAULT_FILE: '', VAULT_URL: String(daemon.ready['url']) };
+  await place.vault('tokens create --id late --type token --text y', remote);
+  for (const name of ['v.db', 'v.db-wal']) cpSync(place.inside(name), place.inside(`left-${name}`));
+  await daemon.stop();
+  for (const name of readdirSync(place.cwd).filter((one) => /^v\.db(-|$)/.test(one))) rmSync(place.inside(name));
+  for (const name of ['v.db', 'v.db-wal']) renameSync(place.inside(`left-${name}`), place.inside(name));
+
+  const refused = await place.vault('restore night.db', env);
+  expect(refused).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('--move-aside') });
+  renameSync(place.inside('v.db'), place.inside('gone.db'));
+  const log = await place.vault('restore night.db', env);
+  expect(log).toMatchObject({ exitCode: 6 });
+  expect(log.stderr).toContain('v.db-wal belongs to an older v.db, and may hold its last writes');
+  renameSync(place.inside('gone.db'), place.inside('v.db'));
+
+  expect(await place.vault('restore night.db --move-aside', env)).toMatchObject({ exitCode: 0 });
+  expect(await place.vault('tokens get late', env)).toMatchObject({ exitCode: 3 });
+  const [aside = ''] = readdirSync(place.cwd).filter((name) => /^v\.db\.aside-\w+$/.test(name));
+  const old = { ...env, VAULT_FILE: aside, VAULT_KEY_FILE: 'v.db.key' };
+  expect(await place.vault('tokens get late --field data', old)).toMatchObject({ stdout: 'y\n' });
+});
+
+it.runIf(POSIX)('opens a vault that others can read, and doctor warns of it', async () => {
+  const { place, env } = await vaultWithToken();
+  chmodSync(place.inside('v.db'), 0o644);
+  expect(await place.vault('tokens get one --field data', env)).toMatchObject({ stdout: 'x\n', stderr: '' });
+  const doctor = await place.vault('doctor --field ok', env);
+  expect(doctor).toMatchObject({ exitCode: 0, stdout: 'true\n' });
+  expect(doctor.stderr).toContain('v.db is readable by other users');
+  chmodSync(place.inside('v.db'), 0o600);
+  expect((await place.vault('doctor', env)).stderr).not.toContain('readable');
+});
+
+it.runIf(POSIX)('a daemon whose log was unlinked refuses, and loses no write', async () => {
+  const { place, env } = await vaultWithToken();
+  const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log']);
+  const remote = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: env.VAULT_API_KEY };
+  rmSync(place.inside('v.db-wal'));
+  const lost = await place.vault('tokens create --id two --type token --text y', remote);
+  expect(lost).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('moved or replaced') });
+  await daemon.stop();
+});
+
+it.runIf(POSIX)('an interrupted import prints what it created and how to go on', async () => {
+  const { place, env } = await vaultWithToken();
+  const rows = Array.from(
+    { length: 20_000 },
+    (_, n) => `${JSON.stringify({ id: `row-${n}`, type: 'token', data: n })}\n`,
+  );
+  writeFileSync(place.inside('rows.ndjson'), rows.join(''));
+  const words = ['import', 'rows.ndjson', '--resume', 'journal'];
+  const child = spawn(process.execPath, [VAULT_BIN, ...words], { cwd: place.cwd, env: cleanEnvironment(env) });
+  const ended = endOf(child, 60_000);
+  while (child.exitCode === null && !existsSync(place.inside('journal'))) await new Promise((go) => setTimeout(go, 5));
+  child.kill('SIGINT');
+  const { exitCode, stderr } = await ended;
+  expect(exitCode).toBe(130);
+  expect(stderr).toMatch(/^vault: the import was interrupted: \d+ created, 0 there already, 0 refused$/m);
+  expect(stderr).toMatch(/^hint: .*--resume journal/m);
+});
+
+it('wait ends at once when the daemon does not serve the host name', async () => {
+  const place = makePlace(onTestFinished);
+  const server = createServer((_request, response) => response.writeHead(421).end());
+  onTestFinished(() => void server.close());
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  const ended = await place.vault(`wait --url http://127.0.0.1:${port} --timeout 10m`);
+  expect(ended).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('--host-name NAME') });
+});
+
+it.runIf(POSIX)('the ready file has the whole path of a socket', async () => {
+  const { place } = await vaultWithToken();
+  const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log', '--socket', 'v.sock']);
+  expect(path.isAbsolute(String(daemon.ready['url']).slice('unix:'.length))).toBe(true);
+  expect(await place.vault(['wait', '--ready-file', place.inside('ready.json')])).toMatchObject({ exitCode: 0 });
+  await daemon.stop();
+});
+
+it('--dev prints a readable line a request, or JSON, or nothing', async () => {
+  const place = makePlace(onTestFinished);
+  for (const [words, line] of [
+    [[], /^vault: GET \/tokens\/\{id\} 404 \d+\.\d ms application [-0-9a-f]{36} token_not_found$/m],
+    [['--log', 'json'], /^\{"time":.*"route":"\/tokens\/\{id\}","status":404,/m],
+    [['--no-log'], /^vault: listening on \S+\n$/],
+  ] as const) {
+    const daemon = await startServe(place.cwd, ['--dev', ...words]);
+    const headers = { 'svc-api-key': String(daemon.ready['private_key']) };
+    const { status } = await fetch(`${String(daemon.ready['url'])}/tokens/secret-id`, { headers });
+    expect(status).toBe(404);
+    await daemon.stop();
+    expect(daemon.told()).toMatch(line);
+    expect(daemon.told()).not.toContain('secret-id');
+  }
+});
