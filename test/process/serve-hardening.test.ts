@@ -26,7 +26,7 @@ beforeAll(async () => {
   writeFileSync(place.inside('shift.cjs'), SHIFT);
   shiftClock(0);
   const ready = place.inside('ready.json');
-  const words = ['serve', '--dev', '--port', '0', '--ready-file', ready, '--log'];
+  const words = ['serve', '--dev', '--port', '0', '--ready-file', ready, '--log', 'json'];
   const child = spawn(process.execPath, [VAULT_BIN, ...words], {
     cwd: place.cwd,
     env: cleanEnvironment({
