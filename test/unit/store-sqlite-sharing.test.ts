@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
@@ -174,6 +174,18 @@ describe('the path', () => {
 
     await rename(`${file}.away`, file);
     await store.ping();
+    await addToken(store, id);
+  });
+
+  it('is watched for its log: what is committed to an unlinked one is lost', async () => {
+    const file = await temporaryVault();
+    const store = await openStore(file);
+    const { id } = await addTenant(store);
+    await rename(`${file}-wal`, `${file}.away`);
+    await expect(addToken(store, id)).rejects.toMatchObject({ code: 'vault_moved' });
+    await writeFile(`${file}-wal`, '');
+    await expect(store.ping()).rejects.toMatchObject({ code: 'vault_moved' });
+    await rename(`${file}.away`, `${file}-wal`);
     await addToken(store, id);
   });
 
