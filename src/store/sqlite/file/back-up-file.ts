@@ -1,4 +1,4 @@
-import { createReadStream, createWriteStream, lstatSync } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync, lstatSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Fault } from '../../../core/fault.ts';
@@ -62,6 +62,9 @@ export async function restoreVaultFile(
   const found = lstatSync(source, { throwIfNoEntry: false });
   if (found === undefined) throw new Fault('file_missing', `there is no file ${source}`, { hint: 'name a backup' });
   if (!found.isFile()) throw new Fault('file_unsafe', `${source} is not a regular file`);
+  if (!moveAside && existsSync(target)) {
+    throw new Fault('file_exists', `${target} exists`, { hint: '--move-aside renames it, together with its log' });
+  }
   // What stands in a log would be missing from the copy.
   if ((lstatSync(`${source}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
     throw new Fault('conflict', `${source} is in use, or was not closed`, {

@@ -51,18 +51,14 @@ function assertFree(target: string): void {
   if (target !== target.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
   for (const suffix of ['', ...COMPANIONS]) {
     if (lstatSync(target + suffix, { throwIfNoEntry: false }) === undefined) continue;
-    if (suffix === '') throw new Fault('file_exists', `${target} exists`, { hint: KEEP });
+    if (suffix === '') throw new Fault('file_exists', `${target} exists`);
     throw new Fault(
       'file_exists',
       `${target}${suffix} belongs to an older ${basename(target)}, and may hold its last writes`,
-      {
-        hint: KEEP,
-      },
+      { hint: '`vault restore --move-aside` keeps it together with that file' },
     );
   }
 }
-
-const KEEP = 'name another file, or keep the old one with its log: `vault restore --move-aside`';
 
 /** The file and its log stay a pair: the log may hold writes that the file lacks. */
 function moveFilesAside(target: string): void {
