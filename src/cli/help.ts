@@ -1,5 +1,6 @@
 import { Help, type HelpConfiguration } from 'commander';
 import { EXIT_CODES } from './exit-codes.ts';
+import { type FlagRow, GLOBAL_FLAGS } from './global-flags.ts';
 
 /** Flags up to this wide have their text beside them, longer ones below: else there would be no room for the text. */
 const WIDEST_TERM = 28;
@@ -40,19 +41,57 @@ export function reflowHelp(text: string, width: number): string {
 
 /** What stands at the end of `vault help`. */
 export function overviewFooter(): string {
-  const codes = Object.entries(EXIT_CODES).map(([code, meaning]) => `  ${code.padEnd(4)} ${meaning}`);
   return `
-Flags for which vault, who asks and how results look go before or behind every
-operation; \`vault help tokens get\` lists them with their environment variables.
-
 Examples:
-  vault serve --dev              try it: a vault that is gone when you stop it
+  vault serve --dev              serve a temporary vault
   vault init                     make ./vault.db and its key
-  vault tokens create            on a terminal: asks for what it needs
+  vault tokens create            ask for what is needed, on a terminal
   vault tokens create --type card --data @card.json --field id
-  vault tokens list --all -o ndjson
-  vault help tokens create       every flag of one command
 
-Exit codes:
-${codes.join('\n')}`;
+vault help COMMAND lists the flags of a command. More help: vault help options,
+vault help environment, vault help exit-codes.`;
+}
+
+/** The hidden command that prints a topic. */
+export const TOPIC_COMMAND = 'help-topic';
+
+/** Texts of `vault help` that describe no command. */
+const TOPICS: Readonly<Record<string, () => string>> = {
+  options: () => `Global options work before or after any command.
+
+${rowsOf(globalRows().map(({ flag, help }) => [flag, help]))}
+`,
+  environment: () => `A flag beats its environment variable, and a variable beats a profile.
+Boolean variables accept 1, true, yes and on, or 0, false, no and off.
+
+${rowsOf(globalRows().flatMap(({ flag, env }) => (env === undefined ? [] : [[env, flag] as const])))}
+
+VAULT_API_KEY holds the API key itself. Other commands name the variables of
+their flags in their own help.
+`,
+  'exit-codes': () => `${rowsOf(Object.entries(EXIT_CODES))}
+`,
+};
+
+function globalRows(): readonly FlagRow[] {
+  return Object.values<FlagRow>(GLOBAL_FLAGS);
+}
+
+function rowsOf(rows: readonly (readonly [name: string, text: string])[]): string {
+  const width = Math.max(...rows.map(([name]) => name.length)) + 2;
+  return rows
+    .map(([name, text]) => {
+      const wrapped = defaults.boxWrap(text, Math.max(30, 80 - width - 2));
+      return `  ${name.padEnd(width)}${wrapped.replaceAll('\n', `\n${' '.repeat(width + 2)}`)}`;
+    })
+    .join('\n');
+}
+
+export function isHelpTopic(name: string): boolean {
+  return Object.hasOwn(TOPICS, name);
+}
+
+/** Returns the text of a topic; of another name, the topics that there are. */
+export function helpTopic(name: string): string {
+  return TOPICS[name]?.() ?? `${Object.keys(TOPICS).join('\n')}\n`;
 }

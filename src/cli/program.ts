@@ -5,7 +5,7 @@ import { completeLocalHelp, LOCAL_COMMANDS } from './commands/local-commands.ts'
 import { defineOperation } from './derive/operation-command.ts';
 import type { Finish } from './exit-codes.ts';
 import { addFlags, GLOBAL_FLAGS } from './global-flags.ts';
-import { HELP_LAYOUT, overviewFooter, reflowHelp } from './help.ts';
+import { HELP_LAYOUT, helpTopic, isHelpTopic, overviewFooter, reflowHelp, TOPIC_COMMAND } from './help.ts';
 import { isTerminal, writeOut } from './output/standard-output.ts';
 import { reportFailure } from './report-failure.ts';
 import { VERSION } from './version.ts';
@@ -25,7 +25,7 @@ export interface Entry {
  */
 export function createProgram(finish: Finish, called?: string): Command {
   const root = new Command('vault')
-    .description('A token vault in one file: tokenize cards, bank accounts and any JSON; redact, mask or reveal them.')
+    .description('A token vault in one file.')
     .exitOverride(refuseNoCommand)
     .configureOutput(OUTPUT)
     .configureHelp(HELP_LAYOUT)
@@ -44,6 +44,9 @@ export function createProgram(finish: Finish, called?: string): Command {
   }
   const single = entries.filter(({ words }) => words.length === 1);
   addEntries(root, single, finish);
+  root
+    .command(`${TOPIC_COMMAND} <topic>`, { hidden: true })
+    .action((topic: string) => writeOut(reflowHelp(helpTopic(topic), helpWidth())));
   root.addHelpText('after', overviewFooter);
   return root;
 }
@@ -65,7 +68,7 @@ function writeHelp(text: string): void {
   writeOut(reflowHelp(text, helpWidth())).catch((error: unknown) => process.exit(reportFailure(error, process.env)));
 }
 
-const OPERATIONS_GROUP = 'Operations, through a daemon or on the file:';
+const OPERATIONS_GROUP = 'Operations, over HTTP or on the file:';
 const LOCAL_GROUP = 'Local commands:';
 
 /**
@@ -77,6 +80,7 @@ export function withoutHelpWord(argv: readonly string[]): readonly string[] {
   if (second === 'help' && nounOf(first) !== undefined) return withoutHelpWord(['help', first, ...others]);
   if (first !== 'help') return argv;
   const words = argv.slice(1);
+  if (second !== undefined && words.length === 1 && isHelpTopic(second)) return [TOPIC_COMMAND, second];
   if (words[0] === 'help') return withoutHelpWord(words);
   const known = countKnown(words);
   return known === undefined ? [...words, '--help'] : words.slice(0, known + 1);
@@ -176,14 +180,14 @@ interface NounRow {
 
 /** The first words of subcommands that have two, in the order of the help. */
 export const NOUNS = {
-  tokens: { summary: 'Create, list, get, change and delete tokens' },
-  apps: { summary: 'Manage applications, their API keys and access rules', alias: 'applications' },
-  tenant: { summary: 'The tenant of the calling key, and the tenants of the file' },
-  seed: { summary: 'A vault’s tenant, applications and tokens, as files say' },
-  profile: { summary: 'Vaults and their credentials, kept under a name' },
-  audit: { summary: 'What was done to the vault: who, what, when, and whether anything was altered since' },
-  clock: { summary: 'The clock of a daemon started with --dev, for tests' },
-  faults: { summary: 'What goes wrong with the next requests to a daemon started with --dev' },
-  snapshot: { summary: 'States of the file to go back to' },
-  keys: { summary: 'The keys of the file: what opens it, and what seals its records' },
+  tokens: { summary: 'Create, list, get, patch and delete tokens' },
+  apps: { summary: 'Manage applications, API keys and access rules', alias: 'applications' },
+  tenant: { summary: 'Manage tenants' },
+  seed: { summary: 'Apply seed files' },
+  profile: { summary: 'Name vaults and their credentials' },
+  audit: { summary: 'List, verify and export the audit' },
+  clock: { summary: 'Move the clock of a --dev daemon' },
+  faults: { summary: 'Inject faults into a --dev daemon' },
+  snapshot: { summary: 'Save and restore snapshots' },
+  keys: { summary: 'Manage and rotate the keys of the file' },
 } as const satisfies Record<string, NounRow>;

@@ -61,7 +61,14 @@ function updateTenant({ command, caller, tenant, now }: Step): Expected {
 
 function showTenant(tenant: ModelTenant): PlainObject {
   const { id, owner_id, name, settings, created_at, modified_by, modified_at } = tenant;
-  const created = { id, owner_id, name, settings, created_by: owner_id, created_at: iso(created_at) };
+  const created = {
+    id,
+    owner_id,
+    name,
+    settings: { deduplicate_tokens: 'false', ...settings },
+    created_by: owner_id,
+    created_at: iso(created_at),
+  };
   return modified_by === undefined || modified_at === undefined
     ? created
     : { ...created, modified_by, modified_at: iso(modified_at) };

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
 import { main } from '../../src/cli/main.ts';
-import { createProgram, withoutHelpWord } from '../../src/cli/program.ts';
+import { createProgram, NOUNS, withoutHelpWord } from '../../src/cli/program.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 
 const ROWS = Object.entries<Operation>(OPERATIONS);
@@ -105,11 +105,29 @@ describe('the command line', () => {
     expect(stdout).toMatch(/\S\n$/);
   });
 
-  it('groups the overview and ends it with the exit codes', async () => {
+  it('groups the overview, which fits one screen', async () => {
     const { stdout } = await run('help');
     expect(stdout).toMatch(
-      /Operations[^\n]*:\n {2}tokens[\s\S]*\n {2}usage[\s\S]*Local commands:\n[\s\S]* {2}serve [\s\S]*Exit codes:[\s\S]* 10 {3}wrong passphrase/,
+      /Operations[^\n]*:\n {2}tokens[\s\S]*\n {2}usage[\s\S]*Local commands:\n[\s\S]* {2}serve [\s\S]*vault help exit-codes/,
     );
+    expect(stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(45);
+  });
+
+  it.each([...LOCAL_COMMANDS, ...Object.entries(NOUNS).map(([noun, row]) => ({ command: [noun], ...row }))])(
+    '$command is summed up in eight words',
+    ({ summary }) => {
+      expect(summary.split(' ').length).toBeLessThanOrEqual(8);
+    },
+  );
+
+  it.each([
+    ['options', /^Global options[\s\S]*--url <url>[\s\S]*--yes/],
+    ['environment', /VAULT_URL +--url[\s\S]*VAULT_API_KEY holds/],
+    ['exit-codes', /^ {2}0 {4}done[\s\S]* 130 {2}interrupted\n$/],
+  ])('vault help %s prints the topic', async (topic, text) => {
+    const { stdout, exitCode } = await run('help', topic);
+    expect([exitCode, stdout]).toEqual([0, expect.stringMatching(text)]);
+    for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 
   it.each(ROWS)('%s: the examples can be run: their flags exist', async (_id, row) => {

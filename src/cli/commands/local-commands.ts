@@ -19,90 +19,83 @@ type Row<Name extends string> = readonly [define: Name, summary: string, target?
 /** The subcommands that have no endpoint behind them. */
 export const LOCAL_COMMANDS: readonly LocalCommand[] = [
   ...commandsOf(() => import('./file/init.ts'), {
-    init: ['defineInit', 'Make an encrypted file, its first tenant and that tenant’s management application'],
+    init: ['defineInit', 'Make an encrypted file and its first tenant'],
   }),
   ...commandsOf(() => import('./serve/serve.ts'), {
-    serve: ['defineServe', 'Serve the whole API on the file'],
+    serve: ['defineServe', 'Serve the API over HTTP'],
   }),
   ...commandsOf(() => import('./dev/exec.ts'), {
-    exec: ['defineExec', 'Run a command with a vault that is there for its time'],
+    exec: ['defineExec', 'Run a command with a temporary vault'],
   }),
   ...commandsOf(() => import('./serve/wait.ts'), {
-    wait: ['defineWait', 'Wait until the daemon is ready'],
+    wait: ['defineWait', 'Wait until a daemon is ready'],
   }),
   ...commandsOf(() => import('./dev/env.ts'), {
-    env: ['defineEnv', 'Print the lines that set a shell up for a daemon'],
+    env: ['defineEnv', 'Print shell variables for a daemon'],
   }),
   ...commandsOf(() => import('../completion/completion.ts'), {
-    completion: ['defineCompletion', 'Print the completion script of a shell'],
+    completion: ['defineCompletion', 'Print a shell completion script'],
   }),
   ...commandsOf(() => import('./openapi.ts'), {
-    openapi: ['defineOpenApi', 'Print the OpenAPI document of the API'],
+    openapi: ['defineOpenApi', 'Print the OpenAPI document'],
   }),
   ...commandsOf(() => import('./tenants/tenants.ts'), {
-    'tenant create': ['defineTenantCreate', 'Make another tenant in the file, with its first management application'],
+    'tenant create': ['defineTenantCreate', 'Create a tenant and its management application'],
     'tenant list': ['defineTenantList', 'List the tenants of the file'],
-    'tenant issue-key': ['defineTenantIssueKey', 'Make a fresh management application: the way back after a lost key'],
+    'tenant issue-key': ['defineTenantIssueKey', 'Create a management application after a lost key'],
   }),
   ...commandsOf(() => import('./keys/keys.ts'), {
-    'keys list': ['defineKeysList', 'List the key files and passphrases that open the file'],
-    'keys add': ['defineKeysAdd', 'Let another key file or passphrase open the file'],
-    'keys remove': ['defineKeysRemove', 'Remove a key file or a passphrase: it no longer opens the file'],
-    'keys status': ['defineKeysStatus', 'Show the keys of each tenant, and whether a rotation is unfinished'],
-    'keys rotate': ['defineKeysRotate', 'Seal every record anew under new keys, and destroy the old ones'],
+    'keys list': ['defineKeysList', 'List key files and passphrases'],
+    'keys add': ['defineKeysAdd', 'Add a key file or a passphrase'],
+    'keys remove': ['defineKeysRemove', 'Remove a key file or a passphrase'],
+    'keys status': ['defineKeysStatus', 'Show the keys of each tenant'],
+    'keys rotate': ['defineKeysRotate', 'Replace the keys and destroy the old ones'],
   }),
   ...commandsOf(() => import('./audit/audit.ts'), {
-    'audit list': ['defineAuditList', 'List the last entries of the audit, newest first'],
-    'audit verify': ['defineAuditVerify', 'Check that no entry of the audit was altered, moved or taken out'],
-    'audit export': ['defineAuditExport', 'Write out the whole audit, a line of JSON an entry, oldest first'],
+    'audit list': ['defineAuditList', 'List audit entries, newest first'],
+    'audit verify': ['defineAuditVerify', 'Verify the chain of audit entries'],
+    'audit export': ['defineAuditExport', 'Export the whole audit as NDJSON'],
   }),
   ...commandsOf(() => import('./file/backup.ts'), {
-    backup: ['defineBackup', 'Copy the file while others use it, and check the copy'],
-    restore: ['defineRestore', 'Make a vault of a backup, checked first'],
+    backup: ['defineBackup', 'Make a verified copy of the file'],
+    restore: ['defineRestore', 'Restore a verified backup'],
   }),
   ...commandsOf(() => import('./snapshots/snapshot.ts'), {
-    'snapshot save': ['defineSnapshotSave', 'Keep the state of the file under a name, while others use it'],
+    'snapshot save': ['defineSnapshotSave', 'Save the state of the file'],
     'snapshot list': ['defineSnapshotList', 'List the snapshots of the file'],
-    'snapshot load': ['defineSnapshotLoad', 'Go back to a snapshot in one step, while others use the file'],
+    'snapshot load': ['defineSnapshotLoad', 'Load a snapshot in one transaction'],
     'snapshot delete': ['defineSnapshotDelete', 'Delete a snapshot'],
-    reset: ['defineReset', 'Remove all tokens; applications and their API keys stay'],
+    reset: ['defineReset', 'Remove all tokens and keep the applications'],
   }),
   ...commandsOf(() => import('./transfer/export.ts'), {
-    export: ['defineExport', 'Write the tokens to a file, sealed by default'],
+    export: ['defineExport', 'Export tokens, sealed by default'],
   }),
   ...commandsOf(() => import('./transfer/import.ts'), {
-    import: ['defineImport', 'Make tokens of the rows of a file, NDJSON or CSV'],
+    import: ['defineImport', 'Import tokens from NDJSON or CSV'],
   }),
   ...commandsOf(() => import('./keys/keygen.ts'), {
-    keygen: ['defineKeygen', 'Make a key pair to seal exports for'],
+    keygen: ['defineKeygen', 'Make a key pair for sealed exports'],
   }),
   ...commandsOf(() => import('./file/doctor.ts'), {
-    doctor: ['defineDoctor', 'Open and check everything in the file, and name what is wrong'],
+    doctor: ['defineDoctor', 'Check every record, index and counter'],
   }),
   ...commandsOf(() => import('./dev/clock.ts'), {
-    'clock set': ['defineClockSet', 'Let the clock of a --dev daemon go on from a time'],
-    'clock advance': [
-      'defineClockAdvance',
-      'Put the clock of a --dev daemon forward; what has expired then is removed',
-    ],
-    'clock reset': ['defineClockReset', 'Put the clock of a --dev daemon back to that of its machine'],
+    'clock set': ['defineClockSet', 'Set the clock of a --dev daemon'],
+    'clock advance': ['defineClockAdvance', 'Advance the clock of a --dev daemon'],
+    'clock reset': ['defineClockReset', 'Reset the clock of a --dev daemon'],
   }),
   ...commandsOf(() => import('./dev/faults.ts'), {
-    'faults set': ['defineFaultsSet', 'Let the next requests to a --dev daemon fail, wait or be dropped'],
-    'faults list': ['defineFaultsList', 'List the faults that are still to happen'],
-    'faults clear': ['defineFaultsClear', 'Forget the faults that are still to happen'],
+    'faults set': ['defineFaultsSet', 'Fail, delay or drop the next requests'],
+    'faults list': ['defineFaultsList', 'List the remaining faults'],
+    'faults clear': ['defineFaultsClear', 'Remove the remaining faults'],
   }),
   ...commandsOf(() => import('./seed/seed.ts'), {
-    'seed apply': [
-      'defineSeedApply',
-      'Make the tenant, the applications and the tokens that files name; a second time changes nothing',
-      'target',
-    ],
+    'seed apply': ['defineSeedApply', 'Apply seed files', 'target'],
     'seed schema': ['defineSeedSchema', 'Print the JSON Schema of a seed file'],
   }),
   ...commandsOf(() => import('./profile/profile.ts'), {
-    'profile add': ['defineProfileAdd', 'Keep what reaches a vault under a name'],
-    'profile use': ['defineProfileUse', 'Make a profile the one for commands that name no vault'],
+    'profile add': ['defineProfileAdd', 'Save a vault and its credentials'],
+    'profile use': ['defineProfileUse', 'Make a profile the default'],
     'profile list': ['defineProfileList', 'List the profiles'],
     'profile remove': ['defineProfileRemove', 'Remove a profile'],
   }),
