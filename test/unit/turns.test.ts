@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
-import type { Call, Reply } from '../../src/contract/call.ts';
+import type { Call, Reply, SentBody } from '../../src/contract/call.ts';
 import type { Store } from '../../src/core/ports.ts';
+import { Problem } from '../../src/core/problem.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { composeVault, openVault, type Vault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
@@ -138,6 +139,30 @@ it('creates the tokens of a turn together, and repeats them one at a time when o
   ]);
   expect(mixed.map(({ status }) => status).sort()).toEqual([201, 201, 201, 201, 400, 400, 403, 409, 409]);
   expect((await listed()).pagination.total_items).toBe(3 + 4 + 3);
+  await vault.close();
+});
+
+it('waits for a body that is still arriving, and survives one that never does', async () => {
+  const { vault, apiKey } = await openServed();
+  await take(vault, { apiKey, params: { id: 'token-0' } });
+  function create(read: (settle: PromiseWithResolvers<SentBody>) => void) {
+    let reading: PromiseWithResolvers<SentBody> | undefined;
+    const readBody = () => {
+      if (reading === undefined) {
+        const settle = Promise.withResolvers<SentBody>();
+        reading = settle;
+        setImmediate(() => read(settle));
+      }
+      return reading.promise;
+    };
+    return take(vault, { operation: 'createToken', apiKey, mediaType: 'application/json', readBody });
+  }
+  // Vitest fails on a rejection that nobody handles.
+  const replies = await Promise.all([
+    create(({ reject }) => reject(new Problem('vault_busy'))),
+    create(({ resolve }) => resolve({ bodyText: '{"type":"token","data":1}' })),
+  ]);
+  expect(replies.map(({ status }) => status)).toEqual([503, 201]);
   await vault.close();
 });
 
