@@ -99,8 +99,9 @@ export function createDispatch(world: World): Dispatch {
         result = shown === undefined || shown instanceof Problem ? shown : reply(row, shown, trace);
       }
     } catch (error) {
-      if (!(error instanceof Problem)) return undefined;
-      result = error;
+      // A change that is under way must not be made again.
+      if (!(error instanceof Problem) && written === undefined) return undefined;
+      result = error instanceof Problem ? error : new Problem('internal_error');
     }
     if (result === undefined || (result.status >= 500 && written === undefined)) return undefined;
     const problem = result instanceof Problem ? result : undefined;
