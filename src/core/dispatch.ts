@@ -89,9 +89,12 @@ export function createDispatch(world: World): Dispatch {
     try {
       if (result === undefined) {
         const sent = call.readBody?.() ?? call;
-        // It may fail before `dispatch` waits for it: a failure that nobody waits for would end the process.
-        if (sent instanceof Promise) sent.catch(() => undefined);
-        if (sent instanceof Promise || (!row.body && sent.bodyText)) return undefined;
+        if (sent instanceof Promise) {
+          // `dispatch` waits for it too, but first for other things, and it may fail meanwhile.
+          sent.catch(() => undefined);
+          return undefined;
+        }
+        if (!row.body && sent.bodyText) return undefined;
         const request = validate(call.operation as Id, row, call, parseBody(row, sent, world.limits), turn.bodies);
         const handled = handler(request, { application, tenant, grants, trail }, world, turn);
         const shown = handled instanceof Written ? handled.shown : handled;

@@ -93,7 +93,13 @@ function createInserts(store: Store, audit: Audit) {
   const groups: InsertGroup[] = [];
 
   async function insert({ tokens, changes }: InsertGroup): Promise<void> {
-    if (!(await store.insertTokens(tokens, audit.draftAll(changes)))) throw new Problem('write_conflict');
+    try {
+      if (await store.insertTokens(tokens, audit.draftAll(changes))) return;
+    } catch (error) {
+      // The tenant of one of them has gone: that is no reason to refuse the others.
+      if (!(error instanceof Problem) || error.code !== 'unauthenticated') throw error;
+    }
+    throw new Problem('write_conflict');
   }
 
   return {

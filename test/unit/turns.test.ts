@@ -172,3 +172,59 @@ it('answers a call on a closed vault with a problem', async () => {
   await vault.close();
   expect((await take(vault, { apiKey, params: { id: 'token-0' } })).status).toBe(503);
 });
+
+it('creates the tokens of other tenants when one tenant of a turn has gone', async () => {
+  const random = seededRandom('turns');
+  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
+  const memory = createMemoryStore();
+  let gone: Promise<unknown> | undefined;
+  const store: Store = {
+    ...memory,
+    async insertTokens(...inserted) {
+      await gone;
+      return memory.insertTokens(...inserted);
+    },
+  };
+  const vault = composeVault({ file: 'memory', store, keyring, random });
+  await vault.ready();
+  const managements = await Promise.all(
+    ['stays', 'goes'].map(async (name) => (await vault.createTenant(name)).application.key ?? ''),
+  );
+  const creators = await Promise.all(
+    managements.map(async (each) => (await keyOf(vault, each, { permissions: ['token:create'] })).key),
+  );
+  const create = (apiKey: string) =>
+    take(vault, {
+      operation: 'createToken',
+      apiKey,
+      mediaType: 'application/json',
+      bodyText: '{"type":"token","data":"1"}',
+    });
+  expect((await Promise.all(creators.map(create))).map(({ status }) => status)).toEqual([201, 201]);
+
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  gone = promise;
+  const creating = Promise.all(creators.map(create));
+  await new Promise((turn) => setTimeout(turn, 5));
+  resolve(await callVault(vault, managements[1] ?? '', 'deleteTenant'));
+  expect((await creating).map(({ status }) => status)).toEqual([201, 401]);
+});
+
+it('leaves no failed body without somebody who is told', async () => {
+  const { vault, apiKey } = await openServed();
+  await take(vault, { apiKey, params: { id: 'token-0' } });
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => void unhandled.push(error);
+  const others = process.listeners('unhandledRejection');
+  process.removeAllListeners('unhandledRejection').on('unhandledRejection', note);
+  const failed = Promise.withResolvers<SentBody>();
+  const readBody = () => {
+    process.nextTick(() => failed.reject(new Problem('vault_busy')));
+    return failed.promise;
+  };
+  const { status } = await take(vault, { operation: 'createToken', apiKey, mediaType: 'application/json', readBody });
+  await vault.close();
+  process.off('unhandledRejection', note);
+  for (const other of others) process.on('unhandledRejection', other);
+  expect([status, unhandled]).toEqual([503, []]);
+});
