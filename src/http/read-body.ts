@@ -52,11 +52,11 @@ export function readBody(
   }
 
   if (!request.complete) return collect(request, limit, hold);
+  if (request.readableLength > limit) return TOO_LARGE;
+  // Before the bytes are taken: the call may be tried again.
+  if (!hold(request.readableLength)) throw busy();
   const bytes: Buffer | null = request.read();
-  if (bytes === null) return EMPTY;
-  if (bytes.length > limit) return TOO_LARGE;
-  if (!hold(bytes.length)) throw busy();
-  return textOf(bytes);
+  return bytes === null ? EMPTY : textOf(bytes);
 }
 
 function busy(): Problem {
