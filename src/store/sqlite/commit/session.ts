@@ -4,7 +4,7 @@ import { Problem } from '../../../core/problem.ts';
 import type { PathWatch } from '../file/check-file.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { FILE_ROW } from '../file/schema.ts';
-import { sqliteCode, toProblem } from '../file/sqlite-error.ts';
+import { toProblem } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { GroupCommit, nextTurn } from './group-commit.ts';
@@ -120,10 +120,9 @@ export class Session {
       this.#watch.checkNowAndThen();
       this.#statements.beginRead();
       return query(this.#authorityNow());
-    } catch (error) {
-      // The caller reads again with `read`, which waits or throws.
-      if (error instanceof Problem || sqliteCode(error) !== undefined) return undefined;
-      throw error;
+    } catch {
+      // The caller reads again with `read`, which waits or rejects.
+      return undefined;
     } finally {
       this.#endTransaction();
     }
