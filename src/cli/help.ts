@@ -93,5 +93,6 @@ export function isHelpTopic(name: string): boolean {
 
 /** Returns the text of a topic; of another name, the topics that there are. */
 export function helpTopic(name: string): string {
-  return TOPICS[name]?.() ?? `${Object.keys(TOPICS).join('\n')}\n`;
+  const topic = isHelpTopic(name) ? TOPICS[name] : undefined;
+  return topic?.() ?? `${Object.keys(TOPICS).join('\n')}\n`;
 }

@@ -39,7 +39,7 @@ export type Handler<Id extends OperationId> = (
 export interface Turn {
   readonly reads: SnapshotReads;
   readonly bodies: BodyValidators;
-  /** What `Authenticator.known` found in this turn, by API key. */
+  /** The results of `Authenticator.known` in this turn, by API key. */
   readonly known: Map<string | undefined, Identity | Problem | undefined>;
   /** Bytes of sealed values that lists may still read in this turn. */
   room: number;

@@ -1,4 +1,4 @@
-/** What `loadedOnce` makes. */
+/** A loader that runs once. */
 export interface LoadedOnce<T> {
   (): Promise<T>;
   /** Undefined until it is loaded. */

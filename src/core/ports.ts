@@ -190,7 +190,7 @@ export type PresentedToken = Omit<TokenRecord, 'type' | 'created_at' | 'revision
 /** The blind indexes that a token is found by. Never derived from a record: the store cannot open one. */
 export interface TokenIndexes {
   readonly fingerprint: Uint8Array;
-  /** Of the containers and their prefixes, in order of depth: many tokens have the same. Absent: none. */
+  /** The blind indexes of the containers and their prefixes, in order of depth. Absent: none. */
   readonly containers?: readonly Uint8Array[] | undefined;
   /** All other purposes together, without repetition: the purposes' keys keep them apart. */
   readonly others: readonly Uint8Array[];

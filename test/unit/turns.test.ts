@@ -166,6 +166,32 @@ it('waits for a body that is still arriving, and survives one that never does', 
   await vault.close();
 });
 
+it('writes nothing of a turn that it repeats', async () => {
+  const random = seededRandom('turns');
+  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
+  const memory = createMemoryStore();
+  let fails = false;
+  const store: Store = {
+    ...memory,
+    readNow(query) {
+      const replies = memory.readNow?.(query);
+      return fails ? undefined : replies;
+    },
+  };
+  const vault = composeVault({ file: 'memory', store, keyring, random });
+  const management = (await vault.createTenant('test')).application.key ?? '';
+  await vault.ready();
+  const { key } = await keyOf(vault, management, { permissions: ['token:create', 'token:read'] });
+  const listed = async () => JSON.parse((await take(vault, { operation: 'listTokens', apiKey: key })).bodyText ?? '');
+  await listed();
+  fails = true;
+  const bodyText = '{"type":"token","data":1}';
+  const call = { operation: 'createToken', apiKey: key, mediaType: 'application/json', bodyText } as const;
+  expect((await take(vault, call)).status).toBe(201);
+  fails = false;
+  expect((await listed()).pagination.total_items).toBe(1);
+});
+
 it('answers a call on a closed vault with a problem', async () => {
   const { vault, apiKey } = await openServed();
   await take(vault, { apiKey, params: { id: 'token-0' } });

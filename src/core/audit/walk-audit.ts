@@ -11,7 +11,7 @@ export const START: AuditHead = { sequence: 0, link: NO_LINK };
 
 /** An entry that was opened, in its place. */
 export interface PlacedEvent extends AuditPlace, TimedEvent {
-  /** Of its row. */
+  /** The link of its row. */
   readonly link: Uint8Array;
 }
 

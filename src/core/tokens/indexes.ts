@@ -13,7 +13,7 @@ export function indexed(keyring: TenantKeyring, purpose: IndexPurpose, value: st
   return { index_in: [keyring, ...keyring.formerIndexKeys].map((key) => key.blindIndex(purpose, value)) };
 }
 
-/** What a token can be found by because of its containers. */
+/** Returns the blind indexes of containers and their prefixes. */
 export function containerIndexes(keyring: TenantKeyring, containers: readonly string[]): readonly Uint8Array[] {
   return [
     ...containerPrefixes(containers).map((path) => keyring.blindIndex('container_prefix', path)),
@@ -21,7 +21,7 @@ export function containerIndexes(keyring: TenantKeyring, containers: readonly st
   ];
 }
 
-/** What a token can be found by besides its fingerprint and its containers. */
+/** Returns the blind indexes of metadata and search values. */
 export function otherIndexes(
   keyring: TenantKeyring,
   metadata: Readonly<Record<string, string>> = {},

@@ -16,7 +16,7 @@ const MAX_WAIT_MS = 5000;
  */
 export class Checkpointer {
   readonly #empty: (keepLength: boolean) => boolean;
-  /** Old sealed values stand in the log. */
+  /** The log holds old sealed values. */
   #hasRemoved = false;
   /** Set while the log waits to be emptied. */
   #waiting: { readonly turn?: NodeJS.Immediate; readonly timer?: NodeJS.Timeout } | undefined;

@@ -4,7 +4,7 @@ import type { WriteReply } from './serve-writes.ts';
 import { putCall, type WriteName } from './write-calls.ts';
 import { errorOf, Outbox, type WriteMessage } from './write-messages.ts';
 
-/** What the other side posts. */
+/** A message of the writer. */
 export type WriterMessage = 'ready' | { readonly replies: readonly WriteReply[] };
 
 interface Call {

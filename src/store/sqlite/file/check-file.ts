@@ -107,7 +107,7 @@ export class PathWatch {
   readonly #path: string;
   readonly #device: bigint;
   readonly #inode: bigint;
-  /** Of the write-ahead log, which SQLite keeps for as long as it has the file open. */
+  /** The inode of the write-ahead log. SQLite keeps the log open as long as the file. */
   #log: bigint | undefined;
   #checkedAt = Number.NEGATIVE_INFINITY;
 

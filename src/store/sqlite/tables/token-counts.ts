@@ -9,7 +9,7 @@ interface CountRow {
   readonly last_created_at: number;
 }
 
-/** What tokens are counted by. */
+/** The columns that tokens are counted by. */
 type Counted = Pick<TokenRecord, 'type' | 'created_at' | keyof KeyIds>;
 
 /** The counters of tokens: those of each type and key, and those that were active in each month. Synchronous. */

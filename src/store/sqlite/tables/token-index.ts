@@ -28,7 +28,7 @@ export function tokenIndex(connection: Connection, sets: ContainerSets) {
   }
 
   return {
-    /** What `token.blinds` holds for a token: the fingerprint's index, then the others, each once. */
+    /** Returns `token.blinds`: the fingerprint's index, then the others, each once. */
     blindsOf: (tenant: number, { fingerprint, containers = [], others }: TokenIndexes): Buffer =>
       joinBlinds([fingerprint, ...sets.entriesOf(tenant, containers), ...others]),
 
