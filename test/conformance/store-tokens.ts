@@ -97,6 +97,8 @@ export function storeTokens(store: () => Store): void {
         member(id, { id: 'y', type: 'card', active_month: MONTH - 1 }),
         member(other, { id: 'x' }),
         member(id, { id: 'z', created_at: NOW - 2 }),
+        member(id, { id: 'newer', type: 'bank', created_at: NOW - 3 }),
+        member(id, { id: 'older', type: 'bank', created_at: NOW - 4 }),
       ];
       const { sequence } = await store().auditHead();
       expect(await store().insertTokens(added, ENTRY)).toBe(true);
@@ -110,8 +112,9 @@ export function storeTokens(store: () => Store): void {
           ['card', 1],
         ]),
       );
+      expect(types.find(({ type }) => type === 'bank')).toEqual({ type: 'bank', count: 2, last_created_at: NOW - 3 });
       // The deleted one stays counted.
-      expect(active).toBe(4);
+      expect(active).toBe(6);
     });
 
     it('gives an id to one of many who ask at once', async () => {

@@ -53,8 +53,12 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
 
   return {
     created(tenant: number, records: readonly TokenRecord[]): void {
-      for (const { one, count } of groupsOf(records, countedBy)) add(tenant, one, count);
-      for (const { one, count } of groupsOf(records, monthOf)) active().run(tenant, one.active_month, count);
+      for (const group of groupsOf(records, countedBy)) {
+        const created_at = Math.max(...group.map((record) => record.created_at));
+        const [one] = group;
+        add(tenant, { ...one, created_at }, group.length);
+      }
+      for (const group of groupsOf(records, monthOf)) active().run(tenant, group[0].active_month, group.length);
     },
 
     removed: remove,
@@ -98,12 +102,13 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
 const countedBy = ({ type, key_id, index_key_id }: TokenRecord): string => `${type} ${key_id} ${index_key_id}`;
 const monthOf = ({ active_month }: TokenRecord): number => active_month;
 
-/** Counts the records by a name; `one` is the last of each. */
-function groupsOf<T>(records: readonly T[], nameOf: (record: T) => string | number) {
-  const groups = new Map<string | number, { one: T; count: number }>();
+/** Groups the records by a name. */
+function groupsOf<T>(records: readonly T[], nameOf: (record: T) => string | number): Iterable<[T, ...T[]]> {
+  const groups = new Map<string | number, [T, ...T[]]>();
   for (const one of records) {
-    const name = nameOf(one);
-    groups.set(name, { one, count: (groups.get(name)?.count ?? 0) + 1 });
+    const group = groups.get(nameOf(one));
+    if (group === undefined) groups.set(nameOf(one), [one]);
+    else group.push(one);
   }
   return groups.values();
 }
