@@ -1,6 +1,8 @@
 import type { Call, Client } from '../contract/call.ts';
 import type { Json } from '../contract/json.ts';
+import { OPERATIONS, type Operation } from '../contract/operations.ts';
 import { parseJson } from '../core/json/parse.ts';
+import { stringifyJson } from '../core/json/stringify.ts';
 import type { NameMember } from './derive/name-member.ts';
 import type { ExitCode } from './exit-codes.ts';
 import type { ItemPrinter } from './output/print-items.ts';
@@ -8,11 +10,11 @@ import { itemsOf } from './output/result-view.ts';
 import { selectField } from './output/select-field.ts';
 import { reportProblem } from './report-failure.ts';
 
-const LARGEST_PAGE = '100';
+const LARGEST_PAGE = 100;
 
 /**
- * Walks all pages of a list and prints their items as they come. Pages are newest first: what is created meanwhile moves
- * items onto the next page, so an id that was printed is not printed again.
+ * Walks all pages of a list and prints their items as they come. Pages by number are newest first: what is created meanwhile
+ * moves items onto the next page, so an id that was printed is not printed again.
  */
 export async function listAll(
   client: Client,
@@ -20,18 +22,45 @@ export async function listAll(
   printer: ItemPrinter,
   nameMember: NameMember,
 ): Promise<ExitCode> {
-  const sized = call.query.some(([name]) => name === 'size');
-  const query = sized ? call.query : [...call.query, ['size', LARGEST_PAGE] as const];
-  const printed = new Set<Json | undefined>();
-  for (let page = 1; ; page += 1) {
-    const reply = await client.call({ ...call, query: [...query, ['page', String(page)]] });
+  const row: Operation = OPERATIONS[call.operation];
+  const printed = row.cli.walk === undefined ? new Set<Json | undefined>() : undefined;
+  const walk = row.cli.walk === undefined ? walkByNumber(call) : walkByCursor({ ...call, operation: row.cli.walk });
+  for (let step = walk.next(); !step.done; ) {
+    const reply = await client.call(step.value);
     if (reply.status >= 400) return reportProblem(reply, nameMember);
     const body = parseJson(reply.bodyText ?? '');
-    const items = itemsOf(body, { list: true }).filter((item) => !printed.has(selectField(item, ['id'])));
-    for (const item of items) printed.add(selectField(item, ['id']));
+    const items = itemsOf(body, { list: true }).filter((item) => !printed?.has(selectField(item, ['id'])));
+    for (const item of items) printed?.add(selectField(item, ['id']));
     await printer.print(items);
-    if (page >= Number(selectField(body, ['pagination', 'total_pages']) ?? 0)) break;
+    step = walk.next(body);
   }
   await printer.end();
   return 0;
+}
+
+function* walkByCursor(call: Call): Generator<Call, void, Json> {
+  for (let start: string | undefined; ; ) {
+    const reply: Json = yield withMembers(call, { size: LARGEST_PAGE, ...(start !== undefined && { start }) });
+    const next = selectField(reply, ['pagination', 'next']);
+    if (typeof next !== 'string') return;
+    start = next;
+  }
+}
+
+function* walkByNumber(call: Call): Generator<Call, void, Json> {
+  for (let page = 1; ; page += 1) {
+    const reply: Json = yield withMembers(call, { size: LARGEST_PAGE, page });
+    if (page >= Number(selectField(reply, ['pagination', 'total_pages']) ?? 0)) return;
+  }
+}
+
+/** Adds members to the query or the body. A size that was typed stays. */
+function withMembers(call: Call, members: Readonly<Record<string, string | number>>): Call {
+  if (call.bodyText !== undefined) {
+    const body = parseJson(call.bodyText) as Readonly<Record<string, Json>>;
+    return { ...call, bodyText: stringifyJson({ ...members, ...body }) };
+  }
+  const typed = new Set(call.query.map(([name]) => name));
+  const added = Object.entries(members).filter(([name]) => !typed.has(name));
+  return { ...call, query: [...call.query, ...added.map(([name, value]) => [name, String(value)] as const)] };
 }

@@ -4,6 +4,7 @@ import { PERMISSIONS, type Permission, type PermissionRow } from '../contract/pe
 import { Fault } from '../core/fault.ts';
 import { readApiKey } from './credential.ts';
 import { assembleCall, type CommandInput } from './derive/assemble-call.ts';
+import { isNumbered } from './derive/member-flags.ts';
 import { memberNamer } from './derive/name-member.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { type Environment, FLAGS, flagValue, isSwitchedOn, type OperationFlags, typedFlags } from './global-flags.ts';
@@ -97,7 +98,7 @@ function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | 
 }
 
 function wantsAll(row: Operation, flags: OperationFlags, env: Environment, { members }: CommandInput): boolean {
-  if (row.query?.properties?.['page'] === undefined || !isSwitchedOn(flags.all, env, FLAGS.list.all)) return false;
+  if (!isNumbered(row) || !isSwitchedOn(flags.all, env, FLAGS.list.all)) return false;
   if (members['page'] === undefined) return true;
   throw new Fault('usage', 'only one of --all and --page can be given');
 }

@@ -57,10 +57,12 @@ export interface Example {
 export interface OperationCli {
   /** The words of the subcommand: noun and verb, or one word. */
   readonly command: readonly [string] | readonly [string, string];
-  /** Members of `params` that are arguments, in order. */
+  /** Members of `params`, then of the body, that are arguments, in order. */
   readonly arguments?: readonly string[];
   /** Flags whose name is not the member in kebab-case: the singular of a repeatable one. */
   readonly flags?: Readonly<Record<string, string>>;
+  /** The operation that `--all` calls: the same list by cursor. */
+  readonly walk?: 'listTokensByCursor' | 'searchTokensByCursor';
   /** Members shown as columns of a table. */
   readonly columns: readonly string[];
   /** Ask before doing it: what is lost. */

@@ -4,15 +4,41 @@ export const PAGE_QUERY = {
   size: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'Items a page, 1 to 100.' },
 } as const;
 
+/** `start` and `size` of the lists by cursor. */
+export const CURSOR_QUERY = {
+  start: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 2000,
+    description: 'The `next` of the page before; absent for the first page.',
+  },
+  size: PAGE_QUERY.size,
+} as const;
+
+/** The `pagination` member of a page by cursor. */
+export const CURSOR_PAGINATION = {
+  type: 'object',
+  required: ['page_size'],
+  additionalProperties: false,
+  properties: {
+    page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'Items a page.' },
+    next: { type: 'string', description: 'The `start` of the next page; absent on the last one.' },
+  },
+} as const;
+
+/** Matches are counted up to here. */
+export const MAX_TOTAL = 100_000;
+
 /** The `pagination` member of the list envelope (§2.9). `total_pages` is 0 when nothing matches. */
 export const PAGINATION = {
   type: 'object',
   required: ['total_items', 'page_number', 'page_size', 'total_pages'],
   additionalProperties: false,
   properties: {
-    total_items: { type: 'integer', minimum: 0 },
-    page_number: { type: 'integer', minimum: 1 },
-    page_size: { type: 'integer', minimum: 1, maximum: 100 },
-    total_pages: { type: 'integer', minimum: 0 },
+    total_items: { type: 'integer', minimum: 0, description: 'How many match; exact up to 100,000.' },
+    total_items_capped: { type: 'boolean', description: 'True when more than 100,000 match.' },
+    page_number: { type: 'integer', minimum: 1, description: 'The number of this page, from 1.' },
+    page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'Items a page.' },
+    total_pages: { type: 'integer', minimum: 0, description: 'How many pages hold the counted items.' },
   },
 } as const;

@@ -19,6 +19,7 @@ export interface PermissionRow {
 export const PERMISSIONS = {
   'token:create': { types: ['public', 'private'], allows: 'Create tokens' },
   'token:read': { types: ['private', 'expiring'], allows: 'Get and list tokens' },
+  'token:search': { types: ['private'], allows: 'Search tokens' },
   'token:update': { types: ['public', 'private'], allows: "Update tokens; held plainly, also any token's mask" },
   'token:delete': { types: ['private'], allows: 'Delete tokens' },
   'application:create': { types: ['management'], allows: 'Create applications' },

@@ -1,6 +1,18 @@
 import { at, PRIVATE_ID, TENANT_ID } from './example-names.ts';
 import type { Operation } from './operations.ts';
-import { CREATE_TOKEN, LIST_TOKENS_QUERY, TOKEN, TOKEN_PAGE, TOKEN_PARAMS, UPDATE_TOKEN } from './token.ts';
+import {
+  CREATE_TOKEN,
+  GET_TOKEN_QUERY,
+  LIST_TOKENS_CURSOR_QUERY,
+  LIST_TOKENS_QUERY,
+  SEARCH_TOKENS,
+  SEARCH_TOKENS_BY_CURSOR,
+  TOKEN,
+  TOKEN_CURSOR_PAGE,
+  TOKEN_PAGE,
+  TOKEN_PARAMS,
+  UPDATE_TOKEN,
+} from './token.ts';
 
 const TOKEN_COLUMNS = ['id', 'type', 'data', 'containers', 'metadata', 'created_at', 'expires_at'] as const;
 const TOKEN_FLAGS = { containers: 'container', search_indexes: 'search-index' } as const;
@@ -105,6 +117,7 @@ export const TOKEN_OPERATIONS = {
     conflicts: [],
     cli: {
       command: ['tokens', 'list'],
+      walk: 'listTokensByCursor',
       columns: TOKEN_COLUMNS,
       examples: [
         'vault tokens list --type card --metadata customer=42',
@@ -123,11 +136,90 @@ export const TOKEN_OPERATIONS = {
       },
     },
   },
+  listTokensByCursor: {
+    method: 'GET',
+    path: '/v2/tokens',
+    permission: 'token:read',
+    query: LIST_TOKENS_CURSOR_QUERY,
+    result: TOKEN_CURSOR_PAGE,
+    status: 200,
+    summary: 'List tokens by cursor',
+    audit: { code: 'tw', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['tokens', 'walk'],
+      columns: TOKEN_COLUMNS,
+      examples: ['vault tokens walk --size 100', 'vault tokens walk --size 100 --start $NEXT'],
+    },
+    examples: {
+      cards: {
+        summary: 'The first page of the cards in a container',
+        query: { type: ['card'], container: ['/pci/'], size: 10 },
+        result: { pagination: { page_size: 10 }, data: [CARD_TOKEN] },
+      },
+    },
+  },
+  searchTokens: {
+    method: 'POST',
+    path: '/tokens/search',
+    permission: 'token:search',
+    body: SEARCH_TOKENS,
+    result: TOKEN_PAGE,
+    status: 200,
+    summary: 'Search tokens with a query',
+    audit: { code: 'ts', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['tokens', 'search'],
+      walk: 'searchTokensByCursor',
+      arguments: ['query'],
+      columns: TOKEN_COLUMNS,
+      examples: [
+        "vault tokens search 'metadata.customer:42 AND type:card'",
+        "vault tokens search 'data:4242 AND created_at:[2026-01-01 TO *]' --all",
+      ],
+    },
+    examples: {
+      cards: {
+        summary: 'The cards of a customer, by the last four digits',
+        body: { query: 'data:4242 AND metadata.customer:42', transform: 'mask' },
+        result: {
+          pagination: { total_items: 1, page_number: 1, page_size: 20, total_pages: 1 },
+          data: [{ ...CARD_TOKEN, data: { ...CARD, number: 'XXXXXXXXXXXX4242' } }],
+        },
+      },
+    },
+  },
+  searchTokensByCursor: {
+    method: 'POST',
+    path: '/v2/tokens/search',
+    permission: 'token:search',
+    body: SEARCH_TOKENS_BY_CURSOR,
+    result: TOKEN_CURSOR_PAGE,
+    status: 200,
+    summary: 'Search tokens by cursor',
+    audit: { code: 'tx', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['tokens', 'walk-search'],
+      arguments: ['query'],
+      columns: TOKEN_COLUMNS,
+      examples: ["vault tokens walk-search 'type:card' --size 100 --start $NEXT"],
+    },
+    examples: {
+      cards: {
+        summary: 'The first page of the cards',
+        body: { query: 'type:card', size: 10 },
+        result: { pagination: { page_size: 10 }, data: [CARD_TOKEN] },
+      },
+    },
+  },
   getToken: {
     method: 'GET',
     path: '/tokens/{id}',
     permission: 'token:read',
     params: TOKEN_PARAMS,
+    query: GET_TOKEN_QUERY,
     result: TOKEN,
     status: 200,
     summary: 'Get a token',

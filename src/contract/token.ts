@@ -1,4 +1,4 @@
-import { PAGE_QUERY, PAGINATION } from './page.ts';
+import { CURSOR_PAGINATION, CURSOR_QUERY, PAGE_QUERY, PAGINATION } from './page.ts';
 import { CONTAINER, ENTITY_ID, PLAIN_TEXT, TIME } from './patterns.ts';
 import type { Infer } from './schema.ts';
 import { TOKEN_TYPE_NAMES } from './token-types.ts';
@@ -85,6 +85,13 @@ export const TOKEN_PAGE = {
   properties: { pagination: PAGINATION, data: { type: 'array', items: TOKEN } },
 } as const;
 
+export const TOKEN_CURSOR_PAGE = {
+  type: 'object',
+  required: ['pagination', 'data'],
+  additionalProperties: false,
+  properties: { pagination: CURSOR_PAGINATION, data: { type: 'array', items: TOKEN } },
+} as const;
+
 export const CREATE_TOKEN = {
   type: 'object',
   required: ['type', 'data'],
@@ -151,7 +158,14 @@ export const UPDATE_TOKEN = {
   },
 } as const;
 
-export const LIST_TOKENS_QUERY = {
+/** What a caller wants to see at most. */
+const MOST = {
+  type: 'string',
+  enum: ['redact', 'mask'],
+  description: 'Shows at most this much of `data`, whatever the governing rule allows.',
+} as const;
+
+const TOKEN_FILTERS = {
   type: 'object',
   additionalProperties: false,
   properties: {
@@ -163,8 +177,54 @@ export const LIST_TOKENS_QUERY = {
       maxProperties: 50,
       description: 'Only tokens whose metadata has this value, compared without regard to case.',
     },
-    ...PAGE_QUERY,
+    container: {
+      type: 'array',
+      items: CONTAINER,
+      maxItems: 100,
+      description: 'Only tokens in these containers or below.',
+    },
+    fingerprint: {
+      type: 'array',
+      items: { type: 'string', maxLength: 100 },
+      maxItems: 100,
+      description: 'Only tokens with these fingerprints.',
+    },
   },
+} as const;
+
+export const LIST_TOKENS_QUERY = {
+  ...TOKEN_FILTERS,
+  properties: { ...TOKEN_FILTERS.properties, transform: MOST, ...PAGE_QUERY },
+} as const;
+
+export const LIST_TOKENS_CURSOR_QUERY = {
+  ...TOKEN_FILTERS,
+  properties: { ...TOKEN_FILTERS.properties, transform: MOST, ...CURSOR_QUERY },
+} as const;
+
+const SEARCH_QUERY = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 1000,
+  description: 'The query, e.g. `metadata.customer:42 AND type:card`.',
+} as const;
+
+export const SEARCH_TOKENS = {
+  type: 'object',
+  required: ['query'],
+  additionalProperties: false,
+  properties: { query: SEARCH_QUERY, transform: MOST, ...PAGE_QUERY },
+} as const;
+
+export const SEARCH_TOKENS_BY_CURSOR = {
+  ...SEARCH_TOKENS,
+  properties: { query: SEARCH_QUERY, transform: MOST, ...CURSOR_QUERY },
+} as const;
+
+export const GET_TOKEN_QUERY = {
+  type: 'object',
+  additionalProperties: false,
+  properties: { transform: MOST },
 } as const;
 
 export const TOKEN_PARAMS = {
@@ -178,3 +238,5 @@ export type Token = Infer<typeof TOKEN>;
 export type CreateToken = Infer<typeof CREATE_TOKEN>;
 export type UpdateToken = Infer<typeof UPDATE_TOKEN>;
 export type ListTokensQuery = Infer<typeof LIST_TOKENS_QUERY>;
+export type TokenFilters = Infer<typeof TOKEN_FILTERS>;
+export type SearchTokens = Infer<typeof SEARCH_TOKENS>;

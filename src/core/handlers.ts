@@ -11,6 +11,9 @@ import { loadBodyValidators } from './request/validate.ts';
 export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>> } = {
   createToken: loadedOnce(async () => (await import('./tokens/create.ts')).createToken),
   listTokens: loadedOnce(async () => (await import('./tokens/list.ts')).listTokens),
+  listTokensByCursor: loadedOnce(async () => (await import('./tokens/list.ts')).listTokensByCursor),
+  searchTokens: loadedOnce(async () => (await import('./tokens/list.ts')).searchTokens),
+  searchTokensByCursor: loadedOnce(async () => (await import('./tokens/list.ts')).searchTokensByCursor),
   getToken: loadedOnce(async () => (await import('./tokens/get.ts')).getToken),
   updateToken: loadedOnce(async () => (await import('./tokens/update.ts')).updateToken),
   deleteToken: loadedOnce(async () => (await import('./tokens/delete.ts')).deleteToken),

@@ -3,7 +3,7 @@ import type { TokenType } from '../contract/token-types.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
 import type { AuditChainKey, AuditDraft, AuditEntry, AuditStore } from './audit/ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
-import type { SnapshotReads, TokenScan } from './scan-ports.ts';
+import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './scan-ports.ts';
 
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Instant = number;
@@ -204,7 +204,8 @@ export type TokenCondition =
   | { readonly id_prefix: string }
   | { readonly type_in: readonly TokenType[] }
   /** The token has at least one of these blind indexes. */
-  | { readonly index_in: readonly Uint8Array[] };
+  | { readonly index_in: readonly Uint8Array[] }
+  | SearchCondition;
 
 export interface TokenFilter {
   readonly tenant_id: string;
@@ -355,7 +356,7 @@ export interface Store extends Maintenance, AuditStore, TokenScan {
   /** The same for a read, which needs less of it. */
   findPresentedToken(tenantId: string, id: string, now: Instant): Promise<PresentedToken | undefined>;
   /** Newest first: `created_at` descending, then `id` ascending. */
-  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<PageOf<PresentedToken>>;
+  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<FoundPage>;
   /** The oldest live token with this fingerprint index, other than `exceptId`. */
   findDuplicate(
     tenantId: string,

@@ -1,4 +1,29 @@
-import type { Instant, PageOf, PageRequest, PresentedToken, TokenFilter, TokenRecord } from './ports.ts';
+import type { Instant, PageRequest, PresentedToken, TokenCondition, TokenFilter, TokenRecord } from './ports.ts';
+
+/** Milliseconds, both ends included. */
+export interface TimeRange {
+  readonly from: Instant;
+  readonly to: Instant;
+}
+
+/** What searches ask of a token, beside ids, types and blind indexes. */
+export type SearchCondition =
+  | { readonly created_in: TimeRange }
+  /** The token has an expiry in the range. */
+  | { readonly expires_in: TimeRange }
+  /** The bytes of `clear` from `offset` on are `from`, `to` or between them. All three are equally long. */
+  | { readonly clear_in: { readonly offset: number; readonly from: Uint8Array; readonly to: Uint8Array } }
+  | { readonly every: readonly TokenCondition[] }
+  | { readonly some: readonly TokenCondition[] }
+  | { readonly not: TokenCondition };
+
+/** A page that was found without reading more than some thousand tokens. */
+export interface FoundPage {
+  /** Absent when the page has to be walked to. */
+  readonly records: readonly PresentedToken[] | undefined;
+  /** Absent when the tokens have to be counted by a walk. Above `MAX_TOTAL` it says only that there are more. */
+  readonly total: number | undefined;
+}
 
 /** The columns that a scan reads: all but the value with the data. */
 export type ScannedToken = Omit<PresentedToken, 'full'>;
@@ -13,17 +38,33 @@ export interface ScanSlice {
   readonly next?: ScanPosition | undefined;
 }
 
-/** The part of the store that reads all tokens of a tenant, for searches without an index. */
+/** A part of a walk to a page. */
+export interface Walk {
+  readonly after: ScanPosition | undefined;
+  /** How many tokens to look at. */
+  readonly limit: number;
+  /** How many of those that match to pass over, and how many to return behind them. */
+  readonly skip: number;
+  readonly take: number;
+}
+
+export interface WalkSlice {
+  /** How many match, of those that were looked at. */
+  readonly found: number;
+  readonly records: readonly PresentedToken[];
+  /** Absent at the end. */
+  readonly next?: ScanPosition | undefined;
+}
+
+/** The part of the store that reads the tokens of a tenant in slices. */
 export interface TokenScan {
+  /** Looks at the next tokens behind `after` that the filter may have, in the order of `findTokens`. */
+  walkTokens(filter: TokenFilter, walk: Walk, now: Instant): Promise<WalkSlice>;
   /**
    * Reads the `limit` tokens of the tenant behind `after`, in the order of `findTokens`, and resolves to those of the
    * filter. The time of a slice depends neither on its place nor on the filter.
    */
-  scanTokens(
-    filter: TokenFilter,
-    slice: { readonly after: ScanPosition | undefined; readonly limit: number },
-    now: Instant,
-  ): Promise<ScanSlice>;
+  scanTokens(filter: TokenFilter, slice: Pick<Walk, 'after' | 'limit'>, now: Instant): Promise<ScanSlice>;
 }
 
 /** Synchronous reads of one snapshot of a store. */
@@ -31,5 +72,5 @@ export interface SnapshotReads {
   /** As `Store.authorityVersion` resolves to. */
   readonly authorityVersion: string;
   findPresentedToken(tenantId: string, id: string, now: Instant): PresentedToken | undefined;
-  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): PageOf<PresentedToken>;
+  findTokens(filter: TokenFilter, page: PageRequest, now: Instant): FoundPage;
 }

@@ -86,7 +86,7 @@ export function readsAll(application: Power, path: string, transform: string): b
 }
 
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  private: ['token:create', 'token:update', 'token:read', 'token:delete'],
+  private: ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search'],
   public: ['token:create', 'token:update'],
   expiring: ['token:read'],
   management: [

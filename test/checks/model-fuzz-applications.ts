@@ -62,7 +62,7 @@ function listApplications({ command, tenant, now, model }: Step): Expected {
   const found = [...tenant.applications.values()].filter(
     ({ id, expires_at }) => isLive(model, expires_at, now) && (ids.length === 0 || ids.includes(id)),
   );
-  return { status: 200, body: page(command.query, found, show).body };
+  return { status: 200, body: page(Object.fromEntries(command.query), found, show).body };
 }
 
 function getApplication(step: Step): Expected {

@@ -9,7 +9,10 @@ import { GOOD, type Plain, type PlainObject } from './model-fuzz-values.ts';
 const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['createToken', 26],
   ['getToken', 14],
-  ['listTokens', 11],
+  ['listTokens', 8],
+  ['listTokensByCursor', 4],
+  ['searchTokens', 9],
+  ['searchTokensByCursor', 3],
   ['updateToken', 18],
   ['deleteToken', 4],
   ['createApplication', 8],
@@ -88,12 +91,15 @@ const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: 
     const body = { ...newTokenBody(draw, now), ...within };
     return draw.chance(0.12) ? tokenFlaw(draw, body, now) : { body };
   },
-  getToken: (draw, around) => ({ id: tokenId(draw, around) }),
   deleteToken: (draw, around) => ({ id: tokenId(draw, around) }),
   listTokens: (draw, around) => {
     const query = tokenQuery(draw, around);
     return draw.chance(0.1) ? listFlaw(draw, query, true) : { query };
   },
+  listTokensByCursor: (draw, around) => ({ query: tokenQuery(draw, around).filter(([name]) => name !== 'page') }),
+  searchTokens: (draw, around) => ({ body: { ...Object.fromEntries(numbers(draw)), ...search(draw, around) } }),
+  searchTokensByCursor: (draw, around) => ({ body: search(draw, around) }),
+  getToken: (draw, around) => ({ id: tokenId(draw, around), query: most(draw) }),
   updateToken: (draw, around) => {
     const id = tokenId(draw, around);
     const body = patchBody(draw, around, id);
@@ -159,6 +165,41 @@ function paging(draw: Draw): readonly (readonly [string, string])[] {
   ];
 }
 
+const numbers = (draw: Draw) => paging(draw).map(([name, value]) => [name, Number(value)] as const);
+
+function most(draw: Draw): readonly (readonly ['transform', string])[] {
+  return draw.chance(0.2) ? [['transform', draw.one(['redact', 'mask'])]] : [];
+}
+
+/** A query of one clause or several, with operators between them. */
+function search(draw: Draw, around: Around): PlainObject {
+  const { tenant, now } = around;
+  const tokens = [...tenant.tokens.values()].slice(-40);
+  const token = tokens.length > 0 ? draw.one(tokens) : undefined;
+  const day = (offset: number) => new Date(now + offset * 86_400_000).toISOString().slice(0, 10);
+  const quoted = (text: string) => `"${text.replace(/[\\"]/g, '\\$&')}"`;
+  const clause = (): string =>
+    draw.one([
+      () => `type:${draw.one(['token', 'card', 'bank', 'card_number', 'nothing'])}`,
+      () => `metadata.${draw.one(['k', 'a.b'])}:${draw.one(['x', 'X', 'ÄÖ', 'äö', '""'])}`,
+      () => `id:${quoted(tokenId(draw, around))}`,
+      () => `container:${draw.one(['/', '/*', '/pci/*', '/pci/high/', '/PCI/High/*', '/general/high/', '/x/*'])}`,
+      () => `fingerprint:${token?.fingerprint ?? 'none'}`,
+      () => `${draw.one(['created_by', 'modified_by'])}:${applicationId(draw, around).toLowerCase()}`,
+      () => `data:${draw.one(['4242', '6789', 'x', '"123-45-6789"', 'nothing'])}`,
+      () =>
+        `${draw.one(['created_at', 'modified_at', 'expires_at'])}:[${draw.one(['*', day(-1), day(0)])} TO ${draw.one(['*', day(0), day(40)])}]`,
+      () => `created_at:${day(draw.one([-1, 0]))}`,
+    ])();
+  const term = (depth: number): string => {
+    if (depth > 0 && draw.chance(0.3)) return `(${term(depth - 1)} ${draw.one(['AND', 'OR'])} ${term(depth - 1)})`;
+    return `${draw.chance(0.2) ? draw.one(['NOT ', '-', '!']) : ''}${clause()}`;
+  };
+  let query = term(2);
+  while (draw.chance(0.4)) query += ` ${draw.one(['AND', 'OR', ''])} ${term(1)}`;
+  return { query, ...Object.fromEntries(most(draw)) };
+}
+
 function tokenQuery(draw: Draw, around: Around): readonly (readonly [string, string])[] {
   const query: (readonly [string, string])[] = [...paging(draw)];
   for (let ids = draw.chance(0.2) ? 1 + draw.below(3) : 0; ids > 0; ids--) query.push(['id', tokenId(draw, around)]);
@@ -166,6 +207,11 @@ function tokenQuery(draw: Draw, around: Around): readonly (readonly [string, str
     query.push(['type', draw.one(['token', 'card', 'bank', 'card_number'])]);
   }
   if (draw.chance(0.25)) query.push([`metadata.${draw.one(['k', 'a.b'])}`, draw.one(['x', 'X', 'ÄÖ', 'äö', ''])]);
+  if (draw.chance(0.1)) query.push([`metadata[${draw.one(['k', 'a.b'])}]`, draw.one(['x', 'X'])]);
+  if (draw.chance(0.15)) query.push(['container', draw.one(['/pci/', '/PCI/', '/', '/general/high/', '/none/'])]);
+  const prints = [...around.tenant.tokens.values()].slice(-20);
+  if (draw.chance(0.1) && prints.length > 0) query.push(['fingerprint', draw.one(prints).fingerprint]);
+  query.push(...most(draw));
   if (draw.chance(0.08)) query.push(['metadata.k', draw.one(['x', 'nothing'])]);
   return query;
 }
@@ -233,7 +279,7 @@ const MANAGEMENT = ['application:create', 'application:read', 'application:updat
   'tenant:delete',
   'report:read',
 ]);
-const PRIVATE = ['token:create', 'token:update', 'token:read', 'token:delete'];
+const PRIVATE = ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search'];
 
 function newApplicationBody(draw: Draw, { caller, now }: Around): PlainObject {
   const minting = caller.type === 'private';

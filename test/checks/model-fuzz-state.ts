@@ -107,12 +107,11 @@ export const monthOf = (instant: number) => new Date(instant).toISOString().slic
 
 /** Newest first: `created_at` descending, then `id` (decisions §2). */
 export function page<T extends { readonly id: string; readonly created_at: number }>(
-  query: Command['query'],
+  asked: PlainObject,
   all: readonly T[],
   show: (item: T) => PlainObject,
 ): { readonly body: PlainObject; readonly items: readonly T[] } {
-  const given = new Map(query);
-  const [number, size] = [Number(given.get('page') ?? 1), Number(given.get('size') ?? 20)];
+  const [number, size] = [Number(asked['page'] ?? 1), Number(asked['size'] ?? 20)];
   const sorted = [...all].sort((a, b) => b.created_at - a.created_at || (a.id < b.id ? -1 : 1));
   const items = sorted.slice((number - 1) * size, number * size);
   const pagination = {

@@ -1,3 +1,5 @@
+import { parseQuery } from '../../src/core/search/parse-query.ts';
+import { matchesQuery } from '../search-model.ts';
 import { gains, mayDefine, mayWrite, transformFor } from './model-fuzz-access.ts';
 import {
   type Command,
@@ -24,10 +26,13 @@ import {
   type PlainObject,
 } from './model-fuzz-values.ts';
 
-/** The five operations on tokens (§4.1). */
+/** The operations on tokens (§4.1). */
 export const STEPS = {
   createToken,
   listTokens,
+  listTokensByCursor,
+  searchTokens,
+  searchTokensByCursor,
   getToken,
   updateToken,
   deleteToken,
@@ -88,34 +93,103 @@ function createToken(step: Step): Expected {
 }
 
 function getToken(step: Step): Expected {
-  const { caller, tenant, now } = step;
+  const { caller, tenant, now, command } = step;
   const token = find(step);
   if (!token) return problem(404, 'token_not_found');
   const transform = transformFor(caller, 'token:read', token);
   if (!transform) return problem(403, 'no_governing_rule');
   tenant.active.add(`${monthOf(now)}/${token.id}`);
-  return { status: 200, body: show(token, tenant, transform) };
+  return { status: 200, body: show(token, tenant, atMost(transform, new Map(command.query).get('transform'))) };
+}
+
+const STRENGTHS: readonly string[] = ['redact', 'mask', 'reveal'];
+
+function atMost(transform: string, most: Plain | undefined): string {
+  const rank = Math.min(...[transform, most ?? 'reveal'].map((each) => STRENGTHS.indexOf(String(each))));
+  return STRENGTHS[rank] ?? 'redact';
 }
 
 function listTokens(step: Step): Expected {
-  const { command, caller, tenant, now, model } = step;
-  const { query } = command;
+  const { query } = step.command;
+  return listed(step, filteredBy(query), Object.fromEntries(query));
+}
+
+function listTokensByCursor(step: Step): Expected {
+  const { query } = step.command;
+  return listedByCursor(step, filteredBy(query), Object.fromEntries(query));
+}
+
+function searchTokens(step: Step): Expected {
+  const body = step.command.body ?? {};
+  return listed(step, searchedBy(body), body);
+}
+
+function searchTokensByCursor(step: Step): Expected {
+  const body = step.command.body ?? {};
+  return listedByCursor(step, searchedBy(body), body);
+}
+
+type Filter = (token: ModelToken) => boolean;
+
+function filteredBy(query: Command['query']): Filter {
   const of = (name: string) => query.filter(([each]) => each === name).map(([, value]) => value);
-  const [ids, types] = [of('id'), of('type')];
-  const wanted = new Map(query.filter(([name]) => name.startsWith('metadata.')).reverse());
-  const visible = [...tenant.tokens.values()].filter(
-    (token) =>
-      isLive(model, token.expires?.instant, now) &&
-      transformFor(caller, 'token:read', token) &&
-      (ids.length === 0 || ids.includes(token.id)) &&
-      (types.length === 0 || types.includes(token.type)) &&
-      [...wanted].every(([name, value]) => token.metadata?.[name.slice(9)]?.toLowerCase() === value.toLowerCase()),
+  const [ids, types, prints] = [of('id'), of('type'), of('fingerprint')];
+  const containers = lowerCased(of('container'));
+  const pairs = query.flatMap(([name, value]) => {
+    const key = /^metadata(?:\.(.*)|\[(.*)\])$/.exec(name);
+    return key ? [[key[1] ?? key[2] ?? '', value] as const] : [];
+  });
+  const wanted = new Map(pairs.reverse());
+  return (token) =>
+    (ids.length === 0 || ids.includes(token.id)) &&
+    (types.length === 0 || types.includes(token.type)) &&
+    (prints.length === 0 || prints.includes(token.fingerprint)) &&
+    (containers.length === 0 || token.containers.some((own) => containers.some((path) => own.startsWith(path)))) &&
+    [...wanted].every(([key, value]) => token.metadata?.[key]?.toLowerCase() === value.toLowerCase());
+}
+
+function searchedBy(body: PlainObject): Filter {
+  const query = parseQuery(String(body['query']));
+  return (token) =>
+    matchesQuery(query, {
+      ...token,
+      metadata: token.metadata ?? {},
+      searchValues: (token.search_indexes ?? []).map((expression) =>
+        String(evaluate(expression, { data: token.data, metadata: {} })),
+      ),
+      expires_at: token.expires?.instant,
+    });
+}
+
+/** What the caller may read of what is asked for. */
+function visibleTokens({ caller, tenant, now, model }: Step, filter: Filter): readonly ModelToken[] {
+  return [...tenant.tokens.values()].filter(
+    (token) => isLive(model, token.expires?.instant, now) && transformFor(caller, 'token:read', token) && filter(token),
   );
-  const { body, items } = page(query, visible, (token) =>
-    show(token, tenant, transformFor(caller, 'token:read', token) ?? 'redact'),
-  );
+}
+
+function showing({ caller, tenant }: Step, most: Plain | undefined) {
+  return (token: ModelToken) =>
+    show(token, tenant, atMost(transformFor(caller, 'token:read', token) ?? 'redact', most));
+}
+
+function listed(step: Step, filter: Filter, asked: PlainObject): Expected {
+  const { tenant, now } = step;
+  const { body, items } = page(asked, visibleTokens(step, filter), showing(step, asked['transform']));
   for (const { id } of items) tenant.active.add(`${monthOf(now)}/${id}`);
   return { status: 200, body };
+}
+
+/** The first page; its cursor is the vault's affair. */
+function listedByCursor(step: Step, filter: Filter, asked: PlainObject): Expected {
+  const { tenant, now, actual } = step;
+  const visible = visibleTokens(step, filter);
+  const { body, items } = page({ size: asked['size'] ?? 20 }, visible, showing(step, asked['transform']));
+  for (const { id } of items) tenant.active.add(`${monthOf(now)}/${id}`);
+  const { next } = (actual['pagination'] ?? {}) as { readonly next?: Plain };
+  const isLast = items.length === visible.length;
+  const pagination = { page_size: Number(asked['size'] ?? 20), ...(!isLast && { next: next ?? 'a cursor' }) };
+  return { status: 200, body: { pagination, data: body['data'] ?? [] } };
 }
 
 function updateToken(step: Step): Expected {

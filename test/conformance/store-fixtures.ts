@@ -194,7 +194,7 @@ export async function addToken(
 }
 
 export async function idsOf(store: Store, filter: TokenFilter, now: Instant = NOW): Promise<readonly string[]> {
-  return (await store.findTokens(filter, FIRST_PAGE, now)).records.map((record) => record.id);
+  return ((await store.findTokens(filter, FIRST_PAGE, now)).records ?? []).map((record) => record.id);
 }
 
 export function everything(tenantId: string): TokenFilter {

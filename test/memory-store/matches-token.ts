@@ -1,4 +1,5 @@
 import type { TokenCondition, TokenFilter } from '../../src/core/ports.ts';
+import type { TimeRange } from '../../src/core/scan-ports.ts';
 import type { HeldToken } from './memory-tenant.ts';
 
 /** Whether a token is one that the filter asks for: the filter's meaning, written down as plainly as it goes. */
@@ -17,8 +18,23 @@ function holds({ record, blinds }: HeldToken, condition: TokenCondition): boolea
   if ('id_in' in condition) return condition.id_in.includes(record.id);
   if ('type_in' in condition) return condition.type_in.includes(record.type);
   if ('index_in' in condition) return condition.index_in.some((blind) => blinds.has(bytesKey(blind)));
+  if ('created_in' in condition) return isIn(record.created_at, condition.created_in);
+  if ('expires_in' in condition)
+    return record.expires_at !== undefined && isIn(record.expires_at, condition.expires_in);
+  if ('clear_in' in condition) {
+    const { offset, from, to } = condition.clear_in;
+    const bytes = record.clear.subarray(offset, offset + from.length);
+    return Buffer.compare(bytes, from) >= 0 && Buffer.compare(bytes, to) <= 0;
+  }
+  if ('every' in condition) return condition.every.every((each) => holds({ record, blinds }, each));
+  if ('some' in condition) return condition.some.some((each) => holds({ record, blinds }, each));
+  if ('not' in condition) return !holds({ record, blinds }, condition.not);
   // Half a surrogate pair is no prefix of the character that starts with it.
   return record.id.startsWith(condition.id_prefix) && condition.id_prefix.isWellFormed();
+}
+
+function isIn(at: number, { from, to }: TimeRange): boolean {
+  return at >= from && at <= to;
 }
 
 /** Equal for equal bytes. */

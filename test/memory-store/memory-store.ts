@@ -9,7 +9,7 @@ import type {
   VaultHeader,
 } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
-import type { SnapshotReads } from '../../src/core/scan-ports.ts';
+import type { ScanPosition, SnapshotReads } from '../../src/core/scan-ports.ts';
 import { bytesKey, matchesToken } from './matches-token.ts';
 import { blindsOf, MemoryState, memoryMaintenance } from './memory-maintenance.ts';
 import {
@@ -97,6 +97,14 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       return pageOf(found, page);
     },
   };
+
+  /** The tokens behind a place, in the order of lists. */
+  function behind(tenantId: string, after: ScanPosition | undefined): readonly HeldToken[] {
+    state.assertOpen();
+    return [...(state.tenants.get(tenantId)?.tokens.values() ?? [])]
+      .sort((a, b) => newestFirst(a.record, b.record))
+      .filter(({ record }) => after === undefined || newestFirst(record, after) > 0);
+  }
 
   return {
     ...memoryMaintenance(state),
@@ -260,12 +268,17 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       return reads.findTokens(...query);
     },
 
+    async walkTokens(filter, { after, limit, skip, take }, now) {
+      const slice = behind(filter.tenant_id, after).slice(0, limit);
+      const found = slice.filter((token) => isLive(token.record, now) && matchesToken(token, filter));
+      return {
+        found: found.length,
+        records: found.slice(skip, skip + take).map(({ record }) => presentedOf(record)),
+        next: slice.length < limit ? undefined : slice.at(-1)?.record,
+      };
+    },
     async scanTokens(filter, { after, limit }, now) {
-      state.assertOpen();
-      const all = [...(state.tenants.get(filter.tenant_id)?.tokens.values() ?? [])].sort((a, b) =>
-        newestFirst(a.record, b.record),
-      );
-      const slice = all.filter(({ record }) => after === undefined || newestFirst(record, after) > 0).slice(0, limit);
+      const slice = behind(filter.tenant_id, after).slice(0, limit);
       return {
         records: slice
           .filter((token) => isLive(token.record, now) && matchesToken(token, filter))

@@ -25,6 +25,8 @@ async function values(...typed: readonly string[]): Promise<readonly string[] | 
   return found === 'files' ? found : found.map((one) => one.value);
 }
 
+const WALKS = ['walk', 'search', 'walk-search'];
+
 describe('suggest', () => {
   it.each(COMMANDS.map((words) => [words.join(' '), words] as const))(
     '%s: word by word, and its flags',
@@ -98,7 +100,8 @@ describe('suggest', () => {
     ['a flag that is not known, behind =', ['tokens', 'create', '--tpye=c'], []],
     ['a path', ['init', '--key-file', ''], 'files'],
     ['a path behind =', ['init', '--key-file=x'], 'files'],
-    ['PowerShell’s empty word', ['tokens', '""'], ['create', 'list', 'get', 'patch', 'delete']],
+    ['PowerShell’s empty word', ['tokens', '""'], ['create', 'list', ...WALKS, 'get', 'patch', 'delete']],
+    ['the fields of a query', ['tokens', 'search', 'created_'], ['created_by:', 'created_at:']],
     ['nothing for an id', ['tokens', 'get', ''], []],
     ['nothing behind the argument', ['profile', 'use', 'local', ''], []],
     ['nothing for an unknown noun', ['tokns', ''], []],

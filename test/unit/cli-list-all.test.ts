@@ -13,15 +13,22 @@ const CALL: Call = { operation: 'listTokens', params: {}, query: [['type', 'toke
 
 const item = (id: string, data = '1.10') => `{"id":"${id}","type":"token","data":${data}}`;
 
-/** A list in pages of `size`, newest first; `before` may add an item between two pages. */
+/** A list in pages of `size`, newest first, by number or by cursor: `before` may add an item between two pages. */
 function pagedClient(items: string[], before: (page: number) => void = () => undefined) {
   const calls: Call[] = [];
   const client: Client = {
     async call(call) {
       calls.push(call);
       const query = Object.fromEntries(call.query);
-      const [page, size] = [Number(query['page']), Number(query['size'])];
+      const size = Number(query['size']);
+      const start = Number(query['start'] ?? 0);
+      const page = Number(query['page'] ?? start / size + 1);
       before(page);
+      if (call.operation === 'listTokensByCursor') {
+        const next = start + size < items.length ? `,"next":"${start + size}"` : '';
+        const data = items.slice(start, start + size).join(',');
+        return { status: 200, bodyText: `{"pagination":{"page_size":${size}${next}},"data":[${data}]}`, traceId: 't' };
+      }
       const total = Math.ceil(items.length / size);
       const data = items.slice((page - 1) * size, page * size).join(',');
       const bodyText = `{"pagination":{"total_items":${items.length},"page_number":${page},"page_size":${size},"total_pages":${total}},"data":[${data}]}`;
@@ -71,15 +78,14 @@ describe('list --all', () => {
       [
         ['type', 'token'],
         ['size', '100'],
-        ['page', '1'],
       ],
     ]);
     const small = pagedClient(FIVE);
     await printAll(small.client, 'ndjson');
     expect(small.calls.map((call) => call.query.at(-1))).toEqual([
-      ['page', '1'],
-      ['page', '2'],
-      ['page', '3'],
+      ['size', '2'],
+      ['start', '2'],
+      ['start', '4'],
     ]);
   });
 
@@ -128,7 +134,8 @@ describe('list --all', () => {
     const { client } = pagedClient(items, (page) => {
       if (page === 2) items.unshift(item('tok-new'));
     });
-    const { text } = await printAll(client, 'ndjson', { quiet: true });
+    const call: Call = { operation: 'listApplications', params: {}, query: [['size', '2']] };
+    const { text } = await printAll(client, 'ndjson', { quiet: true, call });
     expect(text).toBe('tok-e\ntok-d\ntok-c\ntok-b\ntok-a\n');
   });
 

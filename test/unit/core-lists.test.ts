@@ -124,7 +124,7 @@ describe('List Tokens (§4.1)', () => {
     expect(idsOf(await colliding.own('listTokens', { query: 'metadata.tag=a' }))).toEqual([id]);
   });
 
-  it.each(['fingerprint=x', 'container=/a/', 'Type=card', 'metadata=x', 'ids=x'])(
+  it.each(['prefix=x', 'containers=/a/', 'Type=card', 'metadata=x', 'ids=x'])(
     '%s: an unknown parameter',
     async (query) => {
       expect(wrongPaths(await list(query))).toHaveLength(1);

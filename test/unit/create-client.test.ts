@@ -46,8 +46,8 @@ describe('the typed client', () => {
 
   it.each([
     ['getToken', undefined, 'getToken: params.id must be given, as a string'],
-    ['getToken', 'x', 'getToken: takes one object, of params, signal, traceId'],
-    ['getToken', { id: 'x' }, 'getToken: takes no id; what it takes is params, signal, traceId'],
+    ['getToken', 'x', 'getToken: takes one object, of params, query, signal, traceId'],
+    ['getToken', { id: 'x' }, 'getToken: takes no id; what it takes is params, query, signal, traceId'],
     ['getToken', { params: { id: '' } }, 'getToken: params.id must be given, as a string'],
     ['deleteToken', { params: {} }, 'deleteToken: params.id must be given, as a string'],
     ['listTokens', { type: ['card'] }, 'listTokens: takes no type; what it takes is query, signal, traceId'],

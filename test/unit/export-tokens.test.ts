@@ -162,7 +162,7 @@ it('through the API meets every token once, whatever is made and removed meanwhi
     const client: Client = {
       call: async (call) => {
         calls += 1;
-        if (calls === 2) {
+        if (calls === 3) {
           await callVault(vault, apiKey, 'createToken', { body: { id: 'token-new', type: 'token', data: 1 } });
           for (const n of [259, 258, 257]) await callVault(vault, apiKey, 'deleteToken', { id: `token-${n}` });
         }

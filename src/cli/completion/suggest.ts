@@ -1,6 +1,7 @@
 import { Command, type Option } from 'commander';
 import { OPERATIONS, type Operation } from '../../contract/operations.ts';
 import type { Schema } from '../../contract/schema.ts';
+import { QUERY_FIELDS } from '../../core/search/parse-query.ts';
 import { KEY_NAMES, SHELLS } from '../commands/dev/env.ts';
 import { OUT_FORMATS } from '../commands/seed/seed-output.ts';
 import { memberFlags } from '../derive/member-flags.ts';
@@ -123,9 +124,13 @@ const OWN_FLAGS: Readonly<Record<string, ValueSource>> = {
   '--out': OUT_FORMATS,
 };
 
+const QUERY_STARTS = QUERY_FIELDS.map((field) => (field === 'metadata' ? 'metadata.' : `${field}:`));
+
 const OWN_ARGUMENTS: Readonly<Record<string, ValueSource>> = {
   completion: Object.keys(COMPLETION_SCRIPTS),
   'seed apply': 'files',
+  'tokens search': QUERY_STARTS,
+  'tokens walk-search': QUERY_STARTS,
   'profile use': 'profiles',
   'profile remove': 'profiles',
 };

@@ -38,7 +38,8 @@ export async function assembleCall(id: OperationId, input: CommandInput, read: R
 }
 
 function pathParams(row: Operation, values: readonly string[]): Readonly<Record<string, string>> {
-  const params = Object.fromEntries((row.cli.arguments ?? []).map((name, at) => [name, values[at] ?? '']));
+  const names = Object.keys(row.params?.properties ?? {});
+  const params = Object.fromEntries(names.map((name, at) => [name, values[at] ?? '']));
   for (const [name, value] of Object.entries(params)) {
     if (value === '') throw new Fault('usage', `<${name}> is empty`);
   }
@@ -117,6 +118,7 @@ function exampleFlag(row: Operation): string {
 
 /** The flags that set one member: `--data or --text`. */
 function alternatives(row: Operation, member: string): string {
+  if (row.cli.arguments?.includes(member)) return `<${member}>`;
   return memberFlags(row)
     .filter((flag) => flag.part === 'body' && flag.member === member)
     .map((flag) => `--${flag.name}`)

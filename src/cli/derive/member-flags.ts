@@ -68,6 +68,11 @@ function flagsOfMember(
   return [flag, { ...flag, name: alternative, kind: 'text', expression: false, help }];
 }
 
+/** Whether the operation lists pages by number. */
+export function isNumbered({ query, body }: Operation): boolean {
+  return (query ?? body)?.properties?.['page'] !== undefined;
+}
+
 /** An item whose members are known can be written in words. */
 function itemKind(items: Schema): FlagKind {
   return typeOf(items) === 'object' && items.properties !== undefined ? 'shorthand' : kindOf(items);

@@ -5,14 +5,15 @@ import type { Finish } from '../exit-codes.ts';
 import { addFlags, FLAGS, VAULT_FLAGS } from '../global-flags.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { clearableFlags } from './clearing.ts';
-import { type FlagKind, type MemberFlag, memberFlags } from './member-flags.ts';
+import { type FlagKind, isNumbered, type MemberFlag, memberFlags } from './member-flags.ts';
 
 /** Gives the subcommand of an operation its arguments, flags, help and action. Everything comes from the row. */
 export function defineOperation(command: Command, id: OperationId, finish: Finish): void {
   const row: Operation = OPERATIONS[id];
   const flags = memberFlags(row);
   for (const name of row.cli.arguments ?? []) {
-    command.argument(`<${name}>`, row.params?.properties?.[name]?.description ?? '');
+    const param = row.params?.properties?.[name];
+    command.argument(param ? `<${name}>` : `[${name}]`, (param ?? row.body?.properties?.[name])?.description ?? '');
   }
   command.optionsGroup('Members:');
   for (const { name, kind, repeatable, help } of flags) {
@@ -20,7 +21,7 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   }
   const clearable = clearableFlags(row).map((flag) => flag.name);
   if (clearable.length > 0) addRepeatable(command, '--clear <member>', clearHelp(clearable));
-  if (row.query?.properties?.['page'] !== undefined) addFlags(command, FLAGS.list);
+  if (isNumbered(row)) addFlags(command, FLAGS.list);
   if (row.body !== undefined)
     addOnce(command, '--body <source>', 'the whole body instead: @file, or - for standard input');
   command.optionsGroup('Vault:');
@@ -33,7 +34,7 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   command.addHelpText('after', () => `\n${afterHelp(row)}`);
   command.action(async () => {
     const { runOperation } = await import('../run-operation.ts');
-    finish(await runOperation(id, commandInput(command, flags), command));
+    finish(await runOperation(id, commandInput(command, row, flags), command));
   });
 }
 
@@ -73,14 +74,21 @@ interface TypedValues {
   readonly clear?: readonly string[];
 }
 
-function commandInput(command: Command, flags: readonly MemberFlag[]): CommandInput {
+function commandInput(command: Command, row: Operation, flags: readonly MemberFlag[]): CommandInput {
   const typed = command.opts<TypedValues>();
   const members: Record<string, readonly string[]> = {};
   for (const flag of flags) {
     const value = typed[attribute(flag.name)];
     if (value !== undefined) members[flag.name] = typeof value === 'object' ? value : [String(value)];
   }
-  return { arguments: command.args, members, body: typed.body, clear: typed.clear };
+  const inPath = Object.keys(row.params?.properties ?? {}).length;
+  for (const [at, value] of command.args.slice(inPath).entries()) {
+    const name = row.cli.arguments?.[inPath + at];
+    if (name === undefined) continue;
+    if (members[name] !== undefined) throw new Fault('usage', `give <${name}> or --${name}, not both`);
+    members[name] = [value];
+  }
+  return { arguments: command.args.slice(0, inPath), members, body: typed.body, clear: typed.clear };
 }
 
 /** The name under which commander keeps a flag's value. */

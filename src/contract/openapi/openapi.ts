@@ -88,7 +88,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
     const examples = Object.entries(row.examples);
     return {
       operationId: id,
-      tags: [TAGS[row.path.split('/')[1] as keyof typeof TAGS].name],
+      tags: [TAGS[row.path.replace(/^\/v2/, '').split('/')[1] as keyof typeof TAGS].name],
       summary: row.summary,
       description: describeOperation(row),
       'x-permission': permission,

@@ -14,9 +14,18 @@ export function pageRequest({ page = 1, size = DEFAULT_SIZE }: PageQuery): PageR
 }
 
 /** The list envelope (§2.9). */
-export function pageOf<T>({ page = 1, size = DEFAULT_SIZE }: PageQuery, total: number, data: readonly T[]) {
-  return {
-    pagination: { total_items: total, page_number: page, page_size: size, total_pages: Math.ceil(total / size) },
-    data,
+export function pageOf<T>(
+  { page = 1, size = DEFAULT_SIZE }: PageQuery,
+  total: number,
+  data: readonly T[],
+  { isCapped = false } = {},
+) {
+  const pagination = {
+    total_items: total,
+    total_items_capped: isCapped || undefined,
+    page_number: page,
+    page_size: size,
+    total_pages: Math.ceil(total / size),
   };
+  return { pagination, data };
 }

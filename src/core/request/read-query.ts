@@ -8,24 +8,24 @@ const INTEGER = /^-?\d{1,15}$/;
 
 /**
  * Makes the query parameters the object that the row's query schema describes: an array collects what is repeated, an
- * object `m` takes `m.<key>` (everything after the first dot is the key; a repeated key keeps its first value, §4.1), an
+ * object `m` takes `m.<key>` or `m[<key>]` (everything after the first dot is the key; a repeated key keeps its first value, §4.1), an
  * integer is read. Text that is no integer stays text and fails validation by name.
  */
 export function readQuery(schema: Schema | undefined, pairs: readonly (readonly [string, string])[]): Json {
   const properties = schema?.properties ?? {};
   const query = new MemberMap();
   for (const [sent, value] of pairs) {
-    const dot = sent.indexOf('.');
-    const name = dot > 0 && typeOf(properties, sent.slice(0, dot)) === 'object' ? sent.slice(0, dot) : sent;
+    const [member, key] = memberAndKey(sent);
+    const name = typeOf(properties, member) === 'object' ? member : sent;
     const type = typeOf(properties, name);
     switch (type) {
       case undefined:
         throw invalid(sent, `is not a known query parameter${didYouMean(sent, Object.keys(properties))}`);
       case 'object': {
-        if (dot <= 0 || dot === sent.length - 1) throw invalid(sent, `write it as ${name}.<key>=<value>`);
+        if (!key) throw invalid(sent, `write it as ${name}.<key>=<value>`);
         query[name] ??= new MemberMap();
         const map = query[name] as Record<string, Json>;
-        map[sent.slice(dot + 1)] ??= value;
+        map[key] ??= value;
         break;
       }
       case 'array':
@@ -38,6 +38,12 @@ export function readQuery(schema: Schema | undefined, pairs: readonly (readonly 
     }
   }
   return query;
+}
+
+/** `metadata.<key>` is also written `metadata[<key>]`. */
+function memberAndKey(sent: string): readonly [member: string, key: string | undefined] {
+  const [, member = sent, inBrackets, afterDot] = /^([^.[]+)(?:\[(.*)\]|\.(.*))$/s.exec(sent) ?? [];
+  return [member, inBrackets ?? afterDot];
 }
 
 function typeOf(properties: Readonly<Record<string, Schema>>, name: string): Schema['type'] | undefined {

@@ -1,6 +1,7 @@
 import { TOKEN_TYPE_NAMES, TOKEN_TYPES, type TokenType } from '../../contract/token-types.ts';
-import type { Instant, KeyIds, PresentedToken, TokenRecord } from '../ports.ts';
+import type { Instant, KeyIds, PresentedToken, TokenCondition, TokenRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
+import type { TimeRange } from '../scan-ports.ts';
 
 /** The clear columns of a token, beside its id and tenant. Both sealed values are bound to them. */
 export interface ClearColumns extends KeyIds {
@@ -87,6 +88,23 @@ export function unpackClear(clear: Uint8Array): ClearColumns {
 
 function readU48(view: DataView, at: number): number {
   return view.getUint16(at) * 2 ** 32 + view.getUint32(at + 2);
+}
+
+/** Tokens whose `created_by` or `modified_by` is this id. */
+export function madeBy(column: 'created_by' | 'modified_by', id: string): TokenCondition {
+  const bytes = Buffer.from(id.toLowerCase());
+  if (bytes.length !== UUID_LENGTH) return { some: [] };
+  return { clear_in: { offset: column === 'created_by' ? CREATED_BY_AT : MODIFIED_BY_AT, from: bytes, to: bytes } };
+}
+
+/** Tokens that were modified in the range. */
+export function modifiedIn({ from, to }: TimeRange): TokenCondition {
+  const [first, last] = [Math.max(from, 1), Math.min(to, 2 ** 48 - 1)].map((at) => {
+    const bytes = Buffer.alloc(6);
+    if (at > 0) bytes.writeUIntBE(at, 0, 6);
+    return bytes;
+  }) as [Buffer, Buffer];
+  return { clear_in: { offset: MODIFIED_AT, from: first, to: last } };
 }
 
 /** Reads the clear columns of a row. Throws `integrity_failure` when the row was found by another expiry. */

@@ -1,3 +1,4 @@
+import type { Transform } from '../../contract/permissions.ts';
 import type { Caller, Handler, HandlerNow, World } from '../handler.ts';
 import type { JsonText } from '../json/stringify.ts';
 import type { Instant, PresentedToken } from '../ports.ts';
@@ -5,27 +6,29 @@ import { Problem } from '../problem.ts';
 import { presentToken } from './present-token.ts';
 
 /** Get a Token (§4.1). */
-export const getToken: Handler<'getToken'> = async ({ params: { id } }, caller, world) => {
+export const getToken: Handler<'getToken'> = async ({ params: { id }, query }, caller, world) => {
   const now = world.clock.now();
-  const shown = show(id, await world.store.findPresentedToken(caller.tenant.record.id, id, now), caller, world, now);
+  const record = await world.store.findPresentedToken(caller.tenant.record.id, id, now);
+  const shown = show(id, record, query.transform, caller, world, now);
   if (shown instanceof Problem) throw shown;
   return shown;
 };
 
-export const getTokenNow: HandlerNow<'getToken'> = ({ params: { id } }, caller, world, { reads }) => {
+export const getTokenNow: HandlerNow<'getToken'> = ({ params: { id }, query }, caller, world, { reads }) => {
   const now = world.clock.now();
-  return show(id, reads.findPresentedToken(caller.tenant.record.id, id, now), caller, world, now);
+  return show(id, reads.findPresentedToken(caller.tenant.record.id, id, now), query.transform, caller, world, now);
 };
 
 function show(
   id: string,
   record: PresentedToken | undefined,
+  most: Transform | undefined,
   { tenant, grants, trail }: Caller,
   world: World,
   now: Instant,
 ): JsonText | Problem {
   if (!record) return new Problem('token_not_found');
-  const presented = presentToken(tenant.keyring, grants, id, record);
+  const presented = presentToken(tenant.keyring, grants, id, record, most);
   if (!presented) return new Problem('no_governing_rule');
   trail.shown([id], presented.transform === 'reveal');
   world.activity.note([record], now);

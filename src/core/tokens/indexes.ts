@@ -9,7 +9,11 @@ export function metadataText(key: string, value: string): string {
 }
 
 /** The tokens that have a value: found under each index key that a token may still be found by. */
-export function indexed(keyring: TenantKeyring, purpose: IndexPurpose, value: string): TokenCondition {
+export function indexed(
+  keyring: TenantKeyring,
+  purpose: IndexPurpose,
+  value: string,
+): Extract<TokenCondition, { readonly index_in: unknown }> {
   return { index_in: [keyring, ...keyring.formerIndexKeys].map((key) => key.blindIndex(purpose, value)) };
 }
 
@@ -29,7 +33,7 @@ export function otherIndexes(
 ): readonly Uint8Array[] {
   return [
     ...Object.entries(metadata).map(([key, value]) => keyring.blindIndex('metadata', metadataText(key, value))),
-    ...[...new Set(searchValues)].map((value) => keyring.blindIndex('search', value)),
+    ...[...new Set(searchValues.map(foldCase))].map((value) => keyring.blindIndex('search', value)),
   ];
 }
 

@@ -1,53 +1,112 @@
-import type { ListTokensQuery } from '../../contract/token.ts';
-import { governingTransform } from '../access/governing-transform.ts';
+import { MAX_TOTAL, PAGE_QUERY } from '../../contract/page.ts';
+import type { Transform } from '../../contract/permissions.ts';
+import type { ListTokensQuery, SearchTokens, TokenFilters } from '../../contract/token.ts';
 import { visibility } from '../access/visibility.ts';
 import type { Caller, Handler, HandlerNow, World } from '../handler.ts';
 import { createLines } from '../in-line.ts';
 import type { JsonText } from '../json/stringify.ts';
 import { ownTurn } from '../own-turn.ts';
-import type {
-  Instant,
-  PageOf,
-  PageRequest,
-  PresentedToken,
-  TenantKeyring,
-  TokenCondition,
-  TokenFilter,
-} from '../ports.ts';
+import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../ports.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
-import type { ScanPosition, ScanSlice } from '../scan-ports.ts';
-import { presentedColumns } from './clear-columns.ts';
+import { parseQuery } from '../search/parse-query.ts';
+import { searchCondition } from '../search/search-condition.ts';
+import { isAtOrBelow, normalizeContainers } from './containers.ts';
+import { cursorOf, readCursor } from './cursor.ts';
+import { findBehind, findPage, type Sought } from './find-page.ts';
 import { foldCase, indexed, metadataText } from './indexes.ts';
 import { presentToken } from './present-token.ts';
-import { openPresented } from './token-codec.ts';
+import type { PresentedDetails } from './token-codec.ts';
 
-/** Tokens that a scan looks at in one turn of the event loop. */
-const SCANNED_AT_ONCE = 200;
 /** Bytes of data that lists open in one turn. */
 const OPENED_AT_ONCE = 1024 * 1024;
 /** How long a page waits for others of its application. */
 const MAX_WAIT_MS = 5_000;
 
+const DEFAULT_SIZE = PAGE_QUERY.size.default;
+
 const inLine = createLines(MAX_WAIT_MS);
 /** Bytes that lists have opened in this turn of the event loop. */
 let opened = 0;
 
-/**
- * List Tokens (§4.1): members of one kind of filter are ORed, kinds are ANDed, and the caller's reach is part of the query.
- * An application has one page in the making, however many connections it asks on: a page may be of 16 MiB.
- */
-export const listTokens: Handler<'listTokens'> = (request, caller, world) =>
-  inLine(caller.application.record.id, () => makePage(request, caller, world));
+/** What a list and a search ask for. */
+interface Asked {
+  readonly filters: TokenFilters;
+  readonly query?: string;
+  readonly transform?: Transform | undefined;
+}
 
-const makePage: Handler<'listTokens'> = async ({ query }, caller, world) => {
-  if (opened > OPENED_AT_ONCE) await nextStep();
+type Numbered = Pick<ListTokensQuery, 'page' | 'size'>;
+interface Behind {
+  readonly start?: string;
+  readonly size?: number;
+}
+
+/** List Tokens (§4.1): members of one kind of filter are ORed, kinds are ANDed, and the caller's reach is part of the query. */
+export const listTokens: Handler<'listTokens'> = ({ query }, caller, world) =>
+  numberedPage({ filters: query, transform: query.transform }, query, caller, world);
+
+/** The same by cursor. */
+export const listTokensByCursor: Handler<'listTokensByCursor'> = ({ query }, caller, world) =>
+  pageBehind({ filters: query, transform: query.transform }, query, caller, world);
+
+export const searchTokens: Handler<'searchTokens'> = ({ body }, caller, world) =>
+  numberedPage(searched(body), body, caller, world);
+
+export const searchTokensByCursor: Handler<'searchTokensByCursor'> = ({ body }, caller, world) =>
+  pageBehind(searched(body), body, caller, world);
+
+const searched = ({ query, transform }: Pick<SearchTokens, 'query' | 'transform'>): Asked => ({
+  filters: {},
+  query,
+  transform,
+});
+
+/** An application has one page in the making, however many connections it asks on: a page may be of 16 MiB. */
+const inTurn = <T>(caller: Caller, make: () => Promise<T>): Promise<T> =>
+  inLine(caller.application.record.id, async () => {
+    if (opened > OPENED_AT_ONCE) await nextStep();
+    return make();
+  });
+
+const numberedPage = (asked: Asked, numbered: Numbered, caller: Caller, world: World) =>
+  inTurn(caller, async () => {
+    const now = world.clock.now();
+    const { records, total } = await findPage(soughtBy(asked, caller), pageRequest(numbered), now, caller, world);
+    const tokens = await show(records, asked, now, caller, world);
+    return pageOf(numbered, isWhole(asked, caller) ? total : Math.min(total, MAX_TOTAL), tokens, {
+      isCapped: total > MAX_TOTAL && !isWhole(asked, caller),
+    });
+  });
+
+const pageBehind = (asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller: Caller, world: World) =>
+  inTurn(caller, async () => {
+    const now = world.clock.now();
+    const after = start === undefined ? undefined : readCursor(start);
+    // One more tells whether there is another page.
+    const found = await findBehind(soughtBy(asked, caller), { after, limit: size + 1 }, now, caller, world);
+    const records = found.slice(0, size);
+    const last = found.length > size ? records.at(-1) : undefined;
+    const data = await show(records, asked, now, caller, world);
+    return { pagination: { page_size: size, next: last && cursorOf(last) }, data };
+  });
+
+/** Leaves a page to `listTokens` that needs a walk, or that this turn has no room for. */
+export const listTokensNow: HandlerNow<'listTokens'> = ({ query }, caller, world, turn) => {
+  const asked = { filters: query, transform: query.transform };
+  const { filter, isExact } = soughtBy(asked, caller);
+  if (!isExact || turn.room <= 0) return undefined;
   const now = world.clock.now();
-  const { filter, isExact } = filterOf(query, caller);
-  const request = pageRequest(query);
-  const { records, total } = isExact
-    ? await world.store.findTokens(filter, request, now)
-    : await findGoverned(filter, request, now, caller, world);
-  const page = createPage(query, caller, world);
+  const { records, total } = turn.reads.findTokens(filter, pageRequest(query), now);
+  if (records === undefined || total === undefined || total > MAX_TOTAL) return undefined;
+  for (const { presented, full } of records) turn.room -= presented.length + full.length;
+  if (turn.room < 0) return undefined;
+  const page = createPage(asked, caller, world);
+  for (const record of records) page.add(record);
+  return pageOf(query, total, page.end(records, now));
+};
+
+async function show(records: readonly PresentedToken[], asked: Asked, now: Instant, caller: Caller, world: World) {
+  const page = createPage(asked, caller, world);
   let size = 0;
   for (const record of records) {
     const bytes = record.presented.length + record.full.length;
@@ -58,47 +117,40 @@ const makePage: Handler<'listTokens'> = async ({ query }, caller, world) => {
   }
   // Turning the page into text and sending it costs as much again.
   opened += size;
-  return page.end(records, total, now);
-};
+  return page.end(records, now);
+}
 
-/** Leaves a page to `listTokens` that needs a scan, or that this turn has no room for. */
-export const listTokensNow: HandlerNow<'listTokens'> = ({ query }, caller, world, turn) => {
-  const { filter, isExact } = filterOf(query, caller);
-  if (!isExact || turn.room <= 0) return undefined;
-  const now = world.clock.now();
-  const { records, total } = turn.reads.findTokens(filter, pageRequest(query), now);
-  for (const { presented, full } of records) turn.room -= presented.length + full.length;
-  if (turn.room < 0) return undefined;
-  const page = createPage(query, caller, world);
-  for (const record of records) page.add(record);
-  return page.end(records, total, now);
-};
-
-function filterOf(query: ListTokensQuery, { grants, tenant }: Caller) {
+function soughtBy(asked: Asked, { grants, tenant }: Caller): Sought {
   const { lists, exact } = visibility(grants, 'token:read', tenant.keyring);
-  const filter = { tenant_id: tenant.record.id, all: conditionsOf(query, tenant.keyring), visible: lists };
+  const filter = { tenant_id: tenant.record.id, all: conditionsOf(asked, tenant.keyring), visible: lists };
   return { filter, isExact: exact };
 }
 
-function createPage(query: ListTokensQuery, { tenant, grants, trail }: Caller, world: World) {
-  const wanted = Object.entries(query.metadata ?? {});
+/** Whether all tokens of the tenant are asked for, by a caller that reads all: then their number is known exactly. */
+function isWhole(asked: Asked, caller: Caller): boolean {
+  const { filter, isExact } = soughtBy(asked, caller);
+  return isExact && filter.all.length === 0 && filter.visible === undefined;
+}
+
+function createPage({ filters, transform }: Asked, { tenant, grants, trail }: Caller, world: World) {
+  const matches = detailsFilter(filters);
   const ids: string[] = [];
   const tokens: JsonText[] = [];
   let revealed = false;
 
   return {
     add(record: PresentedToken): void {
-      const presented = presentToken(tenant.keyring, grants, record.id, record);
+      const presented = presentToken(tenant.keyring, grants, record.id, record, transform);
       // A blind index is 16 bytes of a hash: the opened values have the last word.
-      if (!presented || !hasMetadata(presented.details.metadata?.text, wanted)) return;
+      if (!presented || !matches(presented.details)) return;
       revealed ||= presented.transform === 'reveal';
       ids.push(record.id);
       tokens.push(presented.text);
     },
-    end(records: readonly PresentedToken[], total: number, now: Instant) {
+    end(records: readonly PresentedToken[], now: Instant): readonly JsonText[] {
       trail.shown(ids, revealed);
       world.activity.note(records, now);
-      return pageOf(query, total, tokens);
+      return tokens;
     },
   };
 }
@@ -108,49 +160,34 @@ async function nextStep(): Promise<void> {
   opened = 0;
 }
 
-/**
- * Finds a page for rules that no blind index can find, by opening each candidate. Reads all tokens of the tenant in slices,
- * unless the indexes leave few.
- */
-async function findGoverned(
-  filter: TokenFilter,
-  { offset, limit }: PageRequest,
-  now: Instant,
-  caller: Caller,
-  world: World,
-): Promise<PageOf<PresentedToken>> {
-  const { store } = world;
-  const { keyring } = caller.tenant;
-  const { total: candidates } = await store.findTokens(filter, { offset: 0, limit: 0 }, now);
-  const few = candidates <= SCANNED_AT_ONCE && { offset: 0, limit: candidates };
-  const page: string[] = [];
-  let total = 0;
-  let after: ScanPosition | undefined;
-  do {
-    await ownTurn();
-    const { records, next }: ScanSlice = few
-      ? { records: (await store.findTokens(filter, few, now)).records }
-      : await store.scanTokens(filter, { after, limit: SCANNED_AT_ONCE }, now);
-    for (const record of records) {
-      const { containers } = openPresented(keyring, record.id, record, presentedColumns(record)).details;
-      if (!governingTransform(caller.grants, 'token:read', { id: record.id, containers })) continue;
-      if (total >= offset && page.length < limit) page.push(record.id);
-      total++;
-    }
-    after = next;
-  } while (after !== undefined);
-  const found = await store.findTokens({ ...filter, all: [{ id_in: page }] }, { offset: 0, limit: page.length }, now);
-  return { records: found.records, total };
-}
-
-function conditionsOf({ id, type, metadata }: ListTokensQuery, keyring: TenantKeyring): TokenCondition[] {
+function conditionsOf({ filters, query }: Asked, keyring: TenantKeyring): TokenCondition[] {
+  const { id, type, container, fingerprint, metadata } = filters;
   const conditions: TokenCondition[] = [];
   if (id) conditions.push({ id_in: id });
   if (type) conditions.push({ type_in: type });
+  if (container && !container.includes('/')) {
+    conditions.push(anyOf(normalizeContainers(container).map((path) => indexed(keyring, 'container_prefix', path))));
+  }
+  if (fingerprint) conditions.push(anyOf(fingerprint.map((value) => indexed(keyring, 'fingerprint', value))));
   for (const [key, value] of Object.entries(metadata ?? {})) {
     conditions.push(indexed(keyring, 'metadata', metadataText(key, value)));
   }
+  if (query !== undefined) conditions.push(...searchCondition(parseQuery(query), keyring));
   return conditions;
+}
+
+const anyOf = (conditions: readonly { readonly index_in: readonly Uint8Array[] }[]): TokenCondition => ({
+  index_in: conditions.flatMap(({ index_in }) => index_in),
+});
+
+/** Whether the opened values of a token are what the filters on blind indexes ask for. */
+function detailsFilter({ container, fingerprint, metadata }: TokenFilters): (details: PresentedDetails) => boolean {
+  const wanted = Object.entries(metadata ?? {});
+  const paths = container && normalizeContainers(container);
+  return (details) =>
+    (paths === undefined || details.containers.some((own) => paths.some((path) => isAtOrBelow(own, path)))) &&
+    (fingerprint === undefined || fingerprint.includes(details.fingerprint)) &&
+    hasMetadata(details.metadata?.text, wanted);
 }
 
 function hasMetadata(text = '{}', wanted: readonly (readonly [key: string, value: string])[]): boolean {

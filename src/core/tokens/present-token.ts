@@ -2,7 +2,7 @@ import type { Limits } from '../../contract/limits.ts';
 import type { Transform } from '../../contract/permissions.ts';
 import type { Token } from '../../contract/token.ts';
 import { governingTransform, transformOfEveryToken } from '../access/governing-transform.ts';
-import type { Grants } from '../access/grants.ts';
+import { type Grants, showsMore } from '../access/grants.ts';
 import type { Shown } from '../handler.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
 import type { PresentedToken, TenantKeyring, TokenRecord } from '../ports.ts';
@@ -28,22 +28,25 @@ interface Presented {
 
 /**
  * Step 7 of the one path: returns the token as the caller's governing rule shows it; undefined without one. A masked or
- * redacted read never opens the plaintext. `id` is that of the request. Throws `integrity_failure`.
+ * redacted read never opens the plaintext. `id` is that of the request; `most` is the most that it wants to see. Throws
+ * `integrity_failure`.
  */
 export function presentToken(
   keyring: TenantKeyring,
   grants: Grants,
   id: string,
   record: PresentedToken,
+  most: Transform = 'reveal',
 ): Presented | undefined {
   const columns = presentedColumns(record);
-  if (transformOfEveryToken(grants, 'token:read') === 'reveal') {
+  if (most === 'reveal' && transformOfEveryToken(grants, 'token:read') === 'reveal') {
     const { details, data } = openFull(keyring, id, record, columns);
     return { details, transform: 'reveal', text: tokenText(record, columns, details, data) };
   }
   const { details, masked } = openPresented(keyring, id, record, columns);
-  const transform = governingTransform(grants, 'token:read', { id, containers: details.containers });
-  if (!transform) return undefined;
+  const governing = governingTransform(grants, 'token:read', { id, containers: details.containers });
+  if (!governing) return undefined;
+  const transform = showsMore(governing, most) ? most : governing;
   const shown = transform === 'mask' ? masked : undefined;
   const data = transform === 'reveal' ? openFull(keyring, id, record, columns).data : shown;
   return { details, transform, text: tokenText(record, columns, details, data) };

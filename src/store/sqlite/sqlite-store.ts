@@ -17,9 +17,8 @@ import { tenantRows } from './tables/tenant-rows.ts';
 import { IdTaken, tokenChanges } from './tables/token-changes.ts';
 import { tokenCounts } from './tables/token-counts.ts';
 import { tokenIndex } from './tables/token-index.ts';
-import { findTokens } from './tables/token-plan.ts';
+import { tokenLists } from './tables/token-lists.ts';
 import { isExpired, tokenRows } from './tables/token-rows.ts';
-import { scanTokens } from './tables/token-scan.ts';
 
 /** How many expired records one transaction removes. */
 const SWEEP_BATCH = 100;
@@ -41,8 +40,7 @@ export function sqliteStore(session: Session): FileStore {
   const inspectRows = rowInspection(connection, tenants, sets);
   const change = changeRow(connection);
   const audits = auditRows(connection);
-  const findPage = findTokens(connection, tenants, sets, presented);
-  const scanSlice = scanTokens(connection, tenants, sets, presented);
+  const lists = tokenLists(connection, tenants, sets, presented);
 
   /** Inside the transaction of a change: its entry, if it was made. */
   function audited(changed: boolean, audit: AuditDraft | undefined): boolean {
@@ -87,7 +85,7 @@ export function sqliteStore(session: Session): FileStore {
         if (last?.id !== tenantId) last = { id: tenantId, tenant: tenants.find(tenantId) };
         return findPresented(tenantId, id, now, last.tenant);
       },
-      findTokens: findPage,
+      findTokens: lists.findTokens,
     };
   }
 
@@ -155,8 +153,9 @@ export function sqliteStore(session: Session): FileStore {
         return record === undefined || isExpired(record, now) ? undefined : record;
       }),
     findPresentedToken: (...query) => session.readSnapshot(() => findPresented(...query)),
-    findTokens: (filter, page, now) => session.readSnapshot(() => findPage(filter, page, now)),
-    scanTokens: (...query) => session.readSnapshot(() => scanSlice(...query)),
+    findTokens: (...query) => session.readSnapshot(() => lists.findTokens(...query)),
+    walkTokens: (...query) => session.readSnapshot(() => lists.walkTokens(...query)),
+    scanTokens: (...query) => session.readSnapshot(() => lists.scanTokens(...query)),
     findDuplicate: (...query) => session.readSnapshot(() => changes.findDuplicate(...query)),
     replaceToken: (token, indexes, { revision, now }, audit) =>
       session.write('removed', () => audited(changes.replace(token, indexes, revision, now), audit)),

@@ -1,4 +1,5 @@
 import type { TokenCondition, TokenFilter } from '../../../core/ports.ts';
+import type { TimeRange } from '../../../core/scan-ports.ts';
 import { isStorableText, TOKEN_TYPE_CODES } from './columns.ts';
 import type { ContainerSets } from './container-sets.ts';
 
@@ -22,6 +23,9 @@ export interface TokenQuery {
 /** Adds to each blind index the sets of containers that it is in. */
 export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: ContainerSets): TokenQuery {
   const expanded = (condition: PlannedCondition): PlannedCondition => {
+    if ('every' in condition) return { every: condition.every.map(expanded) };
+    if ('some' in condition) return { some: condition.some.map(expanded) };
+    if ('not' in condition) return { not: expanded(condition.not) };
     if (!('index_in' in condition)) return condition;
     const index_in = condition.index_in.flatMap((blind) => sets.searched(tenant, blind));
     return condition.index_in.length === 1 ? { index_in, isDisjoint: true } : { index_in };
@@ -81,6 +85,21 @@ export function whereCondition(condition: PlannedCondition): Fragment {
     const codes = condition.type_in.map((type) => TOKEN_TYPE_CODES[type]);
     return whereIn('t.type', codes);
   }
+  if ('created_in' in condition) return whereBetween('t.created_at', condition.created_in);
+  if ('expires_in' in condition) {
+    const range = whereBetween('t.expires_at', condition.expires_in);
+    return { sql: `(t.expires_at IS NOT NULL AND ${range.sql})`, params: range.params };
+  }
+  if ('clear_in' in condition) {
+    const { offset, from, to } = condition.clear_in;
+    return { sql: 'substr(t.clear, +?, +?) BETWEEN ? AND ?', params: [offset + 1, from.length, from, to] };
+  }
+  if ('every' in condition) return join(condition.every.map(whereCondition), ' AND ');
+  if ('some' in condition) return join(condition.some.map(whereCondition), ' OR ');
+  if ('not' in condition) {
+    const { sql, params } = whereCondition(condition.not);
+    return { sql: `NOT (${sql})`, params };
+  }
   if (condition.index_in.length === 0) return FALSE;
   const blind = whereIn('x.blind', condition.index_in);
   return {
@@ -91,6 +110,10 @@ export function whereCondition(condition: PlannedCondition): Fragment {
 }
 
 const FALSE: Fragment = { sql: 'FALSE', params: [] };
+
+function whereBetween(column: string, { from, to }: TimeRange): Fragment {
+  return { sql: `(${column} BETWEEN ? AND ?)`, params: [from, to] };
+}
 
 /** A list's length is rounded up to a power of two by repeating its last value, so that few statements serve all lengths. */
 export function whereIn(column: string, values: readonly Value[]): Fragment {
@@ -126,6 +149,6 @@ export function successor(prefix: string): string | undefined {
 }
 
 export function join(parts: readonly Fragment[], operator: ' AND ' | ' OR '): Fragment {
-  if (parts.length === 0) return { sql: 'TRUE', params: [] };
+  if (parts.length === 0) return { sql: operator === ' AND ' ? 'TRUE' : 'FALSE', params: [] };
   return { sql: `(${parts.map((part) => part.sql).join(operator)})`, params: parts.flatMap((part) => part.params) };
 }

@@ -1,40 +1,46 @@
-import type { Instant, PageOf, PageRequest, PresentedToken, TokenFilter } from '../../../core/ports.ts';
-import type { Connection } from '../file/driver.ts';
-import type { ContainerSets } from './container-sets.ts';
-import type { PresentedTokenRows } from './presented-token-rows.ts';
-import type { TenantRows } from './tenant-rows.ts';
+import { MAX_TOTAL } from '../../../contract/page.ts';
+import type { Instant } from '../../../core/ports.ts';
+import type { ScanPosition } from '../../../core/scan-ports.ts';
 import {
   type Fragment,
   join,
   type PlannedCondition,
   type TokenQuery,
-  toQuery,
   type Value,
   whereCondition,
   whereIn,
   whereQuery,
-  withSets,
 } from './token-conditions.ts';
 
-/** The two statements of a list: the numbers of all tokens of the query in order, and how many there are. */
+/** The statements of a list, each absent when it would read more than some thousand tokens: then the list is walked in slices. */
 export interface TokenPlan {
-  /** Ends with the order; LIMIT and OFFSET are still to be added. */
-  readonly list: Fragment;
-  readonly total: Fragment;
+  /** The numbers of all tokens of the query. Ends with the order; LIMIT and OFFSET are still to be added. */
+  readonly list?: Fragment | undefined;
+  /** How many there are. */
+  readonly total?: Fragment | undefined;
 }
 
-/** Where the search starts. `rest` is what remains to be tested of each row. */
+/** Where a search starts. `rest` is what remains to be tested of each row. */
 interface Start {
   readonly from: string;
   readonly where: Fragment;
-  readonly order: string;
+  /** The column that orders the rows, newest first. */
+  readonly created: 'i.created_at' | 't.created_at';
   readonly rest: TokenQuery;
 }
 
-/** What is expected to match at most this many tokens is searched first and then sorted; more are walked newest first. */
-const FEW = 5000;
+/** The start of a query, and what it costs. */
+interface Choice {
+  /** Walks that have no token in common; usually one. */
+  readonly starts: readonly Start[];
+  /** Whether it reads few tokens, however far the page is. */
+  readonly isFew: boolean;
+  /** Whether rows are read in the order of the list. */
+  readonly isOrdered: boolean;
+}
 
-const NEWEST_FIRST = 't.created_at DESC, t.id';
+/** A start that matches fewer tokens than this is searched as a whole and sorted; others are walked newest first. */
+const FEW = 5000;
 
 /**
  * Chooses how to find the tokens of one tenant. Every statement gets the tenant here, and nowhere else.
@@ -42,25 +48,57 @@ const NEWEST_FIRST = 't.created_at DESC, t.id';
  * - No condition, or types only: the total comes from the counters, the list walks the index of the newest.
  * - Otherwise the search starts from the most selective of the conditions on ids and blind indexes. A start from one blind
  *   index walks its entries, newest first, so a page costs what it shows; several blind indexes together have no common
- *   order, so when they match many tokens the list walks the newest and only the total starts from them.
+ *   order, so when they match many tokens the list walks the newest.
+ *
+ * `reach` is the place of the page's last token.
  */
-export function planTokens(
+export function planTokens(tenant: number, query: TokenQuery, now: Instant, reach: number, count: Count): TokenPlan {
+  const { starts, isFew, isOrdered } = choose(tenant, query, count);
+  const isNear = isOrdered && reach <= FEW && starts.every(({ rest }) => isEverything(rest));
+  const total = totalFromCounters(tenant, query, now) ?? totalFromIndex(tenant, query, now);
+  return {
+    list: isFew || isNear ? listOf(starts, now) : undefined,
+    total: total ?? (isFew ? totalOf(starts, now) : undefined),
+  };
+}
+
+/**
+ * Plans a part of a list. Its rows are the next tokens of the start behind `after`, in the order of the list: number, time of
+ * creation, id, and whether the query has them. LIMIT is still to be added.
+ */
+export function planWalk(
   tenant: number,
   query: TokenQuery,
+  after: ScanPosition | undefined,
   now: Instant,
-  count: (fragment: Fragment) => number,
-): TokenPlan {
-  const start = chooseStart(tenant, query, count);
-  const newest = startFromNewest(tenant, query);
-  if (start === undefined) {
-    const total = totalFromCounters(tenant, query, now) ?? totalOf(newest, now);
-    return { list: listOf(newest, now), total };
+  count: Count,
+): Fragment {
+  return walkOf(choose(tenant, query, count).starts, after, now);
+}
+
+/** The same for a walk over all tokens of the tenant, whatever the query. */
+export function planScan(tenant: number, query: TokenQuery, after: ScanPosition | undefined, now: Instant): Fragment {
+  return walkOf([startFromNewest(tenant, query)], after, now);
+}
+
+type Count = (fragment: Fragment) => number;
+
+function choose(tenant: number, query: TokenQuery, count: Count): Choice {
+  const chosen = mostSelective(tenant, query, count);
+  if (chosen !== undefined) {
+    const [condition, expected] = chosen;
+    const isFew = expected < FEW;
+    if (isOrdered(condition)) {
+      const starts = condition.index_in.map((blind) => startFrom(tenant, query, condition, [blind]));
+      return { starts, isFew, isOrdered: true };
+    }
+    if (isFew) return { starts: [startFrom(tenant, query, condition)], isFew, isOrdered: false };
   }
-  const [condition, expected] = start;
-  const chosen = startFrom(tenant, query, condition);
-  const total = totalFromIndex(tenant, query, now) ?? totalOf(chosen, now);
-  if (isOrdered(condition)) return { list: mergedList(tenant, query, condition, now), total };
-  return { list: listOf(expected < FEW ? chosen : newest, now), total };
+  return { starts: [startFromNewest(tenant, query)], isFew: count(countAll(tenant)) < FEW, isOrdered: true };
+}
+
+function isEverything({ all, anyOf }: TokenQuery): boolean {
+  return all.length === 0 && anyOf === undefined;
 }
 
 interface OrderedCondition {
@@ -72,30 +110,15 @@ function isOrdered(condition: PlannedCondition): condition is OrderedCondition {
   return 'index_in' in condition && (condition.index_in.length === 1 || 'isDisjoint' in condition);
 }
 
-/** Merges the walks of the blind indexes. */
-function mergedList(tenant: number, query: TokenQuery, condition: OrderedCondition, now: Instant): Fragment {
-  const walks = condition.index_in.map((blind) => {
-    const { sql, params } = bodyOf(startFrom(tenant, query, condition, [blind]), now);
-    return { sql: `SELECT t.token, i.created_at, t.id ${sql}`, params };
-  });
-  const [only, ...others] = walks;
-  if (only !== undefined && others.length === 0)
-    return { ...only, sql: `${only.sql} ORDER BY i.created_at DESC, t.id` };
-  return {
-    sql: `${walks.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY 2 DESC, 3`,
-    params: walks.flatMap((walk) => walk.params),
-  };
-}
-
 /** The condition that is expected to leave the fewest tokens, with that number (no larger than FEW). */
-function chooseStart(
+function mostSelective(
   tenant: number,
   query: TokenQuery,
-  count: (fragment: Fragment) => number,
+  count: Count,
 ): readonly [PlannedCondition, number] | undefined {
-  const [only, ...others] = query.all.filter((condition) => !('type_in' in condition));
-  // There is nothing to choose, and an ordered start is taken whatever it matches.
-  if (only !== undefined && others.length === 0 && isOrdered(only)) return [only, FEW];
+  const [only] = query.all;
+  // There is nothing to choose, and nothing else to test.
+  if (only !== undefined && query.all.length === 1 && query.anyOf === undefined && isOrdered(only)) return [only, FEW];
   let best: readonly [PlannedCondition, number] | undefined;
   for (const condition of query.all) {
     const few = expectation(tenant, condition, count);
@@ -104,13 +127,9 @@ function chooseStart(
   return best;
 }
 
-function expectation(
-  tenant: number,
-  condition: PlannedCondition,
-  count: (fragment: Fragment) => number,
-): number | undefined {
-  if ('type_in' in condition) return undefined;
+function expectation(tenant: number, condition: PlannedCondition, count: Count): number | undefined {
   if ('id_in' in condition) return condition.id_in.length;
+  if (!('id_prefix' in condition || 'index_in' in condition)) return undefined;
   const bounded = (from: string, where: Fragment) =>
     count({
       sql: `SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE t.tenant = +? AND ${where.sql} LIMIT ${FEW})`,
@@ -121,7 +140,7 @@ function expectation(
     : bounded('token_index t', whereIn('t.blind', condition.index_in));
 }
 
-/** `walked` are those of the condition's blind indexes that the search starts from: all, unless walks are merged. */
+/** `walked` are the condition's blind indexes that the search starts from: one if the condition is ordered. */
 function startFrom(
   tenant: number,
   query: TokenQuery,
@@ -131,14 +150,13 @@ function startFrom(
   const rest = { ...query, all: query.all.filter((other) => other !== condition) };
   if (!('index_in' in condition)) {
     const where = withTenant(tenant, whereCondition(condition));
-    return { from: 'token t INDEXED BY token_id', where, order: NEWEST_FIRST, rest };
+    return { from: 'token t INDEXED BY token_id', where, created: 't.created_at', rest };
   }
   const blinds = whereIn('blind', walked);
   if (isOrdered(condition)) {
     const from = 'token_index i CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant';
-    const equal = walked.length === 1 ? 'blind = +?' : blinds.sql;
-    const where = { sql: `i.tenant = +? AND i.${equal}`, params: [tenant, ...blinds.params] };
-    return { from, where, order: 'i.created_at DESC, t.id', rest };
+    const where = { sql: 'i.tenant = +? AND i.blind = +?', params: [tenant, ...blinds.params] };
+    return { from, where, created: 'i.created_at', rest };
   }
   return {
     from: 'token t NOT INDEXED',
@@ -146,28 +164,73 @@ function startFrom(
       sql: `t.token IN (SELECT token FROM token_index WHERE tenant = +? AND ${blinds.sql})`,
       params: [tenant, ...blinds.params],
     }),
-    order: NEWEST_FIRST,
+    created: 't.created_at',
     rest,
   };
 }
 
 function startFromNewest(tenant: number, query: TokenQuery): Start {
   const where = { sql: 't.tenant = +?', params: [tenant] };
-  return { from: 'token t INDEXED BY token_newest', where, order: NEWEST_FIRST, rest: query };
+  return { from: 'token t INDEXED BY token_newest', where, created: 't.created_at', rest: query };
 }
 
 function withTenant(tenant: number, where: Fragment): Fragment {
   return { sql: `t.tenant = +? AND ${where.sql}`, params: [tenant, ...where.params] };
 }
 
-function listOf(start: Start, now: Instant): Fragment {
-  const body = bodyOf(start, now);
-  return { sql: `SELECT t.token ${body.sql} ORDER BY ${start.order}`, params: body.params };
+function countAll(tenant: number): Fragment {
+  return { sql: 'SELECT ifnull(sum(count), 0) FROM counter WHERE tenant = +? AND type > 0', params: [tenant] };
 }
 
-function totalOf(start: Start, now: Instant): Fragment {
-  const body = bodyOf(start, now);
-  return { sql: `SELECT count(*) ${body.sql}`, params: body.params };
+function listOf(starts: readonly Start[], now: Instant): Fragment {
+  return inOrder(
+    starts.map((start) => {
+      const body = bodyOf(start, now);
+      return { start, sql: `SELECT t.token, ${start.created}, t.id ${body.sql}`, params: body.params };
+    }),
+  );
+}
+
+function totalOf(starts: readonly Start[], now: Instant): Fragment {
+  const bodies = starts.map((start) => bodyOf(start, now));
+  return {
+    sql: `SELECT ${bodies.map(({ sql }) => `(SELECT count(*) ${sql})`).join(' + ')}`,
+    params: bodies.flatMap(({ params }) => params),
+  };
+}
+
+function walkOf(starts: readonly Start[], after: ScanPosition | undefined, now: Instant): Fragment {
+  return inOrder(
+    starts.map((start) => {
+      const { created, from, where } = start;
+      const rest = whereQuery(start.rest);
+      const behind: Fragment =
+        after === undefined
+          ? { sql: 'TRUE', params: [] }
+          : {
+              sql: `${created} <= +? AND (${created} < +? OR t.id > ?)`,
+              params: [after.created_at, after.created_at, after.id],
+            };
+      return {
+        start,
+        sql: `SELECT t.token, ${created}, t.id, (${rest.sql} AND (t.expires_at IS NULL OR t.expires_at > ?))
+          FROM ${from} WHERE ${where.sql} AND ${behind.sql}`,
+        params: [...rest.params, now, ...where.params, ...behind.params],
+      };
+    }),
+  );
+}
+
+/** Merges walks. Each selects the time of creation second and the id third. */
+function inOrder(walks: readonly (Fragment & { readonly start: Start })[]): Fragment {
+  const [only, ...others] = walks;
+  if (only !== undefined && others.length === 0) {
+    return { sql: `${only.sql} ORDER BY ${only.start.created} DESC, t.id`, params: only.params };
+  }
+  return {
+    sql: `${walks.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY 2 DESC, 3`,
+    params: walks.flatMap(({ params }) => params),
+  };
 }
 
 function bodyOf(start: Start, now: Instant): Fragment {
@@ -193,17 +256,16 @@ function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fra
   );
 }
 
-/** When blind indexes are all that is asked for, their entries are counted and no token is looked at. */
+/** When one blind index is all that is asked for, its entries are counted, up to the cap, and no token is looked at. */
 function totalFromIndex(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
   const [only] = query.all;
-  if (query.anyOf !== undefined || query.all.length !== 1 || only === undefined || !('index_in' in only))
-    return undefined;
+  if (query.anyOf !== undefined || query.all.length !== 1 || only === undefined || !isOrdered(only)) return undefined;
   const blinds = whereIn('blind', only.index_in);
-  const counted = isOrdered(only) ? '*' : 'DISTINCT token';
   return lessExpired(
     {
-      sql: `SELECT count(${counted}) FROM token_index WHERE tenant = +? AND ${blinds.sql}`,
-      params: [tenant, ...blinds.params],
+      sql: `SELECT count(*) FROM (SELECT 1 FROM token_index WHERE tenant = +? AND ${blinds.sql}
+        LIMIT ${MAX_TOTAL} + 1 + (SELECT count(*) FROM token WHERE expires_at <= ? AND tenant = +?))`,
+      params: [tenant, ...blinds.params, now, tenant],
     },
     tenant,
     whereCondition(only),
@@ -217,47 +279,5 @@ function lessExpired(all: Fragment, tenant: number, where: Fragment, now: Instan
     sql: `SELECT (${all.sql}) - (SELECT count(*) FROM token t INDEXED BY token_expiry
       WHERE t.expires_at <= ? AND t.tenant = +? AND ${where.sql})`,
     params,
-  };
-}
-
-/** How many different statements are kept prepared. */
-const CACHED = 64;
-
-const PAGE = 'LIMIT +? OFFSET +?';
-
-/** Finds one page of tokens. Synchronous; to be called on one snapshot, so that page and total agree. */
-export function findTokens(
-  connection: Connection,
-  tenants: TenantRows,
-  sets: ContainerSets,
-  tokens: PresentedTokenRows,
-) {
-  const cache = new Map<string, ReturnType<typeof prepare>>();
-
-  function prepare(sql: string) {
-    return connection.prepare<Value[], number>(sql).pluck();
-  }
-
-  function cached(sql: string) {
-    const statement = cache.get(sql) ?? prepare(sql);
-    cache.delete(sql);
-    cache.set(sql, statement);
-    if (cache.size > CACHED) for (const oldest of [...cache.keys()].slice(0, cache.size - CACHED)) cache.delete(oldest);
-    return statement;
-  }
-
-  const count = (fragment: Fragment) => cached(fragment.sql).get(...fragment.params) ?? 0;
-
-  return (filter: TokenFilter, page: PageRequest, now: Instant): PageOf<PresentedToken> => {
-    const tenant = tenants.find(filter.tenant_id);
-    const query = toQuery(filter);
-    if (tenant === undefined || query === undefined) return { records: [], total: 0 };
-    const plan = planTokens(tenant, withSets(query, tenant, sets), now, count);
-    const total = count(plan.total);
-    // Asking for no more than there are lets a walk stop at the last one.
-    const limit = Math.min(page.limit, total - page.offset);
-    if (limit <= 0) return { records: [], total };
-    const numbers = cached(`${plan.list.sql} ${PAGE}`).all(...plan.list.params, limit, page.offset);
-    return { records: tokens.getAll(filter.tenant_id, tenant, numbers), total };
   };
 }

@@ -1,0 +1,171 @@
+import { invalid } from '../problem.ts';
+import type { MatchField, Query, RangeField } from './query.ts';
+import { readInstant } from './query-time.ts';
+
+const MAX_CLAUSES = 64;
+const MAX_DEPTH = 20;
+
+const MATCH_FIELDS: readonly string[] = [
+  'data',
+  'id',
+  'fingerprint',
+  'type',
+  'container',
+  'created_by',
+  'modified_by',
+] satisfies readonly MatchField[];
+const RANGE_FIELDS: readonly string[] = ['created_at', 'modified_at', 'expires_at'] satisfies readonly RangeField[];
+/** The first words of clauses. */
+export const QUERY_FIELDS = [...MATCH_FIELDS, 'metadata', ...RANGE_FIELDS];
+
+const FIELDS = QUERY_FIELDS.join(', ').replace('metadata', 'metadata.KEY');
+
+const BLANKS = /\s*/y;
+const WORD = /[^\s()"[\]{}]+/y;
+const FIELD = /([a-z_]+)(?:\.(?:"((?:[^"\\]|\\["\\])*)"|([^\s()":]+)))?:/y;
+const QUOTED = /"((?:[^"\\]|\\["\\])*)"/y;
+const RANGE = /([[{])\s*([^\s[\]{}]+)\s+TO\s+([^\s[\]{}]+)\s*([\]}])/y;
+const NOT = /NOT(?=[\s(])|[!-]/y;
+const OPERATOR = /(?:AND|OR|NOT)(?=[\s()]|$)/y;
+const AND = /AND(?=[\s(])/y;
+const OR = /OR(?=[\s(])/y;
+
+/**
+ * Parses a search query. Throws `invalid_request` with a position, in characters from 1.
+ *
+ *     query   = or ;            or = and { "OR" and } ;      and = unary { [ "AND" ] unary } ;
+ *     unary   = [ "NOT" | "!" | "-" ] primary ;              primary = "(" or ")" | field ":" value | field ":" range ;
+ *     value   = word | '"' text '"' ;                        range = ("[" | "{") bound "TO" bound ("]" | "}") ;
+ *     bound   = date | "*" ;
+ *
+ * A text between quotes has the escapes `\"` and `\\`.
+ */
+export function parseQuery(text: string): Query {
+  let at = 0;
+  let clauses = 0;
+
+  const query = or(0);
+  if (at < text.length) fail('expected AND, OR or the end of the query');
+  return query;
+
+  function or(depth: number): Query {
+    const parts = [and(depth)];
+    while (take(OR)) parts.push(and(depth));
+    return joined('or', parts);
+  }
+
+  function and(depth: number): Query {
+    const parts = [unary(depth)];
+    while (take(AND) || !(at === text.length || text[at] === ')' || sees(OR))) parts.push(unary(depth));
+    return joined('and', parts);
+  }
+
+  function unary(depth: number): Query {
+    if (!take(NOT)) return primary(depth);
+    const part = primary(depth);
+    return part.kind === 'not' ? part.part : { kind: 'not', part };
+  }
+
+  function primary(depth: number): Query {
+    skipBlanks();
+    if (text[at] !== '(') return clause();
+    if (depth === MAX_DEPTH) fail(`more than ${MAX_DEPTH} parentheses within each other`);
+    at += 1;
+    const query = or(depth + 1);
+    if (text[at] !== ')') fail('expected ")"');
+    at += 1;
+    return query;
+  }
+
+  function clause(): Query {
+    const start = at;
+    const named = sees(OPERATOR) ? null : read(FIELD);
+    if (!named) return fail('expected FIELD:VALUE');
+    clauses += 1;
+    if (clauses > MAX_CLAUSES) fail(`more than ${MAX_CLAUSES} clauses`, start);
+    const [, field = '', quotedKey, plainKey] = named;
+    const key = plainKey ?? (quotedKey === undefined ? undefined : unescaped(quotedKey));
+    if (field === 'metadata' && key) return { kind: 'match', field, key, value: value() };
+    if (key === undefined && RANGE_FIELDS.includes(field)) return range(field as RangeField);
+    if (key !== undefined || !MATCH_FIELDS.includes(field)) fail(`unknown field; use ${FIELDS}`, start);
+    return match(field as MatchField);
+  }
+
+  function match(field: MatchField): Query {
+    const [place, isQuoted] = [at, text[at] === '"'];
+    const found = value();
+    if (field !== 'container' || isQuoted || !found.endsWith('*')) return { kind: 'match', field, value: found };
+    if (!/^(?:.*\/)?\*$/.test(found)) fail('expected / before *', place);
+    return { kind: 'match', field, value: found.slice(0, -1) || '/', below: true };
+  }
+
+  function value(): string {
+    const quoted = read(QUOTED);
+    if (quoted) return unescaped(quoted[1] ?? '');
+    if (text[at] === '"') fail('expected a closing quote');
+    return read(WORD)?.[0] ?? fail('expected a value; put quotes around blanks, parentheses and brackets');
+  }
+
+  function range(field: RangeField): Query {
+    const start = at;
+    const bounds = read(RANGE);
+    if (!bounds) {
+      const day = read(WORD)?.[0];
+      const at = day?.includes('T') ? undefined : readInstant(day);
+      if (at === undefined) return fail('expected a day (YYYY-MM-DD) or a range such as [2026-01-01 TO *]', start);
+      return { kind: 'range', field, from: at.first, fromInclusive: true, to: at.last, toInclusive: true };
+    }
+    const [, opened, first = '', last = '', closed] = bounds;
+    const [from, to] = [first, last].map((bound) => (bound === '*' ? null : readInstant(bound)));
+    if (from === undefined || to === undefined) {
+      return fail('expected a day (YYYY-MM-DD), a date-time or * on both sides of TO', start);
+    }
+    const [fromInclusive, toInclusive] = [opened === '[', closed === ']'];
+    const limits = {
+      from: fromInclusive ? from?.first : from?.last,
+      to: toInclusive ? to?.last : to?.first,
+    };
+    if (limits.from !== undefined && limits.to !== undefined && limits.from > limits.to) {
+      fail('no time lies in this range', start);
+    }
+    return { kind: 'range', field, ...limits, fromInclusive, toInclusive };
+  }
+
+  /** Reads the next text if it has this form. */
+  function read(form: RegExp): RegExpExecArray | null {
+    form.lastIndex = at;
+    const found = form.exec(text);
+    if (found) at += found[0].length;
+    return found;
+  }
+
+  /** Takes the next word if it has this form, with the blanks before it. */
+  function take(form: RegExp): boolean {
+    skipBlanks();
+    return read(form) !== null;
+  }
+
+  function sees(form: RegExp): boolean {
+    form.lastIndex = at;
+    return form.test(text);
+  }
+
+  function skipBlanks(): void {
+    BLANKS.lastIndex = at;
+    at += BLANKS.exec(text)?.[0].length ?? 0;
+  }
+
+  function fail(message: string, place = at): never {
+    throw invalid('query', `position ${[...text.slice(0, place)].length + 1}: ${message}`);
+  }
+}
+
+function joined(kind: 'and' | 'or', parts: readonly Query[]): Query {
+  const [only, ...others] = parts;
+  if (only !== undefined && others.length === 0) return only;
+  return { kind, parts: parts.flatMap((part) => (part.kind === kind ? part.parts : [part])) };
+}
+
+function unescaped(text: string): string {
+  return text.replace(/\\(["\\])/g, '$1');
+}

@@ -1,0 +1,36 @@
+/** A field that a clause compares with a value. */
+export type MatchField =
+  | 'data'
+  | 'metadata'
+  | 'id'
+  | 'fingerprint'
+  | 'type'
+  | 'created_by'
+  | 'modified_by'
+  | 'container';
+
+export type RangeField = 'created_at' | 'modified_at' | 'expires_at';
+
+/** A parsed query. */
+export type Query =
+  | { readonly kind: 'and'; readonly parts: readonly Query[] }
+  | { readonly kind: 'or'; readonly parts: readonly Query[] }
+  | { readonly kind: 'not'; readonly part: Query }
+  | {
+      readonly kind: 'match';
+      readonly field: MatchField;
+      /** The key of a metadata clause. */
+      readonly key?: string;
+      readonly value: string;
+      /** A container and all below it. */
+      readonly below?: true;
+    }
+  | {
+      readonly kind: 'range';
+      readonly field: RangeField;
+      /** Milliseconds since 1970; absent: open. */
+      readonly from: number | undefined;
+      readonly fromInclusive: boolean;
+      readonly to: number | undefined;
+      readonly toInclusive: boolean;
+    };

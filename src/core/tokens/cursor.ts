@@ -1,0 +1,21 @@
+import type { PresentedToken } from '../ports.ts';
+import { invalid } from '../problem.ts';
+import type { ScanPosition } from '../scan-ports.ts';
+import { positionOf } from './find-page.ts';
+import { mayBeId } from './token-id.ts';
+
+/** Milliseconds in base 36, a dot, and the id. */
+const CURSOR = /^([0-9a-z]{1,10})\.(.*)$/s;
+
+/** Returns the cursor of the page behind a token, opaque to clients. It names a token that the page shows. */
+export function cursorOf(last: PresentedToken): string {
+  const { created_at, id } = positionOf(last);
+  return Buffer.from(`${created_at.toString(36)}.${id}`).toString('base64url');
+}
+
+/** Throws `invalid_request` for a text that is no cursor. */
+export function readCursor(start: string): ScanPosition {
+  const [, created = '', id = ''] = CURSOR.exec(Buffer.from(start, 'base64url').toString()) ?? [];
+  if (created === '' || !mayBeId(id)) throw invalid('start', 'must be the `next` of an earlier page');
+  return { created_at: Number.parseInt(created, 36), id };
+}

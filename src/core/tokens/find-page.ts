@@ -1,0 +1,156 @@
+import { MAX_TOTAL } from '../../contract/page.ts';
+import { governingTransform } from '../access/governing-transform.ts';
+import type { Caller, World } from '../handler.ts';
+import { ownTurn } from '../own-turn.ts';
+import type { Instant, PageRequest, PresentedToken, TokenFilter } from '../ports.ts';
+import type { ScannedToken, ScanPosition, ScanSlice } from '../scan-ports.ts';
+import { presentedColumns, unpackClear } from './clear-columns.ts';
+import { openPresented } from './token-codec.ts';
+
+/** Tokens that a scan opens in one turn of the event loop. */
+const SCANNED_AT_ONCE = 200;
+/** Tokens that a walk looks at in its first turn, and in each later one. */
+const FIRST_WALKED = 100;
+const WALKED_AT_ONCE = 1_000;
+
+/** Tokens that a caller may read and that a query asks for. */
+export interface Sought {
+  readonly filter: TokenFilter;
+  /** Whether the filter leaves exactly those. Otherwise each token is opened and held against the caller's rules. */
+  readonly isExact: boolean;
+}
+
+/** Tokens of a page by number. */
+interface NumberedPage {
+  readonly records: readonly PresentedToken[];
+  /** Above `MAX_TOTAL` it says only that there are more. */
+  readonly total: number;
+}
+
+/** Finds a page by number. A page that the store cannot find at once is walked to, so that other calls wait for one slice only. */
+export async function findPage(
+  { filter, isExact }: Sought,
+  request: PageRequest,
+  now: Instant,
+  caller: Caller,
+  world: World,
+): Promise<NumberedPage> {
+  if (!isExact) return findGoverned(filter, request, now, caller, world);
+  const { records: found, total } = await world.store.findTokens(filter, request, now);
+  if (found !== undefined && total !== undefined) return { records: found, total };
+  const records = [...(found ?? [])];
+  let counted = 0;
+  let skip = request.offset;
+  for await (const slice of walk(world, filter, undefined, now, () => ({
+    skip,
+    take: found === undefined ? request.limit - records.length : 0,
+  }))) {
+    records.push(...slice.records);
+    counted += slice.found;
+    skip = Math.max(0, skip - slice.found);
+    const isFull = found !== undefined || records.length === request.limit;
+    if (isFull && (total !== undefined || counted > MAX_TOTAL)) break;
+  }
+  return { records, total: total ?? counted };
+}
+
+/** Finds the `limit` tokens behind a position. */
+export async function findBehind(
+  { filter, isExact }: Sought,
+  { after, limit }: { readonly after: ScanPosition | undefined; readonly limit: number },
+  now: Instant,
+  caller: Caller,
+  world: World,
+): Promise<readonly PresentedToken[]> {
+  if (isExact) {
+    const records: PresentedToken[] = [];
+    for await (const slice of walk(world, filter, after, now, () => ({ skip: 0, take: limit - records.length }))) {
+      records.push(...slice.records);
+      if (records.length === limit) break;
+    }
+    return records;
+  }
+  const ids: string[] = [];
+  for await (const { id } of reachable(filter, after, now, caller, world)) {
+    ids.push(id);
+    if (ids.length === limit) break;
+  }
+  return readAll(filter, ids, now, world);
+}
+
+/** The place of a token in the order of lists. */
+export function positionOf({ id, clear }: ScannedToken): ScanPosition {
+  return { id, created_at: unpackClear(clear).created_at };
+}
+
+async function* walk(
+  { store }: World,
+  filter: TokenFilter,
+  from: ScanPosition | undefined,
+  now: Instant,
+  wanted: () => { readonly skip: number; readonly take: number },
+) {
+  let after = from;
+  let limit = FIRST_WALKED;
+  do {
+    await ownTurn();
+    const slice = await store.walkTokens(filter, { after, limit, ...wanted() }, now);
+    yield slice;
+    after = slice.next;
+    limit = WALKED_AT_ONCE;
+  } while (after !== undefined);
+}
+
+/** Finds a page for rules that no blind index can find. */
+async function findGoverned(
+  filter: TokenFilter,
+  { offset, limit }: PageRequest,
+  now: Instant,
+  caller: Caller,
+  world: World,
+): Promise<NumberedPage> {
+  const page: string[] = [];
+  let total = 0;
+  for await (const { id } of reachable(filter, undefined, now, caller, world)) {
+    if (total >= offset && page.length < limit) page.push(id);
+    total += 1;
+    if (total > MAX_TOTAL && page.length === limit) break;
+  }
+  return { records: await readAll(filter, page, now, world), total };
+}
+
+/**
+ * Yields the tokens behind `from` that the caller's rules reach, by opening each candidate. Reads all tokens of the tenant in
+ * slices, unless the indexes leave few.
+ */
+async function* reachable(
+  filter: TokenFilter,
+  from: ScanPosition | undefined,
+  now: Instant,
+  { grants, tenant }: Caller,
+  { store }: World,
+): AsyncGenerator<ScannedToken> {
+  const { total = SCANNED_AT_ONCE + 1 } = await store.findTokens(filter, { offset: 0, limit: 0 }, now);
+  const isFew = from === undefined && total <= SCANNED_AT_ONCE;
+  let after = from;
+  do {
+    await ownTurn();
+    const { records, next }: ScanSlice = isFew
+      ? {
+          records: (await store.walkTokens(filter, { after, limit: SCANNED_AT_ONCE, skip: 0, take: total }, now))
+            .records,
+        }
+      : await store.scanTokens(filter, { after, limit: SCANNED_AT_ONCE }, now);
+    for (const record of records) {
+      const { containers } = openPresented(tenant.keyring, record.id, record, presentedColumns(record)).details;
+      if (governingTransform(grants, 'token:read', { id: record.id, containers })) yield record;
+    }
+    after = next;
+  } while (after !== undefined);
+}
+
+async function readAll(filter: TokenFilter, ids: readonly string[], now: Instant, { store }: World) {
+  const page = { offset: 0, limit: ids.length };
+  const { records = [] } = await store.findTokens({ ...filter, all: [{ id_in: ids }] }, page, now);
+  return records;
+}

@@ -1,0 +1,90 @@
+import { MAX_TOTAL } from '../../../contract/page.ts';
+import type { Instant, PageRequest, TokenFilter } from '../../../core/ports.ts';
+import type { FoundPage, ScanSlice, Walk, WalkSlice } from '../../../core/scan-ports.ts';
+import type { Connection } from '../file/driver.ts';
+import { storedNumber, storedText } from './columns.ts';
+import type { ContainerSets } from './container-sets.ts';
+import type { PresentedTokenRows } from './presented-token-rows.ts';
+import type { TenantRows } from './tenant-rows.ts';
+import { type Fragment, toQuery, type Value, withSets } from './token-conditions.ts';
+import { planScan, planTokens, planWalk } from './token-plan.ts';
+
+/** How many different statements are kept prepared. */
+const CACHED = 64;
+
+/** A count has the first column only, a list the first three. */
+type Row = readonly [token: number, created_at: number, id: string, isFound: number];
+
+/** Finds pages of tokens. Synchronous; needs one snapshot, so that page and total agree. */
+export function tokenLists(
+  connection: Connection,
+  tenants: TenantRows,
+  sets: ContainerSets,
+  tokens: PresentedTokenRows,
+) {
+  const cache = new Map<string, ReturnType<typeof prepare>>();
+
+  function prepare(sql: string) {
+    return connection.prepare<Value[], Row>(sql).raw();
+  }
+
+  function cached(sql: string) {
+    const statement = cache.get(sql) ?? prepare(sql);
+    cache.delete(sql);
+    cache.set(sql, statement);
+    if (cache.size > CACHED) for (const oldest of [...cache.keys()].slice(0, cache.size - CACHED)) cache.delete(oldest);
+    return statement;
+  }
+
+  const count = ({ sql, params }: Fragment): number => cached(sql).get(...params)?.[0] ?? 0;
+
+  function queryOf(filter: TokenFilter) {
+    const tenant = tenants.find(filter.tenant_id);
+    const query = toQuery(filter);
+    if (tenant === undefined || query === undefined) return undefined;
+    return { tenant, query: withSets(query, tenant, sets) };
+  }
+
+  /** Runs the plan of a walk. */
+  function walk({ sql, params }: Fragment, limit: number) {
+    const rows = cached(`${sql} LIMIT +?`).all(...params, limit);
+    const last = rows.at(-1);
+    const next =
+      last === undefined || rows.length < limit
+        ? undefined
+        : { created_at: storedNumber(last[1]), id: storedText(last[2]) };
+    return { numbers: rows.filter(([, , , isFound]) => isFound === 1).map(([token]) => token), next };
+  }
+
+  return {
+    findTokens(filter: TokenFilter, { offset, limit }: PageRequest, now: Instant): FoundPage {
+      const found = queryOf(filter);
+      if (found === undefined) return { records: [], total: 0 };
+      const { tenant, query } = found;
+      const plan = planTokens(tenant, query, now, offset + limit, count);
+      const total = plan.total && count(plan.total);
+      // Asking for no more than there are lets a walk stop at the last one.
+      const wanted = total === undefined || total > MAX_TOTAL ? limit : Math.min(limit, total - offset);
+      if (wanted <= 0) return { records: [], total };
+      if (plan.list === undefined) return { records: undefined, total };
+      const rows = cached(`${plan.list.sql} LIMIT +? OFFSET +?`).all(...plan.list.params, wanted, offset);
+      const numbers = rows.map(([token]) => storedNumber(token));
+      return { records: tokens.getAll(filter.tenant_id, tenant, numbers), total };
+    },
+
+    walkTokens(filter: TokenFilter, { after, limit, skip, take }: Walk, now: Instant): WalkSlice {
+      const query = queryOf(filter);
+      if (query === undefined) return { found: 0, records: [] };
+      const { numbers, next } = walk(planWalk(query.tenant, query.query, after, now, count), limit);
+      const taken = numbers.slice(skip, skip + take);
+      return { found: numbers.length, records: tokens.getAll(filter.tenant_id, query.tenant, taken), next };
+    },
+
+    scanTokens(filter: TokenFilter, { after, limit }: Pick<Walk, 'after' | 'limit'>, now: Instant): ScanSlice {
+      const query = queryOf(filter);
+      if (query === undefined) return { records: [] };
+      const { numbers, next } = walk(planScan(query.tenant, query.query, after, now), limit);
+      return { records: tokens.scanAll(filter.tenant_id, query.tenant, numbers), next };
+    },
+  };
+}

@@ -1,0 +1,39 @@
+import type { Query } from '../src/core/search/query.ts';
+
+/** A token as a query sees it. Times are in milliseconds. */
+export interface SearchedToken {
+  readonly id: string;
+  readonly type: string;
+  readonly fingerprint: string;
+  readonly containers: readonly string[];
+  readonly metadata: Readonly<Record<string, string>>;
+  readonly searchValues: readonly string[];
+  readonly created_by: string;
+  readonly created_at: number;
+  readonly modified_by?: string | undefined;
+  readonly modified_at?: number | undefined;
+  readonly expires_at?: number | undefined;
+}
+
+/** Whether a token is one that a query asks for: its meaning, written down as plainly as it goes. */
+export function matchesQuery(query: Query, token: SearchedToken): boolean {
+  if (query.kind === 'and') return query.parts.every((part) => matchesQuery(part, token));
+  if (query.kind === 'or') return query.parts.some((part) => matchesQuery(part, token));
+  if (query.kind === 'not') return !matchesQuery(query.part, token);
+  if (query.kind === 'range') {
+    const at = token[query.field];
+    if (at === undefined) return false;
+    const { from = Number.NEGATIVE_INFINITY, to = Number.POSITIVE_INFINITY } = query;
+    return (query.fromInclusive ? at >= from : at > from) && (query.toInclusive ? at <= to : at < to);
+  }
+  const { field, key = '', value, below } = query;
+  if (field === 'data') return token.searchValues.some((one) => isSameText(one, value));
+  if (field === 'metadata') return Object.hasOwn(token.metadata, key) && isSameText(token.metadata[key] ?? '', value);
+  if (field !== 'container') return token[field] === value;
+  const path = value.toLowerCase();
+  return token.containers.some((own) => own === path || (below === true && own.startsWith(path)));
+}
+
+function isSameText(a: string, b: string): boolean {
+  return a.toUpperCase().toLowerCase() === b.toUpperCase().toLowerCase();
+}

@@ -1,0 +1,161 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { Problem } from '../../src/core/problem.ts';
+import { parseQuery } from '../../src/core/search/parse-query.ts';
+import type { Query } from '../../src/core/search/query.ts';
+
+/** A query in words: `field key=value`, `a & b`, `a | b`, `!a`, `field from..to`. */
+function show(query: Query): string {
+  if (query.kind === 'and') return `(${query.parts.map(show).join(' & ')})`;
+  if (query.kind === 'or') return `(${query.parts.map(show).join(' | ')})`;
+  if (query.kind === 'not') return `!${show(query.part)}`;
+  if (query.kind === 'match') {
+    return `${query.field}${query.key === undefined ? '' : `.${query.key}`}${query.below ? '<=' : '='}${query.value}`;
+  }
+  const { from, to, fromInclusive, toInclusive } = query;
+  const time = (at: number | undefined) => (at === undefined ? '*' : new Date(at).toISOString());
+  return `${query.field}${fromInclusive ? '[' : '{'}${time(from)}..${time(to)}${toInclusive ? ']' : '}'}`;
+}
+
+function refusal(text: string): string {
+  try {
+    return `no refusal: ${show(parseQuery(text))}`;
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'invalid_request') return error.errors?.['query']?.join() ?? '';
+    throw error;
+  }
+}
+
+const DAY = '2026-01-02T00:00:00.000Z..2026-01-02T23:59:59.999Z';
+
+describe('a query', () => {
+  it.each([
+    ['type:card', 'type=card'],
+    ['  type:card  ', 'type=card'],
+    ['type:card id:abc', '(type=card & id=abc)'],
+    ['type:card AND id:abc AND data:x', '(type=card & id=abc & data=x)'],
+    ['type:card OR id:abc data:x', '(type=card | (id=abc & data=x))'],
+    ['(type:card OR id:abc) data:x', '((type=card | id=abc) & data=x)'],
+    ['(type:card)', 'type=card'],
+    ['((type:card))AND(id:abc)', '(type=card & id=abc)'],
+    ['NOT type:card', '!type=card'],
+    ['!type:card -id:abc', '(!type=card & !id=abc)'],
+    ['NOT(type:card OR id:abc)', '!(type=card | id=abc)'],
+    ['NOT (NOT type:card)', 'type=card'],
+    ['metadata.customer:42', 'metadata.customer=42'],
+    ['metadata.a.b:42', 'metadata.a.b=42'],
+    ['metadata."a key":42', 'metadata.a key=42'],
+    ['metadata.k:""', 'metadata.k='],
+    ['data:"a \\"b\\" \\\\"', 'data=a "b" \\'],
+    ['data:a:b', 'data=a:b'],
+    ['data:AND', 'data=AND'],
+    ['id:OR OR id:NOT', '(id=OR | id=NOT)'],
+    ['id:tok-1_2.3@x', 'id=tok-1_2.3@x'],
+    ['id:ünï', 'id=ünï'],
+    ['container:/pci/', 'container=/pci/'],
+    ['container:/pci/*', 'container<=/pci/'],
+    ['container:*', 'container<=/'],
+    ['container:"/pci/*"', 'container=/pci/*'],
+    ['created_by:x modified_by:y fingerprint:z', '(created_by=x & modified_by=y & fingerprint=z)'],
+    ['created_at:2026-01-02', `created_at[${DAY}]`],
+    ['modified_at:[2026-01-02 TO 2026-01-02]', `modified_at[${DAY}]`],
+    ['expires_at:[* TO *]', 'expires_at[*..*]'],
+    ['created_at:[ 2026-01-02 TO * ]', 'created_at[2026-01-02T00:00:00.000Z..*]'],
+    ['created_at:{2026-01-02 TO *]', 'created_at{2026-01-02T23:59:59.999Z..*]'],
+    ['created_at:[* TO 2026-01-02}', 'created_at[*..2026-01-02T00:00:00.000Z}'],
+    ['created_at:[2026-01-02T10:00 TO *]', 'created_at[2026-01-02T10:00:00.000Z..*]'],
+    ['created_at:[2026-01-02T10:00:00.5+01:00 TO *]', 'created_at[2026-01-02T09:00:00.500Z..*]'],
+  ])('%s', (text, meaning) => {
+    expect(show(parseQuery(text))).toBe(meaning);
+  });
+
+  it.each([
+    ['card', 'position 1: expected FIELD:VALUE'],
+    [' ', 'position 2: expected FIELD:VALUE'],
+    ['AND', 'position 1: expected FIELD:VALUE'],
+    ['type:card AND', 'position 11: expected FIELD:VALUE'],
+    ['type:card AND OR id:x', 'position 15: expected FIELD:VALUE'],
+    ['type:card and id:x', 'position 11: expected FIELD:VALUE'],
+    ['NOT', 'position 1: expected FIELD:VALUE'],
+    ['NOT NOT id:x', 'position 5: expected FIELD:VALUE'],
+    [
+      'colour:red',
+      'position 1: unknown field; use data, id, fingerprint, type, container, created_by, modified_by, metadata.KEY, created_at, modified_at, expires_at',
+    ],
+    [
+      'metadata:red',
+      'position 1: unknown field; use data, id, fingerprint, type, container, created_by, modified_by, metadata.KEY, created_at, modified_at, expires_at',
+    ],
+    [
+      'data.x:red',
+      'position 1: unknown field; use data, id, fingerprint, type, container, created_by, modified_by, metadata.KEY, created_at, modified_at, expires_at',
+    ],
+    ['type:', 'position 6: expected a value; put quotes around blanks, parentheses and brackets'],
+    ['type: card', 'position 6: expected a value; put quotes around blanks, parentheses and brackets'],
+    ['type:[a TO b]', 'position 6: expected a value; put quotes around blanks, parentheses and brackets'],
+    ['data:"x', 'position 6: expected a closing quote'],
+    ['data:"x\\y"', 'position 6: expected a closing quote'],
+    ['(type:card', 'position 11: expected ")"'],
+    ['type:card)', 'position 10: expected AND, OR or the end of the query'],
+    ['😀:x', 'position 1: expected FIELD:VALUE'],
+    ['id:😀 x', 'position 6: expected FIELD:VALUE'],
+    ['container:/pci*', 'position 11: expected / before *'],
+    ['created_at:x', 'position 12: expected a day (YYYY-MM-DD) or a range such as [2026-01-01 TO *]'],
+    ['created_at:2026-02-30', 'position 12: expected a day (YYYY-MM-DD) or a range such as [2026-01-01 TO *]'],
+    ['created_at:2026-01-02T10:00', 'position 12: expected a day (YYYY-MM-DD) or a range such as [2026-01-01 TO *]'],
+    ['created_at:[2026-01-02]', 'position 12: expected a day (YYYY-MM-DD) or a range such as [2026-01-01 TO *]'],
+    ['created_at:[x TO *]', 'position 12: expected a day (YYYY-MM-DD), a date-time or * on both sides of TO'],
+    [
+      'created_at:[2026-01-02T24:00 TO *]',
+      'position 12: expected a day (YYYY-MM-DD), a date-time or * on both sides of TO',
+    ],
+    ['created_at:[2026-01-03 TO 2026-01-02]', 'position 12: no time lies in this range'],
+    [Array(65).fill('id:x').join(' '), 'position 321: more than 64 clauses'],
+    [`${'('.repeat(21)}id:x${')'.repeat(21)}`, 'position 21: more than 20 parentheses within each other'],
+  ])('%s is refused', (text, message) => {
+    expect(refusal(text)).toBe(message);
+  });
+
+  it('takes 64 clauses and 20 parentheses', () => {
+    expect(show(parseQuery(Array(64).fill('id:x').join(' '))).split('&')).toHaveLength(64);
+    expect(show(parseQuery(`${'('.repeat(20)}id:x${')'.repeat(20)}`))).toBe('id=x');
+  });
+
+  it('is either parsed or refused with a position, whatever it is', () => {
+    const piece = fc.constantFrom(
+      'type:card',
+      'id:',
+      '"',
+      '\\',
+      '(',
+      ')',
+      ' ',
+      'AND',
+      'OR',
+      'NOT',
+      '-',
+      '!',
+      '[',
+      ']',
+      '{',
+      ' TO ',
+      '*',
+      'created_at:',
+      'metadata.',
+      'k:',
+      '2026-01-02',
+      'x',
+      '😀',
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 40 }), (pieces) => {
+        const text = pieces.join('');
+        const message = refusal(text);
+        expect(message).toMatch(/^no refusal: |^position \d+: /);
+        const [, position = '1'] = /^position (\d+)/.exec(message) ?? [];
+        expect(Number(position)).toBeLessThanOrEqual([...text].length + 1);
+      }),
+      { numRuns: 20_000 },
+    );
+  });
+});
