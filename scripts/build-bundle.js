@@ -206,7 +206,7 @@ function billOfMaterials(bundled, installed) {
   return `${JSON.stringify(bom, null, 2)}\n`;
 }
 
-/** Bundles the product into dist/, with its licences and its bill of materials. */
+/** Bundles the product into dist/, with its licences, its bill of materials and its man pages. */
 export async function bundle() {
   const builds = await Promise.all([
     bundleProduct(),
@@ -218,17 +218,19 @@ export async function bundle() {
   const folders = bundledFolders(builds.flatMap(({ metafile }) => Object.keys(metafile.inputs)));
   const bundled = await Promise.all(folders.map(readPackage));
   const installed = await Promise.all(INSTALLED.map(readPackage));
+  const { manPages } = await import('../src/cli/man-pages.ts');
   const files = new Map([
     // Write chunks first: a command that starts during the build finds every file that its entry point imports.
     ...builds.flatMap(({ outputFiles }) => outputFiles.map(({ path: file, contents }) => [file, contents])),
     [path.join(DIST, 'testing/start-vault.js'), TESTING_MODULE],
+    ...[...(await manPages())].map(([name, page]) => [path.join(DIST, 'man', name), page]),
     [path.join(DIST, 'LICENSES.txt'), await licences(bundled)],
     [path.join(DIST, 'sbom.cdx.json'), billOfMaterials(bundled, installed)],
   ]);
   const isChunk = (file) => /[\\/](chunks|shared)[\\/]/.test(file);
   const ordered = [...files].sort(([a], [b]) => Number(isChunk(b)) - Number(isChunk(a)));
   for (const [file, contents] of ordered) await writeIfChanged(file, contents);
-  for (const folder of ['chunks', 'shared']) {
+  for (const folder of ['chunks', 'shared', 'man']) {
     const names = await readdir(path.join(DIST, folder));
     const stale = names.map((name) => path.join(DIST, folder, name)).filter((file) => !files.has(file));
     await Promise.all(stale.map((file) => rm(file)));

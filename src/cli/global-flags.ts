@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { Fault } from '../core/fault.ts';
 import type { FlagsOf } from './flags-of.ts';
 
@@ -113,6 +113,9 @@ export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ..
 /** The flags of every operation, by their attribute; all but these are derived from the row. */
 export const GLOBAL_FLAGS = { ...VAULT_FLAGS, ...FLAGS.output, ...FLAGS.confirm } as const;
 
+/** Without --yes: only a command that needs it has it, and its help shows it. */
+const GLOBAL_ROWS: readonly FlagRow[] = Object.values({ ...VAULT_FLAGS, ...FLAGS.output });
+
 /** Flag values, environment included. Unset switches are false. */
 export type FlagValues<Rows extends FlagRows> = {
   readonly [Name in keyof Rows]: Rows[Name]['flag'] extends `${string}<${string}` ? string | undefined : boolean;
@@ -129,11 +132,20 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Adds flags of the tables above, and names their environment variables in the help. */
 export function addFlags(command: Command, rows: FlagRows): void {
-  for (const row of Object.values(rows)) command.option(row.flag, `${row.help} [env: ${row.env}]`);
+  for (const row of Object.values(rows)) command.option(row.flag, describeFlag(row));
   // Prompts and readers of secrets know the environment only.
   if (Object.hasOwn(rows, 'color')) command.on('option:no-color', () => Object.assign(process.env, { NO_COLOR: '1' }));
   const { env } = PERMISSIONS.allowInsecurePermissions;
   command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));
+}
+
+function describeFlag({ help, env }: FlagRow): string {
+  return `${help} [env: ${env}]`;
+}
+
+/** Returns whether `vault help options` describes the option. A command may give a global name a meaning of its own. */
+export function isGlobal({ flags, description }: Option): boolean {
+  return GLOBAL_ROWS.some((row) => row.flag === flags && describeFlag(row) === description);
 }
 
 /** What was typed before the noun and behind the verb; the later word wins. */

@@ -1,6 +1,6 @@
-import { Help, type HelpConfiguration } from 'commander';
+import { type Command, Help, type HelpConfiguration, type Option } from 'commander';
 import { EXIT_CODES } from './exit-codes.ts';
-import { type FlagRow, GLOBAL_FLAGS } from './global-flags.ts';
+import { type FlagRow, GLOBAL_FLAGS, isGlobal } from './global-flags.ts';
 
 /** Flags up to this wide have their text beside them, longer ones below: else there would be no room for the text. */
 const WIDEST_TERM = 28;
@@ -14,6 +14,12 @@ export const HELP_LAYOUT: HelpConfiguration = {
     const all = defaults.visibleOptions(command);
     return command.parent === null ? all.filter(({ long }) => long === '--version' || long === '--help') : all;
   },
+  /** The help of a command leaves out the global options; commander's suggestions still know them. */
+  formatHelp(command, helper) {
+    const visibleOptions = (each: Command) => ownOptions(each, helper);
+    const own: Help = Object.assign(Object.create(helper), { visibleOptions });
+    return Help.prototype.formatHelp.call(own, command, own) + globalLine(command);
+  },
   padWidth(command, helper) {
     return Math.min(defaults.padWidth(command, helper), WIDEST_TERM);
   },
@@ -22,6 +28,26 @@ export const HELP_LAYOUT: HelpConfiguration = {
     return `${layOut(term, termWidth, '', helper)}\n${layOut('', termWidth, description, helper)}`;
   },
 };
+
+/** Returns the options that the help of a command describes. */
+export function ownOptions(command: Command, helper = command.createHelp()): Option[] {
+  return helper.visibleOptions(command).filter((option) => !isGlobal(option));
+}
+
+/** Returns the names of the global options of a command. */
+export function globalNames(command: Command): readonly string[] {
+  return command.options.filter(isGlobal).map(({ short, long }) => short ?? long ?? '');
+}
+
+const MAIN = ['--url', '--file', '--profile', '-o', '--field'];
+
+/** Names the global options of a command in one line. */
+function globalLine(command: Command): string {
+  const all = command.parent === null ? [] : globalNames(command);
+  const main = all.join(', ').length <= 42 ? all : all.filter((name) => MAIN.includes(name));
+  const more = main.length < all.length ? ', …' : '';
+  return all.length === 0 ? '' : `\nGlobal options: ${main.join(', ')}${more} (vault help options)\n`;
+}
 
 function layOut(term: string, termWidth: number, description: string, helper: Help): string {
   return Help.prototype.formatItem.call(helper, term, termWidth, description, helper);
@@ -55,29 +81,33 @@ vault help environment, vault help exit-codes.`;
 /** The hidden command that prints a topic. */
 export const TOPIC_COMMAND = 'help-topic';
 
-/** Texts of `vault help` that describe no command. */
-const TOPICS: Readonly<Record<string, () => string>> = {
-  options: () => `Global options work before or after any command.
+type Rows = readonly (readonly [name: string, text: string])[];
 
-${rowsOf(globalRows().map(({ flag, help }) => [flag, help]))}
-`,
-  environment: () => `A flag beats its environment variable, and a variable beats a profile.
-Boolean variables accept 1, true, yes and on, or 0, false, no and off.
-
-${rowsOf(globalRows().flatMap(({ flag, env }) => (env === undefined ? [] : [[env, flag] as const])))}
-
-VAULT_API_KEY holds the API key itself. Other commands name the variables of
-their flags in their own help.
-`,
-  'exit-codes': () => `${rowsOf(Object.entries(EXIT_CODES))}
-`,
-};
-
-function globalRows(): readonly FlagRow[] {
-  return Object.values<FlagRow>(GLOBAL_FLAGS);
+/** A text of `vault help` that describes no command: rows between two paragraphs. */
+export interface Topic {
+  readonly lead?: string;
+  readonly rows: Rows;
+  readonly tail?: string;
 }
 
-function rowsOf(rows: readonly (readonly [name: string, text: string])[]): string {
+const globalRows: readonly FlagRow[] = Object.values(GLOBAL_FLAGS);
+
+export const TOPICS = {
+  options: {
+    lead: 'Global options work before or after any command.',
+    rows: globalRows.map(({ flag, help }) => [flag, help]),
+  },
+  environment: {
+    lead: `A flag beats its environment variable, and a variable beats a profile.
+Boolean variables accept 1, true, yes and on, or 0, false, no and off.`,
+    rows: globalRows.map(({ flag, env }) => [env, flag]),
+    tail: `VAULT_API_KEY holds the API key itself. Other commands name the variables of
+their flags in their own help.`,
+  },
+  'exit-codes': { rows: Object.entries(EXIT_CODES) },
+} as const satisfies Readonly<Record<string, Topic>>;
+
+function rowsOf(rows: Rows): string {
   const width = Math.max(...rows.map(([name]) => name.length)) + 2;
   return rows
     .map(([name, text]) => {
@@ -87,12 +117,16 @@ function rowsOf(rows: readonly (readonly [name: string, text: string])[]): strin
     .join('\n');
 }
 
-export function isHelpTopic(name: string): boolean {
+export function isHelpTopic(name: string): name is keyof typeof TOPICS {
   return Object.hasOwn(TOPICS, name);
 }
 
 /** Returns the text of a topic; of another name, the topics that there are. */
 export function helpTopic(name: string): string {
-  const topic = isHelpTopic(name) ? TOPICS[name] : undefined;
-  return topic?.() ?? `${Object.keys(TOPICS).join('\n')}\n`;
+  if (!isHelpTopic(name)) return `${Object.keys(TOPICS).join('\n')}\n`;
+  const { lead, rows, tail }: Topic = TOPICS[name];
+  return [lead, rowsOf(rows), tail]
+    .filter((part) => part !== undefined)
+    .join('\n\n')
+    .concat('\n');
 }

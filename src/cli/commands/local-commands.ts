@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import type { Finish } from '../exit-codes.ts';
-import { FLAGS, type FlagRow, VAULT_FLAGS } from '../global-flags.ts';
 
 type Define = (command: Command, finish: Finish) => void;
 
@@ -178,26 +177,8 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'profile remove': ['vault profile remove staging'],
 };
 
-/** The headings of flags that many commands have, as operations have them. */
-const GROUPS = [
-  ['Vault:', VAULT_FLAGS],
-  ['Output:', { ...FLAGS.output, ...FLAGS.keyOut }],
-] as const satisfies readonly (readonly [string, Readonly<Record<string, FlagRow>>])[];
-
-const HEADINGS = new Map(
-  GROUPS.flatMap(([heading, rows]) => Object.values(rows).map(({ flag }) => [flag, heading] as const)),
-);
-
-/** Sorts the flags of a command without an endpoint under headings, and adds its examples. */
+/** Adds the examples of a command without an endpoint. */
 export function completeLocalHelp(command: Command, words: readonly string[]): void {
-  const own = command.options.filter(({ flags }) => !HEADINGS.has(flags));
-  // A command of which these are all the flags needs no headings.
-  if (own.length > 0) {
-    for (const option of command.options) {
-      const heading = HEADINGS.get(option.flags);
-      if (heading !== undefined) option.helpGroup(heading);
-    }
-  }
   const examples = EXAMPLES[words.join(' ')];
   if (examples !== undefined) {
     command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);

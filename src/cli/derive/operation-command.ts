@@ -24,12 +24,9 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   if (isNumbered(row)) addFlags(command, FLAGS.list);
   if (row.body !== undefined)
     addOnce(command, '--body <source>', 'the whole body instead: @file, or - for standard input');
-  command.optionsGroup('Vault:');
-  addFlags(command, VAULT_FLAGS);
-  command.optionsGroup('Output:');
-  addFlags(command, FLAGS.output);
+  command.optionsGroup('Options:');
+  addFlags(command, { ...VAULT_FLAGS, ...FLAGS.output });
   if (row.cli.columns.includes('key')) addFlags(command, FLAGS.keyOut);
-  command.optionsGroup('Other:');
   addFlags(command, { ...FLAGS.request, ...(row.cli.confirm !== undefined && FLAGS.confirm) });
   command.addHelpText('after', () => `\n${afterHelp(row)}`);
   command.action(async () => {
@@ -99,9 +96,8 @@ function attribute(flagName: string): string {
 function afterHelp(row: Operation): string {
   const facts = [
     `Needs the permission ${row.permission}.`,
-    `In the API: ${row.method} ${row.path}`,
+    `In the API: ${row.method} ${row.path}.`,
     ...(row.cli.asks === undefined ? [] : ['On a terminal it asks for its members when none is given.']),
-    'Exit codes: 0 done; `vault help` lists the others.',
   ];
   return `${facts.join('\n')}\n\nExamples:\n${row.cli.examples.map((line) => `  ${line}`).join('\n')}`;
 }

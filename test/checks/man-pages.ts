@@ -1,0 +1,55 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import manifest from '../../package.json' with { type: 'json' };
+import { type Check, CheckFailure, type Figures } from './check.ts';
+import { inParallel } from './perform.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Renders a page as a terminal of 80 columns shows it. Resolves to the warnings. */
+function render(page: string): Promise<string> {
+  const env = { ...process.env, LC_ALL: 'C.UTF-8', MANWIDTH: '80', MANROFFSEQ: '' };
+  const words = ['--warnings', '-E', 'UTF-8', '-l', '-Tutf8', '-Z', page];
+  return new Promise((resolve, reject) => {
+    execFile('man', words, { env, maxBuffer: 1 << 24 }, (error, _stdout, stderr) => {
+      if (error === null || stderr !== '') resolve(stderr.trim());
+      else reject(new Error('this check needs man and groff (apt-get install man-db groff)', { cause: error }));
+    });
+  });
+}
+
+/** Fails with the first warning. */
+async function renderAll(pages: readonly string[]): Promise<Figures> {
+  const warnings: string[] = [];
+  await inParallel(pages.length, 2, async (index) => {
+    const page = pages[index] ?? '';
+    const warning = await render(page);
+    if (warning !== '') warnings.push(`${path.basename(page)}: ${warning}`);
+  });
+  const figures = { pages: pages.length, with_warnings: warnings.length };
+  if (warnings[0] !== undefined) throw new CheckFailure(warnings[0], figures);
+  return figures;
+}
+
+function run(): Promise<Figures> {
+  return renderAll(manifest.man.map((name) => path.join(ROOT, name)));
+}
+
+/** A page with a macro that does not exist. */
+async function control(): Promise<void> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'vault-man-'));
+  try {
+    const broken = path.join(folder, 'vault.1');
+    const text = await readFile(path.join(ROOT, 'dist/man/vault.1'), 'utf8');
+    await writeFile(broken, text.replace('.SH COMMANDS', '.SHH COMMANDS'));
+    await renderAll([broken]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Check 23: `man --warnings` has nothing to say about any page. */
+export const CHECK: Check = { number: 23, name: 'man pages', quick: true, run, control };
