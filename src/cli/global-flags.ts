@@ -44,7 +44,7 @@ export const FLAGS = {
     anchor: {
       flag: '--anchor <path>',
       env: 'VAULT_ANCHOR',
-      help: 'a file away from the vault that says how far it had come; an older copy of the vault is refused',
+      help: 'a file outside the vault that detects an older copy of it',
     },
   },
   /** They reach a daemon. */
@@ -53,12 +53,12 @@ export const FLAGS = {
     headerPrefix: {
       flag: '--header-prefix <prefix>',
       env: 'VAULT_HEADER_PREFIX',
-      help: 'of the header names (default: SVC)',
+      help: 'the prefix of the header names (default: SVC)',
     },
   },
   /** A vault and its credentials under a name; `vault profile` keeps them. */
   profile: {
-    profile: { flag: '--profile <name>', env: 'VAULT_PROFILE', help: 'what `vault profile add` keeps under this name' },
+    profile: { flag: '--profile <name>', env: 'VAULT_PROFILE', help: 'a profile that `vault profile add` saved' },
     ...PERMISSIONS,
   },
   /** Who asks. The key itself is never a flag: a command line is seen by everybody on the machine. */
@@ -66,7 +66,7 @@ export const FLAGS = {
     apiKeyFile: {
       flag: '--api-key-file <path>',
       env: 'VAULT_API_KEY_FILE',
-      help: 'a file with the API key, which may also stand in VAULT_API_KEY',
+      help: 'a file with the API key; VAULT_API_KEY holds the key itself',
     },
   },
   /** How a result is shown. `color` is false when `--no-color` was given. */
@@ -77,22 +77,22 @@ export const FLAGS = {
       help: 'table, json, yaml, csv or ndjson (default: table on a terminal, else json)',
     },
     field: { flag: '--field <path>', env: 'VAULT_FIELD', help: 'one member, raw: id, data.number, data[0].id' },
-    quiet: { flag: '-q, --quiet', env: 'VAULT_QUIET', help: 'ids only' },
-    color: { flag: '--no-color', env: 'NO_COLOR', help: 'no colours' },
+    quiet: { flag: '-q, --quiet', env: 'VAULT_QUIET', help: 'print ids only' },
+    color: { flag: '--no-color', env: 'NO_COLOR', help: 'print without colours' },
   },
   request: {
     dryRun: {
       flag: '--dry-run',
       env: 'VAULT_DRY_RUN',
-      help: 'check the request without a vault and show it, instead of sending it',
+      help: 'check and print the request; send nothing',
     },
-    curl: { flag: '--curl', env: 'VAULT_CURL', help: 'print the request as a curl command, instead of sending it' },
+    curl: { flag: '--curl', env: 'VAULT_CURL', help: 'print the request as a curl command; send nothing' },
   },
   list: {
     all: {
       flag: '--all',
       env: 'VAULT_ALL',
-      help: 'all pages, printed as they come; --field is then a path of an item',
+      help: 'all pages; --field selects from each item',
     },
   },
   /** Of operations whose result has an API key. */
@@ -100,11 +100,11 @@ export const FLAGS = {
     keyOut: {
       flag: '--key-out <path>',
       env: 'VAULT_KEY_OUT',
-      help: 'write the API key to this new file (0600) instead of showing it',
+      help: 'a new file (0600) for the API key, which is then not printed',
     },
   },
   /** Answers to questions. */
-  confirm: { yes: { flag: '-y, --yes', env: 'VAULT_YES', help: 'do it without asking' } },
+  confirm: { yes: { flag: '-y, --yes', env: 'VAULT_YES', help: 'skip the confirmation' } },
 } as const satisfies Record<string, FlagRows>;
 
 /** The flags that choose a vault, on a daemon or in a file, and who asks. */

@@ -6,7 +6,7 @@ import type { Infer } from './schema.ts';
 
 const TYPE = {
   enum: Object.keys(APPLICATION_TYPES) as ApplicationType[],
-  description: 'What the application is for; it decides which permissions it may hold.',
+  description: 'The purpose of the application; it decides the permissions that it may hold.',
 } as const;
 
 const PERMISSION_LIST = {
@@ -64,7 +64,7 @@ export const CREATE_APPLICATION = {
   required: ['name', 'type'],
   additionalProperties: false,
   properties: {
-    name: { ...NAME, description: 'What people call the application.' },
+    name: { ...NAME, description: 'The display name of the application.' },
     type: TYPE,
     permissions: PERMISSION_LIST,
     rules: RULES,

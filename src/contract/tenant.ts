@@ -35,7 +35,7 @@ export const UPDATE_TENANT = {
   required: ['name'],
   additionalProperties: false,
   properties: {
-    name: { ...NAME, description: 'What people call the tenant.' },
+    name: { ...NAME, description: 'The display name of the tenant.' },
     settings: { ...TENANT_SETTINGS, description: 'The settings from now on; without it they stay.' },
   },
 } as const;

@@ -3,7 +3,10 @@ import { CONTAINER, ENTITY_ID, PLAIN_TEXT, TIME } from './patterns.ts';
 import type { Infer } from './schema.ts';
 import { TOKEN_TYPE_NAMES } from './token-types.ts';
 
-const TYPE = { enum: TOKEN_TYPE_NAMES, description: 'What `data` is; it decides validation and defaults.' } as const;
+const TYPE = {
+  enum: TOKEN_TYPE_NAMES,
+  description: 'The kind of `data`; it decides validation and defaults.',
+} as const;
 
 /** Any JSON. `data` is the sensitive value itself. */
 const DATA = { description: 'The sensitive value: any JSON that the type allows.' } as const;

@@ -75,7 +75,7 @@ describe('the command line', () => {
     const { stdout } = await run('help', 'seed', 'apply');
     expect(stdout).toMatch(/\nOptions:\n[\s\S]*--prune[\s\S]*\n\nGlobal options: --url, .* \(vault help options\)\n/);
     expect(stdout).not.toMatch(/^ +(--url|--file|-o) /m);
-    expect((await run('help', 'serve')).stdout).toMatch(/^ {2}-o, --output <format> +what --dev prints/m);
+    expect((await run('help', 'serve')).stdout).toMatch(/^ {2}-o, --output <format> +with --dev: table/m);
     expect((await run('help', 'wait')).stdout).toContain(
       '\nGlobal options: --url, --profile, … (vault help options)\n',
     );

@@ -12,7 +12,7 @@ const OPENAPI_FLAGS = {
   serverUrl: {
     flag: '--server-url <url>',
     env: 'VAULT_SERVER_URL',
-    help: 'where the API is, for `servers` (default: /, where the document came from)',
+    help: 'the URL in `servers` (default: /)',
   },
 } as const;
 

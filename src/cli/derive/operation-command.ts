@@ -23,7 +23,7 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   if (clearable.length > 0) addRepeatable(command, '--clear <member>', clearHelp(clearable));
   if (isNumbered(row)) addFlags(command, FLAGS.list);
   if (row.body !== undefined)
-    addOnce(command, '--body <source>', 'the whole body instead: @file, or - for standard input');
+    addOnce(command, '--body <source>', 'the whole request body: @file, or - for standard input');
   command.optionsGroup('Options:');
   addFlags(command, { ...VAULT_FLAGS, ...FLAGS.output });
   if (row.cli.columns.includes('key')) addFlags(command, FLAGS.keyOut);
@@ -36,7 +36,7 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
 }
 
 function clearHelp(clearable: readonly string[]): string {
-  return `take a member away (null in the patch), or one pair: metadata.customer. Repeatable. (one of ${clearable.join(', ')})`;
+  return `a member to remove (null in the patch), or one pair: metadata.customer. Repeatable. (one of ${clearable.join(', ')})`;
 }
 
 /** Of two values of one member, neither may be lost without a word. */
@@ -97,7 +97,7 @@ function afterHelp(row: Operation): string {
   const facts = [
     `Needs the permission ${row.permission}.`,
     `In the API: ${row.method} ${row.path}.`,
-    ...(row.cli.asks === undefined ? [] : ['On a terminal it asks for its members when none is given.']),
+    ...(row.cli.asks === undefined ? [] : ['Without members, it asks for them on a terminal.']),
   ];
   return `${facts.join('\n')}\n\nExamples:\n${row.cli.examples.map((line) => `  ${line}`).join('\n')}`;
 }

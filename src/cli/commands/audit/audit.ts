@@ -17,24 +17,32 @@ import { writeWholeFile } from '../../whole-file.ts';
 import { defineWithAdmin } from '../on-file.ts';
 
 const LIST_FLAGS = {
-  limit: { flag: '--limit <number>', env: 'VAULT_LIMIT', help: 'how many entries at most, from 1 (default: 50)' },
-  application: { flag: '--application <id>', env: 'VAULT_AUDIT_APPLICATION', help: 'what this application did' },
-  entity: { flag: '--entity <id>', env: 'VAULT_AUDIT_ENTITY', help: 'what was done to this token or application' },
+  limit: { flag: '--limit <number>', env: 'VAULT_LIMIT', help: 'the largest number of entries (default: 50)' },
+  application: { flag: '--application <id>', env: 'VAULT_AUDIT_APPLICATION', help: 'only calls of this application' },
+  entity: { flag: '--entity <id>', env: 'VAULT_AUDIT_ENTITY', help: 'only calls on this token or application' },
   action: {
     flag: '--action <name>',
     env: 'VAULT_AUDIT_ACTION',
-    help: 'only this: createToken, getToken, expireToken, …',
+    help: 'only this action: createToken, getToken, expireToken, …',
   },
-  denied: { flag: '--denied', env: 'VAULT_AUDIT_DENIED', help: 'only calls that were refused' },
-  since: { flag: '--since <time>', env: 'VAULT_AUDIT_SINCE', help: 'an ISO 8601 time, or how long ago: 15m, 24h' },
-  until: { flag: '--until <time>', env: 'VAULT_AUDIT_UNTIL', help: 'likewise' },
+  denied: { flag: '--denied', env: 'VAULT_AUDIT_DENIED', help: 'only denied calls' },
+  since: {
+    flag: '--since <time>',
+    env: 'VAULT_AUDIT_SINCE',
+    help: 'only from this time on: an ISO 8601 time, or an age: 15m, 24h',
+  },
+  until: {
+    flag: '--until <time>',
+    env: 'VAULT_AUDIT_UNTIL',
+    help: 'only before this time: an ISO 8601 time, or an age',
+  },
 } as const;
 
 const EXPORT_FLAGS = {
   out: {
     flag: '--out <path>',
     env: 'VAULT_OUT',
-    help: 'a new file (0600), whole or not at all; - or left out: stdout',
+    help: 'a new file (0600); - is standard output (default)',
   },
 } as const;
 
@@ -69,7 +77,7 @@ export function defineAuditVerify(command: Command, finish: Finish): void {
   );
   command.addHelpText(
     'after',
-    '\nA tail that was cut is found with --anchor only; `vault doctor` also holds every record against the audit.',
+    '\nOnly --anchor detects missing entries at the end. `vault doctor` also compares every record with the audit.',
   );
 }
 

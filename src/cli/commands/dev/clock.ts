@@ -28,7 +28,7 @@ export function defineClockSet(command: Command, finish: Finish): void {
 /** `vault clock advance`: the daemon's clock goes forward; what has expired then is removed at once. */
 export function defineClockAdvance(command: Command, finish: Finish): void {
   refuseStepBack(command, FORWARD_ONLY);
-  command.argument('<duration>', 'how far: 90s, 15m, 25h, 30d');
+  command.argument('<duration>', 'the distance: 90s, 15m, 25h, 30d');
   defineOnDevDaemon(command, finish, {
     view: RESULT_VIEWS.clock,
     examples: ['vault clock advance 25h', 'vault clock advance 30d --field removed'],
@@ -60,7 +60,7 @@ function isoTime(typed: string): string {
 /** Milliseconds. */
 function stepForward(typed: string): number {
   if (typed.startsWith('-')) throw new Fault('usage', FORWARD_ONLY, { hint: OTHER_WAYS });
-  return Math.round(parseDuration('how far', typed, '90s, 15m, 25h or 30d'));
+  return Math.round(parseDuration('<duration>', typed, '90s, 15m, 25h or 30d'));
 }
 
 /** `-1h` looks like a flag, and is a step back. */

@@ -37,12 +37,16 @@ const SHELL_NAMES = Object.keys(SHELLS) as (keyof typeof SHELLS)[];
 export const KEY_NAMES = ['private', 'management'] as const;
 
 export const ENV_FLAGS = {
-  readyFile: { flag: '--ready-file <path>', env: 'VAULT_READY_FILE', help: 'what `vault serve --ready-file` wrote' },
+  readyFile: {
+    flag: '--ready-file <path>',
+    env: 'VAULT_READY_FILE',
+    help: 'the file that `vault serve --ready-file` wrote',
+  },
   shell: { flag: '--shell <name>', env: 'VAULT_SHELL', help: 'sh, fish or powershell (default: sh)' },
   as: {
     flag: '--as <key>',
     env: 'VAULT_AS',
-    help: 'private or management: which key of a --dev vault (default: private)',
+    help: 'the key of a --dev vault: private or management (default: private)',
   },
 } as const;
 

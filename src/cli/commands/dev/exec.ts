@@ -14,19 +14,19 @@ const EXEC_FLAGS = {
   seedFile: {
     flag: '--seed-file <path>',
     env: 'VAULT_SEED_FILE',
-    help: 'what `vault seed apply` would make is made first; repeatable, in the variable separated by commas',
+    help: 'a seed file to apply first; repeatable; with commas in the variable',
   },
   seed: SEED_FLAG,
   ephemeral: {
     flag: '--ephemeral',
     env: 'VAULT_EPHEMERAL',
-    help: 'a vault that is gone afterwards, whatever VAULT_DEV_FILE says (default without --file)',
+    help: 'use a temporary vault and ignore VAULT_DEV_FILE (default without --file)',
   },
   file: {
     flag: '--file <path>',
     // VAULT_FILE names a vault of somebody's own: it is no --dev vault, and not meant.
     env: 'VAULT_DEV_FILE',
-    help: 'a vault that `vault serve --dev --file` made or would make, and that is kept',
+    help: 'a vault file to keep, as `vault serve --dev --file` makes it',
   },
   ...FLAGS.permissions,
 } as const;
@@ -35,9 +35,9 @@ const EXEC_FLAGS = {
 type ExecFlags = FlagsOf<Omit<typeof EXEC_FLAGS, 'seedFile'>> & { readonly seedFile?: readonly string[] };
 
 const HELP = `
-The command finds VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_DEV_TENANT_ID and, of a seed, what
-\`vault seed apply --out dotenv\` prints, in its environment; other variables that select a vault are removed. Its exit code is
-that of this command, 128 and the number for a signal. Signals are passed on; a Ctrl-C on a terminal reaches both by itself.
+The environment of the command has VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_DEV_TENANT_ID
+and, with a seed file, the variables that \`vault seed apply --out dotenv\` prints. Other variables that select a vault are removed.
+\`vault exec\` passes signals on and ends with the exit code of the command, or with 128 plus the number of its signal.
 
 Examples:
   vault exec -- npm test
@@ -47,7 +47,7 @@ Examples:
 
 /** `vault exec`: a vault for the time of one command. */
 export function defineExec(command: Command, finish: Finish): void {
-  command.argument('<command...>', 'what to run, behind --');
+  command.argument('<command...>', 'the command to run, after --');
   const { seedFile, ...others } = EXEC_FLAGS;
   addFlags(command, others);
   command.option(

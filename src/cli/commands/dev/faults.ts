@@ -12,13 +12,13 @@ const path = DEV_PATHS.faults;
 
 const FAULT_FLAGS = {
   status: { flag: '--status <number>', env: 'VAULT_FAULT_STATUS', help: 'answer with this problem: 429, 500, 503' },
-  times: { flag: '--times <number>', env: 'VAULT_FAULT_TIMES', help: 'how many requests it happens to (default: 1)' },
+  times: { flag: '--times <number>', env: 'VAULT_FAULT_TIMES', help: 'the number of requests that fail (default: 1)' },
   delay: { flag: '--delay <duration>', env: 'VAULT_FAULT_DELAY', help: 'wait before answering: 200ms, 2s' },
   drop: { flag: '--drop', env: 'VAULT_FAULT_DROP', help: 'end the connection without an answer' },
   retryAfter: {
     flag: '--retry-after <duration>',
     env: 'VAULT_FAULT_RETRY_AFTER',
-    help: 'when a 429 or 503 says to try again (default: 1s)',
+    help: 'the Retry-After of a 429 or 503 (default: 1s)',
   },
 } as const;
 

@@ -2,5 +2,5 @@
 export const SEED_FLAG = {
   flag: '--seed <number>',
   env: 'VAULT_SEED',
-  help: 'ids, keys and test data follow from this number; anybody can work the keys out: for test vaults only',
+  help: 'makes ids, keys and test data predictable; only for test vaults',
 } as const;

@@ -23,10 +23,7 @@ export function defineBackup(command: Command, finish: Finish): void {
       return { file: out, checked };
     };
   });
-  command.addHelpText(
-    'after',
-    '\nThe copy is encrypted as the vault is, and opened by the same keys: keep those apart.',
-  );
+  command.addHelpText('after', '\nThe same keys open the vault and the copy. Keep them apart from the copy.');
 }
 
 const RESTORE_FLAGS = {
@@ -39,7 +36,7 @@ const RESTORE_FLAGS = {
 
 /** `vault restore BACKUP --file F`: a vault at F, if the backup is whole. */
 export function defineRestore(command: Command, finish: Finish): void {
-  command.argument('<backup>', 'what `vault backup` made');
+  command.argument('<backup>', 'the file that `vault backup` made');
   const rows = { ...RESTORE_FLAGS, ...FLAGS.file, ...FLAGS.profile };
   definePrinting(command, finish, RESULT_VIEWS.backup, rows, async ({ flags, env, read, words: [backup = ''] }) => {
     const file = filePath('--file', chooseFile(flags, env));
@@ -57,6 +54,6 @@ export function defineRestore(command: Command, finish: Finish): void {
   });
   command.addHelpText(
     'after',
-    '\nNothing is overwritten. --move-aside keeps a damaged vault together with its log, which may hold writes. An --anchor must be removed, too.',
+    '\nNo file is overwritten. --move-aside keeps a damaged vault with its log, which may hold writes. Remove the --anchor file, too.',
   );
 }

@@ -22,6 +22,6 @@ export function defineKeygen(command: Command, finish: Finish): void {
   });
   command.addHelpText(
     'after',
-    '\nWhoever exports gives the public key to --recipient; whoever has the file opens it with `vault import --identity`.',
+    '\n`vault export --recipient` takes the public key. `vault import --identity` takes the file with the secret key.',
   );
 }

@@ -72,7 +72,7 @@ export function defineKeysRemove(command: Command, finish: Finish): void {
   });
   command.addHelpText(
     'after',
-    '\nBackups and other older copies still open with it: `vault keys rotate --master` makes new keys for what comes.',
+    '\nThe removed key still opens backups and older copies. `vault keys rotate --master` makes new keys for the vault.',
   );
 }
 
@@ -103,7 +103,7 @@ export function defineKeysStatus(command: Command, finish: Finish): void {
   defineWithAdmin(command, finish, RESULT_VIEWS.keysStatus, async () => (admin) => admin.status());
   command.addHelpText(
     'after',
-    '\n`stale` counts records that an unfinished rotation left: run `vault keys rotate` again.',
+    '\n`stale` counts the records that an unfinished rotation left. `vault keys rotate` finishes it.',
   );
 }
 
@@ -112,16 +112,20 @@ const ROTATE_FLAGS = {
   master: {
     flag: '--master',
     env: 'VAULT_ROTATE_MASTER',
-    help: 'a new master key too; of all slots only the one that opens the file now is left',
+    help: 'replace the master key, too; only the slot that opens the file now remains',
   },
-  indexes: { flag: '--indexes', env: 'VAULT_ROTATE_INDEXES', help: 'new index keys too; all fingerprints change' },
+  indexes: {
+    flag: '--indexes',
+    env: 'VAULT_ROTATE_INDEXES',
+    help: 'replace the index keys, too; all fingerprints change',
+  },
 } as const;
 
 const HELP = `
-Daemons and other commands go on meanwhile. A run that was stopped is resumed by the next.
-New data keys are always made. With --indexes the \`fingerprint\` of every token changes, so those that clients have kept
-match no more. Snapshots that were saved before can never be loaded again: the keys of their records are destroyed.
-With --master other key files and passphrases must be added again with \`vault keys add\`.`;
+Daemons and other commands keep running. The next run resumes a stopped one.
+Every rotation replaces the data keys. --indexes changes the \`fingerprint\` of every token, so fingerprints that clients
+stored no longer match. Rotating destroys the keys of existing snapshots, so they can no longer be loaded.
+After --master, add other key files and passphrases again with \`vault keys add\`.`;
 
 /** `vault keys rotate`: new keys, every record sealed anew, the old keys destroyed. */
 export function defineKeysRotate(command: Command, finish: Finish): void {

@@ -16,14 +16,14 @@ import { createTextReader } from '../../text-reader.ts';
 import { definePrinting } from '../define-printing.ts';
 
 const API_KEY_FLAGS = {
-  apiKey: { flag: '--api-key <->', env: 'VAULT_API_KEY', help: 'read the API key from standard input and keep it' },
+  apiKey: { flag: '--api-key <->', env: 'VAULT_API_KEY', help: 'read the API key from standard input and save it' },
 } as const;
 
 type AddFlags = GlobalFlags & FlagsOf<typeof API_KEY_FLAGS>;
 
 /** `vault profile add`: what reaches a vault, kept under a name. What is not typed is taken from the environment. */
 export function defineProfileAdd(command: Command, finish: Finish): void {
-  command.argument('<name>', 'the name to keep it under');
+  command.argument('<name>', 'the name of the new profile');
   const rows = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS };
   const work: ProfileWork = async (store, name, flags) => {
     await store.checkFree(name);
@@ -31,12 +31,15 @@ export function defineProfileAdd(command: Command, finish: Finish): void {
     return shown(store, name);
   };
   define(command, finish, RESULT_VIEWS.profile, work, rows);
-  command.addHelpText('after', '\nPaths are kept, not what is in them. On a terminal, a missing API key is asked for.');
+  command.addHelpText(
+    'after',
+    '\nA profile stores paths, not the contents of the files. On a terminal, the command asks for a missing API key.',
+  );
 }
 
 /** `vault profile use`: the profile for every command that names no vault. */
 export function defineProfileUse(command: Command, finish: Finish): void {
-  command.argument('<name>', 'the profile; `vault profile list` shows them');
+  command.argument('<name>', 'the new default; `vault profile list` prints the names');
   define(command, finish, RESULT_VIEWS.profile, async (store, name) => {
     await store.setDefault(name);
     return shown(store, name);
@@ -54,7 +57,7 @@ export function defineProfileList(command: Command, finish: Finish): void {
 
 /** `vault profile remove`: the profile, not what it leads to. */
 export function defineProfileRemove(command: Command, finish: Finish): void {
-  command.argument('<name>', 'the profile');
+  command.argument('<name>', 'the profile to remove');
   define(command, finish, RESULT_VIEWS.profile, async (store, name) => {
     await store.remove(name);
     return { name };

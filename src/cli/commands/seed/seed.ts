@@ -33,9 +33,9 @@ const APPLY_FLAGS = {
   prune: {
     flag: '--prune',
     env: 'VAULT_PRUNE',
-    help: 'remove what an earlier apply made and the files no longer name',
+    help: 'remove items of earlier applies that the files no longer name',
   },
-  dryRun: { flag: '--dry-run', env: 'VAULT_DRY_RUN', help: 'show what would be done, and do nothing' },
+  dryRun: { flag: '--dry-run', env: 'VAULT_DRY_RUN', help: 'print the changes and make none' },
   seed: SEED_FLAG,
   out: {
     flag: '--out <format>',
@@ -45,7 +45,7 @@ const APPLY_FLAGS = {
   outFile: {
     flag: '--out-file <path>',
     env: 'VAULT_SEED_OUT_FILE',
-    help: 'write them to this new file (0600); -: print them',
+    help: 'a new file (0600) for ids and keys; - is standard output',
   },
 } as const;
 
@@ -66,13 +66,13 @@ A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema:
       metadata: { made-by: "\${apps.web.id}", owner: "\${env.USER}" }
     people: { generate: person, count: 20 } # or card, bank, ssn
 
-The ids of tokens are the items' names. The API key is a management application's: the apply
-makes an application for itself, and removes it at the end. A second apply changes nothing. What exists and was not made by
-the seed is never touched. Keys are shown by the apply that makes them; with --seed again, as long as they are not regenerated.
---seed needs the file target (--file) to make applications: a daemon gives them random ids and keys. \`vault serve --dev
---seed-file FILE --seed N\` and \`vault exec --seed-file FILE --seed N\` have the same ids and keys on every machine.
+The name of an item is the id of its token. The API key must belong to a management application: the apply makes an application
+for itself and removes it at the end. A second apply changes nothing, and no apply changes an item that the seed did not make.
+The apply that makes an API key prints it; with --seed, later applies print it again until it is regenerated.
+Applications need --file with --seed, because a daemon makes random ids and keys. \`vault serve --dev --seed-file FILE --seed N\`
+and \`vault exec --seed-file FILE --seed N\` make the same ids and keys on every machine.
 
-Exit codes: 0 done; 7 a file is wrong, all errors are told; 6 an item is somebody else's, or another apply of the seed is under way.
+Exit codes: 7 a file is invalid (all errors are printed); 6 the seed did not make an existing item, or another apply is running.
 
 Examples:
   vault seed apply seed.yaml --dry-run

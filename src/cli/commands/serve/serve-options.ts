@@ -12,11 +12,11 @@ export const DEFAULT_HEADER_PREFIX = 'SVC';
 
 /** The flags of `vault serve`, besides those that open the file. */
 export const SERVE_FLAGS = {
-  dev: { flag: '--dev', env: 'VAULT_DEV', help: 'a ready vault with its API keys; temporary unless --file is given' },
+  dev: { flag: '--dev', env: 'VAULT_DEV', help: 'make a vault with its API keys; temporary without --file' },
   seedFile: {
     flag: '--seed-file <path...>',
     env: 'VAULT_SEED_FILE',
-    help: 'with --dev: what `vault seed apply` would make is made before requests are accepted',
+    help: 'with --dev: seed files to apply before the first request',
   },
   seed: SEED_FLAG,
   host: { flag: '--host <address>', env: 'VAULT_HOST', help: 'the address to listen on (default: 127.0.0.1)' },
@@ -25,27 +25,27 @@ export const SERVE_FLAGS = {
   workers: {
     flag: '--workers <number>',
     env: 'VAULT_WORKERS',
-    help: 'how many processes serve the file on the one port, 1 to 64 (default: 1)',
+    help: 'the number of processes that share the port, 1 to 64 (default: 1)',
   },
   headerPrefix: FLAGS.daemon.headerPrefix,
-  readyFile: { flag: '--ready-file <path>', env: 'VAULT_READY_FILE', help: 'written when requests are accepted' },
+  readyFile: { flag: '--ready-file <path>', env: 'VAULT_READY_FILE', help: 'a file to write when the daemon is ready' },
   log: {
     flag: '--log [format]',
     env: 'VAULT_LOG',
-    help: 'a line a request on stderr: text, json or false (default: json, with --dev text)',
+    help: 'one line per request on stderr: text, json or false (default: json; text with --dev)',
   },
-  noLog: { flag: '--no-log', env: 'VAULT_LOG', help: 'no such lines' },
-  tlsCert: { flag: '--tls-cert <path>', env: 'VAULT_TLS_CERT', help: 'serve HTTPS: the certificate, PEM' },
+  noLog: { flag: '--no-log', env: 'VAULT_LOG', help: 'print no request lines' },
+  tlsCert: { flag: '--tls-cert <path>', env: 'VAULT_TLS_CERT', help: 'the certificate for HTTPS, PEM' },
   tlsKey: { flag: '--tls-key <path>', env: 'VAULT_TLS_KEY', help: 'the key of the certificate, PEM' },
   hostName: {
     flag: '--host-name <name...>',
     env: 'VAULT_HOST_NAME',
-    help: 'a name that requests may ask for, besides localhost and --host; in the variable separated by commas',
+    help: 'a host name that requests may use, besides localhost and --host; repeatable; with commas in the variable',
   },
   insecureHttp: {
     flag: '--insecure-http',
     env: 'VAULT_INSECURE_HTTP',
-    help: 'allow an address that other machines reach, in clear text',
+    help: 'allow plain HTTP on an address that other machines reach',
   },
   includedActiveTokens: {
     flag: '--included-active-tokens <number>',
@@ -55,29 +55,37 @@ export const SERVE_FLAGS = {
   audit: {
     flag: '--audit <level>',
     env: 'VAULT_AUDIT',
-    help: `what the audit keeps: ${Object.entries(AUDIT_LEVELS)
+    help: `the calls to record: ${Object.entries(AUDIT_LEVELS)
       .map(([level, what]) => `${level} (${what})`)
       .join(', ')}; default: ${DEFAULT_AUDIT_LEVEL}`,
   },
   auditStrict: {
     flag: '--audit-strict',
     env: 'VAULT_AUDIT_STRICT',
-    help: 'no secret leaves before its entry of the audit is on disk',
+    help: 'write the audit entry of a reveal to disk before the reply',
   },
   corsOrigin: {
     flag: '--cors-origin <origin...>',
     env: 'VAULT_CORS_ORIGIN',
-    help: 'web pages of this origin may call with public and expiring keys; repeatable, a variable lists them with commas',
+    help: 'an origin whose web pages may use public and expiring keys; repeatable; with commas in the variable',
   },
-  maxBody: { flag: '--max-body <size>', env: 'VAULT_MAX_BODY', help: 'of a request (default: 1MiB)' },
-  maxUrl: { flag: '--max-url <size>', env: 'VAULT_MAX_URL', help: 'of a request (default: 8KiB)' },
-  maxHeaders: { flag: '--max-headers <size>', env: 'VAULT_MAX_HEADERS', help: 'of a request (default: 16KiB)' },
+  maxBody: { flag: '--max-body <size>', env: 'VAULT_MAX_BODY', help: 'the largest request body (default: 1MiB)' },
+  maxUrl: { flag: '--max-url <size>', env: 'VAULT_MAX_URL', help: 'the longest request URL (default: 8KiB)' },
+  maxHeaders: {
+    flag: '--max-headers <size>',
+    env: 'VAULT_MAX_HEADERS',
+    help: 'the largest request headers (default: 16KiB)',
+  },
   maxDepth: {
     flag: '--max-depth <number>',
     env: 'VAULT_MAX_DEPTH',
-    help: `of the JSON of a body, 1 to ${MAX_DEPTH} (default: 64)`,
+    help: `the deepest JSON of a body, 1 to ${MAX_DEPTH} (default: 64)`,
   },
-  maxResponse: { flag: '--max-response <size>', env: 'VAULT_MAX_RESPONSE', help: 'of a response (default: 16MiB)' },
+  maxResponse: {
+    flag: '--max-response <size>',
+    env: 'VAULT_MAX_RESPONSE',
+    help: 'the largest response (default: 16MiB)',
+  },
 } as const;
 
 /** `log` is true when the flag stands without a value. */

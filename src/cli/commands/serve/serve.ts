@@ -47,7 +47,7 @@ export function defineServe(command: Command, finish: Finish): void {
 /** Its text goes into a pipe, too: people read it in the log of what started the daemon; programs have the ready file. */
 const DEV_OUTPUT = {
   ...FLAGS.output.output,
-  help: 'what --dev prints: table, a text for people (default), or json, yaml, csv or ndjson, as the ready file says it',
+  help: 'with --dev: table (a text, the default), or json, yaml, csv or ndjson like the ready file',
 };
 
 /** Only this machine reaches them. */

@@ -17,7 +17,11 @@ const PAUSE_MS = 100;
 /** Without any time the daemon is asked once. */
 const MIN_MS = 100;
 const WAIT_FLAGS = {
-  timeout: { flag: '--timeout <duration>', env: 'VAULT_TIMEOUT', help: 'such as 500ms, 30s or 2m (default: 30s)' },
+  timeout: {
+    flag: '--timeout <duration>',
+    env: 'VAULT_TIMEOUT',
+    help: 'the longest wait: 500ms, 30s, 2m (default: 30s)',
+  },
   readyFile: ENV_FLAGS.readyFile,
 } as const;
 

@@ -10,22 +10,22 @@ import { closing, defineOnFile } from '../on-file.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 
 const SAVE_FLAGS = {
-  replace: { flag: '--replace', env: 'VAULT_REPLACE', help: 'save over a snapshot of this name' },
+  replace: { flag: '--replace', env: 'VAULT_REPLACE', help: 'overwrite the snapshot of this name' },
 } as const;
 
 const NAME = 'lower-case letters, digits, - and _';
 
 const SAVE_HELP = `
-Daemons and other commands go on meanwhile. The snapshot stands in FILE.snapshots, sealed as the vault is, and holds no
-key: it opens with the keys that the vault has. It is gone for good when \`vault keys rotate\` has destroyed those.`;
+Daemons and other commands keep running. FILE.snapshots stores the snapshot, sealed like the vault, without keys: the keys
+of the vault open it. \`vault keys rotate\` destroys those keys and makes the snapshot unloadable.`;
 
 const LOAD_HELP = `
-Daemons go on, and see the records of the snapshot from their next request on. The audit and the keys do not go back;
-neither do tenants that were made since. API keys that were deleted or made anew since work again as they did.`;
+Daemons keep running and use the records of the snapshot from the next request on. The audit, the keys and newer tenants
+stay as they are. API keys that were deleted or regenerated since the snapshot work again.`;
 
 const RESET_HELP = `
-Tenants, applications, API keys and the audit stay. Ids of tokens that were deleted may be used again.
-\`vault snapshot load\` is the way back to a state with tokens in it.`;
+Tenants, applications, API keys and the audit stay. Ids of deleted tokens may be used again.
+\`vault snapshot load\` restores a state with tokens.`;
 
 /** `vault snapshot save NAME`: a state to go back to. */
 export function defineSnapshotSave(command: Command, finish: Finish): void {

@@ -4,7 +4,11 @@ import { Fault } from '../../../core/fault.ts';
 
 /** For commands that work on all tenants unless one is named. */
 export const TENANT_FLAGS = {
-  tenant: { flag: '--tenant <id>', env: 'VAULT_TENANT_ID', help: 'this tenant only; `vault tenant list` shows them' },
+  tenant: {
+    flag: '--tenant <id>',
+    env: 'VAULT_TENANT_ID',
+    help: 'only this tenant; `vault tenant list` prints the ids',
+  },
 } as const;
 
 /** A tenant's id as `--tenant` says it, in upper or lower case; undefined where it says none. Throws the fault `usage`. */

@@ -11,7 +11,7 @@ import type { CommandLine } from '../define-printing.ts';
 import { closing, defineOnFile } from '../on-file.ts';
 import { checkTenantId, checkTenantName } from './check-tenant.ts';
 
-const NAME = { flag: '--name <name>', env: 'VAULT_TENANT_NAME', help: 'what people call the tenant' } as const;
+const NAME = { flag: '--name <name>', env: 'VAULT_TENANT_NAME', help: 'the display name of the tenant' } as const;
 const TENANT = {
   flag: '--tenant <id>',
   env: 'VAULT_TENANT_ID',

@@ -32,27 +32,27 @@ const EXPORT_FLAGS = {
   out: {
     flag: '--out <path>',
     env: 'VAULT_OUT',
-    help: 'a new file (0600), whole or not at all; - or left out: stdout',
+    help: 'a new file (0600); - is standard output (default)',
   },
   format: { flag: '--format <format>', env: 'VAULT_EXPORT_FORMAT', help: 'ndjson or csv (default: ndjson)' },
   masked: {
     flag: '--masked',
     env: 'VAULT_MASKED',
-    help: 'the masked forms only, for sharing: not sealed unless asked; works on the file',
+    help: 'only the masked forms, not sealed by default; needs the file',
   },
   tenant: {
     flag: '--tenant <id>',
     env: 'VAULT_TENANT_ID',
-    help: 'of a file with several tenants; `vault tenant list` shows them',
+    help: 'the tenant to export (default: the only one)',
   },
 } as const;
 
 type ExportFlags = FlagsOf<typeof EXPORT_FLAGS> & SealFlags;
 
 const HELP = `
-On the file, with its key and no API key: every token of the tenant with all that makes it, which \`vault import\` makes again
-in another vault. Through a daemon: what the API key may read, as it may read it; reads do not show masks, search indexes
-and fingerprint expressions, so such an export has none. Others may write meanwhile.`;
+From the file, with its key and no API key: every token of the tenant with its definitions, so \`vault import\` makes the same
+token in another vault. From a daemon: the tokens in the form that the API key reads, without masks, search indexes and
+fingerprint expressions. Other commands may write during the export.`;
 
 type Row = Readonly<Record<string, Printable | undefined>>;
 

@@ -29,7 +29,7 @@ const IMPORT_FLAGS = {
     env: 'VAULT_IMPORT_FORMAT',
     help: 'ndjson or csv (default: by the name, else ndjson)',
   },
-  type: { flag: '--type <type>', env: 'VAULT_IMPORT_TYPE', help: 'of a CSV: the type of its tokens' },
+  type: { flag: '--type <type>', env: 'VAULT_IMPORT_TYPE', help: 'the token type of the rows of a CSV' },
   errors: {
     flag: '--errors <path>',
     env: 'VAULT_IMPORT_ERRORS',
@@ -38,7 +38,7 @@ const IMPORT_FLAGS = {
   resume: {
     flag: '--resume <path>',
     env: 'VAULT_IMPORT_RESUME',
-    help: 'a journal: a run that was stopped is taken up by the next with the same one',
+    help: 'a journal; the same journal resumes a stopped import',
   },
 } as const;
 
@@ -46,25 +46,25 @@ const IMPORT_FLAGS = {
 const MAP_FLAG = {
   flag: '--map <member=column>',
   env: 'VAULT_IMPORT_MAP',
-  help: 'of a CSV: where a member is read from; repeatable, or with commas in the variable',
+  help: 'the CSV column of a member; repeatable; with commas in the variable',
 } as const;
 
 type ImportFlags = FlagsOf<typeof IMPORT_FLAGS> & OpenFlags & { readonly map?: readonly string[] };
 
 const HELP = `
-A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` writes them. Of a CSV, --type says what the rows are and
---map which column goes where:
+A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` writes it. For a CSV, --type names the token type
+and --map the column of each member:
   vault import cards.csv --type card --map number=pan \\
     --map expiration_month=mm --map expiration_year=yyyy
-Rows go through the API with the API key. A row whose id is taken by a token with the same contents, as the key reads them, is
-passed over: to run it again with a key that reveals does no harm. Rows without an id are made anew by each run, unless
---resume names a journal. Refused rows end it with 7.`;
+The API key creates the tokens. A row is skipped if its id belongs to a token with the same contents; the key must be able to
+reveal them. Each run creates the rows without an id again, unless --resume names a journal. Rejected rows end the import
+with exit code 7.`;
 
 const MAX_REPORTED = 5;
 
 /** `vault import FILE`: a token of each row, many at a time. */
 export function defineImport(command: Command, finish: Finish): void {
-  command.argument('<file>', 'what to import; - for standard input');
+  command.argument('<file>', 'the file to import; - for standard input');
   addFlags(command, IMPORT_FLAGS);
   command.option(MAP_FLAG.flag, `${MAP_FLAG.help} [env: ${MAP_FLAG.env}]`, collect);
   addFlags(command, { ...OPEN_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile });

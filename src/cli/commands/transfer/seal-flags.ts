@@ -10,7 +10,7 @@ const PASSPHRASE_FLAG = {
   sealPassphraseFile: {
     flag: '--seal-passphrase-file <path>',
     env: 'VAULT_SEAL_PASSPHRASE_FILE',
-    help: 'a file with the passphrase that the export is sealed with',
+    help: 'a file with the passphrase of a sealed export',
   },
 } as const;
 
@@ -19,13 +19,13 @@ export const SEAL_FLAGS = {
   recipient: {
     flag: '--recipient <key>',
     env: 'VAULT_RECIPIENT',
-    help: 'seal it for this public key of `vault keygen`',
+    help: 'seal for this public key of `vault keygen`',
   },
   ...PASSPHRASE_FLAG,
   plaintext: {
     flag: '--plaintext',
     env: 'VAULT_PLAINTEXT',
-    help: 'do not seal it: whoever has the file reads the tokens',
+    help: 'do not seal: anybody with the file can read the tokens',
   },
 } as const;
 
@@ -34,7 +34,7 @@ export const OPEN_FLAGS = {
   identity: {
     flag: '--identity <path>',
     env: 'VAULT_IDENTITY',
-    help: 'the file of `vault keygen` that it is sealed for',
+    help: 'the secret key file of `vault keygen` that opens the export',
   },
   ...PASSPHRASE_FLAG,
 } as const;
