@@ -57,10 +57,7 @@ export async function readCredential(file: string, flags: GlobalFlags, env: Envi
   const { checkUnopenedVault } = await import('../vault/vault.ts');
   await checkUnopenedVault(file);
   if (!canPrompt()) {
-    throw new Fault(
-      'credential_missing',
-      `nothing is named that opens ${file}, and there is no ${keyFileBeside(file)}`,
-    );
+    throw new Fault('credential_missing', `no key for ${file}: ${keyFileBeside(file)} does not exist`);
   }
   return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${file}`) };
 }

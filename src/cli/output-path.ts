@@ -12,7 +12,7 @@ export function outputPath(path: string | undefined): string | undefined {
  */
 export function filePath<T extends string | undefined>(flag: string, path: T, hint?: string): T {
   if (path !== '-') return path;
-  throw new Fault('usage', `${flag}: - is standard output, and this is for a file`, { hint });
+  throw new Fault('usage', `${flag}: - is standard output; the flag needs a file path`, { hint });
 }
 
 /** What rows of JSON, one a line, can be meant by. */
@@ -26,5 +26,5 @@ const LINES: ReadonlySet<string | undefined> = new Set([undefined, 'json', 'ndjs
 export function requireLines({ output, field }: Pick<GlobalFlags, 'output' | 'field'>, hint: string): void {
   const asked = field !== undefined ? '--field' : LINES.has(output) ? undefined : `--output ${output}`;
   if (asked === undefined) return;
-  throw new Fault('usage', `${asked} is of the summary, which is printed with --out alone`, { hint });
+  throw new Fault('usage', `${asked} works only with --out`, { hint });
 }

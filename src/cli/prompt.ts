@@ -17,7 +17,7 @@ export async function promptSecret(message: string): Promise<string> {
 
 /** Asks before something is lost. Throws the fault `usage` when the answer is no, or when nobody is there to ask. */
 export async function confirmLoss(loss: string): Promise<void> {
-  if (!canPrompt()) throw new Fault('usage', 'this must be confirmed', { hint: `--yes confirms it. ${loss}` });
+  if (!canPrompt()) throw new Fault('usage', 'confirmation required', { hint: `pass --yes to confirm. ${loss}` });
   const { confirm } = await import('@inquirer/prompts');
   const agreed = await confirm({ message: `${loss} Go on?`, default: false }, { output: process.stderr });
   if (!agreed) throw new Fault('usage', 'nothing was done');

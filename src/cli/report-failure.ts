@@ -13,7 +13,7 @@ import { stripControlCharacters } from './output/control-characters.ts';
 /** What can be done about a problem, where its own text does not say it. */
 const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   unauthenticated:
-    'VAULT_API_KEY or --api-key-file must hold a key of this vault; `vault tenant issue-key` makes a new one, `vault doctor` looks for damage',
+    'pass a key of this vault; `vault tenant issue-key` makes a new one, `vault doctor` looks for damage',
   vault_busy: 'try again',
   too_many_requests: 'try again later',
   no_space: 'make room on the disk and try again',
@@ -97,8 +97,8 @@ function isCommanderError(error: unknown): error is UsageError {
 
 /** What was probably meant by a word that commander does not know. */
 const USAGE_HINTS: Readonly<Record<string, string>> = {
-  "unknown option '--api-key'": 'a key is not typed: --api-key-file names a file with it, VAULT_API_KEY holds it',
-  "unknown option '--url'": 'this command goes through no daemon; what works on a vault takes --file (VAULT_FILE)',
+  "unknown option '--api-key'": 'pass the key with --api-key-file or VAULT_API_KEY, not on the command line',
+  "unknown option '--url'": 'this command uses no daemon; name a vault with --file (VAULT_FILE)',
   "unknown command 'version'": 'vault --version',
 };
 
@@ -114,7 +114,7 @@ function reportUsage(error: UsageError): ExitCode {
   const meant = Object.hasOwn(USAGE_HINTS, reported) ? USAGE_HINTS[reported] : undefined;
   // `-abc`: no flag of one dash has more than a letter.
   const isOneDash = /^unknown option '-[^-'][^']+'$/.test(reported);
-  const dashes = isOneDash ? 'a flag has two dashes; an id that begins with - stands behind --' : undefined;
+  const dashes = isOneDash ? 'write two dashes before a flag, and -- before an id that begins with -' : undefined;
   const near = suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?');
   report(reported, meant ?? near ?? dashes ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined));
   return 2;

@@ -24,7 +24,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const all = wantsAll(row, flags, env, typed);
   const shown = shownAs(flags, env);
   if (shown !== undefined) {
-    if (all) throw new Fault('usage', '--all is many requests: --curl and --dry-run show one');
+    if (all) throw new Fault('usage', '--all sends many requests: --curl and --dry-run print one');
     const { showRequest } = await import('./show-request.ts');
     const input = await complete(id, row, typed);
     try {
@@ -114,6 +114,6 @@ async function complete(id: OperationId, row: Operation, typed: CommandInput): P
 /** Whoever reads exit code 2 would else do again what has changed the vault. */
 function doneAllTheSame(error: unknown): unknown {
   if (!(error instanceof Fault) || error.code !== 'usage') return error;
-  const hint = 'what was asked for is done all the same; only its result was not printed';
+  const hint = 'the change was made; only printing it failed';
   return new Fault('usage', error.message, { hint, cause: error });
 }

@@ -27,7 +27,7 @@ export function chooseTarget(
   const target = typed ?? targetOf(env['VAULT_URL'], env['VAULT_FILE'], 'VAULT_URL and VAULT_FILE');
   if (target !== undefined) return target;
   if (exists(DEFAULT_FILE)) return { kind: 'direct', file: DEFAULT_FILE };
-  throw new Fault('usage', 'there is no vault to ask', {
+  throw new Fault('usage', 'no vault selected', {
     hint: 'set --url (VAULT_URL) or --file (VAULT_FILE), or make ./vault.db with `vault init`',
   });
 }
@@ -95,7 +95,7 @@ export async function openTarget(
 }
 
 function targetOf(url: string | undefined, file: string | undefined, both: string): Target | undefined {
-  if (url && file) throw new Fault('usage', `${both} are two targets: give one`);
+  if (url && file) throw new Fault('usage', `only one of ${both} can be given`);
   if (url) return { kind: 'remote', url };
   return file ? { kind: 'direct', file } : undefined;
 }
@@ -107,5 +107,5 @@ function targetOf(url: string | undefined, file: string | undefined, both: strin
 export function includedActiveTokens(typed: string | undefined, env: Environment): number | undefined {
   const text = typed ?? (env[VARIABLE] || undefined);
   if (text === undefined) return undefined;
-  return parseWhole(text, 0, MAX_INCLUDED, `--included-active-tokens (${VARIABLE}) is a whole number`);
+  return parseWhole(text, 0, MAX_INCLUDED, `--included-active-tokens (${VARIABLE}) must be a whole number`);
 }

@@ -31,7 +31,7 @@ async function readAfterAt(flag: string, path: string): Promise<Uint8Array> {
   } catch (error) {
     if (error instanceof Fault) throw error;
     throw new Fault('usage', `${flag}: the file after @ cannot be read (${errorCode(error)})`, {
-      hint: `a text that itself begins with @ goes through standard input: ${flag} -`,
+      hint: `pass a text that begins with @ on standard input: ${flag} -`,
       cause: error,
     });
   }

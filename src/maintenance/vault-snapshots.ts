@@ -27,7 +27,7 @@ const NAME = /^(?!(?:con|prn|aux|nul|com\d|lpt\d)$)[a-z0-9][a-z0-9_-]{0,63}$/;
 /** Throws the fault `usage` for a name that a snapshot cannot have. */
 export function checkSnapshotName(name: string): void {
   if (NAME.test(name)) return;
-  throw new Fault('usage', 'the name of a snapshot is 1 to 64 lower-case letters, digits, - and _');
+  throw new Fault('usage', 'a snapshot name must be 1 to 64 lower-case letters, digits, - and _');
 }
 
 /** The states that a vault can go back to, and the empty one. */
@@ -70,8 +70,8 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
       };
       await store.saveSnapshot(folder.pathOf(name), { replace, sign }).catch((error: unknown) => {
         if (!(error instanceof Fault) || error.code !== 'file_exists') throw error;
-        throw new Fault('file_exists', `there is a snapshot ${name}`, {
-          hint: '--replace saves over it',
+        throw new Fault('file_exists', `snapshot ${name} already exists`, {
+          hint: 'pass --replace to overwrite it',
           cause: error,
         });
       });

@@ -105,7 +105,7 @@ describe('vault completion', () => {
   it('refuses a shell that it does not know', async () => {
     expect(await place.vault('completion csh')).toEqual({
       stdout: '',
-      stderr: 'vault: <shell> is one of bash, zsh, fish, powershell\n',
+      stderr: 'vault: <shell> must be one of bash, zsh, fish, powershell\n',
       exitCode: 2,
     });
   });

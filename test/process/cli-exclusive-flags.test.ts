@@ -18,7 +18,7 @@ describe('of two flags that exclude each other none wins without a word', () => 
     [[...CREATE, '--text', '1', '--text', SECRET], {}, '--text is given twice, and takes one value'],
     [[...CREATE, '--data', '1', '--text', SECRET], {}, 'only one of --data or --text can be given'],
     [['tokens', 'create', '--body', '-', '--body', '@b.json'], {}, '--body is given twice, and takes one value'],
-    [['tokens', 'create', '--body', '-', '--text', SECRET], {}, '--body is the whole body'],
+    [['tokens', 'create', '--body', '-', '--text', SECRET], {}, 'only one of --body and --text'],
     [[...CREATE, '--data', '1', '--deduplicate-token=true', '--deduplicate-token'], {}, '--deduplicate-token is given'],
     [['tokens', 'list', '-q', '-o', 'csv'], {}, 'only one of --quiet and --output can be given'],
     [['tokens', 'list', '-q', '--field', 'data'], {}, 'only one of --field and --quiet can be given'],

@@ -110,7 +110,7 @@ describe('without a terminal nothing waits for an answer', () => {
       expect(ended.milliseconds).toBeLessThan(LIMIT_MS);
       const asks = row?.cli.confirm !== undefined || ASKS.includes(line);
       expect(ended.stderr).toMatch(
-        asks ? /^hint: --yes confirms it\./m : /^hint: set --key-file .* or --passphrase-file/m,
+        asks ? /^hint: pass --yes to confirm\./m : /^hint: set --key-file .* or --passphrase-file/m,
       );
       expect(ended.stderr).not.toMatch(/Go on\?|Passphrase of/);
     },

@@ -88,16 +88,16 @@ describe('vault clock', () => {
 
   it.each([
     ['a time ago', ['clock', 'set', '25h'], 'ISO 8601'],
-    ['no such day', ['clock', 'set', '2030-02-31T25:00'], 'not a time'],
+    ['no such day', ['clock', 'set', '2030-02-31T25:00'], 'not a valid time'],
     ['no duration', ['clock', 'advance', 'tomorrow'], 'duration'],
-    ['a day that there is not', ['clock', 'set', '2030-02-30'], '2030-02-30 is not a time that there is'],
+    ['a day that there is not', ['clock', 'set', '2030-02-30'], '2030-02-30 is not a valid time'],
     [
       'a step back',
       ['clock', 'advance', '-1h'],
       'the clock advances forward only: 90s, 15m, 25h, 30d\nhint: forward: ',
     ],
     ['a step back behind --', ['clock', 'advance', '--', '-1h'], 'the clock advances forward only'],
-    ['a step back to set', ['clock', 'set', '-1h'], 'the time is one of ISO 8601: 2030-01-31'],
+    ['a step back to set', ['clock', 'set', '-1h'], 'the time must be ISO 8601: 2030-01-31'],
     ['a year', ['clock', 'advance', '1y'], 'a duration such as 90s, 15m, 25h or 30d'],
     ['an unknown flag', ['clock', 'advance', '--fast', '1h'], "unknown option '--fast'"],
     ['no daemon', ['--file', 'v.db', 'clock', 'reset'], 'needs a running `vault serve --dev`'],

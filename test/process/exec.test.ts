@@ -114,7 +114,7 @@ describe('vault exec', () => {
   it.each([
     [['--', 'no-such-command-here'], 127, 'vault: no-such-command-here cannot be run (ENOENT)\n'],
     [['--seed-file', 'none.yaml', '--', 'x'], 2, 'vault: none.yaml cannot be read (ENOENT)\n'],
-    [['--seed', 'x', '--', 'x'], 2, 'vault: --seed is a whole number from 0\n'],
+    [['--seed', 'x', '--', 'x'], 2, 'vault: --seed must be a whole number from 0\n'],
     [['--ephemeral', '--file', 'x.db', '--', 'x'], 2, 'vault: only one of --ephemeral and --file can be given\n'],
     [[], 2, "vault: missing required argument 'command'\n"],
   ])('%j fails', async (words, exitCode, stderr) => {

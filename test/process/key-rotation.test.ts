@@ -95,12 +95,12 @@ describe('vault keys', () => {
     expect(unconfirmed).toMatchObject({
       exitCode: 2,
       stdout: '',
-      stderr: expect.stringContaining('hint: --yes confirms it. All fingerprints change'),
+      stderr: expect.stringContaining('hint: pass --yes to confirm. All fingerprints change'),
     });
     expect(await result('keys status')).toMatchObject({ generation: 1 });
     const ran = await vault([...words, '--yes']);
     expect(ran).toMatchObject({ exitCode: 0, stderr: expect.stringContaining('fingerprints have changed') });
-    expect((await vault('keys rotate --help')).stdout).toContain('match no more');
+    expect((await vault('keys rotate --help')).stdout).toMatch(/stored\s+no\s+longer\s+match/);
   });
 });
 

@@ -45,7 +45,7 @@ it('saves, resets and loads under a daemon, which answers from the records that 
   expect(await vault('snapshot save base')).toMatchObject({
     exitCode: 6,
     stdout: '',
-    stderr: 'vault: there is a snapshot base\nhint: --replace saves over it\n',
+    stderr: 'vault: snapshot base already exists\nhint: pass --replace to overwrite it\n',
   });
   const noTenant = await vault('reset --yes --tenant 00000000-0000-4000-8000-000000000000');
   expect(noTenant).toMatchObject({ exitCode: 3, stdout: '' });
@@ -61,7 +61,7 @@ it('asks before a rotation takes the keys of snapshots away', { timeout: 60_000 
   expect(await result('keys rotate')).toMatchObject({ tenants: [{ key_id: 3 }] });
   await result('snapshot save one');
   await result('snapshot save two');
-  const hint = 'hint: --yes confirms it. 2 snapshots can never be loaded again.';
+  const hint = 'hint: pass --yes to confirm. 2 snapshots can never be loaded again.';
   expect(await vault('keys rotate')).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(hint) });
   expect((await result('snapshot list')).data[0]).not.toHaveProperty('refused');
   const rotated = await vault('keys rotate --yes');
@@ -69,7 +69,7 @@ it('asks before a rotation takes the keys of snapshots away', { timeout: 60_000 
   expect(await vault('snapshot load one --yes')).toMatchObject({ exitCode: 6 });
   // They are lost already.
   expect(await vault('keys rotate')).toMatchObject({ exitCode: 0, stderr: '' });
-  expect((await vault('keys rotate --help')).stdout).toMatch(/Snapshots\s+that\s+were\s+saved\s+before\s+can\s+never/);
+  expect((await vault('keys rotate --help')).stdout).toMatch(/destroys\s+the\s+keys\s+of\s+existing\s+snapshots/);
 });
 
 it.each([

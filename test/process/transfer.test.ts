@@ -65,14 +65,14 @@ it('an export to standard output takes no --output for other rows than it has', 
   for (const format of ['csv', 'yaml', 'table']) {
     const { exitCode, stdout, stderr } = await vault('v.db', ['export', '--plaintext', '-o', format]);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toContain(`--output ${format} is of the summary`);
+    expect(stderr).toContain(`--output ${format} works only with --out`);
     expect(stderr).toContain('--format csv');
   }
   const field = await vault('v.db', ['export', '--plaintext', '--field', 'tokens']);
   expect(field).toMatchObject({
     exitCode: 2,
     stdout: '',
-    stderr: expect.stringContaining('--field is of the summary'),
+    stderr: expect.stringContaining('--field works only with --out'),
   });
   for (const format of ['json', 'ndjson']) await vault('v.db', ['export', '--plaintext', '-o', format]).then(isDone);
   isDone(await vault('v.db', ['export', '--plaintext'], { VAULT_OUTPUT: 'csv' }));
@@ -187,7 +187,7 @@ it('takes - for standard output where text may go, and nowhere for a file', { ti
     expect(ran, words.join(' ')).toMatchObject({
       exitCode: 2,
       stdout: '',
-      stderr: expect.stringContaining(`vault: ${flag}: - is standard output, and this is for a file`),
+      stderr: expect.stringContaining(`vault: ${flag}: - is standard output; the flag needs a file path`),
     });
   }
   expect(readdirSync(cwd).sort()).toEqual(before);

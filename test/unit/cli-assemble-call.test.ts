@@ -122,7 +122,7 @@ describe('a body made of flags', () => {
     ['what is not JSON', { type: ['token'], data: ['{"pan":4242,}'] }, /^--data is not JSON: .* at character 13$/],
     ['half an expression as data', { type: ['token'], data: ['{{ 4242 }}'] }, /^--data is not JSON/],
     ['a boolean that is none', { type: ['token'], data: ['1'], 'deduplicate-token': ['4242'] }, /^--deduplicate-token/],
-    ['a pair without a name', { type: ['token'], data: ['1'], metadata: ['=4242'] }, /^--metadata is name=value$/],
+    ['a pair without a name', { type: ['token'], data: ['1'], metadata: ['=4242'] }, /^--metadata must be name=value$/],
     ['the same name twice', { type: ['token'], data: ['1'], metadata: ['a=4242', 'a=2'] }, /^--metadata/],
     [
       'a file that is not there',
@@ -185,10 +185,10 @@ describe('--clear', () => {
   });
 
   it.each([
-    ['a member that is not there', ['metdata'], {}, '--clear: there is no member metdata', 'did you mean metadata?'],
-    ['a part of data', ['data.cvc'], {}, '--clear: no part of data can be named', `--data '{"cvc":null}'`],
-    ['a part of a list', ['container.0'], {}, '--clear: no part of containers can be named', '--clear container'],
-    ['a pair without a name', ['metadata.'], {}, '--clear: no part of metadata can be named', ''],
+    ['a member that is not there', ['metdata'], {}, '--clear: unknown member metdata', 'did you mean metadata?'],
+    ['a part of data', ['data.cvc'], {}, '--clear cannot name a part of data', `--data '{"cvc":null}'`],
+    ['a part of a list', ['container.0'], {}, '--clear cannot name a part of containers', '--clear container'],
+    ['a pair without a name', ['metadata.'], {}, '--clear cannot name a part of metadata', ''],
     [
       'a member that is set',
       ['expires-at'],
@@ -197,8 +197,8 @@ describe('--clear', () => {
       '',
     ],
     ['a pair that is set', ['metadata.a'], { metadata: ['a=1'] }, '--metadata and --clear name the same member', ''],
-    ['a member and its pair', ['metadata', 'metadata.a'], {}, '--clear takes metadata away as a whole', ''],
-    ['a pair and its member', ['metadata.a', 'metadata'], {}, '--clear takes metadata away as a whole', ''],
+    ['a member and its pair', ['metadata', 'metadata.a'], {}, '--clear metadata already clears all of it', ''],
+    ['a pair and its member', ['metadata.a', 'metadata'], {}, '--clear metadata already clears all of it', ''],
   ])('refuses %s', async (_what, clear, members, message, hint) => {
     const told = await refusal(members, { id: 'updateToken', arguments: ['tok'], clear });
     expect(told.message).toContain(message);

@@ -26,7 +26,7 @@ describe('chooseTarget', () => {
   it.each([
     ['both flags', { url: URL, file: 'a.db' }, {}, '--url and --file'],
     ['both variables', {}, { VAULT_URL: URL, VAULT_FILE: 'a.db' }, 'VAULT_URL and VAULT_FILE'],
-    ['nothing', {}, {}, 'there is no vault to ask'],
+    ['nothing', {}, {}, 'no vault selected'],
   ])('refuses %s', (_what, flags, env, message) => {
     const choose = () => chooseTarget(flags, env, () => false);
     expect(choose).toThrow(Fault);

@@ -297,7 +297,7 @@ describe('--quiet and --field', () => {
   });
 
   it.each(['', '.', '.a', 'a..b', 'a[', 'a[x]', 'a]', 'a."b"'])('refuses the path %j', (path) => {
-    expect(() => parsePath(path)).toThrow('--field is a path');
+    expect(() => parsePath(path)).toThrow('--field must be a path');
   });
 
   it('ids have no format, and what was typed beats the environment', () => {

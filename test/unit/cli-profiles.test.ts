@@ -34,7 +34,7 @@ describe('the store of profiles', () => {
     expect(added.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     await expect(store.add('one', LOCAL)).rejects.toMatchObject({
       code: 'file_exists',
-      message: 'there is a profile one',
+      message: 'profile one already exists',
     });
     await expect(store.checkFree('one')).rejects.toMatchObject({ code: 'file_exists' });
     expect(readdirSync(path.join(folder, 'profiles'))).toEqual(['one.json']);

@@ -183,15 +183,15 @@ describe('the command line', () => {
     [
       'a key that is typed',
       ['tokens', 'list', '--api-key=4242'],
-      "vault: unknown option '--api-key'\nhint: a key is not",
+      "vault: unknown option '--api-key'\nhint: pass the key with",
     ],
-    ['a daemon for the file', ['keys', 'list', '--url', 'x'], "vault: unknown option '--url'\nhint: this command goes"],
+    ['a daemon for the file', ['keys', 'list', '--url', 'x'], "vault: unknown option '--url'\nhint: this command uses"],
     [
       'a slot by its number and its flag',
       ['keys', 'remove', '0', '--slot', '0'],
       'vault: only one of <slot> and --slot',
     ],
-    ['no slot', ['keys', 'remove', '4242'], 'vault: --slot (VAULT_SLOT) is the number of a slot'],
+    ['no slot', ['keys', 'remove', '4242'], 'vault: --slot (VAULT_SLOT) must be the number of a slot'],
     [
       'a verb of another noun',
       ['tokens', 'update', 'x'],
@@ -218,7 +218,7 @@ describe('the command line', () => {
       ['tokens', 'list', '--all', '--page', '2'],
       'vault: only one of --all and --page can be given\n',
     ],
-    ['all pages as one request', ['tokens', 'list', '--all', '--curl'], 'vault: --all is many requests'],
+    ['all pages as one request', ['tokens', 'list', '--all', '--curl'], 'vault: --all sends many requests'],
     ['an unknown flag, without its value', ['tokens', 'create', '--txet=4242'], "vault: unknown option '--txet'\n"],
     [
       'a noun alone',
@@ -228,7 +228,7 @@ describe('the command line', () => {
     ['a missing argument', ['tokens', 'get'], "vault: missing required argument 'id'\n"],
     ['a word too many', ['tokens', 'list', '4242'], 'vault: too many arguments'],
     ['a flag without its value', ['tokens', 'get', 'x', '--url'], "vault: option '--url <url>' argument missing\n"],
-    ['a format that is none', ['tokens', 'get', 'x', '-o', 'xml'], 'vault: --output (VAULT_OUTPUT) is one of'],
+    ['a format that is none', ['tokens', 'get', 'x', '-o', 'xml'], 'vault: --output (VAULT_OUTPUT) must be one of'],
   ])('refuses %s with exit 2 and one line of fact', async (_what, argv, told) => {
     const { stdout, stderr, exitCode } = await run(...argv);
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 });

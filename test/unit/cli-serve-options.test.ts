@@ -42,7 +42,7 @@ describe('serveOptions', () => {
   it.each([
     [{ port: '65536' }, '--port'],
     [{ port: 'x' }, '--port'],
-    [{ workers: '0' }, '--workers (VAULT_WORKERS) is a number from 1 to 64'],
+    [{ workers: '0' }, '--workers (VAULT_WORKERS) must be a number from 1 to 64'],
     [{ workers: '65' }, '--workers'],
     [{ workers: '2.5' }, '--workers'],
     [{ workers: 'two' }, '--workers'],

@@ -74,22 +74,22 @@ describe('a rule in words', () => {
   });
 
   it.each([
-    ['an unknown word', 'contaner=/', '--rule: there is no contaner=', 'did you mean container=?'],
-    ['a word far from all', 'xyzzyx=/', '--rule: there is no xyzzyx=', 'known are description, priority, container'],
+    ['an unknown word', 'contaner=/', '--rule: unknown word contaner=', 'did you mean container=?'],
+    ['a word far from all', 'xyzzyx=/', '--rule: unknown word xyzzyx=', 'known are description, priority, container'],
     ['no word at all', 'container=/ reveal', '--rule: reveal is not name=value', 'transform=redact|mask|reveal'],
     [
       'a transform that is none',
       'transform=revel',
-      '--rule: transform is one of redact, mask, reveal',
+      '--rule: transform must be one of redact, mask, reveal',
       'did you mean reveal?',
     ],
     [
       'a permission that is none',
       'permissions=token:read,token:raed',
-      '--rule: permissions is one of token:create',
+      '--rule: permissions must be one of token:create',
       'did you mean token:read?',
     ],
-    ['a priority that is no number', 'priority=first', '--rule: priority is a whole number', ''],
+    ['a priority that is no number', 'priority=first', '--rule: priority must be a whole number', ''],
     ['a word twice', 'priority=1 priority=2', '--rule: priority= is given twice', ''],
     ['a missing transform', 'permissions=token:read', '--rule: transform= is missing', 'transform=redact|mask|reveal'],
     ['missing permissions', 'transform=mask', '--rule: permissions= is missing', 'permissions=token:create,token:read'],
@@ -97,14 +97,14 @@ describe('a rule in words', () => {
     [
       'half a condition',
       'condition=id:equals',
-      '--rule: condition is attribute:operator:value',
+      '--rule: condition must be attribute:operator:value',
       'id|container:starts_with|equals:VALUE',
     ],
-    ['a condition without a value', 'condition=id:equals:', '--rule: condition is attribute:operator:value', ''],
+    ['a condition without a value', 'condition=id:equals:', '--rule: condition must be attribute:operator:value', ''],
     [
       'an operator that is none',
       'condition=id:eqals:x',
-      '--rule: the operator of condition is one of starts_with, equals',
+      '--rule: the operator of condition must be one of starts_with, equals',
       'did you mean equals?',
     ],
     ['nothing', '', '--rule: transform= is missing', ''],

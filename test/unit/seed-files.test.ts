@@ -329,7 +329,7 @@ describe('generated data', () => {
 
 describe('--seed', () => {
   it.each(['-1', '1.5', 'x', '', '1e3', '9999999999999999'])('%j is no seed', (text) => {
-    expect(() => parseSeed(text)).toThrow('--seed is a whole number from 0');
+    expect(() => parseSeed(text)).toThrow('--seed must be a whole number from 0');
   });
 
   it('gives ids and bytes during the work for its label, and lets the system do the rest', async () => {

@@ -23,7 +23,7 @@ export function defineOpenApi(command: Command, finish: Finish): void {
     const { headerPrefix, serverUrl } = readFlags(OPENAPI_FLAGS, typedFlags(command), process.env);
     if (headerPrefix !== undefined) checkHeaderPrefix(headerPrefix);
     if (serverUrl !== undefined && !isServerUrl(serverUrl)) {
-      throw new Fault('usage', '--server-url is an http or https URL without query and fragment');
+      throw new Fault('usage', '--server-url must be an http or https URL without query and fragment');
     }
     await writeOut(openApiText({ version: VERSION, headerPrefix, serverUrl }));
     finish(0);

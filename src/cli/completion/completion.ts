@@ -113,7 +113,7 @@ export function defineCompletion(command: Command, finish: Finish): void {
       const { suggest } = await import('./suggest.ts');
       await writeOut(printSuggestions(await suggest(words, process.env)));
     } else if (shell !== undefined && words.length === 0) await writeOut(COMPLETION_SCRIPTS[shell]);
-    else throw new Fault('usage', `<shell> is one of ${SHELLS.join(', ')}`);
+    else throw new Fault('usage', `<shell> must be one of ${SHELLS.join(', ')}`);
     finish(0);
   });
 }

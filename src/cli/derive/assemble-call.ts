@@ -61,7 +61,7 @@ function queryEntries(flag: MemberFlag, typed: readonly string[]): readonly (rea
 }
 
 async function wholeBody(typed: string, other: string | undefined, read: ReadText): Promise<string> {
-  if (other !== undefined) throw new Fault('usage', `--body is the whole body: it cannot be given with --${other}`);
+  if (other !== undefined) throw new Fault('usage', `only one of --body and --${other} can be given`);
   if (typed !== '-' && !typed.startsWith('@')) throw new Fault('usage', '--body is @file, or - for standard input');
   return read('--body', typed);
 }
@@ -76,12 +76,12 @@ async function bodyOfFlags(
   const isMissing = (member: string) => !bodyFlags.some((flag) => flag.member === member);
   const missing = (row.body?.required ?? []).filter(isMissing).map((member) => alternatives(row, member));
   if (missing.length > 0) {
-    const hint = '--body @file gives the whole body instead; --help lists all flags';
+    const hint = 'pass the whole body with --body @file; --help lists all flags';
     throw new Fault('usage', `${missing.join(' and ')} must be given`, { hint });
   }
   if (bodyFlags.length === 0 && clearing.size === 0) {
     const hint = `name a member, e.g. ${exampleFlag(row)}, or give the whole body with --body @file`;
-    throw new Fault('usage', 'there is nothing to send', { hint });
+    throw new Fault('usage', 'no member is given', { hint });
   }
   const texts = new Map<string, string>();
   for (const flag of memberFlags(row).filter((one) => one.part === 'body')) {

@@ -18,7 +18,7 @@ export function readClearing(row: Operation, words: readonly string[]): Clearing
     const [member, pair] = findCleared(flags, word);
     const before = clearing.get(member);
     if (before === 'whole' || (before !== undefined && pair === undefined)) {
-      throw new Fault('usage', `--clear takes ${member} away as a whole: name no part of it besides`);
+      throw new Fault('usage', `--clear ${member} already clears all of it`);
     }
     clearing.set(member, pair === undefined ? 'whole' : [...(before ?? []), pair]);
   }
@@ -40,12 +40,12 @@ function findCleared(flags: readonly MemberFlag[], word: string): readonly [memb
   );
   if (flag === undefined) {
     const known = flags.map((one) => one.name);
-    throw new Fault('usage', `--clear: there is no member ${name}`, { hint: nearestHint(name, known) });
+    throw new Fault('usage', `--clear: unknown member ${name}`, { hint: nearestHint(name, known) });
   }
   if (dot < 0) return [flag.member];
   const pair = word.slice(dot + 1);
   if (flag.kind === 'pairs' && pair !== '') return [flag.member, pair];
-  throw new Fault('usage', `--clear: no part of ${flag.member} can be named`, {
-    hint: flag.kind === 'json' ? `--${flag.name} '{"${pair}":null}' takes a part of it away` : `--clear ${flag.name}`,
+  throw new Fault('usage', `--clear cannot name a part of ${flag.member}`, {
+    hint: flag.kind === 'json' ? `use --${flag.name} '{"${pair}":null}'` : `--clear ${flag.name}`,
   });
 }

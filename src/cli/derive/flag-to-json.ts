@@ -33,14 +33,14 @@ const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJ
   },
   boolean: (flag, typed) => {
     if (typed === 'true' || typed === 'false') return typed;
-    throw new Fault('usage', `--${flag.name} is true or false`, {
-      hint: `with another argument behind it, write --${flag.name}=true`,
+    throw new Fault('usage', `--${flag.name} must be true or false`, {
+      hint: `before another argument, write --${flag.name}=true`,
     });
   },
   number: (flag, typed) => {
     const value = checked(flag, typed);
     if (typeof value === 'number' || value instanceof JsonNumber) return typed.trim();
-    throw new Fault('usage', `--${flag.name} is a number`);
+    throw new Fault('usage', `--${flag.name} must be a number`);
   },
   json: async (flag, typed, read) => {
     if (flag.expression && typed.startsWith('{{')) return JSON.stringify(typed);
@@ -73,7 +73,7 @@ export async function flagToJson(
 export function splitPair(flagName: string, typed: string): readonly [name: string, value: string] {
   const at = typed.indexOf('=');
   if (at > 0) return [typed.slice(0, at), typed.slice(at + 1)];
-  throw new Fault('usage', `--${flagName} is name=value`);
+  throw new Fault('usage', `--${flagName} must be name=value`);
 }
 
 function pairsToJson(flag: MemberFlag, typed: readonly string[], cleared: readonly string[]): string {
@@ -112,7 +112,7 @@ function checked(flag: MemberFlag, text: string): Json {
     return parseJson(text);
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
-    const hint = flag.member === 'data' ? 'a plain string goes through --text' : undefined;
+    const hint = flag.member === 'data' ? 'pass a plain string with --text' : undefined;
     const message = `--${flag.name} is not JSON: ${error.reason.replace(/\.$/, '')} at character ${error.position + 1}`;
     throw new Fault('usage', message, { hint });
   }

@@ -50,7 +50,7 @@ function* splitWords(flag: string, text: string, schema: Schema): Generator<read
   for (let at = 0; at < end; at = WORD.lastIndex) {
     WORD.lastIndex = at;
     const groups = WORD.exec(text)?.groups;
-    if (groups === undefined) throw new Fault('usage', `${flag}: a quote is not closed, or stands before a =`);
+    if (groups === undefined) throw new Fault('usage', `${flag}: a quote is not closed, or precedes a =`);
     const { name = '', value } = groups;
     if (value === undefined) {
       throw new Fault('usage', `${flag}: ${name} is not name=value`, { hint: `JSON, or the words ${wordsOf(schema)}` });
@@ -72,7 +72,7 @@ function findMember(flag: string, schema: Schema, word: string): readonly [membe
   const lists = Object.keys(properties).filter((name) => typeOf(properties[name] ?? {}) === 'array');
   const near = nearestName(word, [...Object.keys(properties), ...lists.map((name) => name.slice(0, -1))]);
   const hint = near === undefined ? `known are ${Object.keys(properties).join(', ')}` : `did you mean ${near}=?`;
-  throw new Fault('usage', `${flag}: there is no ${word}=`, { hint });
+  throw new Fault('usage', `${flag}: unknown word ${word}=`, { hint });
 }
 
 function valuesOf(flag: string, word: string, schema: Schema, value: string): readonly string[] {
@@ -85,11 +85,11 @@ function valuesOf(flag: string, word: string, schema: Schema, value: string): re
 function jsonOf(flag: string, word: string, schema: Schema, value: string): string {
   if (typeOf(schema) === 'integer') {
     if (/^\d{1,15}$/.test(value)) return String(Number(value));
-    throw new Fault('usage', `${flag}: ${word} is a whole number`);
+    throw new Fault('usage', `${flag}: ${word} must be a whole number`);
   }
   if (schema.enum !== undefined && !schema.enum.includes(value)) {
     const near = nearestName(value, schema.enum);
-    const message = `${flag}: ${word} is one of ${schema.enum.join(', ')}`;
+    const message = `${flag}: ${word} must be one of ${schema.enum.join(', ')}`;
     throw new Fault('usage', message, { hint: near && `did you mean ${near}?` });
   }
   return JSON.stringify(value);
@@ -102,7 +102,7 @@ function compoundOf(flag: string, word: string, schema: Schema, value: string): 
   const last = names.length - 1;
   const values = [...parts.slice(0, last), parts.slice(last).join(':')];
   if (names.some((_name, at) => (values[at] ?? '') === '')) {
-    throw new Fault('usage', `${flag}: ${word} is ${names.join(':')}`, {
+    throw new Fault('usage', `${flag}: ${word} must be ${names.join(':')}`, {
       hint: `such as ${word}=${compoundExample(schema)}`,
     });
   }

@@ -23,7 +23,7 @@ export interface Printer {
 export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView): Printer {
   const { field, showing, options, write } = prepare(flags, env, view);
   if (KEY_PATHS.has(field) && flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) {
-    const why = 'a key that goes to a file is in no other place';
+    const why = 'the key is written only to the file';
     throw new Fault('usage', `only one of --key-out and --field of the key can be given: ${why}`);
   }
   return {

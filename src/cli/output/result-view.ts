@@ -78,5 +78,5 @@ export function chooseFormat(asked: string | undefined, isTerminal: boolean): Fo
   if (asked === undefined) return isTerminal ? 'table' : 'json';
   const format = FORMATS.find((known) => known === asked);
   if (format !== undefined) return format;
-  throw new Fault('usage', `--output (VAULT_OUTPUT) is one of ${FORMATS.join(', ')}`);
+  throw new Fault('usage', `--output (VAULT_OUTPUT) must be one of ${FORMATS.join(', ')}`);
 }

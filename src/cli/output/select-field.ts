@@ -16,11 +16,11 @@ export function parsePath(path: string): readonly Step[] {
   STEP.lastIndex = 0;
   while (STEP.lastIndex < path.length) {
     const groups = STEP.exec(path)?.groups;
-    if (groups === undefined) throw new Fault('usage', '--field is a path such as id, data.number or data[0].id');
+    if (groups === undefined) throw new Fault('usage', '--field must be a path such as id, data.number or data[0].id');
     steps.push(groups['place'] === undefined ? (groups['name'] ?? groups['quoted'] ?? '') : Number(groups['place']));
   }
   if (steps.length > 0 && !path.startsWith('.')) return steps;
-  throw new Fault('usage', '--field is a path such as id, data.number or data[0].id');
+  throw new Fault('usage', '--field must be a path such as id, data.number or data[0].id');
 }
 
 /** A path as it is typed. */

@@ -109,5 +109,5 @@ function writeThrough(text: string | Uint8Array): Promise<void> {
 function reasonOf(error: unknown): unknown {
   const code = errorCode(error);
   if (code === 'EPIPE' || code === 'EOF') return new OutputClosed();
-  return isFullDisk(error) ? new Fault('no_space', 'there is no space for the output', { cause: error }) : error;
+  return isFullDisk(error) ? new Fault('no_space', 'no space left for the output', { cause: error }) : error;
 }

@@ -83,7 +83,7 @@ function checkName(name: string): string {
   if (isProfileName(name)) return name;
   throw new Fault(
     'usage',
-    'the name of a profile is 1 to 64 of a-z, 0-9, `.`, `_` and `-`, beginning with one of a-z, 0-9',
+    'a profile name must be 1 to 64 of a-z, 0-9, `.`, `_` and `-`, and begin with one of a-z, 0-9',
   );
 }
 
@@ -92,7 +92,7 @@ function noProfile(name: string): Fault {
 }
 
 function taken(name: string): Fault {
-  return new Fault('file_exists', `there is a profile ${name}`, { hint: `vault profile remove ${name}` });
+  return new Fault('file_exists', `profile ${name} already exists`, { hint: `vault profile remove ${name}` });
 }
 
 async function makeFolder(folder: string): Promise<void> {

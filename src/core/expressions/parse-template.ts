@@ -140,7 +140,7 @@ function takeSign(cursor: Cursor, sign: string): boolean {
 }
 
 function noOutput(position: number): ExpressionError {
-  return new ExpressionError('this is no Liquid output', position);
+  return new ExpressionError('not a Liquid output', position);
 }
 
 function parseOutput(source: string, position: number, inside: string): Output {
@@ -171,7 +171,7 @@ function parseCall(cursor: Cursor, known: number): FilterCall {
   if (name === undefined) throw noOutput(known);
   const filter = Object.hasOwn(FILTERS, name) ? FILTERS[name] : undefined;
   if (filter === undefined) {
-    throw new ExpressionError(`there is no such filter${didYouMean(name, Object.keys(FILTERS))}`, position);
+    throw new ExpressionError(`unknown filter${didYouMean(name, Object.keys(FILTERS))}`, position);
   }
   const given = parseArguments(cursor, name, Object.keys(filter.parameters).length);
   const args: Record<string, unknown> = {};

@@ -53,7 +53,12 @@ export function defineAuditList(command: Command, finish: Finish): void {
   addFlags(command, LIST_FLAGS);
   defineWithAdmin(command, finish, RESULT_VIEWS.auditList, async ({ read }) => {
     const values = read(LIST_FLAGS);
-    const limit = parseWhole(values.limit ?? DEFAULT_LIMIT, 1, 999_999_999, '--limit (VAULT_LIMIT) is a number from 1');
+    const limit = parseWhole(
+      values.limit ?? DEFAULT_LIMIT,
+      1,
+      999_999_999,
+      '--limit (VAULT_LIMIT) must be a number from 1',
+    );
     const wanted = filterOf(values);
     return async (admin) => ({ data: (await admin.lastEvents(wanted, limit).catch(damaged)).map(shownEvent) });
   });
@@ -86,7 +91,7 @@ export function defineAuditExport(command: Command, finish: Finish): void {
   addFlags(command, EXPORT_FLAGS);
   defineWithAdmin(command, finish, RESULT_VIEWS.auditExport, async ({ flags, read }) => {
     const out = outputPath(read(EXPORT_FLAGS).out);
-    if (out === undefined) requireLines(flags, 'entries are NDJSON; `vault audit list -o csv` shows some as a table');
+    if (out === undefined) requireLines(flags, 'use `vault audit list -o csv` for a table');
     return async (admin) => {
       if (out === undefined) {
         for await (const line of exportedLines(admin)) await writeOut(line);
@@ -170,7 +175,7 @@ function parseAction(text: string | undefined): AuditedAction | undefined {
   const found = AUDITED_ACTIONS.find((action) => action === text);
   if (found !== undefined || text === undefined) return found;
   const hint = nearestHint(text, AUDITED_ACTIONS, `one of ${AUDITED_ACTIONS.join(', ')}`);
-  throw new Fault('usage', `--action: there is no action ${text}`, { hint });
+  throw new Fault('usage', `--action: unknown action ${text}`, { hint });
 }
 
 function hex(bytes: Uint8Array): string {

@@ -8,7 +8,7 @@ import { defineOnDevDaemon } from './dev-daemon.ts';
 
 const path = DEV_PATHS.clock;
 
-const ISO_ONLY = 'the time is one of ISO 8601: 2030-01-31, 2030-01-31T12:00:00Z';
+const ISO_ONLY = 'the time must be ISO 8601: 2030-01-31, 2030-01-31T12:00:00Z';
 const FORWARD_ONLY = 'the clock advances forward only: 90s, 15m, 25h, 30d';
 const OTHER_WAYS =
   'forward: `vault clock advance 25h`; to any time: `vault clock set 2030-01-31`; to the time of this machine: `vault clock reset`';

@@ -137,5 +137,5 @@ async function variablesOfDaemon(
 function oneOf<T extends string>(flag: string, typed: string | undefined, known: readonly T[]): T | undefined {
   const found = known.find((one) => one === typed);
   if (typed === undefined || found !== undefined) return found;
-  throw new Fault('usage', `${flag} is one of ${known.join(', ')}`);
+  throw new Fault('usage', `${flag} must be one of ${known.join(', ')}`);
 }

@@ -85,5 +85,5 @@ export function defineFaultsClear(command: Command, finish: Finish): void {
 }
 
 function wholeNumber(flag: string, text: string | undefined): number | undefined {
-  return text === undefined ? undefined : parseWhole(text, 0, 999_999_999, `${flag} is a whole number`);
+  return text === undefined ? undefined : parseWhole(text, 0, 999_999_999, `${flag} must be a whole number`);
 }

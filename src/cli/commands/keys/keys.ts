@@ -78,7 +78,9 @@ export function defineKeysRemove(command: Command, finish: Finish): void {
 
 function parseSlot(text: string | undefined): number {
   if (text !== undefined && /^\d{1,2}$/.test(text)) return Number(text);
-  throw new Fault('usage', '--slot (VAULT_SLOT) is the number of a slot', { hint: '`vault keys list` shows them' });
+  throw new Fault('usage', '--slot (VAULT_SLOT) must be the number of a slot', {
+    hint: '`vault keys list` shows them',
+  });
 }
 
 async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewCredential> {

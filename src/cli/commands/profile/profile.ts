@@ -106,8 +106,8 @@ async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile
       return { api_key: checkApiKey(text) };
     }
     // What was typed is not repeated: it is a key, and the shell's history already has it.
-    throw new Fault('usage', '--api-key is `-`: a key on the command line is seen by everybody on the machine', {
-      hint: '`--api-key -` reads it from standard input, --api-key-file names a file',
+    throw new Fault('usage', '--api-key must be `-`: everybody on the machine can see a command line', {
+      hint: 'use `--api-key -` for standard input, or --api-key-file',
     });
   }
   if (flags.apiKeyFile !== undefined) return { api_key_file: absolute('--api-key-file', flags.apiKeyFile) };

@@ -179,7 +179,7 @@ function outOf(
   if (asked === undefined && named === undefined) return undefined;
   if (dryRun) throw new Fault('usage', 'only one of --dry-run and --out can be given');
   const format = OUT_FORMATS.find((known) => known === (asked ?? 'json'));
-  if (format === undefined) throw new Fault('usage', `--out (VAULT_SEED_OUT) is one of ${OUT_FORMATS.join(', ')}`);
+  if (format === undefined) throw new Fault('usage', `--out (VAULT_SEED_OUT) must be one of ${OUT_FORMATS.join(', ')}`);
   return { format, file };
 }
 

@@ -6,7 +6,7 @@ import { parseWhole } from '../../quantities.ts';
 export function parseSeed(text: string | undefined): number | undefined {
   return text === undefined
     ? undefined
-    : parseWhole(text, 0, Number.MAX_SAFE_INTEGER, '--seed is a whole number from 0');
+    : parseWhole(text, 0, Number.MAX_SAFE_INTEGER, '--seed must be a whole number from 0');
 }
 
 /** The same bytes for the same label on every machine: SHA-256 in counter mode. For test data, never for a secret. */

@@ -103,7 +103,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
   const number = (name: 'port' | 'workers' | 'maxDepth', preset: string, min: number, max: number) => {
     const { flag, env: variable } = SERVE_FLAGS[name];
     const text = flagValue(flags[name], env, SERVE_FLAGS[name]) ?? preset;
-    return parseWhole(text, min, max, `${flag.split(' ')[0]} (${variable}) is a number from ${min} to ${max}`);
+    return parseWhole(text, min, max, `${flag.split(' ')[0]} (${variable}) must be a number from ${min} to ${max}`);
   };
   const size = (name: 'maxBody' | 'maxUrl' | 'maxHeaders' | 'maxResponse', preset: number) => {
     const text = flagValue(flags[name], env, SERVE_FLAGS[name]);
@@ -143,7 +143,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
 
 function parseAuditLevel(text: string | undefined): AuditLevel | undefined {
   if (text === undefined || Object.hasOwn(AUDIT_LEVELS, text)) return text as AuditLevel | undefined;
-  throw new Fault('usage', `--audit (VAULT_AUDIT) is one of ${Object.keys(AUDIT_LEVELS).join(', ')}`);
+  throw new Fault('usage', `--audit (VAULT_AUDIT) must be one of ${Object.keys(AUDIT_LEVELS).join(', ')}`);
 }
 
 /** A socket is instead of a port: two at one level are a mistake, and what was typed beats the environment. */

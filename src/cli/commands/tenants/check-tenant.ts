@@ -14,7 +14,7 @@ export const TENANT_FLAGS = {
 /** A tenant's id as `--tenant` says it, in upper or lower case; undefined where it says none. Throws the fault `usage`. */
 export function checkTenantId<T extends string | undefined>(id: T): T {
   if (id === undefined || new RegExp(UUID).test(id)) return id;
-  throw new Fault('usage', '--tenant is the id of a tenant, a UUID');
+  throw new Fault('usage', '--tenant must be the id of a tenant, a UUID');
 }
 
 /** A tenant's name as the API would take it (§8). Throws the fault `usage`. */
@@ -22,5 +22,5 @@ export function checkTenantName(flag: string, name: string): string {
   const { minLength, maxLength } = TENANT.properties.name;
   const length = [...name].length;
   if (length >= minLength && length <= maxLength && new RegExp(PLAIN_TEXT, 'u').test(name)) return name;
-  throw new Fault('usage', `${flag} is a name of ${minLength} to ${maxLength} characters, none a control character`);
+  throw new Fault('usage', `${flag} must be ${minLength} to ${maxLength} characters without control characters`);
 }

@@ -78,7 +78,7 @@ function requireColumns(type: TokenType, members: Readonly<Record<string, DataMe
 export function parseTokenType(text: string): TokenType {
   const type = TOKEN_TYPE_NAMES.find((name) => name === text);
   if (type !== undefined) return type;
-  throw new Fault('usage', `--type: there is no type ${text}`, { hint: `one of ${TOKEN_TYPE_NAMES.join(', ')}` });
+  throw new Fault('usage', `--type: unknown type ${text}`, { hint: `one of ${TOKEN_TYPE_NAMES.join(', ')}` });
 }
 
 /**

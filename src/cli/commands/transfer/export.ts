@@ -87,7 +87,7 @@ export function defineExport(command: Command, finish: Finish): void {
     const format = formatOf(flagValue(flags.format, env, EXPORT_FLAGS.format));
     const masked = isSwitchedOn(flags.masked, env, EXPORT_FLAGS.masked);
     const out = outputPath(flagValue(flags.out, env, EXPORT_FLAGS.out));
-    if (out === undefined) requireLines(flags, 'rows are NDJSON, or CSV with --format csv');
+    if (out === undefined) requireLines(flags, 'use --format csv for CSV rows');
     const seal = await chooseSeal(flags, env, { sharable: masked });
     if (out === undefined && seal !== undefined && isTerminal()) {
       throw new Fault('usage', 'a sealed export is nothing to look at', { hint: 'set --out (VAULT_OUT)' });
