@@ -49,9 +49,11 @@ type Sent<T> = { readonly [K in keyof T]: Json extends T[K] ? unknown : T[K] };
 
 type Member<Name extends string, T> = [T] extends [undefined]
   ? { readonly [K in Name]?: never }
-  : Partial<T> extends T
-    ? { readonly [K in Name]?: Sent<T> }
-    : { readonly [K in Name]: Sent<T> };
+  : Json extends T
+    ? { readonly [K in Name]: unknown }
+    : Partial<T> extends T
+      ? { readonly [K in Name]?: Sent<T> }
+      : { readonly [K in Name]: Sent<T> };
 
 /** What an operation takes: `params`, `query` and `body` as its row has them. */
 export type RequestOf<Id extends OperationId> = Member<'params', ParamsOf<Id>> &

@@ -33,7 +33,7 @@ const BACKEND_RULES = [
     priority: 1,
     container: '/',
     transform: 'reveal',
-    permissions: ['token:create', 'token:read', 'token:search', 'token:update', 'token:delete'],
+    permissions: ['token:create', 'token:read', 'token:search', 'token:update', 'token:delete', 'token:use'],
   },
 ];
 

@@ -18,6 +18,9 @@ export interface Limits {
  */
 export const MAX_DEPTH = 500;
 
+/** Requests of one Tokenize, and tokens that one Detokenize names. */
+export const MAX_BATCH = 1_000;
+
 export const DEFAULT_LIMITS: Limits = {
   body: 1024 * 1024,
   url: 8 * 1024,

@@ -13,6 +13,8 @@ export interface PermissionRow {
   readonly allows: string;
   /** What else its holder can do; the command line prints it when the permission is granted. */
   readonly warning?: string;
+  /** How a plain permission shows `data`; mask when absent. */
+  readonly transform?: Transform;
 }
 
 /** The permission catalogue (§5.5): which Application types may hold each permission, and what it allows. */
@@ -22,6 +24,12 @@ export const PERMISSIONS = {
   'token:search': { types: ['private'], allows: 'Search tokens' },
   'token:update': { types: ['public', 'private'], allows: "Update tokens; held plainly, also any token's mask" },
   'token:delete': { types: ['private'], allows: 'Delete tokens' },
+  'token:use': {
+    types: ['private'],
+    allows: 'Detokenize; held plainly, reveals every token',
+    warning: 'token:use reveals the data of every token',
+    transform: 'reveal',
+  },
   'application:create': { types: ['management'], allows: 'Create applications' },
   'application:read': { types: ['management'], allows: 'Get and list applications' },
   'application:update': {

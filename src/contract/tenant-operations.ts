@@ -95,11 +95,11 @@ export const TENANT_OPERATIONS = {
         result: {
           token_report: {
             metrics_by_type: {
-              card: { count: 1, last_created_at: at('09:34') },
-              token: { count: 1, last_created_at: at('09:35') },
+              card: { count: 2, last_created_at: at('09:39') },
+              token: { count: 2, last_created_at: at('09:39') },
             },
             included_monthly_active_tokens: 1000,
-            monthly_active_tokens: 2,
+            monthly_active_tokens: 4,
           },
         },
       },

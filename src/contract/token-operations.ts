@@ -7,10 +7,12 @@ import {
   LIST_TOKENS_QUERY,
   SEARCH_TOKENS,
   SEARCH_TOKENS_BY_CURSOR,
+  TEMPLATE,
   TOKEN,
   TOKEN_CURSOR_PAGE,
   TOKEN_PAGE,
   TOKEN_PARAMS,
+  TOKEN_REQUESTS,
   UPDATE_TOKEN,
 } from './token.ts';
 
@@ -198,7 +200,7 @@ export const TOKEN_OPERATIONS = {
     result: TOKEN_CURSOR_PAGE,
     status: 200,
     summary: 'Search tokens by cursor',
-    audit: { code: 'tx', effect: 'none' },
+    audit: { code: 'tv', effect: 'none' },
     conflicts: [],
     cli: {
       command: ['tokens', 'walk-search'],
@@ -292,5 +294,84 @@ export const TOKEN_OPERATIONS = {
       examples: ['vault tokens delete $ID --yes'],
     },
     examples: { text: { summary: 'A token', params: { id: TEXT_ID } } },
+  },
+  tokenize: {
+    method: 'POST',
+    path: '/tokenize',
+    permission: 'token:create',
+    body: TOKEN_REQUESTS,
+    result: { description: 'The body with a token in place of each request.' },
+    status: 201,
+    summary: 'Create the tokens of a JSON document',
+    audit: { code: 'tb', effect: ['token', 'upsert'] },
+    conflicts: ['token_id_taken'],
+    cli: {
+      command: ['tokenize'],
+      columns: [],
+      examples: ['vault tokenize < cards.json', 'vault tokenize --body @cards.json --field [0].id'],
+    },
+    examples: {
+      payment: {
+        summary: 'A card and a PIN: all or none',
+        body: {
+          card: { id: 'card-77', type: 'card', data: CARD, search_indexes: [] },
+          pins: [{ id: 'pin-77', type: 'token', data: '1234' }],
+        },
+        result: {
+          card: {
+            id: 'card-77',
+            type: 'card',
+            tenant_id: TENANT_ID,
+            data: { ...CARD, number: 'XXXXXXXXXXXX4242' },
+            ...CARD_DEFINITION,
+            fingerprint: '5Wd3QxJtQ1rLr8yCsnVbT2cPz6uKxAhRkEo9gMfYv7sN',
+            containers: ['/pci/high/'],
+            search_indexes: [],
+            created_by: PRIVATE_ID,
+            created_at: at('09:39'),
+          },
+          pins: [
+            {
+              id: 'pin-77',
+              type: 'token',
+              tenant_id: TENANT_ID,
+              fingerprint: 'HkT2vQmB8nZ5rXcW3yLpJ7sD9fGa4EuRt6VxNqMoCi1b',
+              fingerprint_expression: '{{ data | stringify }}',
+              containers: ['/general/high/'],
+              created_by: PRIVATE_ID,
+              created_at: at('09:39'),
+            },
+          ],
+        },
+      },
+    },
+  },
+  detokenize: {
+    method: 'POST',
+    path: '/detokenize',
+    permission: 'token:use',
+    body: TEMPLATE,
+    result: { description: 'The body with the data of the tokens.' },
+    status: 200,
+    summary: 'Put the data of tokens into a JSON document',
+    audit: { code: 'tx', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['detokenize'],
+      columns: [],
+      examples: ['vault detokenize < template.json', 'vault detokenize --body @template.json --field pan'],
+    },
+    examples: {
+      charge: {
+        summary: 'Two members of a card, and a text around a PIN',
+        body: {
+          amount: 100,
+          pan: "{{ card-77 | json: '$.number' }}",
+          month: "{{ card-77 | json: '$.expiration_month' }}",
+          note: 'PIN {{ pin-77 }}',
+        },
+        result: { amount: 100, pan: CARD.number, month: CARD.expiration_month, note: 'PIN 1234' },
+      },
+    },
   },
 } as const satisfies Record<string, Operation>;

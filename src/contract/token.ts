@@ -119,6 +119,15 @@ export const CREATE_TOKEN = {
   },
 } as const;
 
+export const TOKEN_REQUESTS = {
+  description:
+    'Create Token bodies, at most 1,000: one, or arrays and objects of them. The result has tokens in their places.',
+} as const;
+
+export const TEMPLATE = {
+  description: 'Any JSON. Each {{ <token id> }} in its strings, with filters if wanted, becomes the data of the token.',
+} as const;
+
 const OR_NULL = 'null takes it back to the default.';
 
 /** Update Token (§4.1): `data`, `mask` and `metadata` are merge patches (RFC 7396), the others replace. */

@@ -8,3 +8,16 @@ export function ownTurn(): Promise<void> {
   last = last.then(() => new Promise((resolve) => setImmediate(resolve)));
   return last;
 }
+
+/** Milliseconds of work in one turn. */
+const PACE_MS = 5;
+
+/** Returns a function for each step of long work. It resolves at once, or in a turn of its own when this one took long. */
+export function createPace(): () => Promise<void> {
+  let since = performance.now();
+  return async () => {
+    if (performance.now() - since < PACE_MS) return;
+    await ownTurn();
+    since = performance.now();
+  };
+}

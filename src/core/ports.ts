@@ -2,6 +2,7 @@ import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
 import type { AuditChainKey, AuditDraft, AuditEntry, AuditStore } from './audit/ports.ts';
+import type { InsertObstacle, InsertTokenOutcome, NewToken } from './insert-ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
 import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './scan-ports.ts';
 
@@ -275,19 +276,6 @@ export interface TenantUsage {
   readonly active: number;
 }
 
-export type InsertTokenOutcome =
-  | { readonly outcome: 'inserted' }
-  /** A live token has the same fingerprint; this is the oldest. Only when `deduplicate` was asked for. */
-  | { readonly outcome: 'duplicate'; readonly token: TokenRecord }
-  /** A token with this id exists, or existed. */
-  | { readonly outcome: 'id_taken' };
-
-/** A token to insert together with others. */
-export interface NewToken {
-  readonly token: TokenRecord;
-  readonly indexes: TokenIndexes;
-}
-
 /**
  * Where records are kept. Each method is atomic and, if it writes, durable when it resolves. There is no transaction, no
  * caller, no permission and no plaintext here. Updates carry the revision that they read (compare-and-swap), so that two
@@ -350,8 +338,8 @@ export interface Store extends Maintenance, AuditStore, TokenScan {
     options: { readonly deduplicate: boolean; readonly now: Instant },
     audit: AuditDraft,
   ): Promise<InsertTokenOutcome>;
-  /** Inserts all. Resolves to false, and inserts none, when an id is taken. Looks for no duplicates. */
-  insertTokens(tokens: readonly NewToken[], audit: AuditDraft): Promise<boolean>;
+  /** Inserts all, in order. Inserts none when it resolves to obstacles. */
+  insertTokens(tokens: readonly NewToken[], now: Instant, audit: AuditDraft): Promise<readonly InsertObstacle[]>;
   findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined>;
   /** The same for a read, which needs less of it. */
   findPresentedToken(tenantId: string, id: string, now: Instant): Promise<PresentedToken | undefined>;

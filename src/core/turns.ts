@@ -1,10 +1,10 @@
 import type { Call, Client, Reply } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
-import type { Audit, AuditedChange } from './audit/audit.ts';
+import type { AuditedChange } from './audit/audit.ts';
 import { BODY_VALIDATORS } from './body-validators.generated.js';
 import type { Dispatch } from './dispatch.ts';
 import { type HandlerNow, type Turn, type World, Written } from './handler.ts';
-import type { NewToken, Store } from './ports.ts';
+import type { NewToken } from './insert-ports.ts';
 import { Problem } from './problem.ts';
 import type { SnapshotReads } from './scan-ports.ts';
 import { createTokenNow } from './tokens/create.ts';
@@ -44,7 +44,7 @@ interface Waiting {
  */
 export function createTurns(
   { dispatch, answerNow, loadCaller }: Dispatch,
-  { store, audit }: Pick<World, 'store' | 'audit'>,
+  { store, audit, clock }: Pick<World, 'store' | 'audit' | 'clock'>,
 ): NonNullable<Client['take']> {
   let waiting: Waiting[] = [];
 
@@ -52,7 +52,7 @@ export function createTurns(
     const calls = waiting;
     waiting = [];
     const known: Turn['known'] = new Map();
-    const inserts = createInserts(store, audit);
+    const inserts = createInserts({ store, audit, clock });
     const replies = store.readNow?.((reads: SnapshotReads) => {
       const turn: Turn = { reads, bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert: inserts.add };
       return calls.map(({ call, handler }) => answerNow(call, handler, turn));
@@ -90,12 +90,13 @@ export function createTurns(
 }
 
 /** Collects the tokens of a turn, and inserts them in groups. */
-function createInserts(store: Store, audit: Audit) {
+function createInserts({ store, audit, clock }: Pick<World, 'store' | 'audit' | 'clock'>) {
   const groups: InsertGroup[] = [];
 
   async function insert({ tokens, changes }: InsertGroup): Promise<void> {
     try {
-      if (await store.insertTokens(tokens, audit.draftAll(changes))) return;
+      const obstacles = await store.insertTokens(tokens, clock.now(), audit.draftAll(changes));
+      if (obstacles.length === 0) return;
     } catch (error) {
       // The tenant of one of them has gone: that is no reason to refuse the others.
       if (!(error instanceof Problem) || error.code !== 'unauthenticated') throw error;

@@ -24,6 +24,7 @@ const PORT_TYPES = [
   'src/core/ports.ts',
   'src/core/audit/ports.ts',
   'src/core/maintenance-ports.ts',
+  'src/core/insert-ports.ts',
   'src/core/scan-ports.ts',
 ];
 const WORLD = /^node:(?!crypto$|buffer$)/;

@@ -53,7 +53,9 @@ export function transformFor(application: Power, permission: string, token: Reac
     transform = rule.transform;
     break;
   }
-  if (transform === undefined && application.permissions.includes(permission)) transform = 'mask';
+  if (transform === undefined && application.permissions.includes(permission)) {
+    transform = permission === 'token:use' ? 'reveal' : 'mask';
+  }
   if (transform === undefined || application.parent === undefined) return transform;
   const parents = transformFor(application.parent, permission, token);
   return parents && weaker(transform, parents);
@@ -86,7 +88,7 @@ export function readsAll(application: Power, path: string, transform: string): b
 }
 
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  private: ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search'],
+  private: ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search', 'token:use'],
   public: ['token:create', 'token:update'],
   expiring: ['token:read'],
   management: [
@@ -130,20 +132,20 @@ export function typelessFlaws({
   );
 }
 
-/** Decisions §6: the rule for token:read governs who may set expressions, else the one for token:update; else plain permissions. */
+/** Decisions §6: the rules that show data govern who may set expressions, else the one for token:update; else plain permissions. */
 export function mayDefine({ rules }: Power, token: Reached): boolean {
   const inOrder = [...rules].sort((a, b) => a.priority - b.priority).filter((rule) => applies(rule, token));
-  const governing = ['token:read', 'token:update'].flatMap(
-    (permission) => inOrder.find(({ permissions }) => permissions.includes(permission)) ?? [],
-  );
-  return (governing[0]?.transform ?? 'reveal') === 'reveal';
+  const ruleOf = (permission: string) => inOrder.find(({ permissions }) => permissions.includes(permission)) ?? [];
+  const showing = ['token:read', 'token:use'].flatMap(ruleOf);
+  const governing = showing.length > 0 ? showing : ['token:update'].flatMap(ruleOf);
+  return governing.length === 0 || governing.some(({ transform }) => transform === 'reveal');
 }
 
 /** Decisions §6: whether the application is shown more of a token after it has moved. */
 export function gains(application: Power, before: Reached, after: Reached): boolean {
   const strength = (permission: string, token: Reached) =>
     STRENGTH.indexOf(transformFor(application, permission, token) ?? 'nothing');
-  return ['token:read', 'token:update'].some(
+  return ['token:read', 'token:use', 'token:update'].some(
     (permission) => strength(permission, after) > strength(permission, before),
   );
 }

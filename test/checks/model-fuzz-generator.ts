@@ -15,6 +15,8 @@ const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['searchTokensByCursor', 3],
   ['updateToken', 18],
   ['deleteToken', 4],
+  ['tokenize', 6],
+  ['detokenize', 6],
   ['createApplication', 8],
   ['listApplications', 3],
   ['getApplication', 2],
@@ -90,6 +92,18 @@ const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: 
     const within = rule?.container !== undefined && draw.chance(0.6) && { containers: [rule.container] };
     const body = { ...newTokenBody(draw, now), ...within };
     return draw.chance(0.12) ? tokenFlaw(draw, body, now) : { body };
+  },
+  tokenize: (draw, { now }) => {
+    const first = newTokenBody(draw, now);
+    const second = draw.chance(0.2) ? first : newTokenBody(draw, now);
+    return { body: draw.chance(0.5) ? { first, second } : { first, second, third: newTokenBody(draw, now) } };
+  },
+  detokenize: (draw, around) => {
+    const ids = [0, 1, 2].map(() => tokenId(draw, around));
+    const [whole, both] = [`{{ ${ids[0]} }}`, `{{${ids[0]}}} and {{ ${ids[1]} | stringify }}`];
+    return {
+      body: draw.one<PlainObject>([{ whole }, { whole, both }, { whole, both, list: `{{ ${ids[2]} }}`, n: 1 }]),
+    };
   },
   deleteToken: (draw, around) => ({ id: tokenId(draw, around) }),
   listTokens: (draw, around) => {
@@ -279,7 +293,7 @@ const MANAGEMENT = ['application:create', 'application:read', 'application:updat
   'tenant:delete',
   'report:read',
 ]);
-const PRIVATE = ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search'];
+const PRIVATE = ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search', 'token:use'];
 
 function newApplicationBody(draw: Draw, { caller, now }: Around): PlainObject {
   const minting = caller.type === 'private';

@@ -26,7 +26,7 @@ import {
   type PlainObject,
 } from './model-fuzz-values.ts';
 
-/** The operations on tokens (§4.1). */
+/** The operations on tokens (§4.1), alone and in batches. */
 export const STEPS = {
   createToken,
   listTokens,
@@ -36,6 +36,8 @@ export const STEPS = {
   getToken,
   updateToken,
   deleteToken,
+  tokenize,
+  detokenize,
 } satisfies Partial<Record<Command['operation'], (step: Step) => Expected>>;
 
 type Definition = Pick<
@@ -90,6 +92,50 @@ function createToken(step: Step): Expected {
   tenant.lastCreated.set(type, Math.max(now, tenant.lastCreated.get(type) ?? now));
   tenant.active.add(`${monthOf(now)}/${id}`);
   return { status: 201, body: showWritten(token, tenant, atMostMask(transformFor(caller, 'token:create', token))) };
+}
+
+/** Each as by Create Token, in order; of none anything stays when one fails. */
+function tokenize(step: Step): Expected {
+  const { command, tenant, actual } = step;
+  const { tokens, takenIds, lastCreated, active, fingerprints } = tenant;
+  const before = structuredClone({ tokens, takenIds, lastCreated, active, fingerprints });
+  const answers = Object.entries(command.body ?? {}).map(([name, body]) => {
+    const made = (actual[name] ?? { id: `none ${name}` }) as PlainObject;
+    return [name, createToken({ ...step, command: { ...command, body: body as PlainObject }, actual: made })] as const;
+  });
+  const worst = [400, 403, 409].find((status) => answers.some(([, answer]) => answer.status === status));
+  if (worst === undefined) {
+    return { status: 201, body: Object.fromEntries(answers.map(([name, { body }]) => [name, body ?? null])) };
+  }
+  Object.assign(tenant, before);
+  const failed = answers.filter(([, { status }]) => status === worst);
+  const paths = failed.flatMap(([name, answer]) => answer.paths?.map((path) => `${name}.${path}`) ?? []);
+  return problem(worst, failed[0]?.[1].code ?? '', paths.length > 0 ? paths : undefined);
+}
+
+/** A token that is missing and one that shows nothing are the same. */
+function detokenize(step: Step): Expected {
+  const { command, caller, tenant, now } = step;
+  const wrong: string[] = [];
+  const used: string[] = [];
+  const dataOf = (id: string, name: string): Plain => {
+    const token = find({ ...step, command: { ...command, id } });
+    const transform = token && transformFor(caller, 'token:use', token);
+    const data = transform === 'reveal' ? token?.data : transform === 'mask' ? token?.masked : undefined;
+    if (data === undefined) wrong.push(name);
+    else used.push(id);
+    return data ?? null;
+  };
+  const body = Object.entries(command.body ?? {}).map(([name, text]) => {
+    if (typeof text !== 'string') return [name, text] as const;
+    const parts = text
+      .split(/\{\{([^|}]*)[^}]*\}\}/)
+      .map((part, place) => (place % 2 ? dataOf(part.trim(), name) : part));
+    return [name, parts.length === 3 ? (parts[1] ?? null) : parts.map(textOf).join('')] as const;
+  });
+  if (wrong.length > 0) return problem(400, 'invalid_request', wrong);
+  for (const id of used) tenant.active.add(`${monthOf(now)}/${id}`);
+  return { status: 200, body: Object.fromEntries(body) };
 }
 
 function getToken(step: Step): Expected {

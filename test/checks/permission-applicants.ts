@@ -2,7 +2,7 @@ import type { Applicant, OracleRule, Place } from './permission-oracle.ts';
 
 type Transform = OracleRule['transform'];
 
-const TOKENS = ['token:create', 'token:read', 'token:update', 'token:delete'];
+const TOKENS = ['token:create', 'token:read', 'token:update', 'token:delete', 'token:use'];
 const WRITING = ['token:create', 'token:update'];
 const MANAGEMENT = [
   ...['application:create', 'application:read', 'application:update', 'application:delete'],
@@ -25,6 +25,8 @@ const PRIVATE_RULES: readonly (readonly OracleRule[])[] = [
   rules(['token:create'], ['root', 'reveal']),
   rules(['token:read'], ['root', 'reveal']),
   rules(['token:read'], ['root', 'mask']),
+  rules(['token:use'], ['root', 'mask']),
+  rules(['token:use', 'token:update'], ['pci', 'mask'], ['root', 'reveal']),
   rules(['token:read'], ['pci', 'redact']),
   rules(['token:update'], ['root', 'mask']),
   rules(['token:update'], ['root', 'reveal']),

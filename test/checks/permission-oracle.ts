@@ -59,7 +59,7 @@ export type Member =
 /** Decisions §6, first paragraph. */
 export const MAY_HOLD: Readonly<Record<Applicant['type'], readonly string[]>> = {
   public: ['token:create', 'token:update'],
-  private: ['token:create', 'token:update', 'token:read', 'token:delete'],
+  private: ['token:create', 'token:update', 'token:read', 'token:delete', 'token:use'],
   expiring: ['token:read'],
   management: [
     ...['application:create', 'application:read', 'application:update', 'application:delete'],
@@ -92,7 +92,8 @@ function ruled(who: Applicant, permission: string, containers: readonly string[]
 
 /** Without a rule the plain permission with its mask, else nothing. */
 function governs(who: Applicant, permission: string, containers: readonly string[]): Sight | undefined {
-  return ruled(who, permission, containers) ?? (who.permissions.includes(permission) ? 'mask' : undefined);
+  const plain = permission === 'token:use' ? 'reveal' : 'mask';
+  return ruled(who, permission, containers) ?? (who.permissions.includes(permission) ? plain : undefined);
 }
 
 /** Decisions §1, order of checks: 401, then 403 for a permission held nowhere, then 404, then 403 for a token out of reach. */
@@ -104,18 +105,21 @@ export function expected(
   member?: Member,
 ): Expected {
   if (state !== 'good') return { status: 401 };
-  const { permission, status: success, path }: Operation = OPERATIONS[operation];
+  const { permission, status: success }: Operation = OPERATIONS[operation];
   const held = who.permissions.includes(permission) || who.rules.some((rule) => rule.permissions.includes(permission));
   if (!held) return operation === 'createApplication' && who.flag ? expectedChild(who, target) : { status: 403 };
   if (operation === 'listApplications') return { status: 200, items: target === 'other' ? 0 : 1 };
   if (target === 'other' && operation === 'listTokens') return { status: 200, items: 0 };
   // An id is taken in one tenant only (decisions §5): another tenant's does not stand in the way.
-  if (target === 'other' && operation !== 'createToken') return { status: 404 };
-  if (!path.startsWith('/tokens')) return { status: success };
+  const creates = operation === 'createToken' || operation === 'tokenize';
+  if (target === 'other' && !creates) return { status: operation === 'detokenize' ? 400 : 404 };
+  if (!permission.startsWith('token:')) return { status: success };
 
   const containers = target === 'two' ? ['pci', 'bank'] : ['pci'];
   const sight = governs(who, permission, containers);
   if (operation === 'listTokens') return sight ? { status: 200, items: 1, sight } : { status: 200, items: 0 };
+  // What shows nothing is as if it were not there.
+  if (operation === 'detokenize') return sight && sight !== 'nothing' ? { status: 200, sight } : { status: 400 };
   if (operation === 'getToken') return sight ? { status: 200, sight } : { status: 403 };
   // Decisions §6: writing needs the permission in every container.
   if (!sight || !containers.every((container) => governs(who, permission, [container]))) return { status: 403 };
@@ -135,10 +139,11 @@ function expectedUpdate(who: Applicant, before: readonly string[], member: Membe
   const after = member === 'containers' ? ['bank'] : before;
   if (!after.every((container) => governs(who, 'token:update', [container]))) return { status: 403 };
   if (member === 'mask' || member === 'search_indexes' || member === 'fingerprint_expression') {
-    const rule = ruled(who, 'token:read', before) ?? ruled(who, 'token:update', before);
-    if (rule !== undefined && rule !== 'reveal') return { status: 403 };
+    const showing = [ruled(who, 'token:read', before), ruled(who, 'token:use', before)].filter(Boolean);
+    const rules = showing.length > 0 ? showing : [ruled(who, 'token:update', before) ?? 'reveal'];
+    if (!rules.includes('reveal')) return { status: 403 };
   }
-  for (const permission of ['token:read', 'token:update']) {
+  for (const permission of ['token:read', 'token:use', 'token:update']) {
     const [was, is] = [before, after].map((containers) => STRENGTH.indexOf(governs(who, permission, containers)));
     if (Number(is) > Number(was)) return { status: 403 };
   }

@@ -25,15 +25,15 @@ import {
 import { replyFlaws } from './reply-flaws.ts';
 
 /** What the calls of a row are about: tokens and applications of two tenants, or the caller itself. */
-function targetsOf({ path, params, query, orFlag }: Operation): readonly Target[] {
-  if (path.startsWith('/tokens')) return ['one', 'two', 'other'];
+function targetsOf({ permission, params, query, orFlag }: Operation): readonly Target[] {
+  if (permission.startsWith('token:')) return ['one', 'two', 'other'];
   if (orFlag !== undefined) return ['private', 'expiring'];
   return params || query ? ['own', 'other'] : ['self'];
 }
 
 /** Reads, changes, removals; then what creates, under an id of the other tenant too; the tenant itself last. */
-function order({ path, method, params }: Operation): number {
-  const creates = method === 'POST' && !params;
+function order({ path, method, status }: Operation): number {
+  const creates = status === 201;
   return (path.startsWith('/tenants') ? 10 : 0) + (creates ? 3 : method === 'GET' ? 0 : method === 'DELETE' ? 2 : 1);
 }
 
@@ -101,16 +101,19 @@ function deedCall(
   const row: Operation = OPERATIONS[operation];
   const tokenId = TOKEN_IDS[target === 'two' || target === 'other' ? target : 'one'];
   const applicationId = target === 'other' ? world.other.applicationId : lookedAt;
-  const id = row.path.startsWith('/tokens') ? tokenId : applicationId;
+  const id = row.permission.startsWith('token:') ? tokenId : applicationId;
   const rest = { name: 'changed', permissions: ['token:create'] };
   const containers = CONTAINERS[target === 'two' ? 'two' : 'one'];
   const taken = target === 'other' && { id };
   const child =
     target === 'expiring' ? { type: 'expiring', permissions: ['token:read'] } : { ...rest, type: 'private' };
+  const created = { type: 'token', data: PLAINTEXT, mask: MASKED, containers };
   /** Where the example of the row would change what the oracle knows of. */
   const bodies: Readonly<Partial<Record<OperationId, object>>> = {
     ...(member && { updateToken: PATCHES[member] }),
-    createToken: { ...taken, type: 'token', data: PLAINTEXT, mask: MASKED, containers },
+    createToken: { ...taken, ...created },
+    tokenize: [created],
+    detokenize: [`{{ ${tokenId} }}`],
     createApplication: { name: 'child', ...child },
     updateApplication: rest,
   };
@@ -123,9 +126,14 @@ function deedCall(
 function shown(operation: OperationId, { status, bodyText }: Reply): Expected {
   if (status >= 300 || bodyText === undefined) return { status };
   const body = JSON.parse(bodyText);
-  const isToken = operation.endsWith('Token');
-  const items: readonly { readonly data?: unknown }[] = isToken ? [body] : (body.data ?? []);
-  const sight = operation === 'listTokens' || isToken ? items.map(({ data }) => SIGHT_OF.get(data))[0] : undefined;
+  const isToken = /token/i.test(operation);
+  const items: readonly unknown[] = Array.isArray(body)
+    ? body
+    : isToken && !body.data?.map
+      ? [body]
+      : (body.data ?? []);
+  const [data] = items.map((item) => (typeof item === 'string' ? item : Object(item).data));
+  const sight = isToken && items.length > 0 ? SIGHT_OF.get(data) : undefined;
   const isRead = operation === 'updateToken' && { isRead: 'fingerprint' in body };
   const total = operation.startsWith('list') && { items: body.pagination.total_items };
   return { status, ...total, ...(sight && { sight }), ...isRead };
@@ -173,6 +181,7 @@ export async function runMatrix({
     else if (
       cell.target === 'other' &&
       cell.operation !== 'createToken' &&
+      cell.operation !== 'tokenize' &&
       (found.items ?? 1) > 0 &&
       found.status < 300
     )

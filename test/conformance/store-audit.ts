@@ -140,8 +140,9 @@ export function storeAudit(open: OpenStore): void {
           const tokens = ['new', 'kept'].map((name) => ({
             token: tokenRecord(id, { id: name }),
             indexes: indexes(name),
+            deduplicate: false,
           }));
-          return store.insertTokens(tokens, ENTRY);
+          return store.insertTokens(tokens, NOW, ENTRY);
         },
         'a duplicate': () => store.insertToken(twin, indexes('kept'), { deduplicate: true, now: NOW }, ENTRY),
         'a token that is gone': () => store.deleteToken(tombstoneOf(twin), 1, ENTRY),

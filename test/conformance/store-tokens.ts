@@ -64,6 +64,35 @@ export function storeTokens(store: () => Store): void {
       expect(await insert(tokenRecord(other, { id: 'taken' }), 'x')).toEqual({ outcome: 'inserted' });
     });
 
+    it('inserts none of several tokens when one has a duplicate, stored or among them', async () => {
+      const { id } = await addTenant(store());
+      const stored = await addToken(store(), id, { id: 'stored' });
+      const member = (name: string, fingerprint: string, deduplicate = true) => {
+        return { token: tokenRecord(id, { id: name }), indexes: indexes(fingerprint), deduplicate };
+      };
+      const first = member('first', 'new');
+      const former = {
+        ...member('second', 'x'),
+        indexes: { ...indexes('x'), former: [indexes('stored').fingerprint] },
+      };
+      const members = [
+        first,
+        member('stored', 'other'),
+        former,
+        member('third', 'new'),
+        member('fourth', 'new', false),
+      ];
+      const { sequence } = await store().auditHead();
+      expect(await store().insertTokens(members, NOW, ENTRY)).toEqual([
+        { at: 1, duplicate: undefined },
+        { at: 2, duplicate: stored },
+        { at: 3, duplicate: first.token },
+      ]);
+      expect(await idsOf(store(), everything(id))).toEqual(['stored']);
+      expect((await store().auditHead()).sequence).toBe(sequence);
+      expect(await store().insertTokens([first, member('fourth', 'new', false)], NOW, ENTRY)).toEqual([]);
+    });
+
     it('inserts several tokens, or none when an id is taken', async () => {
       const { id } = await addTenant(store());
       const { id: other } = await addTenant(store());
@@ -72,21 +101,21 @@ export function storeTokens(store: () => Store): void {
       await addToken(store(), id, { id: 'taken' });
       const member = (tenant: string, parts: Partial<TokenRecord>) => {
         const token = tokenRecord(tenant, parts);
-        return { token, indexes: indexes(token.id, `by ${token.id}`) };
+        return { token, indexes: indexes(token.id, `by ${token.id}`), deduplicate: false };
       };
       const before = await store().usage(id, MONTH, NOW);
       const refused = ['taken', 'dead', 'new'];
       for (const last of refused) {
         const members = ['new', 'a', 'b', last].map((name) => member(id, { id: name }));
         const sequence = (await store().auditHead()).sequence;
-        expect(await store().insertTokens(members, ENTRY), last).toBe(false);
+        expect(await store().insertTokens(members, NOW, ENTRY), last).toEqual([{ at: 3, duplicate: undefined }]);
         expect((await store().auditHead()).sequence).toBe(sequence);
         expect(await idsOf(store(), everything(id))).toEqual(['taken']);
       }
       const stale = member(id, { id: 'stale', key_id: 7 });
       const gone = member(nextId(), { id: 'gone' });
       for (const [last, code] of [[stale, 'write_conflict'] as const, [gone, 'unauthenticated'] as const]) {
-        const inserting = store().insertTokens([member(id, { id: 'new' }), last], ENTRY);
+        const inserting = store().insertTokens([member(id, { id: 'new' }), last], NOW, ENTRY);
         await expect(inserting).rejects.toMatchObject({ code });
         expect(await idsOf(store(), everything(id))).toEqual(['taken']);
       }
@@ -101,7 +130,7 @@ export function storeTokens(store: () => Store): void {
         member(id, { id: 'older', type: 'bank', created_at: NOW - 4 }),
       ];
       const { sequence } = await store().auditHead();
-      expect(await store().insertTokens(added, ENTRY)).toBe(true);
+      expect(await store().insertTokens(added, NOW, ENTRY)).toEqual([]);
       expect((await store().auditHead()).sequence).toBe(sequence + 1);
       for (const { token } of added) expect(await store().findToken(token.tenant_id, token.id, NOW)).toEqual(token);
       expect(await idsOf(store(), { tenant_id: id, all: [{ index_in: [blind('by z')] }] })).toEqual(['z']);

@@ -73,6 +73,7 @@ beforeAll(async () => {
   const backend = (await ask(application.key, 'createApplication', {}, example('createApplication'))).body;
   const token = { ...Object(example('createToken')), id: 'taken' };
   await ask(backend.key, 'createToken', {}, token);
+  await ask(backend.key, 'tokenize', {}, example('tokenize'));
 
   lose();
   const statuses: Record<string, number> = {};

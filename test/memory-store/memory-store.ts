@@ -1,4 +1,5 @@
 import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
+import type { InsertObstacle } from '../../src/core/insert-ports.ts';
 import type {
   ApplicationRecord,
   Instant,
@@ -229,27 +230,28 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       return true;
     },
 
-    async insertTokens(members, audit) {
+    async insertTokens(members, now, audit) {
       for (const { token } of members) requireNewestKeys(need(token.tenant_id), token);
-      const ids = members.map(({ token: { tenant_id, id } }) => JSON.stringify([tenant_id, id]));
-      const isTaken = members.some(({ token: { tenant_id, id } }) => {
-        const { tokens, tombstones } = need(tenant_id);
-        return tokens.has(id) || tombstones.has(id);
-      });
-      if (isTaken || new Set(ids).size < ids.length) return false;
-      for (const { token, indexes } of members) insert(need(token.tenant_id), token, indexes);
-      state.audited(audit);
-      return true;
+      const before = new Map([...state.tenants].map(([id, held]) => [id, copyOf(held)]));
+      const obstacles: InsertObstacle[] = [];
+      for (const [at, { token, indexes, deduplicate }] of members.entries()) {
+        const held = need(token.tenant_id);
+        const duplicate = deduplicate ? duplicateOf(held, indexes, now) : undefined;
+        const isTaken = held.tokens.has(token.id) || held.tombstones.has(token.id);
+        if (duplicate !== undefined || isTaken) obstacles.push({ at, duplicate });
+        else insert(held, token, indexes);
+      }
+      if (obstacles.length === 0) state.audited(audit);
+      else for (const [id, held] of before) state.tenants.set(id, held);
+      return obstacles;
     },
 
     async insertToken(token, indexes, options, audit) {
       const held = need(token.tenant_id);
       // A duplicate is looked for first: with one, nothing is stored and the id does not matter.
       requireNewestKeys(held, token);
-      for (const fingerprint of options.deduplicate ? [indexes.fingerprint, ...(indexes.former ?? [])] : []) {
-        const duplicate = oldestWith(held, fingerprint, undefined, options.now);
-        if (duplicate !== undefined) return { outcome: 'duplicate', token: duplicate };
-      }
+      const duplicate = options.deduplicate ? duplicateOf(held, indexes, options.now) : undefined;
+      if (duplicate !== undefined) return { outcome: 'duplicate', token: duplicate };
       if (held.tokens.has(token.id) || held.tombstones.has(token.id)) return { outcome: 'id_taken' };
       insert(held, token, indexes);
       state.audited(audit);
@@ -392,6 +394,16 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       state.closed = true;
     },
   };
+}
+
+function duplicateOf(held: MemoryTenant, { fingerprint, former = [] }: TokenIndexes, now: Instant) {
+  return [fingerprint, ...former].map((blind) => oldestWith(held, blind, undefined, now)).find(Boolean);
+}
+
+/** A copy that creates of tokens leave as it is. */
+function copyOf(held: MemoryTenant): MemoryTenant {
+  const { tokens, lastCreated, active } = held;
+  return { ...held, tokens: new Map(tokens), lastCreated: new Map(lastCreated), active: new Map(active) };
 }
 
 function oldestWith(

@@ -26,7 +26,7 @@ function runShell(program: string, words: readonly string[]): string {
 }
 
 const ASKED: readonly (readonly [line: string, answers: readonly string[]])[] = [
-  ['vault tok', ['tokens']],
+  ['vault tok', ['tokenize', 'tokens']],
   ['vault tokens ', ['create', 'delete', 'get', 'list', 'patch']],
   ['vault tokens create --type ca', ['card', 'card_number']],
   ['vault apps create --permission token:re', ['token:read']],

@@ -6,7 +6,7 @@ import { type Answer, type CallParts, type MemoryVault, openMemoryVault } from '
 
 export const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 export const MASKED_CARD = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2030 };
-export const PRIVATE = ['token:create', 'token:read', 'token:search', 'token:update', 'token:delete'];
+export const PRIVATE = ['token:create', 'token:read', 'token:search', 'token:update', 'token:delete', 'token:use'];
 export const DAY = 86_400_000;
 
 export const rule = (over: object) => ({

@@ -72,6 +72,7 @@ async function bodyOfFlags(
   input: CommandInput,
   read: ReadText,
 ): Promise<string> {
+  if (row.body?.properties === undefined) return read('--body', '-');
   const clearing = readClearing(row, input.clear ?? []);
   const isMissing = (member: string) => !bodyFlags.some((flag) => flag.member === member);
   const missing = (row.body?.required ?? []).filter(isMissing).map((member) => alternatives(row, member));

@@ -22,8 +22,7 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   const clearable = clearableFlags(row).map((flag) => flag.name);
   if (clearable.length > 0) addRepeatable(command, '--clear <member>', clearHelp(clearable));
   if (isNumbered(row)) addFlags(command, FLAGS.list);
-  if (row.body !== undefined)
-    addOnce(command, '--body <source>', 'the whole request body: @file, or - for standard input');
+  if (row.body !== undefined) addOnce(command, '--body <source>', row.body.properties ? WHOLE_BODY : ANY_BODY);
   command.optionsGroup('Options:');
   addFlags(command, { ...VAULT_FLAGS, ...FLAGS.output });
   if (row.cli.columns.includes('key')) addFlags(command, FLAGS.keyOut);
@@ -34,6 +33,9 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
     finish(await runOperation(id, commandInput(command, row, flags), command));
   });
 }
+
+const WHOLE_BODY = 'the whole request body: @file, or - for standard input';
+const ANY_BODY = 'the request body: @file, or - for standard input (default: -)';
 
 function clearHelp(clearable: readonly string[]): string {
   return `a member to remove (null in the patch), or one pair: metadata.customer. Repeatable. (one of ${clearable.join(', ')})`;

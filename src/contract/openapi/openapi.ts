@@ -12,12 +12,16 @@ export interface OpenApiOptions {
   readonly headerPrefix?: string | undefined;
 }
 
-/** By the first segment of the path. */
+/** By the first segment of the path; Tokens for the others. */
 const TAGS = {
   tokens: { name: 'Tokens', description: 'Sensitive values, and what a caller may see of them.' },
   applications: { name: 'Applications', description: 'Who calls: API keys, permissions and access rules.' },
   tenants: { name: 'Tenants', description: 'The tenant of the calling key, and its usage.' },
 } as const;
+
+function tagOf({ path }: Operation) {
+  return Object.entries(TAGS).find(([segment]) => path.split('/')[1] === segment)?.[1] ?? TAGS.tokens;
+}
 
 const describeApi = (prefix: string): string =>
   `Tokens of sensitive data, and the access rules that decide who sees it redacted, masked or revealed.
@@ -88,7 +92,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
     const examples = Object.entries(row.examples);
     return {
       operationId: id,
-      tags: [TAGS[row.path.replace(/^\/v2/, '').split('/')[1] as keyof typeof TAGS].name],
+      tags: [tagOf(row).name],
       summary: row.summary,
       description: describeOperation(row),
       'x-permission': permission,

@@ -1,5 +1,5 @@
 import type { AccessRule, Condition } from '../../contract/access-rule.ts';
-import type { Permission, Transform } from '../../contract/permissions.ts';
+import { PERMISSIONS, type Permission, type PermissionRow, type Transform } from '../../contract/permissions.ts';
 import { isAtOrBelow } from '../tokens/containers.ts';
 import { type Grants, showsMore } from './grants.ts';
 
@@ -12,14 +12,18 @@ export interface TokenFacts {
 /**
  * How the token is shown to a caller that wants `permission` on it, or undefined when it may not have it (decisions §6):
  * the first rule in ascending priority that matches the token and grants the permission governs; without one, the plain
- * permission, whose transform is mask.
+ * permission with its own transform.
  */
 export function governingTransform(grants: Grants, permission: Permission, token: TokenFacts): Transform | undefined {
-  const own =
-    governingRule(grants, permission, token)?.transform ?? (grants.plain.has(permission) ? 'mask' : undefined);
+  const own = governingRule(grants, permission, token)?.transform ?? plainTransform(grants, permission);
   if (own === undefined || !grants.within) return own;
   const outer = governingTransform(grants.within, permission, token);
   return outer !== undefined && showsMore(own, outer) ? outer : outer && own;
+}
+
+function plainTransform({ plain }: Grants, permission: Permission): Transform | undefined {
+  const { transform = 'mask' }: PermissionRow = PERMISSIONS[permission];
+  return plain.has(permission) ? transform : undefined;
 }
 
 function governingRule({ rules }: Grants, permission: Permission, token: TokenFacts): AccessRule | undefined {
@@ -27,17 +31,22 @@ function governingRule({ rules }: Grants, permission: Permission, token: TokenFa
 }
 
 /**
- * Returns whether a caller that may update a token may set expressions, which read its stored data: the rule that governs
- * the caller's reads, or without one its updates, must reveal. Plain permissions allow it always (decisions §6).
+ * Returns whether a caller that may update a token may set expressions, which read its stored data: one of the rules
+ * that govern what the caller is shown, or without them the rule for its updates, must reveal. Plain permissions allow it
+ * always (decisions §6).
  */
 export function maySetExpressions(grants: Grants, token: TokenFacts): boolean {
-  const rule = governingRule(grants, 'token:read', token) ?? governingRule(grants, 'token:update', token);
-  return rule === undefined || rule.transform === 'reveal';
+  const rules = SHOWING.map((permission) => governingRule(grants, permission, token)).filter(Boolean);
+  const governing = rules.length > 0 ? rules : [governingRule(grants, 'token:update', token)];
+  return governing.some((rule) => rule === undefined || rule.transform === 'reveal');
 }
+
+/** The permissions that show data. */
+const SHOWING = ['token:read', 'token:use'] as const;
 
 /** Returns whether the caller's own transform shows more of a token once it has moved (decisions §6). */
 export function revealsMore(grants: Grants, before: TokenFacts, after: TokenFacts): boolean {
-  return (['token:read', 'token:update'] as const).some((permission) => {
+  return [...SHOWING, 'token:update' as const].some((permission) => {
     const [old, moved] = [before, after].map((token) => governingTransform(grants, permission, token));
     return moved !== undefined && (old === undefined || showsMore(moved, old));
   });

@@ -6,7 +6,7 @@ import { checkTemplate, evaluateTemplate, type Scope } from './evaluate-template
 import { ExpressionError, FilterFailure } from './expression-error.ts';
 import type { FilterTools } from './filter.ts';
 import { createWorkBudget, MAX_OUTPUT, outputSize, type WorkBudget } from './limits.ts';
-import { parseTemplate, type Template } from './parse-template.ts';
+import { type Output, parseTemplate, type Template } from './parse-template.ts';
 import { loadQueryJson } from './query-json.ts';
 
 /*
@@ -35,6 +35,11 @@ export async function loadFilters(...values: readonly (Json | undefined)[]): Pro
 /** A source that is exactly one `{{ … }}` gives the value with its own type, any other a string. */
 export function evaluateExpression(source: string, scope: Scope, options: EvaluateOptions = {}): Json {
   return evaluateTemplate(templateOf(source), scope, toolsFor(options));
+}
+
+/** Evaluates one output. Filters of one budget share their work. */
+export function applyFilters(output: Output, data: Json, work: WorkBudget): Json {
+  return evaluateTemplate([output], { data }, toolsFor({ work }));
 }
 
 /**

@@ -98,12 +98,10 @@ export function parseTemplate(source: string): Template {
   while (at < source.length) {
     if (source.startsWith('{%', at)) throw new ExpressionError('tags are not part of the language', at);
     if (source.startsWith('{{', at)) {
-      OUTPUT.lastIndex = at;
-      const inside = OUTPUT.exec(source)?.[1];
-      if (inside === undefined) throw noOutput(at);
-      parts.push(parseOutput(source, at, inside));
-      at += inside.length + '{{}}'.length;
-      trims = inside.endsWith('-');
+      const { output, end } = takeOutput(source, at);
+      parts.push(output);
+      at = end;
+      trims = source.endsWith('-}}', end);
       continue;
     }
     OPENING.lastIndex = at;
@@ -115,6 +113,14 @@ export function parseTemplate(source: string): Template {
     at = end;
   }
   return parts;
+}
+
+/** Parses the output that begins at an offset. `end` is the offset behind it. */
+export function takeOutput(source: string, at: number): { readonly output: Output; readonly end: number } {
+  OUTPUT.lastIndex = at;
+  const inside = OUTPUT.exec(source)?.[1];
+  if (inside === undefined) throw noOutput(at);
+  return { output: parseOutput(source, at, inside), end: at + inside.length + '{{}}'.length };
 }
 
 /** The position of the parser. `text` ends with the last part of the output, so that no token reaches past it. */

@@ -51,6 +51,19 @@ export function validate<Id extends OperationId>(
   return { params, query, body: sentBody } as Request<Id>;
 }
 
+/** Checks a part of a body as the whole body of another operation. Throws `invalid_request`. */
+export function validateBody<Id extends OperationId>(
+  id: Id,
+  schema: Schema,
+  part: Json,
+  bodies: BodyValidators,
+): BodyOf<Id> {
+  const body = dropNulls(schema, part);
+  const errors = check(bodies[id], schema, body);
+  if (errors !== undefined) throw new Problem('invalid_request', { errors });
+  return body as BodyOf<Id>;
+}
+
 /** Those of bodies are most of what is compiled of the schemas, and a read has none. */
 export const loadBodyValidators = loadedOnce(
   async () => (await import('../body-validators.generated.js')).BODY_VALIDATORS,

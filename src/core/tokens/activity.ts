@@ -6,10 +6,13 @@ export function monthOf(instant: Instant): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
+/** What is known of a token that was used. */
+export type UsedToken = Pick<PresentedToken, 'tenant_id' | 'id' | 'active_month'>;
+
 /** Which tokens were used this month (§2.8). No read waits for it: what is noted is written a little later. */
 export interface Activity {
   /** Notes that a caller was shown these tokens. */
-  note(records: readonly PresentedToken[], now: Instant): void;
+  note(records: readonly UsedToken[], now: Instant): void;
   /** Writes what was noted. */
   flush(): Promise<void>;
 }
@@ -21,7 +24,7 @@ export function createActivity(store: Store): Activity {
   let pending = new Map<string, { tenantId: string; month: number; ids: Set<string> }>();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
-  function note(records: readonly PresentedToken[], now: Instant): void {
+  function note(records: readonly UsedToken[], now: Instant): void {
     const month = monthOf(now);
     for (const { tenant_id, id, active_month } of records) {
       if (active_month < month) add(tenant_id, month, [id]);

@@ -1,3 +1,4 @@
+import type { Transform } from '../../contract/permissions.ts';
 import type { CreateToken, Token } from '../../contract/token.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
 import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
@@ -31,15 +32,17 @@ const MAX_ALIASES = 10;
 
 /** Create Token (§4.1). */
 export const createToken: Handler<'createToken'> = async ({ body }, caller, world) => {
-  await loadFilters(body.id, body.mask, body.search_indexes, body.fingerprint_expression);
-  const { seal, indexes, now } = prepare(body, caller, world);
-  for (const id of idsOf(body, world)) {
+  const { seal, ids, indexes, deduplicate, now } = await prepareToken(body, caller, world);
+  for (const id of ids) {
     const { record, shown } = seal(id);
     const audit = caller.trail.changed([id], record.revision);
-    const options = { deduplicate: isDeduplicated(body, caller), now };
-    const result = await world.store.insertToken(record, indexes, options, audit);
+    const result = await world.store.insertToken(record, indexes, { deduplicate, now }, audit);
     if (result.outcome === 'inserted') return shown;
-    if (result.outcome === 'duplicate') return showDuplicate(caller, world, result.token, indexes);
+    if (result.outcome === 'duplicate') {
+      const duplicate = showDuplicate(caller, world, result.token, indexes);
+      caller.trail.shown([result.token.id], false);
+      return duplicate;
+    }
   }
   throw new Problem('token_id_taken');
 };
@@ -50,15 +53,43 @@ export const createTokenNow: HandlerNow<'createToken'> = ({ body }, caller, worl
   const { seal, indexes } = prepare(body, caller, world);
   const id = body.id === undefined ? world.random.timeOrderedId() : checkedId(body.id);
   const { record, shown } = seal(id);
-  return turn.insert({ token: record, indexes, change: caller.trail.change([id], record.revision) }, shown);
+  const change = caller.trail.change([id], record.revision);
+  return turn.insert({ token: record, indexes, deduplicate: false, change }, shown);
 };
 
 function isDeduplicated({ deduplicate_token }: CreateToken, { tenant }: Caller): boolean {
   return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
 }
 
+/** Loads what the expressions need, and prepares. `ids` are to be tried in order. */
+export async function prepareToken(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
+  await loadFilters(body.id, body.mask, body.search_indexes, body.fingerprint_expression);
+  return {
+    ...prepare(body, caller, world, reach),
+    ids: idsOf(body, world),
+    deduplicate: isDeduplicated(body, caller),
+  };
+}
+
+/** How a token that is created in containers is shown; undefined when the caller may not create it. */
+export type Reach = (containers: readonly string[]) => Transform | undefined;
+
+/** Rules for creating look at containers only. */
+export function reachOf(grants: Grants): Reach {
+  return (containers) => {
+    const token = { id: '', containers };
+    const isReached = reachesEveryContainer(grants, 'token:create', token);
+    return isReached ? governingTransform(grants, 'token:create', token) : undefined;
+  };
+}
+
 /** Derives what does not depend on the id. `seal` throws 403 when no rule reaches the token. */
-function prepare(body: CreateToken, { tenant, grants, application }: Caller, world: World) {
+function prepare(
+  body: CreateToken,
+  { tenant, grants, application }: Caller,
+  world: World,
+  reach: Reach = reachOf(grants),
+) {
   const { keyring } = tenant;
   checkData(body.type, body.data);
   const now = world.clock.now();
@@ -88,8 +119,9 @@ function prepare(body: CreateToken, { tenant, grants, application }: Caller, wor
     };
     const record = sealToken(keyring, unsealed, contents);
     checkSize(unsealed, record, contents, world.limits);
-    if (!reachesEveryContainer(grants, 'token:create', { id, containers })) throw new Problem('no_governing_rule');
-    return { record, shown: showCreated(grants, unsealed, contents) };
+    const transform = reach(containers);
+    if (transform === undefined) throw new Problem('no_governing_rule');
+    return { record, shown: showCreated(transform, unsealed, contents) };
   }
 
   return { seal, indexes, now };
@@ -126,16 +158,15 @@ function checkedId(id: string): string {
 }
 
 /** §4.1: `data` in its masked form, whatever the transform; decisions §6: never more than the transform shows. */
-function showCreated(grants: Grants, unsealed: UnsealedToken, contents: TokenContents): Shown<Token> {
+function showCreated(transform: Transform, unsealed: UnsealedToken, contents: TokenContents): Shown<Token> {
   const { details, definition, masked } = contents;
-  const transform = governingTransform(grants, 'token:create', { id: unsealed.id, containers: details.containers });
-  const isShown = transform !== undefined && transform !== 'redact' && masked !== undefined;
-  return showToken(unsealed, details, isShown ? new JsonText(masked) : undefined, definition);
+  const data = transform === 'redact' || masked === undefined ? undefined : new JsonText(masked);
+  return showToken(unsealed, details, data, definition);
 }
 
 /** Returns the oldest matching token; to a caller that cannot read it, only its identity, 100 times a minute (decisions §7). */
-function showDuplicate(caller: Caller, world: World, record: TokenRecord, indexes: TokenIndexes): Shown<Token> {
-  const { application, tenant, grants, trail } = caller;
+export function showDuplicate(caller: Caller, world: World, record: TokenRecord, indexes: TokenIndexes): Shown<Token> {
+  const { application, tenant, grants } = caller;
   const { keyring } = tenant;
   const { id, type, tenant_id } = record;
   const columns = recordColumns(record);
@@ -144,7 +175,6 @@ function showDuplicate(caller: Caller, world: World, record: TokenRecord, indexe
   requireFingerprint(keyring, record, fingerprint, fingerprintsOf(indexes));
   const transform = governingTransform(grants, 'token:read', { id, containers });
   if (!transform) world.limitUnreadDuplicates(application.record.id);
-  trail.shown([id], false);
   if (!transform) return { id, type, tenant_id, fingerprint, containers };
   const isShown = transform !== 'redact' && masked !== undefined;
   const definition = decodeDefinition(type, definitionText);

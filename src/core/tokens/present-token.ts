@@ -1,5 +1,5 @@
 import type { Limits } from '../../contract/limits.ts';
-import type { Transform } from '../../contract/permissions.ts';
+import type { Permission, Transform } from '../../contract/permissions.ts';
 import type { Token } from '../../contract/token.ts';
 import { governingTransform, transformOfEveryToken } from '../access/governing-transform.ts';
 import { type Grants, showsMore } from '../access/grants.ts';
@@ -36,20 +36,39 @@ export function presentToken(
   grants: Grants,
   id: string,
   record: PresentedToken,
-  most: Transform = 'reveal',
+  most?: Transform,
 ): Presented | undefined {
   const columns = presentedColumns(record);
-  if (most === 'reveal' && transformOfEveryToken(grants, 'token:read') === 'reveal') {
-    const { details, data } = openFull(keyring, id, record, columns);
-    return { details, transform: 'reveal', text: tokenText(record, columns, details, data) };
+  const opened = openGoverned(keyring, grants, 'token:read', id, record, columns, most);
+  return opened && { ...opened, text: tokenText(record, columns, opened.details, opened.data) };
+}
+
+/** A token with the JSON text of its data as a caller sees it. */
+interface OpenedGoverned {
+  readonly details: PresentedDetails;
+  readonly transform: Transform;
+  readonly data: string | undefined;
+}
+
+/** The same for the rule that governs another permission, without the text of the token. */
+export function openGoverned(
+  keyring: TenantKeyring,
+  grants: Grants,
+  permission: Permission,
+  id: string,
+  record: PresentedToken,
+  columns = presentedColumns(record),
+  most: Transform = 'reveal',
+): OpenedGoverned | undefined {
+  if (most === 'reveal' && transformOfEveryToken(grants, permission) === 'reveal') {
+    return { transform: 'reveal', ...openFull(keyring, id, record, columns) };
   }
   const { details, masked } = openPresented(keyring, id, record, columns);
-  const governing = governingTransform(grants, 'token:read', { id, containers: details.containers });
+  const governing = governingTransform(grants, permission, { id, containers: details.containers });
   if (!governing) return undefined;
   const transform = showsMore(governing, most) ? most : governing;
   const shown = transform === 'mask' ? masked : undefined;
-  const data = transform === 'reveal' ? openFull(keyring, id, record, columns).data : shown;
-  return { details, transform, text: tokenText(record, columns, details, data) };
+  return { details, transform, data: transform === 'reveal' ? openFull(keyring, id, record, columns).data : shown };
 }
 
 /**

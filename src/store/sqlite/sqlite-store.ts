@@ -14,7 +14,7 @@ import { KeysChanged, keyRotation } from './tables/key-rotation.ts';
 import { presentedTokenRows } from './tables/presented-token-rows.ts';
 import { rowInspection } from './tables/row-inspection.ts';
 import { tenantRows } from './tables/tenant-rows.ts';
-import { IdTaken, tokenChanges } from './tables/token-changes.ts';
+import { InsertRefused, tokenChanges } from './tables/token-changes.ts';
 import { tokenCounts } from './tables/token-counts.ts';
 import { tokenIndex } from './tables/token-index.ts';
 import { tokenLists } from './tables/token-lists.ts';
@@ -134,15 +134,15 @@ export function sqliteStore(session: Session): FileStore {
         if (result.outcome === 'inserted') audits.append(audit);
         return result;
       }),
-    async insertTokens(tokens, audit) {
+    async insertTokens(tokens, now, audit) {
       try {
         await session.write('added', () => {
-          changes.insertAll(tokens);
+          changes.insertAll(tokens, now);
           audits.append(audit);
         });
-        return true;
+        return [];
       } catch (error) {
-        if (error instanceof IdTaken) return false;
+        if (error instanceof InsertRefused) return error.obstacles;
         throw error;
       }
     },

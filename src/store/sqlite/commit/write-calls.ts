@@ -1,5 +1,6 @@
 import type { AuditDraft, IndexedSubject } from '../../../core/audit/ports.ts';
-import type { NewToken, Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
+import type { NewToken } from '../../../core/insert-ports.ts';
+import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import { TOKEN, TOMBSTONE } from '../tables/token-rows.ts';
 import type { Cell, Inbox, Outbox } from './write-messages.ts';
 
@@ -98,7 +99,11 @@ export type WriteName = 'insertToken' | 'insertTokens' | 'replaceToken' | 'delet
 /** The calls that another thread can make, with their arguments in order. */
 const WRITES: { readonly [Name in WriteName]: Arguments<Parameters<Store[Name]>> } = {
   insertToken: [record<TokenRecord>(TOKEN), indexes, object({ deduplicate: flag, now: number }), draft],
-  insertTokens: [listOf(object<NewToken>({ token: record<TokenRecord>(TOKEN), indexes })), draft],
+  insertTokens: [
+    listOf(object<NewToken>({ token: record<TokenRecord>(TOKEN), indexes, deduplicate: flag })),
+    number,
+    draft,
+  ],
   replaceToken: [record<TokenRecord>(TOKEN), indexes, object({ revision: number, now: number }), draft],
   deleteToken: [record<Tombstone>(TOMBSTONE), number, draft],
   appendAudit: [listOf(draft)],

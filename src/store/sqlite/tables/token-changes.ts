@@ -1,14 +1,7 @@
 import type { AuditDraft } from '../../../core/audit/ports.ts';
+import type { InsertObstacle, InsertTokenOutcome, NewToken } from '../../../core/insert-ports.ts';
 import type { ResealedToken } from '../../../core/maintenance-ports.ts';
-import type {
-  ExpiryRecorder,
-  InsertTokenOutcome,
-  Instant,
-  NewToken,
-  TokenIndexes,
-  TokenRecord,
-  Tombstone,
-} from '../../../core/ports.ts';
+import type { ExpiryRecorder, Instant, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { isStorableText } from './columns.ts';
 import type { TenantRows } from './tenant-rows.ts';
@@ -25,7 +18,14 @@ interface Tables {
 }
 
 /** Undoes the transaction of a group of tokens. */
-export class IdTaken extends Error {}
+export class InsertRefused extends Error {
+  readonly obstacles: readonly InsertObstacle[];
+
+  constructor(obstacles: readonly InsertObstacle[]) {
+    super();
+    this.obstacles = obstacles;
+  }
+}
 
 /** The changes to a token that touch several tables. Synchronous; each needs a transaction around it. */
 export type TokenChanges = ReturnType<typeof tokenChanges>;
@@ -56,6 +56,15 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
     return number === undefined ? undefined : tokens.get(tenantId, tenant, number)?.record;
   }
 
+  /** Looks under each index key. */
+  function findAnyDuplicate({ tenant_id }: TokenRecord, tenant: number, indexes: TokenIndexes, now: Instant) {
+    for (const fingerprint of [indexes.fingerprint, ...(indexes.former ?? [])]) {
+      const token = duplicate(tenant_id, tenant, fingerprint, '', now);
+      if (token !== undefined) return token;
+    }
+    return undefined;
+  }
+
   /** Returns false when the id is taken. */
   function insertRow(tenant: number, record: TokenRecord, indexes: TokenIndexes): boolean {
     if (taken().get(tenant, record.id, tenant, record.id) === 1) return false;
@@ -82,41 +91,39 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
     ): InsertTokenOutcome {
       const tenant = tenants.need(record.tenant_id);
       tenants.requireNewestKeys(tenant, record);
-      if (options.deduplicate) {
-        for (const fingerprint of [indexes.fingerprint, ...(indexes.former ?? [])]) {
-          const token = duplicate(record.tenant_id, tenant, fingerprint, '', options.now);
-          if (token !== undefined) return { outcome: 'duplicate', token };
-        }
-      }
+      const token = options.deduplicate ? findAnyDuplicate(record, tenant, indexes, options.now) : undefined;
+      if (token !== undefined) return { outcome: 'duplicate', token };
       if (!insertRow(tenant, record, indexes)) return { outcome: 'id_taken' };
       counts.created(tenant, [record]);
       return { outcome: 'inserted' };
     },
 
-    /** Throws `IdTaken`. */
-    insertAll(members: readonly NewToken[]): void {
-      const byTenant = new Map<string, NewToken[]>();
-      for (const member of members) {
-        const { tenant_id } = member.token;
-        const group = byTenant.get(tenant_id) ?? [];
-        byTenant.set(tenant_id, group);
-        group.push(member);
+    /** Throws `InsertRefused`. */
+    insertAll(members: readonly NewToken[], now: Instant): void {
+      const obstacles: InsertObstacle[] = [];
+      const byTenant = new Map<string, (NewToken & { readonly at: number })[]>();
+      for (const [at, { token, indexes, deduplicate }] of members.entries()) {
+        const group = byTenant.get(token.tenant_id) ?? [];
+        byTenant.set(token.tenant_id, group);
+        group.push({ token, indexes, deduplicate, at });
       }
       for (const [tenantId, group] of byTenant) {
         const tenant = tenants.need(tenantId);
         let checked: TokenRecord | undefined;
-        for (const { token, indexes } of group) {
+        for (const { token, indexes, deduplicate, at } of group) {
           if (token.key_id !== checked?.key_id || token.index_key_id !== checked.index_key_id) {
             tenants.requireNewestKeys(tenant, token);
           }
           checked = token;
-          if (!insertRow(tenant, token, indexes)) throw new IdTaken();
+          const found = deduplicate ? findAnyDuplicate(token, tenant, indexes, now) : undefined;
+          if (found !== undefined || !insertRow(tenant, token, indexes)) obstacles.push({ at, duplicate: found });
         }
         counts.created(
           tenant,
           group.map(({ token }) => token),
         );
       }
+      if (obstacles.length > 0) throw new InsertRefused(obstacles);
     },
 
     findDuplicate(tenantId: string, fingerprint: Uint8Array, exceptId: string, now: Instant): TokenRecord | undefined {

@@ -1,0 +1,54 @@
+import { checkTemplate } from './evaluate-template.ts';
+import { ExpressionError } from './expression-error.ts';
+import { MAX_SOURCE } from './limits.ts';
+import { type Output, takeOutput } from './parse-template.ts';
+
+/** One `{{ <token id> | filters }}` in a text. */
+export interface TokenReference {
+  readonly id: string;
+  /** The filters, on `data`. Absent: the data itself. */
+  readonly output: Output | undefined;
+  readonly position: number;
+}
+
+/** No id has a brace or a bar, and most have characters that no path of an expression has (decisions §5). */
+const HEAD = /\{\{([^{}|]*)(\||\}\})/y;
+
+/** What stands in place of the id while the filters are parsed. */
+const OPERAND = '{{data';
+
+/** Parses a text: its parts in order. Throws `ExpressionError`. */
+export function parseReferences(source: string): readonly (string | TokenReference)[] {
+  const parts: (string | TokenReference)[] = [];
+  let at = 0;
+  for (let position = source.indexOf('{{'); position >= 0; position = source.indexOf('{{', at)) {
+    if (position > at) parts.push(source.slice(at, position));
+    HEAD.lastIndex = position;
+    const [, inside = '', end] = HEAD.exec(source) ?? [];
+    const id = inside.trim();
+    if (id === '') throw new ExpressionError('a token id is expected here', position);
+    at = HEAD.lastIndex;
+    if (end === '}}') {
+      parts.push({ id, output: undefined, position });
+      continue;
+    }
+    const filters = takeFilters(source, at - 1);
+    at = filters.end;
+    parts.push({ id, output: filters.output, position });
+  }
+  if (at < source.length) parts.push(source.slice(at));
+  return parts;
+}
+
+/** Parses from the first bar on. */
+function takeFilters(source: string, bar: number) {
+  const shift = bar - OPERAND.length;
+  try {
+    const { output, end } = takeOutput(OPERAND + source.slice(bar, bar + MAX_SOURCE), 0);
+    checkTemplate([output], false);
+    return { output, end: end + shift };
+  } catch (error) {
+    if (!(error instanceof ExpressionError)) throw error;
+    throw new ExpressionError(error.reason, error.position + shift);
+  }
+}

@@ -1,0 +1,22 @@
+import type { Json } from '../../contract/json.ts';
+import { isJsonArray, isJsonObject } from './kind.ts';
+import { keepMemberOrder, MemberMap, memberNames } from './member-names.ts';
+import type { JsonText } from './stringify.ts';
+
+/** Returns what stands in place of a value; undefined where its items or members are visited. `path` is dotted, empty at the top. */
+type Visit = (value: Json, path: string) => Json | JsonText | undefined;
+
+/** Returns a value with others in place of some of its parts, in the order of its text. A part that is neither replaced nor visited stays. */
+export function mapJson(value: Json, visit: Visit, path = ''): Json | JsonText {
+  const replaced = visit(value, path);
+  if (replaced !== undefined) return replaced;
+  const below = (name: string | number) => (path === '' ? String(name) : `${path}.${name}`);
+  // Replies print text in any place of a value.
+  if (isJsonArray(value)) return value.map((item, index) => mapJson(item, visit, below(index)) as Json);
+  if (!isJsonObject(value)) return value;
+  const names = memberNames(value);
+  const mapped = new MemberMap();
+  for (const name of names) mapped[name] = mapJson(value[name] ?? null, visit, below(name)) as Json;
+  keepMemberOrder(mapped, names);
+  return mapped;
+}

@@ -1,0 +1,37 @@
+import type { ProblemCode } from '../../contract/problems.ts';
+import { type MemberErrors, Problem } from '../problem.ts';
+
+/** A caller needs a few of the parts that are wrong. */
+const MAX_PATHS = 100;
+
+/** Collects what is wrong with the parts of a body, for one problem that names them, but no more than `most`. */
+export function createErrors(code: ProblemCode, most = MAX_PATHS) {
+  const errors = new Map<string, readonly string[]>();
+
+  function add(path: string, ...messages: readonly string[]): void {
+    const name = path === '' ? 'body' : path;
+    if (errors.size < most) errors.set(name, [...(errors.get(name) ?? []), ...messages]);
+  }
+
+  return {
+    get isEmpty(): boolean {
+      return errors.size === 0;
+    },
+    get isFull(): boolean {
+      return errors.size >= most;
+    },
+    add,
+    /** Adds a problem of the part at a path. Returns false for any other error. */
+    take(path: string, error: unknown): boolean {
+      if (!(error instanceof Problem) || error.code !== code) return false;
+      const found: MemberErrors = error.errors ?? { '': [error.detail] };
+      for (const [name, messages] of Object.entries(found)) add([path, name].filter(Boolean).join('.'), ...messages);
+      return true;
+    },
+    throwIfAny(): void {
+      // Without a prototype a member that is called `__proto__` is one like any other, and stays.
+      if (errors.size > 0)
+        throw new Problem(code, { errors: Object.assign(Object.create(null), Object.fromEntries(errors)) });
+    },
+  };
+}

@@ -1,0 +1,15 @@
+import type { Limits } from '../../contract/limits.ts';
+import { isLonger } from '../is-longer.ts';
+import { JsonText, type Printable, stringifyJson } from '../json/stringify.ts';
+import { Problem } from '../problem.ts';
+
+/** Throws `result_too_large` for a reply that is longer than a response may be. */
+export function printBatch(reply: Printable, { response }: Limits): JsonText {
+  const text = stringifyJson(reply);
+  if (isLonger(text, response)) throw tooLarge();
+  return new JsonText(text);
+}
+
+export function tooLarge(): Problem {
+  return new Problem('result_too_large', { detail: 'The result is larger than the limit of a response; send less.' });
+}

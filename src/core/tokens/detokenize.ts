@@ -1,0 +1,153 @@
+import type { Json } from '../../contract/json.ts';
+import { MAX_BATCH } from '../../contract/limits.ts';
+import { applyFilters, loadFilters } from '../expressions/expressions.ts';
+import { createWorkBudget, outputSize } from '../expressions/limits.ts';
+import { parseReferences, type TokenReference } from '../expressions/parse-references.ts';
+import { printValue } from '../expressions/print-value.ts';
+import type { Caller, Handler, World } from '../handler.ts';
+import { mapJson } from '../json/map-json.ts';
+import { parseJson } from '../json/parse.ts';
+import { JsonText } from '../json/stringify.ts';
+import { createPace } from '../own-turn.ts';
+import type { Instant } from '../ports.ts';
+import { invalid } from '../problem.ts';
+import { createErrors } from '../request/batch-errors.ts';
+import { printBatch, tooLarge } from '../request/print-batch.ts';
+import type { UsedToken } from './activity.ts';
+import { naming } from './derive.ts';
+import { openGoverned } from './present-token.ts';
+
+/** Tokens that one read opens. */
+const READ_AT_ONCE = 20;
+
+/** A text with expressions, in parts. */
+interface Template {
+  readonly path: string;
+  readonly parts: readonly (string | Reference)[];
+}
+
+interface Reference extends TokenReference {
+  readonly path: string;
+  /** It is its whole text: its value keeps its type. */
+  readonly isWhole: boolean;
+  value: Json | JsonText;
+}
+
+/** Detokenize: the body with the data of tokens, all or none. One that is missing and one out of reach are the same. */
+export const detokenize: Handler<'detokenize'> = async ({ body }, caller, world) => {
+  await loadFilters(body);
+  const templates = findTemplates(body);
+  const references = byId(templates);
+  if (references.size > MAX_BATCH) throw invalid('body', `must name at most ${MAX_BATCH} tokens`);
+  await fill(references, caller, world);
+  const texts = templates.values();
+  const reply = mapJson(body, (value) => (isTemplate(value) ? textOf(texts.next().value) : undefined));
+  return printBatch(reply, world.limits);
+};
+
+function byId(templates: readonly Template[]): ReadonlyMap<string, readonly Reference[]> {
+  const found = new Map<string, Reference[]>();
+  for (const part of templates.flatMap(({ parts }) => parts)) {
+    if (typeof part === 'string') continue;
+    const same = found.get(part.id);
+    if (same === undefined) found.set(part.id, [part]);
+    else same.push(part);
+  }
+  return found;
+}
+
+function isTemplate(value: Json): value is string {
+  return typeof value === 'string' && value.includes('{{');
+}
+
+/** Throws `invalid_request` for expressions that are broken whatever the tokens are. */
+function findTemplates(body: Json): readonly Template[] {
+  const wrong = createErrors('invalid_request');
+  const templates: Template[] = [];
+  mapJson(body, (value, path) => {
+    if (!isTemplate(value)) return undefined;
+    try {
+      const parsed = naming(path, () => parseReferences(value));
+      const isWhole = parsed.length === 1;
+      const parts = parsed.map((part) => (typeof part === 'string' ? part : { ...part, path, isWhole, value: null }));
+      templates.push({ path, parts });
+    } catch (error) {
+      if (!wrong.take('', error)) throw error;
+    }
+    return value;
+  });
+  wrong.throwIfAny();
+  return templates;
+}
+
+function textOf(template: Template | undefined): Json | JsonText {
+  const [first, second] = template?.parts ?? [];
+  if (typeof first === 'object' && second === undefined) return first.value;
+  return (template?.parts ?? []).map((part) => (typeof part === 'string' ? part : part.value)).join('');
+}
+
+/** Reads the tokens and gives each reference its value. Throws `invalid_request` for tokens that the caller may not use. */
+async function fill(
+  references: ReadonlyMap<string, readonly Reference[]>,
+  caller: Caller,
+  world: World,
+): Promise<void> {
+  const now = world.clock.now();
+  const pace = createPace();
+  const unusable = createErrors('invalid_request', MAX_BATCH);
+  const failed = createErrors('invalid_request');
+  const used: UsedToken[] = [];
+  let [left, revealed] = [world.limits.response, false];
+  for await (const [id, record] of readTokens([...references.keys()], now, caller, world)) {
+    const named = references.get(id) ?? [];
+    const opened = record && openGoverned(caller.tenant.keyring, caller.grants, 'token:use', id, record);
+    if (record === undefined || opened?.data === undefined) {
+      const [{ path, position }] = named as readonly [Reference];
+      unusable.add(path, `names no token that can be used, at character ${position + 1}`);
+      continue;
+    }
+    const { tenant_id, active_month } = record;
+    used.push({ tenant_id, id, active_month });
+    revealed ||= opened.transform === 'reveal';
+    const evaluate = evaluator(opened.data);
+    for (const reference of unusable.isEmpty ? named : []) {
+      await pace();
+      try {
+        reference.value = naming(reference.path, () => evaluate(reference));
+      } catch (error) {
+        if (!failed.take('', error)) throw error;
+      }
+      // One token may stand in many places.
+      const { value } = reference;
+      left -= value instanceof JsonText ? value.text.length : outputSize(value);
+      if (left < 0) throw tooLarge();
+    }
+  }
+  unusable.throwIfAny();
+  failed.throwIfAny();
+  const ids = used.map(({ id }) => id);
+  caller.trail.shown(ids, revealed);
+  world.activity.note(used, now);
+}
+
+async function* readTokens(ids: readonly string[], now: Instant, { tenant }: Caller, { store }: World) {
+  for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
+    const some = ids.slice(at, at + READ_AT_ONCE);
+    const found =
+      store.readNow?.((reads) => some.map((id) => reads.findPresentedToken(tenant.record.id, id, now))) ??
+      (await Promise.all(some.map((id) => store.findPresentedToken(tenant.record.id, id, now))));
+    for (const [index, id] of some.entries()) yield [id, found[index]] as const;
+  }
+}
+
+/** Evaluates the references to a token. All their filters together have the work of one expression. */
+function evaluator(text: string) {
+  const work = createWorkBudget();
+  let parsed: Json | undefined;
+  return ({ output, isWhole }: Reference): Json | JsonText => {
+    if (isWhole && output === undefined) return new JsonText(text);
+    parsed ??= parseJson(text);
+    const value = output === undefined ? parsed : applyFilters(output, parsed, work);
+    return isWhole ? value : printValue(value);
+  };
+}

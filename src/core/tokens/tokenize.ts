@@ -1,0 +1,143 @@
+import type { Json } from '../../contract/json.ts';
+import { MAX_BATCH } from '../../contract/limits.ts';
+import { CREATE_TOKEN, type Token } from '../../contract/token.ts';
+import type { Caller, Handler, Shown, World } from '../handler.ts';
+import type { InsertObstacle } from '../insert-ports.ts';
+import { isJsonArray, isJsonObject } from '../json/kind.ts';
+import { mapJson } from '../json/map-json.ts';
+import { memberNames } from '../json/member-names.ts';
+import { JsonText, stringifyJson } from '../json/stringify.ts';
+import { createPace } from '../own-turn.ts';
+import { createErrors } from '../request/batch-errors.ts';
+import { printBatch } from '../request/print-batch.ts';
+import { loadBodyValidators, validateBody } from '../request/validate.ts';
+import { prepareToken, type Reach, reachOf, showDuplicate } from './create.ts';
+
+/** A token request, and its path in the body. */
+interface TokenRequest {
+  readonly path: string;
+  readonly body: Json;
+}
+
+/** A request with its token, sealed for the id to try, or with the token that it duplicates. */
+interface Member extends Awaited<ReturnType<typeof prepareToken>>, TokenRequest {
+  sealed: ReturnType<Member['seal']>;
+  duplicate?: { readonly id: string; readonly shown: Shown<Token> } | undefined;
+}
+
+/** Tokenize: Create Token for each request in the body, all in one commit or none. */
+export const tokenize: Handler<'tokenize'> = async ({ body }, caller, world) => {
+  const members = await prepareAll(findRequests(body), caller, world);
+  for (;;) {
+    // Before the commit: an answer that is too large must leave nothing behind.
+    const reply = render(body, members, world);
+    const added = members.filter(({ duplicate }) => duplicate === undefined);
+    if (added.length > 0) {
+      const tokens = added.map(({ sealed, indexes, deduplicate }) => ({ token: sealed.record, indexes, deduplicate }));
+      const audit = caller.trail.changed(
+        tokens.map(({ token }) => token.id),
+        1,
+      );
+      const obstacles = await world.store.insertTokens(tokens, world.clock.now(), audit);
+      if (obstacles.length > 0) {
+        overcome(obstacles, added, members, caller, world);
+        continue;
+      }
+    }
+    const duplicates = members.flatMap(({ duplicate }) => duplicate?.id ?? []);
+    if (duplicates.length > 0) caller.trail.shown(duplicates, false);
+    return reply;
+  }
+};
+
+/** Throws `invalid_request` for leaves that are no requests, for empty structures, and for too many requests. */
+function findRequests(body: Json): readonly TokenRequest[] {
+  const requests: TokenRequest[] = [];
+  const wrong = createErrors('invalid_request');
+  mapJson(body, (value, path) => {
+    const isObject = isJsonObject(value);
+    if (isObject && Object.hasOwn(value, 'type') && Object.hasOwn(value, 'data')) {
+      requests.push({ path, body: value });
+      return value;
+    }
+    if (isObject ? memberNames(value).length > 0 : isJsonArray(value) && value.length > 0) return undefined;
+    wrong.add(path, 'must be a token request: an object with type and data');
+    return value;
+  });
+  if (requests.length > MAX_BATCH) wrong.add('', `must have at most ${MAX_BATCH} token requests`);
+  wrong.throwIfAny();
+  return requests;
+}
+
+/** Reports the requests that are wrong together; those that no rule reaches, when no other is wrong. */
+async function prepareAll(requests: readonly TokenRequest[], caller: Caller, world: World): Promise<readonly Member[]> {
+  const bodies = await loadBodyValidators();
+  const reach = memoized(reachOf(caller.grants));
+  const pace = createPace();
+  const wrong = createErrors('invalid_request');
+  const unreached = createErrors('no_governing_rule');
+  const members: Member[] = [];
+  for (const { path, body } of requests) {
+    if (wrong.isFull) break;
+    await pace();
+    try {
+      const prepared = await prepareToken(
+        validateBody('createToken', CREATE_TOKEN, body, bodies),
+        caller,
+        world,
+        reach,
+      );
+      members.push({ ...prepared, path, body, sealed: prepared.seal(prepared.ids.next().value) });
+    } catch (error) {
+      if (!wrong.take(path, error) && !unreached.take(path, error)) throw error;
+    }
+  }
+  wrong.throwIfAny();
+  unreached.throwIfAny();
+  return members;
+}
+
+/** Requests of a batch name few container lists. */
+function memoized(reach: Reach): Reach {
+  const known = new Map<string, ReturnType<Reach>>();
+  return (containers) => {
+    const key = containers.join(' ');
+    if (!known.has(key)) known.set(key, reach(containers));
+    return known.get(key);
+  };
+}
+
+/** Takes the next alias for an id that is taken, and the token that a request duplicates. Throws `token_id_taken`. */
+function overcome(
+  obstacles: readonly InsertObstacle[],
+  added: readonly Member[],
+  members: readonly Member[],
+  caller: Caller,
+  world: World,
+): void {
+  const taken = createErrors('token_id_taken');
+  for (const { at, duplicate } of obstacles) {
+    const member = added[at];
+    if (member === undefined) throw new Error('unreachable: an obstacle is one of the tokens');
+    // What duplicates this one is looked for again: it gets another id, or is a duplicate itself.
+    for (const other of members) if (other.duplicate?.id === member.sealed.record.id) other.duplicate = undefined;
+    if (duplicate !== undefined) {
+      member.duplicate = { id: duplicate.id, shown: showDuplicate(caller, world, duplicate, member.indexes) };
+      continue;
+    }
+    const next = member.ids.next();
+    if (next.done) taken.add(member.path === '' ? 'id' : `${member.path}.id`, 'is taken');
+    else member.sealed = member.seal(next.value);
+  }
+  taken.throwIfAny();
+}
+
+/** Throws `result_too_large`. */
+function render(body: Json, members: readonly Member[], { limits }: World): JsonText {
+  const shown = new Map(members.map(({ body, duplicate, sealed }) => [body, duplicate?.shown ?? sealed.shown]));
+  const reply = mapJson(body, (value) => {
+    const token = shown.get(value);
+    return token && new JsonText(stringifyJson(token));
+  });
+  return printBatch(reply, limits);
+}
