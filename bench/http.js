@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { serve } from '../scripts/run-vault.js';
 import { againstBare } from './against-bare.js';
+import { againstSingle, BATCH } from './against-single.js';
 import { line, sample } from './figures.js';
 import { CONNECTIONS } from './load.js';
 import { openRawCopy, tokenIds } from './raw-sqlite.js';
@@ -17,6 +18,15 @@ function creates(vault, most) {
 const patches = ({ request, ids }, most) =>
   Array.from({ length: most }, (_, n) => request.patch(ids[n % ids.length], n));
 
+function tokenizes(vault, most) {
+  const from = vault.made;
+  vault.made += most * BATCH;
+  return Array.from({ length: most }, (_, n) => vault.request.tokenize(from + n * BATCH, BATCH));
+}
+
+const detokenizes = ({ request, ids }, most) =>
+  Array.from({ length: most }, () => request.detokenize(sample(ids, BATCH)));
+
 /** Spreads the tokens that are left over the rounds that are left. */
 function deletes({ request, ids }, most, roundsLeft) {
   const count = Math.max(1, Math.ceil(Math.min(ids.length / roundsLeft, most)));
@@ -24,7 +34,7 @@ function deletes({ request, ids }, most, roundsLeft) {
 }
 
 /**
- * The cases, in this order on one vault. `requests` makes those of a round: `most` of those that are sent `once`; others
+ * The cases, in this order on one vault. Those with a `batch` compare with single requests, the others with a bare server. `requests` makes those of a round: `most` of those that are sent `once`; others
  * are sent again after the last. `raw` names a second line that compares with the same rows put into SQLite.
  */
 const CASES = [
@@ -54,6 +64,22 @@ const CASES = [
     expected: 404,
     requests: ofSome((request, id) => request.get('reveal', id.replace(/.{4}$/, 'none'))),
   },
+  {
+    case: 'tokenize-100',
+    target: 2.5,
+    expected: 201,
+    once: true,
+    one: { case: 'tokenize-100-to-one-connection', target: 15 },
+    batch: tokenizes,
+    single: creates,
+  },
+  {
+    case: 'detokenize-100',
+    target: 3,
+    expected: 200,
+    batch: detokenizes,
+    single: ofSome((request, id) => request.get('reveal', id)),
+  },
   { case: 'patch', target: 0.2, once: true, requests: patches },
   {
     case: 'get-revealed-audit-mutations',
@@ -68,7 +94,7 @@ export const HTTP_CASES = CASES.map((row) => row.case);
 
 /** Returns whether one of a case's lines has this name. */
 export const hasLine = (name, wanted) =>
-  name === wanted || CASES.some((row) => row.case === name && row.raw?.case === wanted);
+  name === wanted || CASES.some((row) => row.case === name && [row.raw?.case, row.one?.case].includes(wanted));
 
 /** The cases that wait for the disk. */
 export const WRITE_CASES = CASES.filter((row) => row.once).map((row) => row.case);
@@ -114,6 +140,15 @@ export async function http({ rounds, seconds, warmUp, tokens, only = HTTP_CASES,
         }
         const request = benchRequests(made.keys, `127.0.0.1:${daemon.port}`);
         const vault = { request, tokens, ids: tokenIds(made.file), made: tokens };
+        if (row.batch) {
+          const { toOneConnection, ...rest } = await againstSingle(row, { vault, daemon, rounds, seconds });
+          lines.push(
+            line(stated.bench, row.case, { target: row.target, ...rest, durability: stated.durability, audit }),
+          );
+          const { one } = row;
+          if (one) lines.push(line(stated.bench, one.case, { target: one.target, ratio: toOneConnection }));
+          continue;
+        }
         const figures = await againstBare(row, { vault, daemon, rounds, seconds, warmUp, rawCopy });
         lines.push(...linesOf(row, figures, stated));
       }

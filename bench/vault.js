@@ -39,7 +39,7 @@ export async function makeBenchVault(folder, bare) {
   const env = { ...bare, VAULT_FILE: file };
   const manage = { ...env, VAULT_API_KEY: application.key };
   const make = (name, rule) => vault(['apps', 'create', '--name', name, '--type', 'private', '--rule', rule], manage);
-  const all = 'permissions=token:read,token:create,token:update,token:delete';
+  const all = 'permissions=token:read,token:create,token:update,token:delete,token:use';
   const reveal = await make('reveal', `container=/ transform=reveal ${all}`);
   const mask = await make('mask', 'container=/ transform=mask permissions=token:read');
   const deny = await make('deny', 'container=/elsewhere/ transform=mask permissions=token:read');
@@ -82,6 +82,14 @@ export function benchRequests(keys, host) {
       return numbers.map((number) => request('reveal', 'GET', `/tokens?metadata.customer=${customer(number)}`));
     },
     usage: () => request('management', 'GET', '/tenants/self/reports/usage'),
+    tokenize: (n, count) => {
+      const body = `[${Array.from({ length: count }, (_, at) => cardBody(n + at)).join(',')}]`;
+      return request('reveal', 'POST', '/tokenize', { headers: JSON_BODY, body });
+    },
+    detokenize: (ids) => {
+      const body = JSON.stringify(ids.map((id) => `{{ ${id} }}`));
+      return request('reveal', 'POST', '/detokenize', { headers: JSON_BODY, body });
+    },
     create: (n) => request('reveal', 'POST', '/tokens', { headers: JSON_BODY, body: cardBody(n) }),
     patch: (id, n) => {
       const body = JSON.stringify({ metadata: { order: `patched-${padded(n)}` } });

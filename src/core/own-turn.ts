@@ -12,12 +12,13 @@ export function ownTurn(): Promise<void> {
 /** Milliseconds of work in one turn. */
 const PACE_MS = 5;
 
-/** Returns a function for each step of long work. It resolves at once, or in a turn of its own when this one took long. */
-export function createPace(): () => Promise<void> {
+/** Returns a function for each step of long work: returns a promise of a turn of its own when this one took long. */
+export function createPace(): () => Promise<void> | undefined {
   let since = performance.now();
-  return async () => {
-    if (performance.now() - since < PACE_MS) return;
-    await ownTurn();
-    since = performance.now();
+  return () => {
+    if (performance.now() - since < PACE_MS) return undefined;
+    return ownTurn().then(() => {
+      since = performance.now();
+    });
   };
 }

@@ -28,12 +28,12 @@ function grantsOf(rules: readonly Rule[], within?: Grants): Grants {
 
 const CASES: readonly (readonly [own: readonly Rule[], within: readonly Rule[] | undefined, Transform | undefined])[] =
   [
-    [[], undefined, undefined],
+    [[], undefined, 'mask'],
     [[['/', 'reveal']], undefined, 'reveal'],
     [[['/', 'redact']], undefined, 'redact'],
     [[['/pci/', 'reveal']], undefined, undefined],
     [[[undefined, 'reveal']], undefined, undefined],
-    [[['/', 'reveal', 'token:update']], undefined, undefined],
+    [[['/', 'reveal', 'token:update']], undefined, 'mask'],
     [
       [
         ['/', 'redact'],
@@ -54,7 +54,7 @@ const CASES: readonly (readonly [own: readonly Rule[], within: readonly Rule[] |
     [[['/', 'reveal']], [['/', 'mask']], 'mask'],
     [[['/', 'redact']], [['/', 'reveal']], 'redact'],
     [[['/', 'reveal']], [['/pci/', 'reveal']], undefined],
-    [[['/', 'reveal']], [], undefined],
+    [[['/', 'reveal']], [], 'mask'],
   ];
 
 describe('the transform of every token', () => {

@@ -53,15 +53,16 @@ export function revealsMore(grants: Grants, before: TokenFacts, after: TokenFact
 }
 
 /**
- * Returns the transform of `governingTransform` when a rule on `/` governs, so that it is the same for every token.
- * Undefined when it depends on the token.
+ * Returns the transform of `governingTransform` when a rule on `/` governs, or no rule, so that it is the same for every
+ * token. Undefined when it depends on the token, or when there is none.
  */
 export function transformOfEveryToken(grants: Grants, permission: Permission): Transform | undefined {
   const rule = grants.rules.find((each) => each.permissions.includes(permission));
-  if (rule?.container !== '/') return undefined;
-  if (!grants.within) return rule.transform;
+  const own = rule === undefined ? plainTransform(grants, permission) : rule.transform;
+  if (own === undefined || (rule !== undefined && rule.container !== '/')) return undefined;
+  if (!grants.within) return own;
   const outer = transformOfEveryToken(grants.within, permission);
-  return outer !== undefined && showsMore(rule.transform, outer) ? outer : outer && rule.transform;
+  return outer !== undefined && showsMore(own, outer) ? outer : outer && own;
 }
 
 /** Writing needs the permission in every container that the token is in (decisions §6). */

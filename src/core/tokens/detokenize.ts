@@ -13,12 +13,13 @@ import type { Instant } from '../ports.ts';
 import { invalid } from '../problem.ts';
 import { createErrors } from '../request/batch-errors.ts';
 import { printBatch, tooLarge } from '../request/print-batch.ts';
+import type { SnapshotReads } from '../scan-ports.ts';
 import type { UsedToken } from './activity.ts';
 import { naming } from './derive.ts';
 import { openGoverned } from './present-token.ts';
 
 /** Tokens that one read opens. */
-const READ_AT_ONCE = 20;
+const READ_AT_ONCE = 100;
 
 /** A text with expressions, in parts. */
 interface Template {
@@ -98,29 +99,41 @@ async function fill(
   const failed = createErrors('invalid_request');
   const used: UsedToken[] = [];
   let [left, revealed] = [world.limits.response, false];
-  for await (const [id, record] of readTokens([...references.keys()], now, caller, world)) {
-    const named = references.get(id) ?? [];
-    const opened = record && openGoverned(caller.tenant.keyring, caller.grants, 'token:use', id, record);
-    if (record === undefined || opened?.data === undefined) {
-      const [{ path, position }] = named as readonly [Reference];
-      unusable.add(path, `names no token that can be used, at character ${position + 1}`);
-      continue;
+
+  function give(reference: Reference, evaluate: ReturnType<typeof evaluator>): void {
+    try {
+      reference.value = naming(reference.path, () => evaluate(reference));
+    } catch (error) {
+      if (!failed.take('', error)) throw error;
     }
-    const { tenant_id, active_month } = record;
-    used.push({ tenant_id, id, active_month });
-    revealed ||= opened.transform === 'reveal';
-    const evaluate = evaluator(opened.data);
-    for (const reference of unusable.isEmpty ? named : []) {
-      await pace();
-      try {
-        reference.value = naming(reference.path, () => evaluate(reference));
-      } catch (error) {
-        if (!failed.take('', error)) throw error;
+    // One token may stand in many places.
+    const { value } = reference;
+    left -= value instanceof JsonText ? value.text.length : outputSize(value);
+    if (left < 0) throw tooLarge();
+  }
+
+  const all = [...references.keys()];
+  for (let at = 0; at < all.length; at += READ_AT_ONCE) {
+    const some = all.slice(at, at + READ_AT_ONCE);
+    const records = await readTokens(some, now, caller, world);
+    for (const [place, id] of some.entries()) {
+      const record = records[place];
+      const opened = record && openGoverned(caller.tenant.keyring, caller.grants, 'token:use', id, record);
+      const named = references.get(id) ?? [];
+      if (record === undefined || opened?.data === undefined) {
+        const [{ path, position }] = named as readonly [Reference];
+        unusable.add(path, `names no token that can be used, at character ${position + 1}`);
+        continue;
       }
-      // One token may stand in many places.
-      const { value } = reference;
-      left -= value instanceof JsonText ? value.text.length : outputSize(value);
-      if (left < 0) throw tooLarge();
+      used.push({ tenant_id: record.tenant_id, id, active_month: record.active_month });
+      revealed ||= opened.transform === 'reveal';
+      if (!unusable.isEmpty) continue;
+      const evaluate = evaluator(opened.data);
+      for (const reference of named) {
+        const turn = pace();
+        if (turn !== undefined) await turn;
+        give(reference, evaluate);
+      }
     }
   }
   unusable.throwIfAny();
@@ -130,14 +143,10 @@ async function fill(
   world.activity.note(used, now);
 }
 
-async function* readTokens(ids: readonly string[], now: Instant, { tenant }: Caller, { store }: World) {
-  for (let at = 0; at < ids.length; at += READ_AT_ONCE) {
-    const some = ids.slice(at, at + READ_AT_ONCE);
-    const found =
-      store.readNow?.((reads) => some.map((id) => reads.findPresentedToken(tenant.record.id, id, now))) ??
-      (await Promise.all(some.map((id) => store.findPresentedToken(tenant.record.id, id, now))));
-    for (const [index, id] of some.entries()) yield [id, found[index]] as const;
-  }
+async function readTokens(ids: readonly string[], now: Instant, { tenant }: Caller, { store }: World) {
+  const find = (reads: Pick<SnapshotReads, 'findPresentedToken'>) =>
+    ids.map((id) => reads.findPresentedToken(tenant.record.id, id, now));
+  return store.readNow?.(find) ?? Promise.all(ids.map((id) => store.findPresentedToken(tenant.record.id, id, now)));
 }
 
 /** Evaluates the references to a token. All their filters together have the work of one expression. */

@@ -20,6 +20,13 @@ export interface RowFacts {
   readonly withoutMask: boolean;
 }
 
+/** Whether a body may be sent among others: it must be one request, and say all that is to be said of its token. */
+export function isWholeRequest(body: string): boolean {
+  const parsed = parseText(body);
+  if (typeof parsed !== 'object' || parsed === null) return false;
+  return Object.hasOwn(parsed, 'type') && Object.hasOwn(parsed, 'data') && !factsOf(body).withoutMask;
+}
+
 /** Of a body that is no JSON object, nothing: the vault says what is wrong with it. */
 export function factsOf(body: string): RowFacts {
   // Most rows have neither, and need not be parsed twice.

@@ -1,9 +1,13 @@
 import type { Client } from '../../../contract/call.ts';
 import type { ImportRow } from './import-row.ts';
-import { type RowError, rowSender } from './send-row.ts';
+import { type RowAnswer, type RowError, rowSender } from './send-row.ts';
 
-/** How many rows are under way at once: enough for the store to commit them in large groups. */
-const PARALLEL = 64;
+/** Rows that are sent together, and their characters: fewer than a body may have. */
+const BATCH_ROWS = 200;
+const BATCH_CHARACTERS = 256 * 1024;
+
+/** How many batches are under way at once: the next is made while one is written. */
+const PARALLEL = 3;
 
 /** How many rows may be read after one without an answer: refused rows are reported in order. */
 const MAX_AHEAD = 1_000;
@@ -44,7 +48,7 @@ export interface ImportOptions {
 const CHECKPOINT_EVERY = 2_000;
 
 /**
- * Makes a token of each row, many at a time, and keeps no more rows than are under way. A row whose id is taken by a token with
+ * Makes a token of each row, many in one call, and keeps no more rows than are under way. A row whose id is taken by a token with
  * the same contents is passed over, so that a run that was killed is completed by the next. That the key may create tokens at
  * all is found out before the first row. Resolves when no row is under way any more, whatever has stopped it.
  */
@@ -53,7 +57,7 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
   const counts: ImportCounts = { created: 0, skipped: 0, failed: 0 };
   const sender = rowSender(options.client, options.apiKey);
   let failure: { readonly thrown: unknown } | undefined;
-  let [read, running, reported] = [0, 0, 0];
+  let [read, running, reported, noted] = [0, 0, 0, 0];
   /** Resolves when the rows that were read are answered and reported, each after the one before it. */
   let reports = Promise.resolve();
   const answered = () => counts.created + counts.skipped + counts.failed;
@@ -66,28 +70,30 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
       wake = resolve;
     });
 
-  async function send(row: ImportRow): Promise<RowError | undefined> {
+  /** Resolves to the answers by the places of their rows, also when the import fails. */
+  async function send(batch: readonly ImportRow[]): Promise<readonly RowAnswer[]> {
     running += 1;
+    const answers: RowAnswer[] = [];
     try {
-      const answer = await sender.send(row);
-      const error = typeof answer === 'object' ? answer : undefined;
-      counts[typeof answer === 'object' ? 'failed' : answer] += 1;
-      progress(counts);
-      return error;
+      await sender.sendAll(batch, (place, answer) => {
+        answers[place] = answer;
+        counts[typeof answer === 'object' ? 'failed' : answer] += 1;
+        progress(counts);
+      });
     } catch (thrown) {
       fail(thrown);
-      return undefined;
     } finally {
       running -= 1;
       wake();
     }
+    return answers;
   }
 
-  async function report(before: Promise<void>, row: Promise<RowError | undefined>): Promise<void> {
+  async function report(before: Promise<void>, batch: readonly ImportRow[]): Promise<void> {
+    const sent = send(batch);
     await before;
-    const error = await row;
-    if (error !== undefined) await options.refused(error).catch(fail);
-    reported += 1;
+    for (const answer of await sent) if (typeof answer === 'object') await options.refused(answer).catch(fail);
+    reported += batch.length;
     wake();
   }
 
@@ -97,15 +103,16 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
   await sender.requireCreate().catch(fail);
   try {
     if (failure === undefined || countsLeft) {
-      for await (const row of rows) {
+      for await (const batch of batchesOf(rows)) {
         if (failure !== undefined) {
-          left = (left ?? 0) + 1;
+          left = (left ?? 0) + batch.length;
           continue;
         }
-        read += 1;
-        reports = report(reports, send(row));
+        read += batch.length;
+        reports = report(reports, batch);
         while (failure === undefined && (running >= PARALLEL || read - reported >= MAX_AHEAD)) await oneEnded();
-        if (checkpoint !== undefined && read % CHECKPOINT_EVERY === 0) {
+        if (checkpoint !== undefined && read >= noted + CHECKPOINT_EVERY) {
+          noted = read;
           await reports;
           if (failure === undefined) await checkpoint(read, counts.failed).catch(fail);
         }
@@ -121,4 +128,22 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
   if (failure === undefined) await checkpoint?.(read, counts.failed).catch(fail);
   const unanswered = read - answered();
   return { counts, unanswered, left, isInputFault, ...(failure !== undefined && { stoppedBy: failure.thrown }) };
+}
+
+/** Rows before a fault of the input are a batch, too. */
+async function* batchesOf(rows: AsyncIterable<ImportRow>): AsyncGenerator<readonly ImportRow[]> {
+  let [batch, size]: [ImportRow[], number] = [[], 0];
+  try {
+    for await (const row of rows) {
+      batch.push(row);
+      size += row.body.length;
+      if (batch.length < BATCH_ROWS && size < BATCH_CHARACTERS) continue;
+      yield batch;
+      [batch, size] = [[], 0];
+    }
+  } catch (error) {
+    if (batch.length > 0) yield batch;
+    throw error;
+  }
+  if (batch.length > 0) yield batch;
 }

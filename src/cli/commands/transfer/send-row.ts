@@ -3,7 +3,7 @@ import { decodeProblem } from '../../../client/decode-problem.ts';
 import type { Call, Client, Reply } from '../../../contract/call.ts';
 import { PROBLEMS } from '../../../contract/problems.ts';
 import { type MemberErrors, memberLines } from '../../../core/problem.ts';
-import { factsOf, type ImportRow, isSameToken } from './import-row.ts';
+import { factsOf, type ImportRow, isSameToken, isWholeRequest } from './import-row.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
 /** How often a row is sent again while the vault is busy, and how long to wait when it does not say, in milliseconds. */
@@ -13,6 +13,12 @@ const PAUSE_MS = 500;
 /** Statuses that are about the row. Any other failure would be that of every row: it ends the import. */
 const ROW_STATUSES: ReadonlySet<number> = new Set([400, 403, 404, 409, 413, 415]);
 const BUSY: ReadonlySet<number> = new Set([429, 503]);
+
+/** Rows of a refused batch that are under way at once. */
+const SINGLY_AT_ONCE = 32;
+
+/** What became of a row. */
+export type RowAnswer = 'created' | 'skipped' | RowError;
 
 /** A row that the vault refused; as a line of the file of errors. */
 export interface RowError {
@@ -35,6 +41,10 @@ export function rowSender(client: Client, apiKey: string) {
   const patch = { ...json, mediaType: 'application/merge-patch+json', bodyText: '{"mask":null}' };
   const calls = {
     create: (bodyText: string): Call => ({ ...json, operation: 'createToken', params: {}, bodyText }),
+    createAll: (rows: readonly ImportRow[]): Call => {
+      const bodyText = `[${rows.map(({ body }) => body).join(',')}]`;
+      return { ...json, operation: 'tokenize', params: {}, bodyText };
+    },
     read: (id: string): Call => ({ operation: 'getToken', apiKey, params: { id }, query: [] }),
     takeMaskAway: (id: string): Call => ({ ...patch, operation: 'updateToken', params: { id } }),
   };
@@ -47,6 +57,37 @@ export function rowSender(client: Client, apiKey: string) {
 
   let update: Promise<Reply | undefined> | undefined;
 
+  /** Throws `TransferRefused`, and what the client throws. */
+  async function send({ line, body, hasDerivedId }: ImportRow): Promise<RowAnswer> {
+    const { id, withoutMask } = factsOf(body);
+    if (withoutMask) {
+      // Before the token is made: it would be left with the mask of its type.
+      update ??= refusalOf(calls.takeMaskAway('mask'));
+      const refusal = await update;
+      if (refusal !== undefined) return rowError(line, refusal);
+    }
+    const reply = await untilFree(client, calls.create(body));
+    const exists = reply.status === 409 && id !== undefined;
+    if (reply.status !== 201 && !exists) {
+      const error = rowError(line, reply);
+      if (error.code === 'permission_missing') throw new TransferRefused(reply);
+      return error;
+    }
+    if (exists && hasDerivedId !== true) {
+      const found = await untilFree(client, calls.read(id));
+      if (found.status !== 200 || !isSameToken(body, found.bodyText ?? '{}')) return rowError(line, reply);
+    }
+    if (withoutMask) {
+      const made = id ?? (JSON.parse(reply.bodyText ?? '{}') as { readonly id: string }).id;
+      const patched = await untilFree(client, calls.takeMaskAway(made));
+      if (patched.status !== 200) {
+        const error = rowError(line, patched);
+        return { ...error, detail: `The token is there, with the mask of its type: ${error.detail}` };
+      }
+    }
+    return exists ? 'skipped' : 'created';
+  }
+
   return {
     /** Throws `TransferRefused` when the key may create no token at all. Nothing is made. */
     async requireCreate(): Promise<void> {
@@ -54,35 +95,22 @@ export function rowSender(client: Client, apiKey: string) {
       if (refusal !== undefined) throw new TransferRefused(refusal);
     },
 
-    /** Throws `TransferRefused`, and what the client throws. */
-    async send({ line, body, hasDerivedId }: ImportRow): Promise<'created' | 'skipped' | RowError> {
-      const { id, withoutMask } = factsOf(body);
-      if (withoutMask) {
-        // Before the token is made: it would be left with the mask of its type.
-        update ??= refusalOf(calls.takeMaskAway('mask'));
-        const refusal = await update;
-        if (refusal !== undefined) return rowError(line, refusal);
+    /**
+     * Sends a batch as one call; one that is refused row by row, so that a wrong row does not refuse the others. Calls
+     * `answered` for each row that has an answer. Rejects when no row is under way any more.
+     */
+    async sendAll(rows: readonly ImportRow[], answered: (place: number, answer: RowAnswer) => void): Promise<void> {
+      const whole = rows.filter(({ body }) => isWholeRequest(body));
+      const reply = whole.length > 1 ? await untilFree(client, calls.createAll(whole)) : undefined;
+      if (reply && reply.status !== 201 && !ROW_STATUSES.has(reply.status)) throw new TransferRefused(reply);
+      const created = new Set(reply?.status === 201 ? whole : []);
+      for (let at = 0; at < rows.length; at += SINGLY_AT_ONCE) {
+        const sent = rows.slice(at, at + SINGLY_AT_ONCE).map(async (row, place) => {
+          answered(at + place, created.has(row) ? 'created' : await send(row));
+        });
+        const failed = (await Promise.allSettled(sent)).find(({ status }) => status === 'rejected');
+        if (failed?.status === 'rejected') throw failed.reason;
       }
-      const reply = await untilFree(client, calls.create(body));
-      const exists = reply.status === 409 && id !== undefined;
-      if (reply.status !== 201 && !exists) {
-        const error = rowError(line, reply);
-        if (error.code === 'permission_missing') throw new TransferRefused(reply);
-        return error;
-      }
-      if (exists && hasDerivedId !== true) {
-        const found = await untilFree(client, calls.read(id));
-        if (found.status !== 200 || !isSameToken(body, found.bodyText ?? '{}')) return rowError(line, reply);
-      }
-      if (withoutMask) {
-        const made = id ?? (JSON.parse(reply.bodyText ?? '{}') as { readonly id: string }).id;
-        const patched = await untilFree(client, calls.takeMaskAway(made));
-        if (patched.status !== 200) {
-          const error = rowError(line, patched);
-          return { ...error, detail: `The token is there, with the mask of its type: ${error.detail}` };
-        }
-      }
-      return exists ? 'skipped' : 'created';
     },
   };
 }
