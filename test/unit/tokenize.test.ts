@@ -1,0 +1,234 @@
+import { describe, expect, it } from 'vitest';
+import { type Core, DAY, openCore, rule, wrongPaths } from './core-fixture.ts';
+
+const total = async (core: Core) => (await core.own('listTokens')).at('pagination.total_items');
+const request = (data: unknown, more: object = {}) => ({ type: 'token', data, ...more });
+const many = (count: number) => Array.from({ length: count }, (_, n) => request(n));
+
+describe('tokenize', () => {
+  it('takes 1,000 requests and creates none of 1,001', async () => {
+    const core = await openCore();
+    expect(wrongPaths(await core.own('tokenize', { body: [...many(1_000), [request(1)]] }))).toEqual(['body']);
+    expect(await total(core)).toBe(0);
+    expect((await core.own('tokenize', { body: many(1_000) })).status).toBe(201);
+    expect(await total(core)).toBe(1_000);
+  });
+
+  it.each<readonly [string, unknown, number, readonly string[]]>([
+    ['data that is wrong', request('4242', { type: 'card_number' }), 400, ['last.data']],
+    ['a member that is unknown', request(1, { nope: 1 }), 400, ['last.nope']],
+    ['an expression that fails', request({}, { id: '{{ data.x }}' }), 400, ['last.id']],
+    ['an id that is taken', request(1, { id: 'taken' }), 409, ['last.id']],
+    ['an id that stands twice in it', request(1, { id: 'first' }), 409, ['last.id']],
+    ['a leaf that is no request', 'text', 400, ['last']],
+    ['a structure without a request', { deep: [[]] }, 400, ['last.deep.0']],
+  ])('creates nothing when one has %s', async (_what, last, status, paths) => {
+    const core = await openCore();
+    await core.token(request(0, { id: 'taken' }));
+    const answer = await core.own('tokenize', { body: { first: request(1, { id: 'first' }), last } });
+    expect([answer.status, Object.keys(Object(answer.at('errors')))]).toEqual([status, paths]);
+    expect(await total(core)).toBe(1);
+  });
+
+  it('names a hundred wrong requests at most, and those out of reach only when none is wrong', async () => {
+    const core = await openCore();
+    const wrong = Array.from({ length: 150 }, () => request(null));
+    expect(wrongPaths(await core.own('tokenize', { body: wrong }))).toHaveLength(100);
+    const pci = rule({ container: '/pci/', permissions: ['token:create'] });
+    const key = await core.application({ name: 'pci', type: 'public', rules: [pci] });
+    const outside = request(1, { containers: ['/pci/', '/general/'] });
+    const both = await core.call(key, 'tokenize', { body: [outside, request(null)] });
+    expect(wrongPaths(both)).toEqual(['1.data']);
+    const refused = await core.call(key, 'tokenize', { body: [request(1, { containers: ['/pci/'] }), outside] });
+    expect([refused.status, Object.keys(Object(refused.at('errors')))]).toEqual([403, ['1']]);
+    expect(await total(core)).toBe(0);
+  });
+
+  it('puts each token in the place of its request, whatever the names of members are', async () => {
+    const core = await openCore();
+    const ids = ['one', 'two', 'three', 'four'];
+    const [one, two, three, four] = ids.map((id) => request(id, { id }));
+    const text = `{"b.c":${JSON.stringify(one)},"b":{"c":${JSON.stringify(two)},"1":${JSON.stringify(three)}},"__proto__":${JSON.stringify(four)}}`;
+    const answer = await core.own('tokenize', { bodyText: text });
+    expect([...answer.text.matchAll(/"id":"(\w+)"/g)].map(([, id]) => id)).toEqual(ids);
+    expect(answer.text).toMatch(/^\{"b\.c":\{.*"b":\{"c":\{.*"1":\{.*"__proto__":\{/);
+  });
+
+  it('finds a duplicate stored before, and one in the same body', async () => {
+    const core = await openCore();
+    await core.token(request('old', { id: 'old' }));
+    const twice = (data: string) => [
+      request(data, { deduplicate_token: true }),
+      request(data, { deduplicate_token: true }),
+    ];
+    const plain = request('new', { id: 'new' });
+    const answer = await core.own('tokenize', { body: [...twice('old'), plain, ...twice('new'), request('new')] });
+    const ids = [0, 1, 2, 3, 4, 5].map((place) => answer.at(`${place}.id`));
+    expect(ids.slice(0, 5)).toEqual(['old', 'old', 'new', 'new', 'new']);
+    expect(await total(core)).toBe(3);
+    const again = await core.own('tokenize', { body: [...twice('old'), ...twice('new')] });
+    expect([again.status, await total(core)]).toEqual([201, 3]);
+  });
+
+  it('keeps to the limit on duplicates that the caller does not read, and creates nothing beyond it', async () => {
+    const core = await openCore();
+    const writer = await core.application({ name: 'web', type: 'public', permissions: ['token:create'] });
+    await core.token(request('known', { containers: ['/general/'] }));
+    const guesses = (count: number) =>
+      Array.from({ length: count }, () => request('known', { deduplicate_token: true }));
+    const first = await core.call(writer, 'tokenize', { body: guesses(100) });
+    expect([first.status, Object.keys(Object(first.at('99')))]).toEqual([
+      201,
+      ['id', 'type', 'tenant_id', 'fingerprint', 'containers'],
+    ]);
+    const second = await core.call(writer, 'tokenize', { body: [request('other'), ...guesses(1)] });
+    expect([second.status, second.text.includes('fingerprint'), await total(core)]).toEqual([429, false, 1]);
+  });
+
+  it('takes other aliases for those that are taken, then UUIDs', async () => {
+    const core = await openCore();
+    const alias = () => request('1', { id: 'id-{{ data | alias_preserve_format }}' });
+    const answer = await core.own('tokenize', { body: Array.from({ length: 15 }, alias) });
+    const ids = Array.from({ length: 15 }, (_, place) => String(answer.at(`${place}.id`)));
+    expect(new Set(ids).size).toBe(15);
+    expect(ids.filter((id) => /^id-\d$/.test(id)).length).toBeGreaterThan(5);
+    const fixed = await core.own('tokenize', {
+      body: [request('1', { id: 'id-{{ data }}' }), request('1', { id: 'id-{{ data }}' })],
+    });
+    expect(fixed.status).toBe(409);
+  });
+
+  it('creates nothing that its answer could not hold', async () => {
+    const core = await openCore(undefined, { response: 20_000 });
+    const masked = request('x', { mask: 'y'.repeat(4_000) });
+    const answer = await core.own('tokenize', { body: [masked, masked, masked] });
+    expect([answer.status, answer.at('type')]).toEqual([400, 'urn:token-vault:problem:result_too_large']);
+    expect(await total(core)).toBe(0);
+    expect((await core.own('tokenize', { body: [masked, masked] })).status).toBe(201);
+  });
+});
+
+describe('detokenize', () => {
+  const fill = (core: Core, key: string, body: unknown) => core.call(key, 'detokenize', { body });
+
+  /** A vault with a key that reads a token masked, and tokens that show it nothing, by why. */
+  async function openHidden() {
+    const opened: string[] = [];
+    const core = await openCore((keyring) => ({
+      ...keyring,
+      openTenant: (...parts) => {
+        const tenant = keyring.openTenant(...parts);
+        return {
+          ...tenant,
+          open: (context, sealed) => {
+            if (context.table === 'token') opened.push(`${context.column} ${context.id}`);
+            return tenant.open(context, sealed);
+          },
+        };
+      },
+    }));
+    const rules = [
+      rule({ priority: 1, container: '/redacted/', transform: 'redact', permissions: ['token:use'] }),
+      rule({ priority: 2, container: '/pci/', transform: 'mask', permissions: ['token:use'] }),
+      rule({ priority: 3, container: '/elsewhere/', transform: 'reveal', permissions: ['token:read'] }),
+    ];
+    const key = await core.application({ name: 'use', type: 'private', rules });
+    const put = (id: string, container: string, more: object = {}) =>
+      core.token(request('secret', { id, containers: [container], mask: 'masked', ...more }));
+    await put('shown', '/pci/');
+    await put('redacted', '/redacted/');
+    await put('out of reach', '/general/');
+    await put('read by another permission', '/elsewhere/');
+    await core.token(request('secret', { id: 'without a mask', containers: ['/pci/'] }));
+    await put('expired', '/pci/', { expires_at: new Date(core.clock.now() + DAY).toISOString() });
+    await put('deleted', '/pci/');
+    expect((await core.own('deleteToken', { id: 'deleted' })).status).toBe(204);
+    core.clock.advance(2 * DAY);
+    opened.length = 0;
+    return { core, key, opened };
+  }
+
+  it('shows the mask by a masking rule, and never opens the value', async () => {
+    const { core, key, opened } = await openHidden();
+    const answer = await fill(core, key, ['{{ shown }}', 'x {{ shown | upcase }}']);
+    expect(answer.text).toBe('["masked","x MASKED"]');
+    expect(opened).toEqual(['presented shown']);
+  });
+
+  it.each(['redacted', 'out of reach', 'read by another permission', 'without a mask', 'expired', 'deleted'])(
+    'answers for a token that is %s as for one that is missing',
+    async (id) => {
+      const { core, key, opened } = await openHidden();
+      const ask = (name: string) => fill(core, key, { a: '{{ shown }}', b: [`{{ ${name} }}`] });
+      const missing = await ask('missing');
+      const hidden = await ask(id);
+      expect(wrongPaths(hidden)).toEqual(['b.0']);
+      const without = (text: string) => text.replace(/"instance":"[^"]*"/, '');
+      expect(without(hidden.text)).toBe(without(missing.text));
+      expect(hidden.text).not.toContain('masked');
+      expect(opened.filter((one) => one.startsWith('full'))).toEqual([]);
+    },
+  );
+
+  it('names every id that it cannot use', async () => {
+    const { core, key } = await openHidden();
+    const body = Array.from({ length: 400 }, (_, n) => `{{ none-${n} }} {{ none-${n} | upcase }} {{ other-${n} }}`);
+    const answer = await fill(core, key, body);
+    expect(wrongPaths(answer)).toHaveLength(400);
+    const [first, second] = ['at character 1', 'at character 36'];
+    expect(answer.at('errors.0')).toEqual([expect.stringContaining(`${first}`), expect.stringContaining(`${second}`)]);
+  });
+
+  it('reads 1,000 tokens, and not 1,001', async () => {
+    const core = await openCore();
+    const made = JSON.parse((await core.own('tokenize', { body: many(1_000) })).text) as readonly { id: string }[];
+    const body = made.map(({ id }) => `{{ ${id} }}`);
+    expect((await fill(core, core.key, body)).text).toBe(JSON.stringify(many(1_000).map(({ data }) => data)));
+    expect((await fill(core, core.key, [...body, ...body])).status).toBe(200);
+    const extra = await core.token(request('one more'));
+    expect(wrongPaths(await fill(core, core.key, [...body, `{{ ${extra} }}`]))).toEqual(['body']);
+  });
+
+  it('ends before a reply grows beyond a response, and before filters work for long', async () => {
+    const core = await openCore(undefined, { response: 50_000 });
+    const id = await core.token(request('x'.repeat(10_000)));
+    const large = await fill(
+      core,
+      core.key,
+      Array.from({ length: 20_000 }, () => `{{ ${id} }}`),
+    );
+    expect(large.at('type')).toBe('urn:token-vault:problem:result_too_large');
+    const slow = await fill(
+      core,
+      core.key,
+      Array.from({ length: 5_000 }, () => `{{ ${id} | size }}`),
+    );
+    expect([slow.status, slow.text]).toEqual([400, expect.stringContaining('takes too much work')]);
+  });
+
+  it('reveals by a plain permission, and counts as use', async () => {
+    const core = await openCore();
+    const id = await core.token(request({ a: [1] }));
+    const key = await core.application({ name: 'plain', type: 'private', permissions: ['token:use'] });
+    core.clock.advance(40 * DAY);
+    expect((await fill(core, key, `{{ ${id} | json: '$.a' }}`)).text).toBe('[1]');
+    expect((await core.manage('getUsageReport')).at('token_report.monthly_active_tokens')).toBe(1);
+  });
+});
+
+describe('a rule for token:use', () => {
+  it.each([
+    ['containers', { containers: ['/pci/'] }],
+    ['mask', { mask: '{{ data }}' }],
+  ])('lets nobody change %s so that it shows more', async (_member, body) => {
+    const core = await openCore();
+    const id = await core.token(request('secret', { containers: ['/general/'], mask: 'masked' }));
+    const rules = [
+      rule({ priority: 1, container: '/pci/', transform: 'reveal', permissions: ['token:use'] }),
+      rule({ priority: 2, container: '/', transform: 'mask', permissions: ['token:use'] }),
+    ];
+    const key = await core.application({ name: 'use', type: 'private', permissions: ['token:update'], rules });
+    expect((await core.call(key, 'updateToken', { id, body })).status).toBe(403);
+    expect((await core.call(key, 'updateToken', { id, body: { metadata: { a: 'b' } } })).status).toBe(200);
+  });
+});
