@@ -183,6 +183,7 @@ export const NOUNS = {
   tokens: { summary: 'Create, list, get, patch and delete tokens' },
   apps: { summary: 'Manage applications, API keys and access rules', alias: 'applications' },
   tenant: { summary: 'Manage tenants' },
+  permissions: { summary: 'List permissions' },
   seed: { summary: 'Apply seed files' },
   profile: { summary: 'Name vaults and their credentials' },
   audit: { summary: 'List, verify and export the audit' },

@@ -84,8 +84,16 @@ function warnOfGrants(bodyText = '{}'): void {
 
 /** How the results of an operation are shown. */
 export function viewOf(row: Operation): ResultView {
-  const list = row.result?.properties !== undefined && Object.hasOwn(row.result.properties, 'pagination');
-  return { schema: row.result, list, columns: row.cli.columns, rest: true };
+  const { result, cli } = row;
+  const isArray = result?.type === 'array';
+  const list = isArray || Object.hasOwn(result?.properties ?? {}, 'pagination');
+  return {
+    schema: result,
+    list,
+    columns: cli.columns,
+    rest: true,
+    ...(isArray && { idMember: cli.columns[0] ?? 'id' }),
+  };
 }
 
 /** Whether the request is shown in place of being sent, and how: as what was typed, else as the environment says. */

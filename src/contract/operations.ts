@@ -1,4 +1,5 @@
 import { APPLICATION_OPERATIONS } from './application-operations.ts';
+import { PERMISSION_OPERATIONS } from './permission-operations.ts';
 import type { Permission } from './permissions.ts';
 import type { ProblemCode } from './problems.ts';
 import type { Infer, Schema } from './schema.ts';
@@ -13,7 +14,8 @@ import { TOKEN_OPERATIONS } from './token-operations.ts';
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: `/${string}`;
-  readonly permission: Permission;
+  /** Absent: any valid key. */
+  readonly permission?: Permission;
   /** A member of the calling application that replaces the permission; the handler decides how far it goes. */
   readonly orFlag?: 'can_create_expiring_applications';
   readonly params?: Schema;
@@ -74,7 +76,12 @@ export interface OperationCli {
 }
 
 /** THE TABLE: every endpoint of the API, once. */
-export const OPERATIONS = { ...TOKEN_OPERATIONS, ...APPLICATION_OPERATIONS, ...TENANT_OPERATIONS } as const;
+export const OPERATIONS = {
+  ...TOKEN_OPERATIONS,
+  ...APPLICATION_OPERATIONS,
+  ...TENANT_OPERATIONS,
+  ...PERMISSION_OPERATIONS,
+} as const;
 
 export type OperationId = keyof typeof OPERATIONS;
 

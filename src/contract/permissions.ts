@@ -19,10 +19,10 @@ export interface PermissionRow {
 
 /** The permission catalogue (§5.5): which Application types may hold each permission, and what it allows. */
 export const PERMISSIONS = {
-  'token:create': { types: ['public', 'private'], allows: 'Create tokens' },
+  'token:create': { types: ['private', 'public'], allows: 'Create tokens' },
   'token:read': { types: ['private', 'expiring'], allows: 'Get and list tokens' },
   'token:search': { types: ['private'], allows: 'Search tokens' },
-  'token:update': { types: ['public', 'private'], allows: "Update tokens; held plainly, also any token's mask" },
+  'token:update': { types: ['private', 'public'], allows: "Update tokens; held plainly, also any token's mask" },
   'token:delete': { types: ['private'], allows: 'Delete tokens' },
   'token:use': {
     types: ['private'],

@@ -227,8 +227,9 @@ function mayBeStale(error: unknown): boolean {
 /** Returns what steps 2 and 3, before the body is read, find wrong. */
 function refusal({ grants, application }: Identity, row: Operation, call: Call): Problem | undefined {
   if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) return new Problem('origin_refused');
-  if (!holds(grants, row.permission) && !(row.orFlag && application.details[row.orFlag])) {
-    const detail = `The application does not hold the permission ${row.permission}.`;
+  const { permission, orFlag } = row;
+  if (permission !== undefined && !holds(grants, permission) && !(orFlag && application.details[orFlag])) {
+    const detail = `The application does not hold the permission ${permission}.`;
     return new Problem('permission_missing', { detail });
   }
   return row.body && checkMediaType(row, call.mediaType);

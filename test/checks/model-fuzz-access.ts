@@ -38,8 +38,9 @@ type Power = Pick<ModelApplication, 'permissions' | 'rules' | 'parent'>;
 const STRENGTH: readonly string[] = ['redact', 'mask', 'reveal'];
 const weaker = (a: string, b: string) => (STRENGTH.indexOf(a) <= STRENGTH.indexOf(b) ? a : b);
 
-/** §5.5: held plainly or by any rule; a child holds nothing that its parent does not. */
-export function holdsAnywhere(application: Power, permission: string): boolean {
+/** §5.5: held plainly or by any rule; a child holds nothing that its parent does not. Any key may make a call without one. */
+export function holdsAnywhere(application: Power, permission: string | undefined): boolean {
+  if (permission === undefined) return true;
   const { permissions, rules, parent } = application;
   const own = permissions.includes(permission) || rules.some((rule) => rule.permissions.includes(permission));
   return own && (parent === undefined || holdsAnywhere(parent, permission));
@@ -87,7 +88,7 @@ export function readsAll(application: Power, path: string, transform: string): b
   return application.permissions.includes('token:read') && transform !== 'reveal';
 }
 
-const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   private: ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search', 'token:use'],
   public: ['token:create', 'token:update'],
   expiring: ['token:read'],

@@ -1,4 +1,4 @@
-import { OPERATIONS } from '../../src/contract/operations.ts';
+import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
 import { type Draw, IDS, newTokenBody, rulesFor } from './model-fuzz-bodies.ts';
 import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './model-fuzz-flaws.ts';
@@ -28,6 +28,7 @@ const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['updateTenant', 2],
   ['deleteTenant', 0.12],
   ['getUsageReport', 2.5],
+  ['listPermissions', 0.3],
 ];
 
 const WRONG_KEYS = [undefined, '', 'key_', 'nonsense', `key_${'1'.repeat(32)}`];
@@ -59,12 +60,11 @@ export function nextCommand(draw: Draw, { model, now, deadKeys }: Circumstances)
 function callersOf(draw: Draw, tenant: ModelTenant, operation: Command['operation'], now: number) {
   const all = [...tenant.applications.values()];
   const minting = operation === 'createApplication' && draw.chance(0.4);
+  const { permission }: Operation = OPERATIONS[operation];
   const fitting = all.filter(
     (each) =>
       (each.expires_at ?? Number.POSITIVE_INFINITY) > now &&
-      (minting
-        ? each.can_create_expiring_applications === true
-        : holdsAnywhere(each, OPERATIONS[operation].permission)),
+      (minting ? each.can_create_expiring_applications === true : holdsAnywhere(each, permission)),
   );
   return fitting.length > 0 && draw.chance(0.96) ? fitting : all;
 }
@@ -142,6 +142,9 @@ const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: 
       ...(draw.chance(0.12) ? applicationFlaw(draw, body as PlainObject, false) : { body: body as PlainObject }),
     };
   },
+  listPermissions: (draw) => ({
+    query: draw.chance(0.5) ? [] : [['application_type', draw.one(['private', 'public', 'management', 'expiring'])]],
+  }),
   updateTenant: (draw) => {
     const settings: Plain = draw.one([{ deduplicate_tokens: 'true' }, { deduplicate_tokens: 'false' }, {}, null]);
     const body = { name: draw.one(['prod', 'test', 'ä🃏']), ...(draw.chance(0.7) && { settings }) };

@@ -1,5 +1,6 @@
-import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
-import { holdsAnywhere } from './model-fuzz-access.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { PERMISSIONS } from '../../src/contract/permissions.ts';
+import { ALLOWED, holdsAnywhere } from './model-fuzz-access.ts';
 import * as applications from './model-fuzz-applications.ts';
 import {
   type Command,
@@ -35,6 +36,7 @@ const STEPS: Readonly<Record<OperationId, (step: Step) => Expected>> = {
     return { status: 204 };
   },
   getUsageReport: usageReport,
+  listPermissions,
 };
 
 /** The answer to a command, and the state after it: 401 → 403 → what is wrong with the call → what is wrong with the state. */
@@ -43,11 +45,24 @@ export function answer(model: Model, command: Command, now: number, actual: Plai
   if (!found) return problem(401, 'unauthenticated');
   const { tenant, caller } = found;
   const minting = command.operation === 'createApplication' && caller.can_create_expiring_applications === true;
-  if (!minting && !holdsAnywhere(caller, OPERATIONS[command.operation].permission))
-    return problem(403, 'permission_missing');
+  const { permission }: Operation = OPERATIONS[command.operation];
+  if (!minting && !holdsAnywhere(caller, permission)) return problem(403, 'permission_missing');
   const { flaw } = command;
   if (flaw) return problem(flaw.status, flaw.code, flaw.path === undefined ? undefined : [flaw.path]);
   return STEPS[command.operation]({ command, caller, tenant, now, actual, model });
+}
+
+/** Only the texts are the product's. */
+function listPermissions({ command }: Step): Expected {
+  const wanted = command.query.find(([name]) => name === 'application_type')?.[1];
+  const rows = Object.entries(PERMISSIONS).map(([type, { allows: description }]) => {
+    const application_types = ['private', 'public', 'management', 'expiring'].filter((each) =>
+      ALLOWED[each]?.includes(type),
+    );
+    return { type, description, application_types };
+  });
+  const body = rows.filter(({ application_types }) => wanted === undefined || application_types.includes(wanted));
+  return { status: 200, body };
 }
 
 function updateTenant({ command, caller, tenant, now }: Step): Expected {

@@ -25,7 +25,7 @@ export interface Command {
 /** What the model answers. Of a problem: its code, and one of the paths that `errors` must name. */
 export interface Expected {
   readonly status: number;
-  readonly body?: PlainObject;
+  readonly body?: PlainObject | readonly PlainObject[];
   readonly code?: string;
   readonly paths?: readonly string[];
 }

@@ -28,7 +28,7 @@ import { replyFlaws } from './reply-flaws.ts';
 function targetsOf({ permission, params, query, orFlag }: Operation): readonly Target[] {
   if (permission.startsWith('token:')) return ['one', 'two', 'other'];
   if (orFlag !== undefined) return ['private', 'expiring'];
-  return params || query ? ['own', 'other'] : ['self'];
+  return params || query?.properties?.['id'] ? ['own', 'other'] : ['self'];
 }
 
 /** Reads, changes, removals; then what creates, under an id of the other tenant too; the tenant itself last. */
@@ -118,7 +118,10 @@ function deedCall(
     updateApplication: rest,
   };
   const [example] = Object.values(row.examples);
-  const parts = { ...(row.params && { params: { id } }), ...(row.query && { query: [['id', id] as const] }) };
+  const parts = {
+    ...(row.params && { params: { id } }),
+    ...(row.query?.properties?.['id'] && { query: [['id', id] as const] }),
+  };
   return callOf(key, operation, parts, row.body && (bodies[operation] ?? Object(example?.body)));
 }
 
@@ -135,7 +138,7 @@ function shown(operation: OperationId, { status, bodyText }: Reply): Expected {
   const [data] = items.map((item) => (typeof item === 'string' ? item : Object(item).data));
   const sight = isToken && items.length > 0 ? SIGHT_OF.get(data) : undefined;
   const isRead = operation === 'updateToken' && { isRead: 'fingerprint' in body };
-  const total = operation.startsWith('list') && { items: body.pagination.total_items };
+  const total = body.pagination && { items: body.pagination.total_items };
   return { status, ...total, ...(sight && { sight }), ...isRead };
 }
 

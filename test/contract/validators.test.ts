@@ -292,6 +292,10 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
       ],
     },
   },
+  listPermissions: {
+    query: { good: [{}, { application_type: 'public' }], bad: [[{ application_type: 'owner' }, 'enum']] },
+    result: { good: [[[]]], bad: [[[{ type: 'token:read' }], 'required']] },
+  },
 };
 
 /** As the parser gives objects: they inherit nothing, so that `__proto__` is a member like any other. */
@@ -351,7 +355,8 @@ describe.each(EXAMPLES)('the example of $part of $id', ({ id, part, value }) => 
   it('is accepted, and refused with one member more', () => {
     const validator = validatorOf(id, part);
     expect(validator(bare(value)), JSON.stringify(validator.errors)).toBe(true);
-    expect(validator(bare({ ...Object(value), no_such_member: '1' }))).toBe(false);
+    const [item, wrap] = Array.isArray(value) ? [value[0], (one: object) => [one]] : [value, (one: object) => one];
+    expect(validator(bare(wrap({ ...Object(item), no_such_member: '1' })))).toBe(false);
     expect(keywordsOf(validator)).toContain('additionalProperties');
   });
 });

@@ -23,7 +23,7 @@ export const REFERENCE_TABLES: Readonly<Record<string, () => string>> = {
       Object.values(OPERATIONS).map((row: Operation) => [
         row.summary,
         code(`${row.method} ${row.path}`),
-        code(row.permission),
+        row.permission === undefined ? 'any valid key' : code(row.permission),
         String(row.status),
         code(['vault', ...row.cli.command, ...(row.cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ')),
       ]),

@@ -97,7 +97,7 @@ function attribute(flagName: string): string {
 
 function afterHelp(row: Operation): string {
   const facts = [
-    `Needs the permission ${row.permission}.`,
+    row.permission === undefined ? 'Needs any valid API key.' : `Needs the permission ${row.permission}.`,
     `In the API: ${row.method} ${row.path}.`,
     ...(row.cli.asks === undefined ? [] : ['Without members, it asks for them on a terminal.']),
   ];

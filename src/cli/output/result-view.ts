@@ -9,7 +9,7 @@ import { parsePath, type Step, selectField } from './select-field.ts';
 /** What a result is made of, for every format but `json`. */
 export interface ResultView {
   readonly schema: Schema | undefined;
-  /** The result is `{ data: [items] }`; columns are members of an item. */
+  /** The result is `{ data: [items] }` or `[items]`; columns are members of an item. */
   readonly list: boolean;
   /** Paths of the members that a table shows, in order. */
   readonly columns: readonly string[];
@@ -34,7 +34,7 @@ export interface RenderOptions {
 /** The things that a result is about: the items of a list, or the one thing itself. */
 export function itemsOf(body: Json, { list }: Pick<ResultView, 'list'>): readonly Json[] {
   if (!list) return [body];
-  const items = selectField(body, ['data']);
+  const items = Array.isArray(body) ? body : selectField(body, ['data']);
   return Array.isArray(items) ? items : [];
 }
 

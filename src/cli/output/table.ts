@@ -131,7 +131,8 @@ async function draw(rows: readonly (readonly Cell[])[], widths: readonly number[
 }
 
 function columnSchema(view: ResultView, column: string): Schema | undefined {
-  const schema = view.list ? view.schema?.properties?.['data']?.items : view.schema;
+  const { list, schema: result } = view;
+  const schema = list ? (result?.items ?? result?.properties?.['data']?.items) : result;
   return parsePath(column).reduce<Schema | undefined>((at, step) => memberSchema(at, String(step)), schema);
 }
 

@@ -17,6 +17,7 @@ const TAGS = {
   tokens: { name: 'Tokens', description: 'Sensitive values, and what a caller may see of them.' },
   applications: { name: 'Applications', description: 'Who calls: API keys, permissions and access rules.' },
   tenants: { name: 'Tenants', description: 'The tenant of the calling key, and its usage.' },
+  permissions: { name: 'Permissions', description: 'What applications may be allowed.' },
 } as const;
 
 function tagOf({ path }: Operation) {
@@ -126,6 +127,7 @@ export function openApiText(options: OpenApiOptions): string {
 }
 
 function describeOperation({ permission, orFlag }: Operation): string {
+  if (permission === undefined) return 'Needs any valid API key.';
   const needed = `Needs the permission \`${permission}\` (${PERMISSIONS[permission].allows.toLowerCase()}), of application types ${PERMISSIONS[permission].types.join(' and ')}`;
   return orFlag ? `${needed}; or \`${orFlag}\`, within the limits of the calling application.` : `${needed}.`;
 }

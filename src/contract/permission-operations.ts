@@ -1,0 +1,55 @@
+import { PERMISSION_NAME } from './access-rule.ts';
+import type { Operation } from './operations.ts';
+import { APPLICATION_TYPES, type ApplicationType } from './permissions.ts';
+
+const APPLICATION_TYPE = { enum: Object.keys(APPLICATION_TYPES) as ApplicationType[] } as const;
+
+/** search-and-batches.md §6. */
+export const PERMISSION_OPERATIONS = {
+  listPermissions: {
+    method: 'GET',
+    path: '/permissions',
+    query: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        application_type: {
+          type: 'string',
+          ...APPLICATION_TYPE,
+          description: 'Only permissions that an application of this type may hold.',
+        },
+      },
+    },
+    result: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['type', 'description', 'application_types'],
+        additionalProperties: false,
+        properties: {
+          type: PERMISSION_NAME,
+          description: { type: 'string' },
+          application_types: { type: 'array', items: APPLICATION_TYPE },
+        },
+      },
+    },
+    status: 200,
+    summary: 'List the permissions that applications may hold',
+    audit: { code: 'pl', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['permissions', 'list'],
+      columns: ['type', 'application_types', 'description'],
+      examples: ['vault permissions list --application-type private -o table'],
+    },
+    examples: {
+      expiring: {
+        summary: 'Those of expiring applications',
+        query: { application_type: 'expiring' },
+        result: [
+          { type: 'token:read', description: 'Get and list tokens', application_types: ['private', 'expiring'] },
+        ],
+      },
+    },
+  },
+} as const satisfies Record<string, Operation>;
