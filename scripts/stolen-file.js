@@ -50,6 +50,9 @@ const NOTES = {
   'counter.clock': 'the latest expiry that passed, the last settled time, a time in doubt; with a MAC',
   'audit_subject.blind': 'of a record that was changed, keyed; behind the time at which a token was made',
   'audit_subject.sequence': 'which entries changed the same record',
+  'audit_index.blind':
+    'of an application that acted, or a record that was read or tried, keyed; empty: how far this table goes',
+  'audit_index.sequence': 'which entries have the same actor, or the same record',
 };
 
 const cell = (text) => String(text).replaceAll('|', '\\|');

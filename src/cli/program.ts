@@ -184,6 +184,7 @@ export const NOUNS = {
   apps: { summary: 'Manage applications, API keys and access rules', alias: 'applications' },
   tenant: { summary: 'Manage tenants' },
   permissions: { summary: 'List permissions' },
+  logs: { summary: "List the tenant's audit log" },
   seed: { summary: 'Apply seed files' },
   profile: { summary: 'Name vaults and their credentials' },
   audit: { summary: 'List, verify and export the audit' },

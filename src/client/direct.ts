@@ -15,6 +15,7 @@ export function directClient(vault: Vault): Client {
         vault.dispatch(call).then((reply) => process.nextTick(resolve, reply), reject);
       }),
     take: (call, answered) => vault.take(call, answered),
+    endWaits: () => vault.endWaits(),
     close: async () => {
       try {
         await vault.sweepNowAndThen();

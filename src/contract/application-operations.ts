@@ -181,6 +181,7 @@ export const APPLICATION_OPERATIONS = {
             'tenant:update',
             'tenant:delete',
             'report:read',
+            'log:read',
           ],
           rules: [],
           created_by: OWNER_ID,

@@ -1,4 +1,5 @@
 import { APPLICATION_OPERATIONS } from './application-operations.ts';
+import { LOG_OPERATIONS } from './log-operations.ts';
 import { PERMISSION_OPERATIONS } from './permission-operations.ts';
 import type { Permission } from './permissions.ts';
 import type { ProblemCode } from './problems.ts';
@@ -42,6 +43,8 @@ export interface AuditFacts {
   readonly effect:
     | 'none'
     | readonly ['header' | 'tenant' | 'tenant_key' | 'application' | 'token', 'upsert' | 'remove'];
+  /** Only its denials are recorded, at any level: it reads the audit. */
+  readonly denialsOnly?: true;
 }
 
 /** One request and its answer. */
@@ -81,6 +84,7 @@ export const OPERATIONS = {
   ...APPLICATION_OPERATIONS,
   ...TENANT_OPERATIONS,
   ...PERMISSION_OPERATIONS,
+  ...LOG_OPERATIONS,
 } as const;
 
 export type OperationId = keyof typeof OPERATIONS;

@@ -42,6 +42,7 @@ export const PERMISSIONS = {
   'tenant:update': { types: ['management'], allows: "Update the tenant's name and settings" },
   'tenant:delete': { types: ['management'], allows: 'Delete the tenant with all that it holds' },
   'report:read': { types: ['management'], allows: 'Get the usage report' },
+  'log:read': { types: ['management'], allows: 'List the audit log of the tenant' },
 } as const satisfies Record<string, PermissionRow>;
 
 export type Permission = keyof typeof PERMISSIONS;

@@ -5,6 +5,7 @@ import type { Grants } from './access/grants.ts';
 import type { MinuteLimit } from './access/minute-limit.ts';
 import type { OpenedApplication } from './applications/application-codec.ts';
 import type { Audit, AuditedChange } from './audit/audit.ts';
+import type { LogWatch } from './audit/log-watch.ts';
 import type { Trail } from './audit/trail.ts';
 import type { NewToken } from './insert-ports.ts';
 import type { JsonText } from './json/stringify.ts';
@@ -90,6 +91,7 @@ export interface World {
   readonly limits: Limits;
   readonly activity: Activity;
   readonly audit: Audit;
+  readonly logWatch: LogWatch;
   /** Updates that set expressions of a token that the caller cannot read: each may be an attempt to learn its data. */
   readonly limitUnread: MinuteLimit;
   /** Creates that return a duplicate which the caller cannot read: each confirms a guess. */

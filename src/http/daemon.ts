@@ -52,7 +52,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   let isOwnHost: (host: string) => boolean = () => false;
 
   const server = await createServer(options, timeouts);
-  const stopServer = createStop(server, timeouts.stop);
+  const stopServer = createStop(server, timeouts.stop, () => client.endWaits?.());
   const screen = createScreen(limits, keyHeader, (host) => isOwnHost(host));
 
   /** Returns the reply, or the problem `vault_busy` while unread replies take all of `MAX_UNSENT_BYTES`. */

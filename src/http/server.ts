@@ -109,8 +109,11 @@ async function listen(server: Server, options: ListenOptions, place: string): Pr
   }
 }
 
-/** Returns a function that stops the server; call it before the server listens, so that it knows every connection. */
-export function createStop(server: Server, graceMs: number): () => Promise<void> {
+/**
+ * Returns a function that stops the server; call it before the server listens, so that it knows every connection. It calls
+ * `endWaits` until nothing is under way.
+ */
+export function createStop(server: Server, graceMs: number, endWaits?: () => void): () => Promise<void> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -120,7 +123,10 @@ export function createStop(server: Server, graceMs: number): () => Promise<void>
   /** Stops accepting, closes what is idle, waits at most `graceMs` for the rest, then cuts it. */
   return () =>
     new Promise((resolve) => {
-      const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+      const sweep = setInterval(() => {
+        endWaits?.();
+        server.closeIdleConnections();
+      }, SWEEP_MS);
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, graceMs);

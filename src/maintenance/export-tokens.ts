@@ -41,7 +41,8 @@ async function* exportPages(
   tenantId: string,
   view: ExportView,
 ): AsyncGenerator<readonly ExportedToken[]> {
-  await audit.record({ action: 'exportTokens', status: 200, tenant_id: tenantId, entities: [view] });
+  const revealed = view === 'full' || undefined;
+  await audit.record({ action: 'exportTokens', status: 200, tenant_id: tenantId, entities: [view], revealed });
   let after = '';
   for (;;) {
     const page = await readPage(after).catch(async (error: unknown) => {

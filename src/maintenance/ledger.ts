@@ -1,6 +1,7 @@
-import { type AuditEvent, changeOf } from '../core/audit/audit-event.ts';
+import { changeOf } from '../core/audit/audit-event.ts';
 import { subjectsOf } from '../core/audit/audit-subjects.ts';
-import type { AuditHead, IndexedPlace } from '../core/audit/ports.ts';
+import { loggedRow } from '../core/audit/log-index.ts';
+import type { AuditHead, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
 import { type AuditParts, BrokenAudit, type PlacedEvent, START, walkAudit } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
 import type { Instant, Keyring } from '../core/ports.ts';
@@ -60,12 +61,8 @@ const FIRST_KEYS = ['1', '2'] as const;
  */
 export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(), tokens = true) {
   const tenants = new Map<string, TenantLedger>();
-  const tenantOf = new Map<string, string>();
   let header: string | undefined;
   const skips: BadEntry[] = [];
-
-  /** The tenant of an event: its own, or its application's. */
-  const tenantIdOf = (event: AuditEvent) => event.tenant_id ?? tenantOf.get(event.application_id ?? '');
 
   /** Returns what the event was about, by `subjectOf` or `everythingOf`; empty for an event that changed nothing. */
   function apply({ event, at, sequence }: PlacedEvent): readonly string[] {
@@ -78,7 +75,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       return [subjectOf('header', '', '')];
     }
     if (action === 'loadSnapshot') return goBack(states.get(revision) ?? new Map());
-    const id = tenantIdOf(event) ?? '';
+    const { tenant_id: id = '' } = event;
     if (action === 'createTenant') open(id);
     const tenant = tenants.get(id);
     if (tenant === undefined) {
@@ -111,7 +108,6 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       if (before === REMOVED) reject(table, entity, AFTER_REMOVAL);
       else if (after === REMOVED ? before === undefined : after !== (before ?? 0) + 1) reject(table, entity, SKIPPED);
       tenant.rows[table].set(entity, after);
-      if (table === 'application') tenantOf.set(entity, id);
     }
     const subjects = named.map((entity) => subjectOf(table, id, entity));
     return action === 'createTenant' ? [...subjects, subjectOf('tenant', id, id)] : subjects;
@@ -140,7 +136,6 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     tenants.set(id, { revision: 1, since: 0, live: 0, rows });
   }
 
-  /** Keeps its applications, since entries of their last reads may follow. */
   function close(id: string): readonly string[] {
     tenants.delete(id);
     return [subjectOf('tenant', id, id)];
@@ -148,7 +143,6 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
 
   return {
     apply,
-    tenantIdOf,
     /** The changes that do not follow from the one before. They stay: later changes do not repair them. */
     skips: (): readonly BadEntry[] => skips,
 
@@ -225,7 +219,11 @@ export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
 async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLedger> {
   const states = new Map<number, LedgerState>();
   const ledger = createLedger(states, parts.tokens);
-  const index = indexCheck(parts);
+  const index = indexCheck<IndexedPlace>(parts, 'audit_subject', {
+    findMissing: parts.store.findUnindexed,
+    count: () => parts.store.countAuditIndex(head.sequence),
+  });
+  const log = await logCheck(parts);
   let head = START;
   let [entries, denials] = [0, 0];
   for await (const placed of walkAudit(parts)) {
@@ -238,15 +236,20 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
       places.add(place);
     }
     ledger.apply(placed);
-    const subjects = subjectsOf(event, ledger.tenantIdOf(event));
-    await index.expect({
-      sequence,
-      subjects: subjects.map((subject) => ({ n, blind: parts.keyring.auditSubject(subject) })),
-    });
+    const subjects = subjectsOf(event, event.tenant_id);
+    const indexed = subjects.map((subject) => ({ n, blind: parts.keyring.auditSubject(subject) }));
+    await index.expect({ sequence, subjects: indexed }, indexed.length);
+    await log.expect(placed);
     if (places.has(sequence)) states.set(sequence, ledger.freeze());
     head = placed;
   }
-  return { ledger, head, entries, denials, bad: [...ledger.skips(), ...(await index.findings(head))] };
+  return {
+    ledger,
+    head,
+    entries,
+    denials,
+    bad: [...ledger.skips(), ...(await index.findings(head)), ...(await log.findings(head))],
+  };
 }
 
 /** Entries that are looked up in the index at once. */
@@ -254,22 +257,32 @@ const BATCH = 100;
 const UNINDEXED = 'lacks a row of the index: somebody removed it outside the vault';
 const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
 
-/** Compares the index of the audit with the entries, in their order. */
-function indexCheck({ store, rest }: LedgerParts) {
+/** Compares an index of the audit with the entries, in their order. */
+function indexCheck<Row>(
+  { rest }: LedgerParts,
+  table: string,
+  {
+    findMissing,
+    count,
+  }: {
+    readonly findMissing: (rows: readonly Row[]) => Promise<readonly number[]>;
+    readonly count: () => Promise<number>;
+  },
+) {
   const missing: number[] = [];
-  let waiting: IndexedPlace[] = [];
+  let waiting: Row[] = [];
   let rows = 0;
 
   async function compare(): Promise<void> {
-    missing.push(...(await store.findUnindexed(waiting)));
+    missing.push(...(await findMissing(waiting)));
     waiting = [];
     await rest?.();
   }
 
   return {
-    async expect(place: IndexedPlace): Promise<void> {
-      rows += place.subjects.length;
-      if (waiting.push(place) >= BATCH) await compare();
+    async expect(row: Row, size: number): Promise<void> {
+      rows += size;
+      if (waiting.push(row) >= BATCH) await compare();
     },
 
     async findings({ sequence: last }: AuditHead): Promise<readonly BadEntry[]> {
@@ -277,8 +290,41 @@ function indexCheck({ store, rest }: LedgerParts) {
       if (missing.length > 0) {
         return missing.map((sequence) => ({ sequence, table: 'audit', id: String(sequence), what: UNINDEXED }));
       }
-      const surplus = (await store.countAuditIndex(last)) > rows;
-      return surplus ? [{ sequence: last, table: 'audit_subject', id: '', what: OVERINDEXED }] : [];
+      const surplus = (await count()) > rows;
+      return surplus ? [{ sequence: last, table, id: '', what: OVERINDEXED }] : [];
+    },
+  };
+}
+
+/** Compares the log index, as far as it covers the audit now, with the entries, in their order. */
+async function logCheck(parts: LedgerParts) {
+  const { store, keyring } = parts;
+  const end = await store.logIndexEnd();
+  const index = indexCheck<LoggedRow>(parts, 'audit_index', {
+    findMissing: store.findUnlogged,
+    count: () => store.countLogIndex(end),
+  });
+  let row: PlacedEvent[] = [];
+
+  async function endRow(): Promise<void> {
+    const sequence = row[0]?.sequence ?? end + 1;
+    if (sequence > end) return;
+    const logged = loggedRow(keyring, sequence, row);
+    await index.expect(logged, logged.blinds.length);
+  }
+
+  return {
+    async expect(placed: PlacedEvent): Promise<void> {
+      if (row[0]?.sequence !== placed.sequence) {
+        await endRow();
+        row = [];
+      }
+      row.push(placed);
+    },
+
+    async findings(head: AuditHead): Promise<readonly BadEntry[]> {
+      await endRow();
+      return index.findings(head);
     },
   };
 }

@@ -54,6 +54,7 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
     createTenant: (name) => use((vault) => vault.createTenant(name)),
     listTenants: () => use((vault) => vault.listTenants()),
     issueKey: (tenantId) => use((vault) => vault.issueKey(tenantId)),
+    endWaits: () => opened?.endWaits(),
     sweep: () => use((vault) => vault.sweep()),
     sweepNowAndThen: () => use((vault) => vault.sweepNowAndThen()),
     close: () => use((vault) => vault.close()),
@@ -62,6 +63,7 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
   async function reopened(before: Promise<Vault>, between: () => Promise<void>): Promise<Vault> {
     const vault = await before;
     opened = undefined;
+    vault.endWaits();
     if (underWay > 0) {
       await new Promise<void>((resolve) => {
         idle = resolve;

@@ -6,6 +6,7 @@ import type { Tenant } from '../contract/tenant.ts';
 import { createMinuteLimit } from '../core/access/minute-limit.ts';
 import { createAudit, createExpiryRecorder } from '../core/audit/audit.ts';
 import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
+import { createLogWatch } from '../core/audit/log-watch.ts';
 import { createDispatch } from '../core/dispatch.ts';
 import type { World } from '../core/handler.ts';
 import { loadOperations } from '../core/handlers.ts';
@@ -51,7 +52,9 @@ export interface Vault {
   createTenant(name: string): Promise<CreatedTenant>;
   listTenants(): Promise<readonly Tenant[]>;
   issueKey(tenantId: string | undefined): Promise<Application>;
-  /** Removes what has expired; resolves to how many records it removed. */
+  /** Answers the calls that wait for entries of the log. */
+  endWaits(): void;
+  /** Removes what has expired, and completes the log index; resolves to how many records it removed. */
   sweep(): Promise<number>;
   /** The same, at most once an hour in all processes together: for commands that come and go. */
   sweepNowAndThen(): Promise<void>;
@@ -233,6 +236,7 @@ function createWorld({
     keyring,
     clock,
     audit: createAudit({ store, keyring, clock, level, strict }),
+    logWatch: createLogWatch(store),
     random: overRandom?.(random) ?? random,
     limits: limits ?? DEFAULT_LIMITS,
     activity: createActivity(store),
@@ -259,7 +263,7 @@ export function composeVault(parts: VaultParts): Vault {
   let take: Vault['take'] = (call, answered) => void path.dispatch(call).then(answered);
   let found = 0;
 
-  async function sweep(): Promise<number> {
+  async function sweepExpired(): Promise<number> {
     await world.activity.flush();
     await timekeeper?.keep();
     let removed = 0;
@@ -296,11 +300,17 @@ export function composeVault(parts: VaultParts): Vault {
       const { issueManagementKey } = await import('../core/tenants/create-tenant.ts');
       return issueManagementKey(world, await onlyTenant(store, tenantId));
     },
-    sweep,
+    endWaits: () => world.logWatch.end(),
+    sweep: async () => {
+      const removed = await sweepExpired();
+      await (await import('../core/audit/log-index.ts')).indexLog(world);
+      return removed;
+    },
     sweepNowAndThen: async () => {
-      if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweep();
+      if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweepExpired();
     },
     close: async () => {
+      world.logWatch.end();
       await world.activity.flush();
       try {
         await world.audit.flush();

@@ -96,6 +96,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     ...['create', 'read', 'update', 'delete'].map((action) => `application:${action}`),
     ...['read', 'update', 'delete'].map((action) => `tenant:${action}`),
     'report:read',
+    'log:read',
   ],
 };
 

@@ -29,6 +29,7 @@ const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['deleteTenant', 0.12],
   ['getUsageReport', 2.5],
   ['listPermissions', 0.3],
+  ['listLogs', 1.5],
 ];
 
 const WRONG_KEYS = [undefined, '', 'key_', 'nonsense', `key_${'1'.repeat(32)}`];
@@ -142,6 +143,14 @@ const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: 
       ...(draw.chance(0.12) ? applicationFlaw(draw, body as PlainObject, false) : { body: body as PlainObject }),
     };
   },
+  listLogs: (draw, around) => ({
+    query: [
+      ...(draw.chance(0.5) ? [['size', String(1 + draw.below(100))] as const] : []),
+      ...(draw.chance(0.3) ? [['entity_id', tokenId(draw, around)] as const] : []),
+      ...(draw.chance(0.3) ? [['actor_id', applicationId(draw, around)] as const] : []),
+      ...(draw.chance(0.3) ? [['denied', draw.one(['true', 'false'])] as const] : []),
+    ],
+  }),
   listPermissions: (draw) => ({
     query: draw.chance(0.5) ? [] : [['application_type', draw.one(['private', 'public', 'management', 'expiring'])]],
   }),
@@ -295,6 +304,7 @@ const MANAGEMENT = ['application:create', 'application:read', 'application:updat
   'tenant:update',
   'tenant:delete',
   'report:read',
+  'log:read',
 ]);
 const PRIVATE = ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search', 'token:use'];
 

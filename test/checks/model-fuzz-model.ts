@@ -37,6 +37,7 @@ const STEPS: Readonly<Record<OperationId, (step: Step) => Expected>> = {
   },
   getUsageReport: usageReport,
   listPermissions,
+  listLogs: ({ tenant, model, actual }) => ({ status: 200, body: isOwnLog(actual, tenant, model) ? actual : {} }),
 };
 
 /** The answer to a command, and the state after it: 401 → 403 → what is wrong with the call → what is wrong with the state. */
@@ -50,6 +51,19 @@ export function answer(model: Model, command: Command, now: number, actual: Plai
   const { flaw } = command;
   if (flaw) return problem(flaw.status, flaw.code, flaw.path === undefined ? undefined : [flaw.path]);
   return STEPS[command.operation]({ command, caller, tenant, now, actual, model });
+}
+
+/**
+ * The model keeps no log, and what is written together, and under which id, depends on timing. It knows what no log has: entries
+ * of other tenants, and what other tenants' applications did.
+ */
+function isOwnLog(actual: PlainObject, tenant: ModelTenant, model: Model): boolean {
+  const entries = actual['data'] as readonly PlainObject[];
+  const others = [...model.tenants.values()].filter(({ id }) => id !== tenant.id);
+  return entries.every(
+    ({ tenant_id, actor_id }) =>
+      tenant_id === tenant.id && !others.some(({ applications }) => applications.has(String(actor_id))),
+  );
 }
 
 /** Only the texts are the product's. */

@@ -121,7 +121,8 @@ async function walk({
     const expected = answer(model, command, now, actual);
     const kind = deduplicated(command, actual, now);
     if (kind) count(`${command.operation}_${kind}`);
-    const what = targetsDiffer(daemon, direct) ?? invalidReply(call, direct) ?? modelDiffers(expected, direct, actual);
+    const what =
+      targetsDiffer(command, daemon, direct) ?? invalidReply(call, direct) ?? modelDiffers(expected, direct, actual);
     if (what !== undefined) return { step, what, command };
     const after = new Set(keysOf(model));
     deadKeys.push(...keys.filter((key) => !after.has(key)));
@@ -172,8 +173,10 @@ function callOf({ operation, apiKey, id, query, mediaType, bodyText }: Command, 
   return { operation, apiKey, params, query, mediaType, bodyText, traceId: `step-${step}` };
 }
 
-function targetsDiffer(daemon: Reply, direct: Reply): string | undefined {
+function targetsDiffer({ operation }: Command, daemon: Reply, direct: Reply): string | undefined {
   if (isDeepStrictEqual(daemon, direct)) return undefined;
+  // Which entries are written together depends on timing.
+  if (operation === 'listLogs' && daemon.status === 200 && direct.status === 200) return undefined;
   return `daemon ${daemon.status} ${daemon.bodyText}, direct ${direct.status} ${direct.bodyText}`;
 }
 

@@ -6,7 +6,7 @@ const TOKENS = ['token:create', 'token:read', 'token:update', 'token:delete', 't
 const WRITING = ['token:create', 'token:update'];
 const MANAGEMENT = [
   ...['application:create', 'application:read', 'application:update', 'application:delete'],
-  ...['tenant:read', 'tenant:update', 'tenant:delete', 'report:read'],
+  ...['tenant:read', 'tenant:update', 'tenant:delete', 'report:read', 'log:read'],
 ];
 
 /** Rules in the order of the arguments; their priorities may be written down in the other. */

@@ -63,7 +63,7 @@ export const MAY_HOLD: Readonly<Record<Applicant['type'], readonly string[]>> = 
   expiring: ['token:read'],
   management: [
     ...['application:create', 'application:read', 'application:update', 'application:delete'],
-    ...['tenant:read', 'tenant:update', 'tenant:delete', 'report:read'],
+    ...['tenant:read', 'tenant:update', 'tenant:delete', 'report:read', 'log:read'],
   ],
 };
 

@@ -98,6 +98,38 @@ export function storeAudit(open: OpenStore): void {
       expect(await store.findUnindexed([{ sequence: sequence + 5, subjects: moved }])).toEqual([sequence + 5]);
     });
 
+    it('covers its rows by the log index step by step, and finds them by that and by the index of changes', async () => {
+      const { sequence } = await store.auditHead();
+      await store.appendAudit([entry('1', 'changed'), entry('2'), entry('3', 'changed'), entry('4')]);
+      const end = await store.logIndexEnd();
+      const row = (at: number, ...names: readonly string[]) => ({ sequence: sequence + at, blinds: names.map(blind) });
+      const found = (before: number, limit: number, ...names: readonly string[]) =>
+        store.findLogged(names.map(blind), sequence + before, limit).then((all) => all.map((one) => one - sequence));
+      expect(await found(9, 9, 'changed')).toEqual([3, 1]);
+
+      const before = await store.countLogIndex(sequence + 4);
+      await store.indexLog([row(1, 'actor'), row(2, 'actor', 'read')], end, sequence + 2);
+      expect(await store.logIndexEnd()).toBe(sequence + 2);
+      // Another process read the same rows, or one behind a gap.
+      await Promise.all([
+        store.indexLog([row(2, 'actor', 'read'), row(3, 'actor')], end, sequence + 3),
+        store.indexLog([row(1, 'actor')], end, sequence + 1),
+      ]);
+      expect(await store.logIndexEnd()).toBe(sequence + 3);
+      await store.indexLog([row(9, 'gap')], sequence + 8, sequence + 9);
+      expect(await store.logIndexEnd()).toBe(sequence + 3);
+      expect(await found(99, 9, 'gap')).toEqual([]);
+
+      expect(await found(9, 9, 'actor')).toEqual([3, 2, 1]);
+      expect(await found(9, 2, 'actor')).toEqual([3, 2]);
+      expect(await found(2, 9, 'actor')).toEqual([1]);
+      expect(await found(9, 9, 'changed', 'read')).toEqual([3, 2, 1]);
+      expect(await found(9, 9, 'never')).toEqual([]);
+      expect(await store.findUnlogged([row(1, 'actor'), row(2, 'actor', 'other'), row(4)])).toEqual([sequence + 2]);
+      expect((await store.countLogIndex(sequence + 4)) - before).toBe(4);
+      expect((await store.countLogIndex(sequence + 1)) - before).toBe(1);
+    });
+
     it('has an entry for every change that was made', async () => {
       const tenant = tenantRecord();
       const first = applicationRecord(tenant.id, { type: 'management' });

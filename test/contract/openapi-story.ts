@@ -20,7 +20,12 @@ export interface Scene {
   readonly differences: readonly string[];
 }
 
-const MADE_UP = [new RegExp(UUID), new RegExp(API_KEY), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/];
+const MADE_UP = [
+  new RegExp(UUID),
+  new RegExp(API_KEY),
+  /^\d+\.\d+$/,
+  /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/,
+];
 const TENANT_NAME = 'production';
 const MINUTE = 60_000;
 

@@ -18,6 +18,9 @@ export class MemoryState {
   readonly entries: AuditEntry[] = [];
   /** Of each row. */
   readonly subjects: (readonly string[])[] = [];
+  /** The log index: `<sequence> <blind>`, and its end. */
+  readonly logged = new Set<string>();
+  logEnd = 0;
   header: VaultHeader;
   authorityChanges = 0;
   changes = 0;
@@ -45,6 +48,10 @@ export class MemoryState {
     this.assertOpen();
     this.changes += 1;
   }
+}
+
+function loggedKey(sequence: number, blind: Uint8Array): string {
+  return `${sequence} ${bytesKey(blind)}`;
 }
 
 /** The part of the port that keys, inspection and the audit need. */
@@ -195,6 +202,42 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
       const found = places.filter(({ blind }) => wanted.includes(blind));
       const last = found.sort((a, b) => a.sequence - b.sequence || a.n - b.n).at(-1);
       return last && { sequence: last.sequence, n: last.n };
+    },
+
+    async logIndexEnd() {
+      state.assertOpen();
+      return state.logEnd;
+    },
+
+    async indexLog(rows, from, end) {
+      state.writing();
+      if (from > state.logEnd) return;
+      for (const { sequence, blinds } of rows) for (const blind of blinds) state.logged.add(loggedKey(sequence, blind));
+      state.logEnd = Math.max(state.logEnd, end);
+    },
+
+    async findLogged(blinds, before, limit) {
+      state.assertOpen();
+      const wanted = blinds.map(bytesKey);
+      const found = state.entries.filter(({ sequence }, index) => {
+        const isChanged = state.subjects[index]?.some((key) => wanted.includes(key.slice(key.indexOf(' ') + 1)));
+        return sequence < before && (isChanged || blinds.some((blind) => state.logged.has(loggedKey(sequence, blind))));
+      });
+      return found
+        .map(({ sequence }) => sequence)
+        .toReversed()
+        .slice(0, limit);
+    },
+
+    async findUnlogged(rows) {
+      state.assertOpen();
+      const isMissing = (sequence: number) => (blind: Uint8Array) => !state.logged.has(loggedKey(sequence, blind));
+      return rows.filter(({ sequence, blinds }) => blinds.some(isMissing(sequence))).map(({ sequence }) => sequence);
+    },
+
+    async countLogIndex(upTo) {
+      state.assertOpen();
+      return [...state.logged].filter((key) => Number(key.split(' ', 1)) <= upTo).length;
     },
 
     async findUnindexed(places) {

@@ -18,6 +18,7 @@ const TAGS = {
   applications: { name: 'Applications', description: 'Who calls: API keys, permissions and access rules.' },
   tenants: { name: 'Tenants', description: 'The tenant of the calling key, and its usage.' },
   permissions: { name: 'Permissions', description: 'What applications may be allowed.' },
+  logs: { name: 'Logs', description: 'Who did what to which token or application, and how it ended.' },
 } as const;
 
 function tagOf({ path }: Operation) {

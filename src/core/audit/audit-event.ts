@@ -1,24 +1,22 @@
 import { type AuditFacts, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import type { Instant } from '../ports.ts';
 
-/** What is done below the API, by the holder of the file's key or by the vault itself. */
+/** What is done below the API, by the holder of the file's key or by the vault itself, and what the log says of it. */
 const LOCAL_ACTIONS = {
-  createVault: { code: 'vc', effect: ['header', 'upsert'] },
-  createTenant: { code: 'nc', effect: ['application', 'upsert'] },
-  /** A management application was made on the file. */
-  issueKey: { code: 'ni', effect: ['application', 'upsert'] },
-  expireToken: { code: 'te', effect: ['token', 'remove'] },
-  expireApplication: { code: 'ae', effect: ['application', 'remove'] },
-  addSlot: { code: 'sa', effect: ['header', 'upsert'] },
-  removeSlot: { code: 'sr', effect: ['header', 'upsert'] },
-  replaceMasterKey: { code: 'km', effect: ['header', 'upsert'] },
-  addTenantKey: { code: 'ka', effect: ['tenant_key', 'upsert'] },
-  removeTenantKey: { code: 'kr', effect: ['tenant_key', 'remove'] },
-  loadSnapshot: { code: 'sl', effect: 'none' },
-  exportTokens: { code: 'nx', effect: 'none' },
-  /** All tokens of a tenant were removed. */
-  resetTokens: { code: 'nz', effect: 'none' },
-} as const satisfies Record<string, AuditFacts>;
+  createVault: { code: 'vc', effect: ['header', 'upsert'], summary: 'Create the vault' },
+  createTenant: { code: 'nc', effect: ['application', 'upsert'], summary: 'Create the tenant' },
+  issueKey: { code: 'ni', effect: ['application', 'upsert'], summary: 'Create a management application on the file' },
+  expireToken: { code: 'te', effect: ['token', 'remove'], summary: 'Remove an expired token' },
+  expireApplication: { code: 'ae', effect: ['application', 'remove'], summary: 'Remove an expired application' },
+  addSlot: { code: 'sa', effect: ['header', 'upsert'], summary: 'Add a way to open the file' },
+  removeSlot: { code: 'sr', effect: ['header', 'upsert'], summary: 'Remove a way to open the file' },
+  replaceMasterKey: { code: 'km', effect: ['header', 'upsert'], summary: 'Replace the master key' },
+  addTenantKey: { code: 'ka', effect: ['tenant_key', 'upsert'], summary: 'Add a key of the tenant' },
+  removeTenantKey: { code: 'kr', effect: ['tenant_key', 'remove'], summary: 'Destroy a key of the tenant' },
+  loadSnapshot: { code: 'sl', effect: 'none', summary: 'Load a snapshot' },
+  exportTokens: { code: 'nx', effect: 'none', summary: 'Export tokens' },
+  resetTokens: { code: 'nz', effect: 'none', summary: 'Remove all tokens' },
+} as const satisfies Record<string, AuditFacts & Pick<Operation, 'summary'>>;
 
 /** An event and its time. */
 export interface TimedEvent {
@@ -39,7 +37,7 @@ export interface AuditEvent {
    */
   readonly revision?: number | undefined;
   readonly application_id?: string | undefined;
-  /** The tenant of an event that no application caused; an application's tenant is its own. */
+  /** Absent for what concerns the whole vault. */
   readonly tenant_id?: string | undefined;
   /** The address that a remote caller came from; absent for this machine's own. */
   readonly peer?: string | undefined;
@@ -49,6 +47,8 @@ export interface AuditEvent {
    * showed; for a snapshot its name and the tenants that went back.
    */
   readonly entities: readonly string[];
+  /** The reply, or the export, showed plaintext. */
+  readonly revealed?: true | undefined;
   /** The number of denials that one entry counts, without records and peers, and the times of the first and the last. */
   readonly counted?: { readonly count: number; readonly first_at: Instant; readonly last_at: Instant } | undefined;
 }
@@ -56,9 +56,16 @@ export interface AuditEvent {
 const OPERATION_FACTS = Object.entries<Operation>(OPERATIONS).map(([id, { audit }]) => [id, audit] as const);
 
 /** What the audit keeps of each action. */
-const AUDIT_FACTS = { ...Object.fromEntries(OPERATION_FACTS), ...LOCAL_ACTIONS } as Readonly<
-  Record<AuditedAction, AuditFacts>
->;
+const AUDIT_FACTS: Readonly<Record<AuditedAction, AuditFacts>> = {
+  ...(Object.fromEntries(OPERATION_FACTS) as Record<OperationId, AuditFacts>),
+  ...LOCAL_ACTIONS,
+};
+
+/** What each action does, as a verb phrase. */
+export const SUMMARIES: Readonly<Record<AuditedAction, Pick<Operation, 'summary'>>> = {
+  ...OPERATIONS,
+  ...LOCAL_ACTIONS,
+};
 
 type Effect = Exclude<AuditFacts['effect'], 'none'>;
 
@@ -82,7 +89,9 @@ const ACTIONS: ReadonlyMap<string, AuditedAction> = new Map(
  */
 export function encodeEvents(events: readonly TimedEvent[]): string {
   const first = events[0]?.at ?? 0;
-  return events.map(({ event, at }, n) => (n === 0 ? '' : `\n+${at - first}\n`) + encodeEvent(event)).join('');
+  return events
+    .map(({ event, at }, n) => (n === 0 ? '' : `\n+${at - first}\n`) + encodeEvent(event, events[n - 1]?.event))
+    .join('');
 }
 
 /** The inverse of `encodeEvents`. */
@@ -95,31 +104,37 @@ export function decodeEvents(first: Instant, text: string): readonly TimedEvent[
       lines.push(line);
       continue;
     }
-    events.push({ event: decodeEvent(lines), at });
+    events.push({ event: decodeEvent(lines, events.at(-1)?.event), at });
     [lines, at] = [[], first + Number(line.slice(1))];
   }
-  return [...events, { event: decodeEvent(lines), at }];
+  return [...events, { event: decodeEvent(lines, events.at(-1)?.event), at }];
 }
+
+const WHO = ['application_id', 'tenant_id', 'peer'] as const;
+const SAME = '=';
 
 /**
  * The text of an event, one field a line: code, status, revision, application, tenant, peer, entities. In a counted event
- * the count and the first and last time follow the status, after a blank each. Ids have no line ends (decisions §5); a UUID is
- * `~` and its 22 characters of base64url, so that most events fit one step of padding. Another id that begins with `~` or `+` has
- * a `~` before it.
+ * the count and the first and last time follow the status, after a blank each; `!` behind them is `revealed`. Ids have no line
+ * ends (decisions §5); a UUID is `~` and its 22 characters of base64url. Another id that begins with `~`, `+` or `=` has a `~`
+ * before it. `=` is the application, tenant or peer of the event before.
  */
-function encodeEvent(event: AuditEvent): string {
-  const { action, status, revision, application_id = '', tenant_id = '', peer = '', entities, counted } = event;
+function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string {
+  const { action, status, revision, entities, revealed, counted } = event;
   const result = counted ? [status, counted.count, counted.first_at, counted.last_at].join(' ') : status;
-  const ids = [application_id, tenant_id, peer, ...entities].map(packId);
-  return [AUDIT_FACTS[action].code, result, revision, ...ids].join('\n');
+  const who = WHO.map((name) => (event[name] && event[name] === before?.[name] ? SAME : packId(event[name] ?? '')));
+  const fields = [AUDIT_FACTS[action].code, `${result}${revealed ? '!' : ''}`, revision, ...who];
+  return [...fields, ...entities.map(packId)].join('\n');
 }
 
 /** The inverse of `encodeEvent`. */
-function decodeEvent([code = '', result = '', revision = '', ...ids]: readonly string[]): AuditEvent {
+function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): AuditEvent {
+  const [code = '', result = '', revision = '', ...ids] = lines;
   const action = ACTIONS.get(code);
   if (!action) throw new Error('unreachable: the event was sealed by encodeEvent');
-  const [application, tenant, peer, ...entities] = ids.map(unpackId);
-  const [status = 0, count, first_at = 0, last_at = 0] = result.split(' ').map(Number);
+  const who = WHO.map((name, at) => (ids[at] === SAME ? before?.[name] : unpackId(ids[at] ?? '')));
+  const [application, tenant, peer] = who;
+  const [status = 0, count, first_at = 0, last_at = 0] = result.replace('!', '').split(' ').map(Number);
   return {
     action,
     status,
@@ -127,7 +142,8 @@ function decodeEvent([code = '', result = '', revision = '', ...ids]: readonly s
     ...(application && { application_id: application }),
     ...(tenant && { tenant_id: tenant }),
     ...(peer && { peer }),
-    entities,
+    entities: ids.slice(WHO.length).map(unpackId),
+    ...(result.endsWith('!') && { revealed: true }),
     ...(count !== undefined && { counted: { count, first_at, last_at } }),
   };
 }
@@ -137,12 +153,12 @@ const CANONICAL_UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 function packId(id: string): string {
   if (id.includes('\n')) throw new Error('unreachable: no id has a line end');
   if (CANONICAL_UUID.test(id)) return `~${Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url')}`;
-  return /^[~+]/.test(id) ? `~${id}` : id;
+  return /^[~+=]/.test(id) ? `~${id}` : id;
 }
 
 function unpackId(packed: string): string {
   if (!packed.startsWith('~')) return packed;
-  if (/^~[~+]/.test(packed)) return packed.slice(1);
+  if (/^~[~+=]/.test(packed)) return packed.slice(1);
   const hex = Buffer.from(packed.slice(1), 'base64url').toString('hex');
   return [8, 12, 16, 20, 32].map((end, index, ends) => hex.slice(index === 0 ? 0 : ends[index - 1], end)).join('-');
 }

@@ -32,6 +32,8 @@ export interface Audit {
    * Throws the store's problems: then the caller must not be answered.
    */
   record(event: AuditEvent): Promise<void> | undefined;
+  /** Writes the waiting events. Throws the store's problems, and keeps the events then. */
+  settle(): Promise<void>;
   /** Writes the waiting and the counted events. Throws the store's problems, and keeps the events then. */
   flush(): Promise<void>;
 }
@@ -129,7 +131,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
 
   const draft: Audit['draft'] = (event, tenant_id = event.tenant_id) => draftAll([{ event, tenant_id }]);
 
-  return { level, draft, draftAll, record, flush };
+  return { level, draft, draftAll, record, settle: writeWaiting, flush };
 }
 
 /** Divides events among rows of at most so many events, and so many records that they name. */

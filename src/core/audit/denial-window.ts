@@ -22,7 +22,7 @@ export function createDenialWindow(onEnd: () => void) {
 
   return {
     /** Counts a denial. Returns false for one that needs its own entry. */
-    absorb({ action, status, application_id = '' }: AuditEvent, now: Instant): boolean {
+    absorb({ action, status, application_id = '', tenant_id }: AuditEvent, now: Instant): boolean {
       timer ??= setTimeout(onEnd, WINDOW_MS).unref();
       const refused = applications.get(application_id) ?? { total: 0, counted: new Map() };
       applications.set(application_id, refused);
@@ -31,7 +31,7 @@ export function createDenialWindow(onEnd: () => void) {
       const kind = `${action} ${status}`;
       const { count, first_at } = refused.counted.get(kind)?.counted ?? { count: 0, first_at: now };
       const counted = { count: count + 1, first_at, last_at: now };
-      refused.counted.set(kind, { action, status, application_id, entities: [], counted });
+      refused.counted.set(kind, { action, status, application_id, tenant_id, entities: [], counted });
       return true;
     },
 

@@ -7,7 +7,7 @@ import type { AuditPlace } from './ports.ts';
 import { BrokenAudit, openPlace } from './walk-audit.ts';
 
 type Parts = Pick<World, 'store' | 'keyring' | 'clock'>;
-type Kind = AuditSubject['kind'];
+type Kind = Exclude<AuditSubject['kind'], 'actor' | 'entity'>;
 
 /** A row as it was read. */
 interface Row {

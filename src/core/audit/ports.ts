@@ -45,6 +45,13 @@ export interface AuditHead {
   readonly link: Uint8Array;
 }
 
+/** A row of the audit, as its log index names it. */
+export interface LoggedRow {
+  readonly sequence: number;
+  /** Without repetition. */
+  readonly blinds: readonly Uint8Array[];
+}
+
 /** The part of a store that keeps the audit. Nothing in it changes an entry or takes one away. */
 export interface AuditStore {
   /** Writes them in this order, in one transaction: for what changed nothing else. */
@@ -58,6 +65,20 @@ export interface AuditStore {
   findUnindexed(places: readonly IndexedPlace[]): Promise<readonly number[]>;
   /** Counts the index rows of the places up to `upTo`. */
   countAuditIndex(upTo: number): Promise<number>;
+
+  /** Returns the last row that the log index covers; 0 at first. It never goes back. */
+  logIndexEnd(): Promise<number>;
+  /**
+   * Adds rows to the log index, which then covers all rows up to `end`. `from` is where it ended when they were read: does
+   * nothing when it ends before that. Rows that it has already are passed over, since several processes may add them.
+   */
+  indexLog(rows: readonly LoggedRow[], from: number, end: number): Promise<void>;
+  /** Returns at most `limit` rows before `before`, last first, that the log index, or the index of changes, names for one of these. */
+  findLogged(blinds: readonly Uint8Array[], before: number, limit: number): Promise<readonly number[]>;
+  /** Returns the rows for which the log index lacks a blind index. */
+  findUnlogged(rows: readonly LoggedRow[]): Promise<readonly number[]>;
+  /** Counts the blind indexes of the log index for rows up to `upTo`. */
+  countLogIndex(upTo: number): Promise<number>;
 }
 
 /** What links of the audit are made with: nothing is opened, sealed or found with it. */

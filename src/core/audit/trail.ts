@@ -1,17 +1,17 @@
 import type { Call } from '../../contract/call.ts';
-import { OPERATIONS } from '../../contract/operations.ts';
+import { OPERATIONS, type Operation } from '../../contract/operations.ts';
 import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { mayBeId } from '../tokens/token-id.ts';
 import type { Audit, AuditedChange } from './audit.ts';
 import type { AuditEvent } from './audit-event.ts';
-import { isAudited, isDenied } from './audit-level.ts';
+import { isAudited, isDenied, type ReadKind } from './audit-level.ts';
 import type { AuditDraft } from './ports.ts';
 
 /** What one call leaves in the audit: its handler says what was touched, the one path when it is over. */
 export interface Trail {
-  /** The row of a change, for the store. `revision` is the record's after it. */
-  changed(entities: readonly string[], revision?: number): AuditDraft;
+  /** The row of a change, for the store. `revision` is the record's after it; `revealed` when the reply shows plaintext. */
+  changed(entities: readonly string[], revision?: number, revealed?: boolean): AuditDraft;
   /** The same for a change that is written together with others: `Audit.draftAll`. */
   change(entities: readonly string[], revision?: number): AuditedChange;
   /** The ids of what the reply shows of records that it leaves as they were; `revealed` when it shows plaintext. */
@@ -28,22 +28,25 @@ export function createTrail(
   { id, tenant_id }: Pick<ApplicationRecord, 'id' | 'tenant_id'>,
 ): Trail {
   const { operation, peer } = call;
-  const { status, method } = OPERATIONS[operation];
+  const { status, method, audit: facts }: Operation = OPERATIONS[operation];
   // Each member by its name: V8 takes microseconds to add one to what it has spread.
-  const event = (status: number, entities: readonly string[], revision?: number): AuditEvent => ({
+  const event = (status: number, entities: readonly string[], revision?: number, revealed?: boolean): AuditEvent => ({
     action: operation,
     status,
     revision,
     application_id: id,
+    tenant_id,
     peer,
     entities,
+    revealed: revealed || undefined,
   });
+  const isWritten = (kind: ReadKind) => isAudited(audit.level, kind) && !(facts.denialsOnly && kind !== 'denied');
   /** What the path named. */
   const named = () => Object.values(call.params).filter(mayBeId);
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
   return {
-    changed: (entities, revision) => audit.draft(event(status, entities, revision), tenant_id),
+    changed: (entities, revision, revealed) => audit.draft(event(status, entities, revision, revealed), tenant_id),
     change: (entities, revision) => ({ event: event(status, entities, revision), tenant_id }),
 
     shown(entities, revealed) {
@@ -53,13 +56,13 @@ export function createTrail(
     finish() {
       // A change has written its entry; only one that found nothing to change says what it showed.
       if (method !== 'GET' && !seen) return undefined;
-      if (!isAudited(audit.level, seen?.revealed ? 'revealed' : 'other')) return undefined;
-      return audit.record(event(status, seen?.entities ?? named()));
+      if (!isWritten(seen?.revealed ? 'revealed' : 'other')) return undefined;
+      return audit.record(event(status, seen?.entities ?? named(), undefined, seen?.revealed));
     },
 
     refuse(error) {
       if (!(error instanceof Problem) || error.status >= 500) return undefined;
-      if (!isAudited(audit.level, isDenied(error.status) ? 'denied' : 'other')) return undefined;
+      if (!isWritten(isDenied(error.status) ? 'denied' : 'other')) return undefined;
       return audit.record(event(error.status, named()));
     },
   };

@@ -74,7 +74,10 @@ export async function openPlace({ store, keyring }: AuditParts, { sequence, n }:
 }
 
 /** Throws `BrokenAudit` for a row that does not open. */
-function openRow(keyring: AuditParts['keyring'], { sequence, at, sealed, link }: AuditEntry): readonly PlacedEvent[] {
+export function openRow(
+  keyring: AuditParts['keyring'],
+  { sequence, at, sealed, link }: AuditEntry,
+): readonly PlacedEvent[] {
   try {
     const events = decodeEvents(at, keyring.openAuditEvent(at, sealed));
     return events.map((timed, index) => ({ sequence, n: index + 1, link, ...timed }));

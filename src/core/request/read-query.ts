@@ -6,10 +6,16 @@ import { invalid } from '../problem.ts';
 
 const INTEGER = /^-?\d{1,15}$/;
 
+/** Values that are no text. Text that is none of the type stays text, and fails validation by name. */
+const READERS: Readonly<Record<string, (text: string) => Json | undefined>> = {
+  integer: (text) => (INTEGER.test(text) ? Number(text) : undefined),
+  boolean: (text) => ({ true: true, false: false })[text],
+};
+
 /**
  * Makes the query parameters the object that the row's query schema describes: an array collects what is repeated, an
- * object `m` takes `m.<key>` or `m[<key>]` (everything after the first dot is the key; a repeated key keeps its first value, §4.1), an
- * integer is read. Text that is no integer stays text and fails validation by name.
+ * object `m` takes `m.<key>` or `m[<key>]` (everything after the first dot is the key; a repeated key keeps its first value,
+ * §4.1), an integer or boolean is read.
  */
 export function readQuery(schema: Schema | undefined, pairs: readonly (readonly [string, string])[]): Json {
   const properties = schema?.properties ?? {};
@@ -34,7 +40,7 @@ export function readQuery(schema: Schema | undefined, pairs: readonly (readonly 
         break;
       default:
         if (name in query) throw invalid(name, 'must be given once');
-        query[name] = type === 'integer' && INTEGER.test(value) ? Number(value) : value;
+        query[name] = READERS[type as string]?.(value) ?? value;
     }
   }
   return query;

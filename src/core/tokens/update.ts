@@ -117,7 +117,8 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
     const rest = { ...(moved !== undefined && { containers: moved }), ...(expires_at !== undefined && { expires_at }) };
     return attempt(id, rest, caller, world);
   }
-  const audit = caller.trail.changed([id], after.revision);
+  const revealed = !unread && governingTransform(grants, 'token:update', { id, containers }) === 'reveal';
+  const audit = caller.trail.changed([id], after.revision, revealed);
   const replaced = await world.store.replaceToken(after, indexes, { revision: before.revision, now }, audit);
   return replaced ? { unsealed, contents, fingerprints: fingerprintsOf(indexes) } : undefined;
 }

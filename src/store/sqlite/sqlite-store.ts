@@ -169,6 +169,11 @@ export function sqliteStore(session: Session): FileStore {
     findAudited: (subjects, before) => session.readSnapshot(() => audits.findLast(subjects, before)),
     findUnindexed: (places) => session.readSnapshot(() => audits.findUnindexed(places)),
     countAuditIndex: (upTo) => session.read(() => audits.countIndex(upTo)),
+    logIndexEnd: () => session.read(() => audits.logEnd()),
+    indexLog: (...added) => session.write('added', () => audits.indexLog(...added)),
+    findLogged: (...query) => session.readSnapshot(() => audits.findLogged(...query)),
+    findUnlogged: (rows) => session.readSnapshot(() => audits.findUnlogged(rows)),
+    countLogIndex: (upTo) => session.read(() => audits.countLog(upTo)),
 
     async removeExpired(now, limit, expiryRecorder) {
       let removed = 0;

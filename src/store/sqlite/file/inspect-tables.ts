@@ -67,6 +67,14 @@ const CHECKS: readonly Check[] = [
       WHERE NOT EXISTS (SELECT 1 FROM token_index i WHERE i.tenant = s.tenant AND i.blind = s.name)`,
   },
   {
+    table: 'audit_index',
+    what: 'names rows that it does not cover yet, or that the audit does not have',
+    sql: `SELECT '' AS id WHERE (SELECT max(sequence) FROM audit_index WHERE blind <> x'') >
+        (SELECT coalesce(max(sequence), 0) FROM audit_index WHERE blind = x'')
+      OR (SELECT max(sequence) FROM audit_index) > (SELECT coalesce(max(sequence), 0) FROM audit)
+      OR (SELECT count(*) FROM audit_index WHERE blind = x'') > 1`,
+  },
+  {
     table: 'counter',
     what: 'the counter of a type differs from its tokens',
     sql: `SELECT DISTINCT ${TENANT('tenant')} || ' type ' || type AS id FROM (

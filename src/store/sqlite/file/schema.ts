@@ -35,6 +35,8 @@ export const BLIND_LENGTH = 16;
  * - `audit` only grows: what is done, in order, each entry chained to the one before it by a keyed hash.
  * - `audit_subject` finds the entries of the audit by the records that they changed: a keyed hash of each; `n` is the place of
  *   the event in its entry.
+ * - `audit_index` finds the rows of the audit by who acted and by what was read, denied or tried: a keyed hash of each. It is
+ *   written later than the audit; the row with an empty `blind` has the last sequence that it covers.
  * - `key_id` and `index_key_id` are the tenant's keys that a row is sealed and found under. A rotation walks the tokens and
  *   seals those under older keys anew; a key that `counter` counts no token under can be destroyed.
  */
@@ -160,6 +162,11 @@ export const SCHEMA: readonly string[] = [
   sequence INTEGER NOT NULL,
   n INTEGER NOT NULL,
   PRIMARY KEY (blind, sequence, n)
+) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE audit_index (
+  blind BLOB NOT NULL,
+  sequence INTEGER NOT NULL,
+  PRIMARY KEY (blind, sequence)
 ) STRICT, WITHOUT ROWID`,
 ];
 

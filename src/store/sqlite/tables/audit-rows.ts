@@ -1,5 +1,12 @@
 import { NO_LINK } from '../../../core/audit/audit-link.ts';
-import type { AuditDraft, AuditEntry, AuditHead, AuditPlace, IndexedPlace } from '../../../core/audit/ports.ts';
+import type {
+  AuditDraft,
+  AuditEntry,
+  AuditHead,
+  AuditPlace,
+  IndexedPlace,
+  LoggedRow,
+} from '../../../core/audit/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
@@ -16,7 +23,7 @@ function asEntry({ sequence, at, sealed, link }: AuditEntry): AuditEntry {
 
 const NO_BYTES = new Uint8Array();
 
-/** The tables `audit` and `audit_subject` of `schema`. Synchronous; `append` needs the transaction of the change. */
+/** The tables `audit`, `audit_subject` and `audit_index` of `schema`. Synchronous; `append` needs the transaction of the change. */
 export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
   const { rows, value } = statements(connection);
   const last = rows<[], AuditHead>(`SELECT sequence, link FROM ${schema}.audit ORDER BY sequence DESC LIMIT 1`);
@@ -37,6 +44,21 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     `SELECT 1 FROM ${schema}.audit_subject WHERE blind = +? AND sequence = +? AND n = +?`,
   );
   const countIndex = value<[number], number>(`SELECT count(*) FROM ${schema}.audit_subject WHERE sequence <= ?`);
+
+  const logged = ['audit_index', 'audit_subject'].map((table) =>
+    value<[Uint8Array, number, number], number>(
+      `SELECT DISTINCT sequence FROM ${schema}.${table} WHERE blind = +? AND sequence < ? ORDER BY sequence DESC LIMIT +?`,
+    ),
+  );
+  const log = rows<[Uint8Array, number]>(`INSERT OR IGNORE INTO ${schema}.audit_index (blind, sequence) VALUES (?, ?)`);
+  const logEnd = value<[], number | null>(`SELECT max(sequence) FROM ${schema}.audit_index WHERE blind = x''`);
+  const forgetEnd = rows<[]>(`DELETE FROM ${schema}.audit_index WHERE blind = x''`);
+  const hasLogged = value<[Uint8Array, number], number>(
+    `SELECT 1 FROM ${schema}.audit_index WHERE blind = +? AND sequence = +?`,
+  );
+  const countLog = value<[number], number>(
+    `SELECT count(*) FROM ${schema}.audit_index WHERE sequence <= ? AND blind <> x''`,
+  );
 
   function head(): AuditHead {
     const found = last().get();
@@ -81,6 +103,29 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
         .map(({ sequence }) => sequence),
 
     countIndex: (upTo: number): number => countIndex().get(upTo) ?? 0,
+
+    logEnd: (): number => logEnd().get() ?? 0,
+
+    indexLog(added: readonly LoggedRow[], from: number, end: number): void {
+      const covered = logEnd().get() ?? 0;
+      if (from > covered) return;
+      for (const { sequence, blinds } of added) for (const blind of blinds) log().run(blind, sequence);
+      if (end <= covered) return;
+      forgetEnd().run();
+      log().run(NO_BYTES, end);
+    },
+
+    findLogged(blinds: readonly Uint8Array[], before: number, limit: number): readonly number[] {
+      const found = blinds.flatMap((blind) => logged.flatMap((each) => each().all(blind, before, limit)));
+      return [...new Set(found)].sort((a, b) => b - a).slice(0, limit);
+    },
+
+    findUnlogged: (expected: readonly LoggedRow[]): readonly number[] =>
+      expected
+        .filter(({ sequence, blinds }) => blinds.some((blind) => hasLogged().get(blind, sequence) === undefined))
+        .map(({ sequence }) => sequence),
+
+    countLog: (upTo: number): number => countLog().get(upTo) ?? 0,
 
     read: (sequence: number, limit: number): readonly AuditEntry[] => after().all(sequence, limit).map(asEntry),
   };

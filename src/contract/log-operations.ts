@@ -1,0 +1,136 @@
+import { at, MANAGEMENT_ID, PRIVATE_ID, TENANT_ID } from './example-names.ts';
+import type { Operation } from './operations.ts';
+import { PAGE_QUERY } from './page.ts';
+import { ENTITY_ID, PLAIN_TEXT, TIME } from './patterns.ts';
+
+/** `SEQUENCE.N` of `vault audit list`, and `.K` for one of several entities. */
+const LOG_ID = { type: 'string', pattern: '^\\d{1,15}\\.\\d{1,9}(\\.\\d{1,9})?$', examples: ['57.1'] } as const;
+
+const CURSOR = { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' } as const;
+
+const TOKEN_OR_APPLICATION_ID = { type: 'string', minLength: 1, maxLength: 400, pattern: PLAIN_TEXT } as const;
+
+const ENTITY_TYPE = { type: 'string', enum: ['token', 'application', 'tenant', 'vault'] } as const;
+
+const DATE = { type: 'string', minLength: 10, maxLength: 64 } as const;
+
+/** One entry of the log: an event, and one entity of it. */
+const LOG_ENTRY = {
+  type: 'object',
+  required: [
+    'id',
+    'tenant_id',
+    'actor_type',
+    'entity_type',
+    'operation',
+    'message',
+    'status',
+    'revealed',
+    'created_at',
+  ],
+  additionalProperties: false,
+  properties: {
+    id: LOG_ID,
+    tenant_id: ENTITY_ID,
+    actor_id: {
+      ...ENTITY_ID,
+      description: 'The application that called; absent for what the vault or its operator did.',
+    },
+    actor_type: { enum: ['application', 'vault'] },
+    entity_type: { ...ENTITY_TYPE, description: 'What it was about.' },
+    entity_id: { type: 'string', description: 'Absent when the call named none.' },
+    operation: { type: 'string', description: 'The operation, or an action on the file such as `expireToken`.' },
+    message: { type: 'string', description: 'The same in words.' },
+    status: { type: 'integer', minimum: 200, maximum: 599, description: 'The HTTP status of the reply.' },
+    revealed: { type: 'boolean', description: 'Whether the reply showed plaintext.' },
+    created_at: TIME,
+  },
+} as const;
+
+/** search-and-batches.md §7. */
+export const LOG_OPERATIONS = {
+  listLogs: {
+    method: 'GET',
+    path: '/logs',
+    permission: 'log:read',
+    query: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        entity_type: { ...ENTITY_TYPE, description: 'Only what was done to entities of this type.' },
+        entity_id: {
+          ...TOKEN_OR_APPLICATION_ID,
+          description: 'Only what was done to this token, application or tenant.',
+        },
+        actor_id: { ...ENTITY_ID, description: 'Only what this application did.' },
+        operation: { type: 'string', maxLength: 64, description: 'Only this operation, such as getToken.' },
+        denied: { type: 'boolean', description: 'Only calls that were denied, or only others.' },
+        start_date: { ...DATE, description: 'Only from this ISO 8601 date or date-time on.' },
+        end_date: { ...DATE, description: 'Only before this ISO 8601 date or date-time.' },
+        size: PAGE_QUERY.size,
+        start: { ...CURSOR, description: 'Older entries: `next` of the reply before.' },
+        after: { ...LOG_ID, description: 'Only entries newer than the one with this id.' },
+        wait: {
+          type: 'integer',
+          minimum: 0,
+          maximum: 25,
+          description: 'Seconds to wait for an entry newer than `after` when there is none.',
+        },
+      },
+    },
+    result: {
+      type: 'object',
+      required: ['pagination', 'data'],
+      additionalProperties: false,
+      properties: {
+        pagination: {
+          type: 'object',
+          required: ['page_size'],
+          additionalProperties: false,
+          properties: {
+            page_size: PAGE_QUERY.size,
+            next: { ...CURSOR, description: 'Where older entries begin. Absent at the end.' },
+            searched_to: {
+              ...TIME,
+              description: 'The search ended here before the page was full; `next` continues it.',
+            },
+          },
+        },
+        data: { type: 'array', items: LOG_ENTRY },
+      },
+    },
+    status: 200,
+    summary: 'List the audit log of the tenant',
+    audit: { code: 'll', effect: 'none', denialsOnly: true },
+    conflicts: [],
+    cli: {
+      command: ['logs', 'list'],
+      columns: ['created_at', 'operation', 'status', 'entity_id', 'actor_id', 'entity_type', 'revealed', 'id'],
+      examples: ['vault logs list --entity-id $ID -o table', 'vault logs list --follow --denied true'],
+    },
+    examples: {
+      application: {
+        summary: 'What was done to an application',
+        query: { entity_id: PRIVATE_ID, size: 1 },
+        result: {
+          pagination: { page_size: 1 },
+          data: [
+            {
+              id: '3.1',
+              tenant_id: TENANT_ID,
+              actor_id: MANAGEMENT_ID,
+              actor_type: 'application',
+              entity_type: 'application',
+              entity_id: PRIVATE_ID,
+              operation: 'createApplication',
+              message: 'Create an application.',
+              status: 201,
+              revealed: false,
+              created_at: at('09:31'),
+            },
+          ],
+        },
+      },
+    },
+  },
+} as const satisfies Record<string, Operation>;

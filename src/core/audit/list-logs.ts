@@ -1,0 +1,74 @@
+import { PAGE_QUERY } from '../../contract/page.ts';
+import type { Caller, Handler, World } from '../handler.ts';
+import { didYouMean } from '../nearest-name.ts';
+import type { Instant } from '../ports.ts';
+import { invalid, Problem } from '../problem.ts';
+import { formatInstant, parseInstant } from '../time.ts';
+import { AUDITED_ACTIONS } from './audit-event.ts';
+import { logCursor, parseLogCursor, parseLogId } from './log-place.ts';
+import { type FoundLog, type LogQuestion, searchLog } from './search-log.ts';
+
+/** List the audit log of the tenant (search-and-batches.md §7). */
+export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) => {
+  const { size = PAGE_QUERY.size.default, start, after, wait = 0, start_date, end_date, operation } = query;
+  if (query.wait !== undefined && after === undefined) throw invalid('wait', 'needs after');
+  if (operation !== undefined && !AUDITED_ACTIONS.some((known) => known === operation)) {
+    throw invalid('operation', `is not an operation${didYouMean(operation, AUDITED_ACTIONS)}`);
+  }
+  const { entity_type, entity_id, actor_id, denied } = query;
+  const question: LogQuestion = {
+    tenant_id: caller.tenant.record.id,
+    entity_type,
+    entity_id,
+    actor_id: actor_id?.toLowerCase(),
+    operation,
+    denied,
+    start_at: start_date === undefined ? undefined : readDate('start_date', start_date),
+    end_at: end_date === undefined ? undefined : readDate('end_date', end_date),
+    before: start === undefined ? undefined : parseLogCursor(start),
+    after: after === undefined ? undefined : parseLogId(after),
+    size,
+  };
+  // Shows the reads of a moment ago. A vault that takes no writes still answers.
+  await world.audit.settle().catch(() => undefined);
+  const { entries, next, searched_to } = await untilFound(question, wait * 1000, caller, world);
+  return {
+    pagination: {
+      page_size: size,
+      ...(next !== undefined && { next: logCursor(next) }),
+      ...(searched_to !== undefined && { searched_to: formatInstant(searched_to) }),
+    },
+    data: entries,
+  };
+};
+
+/** Searches again whenever the audit has grown, until there is something to show or the time is over. */
+async function untilFound(question: LogQuestion, ms: number, caller: Caller, world: World): Promise<FoundLog> {
+  const deadline = performance.now() + ms;
+  let { after } = question;
+  for (;;) {
+    // What is written from here on is searched the next time.
+    const { sequence } = await world.store.auditHead();
+    const found = await searchLog(world, { ...question, after });
+    const left = deadline - performance.now();
+    if (found.entries.length > 0 || found.next !== undefined || left <= 0) return found;
+    const isEnded = await world.logWatch.changed(sequence, left);
+    await requireCurrent(caller, world);
+    if (isEnded) return found;
+    if (after === undefined || after[0] <= sequence) after = [sequence + 1, 0, 0];
+  }
+}
+
+/** Rejects with `write_conflict` when the application has changed meanwhile: the call is then repeated. */
+async function requireCurrent({ application: { record } }: Caller, { store, clock }: World): Promise<void> {
+  const now = await store.findApplication(record.tenant_id, record.id, clock.now());
+  if (now?.revision !== record.revision) throw new Problem('write_conflict');
+}
+
+/** A date-time without an offset is UTC. */
+function readDate(name: string, text: string): Instant {
+  const isLocal = /T[^Z+-]*$/i.test(text);
+  const instant = parseInstant(isLocal ? `${text}Z` : text);
+  if (Number.isNaN(instant)) throw invalid(name, 'must be an ISO 8601 date or date-time');
+  return instant;
+}

@@ -1,0 +1,75 @@
+import { OPERATIONS, type Operation, type ResultOf } from '../../contract/operations.ts';
+import { formatInstant } from '../time.ts';
+import { type AuditEvent, changeOf, SUMMARIES } from './audit-event.ts';
+import { isDenied } from './audit-level.ts';
+import type { AuditSubject } from './audit-subjects.ts';
+import type { PlacedEvent } from './walk-audit.ts';
+
+export type LogEntry = ResultOf<'listLogs'>['data'][number];
+
+type EntityType = LogEntry['entity_type'];
+
+/** The resource of a permission, where it is an entity. */
+const ENTITY_TYPES: Readonly<Record<string, EntityType>> = { token: 'token', application: 'application' };
+
+/** Returns the tenants that see an event: none of what concerns the whole vault, since others live there, too. */
+function tenantsOf({ action, tenant_id, entities }: AuditEvent): readonly string[] {
+  if (action === 'loadSnapshot') return entities.slice(1);
+  return tenant_id === undefined ? [] : [tenant_id];
+}
+
+function entityTypeOf({ action }: AuditEvent): EntityType {
+  if (Object.hasOwn(OPERATIONS, action)) {
+    const { permission }: Operation = OPERATIONS[action as keyof typeof OPERATIONS];
+    return permission === undefined ? 'vault' : (ENTITY_TYPES[permission.replace(/:.*/, '')] ?? 'tenant');
+  }
+  const [table = ''] = changeOf({ action, status: 200, revision: 1, entities: [] }) ?? [];
+  return ENTITY_TYPES[table] ?? 'tenant';
+}
+
+function entitiesOf(event: AuditEvent, type: EntityType, tenantId: string): readonly string[] {
+  return type === 'tenant' ? [tenantId] : event.entities;
+}
+
+/**
+ * What the log index names an event by: who acted, and what it was about. A record that it changed is left out, since the
+ * index of changes has it.
+ */
+export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
+  const type = entityTypeOf(event);
+  const isIndexed = type !== 'tenant' && changeOf(event) !== undefined;
+  return tenantsOf(event).flatMap((tenant_id) => [
+    ...(event.application_id === undefined ? [] : [{ kind: 'actor' as const, tenant_id, id: event.application_id }]),
+    ...(isIndexed ? [] : entitiesOf(event, type, tenant_id)).map((id) => ({ kind: 'entity' as const, tenant_id, id })),
+  ]);
+}
+
+/** Returns the entries that a tenant sees of an event, one for each entity, in order. */
+export function logEntriesOf({ event, at, sequence, n }: PlacedEvent, tenant_id: string): readonly LogEntry[] {
+  if (!tenantsOf(event).includes(tenant_id)) return [];
+  const { action: operation, status, application_id, revealed = false } = event;
+  const entity_type = entityTypeOf(event);
+  const message = messageOf(event);
+  const entities: readonly (string | undefined)[] = entitiesOf(event, entity_type, tenant_id);
+  return (entities.length === 0 ? [undefined] : entities).map((entity_id, index) => ({
+    id: `${sequence}.${n}${entities.length > 1 ? `.${index + 1}` : ''}`,
+    tenant_id,
+    ...(application_id !== undefined && { actor_id: application_id }),
+    actor_type: application_id === undefined ? 'vault' : 'application',
+    entity_type,
+    ...(entity_id !== undefined && { entity_id }),
+    operation,
+    message,
+    status,
+    revealed,
+    created_at: formatInstant(at),
+  }));
+}
+
+function messageOf({ action, status, counted }: AuditEvent): string {
+  const { summary } = SUMMARIES[action];
+  if (status < 400) return `${summary}.`;
+  const times = counted === undefined ? '' : ` ${counted.count} time${counted.count === 1 ? '' : 's'}`;
+  const outcome = isDenied(status) ? `Denied${times}` : `Failed with status ${status}`;
+  return `${outcome}: ${summary.slice(0, 1).toLowerCase()}${summary.slice(1)}.`;
+}

@@ -1,0 +1,26 @@
+import { invalid } from '../problem.ts';
+
+/** The place of an entry of the log: row, event in the row, entity of the event from 1, or 0 where there is one. */
+export type LogPlace = readonly [sequence: number, n: number, entity: number];
+
+export function parseLogId(id: string): LogPlace {
+  const [sequence = 0, n = 0, entity = 0] = id.split('.').map(Number);
+  return [sequence, n, entity];
+}
+
+/** Returns a negative number when `a` is older. */
+export function comparePlaces(a: LogPlace, b: LogPlace): number {
+  return a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
+}
+
+/** The cursor to what is older than a place. */
+export function logCursor(place: LogPlace): string {
+  return Buffer.from(place.join('.')).toString('base64url');
+}
+
+/** Throws `invalid_request` for a cursor that the list did not give. */
+export function parseLogCursor(cursor: string): LogPlace {
+  const id = Buffer.from(cursor, 'base64url').toString('latin1');
+  if (!/^\d{1,15}(\.\d{1,9}){2}$/.test(id)) throw invalid('start', 'is not a cursor of this list');
+  return parseLogId(id);
+}

@@ -1,0 +1,55 @@
+import { Problem } from '../problem.ts';
+import type { AuditStore } from './ports.ts';
+
+/** How often the audit is looked at while somebody waits, for all together. */
+const POLL_MS = 100;
+/** Calls that wait at a time. */
+const MAX_WAITING = 64;
+
+interface Waiter {
+  readonly sequence: number;
+  readonly wake: (isEnded: boolean) => void;
+}
+
+/** Wakes calls that wait for new entries of the audit, whichever process writes them. */
+export interface LogWatch {
+  /** Resolves when the audit has a row behind `sequence`, or after `ms`; to true at `end`. Throws `too_many_requests`. */
+  changed(sequence: number, ms: number): Promise<boolean>;
+  /** Ends all waits. */
+  end(): void;
+}
+
+export function createLogWatch(store: Pick<AuditStore, 'auditHead'>): LogWatch {
+  const waiting = new Set<Waiter>();
+  let timer: ReturnType<typeof setInterval> | undefined;
+
+  async function look(): Promise<void> {
+    const { sequence } = await store.auditHead();
+    for (const waiter of waiting) if (sequence > waiter.sequence) waiter.wake(false);
+  }
+
+  return {
+    async changed(sequence, ms) {
+      if (waiting.size >= MAX_WAITING) throw new Problem('too_many_requests', { retryAfter: 1 });
+      const { promise, resolve: wake } = Promise.withResolvers<boolean>();
+      const waiter = { sequence, wake };
+      waiting.add(waiter);
+      timer ??= setInterval(() => void look().catch(() => undefined), POLL_MS);
+      const late = setTimeout(wake, ms, false);
+      try {
+        return await promise;
+      } finally {
+        clearTimeout(late);
+        waiting.delete(waiter);
+        if (waiting.size === 0) {
+          clearInterval(timer);
+          timer = undefined;
+        }
+      }
+    },
+
+    end() {
+      for (const { wake } of waiting) wake(true);
+    },
+  };
+}
