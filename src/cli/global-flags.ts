@@ -95,6 +95,14 @@ export const FLAGS = {
       help: 'all pages; --field selects from each item',
     },
   },
+  /** Of lists that can wait for new items. */
+  follow: {
+    follow: {
+      flag: '--follow',
+      env: 'VAULT_FOLLOW',
+      help: 'print new entries as they come, until it is stopped; NDJSON where it is no terminal',
+    },
+  },
   /** Of operations whose result has an API key. */
   keyOut: {
     keyOut: {
@@ -126,7 +134,9 @@ export type GlobalFlags = FlagsOf<typeof GLOBAL_FLAGS>;
 export type KeyOutFlags = FlagsOf<typeof FLAGS.keyOut>;
 
 /** The flags that only operations have, beside those of their members. */
-export type OperationFlags = FlagsOf<typeof FLAGS.request & typeof FLAGS.list & typeof FLAGS.keyOut>;
+export type OperationFlags = FlagsOf<
+  typeof FLAGS.request & typeof FLAGS.list & typeof FLAGS.follow & typeof FLAGS.keyOut
+>;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -21,10 +21,12 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const row: Operation = OPERATIONS[id];
   const flags = typedFlags<OperationFlags>(command);
   const env = await withProfile(flags, process.env);
-  const all = wantsAll(row, flags, env, typed);
+  const follow = wantsFollow(row, flags, env, typed);
+  const all = follow || wantsAll(row, flags, env, typed);
   const shown = shownAs(flags, env);
   if (shown !== undefined) {
-    if (all) throw new Fault('usage', '--all sends many requests: --curl and --dry-run print one');
+    const many = follow ? '--follow' : '--all';
+    if (all) throw new Fault('usage', `${many} sends many requests: --curl and --dry-run print one`);
     const { showRequest } = await import('./show-request.ts');
     const input = await complete(id, row, typed);
     try {
@@ -36,7 +38,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
 
   const view = viewOf(row);
   const printer = all ? undefined : createPrinter(flags, env, view);
-  const listPrinter = all ? await createListPrinter(flags, env, view) : undefined;
+  const listPrinter = all ? await createListPrinter(flags, env, view, follow) : undefined;
   const target = chooseTarget(flags, env);
   const apiKey = await readApiKey(flags, env);
   const input = await complete(id, row, typed);
@@ -47,6 +49,9 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   }
   const client = await openTarget(target, flags, env, all ? 'many' : 'one');
   try {
+    if (listPrinter !== undefined && follow) {
+      return await (await import('./follow-list.ts')).followList(client, call, listPrinter, nameMember);
+    }
     if (listPrinter !== undefined) {
       return await (await import('./list-all.ts')).listAll(client, call, listPrinter, nameMember);
     }
@@ -109,6 +114,14 @@ function wantsAll(row: Operation, flags: OperationFlags, env: Environment, { mem
   if (!isNumbered(row) || !isSwitchedOn(flags.all, env, FLAGS.list.all)) return false;
   if (members['page'] === undefined) return true;
   throw new Fault('usage', 'only one of --all and --page can be given');
+}
+
+function wantsFollow(row: Operation, flags: OperationFlags, env: Environment, { members }: CommandInput): boolean {
+  if (row.query?.properties?.['wait'] === undefined) return false;
+  if (!isSwitchedOn(flags.follow, env, FLAGS.follow.follow)) return false;
+  const other = ['wait', 'start'].find((name) => members[name] !== undefined);
+  if (other === undefined) return true;
+  throw new Fault('usage', `only one of --follow and --${other} can be given`);
 }
 
 /** On a terminal, an operation that asks for its members asks when none was given. */

@@ -22,6 +22,7 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   const clearable = clearableFlags(row).map((flag) => flag.name);
   if (clearable.length > 0) addRepeatable(command, '--clear <member>', clearHelp(clearable));
   if (isNumbered(row)) addFlags(command, FLAGS.list);
+  if (row.query?.properties?.['wait'] !== undefined) addFlags(command, FLAGS.follow);
   if (row.body !== undefined) addOnce(command, '--body <source>', row.body.properties ? WHOLE_BODY : ANY_BODY);
   command.optionsGroup('Options:');
   addFlags(command, { ...VAULT_FLAGS, ...FLAGS.output });

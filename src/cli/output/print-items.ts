@@ -1,7 +1,16 @@
 import type { Json } from '../../contract/json.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
+import { stripControlCharacters } from './control-characters.ts';
 import { rawText, type Showing } from './render-result.ts';
-import { type Format, idPathOf, type Rendered, type RenderOptions, type ResultView } from './result-view.ts';
+import {
+  cellText,
+  cellValue,
+  type Format,
+  idPathOf,
+  type Rendered,
+  type RenderOptions,
+  type ResultView,
+} from './result-view.ts';
 import { selectField } from './select-field.ts';
 
 /** Prints the items of a list page by page. */
@@ -51,10 +60,22 @@ const FORMATS: Readonly<Record<Format, MakeFormat>> = {
   },
 };
 
+/** The formats of a list without an end: an item is a line as soon as it is there. */
+const ENDLESS: Readonly<Partial<Record<Format, MakeFormat>>> = {
+  json: FORMATS.ndjson,
+  table: ({ columns }) => ({
+    page: (items) =>
+      lines(items, (item) => {
+        const cells = columns.map((column) => cellText(cellValue(item, column)) || '-');
+        return stripControlCharacters(cells.join('  '));
+      }),
+  }),
+};
+
 /** `write` takes text for stdout, `note` a word for stderr. A field is a path of an item; an item without it is an empty line. */
 export function createItemPrinter(
   view: ResultView,
-  showing: Showing,
+  showing: Showing & { readonly endless?: boolean },
   options: RenderOptions,
   write: (text: string) => Promise<void>,
   note: (text: string) => void,
@@ -77,9 +98,13 @@ export function createItemPrinter(
   };
 }
 
-function formatOf(view: ResultView, showing: Showing, options: RenderOptions): ItemFormat {
-  const { field, quiet, format } = showing;
+function formatOf(
+  view: ResultView,
+  showing: Showing & { readonly endless?: boolean },
+  options: RenderOptions,
+): ItemFormat {
+  const { field, quiet, format, endless } = showing;
   const path = quiet ? idPathOf(view) : field;
-  if (path === undefined) return FORMATS[format](view, options);
+  if (path === undefined) return ((endless && ENDLESS[format]) || FORMATS[format])(view, options);
   return { page: (items) => lines(items, (item) => rawText(selectField(item, path))) };
 }

@@ -35,12 +35,17 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
   };
 }
 
-/** The same for the items of a list as they come. A field is a path of an item. */
-export async function createListPrinter(flags: GlobalFlags, env: Environment, view: ResultView): Promise<ItemPrinter> {
+/** The same for the items of a list as they come, `endless` or not. A field is a path of an item. */
+export async function createListPrinter(
+  flags: GlobalFlags,
+  env: Environment,
+  view: ResultView,
+  endless = false,
+): Promise<ItemPrinter> {
   const items: ResultView = { ...view, list: false, schema: view.schema?.properties?.['data']?.items };
   const { showing, options, write } = prepare(flags, env, items);
   const { createItemPrinter } = await import('./print-items.ts');
-  return createItemPrinter(view, showing, options, write, report);
+  return createItemPrinter(view, { ...showing, endless }, options, write, report);
 }
 
 function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
