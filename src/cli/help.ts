@@ -9,11 +9,8 @@ const defaults = Object.assign(new Help(), { minWidthToWrap: 0 });
 
 /** How all help is laid out; readable at 80 columns. */
 export const HELP_LAYOUT: HelpConfiguration = {
-  /** The overview leaves out the flags of every operation: each operation's own help has them. */
-  visibleOptions(command) {
-    const all = defaults.visibleOptions(command);
-    return command.parent === null ? all.filter(({ long }) => long === '--version' || long === '--help') : all;
-  },
+  /** The overview has no options: `vault help options` and each command's own help have them. */
+  visibleOptions: (command) => (command.parent === null ? [] : defaults.visibleOptions(command)),
   /** The help of a command leaves out the global options; commander's suggestions still know them. */
   formatHelp(command, helper) {
     const visibleOptions = (each: Command) => ownOptions(each, helper);

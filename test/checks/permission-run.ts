@@ -26,7 +26,7 @@ import { replyFlaws } from './reply-flaws.ts';
 
 /** What the calls of a row are about: tokens and applications of two tenants, or the caller itself. */
 function targetsOf({ permission, params, query, orFlag }: Operation): readonly Target[] {
-  if (permission.startsWith('token:')) return ['one', 'two', 'other'];
+  if (permission?.startsWith('token:')) return ['one', 'two', 'other'];
   if (orFlag !== undefined) return ['private', 'expiring'];
   return params || query?.properties?.['id'] ? ['own', 'other'] : ['self'];
 }
@@ -101,7 +101,7 @@ function deedCall(
   const row: Operation = OPERATIONS[operation];
   const tokenId = TOKEN_IDS[target === 'two' || target === 'other' ? target : 'one'];
   const applicationId = target === 'other' ? world.other.applicationId : lookedAt;
-  const id = row.permission.startsWith('token:') ? tokenId : applicationId;
+  const id = row.permission?.startsWith('token:') ? tokenId : applicationId;
   const rest = { name: 'changed', permissions: ['token:create'] };
   const containers = CONTAINERS[target === 'two' ? 'two' : 'one'];
   const taken = target === 'other' && { id };

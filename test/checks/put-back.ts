@@ -20,6 +20,7 @@ const TABLES = [
   'tombstone',
   'audit',
   'audit_subject',
+  'audit_index',
 ];
 
 const COUNTERS = `DELETE FROM counter WHERE tenant > 0;

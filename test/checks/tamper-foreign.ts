@@ -12,6 +12,7 @@ const TABLES = [
   'tombstone',
   'audit',
   'audit_subject',
+  'audit_index',
   'header',
   'slot',
 ];

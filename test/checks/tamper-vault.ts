@@ -94,6 +94,7 @@ export async function makeTamperVault(seed: number): Promise<TamperVault> {
   await admin.close();
   const again = await openVault({ file, credential });
   await createCaller(() => directClient(again))(apiKey, 'createToken', { body: simple(3) });
+  await again.sweep();
   await again.close();
   return {
     folder,

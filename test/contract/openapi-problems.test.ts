@@ -79,7 +79,7 @@ beforeAll(async () => {
   const statuses: Record<string, number> = {};
   const deletedLast = IDS.toSorted((a, b) => Number(a === 'deleteTenant') - Number(b === 'deleteTenant'));
   for (const id of deletedLast) {
-    const ofTokens = OPERATIONS[id].permission.startsWith('token:');
+    const ofTokens = (OPERATIONS[id] as Operation).permission?.startsWith('token:');
     const params = 'params' in OPERATIONS[id] ? { id: ofTokens ? 'taken' : backend.id } : {};
     const body =
       id === 'createToken'

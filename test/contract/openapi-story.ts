@@ -70,7 +70,7 @@ export async function playExamples(examples: Examples = EXAMPLES): Promise<reado
   for (const id of inOrder(examples)) {
     for (const [name, example] of Object.entries(examples[id])) {
       world.clock.advance(MINUTE);
-      const key = OPERATIONS[id].permission.startsWith('token:') ? tokenKey : application.key;
+      const key = (OPERATIONS[id] as Operation).permission?.startsWith('token:') ? tokenKey : application.key;
       const { status, text } = await playExample(world, key, id, example, names);
       const body: unknown = text === '' ? undefined : JSON.parse(text);
       if (id === 'createApplication' && tokenKey === undefined) tokenKey = JSON.parse(text).key;

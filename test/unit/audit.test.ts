@@ -219,6 +219,8 @@ describe('the audit', () => {
     ['the tenant denied', 'masking', 'getTenant', ['reveal', 'all']],
     ['the tenant', 'management', 'getTenant', ['all']],
     ['the applications', 'management', 'listApplications', ['all']],
+    ['the log', 'management', 'listLogs', []],
+    ['the log denied', 'masking', 'listLogs', ['reveal', 'all']],
   ];
   it.each(['mutations', 'reveal', 'all'] as const)(
     'at the level %s has the reads that it says, and no other',

@@ -119,7 +119,7 @@ describe('the command line', () => {
     expect(stdout).toMatch(
       /Operations[^\n]*:\n {2}tokens[\s\S]*\n {2}usage[\s\S]*Local commands:\n[\s\S]* {2}serve [\s\S]*vault help exit-codes/,
     );
-    expect(stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(47);
+    expect(stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(45);
   });
 
   it.each([...LOCAL_COMMANDS, ...Object.entries(NOUNS).map(([noun, row]) => ({ command: [noun], ...row }))])(

@@ -117,8 +117,33 @@ it.each(Object.entries(FORGERIES))('%s does not help a row that was put back', a
 it.each([
   ['removed', 'DELETE FROM audit_subject WHERE sequence = 4', 'audit', '4', /lacks a row of the index/],
   ['added', 'INSERT INTO audit_subject VALUES (zeroblob(16), 4, 1)', 'audit_subject', '', /without an entry/],
+  [
+    'removed from the log index',
+    "DELETE FROM audit_index WHERE sequence = 4 AND blind <> x''",
+    'audit',
+    '4',
+    /lacks a row of the index/,
+  ],
+  ['added to the log index', 'INSERT INTO audit_index VALUES (zeroblob(16), 4)', 'audit_index', '', /without an entry/],
+  [
+    'added to the log index behind its end',
+    'INSERT INTO audit_index SELECT zeroblob(16), max(sequence) FROM audit',
+    'audit_index',
+    '',
+    /does not cover/,
+  ],
+  [
+    'covered that there is not',
+    "UPDATE audit_index SET sequence = sequence + 999 WHERE blind = x''",
+    'audit_index',
+    '',
+    /does not have/,
+  ],
 ] as const)('doctor finds that a row of the index was %s', async (_what, sql, table, id, what) => {
-  const { file } = await fileVault(3);
+  const { file, apiKey } = await fileVault(3);
+  await used(file, (vault) => vault.sweep());
+  await patch(file, apiKey);
+  expect(await findingsOf(file)).toEqual([]);
   await tamperFile(file, (connection) => connection.exec(sql));
-  expect(await findingsOf(file)).toEqual([{ table, id, what: expect.stringMatching(what) }]);
+  expect(await findingsOf(file)).toContainEqual({ table, id, what: expect.stringMatching(what) });
 });
