@@ -33,6 +33,13 @@ describe('formats', () => {
     expect(await render('json', '{ "a" : 1.10 }')).toEqual({ text: '{ "a" : 1.10 }\n' });
   });
 
+  it.each(FORMATS)('%s leaves nothing out of a result of any shape', async (format) => {
+    const view = viewOf(OPERATIONS.detokenize);
+    const body = '["plain",{"x":["deep"]}]';
+    const { text } = await renderResult(body, view, chooseShowing(format, undefined, false, view), plain);
+    expect(text).toBe(format === 'yaml' ? '- plain\n- x:\n    - deep\n' : `${body}\n`);
+  });
+
   it('ndjson is one line an item', async () => {
     const { text } = await render('ndjson', PAGE, list);
     expect(text).toBe(`${TOKEN}\n{"id":"tok-2","type":"token"}\n`);

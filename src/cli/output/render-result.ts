@@ -44,7 +44,12 @@ export function chooseShowing(format: Format, field: string | undefined, quiet: 
   if (field !== undefined && quiet) throw new Fault('usage', 'only one of --field and --quiet can be given');
   const steps = field === undefined ? undefined : parsePath(field);
   if (steps !== undefined) checkField(view.schema, steps);
-  return { format, field: steps, quiet };
+  return { format: isAnyJson(view) && (format === 'table' || format === 'csv') ? 'json' : format, field: steps, quiet };
+}
+
+/** A table of a value without known members would leave most of it out. */
+function isAnyJson({ schema }: ResultView): boolean {
+  return schema !== undefined && schema.properties === undefined;
 }
 
 export async function renderResult(

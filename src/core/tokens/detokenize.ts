@@ -19,7 +19,7 @@ import { naming } from './derive.ts';
 import { openGoverned } from './present-token.ts';
 
 /** Tokens that one read opens. */
-const READ_AT_ONCE = 100;
+const READ_AT_ONCE = 25;
 
 /** A text with expressions, in parts. */
 interface Template {
