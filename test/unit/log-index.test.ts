@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
+import { openVault } from '../../src/vault/vault.ts';
+import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+
+const open = (file: string) => openVault({ file, credential: CREDENTIAL });
+const findingsOf = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
+
+it('two processes complete the log index at once', async () => {
+  const { file, apiKey, management } = await fileVault(150);
+  const vaults = await Promise.all([open(file), open(file)]);
+  await Promise.all(vaults.map((vault) => vault.sweep()));
+  await callVault(vaults[0], apiKey, 'getToken', { id: 'token-7' });
+  await Promise.all(vaults.map((vault) => vault.sweep()));
+  for (const vault of vaults) {
+    const { body } = await callVault(vault, management, 'listLogs', { query: [['entity_id', 'token-7']] });
+    const { data } = body as { readonly data: readonly { readonly operation: string }[] };
+    expect(data.map(({ operation }) => operation)).toEqual(['getToken', 'createToken']);
+  }
+  await Promise.all(vaults.map((vault) => vault.close()));
+  expect(await findingsOf(file)).toEqual([]);
+});
+
+it('stays valid when a snapshot is loaded, tokens are reset and the keys are rotated', async () => {
+  const { file, apiKey, management } = await fileVault(3);
+  const history = async () => {
+    const vault = await open(file);
+    await callVault(vault, apiKey, 'getToken', { id: 'token-1' });
+    await vault.sweep();
+    const { body } = await callVault(vault, management, 'listLogs', { query: [['entity_id', 'token-1']] });
+    await vault.close();
+    expect(await findingsOf(file)).toEqual([]);
+    return (body as { readonly data: readonly { readonly operation: string }[] }).data.map(
+      ({ operation }) => operation,
+    );
+  };
+  const snapshots = async (work: (snapshots: Awaited<ReturnType<typeof openVaultSnapshots>>) => Promise<unknown>) => {
+    const opened = await openVaultSnapshots({ file, credential: CREDENTIAL });
+    await work(opened).finally(() => opened.close());
+  };
+  expect(await history()).toEqual(['getToken', 'createToken']);
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  await admin.rotate({ tenantId: undefined, indexes: true, master: true });
+  await admin.close();
+  expect(await history()).toEqual(['getToken', 'getToken', 'createToken']);
+  await snapshots((one) => one.save('later', { replace: false }));
+  await snapshots((one) => one.load('later'));
+  await snapshots((one) => one.reset(undefined));
+  // What is gone keeps its history; a read of it is no entry at this level.
+  expect(await history()).toEqual(['getToken', 'getToken', 'createToken']);
+});
