@@ -35,5 +35,7 @@ export function matchesQuery(query: Query, token: SearchedToken): boolean {
 }
 
 function isSameText(a: string, b: string): boolean {
-  return a.toUpperCase().toLowerCase() === b.toUpperCase().toLowerCase();
+  return folded(a) === folded(b);
 }
+
+const folded = (text: string) => text.normalize('NFD').toUpperCase().toLowerCase().normalize('NFD');

@@ -4,6 +4,7 @@ import { type Draw, IDS, newTokenBody, rulesFor } from './model-fuzz-bodies.ts';
 import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './model-fuzz-flaws.ts';
 import type { Command, Flaw, Model, ModelTenant } from './model-fuzz-state.ts';
 import { GOOD, type Plain, type PlainObject } from './model-fuzz-values.ts';
+import { randomQuery } from './random-query.ts';
 
 /** How often each operation is called. */
 const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
@@ -197,32 +198,14 @@ function most(draw: Draw): readonly (readonly ['transform', string])[] {
   return draw.chance(0.2) ? [['transform', draw.one(['redact', 'mask'])]] : [];
 }
 
-/** A query of one clause or several, with operators between them. */
 function search(draw: Draw, around: Around): PlainObject {
-  const { tenant, now } = around;
-  const tokens = [...tenant.tokens.values()].slice(-40);
-  const token = tokens.length > 0 ? draw.one(tokens) : undefined;
-  const day = (offset: number) => new Date(now + offset * 86_400_000).toISOString().slice(0, 10);
-  const quoted = (text: string) => `"${text.replace(/[\\"]/g, '\\$&')}"`;
-  const clause = (): string =>
-    draw.one([
-      () => `type:${draw.one(['token', 'card', 'bank', 'card_number', 'nothing'])}`,
-      () => `metadata.${draw.one(['k', 'a.b'])}:${draw.one(['x', 'X', 'ÄÖ', 'äö', '""'])}`,
-      () => `id:${quoted(tokenId(draw, around))}`,
-      () => `container:${draw.one(['/', '/*', '/pci/*', '/pci/high/', '/PCI/High/*', '/general/high/', '/x/*'])}`,
-      () => `fingerprint:${token?.fingerprint ?? 'none'}`,
-      () => `${draw.one(['created_by', 'modified_by'])}:${applicationId(draw, around).toLowerCase()}`,
-      () => `data:${draw.one(['4242', '6789', 'x', '"123-45-6789"', 'nothing'])}`,
-      () =>
-        `${draw.one(['created_at', 'modified_at', 'expires_at'])}:[${draw.one(['*', day(-1), day(0)])} TO ${draw.one(['*', day(0), day(40)])}]`,
-      () => `created_at:${day(draw.one([-1, 0]))}`,
-    ])();
-  const term = (depth: number): string => {
-    if (depth > 0 && draw.chance(0.3)) return `(${term(depth - 1)} ${draw.one(['AND', 'OR'])} ${term(depth - 1)})`;
-    return `${draw.chance(0.2) ? draw.one(['NOT ', '-', '!']) : ''}${clause()}`;
-  };
-  let query = term(2);
-  while (draw.chance(0.4)) query += ` ${draw.one(['AND', 'OR', ''])} ${term(1)}`;
+  const tokens = [...around.tenant.tokens.values()].slice(-40);
+  const query = randomQuery(draw, {
+    now: around.now,
+    id: () => tokenId(draw, around),
+    fingerprint: () => (tokens.length > 0 ? draw.one(tokens).fingerprint : 'none'),
+    application: () => applicationId(draw, around).toLowerCase(),
+  });
   return { query, ...Object.fromEntries(most(draw)) };
 }
 
