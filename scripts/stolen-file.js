@@ -53,6 +53,11 @@ const NOTES = {
   'audit_index.blind':
     'of an application that acted, or a record that was read or tried, keyed; empty: how far this table goes',
   'audit_index.sequence': 'which entries have the same actor, or the same record',
+  'reply.application_id': 'who asked for a change with an idempotency key',
+  'reply.key_hash': 'of the idempotency key, keyed',
+  'reply.request_hash': 'of the request, keyed',
+  'reply.sealed': 'the reply; empty once what it shows was removed',
+  'reply_subject.blind': 'as in `audit_subject`',
 };
 
 const cell = (text) => String(text).replaceAll('|', '\\|');

@@ -1,4 +1,5 @@
 /** Makes a vault with known content and takes what a thief gets of it: the file and its log, without the key. */
+import { randomUUID } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -41,6 +42,7 @@ export const CONTENT = [
   ['a text that was deleted', { id: 'deleted-1', type: 'token', data: 'Gone-For-Good' }],
 ];
 const CHANGED = 'After-Change';
+const RETRY = 'Retry-Key';
 const NAMES = { tenant: 'Kingfisher-Clinic', application: 'Payroll-Backend', reader: 'Payroll-Report' };
 
 /** The sealed texts by kind. The API keys are added when they exist. */
@@ -59,6 +61,7 @@ const SECRETS = {
   'masked forms and masks': ['XXXXXXXXXXXX4242', 'XXX-XX-6789', 'Diary-Masked', 'reveal_last'],
   'metadata, names and values': ['patient', 'Vogelsang', 'vogelsang', 'Kestrel-Ward', 'kestrel-ward'],
   containers: ['/hospital/', 'oncology', 'ward7', '/pci/high/', '/pii/high/', '/bank/high/', '/general/high/'],
+  'idempotency keys': [RETRY],
   'names and rules': [...Object.values(NAMES), 'Payroll-Rule', 'token:create', 'reveal'],
 };
 
@@ -91,7 +94,12 @@ export async function stealVault() {
 async function fill(url, management) {
   const call = async (key, method, path, body) => {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    const headers = { 'svc-api-key': key, ...(body && { 'content-type': type }) };
+    // Ignored by DELETE.
+    const headers = {
+      'svc-api-key': key,
+      'svc-idempotency-key': `${RETRY}-${randomUUID()}`,
+      ...(body && { 'content-type': type }),
+    };
     const response = await fetch(url + path, { method, headers, body: body && JSON.stringify(body) });
     const text = await response.text();
     if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);

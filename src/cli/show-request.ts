@@ -59,6 +59,9 @@ export function curlCommand(call: Call, target: RequestTarget): string {
   const lines = [
     ['curl', '-sS', ...(method === 'GET' ? [] : ['-X', method]), ...words, url].join(' '),
     `-H "${prefix.toUpperCase()}-API-KEY: $VAULT_API_KEY"`,
+    ...(call.idempotencyKey === undefined
+      ? []
+      : [`-H ${shellWord(`${prefix.toUpperCase()}-IDEMPOTENCY-KEY: ${call.idempotencyKey}`)}`]),
     ...(call.mediaType === undefined ? [] : [`-H ${shellWord(`content-type: ${call.mediaType}`)}`]),
     ...(bodyText === undefined ? [] : [`--data-raw ${shellWord(escapeControls(bodyText))}`]),
   ];

@@ -42,6 +42,11 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Printable, at most 200 characters; comes back as `traceId` of a `VaultError`. */
   readonly traceId?: string;
+  /**
+   * Printable ASCII, at most 200 characters, for an operation that changes something: sent again with the same key it returns the
+   * first result and changes nothing. A create has a random one unless it is given, for a `fetch` that repeats requests.
+   */
+  readonly idempotencyKey?: string;
 }
 
 /** Where any JSON may stand, a caller may pass any value that `JSON.stringify` takes. */
@@ -116,7 +121,8 @@ Object.defineProperty(VaultError, Symbol.hasInstance, {
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 /** What a call may be given: what its row takes, and `CallOptions`. */
-const MEMBERS = ['params', 'query', 'body', 'signal', 'traceId'] as const;
+const OPTIONS = ['signal', 'traceId', 'idempotencyKey'] as const;
+const MEMBERS = ['params', 'query', 'body', ...OPTIONS] as const;
 
 /**
  * A client of the API for programs: it follows the table of operations, needs nothing but `fetch`, and runs in Node and in
@@ -153,10 +159,11 @@ export function createClient(options: ClientOptions): VaultClient {
 
   const prefix = options.headerPrefix ?? 'SVC';
 
-  function sentBy(row: Operation, { body, traceId }: AnyRequest) {
+  function sentBy(row: Operation, { body, traceId, idempotencyKey = keyOf(row) }: AnyRequest) {
     const headers: Record<string, string> = { accept: 'application/json, application/problem+json' };
     headers[`${prefix}-API-KEY`] = options.apiKey;
     if (traceId !== undefined) headers[`${prefix}-TRACE-ID`] = traceId;
+    if (idempotencyKey !== undefined) headers[`${prefix}-IDEMPOTENCY-KEY`] = idempotencyKey;
     if (row.body === undefined) return { method: row.method, headers };
     headers['content-type'] = row.mediaType ?? 'application/json';
     return { method: row.method, headers, body: JSON.stringify(body ?? {}) };
@@ -176,6 +183,13 @@ export function createClient(options: ClientOptions): VaultClient {
   }
 
   return Object.fromEntries(operations) as VaultClient;
+}
+
+/** A random key for a create. Undefined in a browser's insecure page, which makes no UUIDs. */
+function keyOf({ method, status }: Operation): string | undefined {
+  if (method !== 'POST' || status !== 201) return undefined;
+  const { crypto }: { readonly crypto?: { readonly randomUUID?: () => string } } = globalThis;
+  return crypto?.randomUUID?.();
 }
 
 /** A request of whatever operation. */
@@ -218,7 +232,7 @@ function limit(timeout: number, signals: readonly (AbortSignal | undefined)[]) {
  * `TypeError` that names the member.
  */
 function checkRequest(id: string, row: Operation, request: unknown): void {
-  const known = MEMBERS.filter((name) => name === 'signal' || name === 'traceId' || row[name] !== undefined);
+  const known = MEMBERS.filter((name) => OPTIONS.some((option) => option === name) || Object.hasOwn(row, name));
   if (typeof request !== 'object' || request === null) {
     throw new TypeError(`${id}: takes one object, of ${known.join(', ')}`);
   }

@@ -1,7 +1,7 @@
 import type { Call, Client, Reply } from '../contract/call.ts';
 import type { DEV_PATHS } from '../contract/dev-paths.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
-import { HEADER_PREFIX } from '../contract/patterns.ts';
+import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
 import { Fault } from '../core/fault.ts';
 import { decodeProblem } from './decode-problem.ts';
 import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport, notAVault } from './http-transport.ts';
@@ -33,6 +33,8 @@ const ACCEPT = { accept: 'application/json, application/problem+json' };
 
 /** What can stand in a header. A key that cannot is sent as none: the answer to both is the same 401. */
 const SENDABLE = /^[\x21-\x7e]+$/;
+
+const IDEMPOTENT = new RegExp(IDEMPOTENCY_KEY);
 
 /** A daemon over HTTP as a client: a call becomes the request that its row describes, the response a reply. */
 export function remoteClient(options: RemoteOptions): Client {
@@ -77,6 +79,11 @@ export function requestOf(call: Call, prefix: string): HttpRequest {
   const headers: Record<string, string> = { ...ACCEPT };
   if (call.apiKey !== undefined && SENDABLE.test(call.apiKey)) headers[`${prefix}-api-key`] = call.apiKey;
   if (call.traceId !== undefined && SENDABLE.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
+  if (call.idempotencyKey !== undefined) {
+    // To send it as none would make the change twice.
+    if (!IDEMPOTENT.test(call.idempotencyKey)) throw new Fault('usage', `the idempotency key ${IDEMPOTENCY_KEY_RULE}`);
+    headers[`${prefix}-idempotency-key`] = call.idempotencyKey;
+  }
   if (call.mediaType !== undefined) headers['content-type'] = call.mediaType;
   if (call.bodyText !== undefined) headers['content-length'] = String(Buffer.byteLength(call.bodyText));
   return { method: row.method, path, headers, bodyText: call.bodyText };
@@ -106,7 +113,14 @@ function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
     throw notAVault(url, ` (status ${status})`);
   }
   const retryAfter = Number(header(response, 'retry-after') ?? Number.NaN);
-  return { status, bodyText, traceId, ...(Number.isFinite(retryAfter) && { retryAfter }) };
+  const isReplayed = header(response, `${prefix}-idempotent-replayed`) === 'true';
+  return {
+    status,
+    bodyText,
+    traceId,
+    ...(Number.isFinite(retryAfter) && { retryAfter }),
+    ...(isReplayed && { replayed: true }),
+  };
 }
 
 function header(response: HttpResponse, name: string): string | undefined {

@@ -13,6 +13,8 @@ export interface SentBody {
 export interface Call {
   readonly operation: OperationId;
   readonly apiKey?: string | undefined;
+  /** As sent: the same key again returns the stored reply, where the operation changes something. */
+  readonly idempotencyKey?: string | undefined;
   /** The Content-Type as sent, with its parameters. */
   readonly mediaType?: string | undefined;
   readonly params: Readonly<Record<string, string>>;
@@ -43,8 +45,10 @@ export interface Reply {
   readonly status: number;
   readonly bodyText?: string;
   readonly traceId: string;
-  /** Seconds; set with 429 and 503. */
+  /** Seconds; set with 429, 503 and `idempotency_in_progress`. */
   readonly retryAfter?: number;
+  /** The stored reply of an earlier call with the same idempotency key. */
+  readonly replayed?: true;
 }
 
 /** Where calls go: an opened vault, or a daemon over HTTP. The same call gives the same reply through both. */

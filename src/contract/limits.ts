@@ -21,6 +21,9 @@ export const MAX_DEPTH = 500;
 /** Requests of one Tokenize, and tokens that one Detokenize names. */
 export const MAX_BATCH = 1_000;
 
+/** Milliseconds for which the reply to a call with an idempotency key is kept. */
+export const REPLY_LIFE_MS = 24 * 60 * 60 * 1000;
+
 export const DEFAULT_LIMITS: Limits = {
   body: 1024 * 1024,
   url: 8 * 1024,

@@ -78,6 +78,11 @@ export interface OperationCli {
   readonly examples: readonly string[];
 }
 
+/** Whether calls of the operation may have an idempotency key. The others, which change nothing, ignore it. */
+export function takesIdempotencyKey({ method, audit }: Operation): boolean {
+  return (method === 'POST' || method === 'PUT' || method === 'PATCH') && audit.effect !== 'none';
+}
+
 /** THE TABLE: every endpoint of the API, once. */
 export const OPERATIONS = {
   ...TOKEN_OPERATIONS,

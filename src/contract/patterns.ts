@@ -7,8 +7,14 @@ export const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$';
 /** `key_` + 26 characters of base 58 (152 bits of randomness, and a 32-bit checksum in the last 6). For secret scanners. */
 export const API_KEY = '^key_[1-9A-HJ-NP-Za-km-z]{32}$';
 
-/** What the names of the two headers of ours begin with, `SVC` by default: `SVC-API-KEY`, `SVC-TRACE-ID`. In any case. */
+/** What the names of our headers begin with, `SVC` by default: `SVC-API-KEY`, `SVC-TRACE-ID`. In any case. */
 export const HEADER_PREFIX = '^[A-Za-z][A-Za-z0-9-]{0,63}$';
+
+/** An idempotency key: printable ASCII. HTTP removes blanks at the ends of a header's value. */
+export const IDEMPOTENCY_KEY = '^(?! )[ -~]{1,200}(?<! )$';
+
+/** What is wrong with another one. */
+export const IDEMPOTENCY_KEY_RULE = 'must be 1 to 200 printable ASCII characters, with no blank at either end';
 
 /** `/`, or segments of letters, digits, `-` and `_` between slashes (decisions §5). Lower-cased on the way in. */
 export const CONTAINER = {

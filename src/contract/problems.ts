@@ -45,6 +45,14 @@ export const PROBLEMS = {
   method_not_allowed: { status: 405, detail: 'The path does not answer this method.' },
   request_timeout: { status: 408, detail: 'The request did not arrive in time.' },
   token_id_taken: { status: 409, detail: 'A token with this id exists, or existed, in the tenant.' },
+  idempotency_mismatch: {
+    status: 409,
+    detail: 'This idempotency key was sent with another request, or what its request made was removed; use a new key.',
+  },
+  idempotency_in_progress: {
+    status: 409,
+    detail: 'The first request with this idempotency key is running; try again.',
+  },
   write_conflict: { status: 409, detail: 'Other writers kept changing the same record; try again.' },
   body_too_large: { status: 413, detail: 'The body is larger than the limit.' },
   url_too_long: { status: 414, detail: 'The URL is longer than the limit.' },

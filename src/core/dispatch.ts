@@ -2,7 +2,7 @@ import type { Call, Reply, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
 import type { ApplicationType } from '../contract/permissions.ts';
 import { holds } from './access/grants.ts';
-import { createTrail } from './audit/trail.ts';
+import { createTrail, type Trail } from './audit/trail.ts';
 import { createAuthenticator } from './authenticate.ts';
 import {
   type Caller,
@@ -14,8 +14,9 @@ import {
   Written,
 } from './handler.ts';
 import { HANDLERS } from './handlers.ts';
+import { createIdempotency } from './idempotency.ts';
 import { isLonger } from './is-longer.ts';
-import { stringifyJson } from './json/stringify.ts';
+import { JsonText, stringifyJson } from './json/stringify.ts';
 import type { Random } from './ports.ts';
 import { Problem } from './problem.ts';
 import { problemReply } from './problem-reply.ts';
@@ -49,6 +50,7 @@ export interface Dispatch {
  */
 export function createDispatch(world: World): Dispatch {
   const authenticator = createAuthenticator(world);
+  const idempotency = createIdempotency(world);
 
   async function dispatch(call: Call): Promise<Reply> {
     const trace = traceOf(call, world.random);
@@ -151,10 +153,17 @@ export function createDispatch(world: World): Dispatch {
         throwIf(refusal(identity, row, call));
       }
       const { application, tenant, grants } = identity;
-      const result = await perform(call.operation, call, sent, { application, tenant, grants, trail });
+      const run = (trail: Trail) => perform(call.operation, call, sent, { application, tenant, grants, trail });
+      const request = idempotency.requestOf(call, sent, application.record);
+      const stored = request && (await idempotency.find(request));
+      // A stored reply may hold plaintext or an API key.
+      if (stored) trail.shown(stored.entities, true);
+      const result = stored
+        ? new JsonText(stored.bodyText)
+        : await (request ? idempotency.run(request, trail, run) : run(trail));
       const answered = reply(row, result, trace);
       await trail.finish();
-      return answered;
+      return stored ? { ...answered, replayed: true } : answered;
     } catch (error) {
       await trail.refuse(error);
       throw error;

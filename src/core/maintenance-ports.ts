@@ -10,6 +10,7 @@ import type {
   VaultHeader,
   WrappedKey,
 } from './ports.ts';
+import type { StoredReply } from './reply-ports.ts';
 
 /** A token that was read, and the same one under newer keys: same revision, same contents. */
 export interface ResealedToken {
@@ -59,6 +60,7 @@ export interface InspectedRecords {
   readonly application: ApplicationRecord;
   readonly token: TokenRecord;
   readonly tombstone: Tombstone;
+  readonly reply: StoredReply;
 }
 
 /** The part of a store that whoever holds the vault's key works with: its keys, and whether it is as it was written. */
@@ -91,7 +93,7 @@ export interface Maintenance {
 
   /**
    * Removes all tokens, tombstones and counters of these tenants, in one step, and what the store keeps of them; their
-   * applications stay. Answers how many tokens there were, expired ones included. One entry for each tenant that there is.
+   * applications stay, and their stored replies are emptied. Answers how many tokens there were, expired ones included. One entry for each tenant that there is.
    */
   removeAllTokens(tenantIds: readonly string[], audit: (tenantId: string) => AuditDraft): Promise<number>;
 
@@ -152,7 +154,7 @@ export interface FileStore extends Store {
     options: { readonly verify: VerifyFacts; readonly loadable: boolean },
   ): Promise<InspectedSnapshot>;
   /**
-   * Puts the records of a snapshot in place of those that its tenants have, in one transaction. The audit, the keys and
+   * Puts the records of a snapshot in place of those that its tenants have, in one transaction, and removes their stored replies. The audit, the keys and
    * tenants that were made since stay. Throws the faults `damaged` and `conflict`; then nothing has changed.
    */
   loadSnapshot(

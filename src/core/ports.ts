@@ -4,6 +4,7 @@ import type { AuditSubject } from './audit/audit-subjects.ts';
 import type { AuditChainKey, AuditDraft, AuditEntry, AuditStore } from './audit/ports.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from './insert-ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
+import type { ReplyKeys, ReplyStore } from './reply-ports.ts';
 import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './scan-ports.ts';
 
 /** Milliseconds since 1970-01-01T00:00:00Z. */
@@ -76,7 +77,7 @@ export interface WrappedKey {
 }
 
 /** The keys of an unlocked vault. */
-export interface Keyring {
+export interface Keyring extends ReplyKeys {
   /** 32 bytes: keyed BLAKE2b. API keys are stored, and looked up, only in this form. */
   apiKeyHash(apiKey: string): Uint8Array;
   /** A new key, wrapped, for a tenant that has `keys`; its id is larger than theirs. */
@@ -284,7 +285,7 @@ export interface TenantUsage {
  * exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`; and `write_conflict` for a record
  * that is not under its tenant's newest keys: its writer must read the keys anew.
  */
-export interface Store extends Maintenance, AuditStore, TokenScan {
+export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
   /** Runs `query` at once on one snapshot. Returns undefined while the store must be waited for. Absent without such reads. */
   readNow?<T>(query: (reads: SnapshotReads) => T): T | undefined;
   /** Changes whenever a tenant, an application or a key may have changed, in this process or another. */
@@ -306,7 +307,7 @@ export interface Store extends Maintenance, AuditStore, TokenScan {
 
   /** False when the tenant is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
   replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuditDraft | undefined): Promise<boolean>;
-  /** Removes its keys, applications, tokens, indexes, tombstones and counters; nothing of them stays in the store. */
+  /** Removes its keys, applications, tokens, indexes, tombstones, stored replies and counters; nothing of them stays in the store. */
   deleteTenant(id: string, audit: AuditDraft): Promise<boolean>;
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage>;
 
@@ -324,7 +325,7 @@ export interface Store extends Maintenance, AuditStore, TokenScan {
     expectedRevision: number,
     audit: AuditDraft | undefined,
   ): Promise<boolean>;
-  /** Removes the expiring applications that it created, too; `audit` is told of all that are removed, itself first. */
+  /** Removes the expiring applications that it created and their stored replies, too, and empties replies that show one; `audit` is told of all that are removed, itself first. */
   deleteApplication(
     tenantId: string,
     id: string,
@@ -359,14 +360,14 @@ export interface Store extends Maintenance, AuditStore, TokenScan {
     expected: { readonly revision: number; readonly now: Instant },
     audit: AuditDraft,
   ): Promise<boolean>;
-  /** Overwrites the sealed values, leaves the tombstone. False when the token is gone or no longer at `expectedRevision`. */
+  /** Overwrites the sealed values and the replies that show the token, leaves the tombstone. False when the token is gone or no longer at `expectedRevision`. */
   deleteToken(tombstone: Tombstone, expectedRevision: number, audit: AuditDraft): Promise<boolean>;
 
   /** Counts the tokens as active in `month`, each once a month. Tokens that are gone are passed over. */
   markActive(tenantId: string, ids: readonly string[], month: number): Promise<void>;
   /**
-   * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`: tokens leave a tombstone
-   * without `deleted_by`. Resolves to how many it removed.
+   * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`, and stored replies that are 24
+   * hours old: tokens leave a tombstone without `deleted_by`. Resolves to how many it removed.
    */
   removeExpired(now: Instant, limit: number, expiryRecorder: ExpiryRecorder): Promise<number>;
   /**

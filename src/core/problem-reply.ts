@@ -2,7 +2,7 @@ import type { Reply } from '../contract/call.ts';
 import { PROBLEM_TYPE_PREFIX, TITLES } from '../contract/problems.ts';
 import type { Problem } from './problem.ts';
 
-/** Statuses whose replies say when to try again. */
+/** Statuses whose replies always say when to try again. */
 const RETRIED: readonly number[] = [429, 503];
 
 /** The reply that tells a caller of a problem: an RFC 9457 body whose `instance` is the trace id (decisions §1). */
@@ -16,5 +16,6 @@ export function problemReply(problem: Problem, traceId: string): Reply {
     ...(problem.errors && { errors: problem.errors }),
   };
   const reply = { status: problem.status, bodyText: JSON.stringify(body), traceId };
-  return RETRIED.includes(problem.status) ? { ...reply, retryAfter: problem.retryAfter ?? 1 } : reply;
+  const retryAfter = problem.retryAfter ?? (RETRIED.includes(problem.status) ? 1 : undefined);
+  return retryAfter === undefined ? reply : { ...reply, retryAfter };
 }

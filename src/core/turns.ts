@@ -1,5 +1,5 @@
 import type { Call, Client, Reply } from '../contract/call.ts';
-import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
+import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../contract/operations.ts';
 import type { AuditedChange } from './audit/audit.ts';
 import { BODY_VALIDATORS } from './body-validators.generated.js';
 import type { Dispatch } from './dispatch.ts';
@@ -80,8 +80,9 @@ export function createTurns(
 
   return (call, answered) => {
     const handler = HANDLERS_NOW[call.operation] as HandlerNow<OperationId> | undefined;
-    const { body }: Operation = OPERATIONS[call.operation];
-    if (handler === undefined || (call.readBody !== undefined && body === undefined)) {
+    const row: Operation = OPERATIONS[call.operation];
+    const isKeyed = call.idempotencyKey !== undefined && takesIdempotencyKey(row);
+    if (handler === undefined || isKeyed || (call.readBody !== undefined && row.body === undefined)) {
       void dispatch(call).then(answered);
       return;
     }

@@ -27,7 +27,10 @@ export function createCors(origins: readonly string[], headerPrefix: string) {
   ];
   // What an answer depends on, said with every answer: a cache must not give one origin's to another.
   const vary = listed.size === 0 ? [] : ['Vary', 'Origin'];
-  const exposed = ['Access-Control-Expose-Headers', `${headerPrefix}-TRACE-ID, Retry-After`];
+  const exposed = [
+    'Access-Control-Expose-Headers',
+    `${headerPrefix}-TRACE-ID, ${headerPrefix}-IDEMPOTENT-REPLAYED, Retry-After`,
+  ];
 
   function allows({ headers }: IncomingMessage): boolean {
     return headers.origin !== undefined && listed.has(headers.origin);

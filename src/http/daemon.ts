@@ -42,7 +42,12 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const { limits, headerPrefix, tls, corsOrigins = [] } = options;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const traceHeader = `${headerPrefix}-TRACE-ID`;
-  const [keyHeader, lowerTraceHeader] = [`${headerPrefix}-API-KEY`.toLowerCase(), traceHeader.toLowerCase()];
+  const replayedHeader = `${headerPrefix}-IDEMPOTENT-REPLAYED`;
+  const [keyHeader, idempotencyHeader, lowerTraceHeader] = [
+    `${headerPrefix}-API-KEY`.toLowerCase(),
+    `${headerPrefix}-IDEMPOTENCY-KEY`.toLowerCase(),
+    traceHeader.toLowerCase(),
+  ];
   const traceOf = (request: IncomingMessage) => traceIdOf(request, lowerTraceHeader);
   const cors = createCors(corsOrigins, headerPrefix);
   const starts = new WeakMap<IncomingMessage, number>();
@@ -71,7 +76,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     const reply = withinBudget(response, made);
     const { route, applicationId, allow, fields = [] } = more;
     const { linger } = timeouts;
-    const all = [...cors.fields(response.req), ...fields];
+    const all = [...cors.fields(response.req), ...fields, ...(reply.replayed ? [replayedHeader, 'true'] : [])];
     writeReply(response, reply, { traceHeader, allow, fields: all, close: stopping, bodyLimit: limits.body, linger });
     if (options.log === false) return;
     logRequest(options.log, reply, {
@@ -93,7 +98,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   });
   server.on('clientError', refusal.clientError);
   const context = { keyHeader, traceIdOf: traceOf, answer };
-  const dispatch = createEndpoints(client, { options, cors, ...context });
+  const dispatch = createEndpoints(client, { options, cors, idempotencyHeader, ...context });
   const { dev: controls } = options;
   const dev =
     controls &&

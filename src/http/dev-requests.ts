@@ -7,7 +7,7 @@ import { formatInstant, parseInstant } from '../core/time.ts';
 import { createByteBudget } from './byte-budget.ts';
 import type { DevControls } from './daemon-options.ts';
 import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
-import { apiKeyOf, type RequestContext } from './endpoints.ts';
+import { headerOf, type RequestContext } from './endpoints.ts';
 import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
 import { isOwnMachine } from './own-hosts.ts';
 import { readBody } from './read-body.ts';
@@ -104,7 +104,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
 
   /** Who may read the tenant holds a management key: no other type of application has that permission. */
   async function refusalOf(request: IncomingMessage, traceId: string): Promise<Reply | undefined> {
-    const apiKey = apiKeyOf(request, keyHeader);
+    const apiKey = headerOf(request, keyHeader);
     const fromBrowser = isFromBrowser(request);
     const asked = await client.call({ operation: 'getTenant', apiKey, params: {}, query: [], fromBrowser, traceId });
     if (asked.status === 200) return undefined;

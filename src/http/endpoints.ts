@@ -27,6 +27,8 @@ export interface RequestContext {
 export interface EndpointContext extends RequestContext {
   readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'notices' | 'version' | 'headerPrefix' | 'processes'>;
   readonly cors: Cors;
+  /** In lower case. */
+  readonly idempotencyHeader: string;
 }
 
 export interface AnswerOptions {
@@ -41,7 +43,7 @@ export interface AnswerOptions {
 
 /** Request → Call → Reply: everything between a request and the client. */
 export function createEndpoints(client: Client, context: EndpointContext): RequestListener {
-  const { options, keyHeader, cors, traceIdOf, answer } = context;
+  const { options, keyHeader, idempotencyHeader, cors, traceIdOf, answer } = context;
   const { processes = 1 } = options;
   const countFailure = createFailureLimit(Math.max(1, Math.floor(FAILURES_A_SECOND / processes)));
   const ownAnswers = createOwnAnswers(options);
@@ -75,7 +77,8 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     let applicationId: string | undefined;
     const sent = {
       operation,
-      apiKey: apiKeyOf(request, keyHeader),
+      apiKey: headerOf(request, keyHeader),
+      idempotencyKey: headerOf(request, idempotencyHeader),
       mediaType: mediaTypeOf(request),
       params,
       paramFault,
@@ -137,8 +140,9 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
   };
 }
 
-export function apiKeyOf({ headers }: IncomingMessage, keyHeader: string): string | undefined {
-  const sent = headers[keyHeader];
+/** `name` is in lower case. */
+export function headerOf({ headers }: IncomingMessage, name: string): string | undefined {
+  const sent = headers[name];
   return typeof sent === 'string' ? sent : undefined;
 }
 

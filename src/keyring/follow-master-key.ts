@@ -39,6 +39,9 @@ export async function followMasterKey(
     auditSubject: (subject) => current.auditSubject(subject),
     auditChainKey: () => current.auditChainKey(),
     tombstoneMac: (tombstone) => current.tombstoneMac(tombstone),
+    replyHash: (...fields) => current.replyHash(...fields),
+    sealReply: (reply, text) => current.sealReply(reply, text),
+    openReply: (reply) => current.openReply(reply),
     refresh() {
       refreshing ??= refresh().finally(() => {
         refreshing = undefined;

@@ -1,5 +1,6 @@
 import type { Instant, Keyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
+import type { StoredReply } from '../core/reply-ports.ts';
 import { auditChain } from './audit-chain.ts';
 import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
 import { envelopeKeyId, openText, sealText } from './envelope.ts';
@@ -14,11 +15,12 @@ const API_KEY_HASH_BYTES = 32;
 const ANCHOR_MAC_BYTES = 32;
 const TOMBSTONE_MAC_BYTES = 16;
 const AUDIT_SUBJECT_BYTES = 16;
+const REPLY_HASH_BYTES = 32;
 
 /** An id of `Random.timeOrderedId`: it begins with 48 bits of time (RFC 9562 §5.7). */
 const TIME_ORDERED = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** There is one key for the audit, for the whole life of a vault. */
+/** There is one key for the audit and the stored replies, for the whole life of a vault. */
 const AUDIT_KEY_ID = 1;
 
 /** What an entry of the audit is bound to. The format is the vault's, not the master key's: an entry outlives that. */
@@ -44,6 +46,18 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
   const auditContext = auditContexts(identity);
   const subjects = new FieldEncoder(encodeFields('token-vault audit subject'));
   const auditLink = auditChain(sodium, { vault_id: identity.vault_id, key: carried.audit_chain });
+
+  const replyContext = ({
+    tenant_id,
+    application_id,
+    key_hash,
+    request_hash,
+    created_at,
+  }: Omit<StoredReply, 'sealed'>) => {
+    const { format, vault_id } = identity;
+    const row = [tenant_id, application_id, key_hash, request_hash, created_at] as const;
+    return encodeFields('token-vault stored reply', format, vault_id, AUDIT_KEY_ID, ...row);
+  };
 
   // Every opened tenant's keys are wiped when the vault is locked, or when nothing reaches them any more. The registry
   // watches the object that the tenant's functions share, not their keyring, from which a caller may have taken them.
@@ -120,6 +134,26 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       lock.requireUnlocked();
       const fields = encodeFields(tenant_id, id, type, created_by, created_at, deleted_by, deleted_at);
       return sodium.crypto_generichash(TOMBSTONE_MAC_BYTES, fields, carried.tombstone);
+    },
+
+    replyHash(...fields) {
+      lock.requireUnlocked();
+      // Its first field keeps it apart from the subjects of the audit, which the same key indexes.
+      const message = encodeFields('token-vault reply hash', ...fields);
+      const hash = sodium.crypto_generichash(REPLY_HASH_BYTES, message, carried.audit_index);
+      message.fill(0);
+      return hash;
+    },
+
+    sealReply(reply, text) {
+      lock.requireUnlocked();
+      return sealText(sodium, carried.audit_sealing, AUDIT_KEY_ID, replyContext(reply), text);
+    },
+
+    openReply(reply) {
+      lock.requireUnlocked();
+      if (envelopeKeyId(reply.sealed) !== AUDIT_KEY_ID) throw new Problem('integrity_failure');
+      return openText(sodium, carried.audit_sealing, replyContext(reply), reply.sealed);
     },
 
     // These keys are those of one master key: whoever can unlock another wraps this (follow-master-key.ts).

@@ -3,6 +3,7 @@ import { parseJson } from '../core/json/parse.ts';
 import type { Finding, InspectedRow } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Keyring, TenantKeyring, TokenRecord, Tombstone } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
+import type { StoredReply } from '../core/reply-ports.ts';
 import { derive } from '../core/tokens/derive.ts';
 import { underIndexKey } from '../core/tokens/indexes.ts';
 import { openToken } from '../core/tokens/token-codec.ts';
@@ -23,6 +24,14 @@ export function checkTombstone(keyring: Keyring, row: InspectedRow<Tombstone>): 
   return checkRow('tombstone', row, async (record) => {
     if (Buffer.compare(keyring.tombstoneMac(record), record.mac) === 0) return [];
     return ['is not as it was written: a clear column was altered, or the row copied'];
+  });
+}
+
+/** What is wrong with one stored reply. An emptied one has nothing to open. */
+export function checkReply(keyring: Keyring, row: InspectedRow<StoredReply>): Promise<Finding[]> {
+  return checkRow('reply', row, async (record) => {
+    if (record.sealed.length > 0) keyring.openReply(record);
+    return [];
   });
 }
 

@@ -3,7 +3,7 @@ import type { Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { openTenant } from '../core/tenants/tenant-codec.ts';
 import { startLedgerCheck } from './check-ledger.ts';
-import { checkApplication, checkToken, checkTombstone } from './check-row.ts';
+import { checkApplication, checkReply, checkToken, checkTombstone } from './check-row.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { LedgerParts } from './ledger.ts';
 import type { Progress } from './rotate-tenant.ts';
@@ -79,6 +79,9 @@ export async function checkVault(
           ledger.sawTombstone(tenant.id, row.id);
           findings.push(...(await checkTombstone(keyring, row)));
         }
+      }
+      for await (const rows of pagesOf(store, 'reply', tenant.id)) {
+        for (const row of rows) findings.push(...(await checkReply(keyring, row)));
       }
     }
     findings.push(...(await ledger.findings()));

@@ -25,6 +25,7 @@ const PORT_TYPES = [
   'src/core/audit/ports.ts',
   'src/core/maintenance-ports.ts',
   'src/core/insert-ports.ts',
+  'src/core/reply-ports.ts',
   'src/core/scan-ports.ts',
 ];
 const WORLD = /^node:(?!crypto$|buffer$)/;

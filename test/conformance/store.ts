@@ -5,6 +5,7 @@ import { storeAudit } from './store-audit.ts';
 import { storeFilters } from './store-filters.ts';
 import { addTenant, addToken, ENTRY, everything, idsOf, NOW, type OpenStore } from './store-fixtures.ts';
 import { storeMaintenance } from './store-maintenance.ts';
+import { storeReplies } from './store-replies.ts';
 import { storeTenants } from './store-tenants.ts';
 import { storeTokens } from './store-tokens.ts';
 
@@ -27,6 +28,7 @@ export function storeConformance(name: string, open: OpenStore): void {
     storeApplications(store);
     storeTokens(store);
     storeFilters(store);
+    storeReplies(store);
     storeMaintenance(open);
     storeAudit(open);
     storeEnd(open);

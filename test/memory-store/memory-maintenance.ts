@@ -1,3 +1,4 @@
+import { REPLY_LIFE_MS } from '../../src/contract/limits.ts';
 import { NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { AuditDraft, AuditEntry, AuditStore, IndexedSubject } from '../../src/core/audit/ports.ts';
 import type {
@@ -7,10 +8,11 @@ import type {
   Maintenance,
   ResealedToken,
 } from '../../src/core/maintenance-ports.ts';
-import type { KeyIds, TokenIndexes, TokenRecord, VaultHeader } from '../../src/core/ports.ts';
+import type { Instant, KeyIds, TokenIndexes, TokenRecord, VaultHeader } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
+import type { StoredReply } from '../../src/core/reply-ports.ts';
 import { bytesKey } from './matches-token.ts';
-import { compareText, type MemoryTenant, newestKey, requireNewestKeys } from './memory-tenant.ts';
+import { compareText, type HeldReply, type MemoryTenant, newestKey, requireNewestKeys } from './memory-tenant.ts';
 
 /** What the memory store holds. */
 export class MemoryState {
@@ -37,6 +39,33 @@ export class MemoryState {
     const link = draft.link(this.entries.at(-1)?.link ?? NO_LINK, sequence);
     this.entries.push({ sequence, at: draft.at, sealed: draft.sealed, link });
     this.subjects.push(draft.subjects.map(subjectKey));
+    if (draft.reply === undefined) return;
+    const shown = [...draft.subjects.map(({ blind }) => blind), ...(draft.shows ?? [])];
+    const subjects = new Set(shown.map(bytesKey));
+    this.tenants.get(draft.reply.tenant_id)?.replies.set(replyKey(draft.reply), { reply: draft.reply, subjects });
+  }
+
+  /** What a removal ends with: replies that show what was removed are emptied. */
+  removed(draft: AuditDraft): void {
+    this.audited(draft);
+    const blinds = draft.subjects.map(({ blind }) => bytesKey(blind));
+    for (const { replies } of this.tenants.values()) {
+      for (const [key, held] of replies) {
+        if (blinds.some((blind) => held.subjects.has(blind))) replies.set(key, emptied(held));
+      }
+    }
+  }
+
+  findReply(tenantId: string, key: string, now: Instant): StoredReply | undefined {
+    const reply = this.tenants.get(tenantId)?.replies.get(key)?.reply;
+    return reply !== undefined && reply.created_at > now - REPLY_LIFE_MS ? reply : undefined;
+  }
+
+  /** Throws `write_conflict` when the key of a reply is taken: nothing may have changed by then. */
+  requireFree(draft: AuditDraft | undefined): void {
+    if (draft?.reply === undefined) return;
+    const { tenant_id, created_at } = draft.reply;
+    if (this.findReply(tenant_id, replyKey(draft.reply), created_at)) throw new Problem('write_conflict');
   }
 
   assertOpen(): void {
@@ -52,6 +81,14 @@ export class MemoryState {
 
 function loggedKey(sequence: number, blind: Uint8Array): string {
   return `${sequence} ${bytesKey(blind)}`;
+}
+
+export function replyKey({ application_id, key_hash }: Pick<StoredReply, 'application_id' | 'key_hash'>): string {
+  return `${application_id} ${Buffer.from(key_hash).toString('hex')}`;
+}
+
+export function emptied({ reply, subjects }: HeldReply): HeldReply {
+  return { reply: { ...reply, sealed: new Uint8Array() }, subjects };
 }
 
 /** The part of the port that keys, inspection and the audit need. */
@@ -169,6 +206,7 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
         if (held === undefined) continue;
         removed += held.tokens.size;
         for (const kept of [held.tokens, held.tombstones, held.lastCreated, held.active]) kept.clear();
+        for (const [key, reply] of held.replies) held.replies.set(key, emptied(reply));
         state.audited(audit(id));
       }
       return removed;
@@ -285,12 +323,13 @@ function reseal(held: MemoryTenant, { before, after, indexes }: ResealedToken): 
 
 type Inspection = { readonly [Table in keyof InspectedRecords]: readonly InspectedRow<InspectedRecords[Table]>[] };
 
-function inspectionOf({ tokens, applications, tombstones }: MemoryTenant): Inspection {
+function inspectionOf({ tokens, applications, tombstones, replies }: MemoryTenant): Inspection {
   const plain = <T extends { readonly id: string }>(record: T) => ({ id: record.id, record, indexes: [] });
   return {
     token: [...tokens.values()].map(({ record, blinds }) => ({ ...plain(record), indexes: [...blinds].map(bytesOf) })),
     application: [...applications.values()].map(plain),
     tombstone: [...tombstones.values()].map(plain),
+    reply: [...replies].map(([id, { reply }]) => ({ id, record: reply, indexes: [] })),
   };
 }
 

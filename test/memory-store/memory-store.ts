@@ -12,7 +12,7 @@ import type {
 import { Problem } from '../../src/core/problem.ts';
 import type { ScanPosition, SnapshotReads } from '../../src/core/scan-ports.ts';
 import { bytesKey, matchesToken } from './matches-token.ts';
-import { blindsOf, MemoryState, memoryMaintenance } from './memory-maintenance.ts';
+import { blindsOf, MemoryState, memoryMaintenance, replyKey } from './memory-maintenance.ts';
 import {
   type HeldToken,
   isLive,
@@ -67,6 +67,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
     const children = [...held.applications.values()].filter((other) => other.parent_id === id);
     const removed = [id, ...children.map((child) => child.id)];
     for (const one of removed) held.applications.delete(one);
+    for (const [key, { reply }] of held.replies) if (removed.includes(reply.application_id)) held.replies.delete(key);
     state.authorityChanges += 1;
     return removed;
   }
@@ -158,6 +159,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
 
     async replaceTenant(tenant, expectedRevision, audit) {
       state.writing();
+      state.requireFree(audit);
       const held = state.tenants.get(tenant.id);
       if (held?.record.revision !== expectedRevision) return false;
       requireNewestKeys(held, tenant);
@@ -190,8 +192,14 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
     },
 
     async insertApplication(application, audit) {
+      state.requireFree(audit);
       addApplication(need(application.tenant_id), application);
       state.audited(audit);
+    },
+
+    async findReply(tenantId, application_id, key_hash, now) {
+      state.assertOpen();
+      return state.findReply(tenantId, replyKey({ application_id, key_hash }), now);
     },
 
     async findApplication(tenantId, id, now) {
@@ -211,6 +219,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
 
     async replaceApplication(application, expectedRevision, audit) {
       state.writing();
+      state.requireFree(audit);
       const held = state.tenants.get(application.tenant_id);
       const stored = held?.applications.get(application.id);
       if (held === undefined || stored?.revision !== expectedRevision) return false;
@@ -226,11 +235,12 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       state.writing();
       const held = state.tenants.get(tenantId);
       if (held === undefined || held.applications.get(id)?.revision !== expectedRevision) return false;
-      state.audited(audit(removeApplication(held, id)));
+      state.removed(audit(removeApplication(held, id)));
       return true;
     },
 
     async insertTokens(members, now, audit) {
+      state.requireFree(audit);
       for (const { token } of members) requireNewestKeys(need(token.tenant_id), token);
       const before = new Map([...state.tenants].map(([id, held]) => [id, copyOf(held)]));
       const obstacles: InsertObstacle[] = [];
@@ -247,6 +257,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
     },
 
     async insertToken(token, indexes, options, audit) {
+      state.requireFree(audit);
       const held = need(token.tenant_id);
       // A duplicate is looked for first: with one, nothing is stored and the id does not matter.
       requireNewestKeys(held, token);
@@ -297,6 +308,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
 
     async replaceToken(token, indexes, { revision, now }, audit) {
       state.writing();
+      state.requireFree(audit);
       const held = state.tenants.get(token.tenant_id);
       const stored = held?.tokens.get(token.id)?.record;
       if (held === undefined || stored?.revision !== revision || !isLive(stored, now)) return false;
@@ -317,7 +329,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       if (held === undefined || held.tokens.get(tombstone.id)?.record.revision !== expectedRevision) return false;
       held.tokens.delete(tombstone.id);
       held.tombstones.set(tombstone.id, tombstone);
-      state.audited(audit);
+      state.removed(audit);
       return true;
     },
 
@@ -377,13 +389,19 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
           const { tombstone, audit } = expiryRecorder.recordExpiry(record, now);
           held.tokens.delete(record.id);
           held.tombstones.set(record.id, tombstone);
-          state.audited(audit);
+          state.removed(audit);
           removed += 1;
         }
         for (const application of [...held.applications.values()]) {
           if (removed === limit) return removed;
           if (isLive(application, now) || !held.applications.has(application.id)) continue;
-          state.audited(expiryRecorder.recordRemoval(application.tenant_id, removeApplication(held, application.id)));
+          state.removed(expiryRecorder.recordRemoval(application.tenant_id, removeApplication(held, application.id)));
+          removed += 1;
+        }
+        for (const [key, { reply }] of [...held.replies]) {
+          if (removed === limit) return removed;
+          if (state.findReply(reply.tenant_id, key, now) !== undefined) continue;
+          held.replies.delete(key);
           removed += 1;
         }
       }

@@ -11,11 +11,18 @@ import type {
   WrappedKey,
 } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
+import type { StoredReply } from '../../src/core/reply-ports.ts';
 
 /** A token with the blind indexes that it is found by. */
 export interface HeldToken {
   readonly record: TokenRecord;
   readonly blinds: ReadonlySet<string>;
+}
+
+/** A stored reply with the records that it shows. */
+export interface HeldReply {
+  readonly reply: StoredReply;
+  readonly subjects: ReadonlySet<string>;
 }
 
 /** Everything that the memory store holds of one tenant; it goes as one. */
@@ -25,6 +32,8 @@ export interface MemoryTenant {
   readonly applications: Map<string, ApplicationRecord>;
   readonly tokens: Map<string, HeldToken>;
   readonly tombstones: Map<string, Tombstone>;
+  /** By application and hash of the key. */
+  readonly replies: Map<string, HeldReply>;
   /** When the last token of each type was created, deleted ones included. */
   readonly lastCreated: Map<TokenType, Instant>;
   /** Tokens counted as active, by month. */
@@ -38,6 +47,7 @@ export function memoryTenant(record: TenantRecord, keys: readonly WrappedKey[]):
     applications: new Map(),
     tokens: new Map(),
     tombstones: new Map(),
+    replies: new Map(),
     lastCreated: new Map(),
     active: new Map(),
   };

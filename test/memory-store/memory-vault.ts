@@ -17,11 +17,14 @@ export interface CallParts {
   readonly body?: unknown;
   readonly bodyText?: string;
   readonly mediaType?: string | undefined;
+  readonly idempotencyKey?: string | undefined;
 }
 
 export interface Answer {
   readonly status: number;
   readonly text: string;
+  readonly replayed?: true | undefined;
+  readonly retryAfter?: number | undefined;
   /** The member at a dotted path of the body (`errors.name`, `data.0.id`, `errors[data.number]`). */
   at(path: string): unknown;
 }
@@ -63,7 +66,13 @@ export async function openMemoryVault(
 
   async function call(key: string | undefined, operation: OperationId, parts: CallParts = {}): Promise<Answer> {
     const row: Operation = OPERATIONS[operation];
-    const { id, query = '', body, bodyText = body === undefined ? undefined : JSON.stringify(body) } = parts;
+    const {
+      id,
+      idempotencyKey,
+      query = '',
+      body,
+      bodyText = body === undefined ? undefined : JSON.stringify(body),
+    } = parts;
     const sent = {
       operation,
       apiKey: key,
@@ -71,10 +80,11 @@ export async function openMemoryVault(
       params: id === undefined ? {} : { id },
       query: [...new URLSearchParams(query)],
       bodyText,
+      idempotencyKey,
     };
     const reply = await client.call(sent);
     if (operation === 'getToken' || operation === 'listTokens') await expectSameInTurn(vault, sent, reply);
-    return answerOf(reply.status, reply.bodyText ?? '');
+    return answerOf(reply);
   }
 
   async function application_(body: object): Promise<string> {
@@ -93,11 +103,13 @@ async function expectSameInTurn(vault: Vault, call: Call, { status, bodyText, tr
   expect({ status: taken.status, bodyText: taken.bodyText }).toEqual({ status, bodyText });
 }
 
-function answerOf(status: number, text: string): Answer {
+function answerOf({ status, bodyText: text = '', replayed, retryAfter }: Reply): Answer {
   const body: unknown = text === '' ? undefined : JSON.parse(text);
   return {
     status,
     text,
+    replayed,
+    retryAfter,
     at: (path) =>
       [...path.matchAll(/\[([^\]]+)\]|([^.[\]]+)/g)]
         .map(([, bracketed, plain]) => bracketed ?? plain ?? '')

@@ -91,7 +91,9 @@ describe('a request', () => {
       const [answer] = (await raw(port, get(path, `${headers}Origin: ${SHOP}\r\n`))).responses;
       statuses.push(answer?.status);
       expect(answer?.headers.get('access-control-allow-origin')).toBe(SHOP);
-      expect(answer?.headers.get('access-control-expose-headers')).toBe('SVC-TRACE-ID, Retry-After');
+      expect(answer?.headers.get('access-control-expose-headers')).toBe(
+        'SVC-TRACE-ID, SVC-IDEMPOTENT-REPLAYED, Retry-After',
+      );
       expect(answer?.headers.get('vary')).toBe('Origin');
     }
     expect(statuses).toEqual([200, 401, 404, 200]);

@@ -33,6 +33,8 @@ const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
   method_not_allowed: 1,
   request_timeout: 8,
   token_id_taken: 6,
+  idempotency_mismatch: 6,
+  idempotency_in_progress: 6,
   write_conflict: 6,
   body_too_large: 7,
   url_too_long: 7,

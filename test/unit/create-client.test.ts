@@ -46,12 +46,16 @@ describe('the typed client', () => {
 
   it.each([
     ['getToken', undefined, 'getToken: params.id must be given, as a string'],
-    ['getToken', 'x', 'getToken: takes one object, of params, query, signal, traceId'],
-    ['getToken', { id: 'x' }, 'getToken: takes no id; what it takes is params, query, signal, traceId'],
+    ['getToken', 'x', 'getToken: takes one object, of params, query, signal, traceId, idempotencyKey'],
+    ['getToken', { id: 'x' }, 'getToken: takes no id; what it takes is params, query, signal, traceId, idempotencyKey'],
     ['getToken', { params: { id: '' } }, 'getToken: params.id must be given, as a string'],
     ['deleteToken', { params: {} }, 'deleteToken: params.id must be given, as a string'],
-    ['listTokens', { type: ['card'] }, 'listTokens: takes no type; what it takes is query, signal, traceId'],
-    ['createToken', { data: 1 }, 'createToken: takes no data; what it takes is body, signal, traceId'],
+    [
+      'listTokens',
+      { type: ['card'] },
+      'listTokens: takes no type; what it takes is query, signal, traceId, idempotencyKey',
+    ],
+    ['createToken', { data: 1 }, 'createToken: takes no data; what it takes is body, signal, traceId, idempotencyKey'],
   ])('refuses %s(%j) before anything is asked', async (id, request, message) => {
     const { asked, fetch } = answering(200, '{}');
     const calls: Readonly<Record<string, (request: never) => Promise<unknown>>> = {

@@ -1,5 +1,6 @@
 import type { Call } from '../../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../../contract/patterns.ts';
 import { Fault } from '../../core/fault.ts';
 import type { ReadText } from '../text-reader.ts';
 import { type Clearing, readClearing } from './clearing.ts';
@@ -15,6 +16,7 @@ export interface CommandInput {
   readonly body?: string | undefined;
   /** `--clear`: members, or members of members, that a merge patch takes away. */
   readonly clear?: readonly string[] | undefined;
+  readonly idempotencyKey?: string | undefined;
 }
 
 /**
@@ -28,13 +30,18 @@ export async function assembleCall(id: OperationId, input: CommandInput, read: R
   const query = given
     .filter((flag) => flag.part === 'query')
     .flatMap((flag) => queryEntries(flag, input.members[flag.name] ?? []));
-  if (row.body === undefined) return { operation: id, params, query };
+  const { idempotencyKey } = input;
+  if (idempotencyKey !== undefined && !new RegExp(IDEMPOTENCY_KEY).test(idempotencyKey)) {
+    throw new Fault('usage', `--idempotency-key ${IDEMPOTENCY_KEY_RULE}`);
+  }
+  const call = { operation: id, params, query, ...(idempotencyKey !== undefined && { idempotencyKey }) };
+  if (row.body === undefined) return call;
   const bodyFlags = given.filter((flag) => flag.part === 'body');
   const bodyText =
     input.body === undefined
       ? await bodyOfFlags(row, bodyFlags, input, read)
       : await wholeBody(input.body, input.clear === undefined ? bodyFlags[0]?.name : 'clear', read);
-  return { operation: id, params, query, bodyText, mediaType: row.mediaType ?? 'application/json' };
+  return { ...call, bodyText, mediaType: row.mediaType ?? 'application/json' };
 }
 
 function pathParams(row: Operation, values: readonly string[]): Readonly<Record<string, string>> {

@@ -35,7 +35,11 @@ export async function dryRun(call: Call, headerPrefix: string | undefined): Prom
   checkBody(call.operation, body);
   const prefix = headerPrefixOf(headerPrefix);
   const { method, path, bodyText } = requestOf(call, prefix);
-  const headers = { [`${prefix}-api-key`]: '$VAULT_API_KEY', 'content-type': call.mediaType };
+  const headers = {
+    [`${prefix}-api-key`]: '$VAULT_API_KEY',
+    [`${prefix}-idempotency-key`]: call.idempotencyKey,
+    'content-type': call.mediaType,
+  };
   return stringifyJson({ method, path, headers, body: bodyText && new JsonText(bodyText.trim()) });
 }
 

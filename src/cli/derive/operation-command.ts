@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
+import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../../contract/operations.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit-codes.ts';
 import { addFlags, FLAGS, VAULT_FLAGS } from '../global-flags.ts';
@@ -27,6 +27,7 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   command.optionsGroup('Options:');
   addFlags(command, { ...VAULT_FLAGS, ...FLAGS.output });
   if (row.cli.columns.includes('key')) addFlags(command, FLAGS.keyOut);
+  if (takesIdempotencyKey(row)) addOnce(command, '--idempotency-key <key>', IDEMPOTENCY_HELP);
   addFlags(command, { ...FLAGS.request, ...(row.cli.confirm !== undefined && FLAGS.confirm) });
   command.addHelpText('after', () => `\n${afterHelp(row)}`);
   command.action(async () => {
@@ -57,6 +58,8 @@ function addRepeatable(command: Command, words: string, help: string): void {
   command.option(words, help, (value: string, before: readonly string[] | undefined) => [...(before ?? []), value]);
 }
 
+const IDEMPOTENCY_HELP = 'change nothing when this key was sent before, and return the first result (for 24 hours)';
+
 const PLACEHOLDERS = {
   literal: '<text>',
   time: '<time>',
@@ -72,6 +75,7 @@ interface TypedValues {
   readonly [attribute: string]: string | boolean | readonly string[] | undefined;
   readonly body?: string;
   readonly clear?: readonly string[];
+  readonly idempotencyKey?: string;
 }
 
 function commandInput(command: Command, row: Operation, flags: readonly MemberFlag[]): CommandInput {
@@ -88,7 +92,8 @@ function commandInput(command: Command, row: Operation, flags: readonly MemberFl
     if (members[name] !== undefined) throw new Fault('usage', `give <${name}> or --${name}, not both`);
     members[name] = [value];
   }
-  return { arguments: command.args.slice(0, inPath), members, body: typed.body, clear: typed.clear };
+  const { body, clear, idempotencyKey } = typed;
+  return { arguments: command.args.slice(0, inPath), members, body, clear, idempotencyKey };
 }
 
 /** The name under which commander keeps a flag's value. */

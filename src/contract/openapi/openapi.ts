@@ -1,4 +1,5 @@
-import { type Example, OPERATIONS, type Operation } from '../operations.ts';
+import { type Example, OPERATIONS, type Operation, takesIdempotencyKey } from '../operations.ts';
+import { IDEMPOTENCY_KEY } from '../patterns.ts';
 import { PERMISSIONS } from '../permissions.ts';
 import type { Schema } from '../schema.ts';
 import { problemResponse, problemStatuses, responseName, traceHeader } from './problems.ts';
@@ -67,6 +68,13 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
           description: '1 to 200 printable ASCII characters. Any other value is replaced by a new id.',
           schema: { type: 'string' },
         },
+        IdempotencyKey: {
+          name: `${headerPrefix}-IDEMPOTENCY-KEY`,
+          in: 'header',
+          description:
+            'A new random value for each change: the request sent again with it, within 24 hours, changes nothing and returns the first reply.',
+          schema: { type: 'string', pattern: IDEMPOTENCY_KEY },
+        },
       },
       headers: {
         TraceId: { description: 'The trace id of the request.', required: true, schema: { type: 'string' } },
@@ -74,6 +82,14 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
           description: 'Seconds after which it may work.',
           required: true,
           schema: { type: 'integer', minimum: 0 },
+        },
+        RetryAfterFirst: {
+          description: 'Of `idempotency_in_progress`: seconds after which the first request may have ended.',
+          schema: { type: 'integer', minimum: 0 },
+        },
+        Replayed: {
+          description: 'The stored reply of an earlier request with the same idempotency key.',
+          schema: { type: 'string', const: 'true' },
         },
       },
       responses: {
@@ -102,6 +118,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
         ...pathParameters(row, examples[0]?.[1]),
         ...queryParameters(row, examples[0]?.[1]),
         reference('parameters', 'TraceId'),
+        ...(takesIdempotencyKey(row) ? [reference('parameters', 'IdempotencyKey')] : []),
       ],
       ...(row.body && {
         requestBody: {
@@ -112,7 +129,12 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
       responses: {
         [row.status]: {
           description: row.result ? 'Done.' : 'Done; there is no body.',
-          headers: traceHeader(headerPrefix),
+          headers: {
+            ...traceHeader(headerPrefix),
+            ...(takesIdempotencyKey(row) && {
+              [`${headerPrefix}-IDEMPOTENT-REPLAYED`]: reference('headers', 'Replayed'),
+            }),
+          },
           ...(row.result && { content: { 'application/json': content(row.result, examples, 'result') } }),
         },
         ...Object.fromEntries(problems),

@@ -1,4 +1,4 @@
-import type { Operation } from '../operations.ts';
+import { type Operation, takesIdempotencyKey } from '../operations.ts';
 import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode, type ProblemStatus, TITLES } from '../problems.ts';
 import { type OpenApiNode, reference } from './schemas.ts';
 
@@ -26,7 +26,7 @@ export function problemStatuses(row: Operation): readonly ProblemStatus[] {
   return [
     ...EVERYWHERE,
     ...(row.params ? [404 as const] : []),
-    ...(row.conflicts.length > 0 ? [409 as const] : []),
+    ...(row.conflicts.length > 0 || takesIdempotencyKey(row) ? [409 as const] : []),
     ...(row.body ? [413 as const, 415 as const] : []),
   ].sort();
 }
@@ -44,6 +44,7 @@ export function problemResponse(headerPrefix: string, status: ProblemStatus): Op
     description: `${title}: ${rows.map(([code]) => `\`${code}\``).join(', ')}.`,
     headers: {
       ...traceHeader(headerPrefix),
+      ...(status === 409 && { 'Retry-After': reference('headers', 'RetryAfterFirst') }),
       ...((status === 429 || status === 503) && { 'Retry-After': reference('headers', 'RetryAfter') }),
     },
     content: {

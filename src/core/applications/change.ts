@@ -1,3 +1,4 @@
+import type { Application } from '../../contract/application.ts';
 import type { Permission } from '../../contract/permissions.ts';
 import { checkApplication, checkTypeless, normalizeRules } from '../access/check-application.ts';
 import { isAudited } from '../audit/last-change.ts';
@@ -14,22 +15,19 @@ export const updateApplication: Handler<'updateApplication'> = async ({ params, 
   const rules = normalizeRules(body.rules ?? []);
   // What is wrong for every type is a 400 whether or not the application is there (decisions §1, order of checks).
   checkTypeless({ permissions, rules });
-  const application = await replace(params.id, caller, world, ({ record, details }) => {
+  return replace(params.id, caller, world, ({ record, details }) => {
     checkApplication({ type: record.type, permissions, rules, can_create_expiring_applications });
     if (record.id === caller.application.record.id) refuseWidening(details.permissions, permissions);
     return { record, details: { name, permissions, rules, can_create_expiring_applications } };
   });
-  return showApplication(application);
 };
 
 /** Regenerate API Key (§4.2): the previous key is dead on the very next call. */
 export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = async ({ params }, caller, world) => {
   const key = generateApiKey(world.random);
   const key_hash = world.keyring.apiKeyHash(key);
-  const application = await replace(params.id, caller, world, ({ record, details }) => {
-    return { record: { ...record, key_hash }, details };
-  });
-  return showApplication(application, key);
+  const change = ({ record, details }: OpenedApplication) => ({ record: { ...record, key_hash }, details });
+  return replace(params.id, caller, world, change, key);
 };
 
 /** Delete Application (§4.2): its tokens stay, the expiring applications that it created go with it (decisions §6). */
@@ -44,13 +42,14 @@ export const deleteApplication: Handler<'deleteApplication'> = async ({ params }
   return undefined;
 };
 
-/** Puts what `change` makes of the application in its place, one revision later. */
+/** Puts what `change` makes of the application in its place, one revision later. Shows it, with its new key if there is one. */
 function replace(
   id: string,
   caller: Caller,
   world: World,
   change: (application: OpenedApplication) => OpenedApplication,
-): Promise<OpenedApplication> {
+  key?: string,
+): Promise<Application> {
   return untilSwapped(async () => {
     const found = await findApplication(id, caller, world);
     if (!(await isAudited(world, 'application', found.record))) return undefined;
@@ -65,8 +64,9 @@ function replace(
       },
       details,
     );
-    const audit = caller.trail.changed([record.id], changed.record.revision);
-    return (await world.store.replaceApplication(changed.record, record.revision, audit)) ? changed : undefined;
+    const shown = showApplication(changed, key);
+    const audit = caller.trail.changed([record.id], changed.record.revision, { shown });
+    return (await world.store.replaceApplication(changed.record, record.revision, audit)) ? shown : undefined;
   });
 }
 

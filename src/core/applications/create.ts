@@ -37,8 +37,9 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
     { name, permissions, rules, can_create_expiring_applications },
   );
   const { id, revision } = application.record;
-  await world.store.insertApplication(application.record, caller.trail.changed([id], revision));
-  return showApplication(application, key);
+  const shown = showApplication(application, key);
+  await world.store.insertApplication(application.record, caller.trail.changed([id], revision, { shown }));
+  return shown;
 };
 
 /** §4.2: only for expiring applications, at most one day ahead; a minute ahead when nothing is said. */

@@ -1,4 +1,5 @@
 import type { Instant } from '../ports.ts';
+import type { StoredReply } from '../reply-ports.ts';
 
 /** A record that an entry of a row changed. */
 export interface IndexedSubject {
@@ -17,6 +18,13 @@ export interface AuditDraft {
   /** The entries. The keyring's affair. */
   readonly sealed: Uint8Array;
   readonly subjects: readonly IndexedSubject[];
+  /**
+   * Written in the same transaction; it shows the records in `subjects`. With its key taken the change is not made: the store
+   * throws `write_conflict`.
+   */
+  readonly reply?: StoredReply | undefined;
+  /** The blind indexes of what the reply shows beside `subjects`: `Keyring.auditSubject`. */
+  readonly shows?: readonly Uint8Array[] | undefined;
   /** 16 bytes over the row, its place and the link of the row before it: `NO_LINK` for the first. A pure function. */
   link(previous: Uint8Array, sequence: number): Uint8Array;
 }

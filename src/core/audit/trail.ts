@@ -1,5 +1,6 @@
 import type { Call } from '../../contract/call.ts';
 import { OPERATIONS, type Operation } from '../../contract/operations.ts';
+import type { Printable } from '../json/stringify.ts';
 import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { mayBeId } from '../tokens/token-id.ts';
@@ -8,10 +9,20 @@ import type { AuditEvent } from './audit-event.ts';
 import { isAudited, isDenied, type ReadKind } from './audit-level.ts';
 import type { AuditDraft } from './ports.ts';
 
+/** What a change replies. */
+export interface ChangeResult {
+  /** With an idempotency key it is stored with the change. */
+  readonly shown: Printable;
+  /** Whether it shows plaintext. */
+  readonly revealed?: boolean;
+  /** The ids of tokens that it shows beside those that were changed. */
+  readonly besides?: readonly string[];
+}
+
 /** What one call leaves in the audit: its handler says what was touched, the one path when it is over. */
 export interface Trail {
-  /** The row of a change, for the store. `revision` is the record's after it; `revealed` when the reply shows plaintext. */
-  changed(entities: readonly string[], revision?: number, revealed?: boolean): AuditDraft;
+  /** The row of a change, for the store. `revision` is the record's after it. */
+  changed(entities: readonly string[], revision?: number, result?: ChangeResult): AuditDraft;
   /** The same for a change that is written together with others: `Audit.draftAll`. */
   change(entities: readonly string[], revision?: number): AuditedChange;
   /** The ids of what the reply shows of records that it leaves as they were; `revealed` when it shows plaintext. */
@@ -46,7 +57,8 @@ export function createTrail(
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
   return {
-    changed: (entities, revision, revealed) => audit.draft(event(status, entities, revision, revealed), tenant_id),
+    changed: (entities, revision, result) =>
+      audit.draft(event(status, entities, revision, result?.revealed), tenant_id),
     change: (entities, revision) => ({ event: event(status, entities, revision), tenant_id }),
 
     shown(entities, revealed) {

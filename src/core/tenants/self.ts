@@ -11,7 +11,7 @@ export const getTenant: Handler<'getTenant'> = async (_request, { tenant }) => s
 /** Update Tenant (§4.3): without `settings` the old ones stay (decisions §8). */
 export const updateTenant: Handler<'updateTenant'> = async ({ body }, { application, tenant, trail }, world) => {
   const { id } = tenant.record;
-  const updated = await untilSwapped(async () => {
+  return untilSwapped(async () => {
     const found = await world.store.findTenant(id);
     // Deleted since the caller was authenticated: its key is no longer one.
     if (!found) throw new Problem('unauthenticated');
@@ -26,10 +26,10 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
       },
       { name: body.name, settings: body.settings ?? details.settings },
     );
-    const audit = trail.changed([], next.record.revision);
-    return (await world.store.replaceTenant(next.record, record.revision, audit)) ? next : undefined;
+    const shown = showTenant(next);
+    const audit = trail.changed([], next.record.revision, { shown });
+    return (await world.store.replaceTenant(next.record, record.revision, audit)) ? shown : undefined;
   });
-  return showTenant(updated);
 };
 
 /** Delete Tenant (§4.3, decisions §8): its keys, applications and tokens go at once; copies of its data stay closed. */

@@ -35,7 +35,7 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   const { seal, ids, indexes, deduplicate, now } = await prepareToken(body, caller, world);
   for (const id of ids) {
     const { record, shown } = seal(id);
-    const audit = caller.trail.changed([id], record.revision);
+    const audit = caller.trail.changed([id], record.revision, { shown });
     const result = await world.store.insertToken(record, indexes, { deduplicate, now }, audit);
     if (result.outcome === 'inserted') return shown;
     if (result.outcome === 'duplicate') {

@@ -37,6 +37,7 @@ export const tokenize: Handler<'tokenize'> = async ({ body }, caller, world) => 
       const audit = caller.trail.changed(
         tokens.map(({ token }) => token.id),
         1,
+        { shown: reply, besides: members.flatMap(({ duplicate }) => duplicate?.id ?? []) },
       );
       const obstacles = await world.store.insertTokens(tokens, world.clock.now(), audit);
       if (obstacles.length > 0) {

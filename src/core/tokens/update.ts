@@ -46,15 +46,8 @@ const GROWING = [...EXPRESSIONS, 'data', 'metadata'] as const;
 /** Update Token (§4.1): merge patch for `data`, `mask` and `metadata` (RFC 7396), replacement for the rest. */
 export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, world) => {
   checkAlone(body, world.clock.now());
-  const updated = await untilSwapped(() => attempt(id, body, caller, world));
-  const { containers, expires_at } = updated.contents.details;
-  // Decisions §6: reply with nothing that depends on unreadable data, and no duplicate.
-  if (!isReader(caller.grants, { id, containers })) {
-    return showToken(updated.unsealed, { containers, expires_at }, undefined);
-  }
   const deduplicate = body.deduplicate_token ?? caller.tenant.details.settings.deduplicate_tokens === 'true';
-  const original = deduplicate ? await findOriginal(id, updated.fingerprints, caller, world) : undefined;
-  return showUpdated(caller, updated, original);
+  return untilSwapped(() => attempt(id, body, caller, world, deduplicate));
 };
 
 /** What can never be right is a 400 whether or not the token is there (decisions §1, order of checks). */
@@ -77,7 +70,13 @@ interface Updated {
   readonly fingerprints: readonly Uint8Array[];
 }
 
-async function attempt(id: string, body: UpdateToken, caller: Caller, world: World): Promise<Updated | undefined> {
+async function attempt(
+  id: string,
+  body: UpdateToken,
+  caller: Caller,
+  world: World,
+  deduplicate: boolean,
+): Promise<Shown<Token> | undefined> {
   const { tenant, grants, application } = caller;
   const { keyring } = tenant;
   const now = world.clock.now();
@@ -115,12 +114,18 @@ async function attempt(id: string, body: UpdateToken, caller: Caller, world: Wor
     // A problem would show the size of the data: ignore what the patch adds.
     const { containers: moved, expires_at } = body;
     const rest = { ...(moved !== undefined && { containers: moved }), ...(expires_at !== undefined && { expires_at }) };
-    return attempt(id, rest, caller, world);
+    return attempt(id, rest, caller, world, deduplicate);
   }
+  const fingerprints = fingerprintsOf(indexes);
+  const original = deduplicate && !unread ? await findOriginal(id, fingerprints, caller, world) : undefined;
+  // Decisions §6: reply with nothing that depends on unreadable data, and no duplicate.
+  const shown = unread
+    ? showToken(unsealed, { containers, expires_at: contents.details.expires_at }, undefined)
+    : showUpdated(caller, { unsealed, contents, fingerprints }, original);
   const revealed = !unread && governingTransform(grants, 'token:update', { id, containers }) === 'reveal';
-  const audit = caller.trail.changed([id], after.revision, revealed);
+  const audit = caller.trail.changed([id], after.revision, { shown, revealed });
   const replaced = await world.store.replaceToken(after, indexes, { revision: before.revision, now }, audit);
-  return replaced ? { unsealed, contents, fingerprints: fingerprintsOf(indexes) } : undefined;
+  return replaced ? shown : undefined;
 }
 
 /** Throws 403 when no rule reaches the token, or when the patch would show the caller more of its stored data (decisions §6). */

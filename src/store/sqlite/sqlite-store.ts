@@ -12,6 +12,7 @@ import { changeRow } from './tables/change-row.ts';
 import { containerSets } from './tables/container-sets.ts';
 import { KeysChanged, keyRotation } from './tables/key-rotation.ts';
 import { presentedTokenRows } from './tables/presented-token-rows.ts';
+import { replyRows } from './tables/reply-rows.ts';
 import { rowInspection } from './tables/row-inspection.ts';
 import { tenantRows } from './tables/tenant-rows.ts';
 import { InsertRefused, tokenChanges } from './tables/token-changes.ts';
@@ -41,11 +42,24 @@ export function sqliteStore(session: Session): FileStore {
   const change = changeRow(connection);
   const audits = auditRows(connection);
   const lists = tokenLists(connection, tenants, sets, presented);
+  const replies = replyRows(connection, tenants);
 
-  /** Inside the transaction of a change: its entry, if it was made. */
+  /** Inside the transaction of a change: its entry and its reply. */
+  function record(audit: AuditDraft): void {
+    audits.append(audit);
+    replies.insert(audit);
+  }
+
+  /** The same, if it was made. */
   function audited(changed: boolean, audit: AuditDraft | undefined): boolean {
-    if (changed && audit !== undefined) audits.append(audit);
+    if (changed && audit !== undefined) record(audit);
     return changed;
+  }
+
+  /** Inside the transaction of a removal: its entry. */
+  function recordRemoval(audit: AuditDraft): void {
+    audits.append(audit);
+    replies.empty(audit);
   }
 
   function changeAuthority<T>(residue: Residue, write: () => T): Promise<T> {
@@ -64,11 +78,15 @@ export function sqliteStore(session: Session): FileStore {
 
   function sweep(now: Instant, limit: number, expiryRecorder: ExpiryRecorder): number {
     const removed = changes.removeExpired(now, limit, expiryRecorder);
-    for (const audit of removed) audits.append(audit);
+    for (const audit of removed) recordRemoval(audit);
     const ended = applications.removeExpired(now, limit - removed.length);
-    for (const { tenant_id, ids } of ended) audits.append(expiryRecorder.recordRemoval(tenant_id, ids));
+    for (const { tenant_id, ids } of ended) {
+      recordRemoval(expiryRecorder.recordRemoval(tenant_id, ids));
+      replies.removeOf(tenant_id, ids);
+    }
     if (ended.length > 0) session.touchAuthority();
-    return removed.length + ended.length;
+    const count = removed.length + ended.length;
+    return count + replies.removeOld(now, limit - count);
   }
 
   function findPresented(tenantId: string, id: string, now: Instant, tenant = tenants.find(tenantId)) {
@@ -116,7 +134,7 @@ export function sqliteStore(session: Session): FileStore {
     insertApplication: (application, audit) =>
       changeAuthority('added', () => {
         applications.insert(application);
-        audits.append(audit);
+        record(audit);
       }),
     findApplication: (tenantId, id, now) => session.read(() => applications.find(tenantId, id, now)),
     findApplications: (filter, page, now) => session.readSnapshot(() => applications.page(filter, page, now)),
@@ -125,20 +143,26 @@ export function sqliteStore(session: Session): FileStore {
     deleteApplication: (tenantId, id, expectedRevision, audit) =>
       changeAuthority('removed', () => {
         const removed = applications.remove(tenantId, id, expectedRevision);
-        return audited(removed !== undefined, removed && audit(removed));
+        if (removed === undefined) return false;
+        recordRemoval(audit(removed));
+        replies.removeOf(tenantId, removed);
+        return true;
       }),
+    findReply: (...query) => session.readSnapshot(() => replies.find(...query)),
 
     insertToken: (token, indexes, options, audit) =>
       session.write('added', () => {
+        replies.requireFree(audit);
         const result = changes.insert(token, indexes, options);
-        if (result.outcome === 'inserted') audits.append(audit);
+        if (result.outcome === 'inserted') record(audit);
         return result;
       }),
     async insertTokens(tokens, now, audit) {
       try {
         await session.write('added', () => {
+          replies.requireFree(audit);
           changes.insertAll(tokens, now);
-          audits.append(audit);
+          record(audit);
         });
         return [];
       } catch (error) {
@@ -160,7 +184,11 @@ export function sqliteStore(session: Session): FileStore {
     replaceToken: (token, indexes, { revision, now }, audit) =>
       session.write('removed', () => audited(changes.replace(token, indexes, revision, now), audit)),
     deleteToken: (tombstone, expectedRevision, audit) =>
-      session.write('removed', () => audited(changes.delete(tombstone, expectedRevision), audit)),
+      session.write('removed', () => {
+        const changed = changes.delete(tombstone, expectedRevision);
+        if (changed) recordRemoval(audit);
+        return changed;
+      }),
     markActive: (tenantId, ids, month) => session.write('added', () => counts.markActive(tenantId, ids, month)),
 
     appendAudit: (drafts) => session.write('added', () => audits.append(...drafts)),

@@ -1,6 +1,8 @@
 import type { AuditDraft, IndexedSubject } from '../../../core/audit/ports.ts';
 import type { NewToken } from '../../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
+import type { StoredReply } from '../../../core/reply-ports.ts';
+import { REPLY } from '../tables/reply-rows.ts';
 import { TOKEN, TOMBSTONE } from '../tables/token-rows.ts';
 import type { Cell, Inbox, Outbox } from './write-messages.ts';
 
@@ -75,18 +77,25 @@ const blinds = listOf(bytes);
 
 const indexedSubjects = listOf(object<IndexedSubject>({ n: number, blind: bytes }));
 
+const storedReplies = listOf(record<StoredReply>(REPLY));
+
 /** Omits the function `link`; the receiving thread adds it. */
 const draft: Argument<AuditDraft> = {
-  put(out, { at, sealed, subjects }) {
+  put(out, { at, sealed, subjects, reply, shows = [] }) {
     out.put(at);
     out.putBytes(sealed);
     indexedSubjects.put(out, subjects);
+    storedReplies.put(out, reply === undefined ? [] : [reply]);
+    blinds.put(out, shows);
   },
   take(from, chain) {
     const at = from.number();
     const sealed = from.bytes();
     const subjects = indexedSubjects.take(from, chain);
-    return { at, sealed, subjects, link: (previous, sequence) => chain(previous, { sequence, at, sealed }) };
+    const [reply] = storedReplies.take(from, chain);
+    const shows = blinds.take(from, chain);
+    const link: AuditDraft['link'] = (previous, sequence) => chain(previous, { sequence, at, sealed });
+    return { at, sealed, subjects, reply, shows, link };
   },
 };
 

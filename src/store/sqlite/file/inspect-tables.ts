@@ -16,7 +16,7 @@ const TENANT = (column: string) =>
   `coalesce((SELECT lower(hex(id)) FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
 
 const CHECKS: readonly Check[] = [
-  ...['tenant_key', 'application', 'token', 'token_index', 'container_set', 'tombstone'].map((table) => ({
+  ...['tenant_key', 'application', 'token', 'token_index', 'container_set', 'tombstone', 'reply'].map((table) => ({
     table,
     what: 'belongs to a tenant that does not exist',
     sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM ${table} WHERE tenant NOT IN (SELECT tenant FROM tenant)`,
@@ -73,6 +73,12 @@ const CHECKS: readonly Check[] = [
         (SELECT coalesce(max(sequence), 0) FROM audit_index WHERE blind = x'')
       OR (SELECT max(sequence) FROM audit_index) > (SELECT coalesce(max(sequence), 0) FROM audit)
       OR (SELECT count(*) FROM audit_index WHERE blind = x'') > 1`,
+  },
+  {
+    table: 'reply_subject',
+    what: 'leads to no stored reply',
+    sql: `SELECT DISTINCT lower(hex(s.blind)) AS id FROM reply_subject s
+      WHERE s.reply NOT IN (SELECT reply FROM reply)`,
   },
   {
     table: 'counter',

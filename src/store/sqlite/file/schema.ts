@@ -37,6 +37,9 @@ export const BLIND_LENGTH = 16;
  *   the event in its entry.
  * - `audit_index` finds the rows of the audit by who acted and by what was read, denied or tried: a keyed hash of each. It is
  *   written later than the audit; the row with an empty `blind` has the last sequence that it covers.
+ * - `reply` holds the replies to changes that were asked for with an idempotency key, for 24 hours. `sealed` is bound to the
+ *   other columns; it is empty once a record that the reply shows was removed. `reply_subject` finds the replies by these
+ *   records, each named as in `audit_subject`.
  * - `key_id` and `index_key_id` are the tenant's keys that a row is sealed and found under. A rotation walks the tokens and
  *   seals those under older keys anew; a key that `counter` counts no token under can be destroyed.
  */
@@ -168,6 +171,23 @@ export const SCHEMA: readonly string[] = [
   sequence INTEGER NOT NULL,
   PRIMARY KEY (blind, sequence)
 ) STRICT, WITHOUT ROWID`,
+  `CREATE TABLE reply (
+  reply INTEGER PRIMARY KEY,
+  tenant INTEGER NOT NULL REFERENCES tenant,
+  application_id BLOB NOT NULL,
+  key_hash BLOB NOT NULL,
+  request_hash BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  sealed BLOB NOT NULL
+) STRICT`,
+  'CREATE UNIQUE INDEX reply_key ON reply (tenant, application_id, key_hash)',
+  'CREATE INDEX reply_age ON reply (created_at)',
+  `CREATE TABLE reply_subject (
+  reply INTEGER NOT NULL REFERENCES reply ON DELETE CASCADE,
+  blind BLOB NOT NULL,
+  PRIMARY KEY (reply, blind)
+) STRICT, WITHOUT ROWID`,
+  'CREATE INDEX reply_subject_blind ON reply_subject (blind)',
 ];
 
 /** The condition on the row of `counter` that is the file's. */

@@ -3,8 +3,9 @@ import type { Tombstone } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
-import { type StoredRow, storedText } from './columns.ts';
+import { type StoredRow, storedBytes, storedText } from './columns.ts';
 import type { ContainerSets } from './container-sets.ts';
+import { REPLY, type ReplyRow } from './reply-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { splitBlinds } from './token-index.ts';
 import { SELECT_TOKEN, TOMBSTONE, type TokenRow, toStoredToken } from './token-rows.ts';
@@ -33,6 +34,11 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
        WHERE tenant = +? AND id > ? ORDER BY id LIMIT +?`,
   );
 
+  const replies = rows<[number, Buffer, Buffer, number], ReplyRow>(
+    `SELECT ${REPLY.of('reply')} FROM reply WHERE tenant = +? AND (application_id, key_hash) > (?, ?)
+       ORDER BY application_id, key_hash LIMIT +?`,
+  );
+
   const readers: Readers = {
     token: (tenantId, tenant, after, limit) =>
       tokens()
@@ -54,12 +60,26 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
           record: decoded(() => TOMBSTONE.read(row, { tenant_id: tenantId })),
           indexes: [],
         })),
+    reply: (tenantId, tenant, after, limit) =>
+      replies()
+        .all(tenant, ...splitReplyId(after), limit)
+        .map((row) => ({
+          id: `${uuidText(row.application_id)} ${storedBytes(row.key_hash).toString('hex')}`,
+          record: decoded(() => REPLY.read(row, { tenant_id: tenantId })),
+          indexes: [],
+        })),
   };
 
   return <Table extends keyof InspectedRecords>(table: Table, tenantId: string, after: string, limit: number) => {
     const tenant = tenants.find(tenantId);
     return tenant === undefined ? [] : readers[table](tenantId, tenant, after, limit);
   };
+}
+
+/** The id of a stored reply is that of its application and the hash of its key. */
+function splitReplyId(id: string): [Buffer, Buffer] {
+  const [application = '', key = ''] = id.split(' ');
+  return [uuidKey(application) ?? Buffer.alloc(0), Buffer.from(key, 'hex')];
 }
 
 /** Undefined for a number that stands for no type. */

@@ -44,7 +44,7 @@ const SELECT_TENANT = `SELECT tenant, ${TENANT.of('tenant')} FROM tenant`;
 export const TABLES_OF_TOKENS = ['token_index', 'container_set', 'token', 'tombstone', 'counter'] as const;
 
 /** Everything that hangs on a tenant, children first. */
-const TABLES_OF_TENANT = [...TABLES_OF_TOKENS, 'application', 'tenant_key', 'tenant'] as const;
+const TABLES_OF_TENANT = [...TABLES_OF_TOKENS, 'reply', 'application', 'tenant_key', 'tenant'] as const;
 
 /** The tables `tenant` and `tenant_key`. All functions are synchronous and need a transaction where they write. */
 export type TenantRows = ReturnType<typeof tenantRows>;
@@ -133,7 +133,7 @@ export function tenantRows(connection: Connection) {
       return changes > 0;
     },
 
-    /** Removes all its tokens; answers how many there were. */
+    /** Removes all its tokens, and empties its stored replies; answers how many tokens there were. */
     empty(id: string): number | undefined {
       const tenant = find(id);
       if (tenant === undefined) return undefined;
@@ -141,6 +141,7 @@ export function tenantRows(connection: Connection) {
         const { changes } = connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant);
         return table === 'token' ? changes : 0;
       });
+      connection.prepare<[number]>("UPDATE reply SET sealed = x'' WHERE tenant = +?").run(tenant);
       return Math.max(...removed);
     },
 

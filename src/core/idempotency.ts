@@ -1,0 +1,86 @@
+import type { Call, SentBody } from '../contract/call.ts';
+import { OPERATIONS, takesIdempotencyKey } from '../contract/operations.ts';
+import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
+import type { Trail } from './audit/trail.ts';
+import type { World } from './handler.ts';
+import { type Printable, stringifyJson } from './json/stringify.ts';
+import type { ApplicationRecord } from './ports.ts';
+import { invalid, Problem } from './problem.ts';
+import type { StoredReply } from './reply-ports.ts';
+
+const KEY = new RegExp(IDEMPOTENCY_KEY);
+
+/** What a call with an idempotency key is known by. */
+type KeyedRequest = Pick<StoredReply, 'tenant_id' | 'application_id' | 'key_hash' | 'request_hash'>;
+
+/** The text of a reply, and the records that it shows. */
+interface OpenedReply {
+  readonly entities: readonly string[];
+  readonly bodyText: string;
+}
+
+/**
+ * Makes a change that is asked for twice with one idempotency key happen once. The reply is stored with the change, in the same
+ * commit; a failure and a success that changed nothing are not stored.
+ */
+export function createIdempotency({ store, keyring, clock }: Pick<World, 'store' | 'keyring' | 'clock'>) {
+  /** The keys whose first call runs in this process. Of two in different processes the store refuses the later commit. */
+  const running = new Set<string>();
+
+  function seal(request: KeyedRequest, entities: readonly string[], shown: Printable): StoredReply {
+    const reply = { ...request, created_at: clock.now() };
+    return { ...reply, sealed: keyring.sealReply(reply, `${JSON.stringify(entities)}\n${stringifyJson(shown)}`) };
+  }
+
+  return {
+    /** Returns undefined for a call without a key, or of an operation that changes nothing. Throws 400 for a bad key. */
+    requestOf(call: Call, sent: SentBody, application: ApplicationRecord): KeyedRequest | undefined {
+      const { operation, params, query, idempotencyKey: key } = call;
+      if (key === undefined || !takesIdempotencyKey(OPERATIONS[operation])) return undefined;
+      if (!KEY.test(key)) throw invalid('IDEMPOTENCY-KEY', IDEMPOTENCY_KEY_RULE);
+      const { tenant_id, id } = application;
+      const asked = [operation, JSON.stringify([params, query]), sent.bodyText ?? ''];
+      return {
+        tenant_id,
+        application_id: id,
+        key_hash: keyring.replyHash('key', tenant_id, id, key),
+        request_hash: keyring.replyHash('request', ...asked),
+      };
+    },
+
+    /** Returns the stored reply. Throws `idempotency_mismatch` when the key is taken by another request, or its reply emptied. */
+    async find(request: KeyedRequest): Promise<OpenedReply | undefined> {
+      const { tenant_id, application_id, key_hash, request_hash } = request;
+      const stored = await store.findReply(tenant_id, application_id, key_hash, clock.now());
+      if (stored === undefined) return undefined;
+      const isSame = Buffer.compare(stored.request_hash, request_hash) === 0;
+      if (!isSame || stored.sealed.length === 0) throw new Problem('idempotency_mismatch');
+      // What the caller asks with, not what was found: a row that was moved does not open.
+      const text = keyring.openReply({ ...request, created_at: stored.created_at, sealed: stored.sealed });
+      const end = text.indexOf('\n');
+      return { entities: JSON.parse(text.slice(0, end)) as string[], bodyText: text.slice(end + 1) };
+    },
+
+    /** Runs a call whose change takes its reply along. Throws `idempotency_in_progress` while another with the key runs. */
+    async run<T>(request: KeyedRequest, trail: Trail, work: (trail: Trail) => Promise<T>): Promise<T> {
+      const key = Buffer.from(request.key_hash).toString('base64url');
+      if (running.has(key)) throw new Problem('idempotency_in_progress', { retryAfter: 1 });
+      running.add(key);
+      try {
+        return await work({
+          ...trail,
+          changed(entities, revision, result) {
+            const draft = trail.changed(entities, revision, result);
+            if (result === undefined) return draft;
+            const { shown, besides = [] } = result;
+            const { tenant_id } = request;
+            const shows = besides.map((id) => keyring.auditSubject({ kind: 'token', tenant_id, id }));
+            return { ...draft, reply: seal(request, [...entities, ...besides], shown), shows };
+          },
+        });
+      } finally {
+        running.delete(key);
+      }
+    },
+  };
+}

@@ -1,0 +1,169 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { PROBLEMS } from '../../src/contract/problems.ts';
+import type { CallParts } from '../memory-store/memory-vault.ts';
+import { type Core, DAY, openCore, PRIVATE, rule } from './core-fixture.ts';
+
+const BODY = { type: 'token', data: 'one' } as const;
+const permissions = ['token:create'];
+
+let core: Core;
+beforeEach(async () => {
+  core = await openCore();
+});
+
+const keyed = (parts: CallParts = { body: BODY }, idempotencyKey = 'key-1') => ({ ...parts, idempotencyKey });
+const countTokens = async () => (await core.own('listTokens')).at('pagination.total_items');
+
+describe('a call with an idempotency key', () => {
+  it('that was made before is answered byte for byte, and changes nothing', async () => {
+    const first = await core.own('createToken', keyed());
+    const again = await core.own('createToken', keyed());
+    expect(first).toMatchObject({ status: 201, replayed: undefined });
+    expect(again).toMatchObject({ status: 201, replayed: true, text: first.text });
+    expect(await countTokens()).toBe(1);
+    expect((await core.own('createToken', keyed({ body: BODY }, 'key-2'))).text).not.toBe(first.text);
+  });
+
+  it('replays each operation that changes something', async () => {
+    const id = await core.token(BODY);
+    const made = await core.manage('createApplication', { body: { name: 'b', type: 'private', permissions } });
+    const application = String(made.at('id'));
+    const calls = [
+      ['own', 'updateToken', { id, body: { data: 'two' } }],
+      ['manage', 'createApplication', { body: { name: 'c', type: 'private', permissions } }],
+      ['manage', 'updateApplication', { id: application, body: { name: 'd', permissions: ['token:read'] } }],
+      ['manage', 'regenerateApplicationKey', { id: application }],
+      ['manage', 'updateTenant', { body: { name: 'e' } }],
+    ] as const;
+    for (const [by, operation, parts] of calls) {
+      const first = await core[by](operation, keyed(parts, operation));
+      const again = await core[by](operation, keyed(parts, operation));
+      expect(again, operation).toMatchObject({ status: first.status, text: first.text, replayed: true });
+    }
+    expect((await core.manage('getApplication', { id: application })).at('name')).toBe('d');
+  });
+
+  it.each([
+    ['another body', 'createToken', { body: { ...BODY, data: 'two' } }],
+    ['the same body in other words', 'createToken', { bodyText: JSON.stringify(BODY, null, 1) }],
+    ['another operation', 'updateToken', { id: 'other', body: { data: 'x' } }],
+    ['a query', 'createToken', { body: BODY, query: 'a=1' }],
+  ] as const)('is refused with %s', async (_what, operation, parts) => {
+    await core.own('createToken', keyed());
+    const answer = await core.own(operation, keyed(parts));
+    expect(answer.at('type')).toBe('urn:token-vault:problem:idempotency_mismatch');
+    expect(answer.status).toBe(409);
+    expect(await countTokens()).toBe(1);
+  });
+
+  it('is refused with another id in the path', async () => {
+    const [a, b] = [await core.token(BODY), await core.token(BODY)];
+    await core.own('updateToken', keyed({ id: a, body: { data: 'x' } }));
+    expect((await core.own('updateToken', keyed({ id: b, body: { data: 'x' } }))).status).toBe(409);
+  });
+
+  it('counts in its application: another one never sees the reply', async () => {
+    const other = await core.application({ name: 'o', type: 'private', rules: [rule({ permissions: PRIVATE })] });
+    const first = await core.own('createToken', keyed());
+    const second = await core.call(other, 'createToken', keyed());
+    expect(second).toMatchObject({ status: 201, replayed: undefined });
+    expect(second.at('id')).not.toBe(first.at('id'));
+    expect(await countTokens()).toBe(2);
+  });
+
+  it('is answered only to a caller that may still call the operation', async () => {
+    const made = await core.manage('createApplication', { body: { name: 'o', type: 'private', permissions } });
+    const [key, id] = [String(made.at('key')), String(made.at('id'))];
+    expect((await core.call(key, 'createToken', keyed())).status).toBe(201);
+    await core.manage('updateApplication', { id, body: { name: 'o', permissions: ['token:read'] } });
+    expect((await core.call(key, 'createToken', keyed())).status).toBe(403);
+  });
+
+  it('is refused while the first runs, with a time to come again', async () => {
+    const calls = await Promise.all([1, 2, 3].map(() => core.own('createToken', keyed())));
+    const [done, ...others] = calls;
+    expect(done?.status).toBe(201);
+    for (const other of others) {
+      expect(other).toMatchObject({ status: 409, retryAfter: 1 });
+      expect(other.at('detail')).toBe(PROBLEMS.idempotency_in_progress.detail);
+    }
+    expect(await core.own('createToken', keyed())).toMatchObject({ text: done?.text, replayed: true });
+    expect(await countTokens()).toBe(1);
+  });
+
+  it('that failed, or changed nothing, stores nothing', async () => {
+    expect((await core.own('createToken', keyed({ body: { type: 'token' } }))).status).toBe(400);
+    const id = await core.token({ ...BODY, id: 'mine' });
+    expect((await core.own('createToken', keyed({ body: { ...BODY, id } }))).status).toBe(409);
+    const duplicate = keyed({ body: { ...BODY, deduplicate_token: true } });
+    for (const _try of [1, 2]) {
+      expect(await core.own('createToken', duplicate)).toMatchObject({ status: 201, replayed: undefined });
+    }
+    expect((await core.own('createToken', keyed())).replayed).toBeUndefined();
+  });
+
+  it('stays taken when the token is deleted, without its reply', async () => {
+    const first = await core.own('createToken', keyed());
+    const id = String(first.at('id'));
+    const patch = keyed({ id, body: { data: 'two' } }, 'key-2');
+    expect((await core.own('updateToken', patch)).status).toBe(200);
+    await core.own('deleteToken', { id });
+    const again = await core.own('createToken', keyed());
+    expect(again.status).toBe(409);
+    expect(again.at('type')).toBe('urn:token-vault:problem:idempotency_mismatch');
+    expect((await core.own('updateToken', patch)).status).toBe(409);
+    expect(await countTokens()).toBe(0);
+  });
+
+  it('stays taken when the token expires', async () => {
+    const expires_at = new Date(core.clock.now() + 60_000).toISOString();
+    const parts = keyed({ body: { ...BODY, expires_at } });
+    await core.own('createToken', parts);
+    core.clock.advance(120_000);
+    await core.vault.sweep();
+    expect((await core.own('createToken', parts)).status).toBe(409);
+  });
+
+  it('is free again after 24 hours, before the sweep and after it', async () => {
+    const first = await core.own('createToken', keyed());
+    core.clock.advance(DAY - 1);
+    expect((await core.own('createToken', keyed())).text).toBe(first.text);
+    core.clock.advance(1);
+    const next = await core.own('createToken', keyed());
+    expect(next.replayed).toBeUndefined();
+    expect((await core.own('createToken', keyed())).text).toBe(next.text);
+    core.clock.advance(DAY);
+    expect(await core.vault.sweep()).toBe(1);
+    expect((await core.own('createToken', keyed())).replayed).toBeUndefined();
+    expect(await countTokens()).toBe(3);
+  });
+
+  it('whose application was deleted by another leaves no reply that shows it', async () => {
+    const parts = keyed({ body: { name: 'b', type: 'private', permissions } });
+    const made = await core.manage('createApplication', parts);
+    await core.manage('deleteApplication', { id: String(made.at('id')) });
+    expect((await core.manage('createApplication', parts)).status).toBe(409);
+  });
+
+  it.each(['', 'x'.repeat(201), 'a\nb', 'ä', ' a', 'a ', '\u0000'])('that is %j is a 400', async (key) => {
+    const answer = await core.own('createToken', keyed({ body: BODY }, key));
+    expect(answer.status).toBe(400);
+    expect(answer.at('errors')).toHaveProperty('IDEMPOTENCY-KEY');
+    expect(await countTokens()).toBe(0);
+  });
+
+  it('that is bad is reported after what the caller may not do', async () => {
+    expect((await core.manage('createToken', keyed({ body: BODY }, ''))).status).toBe(403);
+    expect((await core.call('nobody', 'createToken', keyed({ body: BODY }, ''))).status).toBe(401);
+  });
+
+  it('is ignored by operations that change nothing, and by DELETE', async () => {
+    const id = await core.token(BODY);
+    for (const key of ['', 'key-1']) {
+      expect((await core.own('getToken', keyed({ id }, key))).status).toBe(200);
+      expect((await core.own('listTokens', keyed({}, key))).status).toBe(200);
+    }
+    expect((await core.own('deleteToken', keyed({ id }, 'key-1'))).status).toBe(204);
+    expect((await core.own('deleteToken', keyed({ id }, 'key-1'))).status).toBe(404);
+  });
+});
