@@ -7,6 +7,7 @@ export interface Performed {
   readonly text: string;
   /** The parsed body; empty when there is none. */
   readonly body: Readonly<Record<string, unknown>>;
+  readonly replayed?: true | undefined;
 }
 
 export interface PerformParts {
@@ -14,6 +15,7 @@ export interface PerformParts {
   readonly query?: string;
   readonly body?: object;
   readonly bodyText?: string;
+  readonly idempotencyKey?: string;
 }
 
 /** Throws when the reply is no valid reply of the operation: a 5xx other than 503, a wrong form. */
@@ -21,20 +23,25 @@ export type Perform = (key: string, operation: OperationId, parts?: PerformParts
 
 /** Calls in a check's words. `client` is asked for at each call: a daemon may have been started anew. */
 export function createCaller(client: () => Client): Perform {
-  return async (apiKey, operation, { id, query = '', body, bodyText = body && JSON.stringify(body) } = {}) => {
+  return async (
+    apiKey,
+    operation,
+    { id, query = '', body, bodyText = body && JSON.stringify(body), idempotencyKey } = {},
+  ) => {
     const row: Operation = OPERATIONS[operation];
     const call: Call = {
       operation,
       apiKey,
       params: id === undefined ? {} : { id },
       query: [...new URLSearchParams(query)],
+      idempotencyKey,
       ...(bodyText !== undefined && { bodyText, mediaType: row.mediaType ?? 'application/json' }),
     };
     const reply = await client().call(call);
     const flaws = reply.status === 503 ? [] : replyFlaws(call, reply);
     if (flaws.length > 0) throw new Error(flaws.join('; '));
     const text = reply.bodyText ?? '';
-    return { status: reply.status, text, body: text === '' ? {} : JSON.parse(text) };
+    return { status: reply.status, text, body: text === '' ? {} : JSON.parse(text), replayed: reply.replayed };
   };
 }
 

@@ -127,7 +127,30 @@ const targetAgainstTarget: Race = async ({ targets, everything }, round, index) 
   ];
 };
 
-const RACES = { same_id: sameId, dedup, regenerate, patches, target_against_target: targetAgainstTarget } as const;
+/** Four creates with one key, by both targets: those that are answered are answered with one token. */
+const oneKey: Race = async ({ targets, everything }, round) => {
+  const create = { body: { type: 'token', data: 1, metadata: { round } }, idempotencyKey: round };
+  const racers = await Promise.all(
+    [0, 1, 2, 3].map((n) => targets[n % 2 === 0 ? 0 : 1](everything, 'createToken', create)),
+  );
+  const others = racers.filter(({ status, text }) => status !== 201 && !text.includes('idempotency_in_progress'));
+  const ids = new Set(racers.flatMap(({ status, body }) => (status === 201 ? [body['id']] : [])));
+  const list = await targets[0](everything, 'listTokens', { query: `metadata.round=${round}` });
+  const { total_items } = list.body['pagination'] as { readonly total_items: number };
+  return [
+    ...others.map(({ status }) => `one key: a create was answered ${status}`),
+    ...(ids.size === 1 && total_items === 1 ? [] : [`one key: ${ids.size} ids, ${total_items} tokens`]),
+  ];
+};
+
+const RACES = {
+  same_id: sameId,
+  dedup,
+  regenerate,
+  patches,
+  target_against_target: targetAgainstTarget,
+  one_key: oneKey,
+} as const;
 
 async function runRaces(course: Course, rounds: number, seed: number, races: readonly (keyof typeof RACES)[]) {
   const random = seededNumbers(seed);

@@ -87,7 +87,7 @@ export function replyKey({ application_id, key_hash }: Pick<StoredReply, 'applic
   return `${application_id} ${Buffer.from(key_hash).toString('hex')}`;
 }
 
-export function emptied({ reply, subjects }: HeldReply): HeldReply {
+function emptied({ reply, subjects }: HeldReply): HeldReply {
   return { reply: { ...reply, sealed: new Uint8Array() }, subjects };
 }
 

@@ -337,7 +337,7 @@ describe('headers', () => {
     }
   });
 
-  test('that are unknown are ignored, the idempotency key among them', async () => {
+  test('that are unknown are ignored', async () => {
     const fields = [
       'User-Agent: some-client/3.1 (x)',
       'Accept: text/html;q=0.9, */*',
@@ -349,7 +349,6 @@ describe('headers', () => {
       'X-HTTP-Method-Override: DELETE',
       'X-Forwarded-For: 1.2.3.4',
       'X-Forwarded-Host: evil.example',
-      'SVC-IDEMPOTENCY-KEY: 1',
     ];
     const sent = { body: '{"type":"token","data":1}', fields };
     const [first, second] = [await send('POST /tokens', sent), await send('POST /tokens', sent)];
@@ -358,6 +357,18 @@ describe('headers', () => {
     const got = await send(`GET /tokens/${json(first).id}`, { fields });
     expect(got.status).toBe(200);
     expect(got.headers.has('content-encoding')).toBe(false);
+  });
+
+  test('with an idempotency key make a change once, and say so of the replies after the first', async () => {
+    const sent = { body: '{"type":"token","data":1}', fields: ['SVC-Idempotency-Key: once'] };
+    const [first, second] = [await send('POST /tokens', sent), await send('POST /tokens', sent)];
+    expect([first.status, second.status]).toEqual([201, 201]);
+    expect(second.body).toBe(first.body);
+    expect([first, second].map(({ headers }) => headers.get('svc-idempotent-replayed'))).toEqual([undefined, 'true']);
+    const other = await send('POST /tokens', { ...sent, body: '{"type":"token","data":2}' });
+    expect(flawsOfProblem(other, 'idempotency_mismatch')).toEqual([]);
+    const bad = await send('POST /tokens', { ...sent, fields: ['SVC-IDEMPOTENCY-KEY:'] });
+    expect(Object.keys(json(bad).errors)).toEqual(['IDEMPOTENCY-KEY']);
   });
 
   test('of another family rename the key and the trace id, and the old names are unknown', async () => {

@@ -28,13 +28,19 @@ export interface FileVault {
 export interface Answer {
   readonly status: number;
   readonly body: never;
+  readonly replayed?: true | undefined;
 }
 
 export async function callVault(
   vault: Vault,
   apiKey: string,
   operation: OperationId,
-  parts: { readonly id?: string; readonly body?: object; readonly query?: readonly [string, string][] } = {},
+  parts: {
+    readonly id?: string;
+    readonly body?: object;
+    readonly query?: readonly [string, string][];
+    readonly idempotencyKey?: string;
+  } = {},
 ): Promise<Answer> {
   const reply = await vault.dispatch({
     operation,
@@ -43,8 +49,9 @@ export async function callVault(
     params: parts.id === undefined ? {} : { id: parts.id },
     query: parts.query ?? [],
     bodyText: parts.body && JSON.stringify(parts.body),
+    idempotencyKey: parts.idempotencyKey,
   });
-  return { status: reply.status, body: JSON.parse(reply.bodyText ?? 'null') as never };
+  return { status: reply.status, body: JSON.parse(reply.bodyText ?? 'null') as never, replayed: reply.replayed };
 }
 
 /** With so many tokens, closed: `t0`, `t1`, … with their number as data. */
