@@ -8,6 +8,7 @@ import {
 } from '../../src/client/create-client.ts';
 import type { Json } from '../../src/contract/json.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { UUID } from '../../src/contract/patterns.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { problemReply } from '../../src/core/problem-reply.ts';
 
@@ -78,6 +79,23 @@ describe('the typed client', () => {
       '/tokens/%2E%2E',
     ]);
     expect(asked[0]?.init.headers).toMatchObject({ 'ABC-API-KEY': 'key_x', 'ABC-TRACE-ID': 'trace' });
+  });
+
+  it('sends a new idempotency key with each create, the one that is given with any call', async () => {
+    const { asked, fetch } = answering(200, '{}');
+    const client = createClient({ ...at, fetch });
+    await client.createToken({ body: { type: 'token', data: 1 } });
+    await client.createToken({ body: { type: 'token', data: 1 } });
+    await client.createToken({ body: { type: 'token', data: 1 }, idempotencyKey: 'own' });
+    await client.updateToken({ params: { id: 'x' }, body: {}, idempotencyKey: 'patch' });
+    await client.updateToken({ params: { id: 'x' }, body: {} });
+    await client.regenerateApplicationKey({ params: { id: 'x' } });
+    await client.getTenant();
+    const [first, second, ...others] = asked.map(({ init }) => init.headers['SVC-IDEMPOTENCY-KEY']);
+    expect(first).toMatch(new RegExp(UUID));
+    expect(second).toMatch(new RegExp(UUID));
+    expect(second).not.toBe(first);
+    expect(others).toEqual(['own', 'patch', undefined, undefined, undefined]);
   });
 
   it('throws the problem', async () => {
