@@ -246,7 +246,7 @@ async function keep(
   const { status, text, body: made } = await perform(by.key, operation, { body, ...(id !== undefined && { id }) });
   if (status >= 300) throw new Error(text);
   const { body: shown } = await perform(FIRST(place).key, 'getToken', { id: String(made['id']) });
-  const token = shown as unknown as Omit<SearchedToken, 'created_at'> & Readonly<Record<string, string>>;
+  const token = shown as Omit<SearchedToken, 'created_at'> & Readonly<Record<string, string>>;
   const at = (name: string) => (token[name] === undefined ? undefined : Date.parse(token[name] ?? ''));
   const before = tokens.get(token.id)?.searchValues ?? DATA[token.type]?.indexes ?? [];
   tokens.set(token.id, {

@@ -49,7 +49,7 @@ export function chooseShowing(format: Format, field: string | undefined, quiet: 
 
 /** A table of a value without known members would leave most of it out. */
 function isAnyJson({ schema }: ResultView): boolean {
-  return schema !== undefined && schema.properties === undefined;
+  return schema !== undefined && schema.properties === undefined && schema.items === undefined;
 }
 
 export async function renderResult(
