@@ -64,11 +64,8 @@ function isDeduplicated({ deduplicate_token }: CreateToken, { tenant }: Caller):
 /** Loads what the expressions need, and prepares. `ids` are to be tried in order. */
 export async function prepareToken(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
   await loadFilters(body.id, body.mask, body.search_indexes, body.fingerprint_expression);
-  return {
-    ...prepare(body, caller, world, reach),
-    ids: idsOf(body, world),
-    deduplicate: isDeduplicated(body, caller),
-  };
+  const { seal, indexes, now } = prepare(body, caller, world, reach);
+  return { seal, indexes, now, ids: idsOf(body, world), deduplicate: isDeduplicated(body, caller) };
 }
 
 /** How a token that is created in containers is shown; undefined when the caller may not create it. */

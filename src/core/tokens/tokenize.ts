@@ -20,8 +20,9 @@ interface TokenRequest {
 }
 
 /** A request with its token, sealed for the id to try, or with the token that it duplicates. */
-interface Member extends Awaited<ReturnType<typeof prepareToken>>, TokenRequest {
-  sealed: ReturnType<Member['seal']>;
+interface Member extends TokenRequest {
+  readonly prepared: Awaited<ReturnType<typeof prepareToken>>;
+  sealed: ReturnType<Member['prepared']['seal']>;
   duplicate?: { readonly id: string; readonly shown: Shown<Token> } | undefined;
 }
 
@@ -33,7 +34,9 @@ export const tokenize: Handler<'tokenize'> = async ({ body }, caller, world) => 
     const reply = render(body, members, world);
     const added = members.filter(({ duplicate }) => duplicate === undefined);
     if (added.length > 0) {
-      const tokens = added.map(({ sealed, indexes, deduplicate }) => ({ token: sealed.record, indexes, deduplicate }));
+      const tokens = added.map(({ sealed: { record }, prepared: { indexes, deduplicate } }) => {
+        return { token: record, indexes, deduplicate };
+      });
       const audit = caller.trail.changed(
         tokens.map(({ token }) => token.id),
         1,
@@ -88,7 +91,7 @@ async function prepareAll(requests: readonly TokenRequest[], caller: Caller, wor
         world,
         reach,
       );
-      members.push({ ...prepared, path, body, sealed: prepared.seal(prepared.ids.next().value) });
+      members.push({ path, body, prepared, sealed: prepared.seal(prepared.ids.next().value) });
     } catch (error) {
       if (!wrong.take(path, error) && !unreached.take(path, error)) throw error;
     }
@@ -120,15 +123,16 @@ function overcome(
   for (const { at, duplicate } of obstacles) {
     const member = added[at];
     if (member === undefined) throw new Error('unreachable: an obstacle is one of the tokens');
+    const { prepared } = member;
     // What duplicates this one is looked for again: it gets another id, or is a duplicate itself.
     for (const other of members) if (other.duplicate?.id === member.sealed.record.id) other.duplicate = undefined;
     if (duplicate !== undefined) {
-      member.duplicate = { id: duplicate.id, shown: showDuplicate(caller, world, duplicate, member.indexes) };
+      member.duplicate = { id: duplicate.id, shown: showDuplicate(caller, world, duplicate, prepared.indexes) };
       continue;
     }
-    const next = member.ids.next();
+    const next = prepared.ids.next();
     if (next.done) taken.add(member.path === '' ? 'id' : `${member.path}.id`, 'is taken');
-    else member.sealed = member.seal(next.value);
+    else member.sealed = prepared.seal(next.value);
   }
   taken.throwIfAny();
 }
