@@ -1,9 +1,9 @@
 import { constants } from 'node:fs';
 import { copyFile, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { serve } from '../scripts/run-vault.js';
+import { serve, vault } from '../scripts/run-vault.js';
 import { line, median, peakResidentBytes, percentile, sample } from './figures.js';
-import { CONNECTIONS, inTurn, load } from './load.js';
+import { CONNECTIONS, inTurn, load, requestBytes } from './load.js';
 import { schemaName, tokenIds } from './raw-sqlite.js';
 import { benchRequests, DIFFERENT, importCards, makeBenchVault, withFolder } from './vault.js';
 
@@ -12,6 +12,10 @@ const CREATES_PER_ROUND = 320;
 
 const MAX_RESIDENT_MB = 180;
 const MAX_BYTES_PER_TOKEN = 1.6 * 1024;
+
+const MAX_LIVEZ_MS = 50;
+const CALLERS = 4;
+const PAGE = 100;
 
 const FILES = ['vault.db', 'vault.db.key'];
 
@@ -99,6 +103,33 @@ async function inRounds(rounds, [small, large], measure) {
   };
 }
 
+/** Creates applications that read every token. Each has a page in the making of its own. */
+async function makeCallers({ env, keys }) {
+  const made = [];
+  while (made.length < CALLERS) {
+    const rule = 'container=/ transform=mask permissions=token:read';
+    const create = ['apps', 'create', '--name', 'caller', '--type', 'private', '--rule', rule];
+    made.push(await vault(create, { ...env, VAULT_API_KEY: keys.management }));
+  }
+  return made.map(({ key }) => key);
+}
+
+/** Returns the line about `/livez` while each of the callers asks for the last page. The page costs the most. */
+async function farPageLine({ daemon: { port }, tokens }, keys, seconds, stated) {
+  const host = `127.0.0.1:${port}`;
+  const ask = (request) => {
+    const next = inTurn([requestBytes({ method: 'GET', ...request }, host)]);
+    return load({ port, connections: 1, seconds, expected: 200, next });
+  };
+  const path = `/tokens?size=${PAGE}&page=${Math.ceil(tokens / PAGE)}`;
+  const pages = keys.map((key) => ask({ path, headers: { 'svc-api-key': key } }));
+  const [{ times }, ...asked] = await Promise.all([ask({ path: '/livez' }), ...pages]);
+  const [p99_ms, max_ms] = [percentile(times, 0.99), Math.max(...times)];
+  const page_ms = median(asked.flatMap((each) => each.times));
+  const reached = max_ms <= MAX_LIVEZ_MS;
+  return line('growth', 'livez-far-page', { p99_ms, max_ms, target_ms: MAX_LIVEZ_MS, reached, page_ms, ...stated });
+}
+
 /** Returns the lines about memory and file size, which have no ratio. */
 function sizeLines({ size, tokens, daemon }, stated) {
   const bytes = size / tokens;
@@ -110,7 +141,8 @@ function sizeLines({ size, tokens, daemon }, stated) {
 }
 
 /**
- * Measures a vault of `from` tokens beside one of `tokens`: what becomes slower as a vault grows, the daemon's memory under
+ * Measures a vault of `from` tokens beside one of `tokens`: what becomes slower as a vault grows, `/livez` while
+ * far pages are made, the daemon's memory under
  * load and the bytes of the file for each card. `cache` is a folder that keeps the vaults for the next run.
  */
 export async function growth({ rounds, seconds, tokens, from, cache }) {
@@ -127,12 +159,14 @@ export async function growth({ rounds, seconds, tokens, from, cache }) {
       lines.push(line('growth', name, { better: 'lower', target, ...figures, ...stated }));
     };
     await measure('serve-ready', 1.3, timeToReady);
+    const callers = await makeCallers(vaults[1]);
     try {
       for (const vault of vaults) {
         vault.daemon = await serve([], vault.env);
         vault.request = benchRequests(vault.keys, `127.0.0.1:${vault.daemon.port}`);
       }
       for (const row of CASES) await measure(row.case, row.target, (vault) => roundOf(row, vault, seconds));
+      lines.push(await farPageLine(vaults[1], callers, rounds * seconds, stated));
       return [...lines, ...sizeLines(vaults[1], stated)];
     } finally {
       for (const vault of vaults) await vault.daemon?.end();

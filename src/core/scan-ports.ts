@@ -41,7 +41,7 @@ export interface ScanSlice {
 /** A part of a walk to a page. */
 export interface Walk {
   readonly after: ScanPosition | undefined;
-  /** How many tokens to look at. */
+  /** How many tokens to look at; a store looks at fewer when each needs many tests. */
   readonly limit: number;
   /** How many of those that match to pass over, and how many to return behind them. */
   readonly skip: number;

@@ -137,7 +137,7 @@ export function rulesFor(draw: Draw, type: string): readonly PlainObject[] {
       ? ['token:read']
       : type === 'public'
         ? ['token:create', 'token:update']
-        : ['token:create', 'token:update', 'token:read', 'token:delete', 'token:use'];
+        : ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search', 'token:use'];
   return Array.from({ length: draw.below(4) }, (_, index): PlainObject => {
     const granted = draw.some(permissions);
     return {

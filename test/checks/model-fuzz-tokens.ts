@@ -167,12 +167,12 @@ function listTokensByCursor(step: Step): Expected {
 
 function searchTokens(step: Step): Expected {
   const body = step.command.body ?? {};
-  return listed(step, searchedBy(body), body);
+  return listed(step, searchedBy(step), body);
 }
 
 function searchTokensByCursor(step: Step): Expected {
   const body = step.command.body ?? {};
-  return listedByCursor(step, searchedBy(body), body);
+  return listedByCursor(step, searchedBy(step), body);
 }
 
 type Filter = (token: ModelToken) => boolean;
@@ -194,9 +194,11 @@ function filteredBy(query: Command['query']): Filter {
     [...wanted].every(([key, value]) => token.metadata?.[key]?.toLowerCase() === value.toLowerCase());
 }
 
-function searchedBy(body: PlainObject): Filter {
-  const query = parseQuery(String(body['query']));
+/** A token is found by those who may search it and read it. */
+function searchedBy({ command, caller }: Step): Filter {
+  const query = parseQuery(String(command.body?.['query']));
   return (token) =>
+    transformFor(caller, 'token:search', token) !== undefined &&
     matchesQuery(query, {
       ...token,
       metadata: token.metadata ?? {},

@@ -96,6 +96,11 @@ describe('formats', () => {
     expect(note).toBe('2 of 3; --all for the rest');
   });
 
+  it('a first page of more than are counted says so', async () => {
+    const page = PAGE.replace('"total_items":3', '"total_items":100000,"total_items_capped":true');
+    expect((await render('table', page, list)).note).toBe('2 of more than 100,000; --all for the rest');
+  });
+
   it('a table of a list shows lists and objects in short, without the quotes of JSON', async () => {
     const rule =
       '{"description":"why","priority":1,"container":"/pci/","transform":"mask","permissions":["token:read"]}';

@@ -105,6 +105,26 @@ describe('a list by a rule on a part of a segment', () => {
   });
 });
 
+describe('a list of few by a rule on a part of a segment', () => {
+  it('finds them behind many others and behind expired ones', async () => {
+    const core = await openCore();
+    const key = await partOfSegment(core, 'scanner');
+    const ids: string[] = [];
+    const expires_at = new Date(core.clock.now() + 60_000).toISOString();
+    const containers = ['/qa/'];
+    for (let n = 0; n < 5; n++)
+      ids.unshift(await core.token({ type: 'card_number', data: '4242424242424242', containers }));
+    core.clock.advance(1);
+    for (let n = 0; n < 250; n++) await core.token({ type: 'token', data: 1, containers });
+    for (let n = 0; n < 250; n++)
+      await core.token({ type: 'card_number', data: '4242424242424242', containers, expires_at });
+    core.clock.advance(120_000);
+    const answer = await core.call(key, 'listTokens', { query: 'type=card_number' });
+    expect(answer.at('pagination.total_items')).toBe(5);
+    expect((answer.at('data') as { id: string }[]).map(({ id }) => id).sort()).toEqual(ids.sort());
+  });
+});
+
 describe('a page of much data', () => {
   it('opens a MiB in a turn, whoever asks', async () => {
     const { keyringOf, watch } = watchOpening();

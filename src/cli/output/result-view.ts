@@ -43,7 +43,8 @@ export function firstPageNote(body: Json): string | undefined {
   const shown = itemsOf(body, { list: true }).length;
   const total = Number(selectField(body, ['pagination', 'total_items']) ?? 0);
   const isFirst = selectField(body, ['pagination', 'page_number']) === 1;
-  return isFirst && shown < total ? `${groupDigits(shown)} of ${groupDigits(total)}; --all for the rest` : undefined;
+  const all = `${selectField(body, ['pagination', 'total_items_capped']) === true ? 'more than ' : ''}${groupDigits(total)}`;
+  return isFirst && shown < total ? `${groupDigits(shown)} of ${all}; --all for the rest` : undefined;
 }
 
 /** Where the member stands that names a thing. */

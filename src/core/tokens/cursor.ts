@@ -1,15 +1,12 @@
-import type { PresentedToken } from '../ports.ts';
 import { invalid } from '../problem.ts';
 import type { ScanPosition } from '../scan-ports.ts';
-import { positionOf } from './find-page.ts';
 import { mayBeId } from './token-id.ts';
 
 /** Milliseconds in base 36, a dot, and the id. */
 const CURSOR = /^([0-9a-z]{1,10})\.(.*)$/s;
 
 /** Returns the cursor of the page behind a token, opaque to clients. It names a token that the page shows. */
-export function cursorOf(last: PresentedToken): string {
-  const { created_at, id } = positionOf(last);
+export function cursorOf({ created_at, id }: ScanPosition): string {
   return Buffer.from(`${created_at.toString(36)}.${id}`).toString('base64url');
 }
 

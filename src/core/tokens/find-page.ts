@@ -54,33 +54,38 @@ export async function findPage(
   return { records, total: total ?? counted };
 }
 
-/** Finds the `limit` tokens behind a position. */
+/** Finds the `limit` tokens behind a position; `next` is the place of the last of them when there are more. */
 export async function findBehind(
   { filter, isExact }: Sought,
   { after, limit }: { readonly after: ScanPosition | undefined; readonly limit: number },
   now: Instant,
   caller: Caller,
   world: World,
-): Promise<readonly PresentedToken[]> {
+): Promise<{ readonly records: readonly PresentedToken[]; readonly next: ScanPosition | undefined }> {
+  // One more tells whether there are more.
+  const wanted = limit + 1;
   if (isExact) {
     const records: PresentedToken[] = [];
-    for await (const slice of walk(world, filter, after, now, () => ({ skip: 0, take: limit - records.length }))) {
+    for await (const slice of walk(world, filter, after, now, () => ({ skip: 0, take: wanted - records.length }))) {
       records.push(...slice.records);
-      if (records.length === limit) break;
+      if (records.length === wanted) break;
     }
-    return records;
+    return { records: records.slice(0, limit), next: nextOf(records, limit) };
   }
-  const ids: string[] = [];
-  for await (const { id } of reachable(filter, after, now, caller, world)) {
-    ids.push(id);
-    if (ids.length === limit) break;
+  const found: ScannedToken[] = [];
+  for await (const record of reachable(filter, after, now, caller, world)) {
+    found.push(record);
+    if (found.length === wanted) break;
   }
-  return readAll(filter, ids, now, world);
+  // A token that was deleted meanwhile shortens the page, and must not end the walk.
+  const ids = found.slice(0, limit).map(({ id }) => id);
+  return { records: await readAll(filter, ids, now, world), next: nextOf(found, limit) };
 }
 
-/** The place of a token in the order of lists. */
-export function positionOf({ id, clear }: ScannedToken): ScanPosition {
-  return { id, created_at: unpackClear(clear).created_at };
+/** Returns the place of the last token of the page when there are more. */
+function nextOf(found: readonly ScannedToken[], limit: number): ScanPosition | undefined {
+  const last = found.length > limit ? found[limit - 1] : undefined;
+  return last && { id: last.id, created_at: unpackClear(last.clear).created_at };
 }
 
 async function* walk(
@@ -135,12 +140,10 @@ async function* reachable(
   let after = from;
   do {
     await ownTurn();
+    const slice = { after, limit: SCANNED_AT_ONCE };
     const { records, next }: ScanSlice = isFew
-      ? {
-          records: (await store.walkTokens(filter, { after, limit: SCANNED_AT_ONCE, skip: 0, take: total }, now))
-            .records,
-        }
-      : await store.scanTokens(filter, { after, limit: SCANNED_AT_ONCE }, now);
+      ? await store.walkTokens(filter, { ...slice, skip: 0, take: total }, now)
+      : await store.scanTokens(filter, slice, now);
     for (const record of records) {
       const { containers } = openPresented(tenant.keyring, record.id, record, presentedColumns(record)).details;
       if (governingTransform(grants, 'token:read', { id: record.id, containers })) yield record;

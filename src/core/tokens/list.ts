@@ -82,12 +82,9 @@ const pageBehind = (asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller
   inTurn(caller, async () => {
     const now = world.clock.now();
     const after = start === undefined ? undefined : readCursor(start);
-    // One more tells whether there is another page.
-    const found = await findBehind(soughtBy(asked, caller), { after, limit: size + 1 }, now, caller, world);
-    const records = found.slice(0, size);
-    const last = found.length > size ? records.at(-1) : undefined;
+    const { records, next } = await findBehind(soughtBy(asked, caller), { after, limit: size }, now, caller, world);
     const data = await show(records, asked, now, caller, world);
-    return { pagination: { page_size: size, next: last && cursorOf(last) }, data };
+    return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
   });
 
 /** Leaves a page to `listTokens` that needs a walk, or that this turn has no room for. */
@@ -122,8 +119,16 @@ async function show(records: readonly PresentedToken[], asked: Asked, now: Insta
 
 function soughtBy(asked: Asked, { grants, tenant }: Caller): Sought {
   const { lists, exact } = visibility(grants, 'token:read', tenant.keyring);
-  const filter = { tenant_id: tenant.record.id, all: conditionsOf(asked, tenant.keyring), visible: lists };
+  const all = conditionsOf(asked, tenant.keyring);
+  if (asked.query !== undefined) all.push(...searchable(grants, tenant.keyring));
+  const filter = { tenant_id: tenant.record.id, all, visible: lists };
   return { filter, isExact: exact };
+}
+
+/** A rule grants `token:search` for its own container. Only private applications hold it, so blind indexes find exactly that. */
+function searchable(grants: Caller['grants'], keyring: TenantKeyring): readonly TokenCondition[] {
+  const { lists } = visibility(grants, 'token:search', keyring);
+  return lists === undefined ? [] : [{ some: lists.map((every) => ({ every })) }];
 }
 
 /** Whether all tokens of the tenant are asked for, by a caller that reads all: then their number is known exactly. */

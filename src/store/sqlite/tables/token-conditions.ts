@@ -78,6 +78,22 @@ export function whereQuery(query: TokenQuery): Fragment {
   return join(parts, ' AND ');
 }
 
+/** About how many tests a token needs, at least 1: with many, statements look at fewer tokens. */
+export function weightOf({ all, anyOf = [] }: TokenQuery): number {
+  return Math.max(1, sum([...all, ...anyOf.flat()]));
+}
+
+function sum(conditions: readonly PlannedCondition[]): number {
+  return conditions.reduce((tests, condition) => tests + testsOf(condition), 0);
+}
+
+function testsOf(condition: PlannedCondition): number {
+  if ('every' in condition) return sum(condition.every);
+  if ('some' in condition) return sum(condition.some);
+  if ('not' in condition) return testsOf(condition.not);
+  return 'index_in' in condition ? condition.index_in.length : 1;
+}
+
 export function whereCondition(condition: PlannedCondition): Fragment {
   if ('id_in' in condition) return whereIn('t.id', condition.id_in.filter(isStorableText));
   if ('id_prefix' in condition) return wherePrefix(condition.id_prefix);

@@ -6,7 +6,7 @@ import { storedNumber, storedText } from './columns.ts';
 import type { ContainerSets } from './container-sets.ts';
 import type { PresentedTokenRows } from './presented-token-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
-import { type Fragment, toQuery, type Value, withSets } from './token-conditions.ts';
+import { type Fragment, toQuery, type Value, weightOf, withSets } from './token-conditions.ts';
 import { planScan, planTokens, planWalk } from './token-plan.ts';
 
 /** How many different statements are kept prepared. */
@@ -75,7 +75,8 @@ export function tokenLists(
     walkTokens(filter: TokenFilter, { after, limit, skip, take }: Walk, now: Instant): WalkSlice {
       const query = queryOf(filter);
       if (query === undefined) return { found: 0, records: [] };
-      const { numbers, next } = walk(planWalk(query.tenant, query.query, after, now, count), limit);
+      const most = Math.ceil(limit / weightOf(query.query));
+      const { numbers, next } = walk(planWalk(query.tenant, query.query, after, now, count), most);
       const taken = numbers.slice(skip, skip + take);
       return { found: numbers.length, records: tokens.getAll(filter.tenant_id, query.tenant, taken), next };
     },

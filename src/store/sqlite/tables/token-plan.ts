@@ -7,6 +7,7 @@ import {
   type PlannedCondition,
   type TokenQuery,
   type Value,
+  weightOf,
   whereCondition,
   whereIn,
   whereQuery,
@@ -41,6 +42,12 @@ interface Choice {
 
 /** A start that matches fewer tokens than this is searched as a whole and sorted; others are walked newest first. */
 const FEW = 5000;
+
+/** More than a page has: the tokens of a page are always found by their ids. */
+const MIN_FEW = 128;
+
+/** The same for a start that leaves more than one test of each token. */
+const fewOf = (rest: TokenQuery) => Math.max(MIN_FEW, Math.ceil(FEW / weightOf(rest)));
 
 /**
  * Chooses how to find the tokens of one tenant. Every statement gets the tenant here, and nowhere else.
@@ -87,14 +94,18 @@ function choose(tenant: number, query: TokenQuery, count: Count): Choice {
   const chosen = mostSelective(tenant, query, count);
   if (chosen !== undefined) {
     const [condition, expected] = chosen;
-    const isFew = expected < FEW;
+    const isFew = expected < fewOf(without(query, condition));
     if (isOrdered(condition)) {
       const starts = condition.index_in.map((blind) => startFrom(tenant, query, condition, [blind]));
       return { starts, isFew, isOrdered: true };
     }
     if (isFew) return { starts: [startFrom(tenant, query, condition)], isFew, isOrdered: false };
   }
-  return { starts: [startFromNewest(tenant, query)], isFew: count(countAll(tenant)) < FEW, isOrdered: true };
+  return { starts: [startFromNewest(tenant, query)], isFew: count(countAll(tenant)) < fewOf(query), isOrdered: true };
+}
+
+function without(query: TokenQuery, condition: PlannedCondition): TokenQuery {
+  return { ...query, all: query.all.filter((other) => other !== condition) };
 }
 
 function isEverything({ all, anyOf }: TokenQuery): boolean {
@@ -121,19 +132,21 @@ function mostSelective(
   if (only !== undefined && query.all.length === 1 && query.anyOf === undefined && isOrdered(only)) return [only, FEW];
   let best: readonly [PlannedCondition, number] | undefined;
   for (const condition of query.all) {
-    const few = expectation(tenant, condition, count);
-    if (few !== undefined && (best === undefined || few < best[1])) best = [condition, few];
+    // With many conditions, counting each as far would take longer than the list.
+    const most = fewOf(without(query, condition));
+    const expected = expectation(tenant, condition, most, count);
+    if (expected !== undefined && (best === undefined || expected < best[1])) best = [condition, expected];
   }
   return best;
 }
 
-function expectation(tenant: number, condition: PlannedCondition, count: Count): number | undefined {
+function expectation(tenant: number, condition: PlannedCondition, most: number, count: Count): number | undefined {
   if ('id_in' in condition) return condition.id_in.length;
   if (!('id_prefix' in condition || 'index_in' in condition)) return undefined;
   const bounded = (from: string, where: Fragment) =>
     count({
-      sql: `SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE t.tenant = +? AND ${where.sql} LIMIT ${FEW})`,
-      params: [tenant, ...where.params],
+      sql: `SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE t.tenant = +? AND ${where.sql} LIMIT +?)`,
+      params: [tenant, ...where.params, most],
     });
   return 'id_prefix' in condition
     ? bounded('token t INDEXED BY token_id', whereCondition(condition))
@@ -147,7 +160,7 @@ function startFrom(
   condition: PlannedCondition,
   walked = 'index_in' in condition ? condition.index_in : [],
 ): Start {
-  const rest = { ...query, all: query.all.filter((other) => other !== condition) };
+  const rest = without(query, condition);
   if (!('index_in' in condition)) {
     const where = withTenant(tenant, whereCondition(condition));
     return { from: 'token t INDEXED BY token_id', where, created: 't.created_at', rest };
@@ -264,7 +277,7 @@ function totalFromIndex(tenant: number, query: TokenQuery, now: Instant): Fragme
   return lessExpired(
     {
       sql: `SELECT count(*) FROM (SELECT 1 FROM token_index WHERE tenant = +? AND ${blinds.sql}
-        LIMIT ${MAX_TOTAL} + 1 + (SELECT count(*) FROM token WHERE expires_at <= ? AND tenant = +?))`,
+        LIMIT ${MAX_TOTAL} + 1 + (SELECT count(*) FROM token INDEXED BY token_expiry WHERE expires_at <= ? AND tenant = +?))`,
       params: [tenant, ...blinds.params, now, tenant],
     },
     tenant,

@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { CARD, type Core, openCore, rule } from './core-fixture.ts';
+
+const idsOf = (text: string) => (JSON.parse(text) as { data: { id: string }[] }).data.map(({ id }) => id);
+
+/** Tokens in `/in/`, which the limited callers reach, and in `/out/`, which they do not; all are found by `data:4242`. */
+async function withTokens(): Promise<Core> {
+  const core = await openCore();
+  for (const [id, container] of [
+    ['in-1', '/in/'],
+    ['out-1', '/out/'],
+    ['in-2', '/in/deep/'],
+    ['out-2', '/out/'],
+  ] as const) {
+    core.clock.advance(1);
+    const metadata = { where: container };
+    await core.token({ id, type: 'card', data: CARD, containers: [container], metadata, search_indexes: ['4242'] });
+  }
+  return core;
+}
+
+const search = (core: Core, key: string, query: string, more: object = {}) =>
+  core.call(key, 'searchTokens', { body: { query, ...more } });
+
+const limited = (core: Core, rules: readonly object[], permissions: readonly string[] = []) =>
+  core.application({ name: 'limited', type: 'private', permissions, rules });
+
+const READ_IN = rule({ container: '/in/', transform: 'mask' });
+
+describe('a search', () => {
+  it.each([
+    ['data:4242', ['in-2', 'in-1']],
+    ['NOT data:nothing', ['in-2', 'in-1']],
+    ['NOT (NOT data:4242)', ['in-2', 'in-1']],
+    ['id:out-1 OR id:in-1', ['in-1']],
+    ['id:out-1', []],
+    ['metadata.where:/out/', []],
+    ['container:*', ['in-2', 'in-1']],
+    ['container:/out/*', []],
+    ['-container:/in/*', []],
+    ['created_at:[* TO *]', ['in-2', 'in-1']],
+    ['type:card OR -type:card', ['in-2', 'in-1']],
+  ])('%s finds and counts only what a rule lets its caller read', async (query, ids) => {
+    const core = await withTokens();
+    const key = await limited(core, [READ_IN], ['token:search']);
+    const found = await search(core, key, query);
+    expect([idsOf(found.text), found.at('pagination.total_items')]).toEqual([ids, ids.length]);
+    const { text } = await core.call(key, 'searchTokensByCursor', { body: { query, size: 1 } });
+    expect([idsOf(text), JSON.parse(text).pagination.next !== undefined]).toEqual([ids.slice(0, 1), ids.length > 1]);
+  });
+
+  it.each([
+    [
+      'a rule for reading and searching',
+      [rule({ container: '/in/', permissions: ['token:read', 'token:search'] })],
+      [],
+    ],
+    [
+      'a rule for searching, and plain reading',
+      [rule({ container: '/in/', permissions: ['token:search'] })],
+      ['token:read'],
+    ],
+    [
+      'rules that overlap',
+      [
+        rule({ container: '/in/', permissions: ['token:search'] }),
+        rule({ priority: 2, container: '/out/' }),
+        rule({ priority: 3, container: '/in/' }),
+      ],
+      [],
+    ],
+  ])('finds what both permissions reach, by %s', async (_, rules, permissions) => {
+    const core = await withTokens();
+    const found = await search(core, await limited(core, rules, permissions), 'data:4242');
+    expect([idsOf(found.text), found.at('pagination.total_items')]).toEqual([['in-2', 'in-1'], 2]);
+  });
+
+  it('finds nothing by rules that have no token in common', async () => {
+    const core = await withTokens();
+    const rules = [
+      rule({ container: '/in/', permissions: ['token:search'] }),
+      rule({ priority: 2, container: '/out/' }),
+    ];
+    const found = await search(core, await limited(core, rules), 'NOT id:x');
+    expect([idsOf(found.text), found.at('pagination.total_items')]).toEqual([[], 0]);
+  });
+
+  it.each([
+    ['reveal', undefined, CARD.number],
+    ['reveal', 'mask', 'XXXXXXXXXXXX4242'],
+    ['reveal', 'redact', undefined],
+    ['mask', undefined, 'XXXXXXXXXXXX4242'],
+    ['mask', 'redact', undefined],
+    ['redact', undefined, undefined],
+    ['redact', 'mask', undefined],
+  ])('under a rule that says %s shows, asked for %s, no more than that', async (governing, transform, number) => {
+    const core = await withTokens();
+    const rules = [rule({ transform: governing, permissions: ['token:read', 'token:search'] })];
+    const key = await limited(core, rules);
+    const shown = await search(core, key, 'id:in-1', { transform });
+    expect(shown.at('data.0.data.number')).toBe(number);
+    const listed = await core.call(key, 'listTokens', {
+      query: `id=in-1${transform ? `&transform=${transform}` : ''}`,
+    });
+    expect(listed.at('data.0.data.number')).toBe(number);
+    const got = await core.call(key, 'getToken', { id: 'in-1', query: transform ? `transform=${transform}` : '' });
+    expect(got.at('data.number')).toBe(number);
+  });
+
+  it.each([{ transform: 'reveal' }, { transform: 'none' }, { query: '' }, { query: 'x'.repeat(1001) }])(
+    'refuses %j',
+    async (more) => {
+      const core = await withTokens();
+      expect((await search(core, core.key, 'id:x', more)).status).toBe(400);
+    },
+  );
+
+  it('is refused alike whatever the vault holds', async () => {
+    const [full, empty] = [await withTokens(), await openCore()];
+    const refusals = await Promise.all(
+      [full, empty].map(async (core) => (await search(core, core.key, 'data:4242 AND')).at('errors')),
+    );
+    expect(refusals[0]).toEqual(refusals[1]);
+  });
+});
