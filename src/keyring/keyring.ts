@@ -119,7 +119,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       subjects.text(`${kind}\n${tenant_id}\n${id}`);
       const blind = sodium.crypto_generichash(AUDIT_SUBJECT_BYTES, subjects.written(), carried.audit_index);
       // The time first: tokens that were created together are neighbours in the index, and a commit writes fewer pages. The
-      // time is no secret, since the entry of the creation shows it.
+      // time is no secret, since the entry of the creation shows it; which records are read and by whom is one.
       if ((kind === 'token' || kind === 'application') && TIME_ORDERED.test(id))
         blind.set(Buffer.from(id.slice(0, 8) + id.slice(9, 13), 'hex'));
       return blind;

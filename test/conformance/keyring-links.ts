@@ -33,9 +33,18 @@ export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant
       const whole: Parameters<Keyring['auditSubject']>[0] = { kind: 'token', tenant_id: tenant, id: 'a' };
       apart((subject) => keyring().auditSubject(subject), whole, [
         { kind: 'application' },
+        { kind: 'entity' },
+        { kind: 'actor' },
         { tenant_id: otherTenant },
         { id: '' },
       ]);
+    });
+
+    test('a subject of the log says no time: of which record somebody asked stays hidden', () => {
+      const id = '01a1f931-7119-704d-b261-2861a9d687f9';
+      for (const kind of ['actor', 'entity'] as const) {
+        expect(hex(keyring().auditSubject({ kind, tenant_id: tenant, id }))).not.toMatch(/^01a1f9317119/);
+      }
     });
 
     test('a subject begins with the time of an id that is ordered by time, and of no other', () => {
