@@ -48,6 +48,19 @@ describe('stored replies of a vault file', () => {
     expect(await doctor(made.file)).toMatchObject({ ok: true, findings: [] });
   });
 
+  it('leave an entry in the audit when they are returned, as a read that reveals does', async () => {
+    const { file, ...made } = await repliedVault();
+    const events = async () => {
+      const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+      const found = await admin.lastEvents(({ event: { action } }) => action === 'createToken', 10);
+      return admin.close().then(() => found.map(({ event: { entities, revision } }) => ({ entities, revision })));
+    };
+    const first = { entities: [TOKEN.id], revision: 1 };
+    expect(await events()).toEqual([first]);
+    await withVault(file, (vault) => makeToken(vault, { file, ...made }));
+    expect(await events()).toEqual([{ entities: [TOKEN.id], revision: undefined }, first]);
+  });
+
   it('stand nowhere in the clear, nor do their keys', async () => {
     const { file, application } = await repliedVault();
     const bytes = readFileSync(file);
