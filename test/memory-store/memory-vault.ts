@@ -3,7 +3,7 @@ import { directClient } from '../../src/client/direct.ts';
 import type { Call, Client, Reply } from '../../src/contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from '../../src/contract/limits.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
-import type { Keyring } from '../../src/core/ports.ts';
+import type { Keyring, Store, VaultHeader } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { composeVault, type Vault } from '../../src/vault/vault.ts';
 import { checkedClient } from '../checked-client.ts';
@@ -42,19 +42,20 @@ export interface MemoryVault {
   application(body: object): Promise<string>;
 }
 
-/** `keyringOf` changes what the keyring answers, `limits` what is otherwise the default. */
+/** `keyringOf` changes what the keyring answers, `limits` what is otherwise the default; `storeOf` opens another store. */
 export async function openMemoryVault(
   seed = 'seed',
   keyringOf: (keyring: Keyring) => Keyring = (keyring) => keyring,
   limits: Partial<Limits> = {},
+  storeOf: (header: VaultHeader) => Store | Promise<Store> = () => createMemoryStore(),
 ): Promise<MemoryVault> {
   const clock = steppingClock();
   const random = seededRandom(seed);
   const credential = { kind: 'key_file', key: random.bytes(32) } as const;
-  const { keyring } = await createKeyring(credential, { now: clock.now() });
+  const { keyring, header } = await createKeyring(credential, { now: clock.now() });
   const vault = composeVault({
     file: 'memory',
-    store: createMemoryStore(),
+    store: await storeOf(header),
     keyring: keyringOf(keyring),
     clock,
     random,

@@ -28,8 +28,12 @@ export interface Core extends MemoryVault {
   token(body: object, key?: string): Promise<string>;
 }
 
-export async function openCore(keyringOf?: (keyring: Keyring) => Keyring, limits?: Partial<Limits>): Promise<Core> {
-  const world = await openMemoryVault('seed', keyringOf, limits);
+export async function openCore(
+  keyringOf?: (keyring: Keyring) => Keyring,
+  limits?: Partial<Limits>,
+  storeOf?: Parameters<typeof openMemoryVault>[3],
+): Promise<Core> {
+  const world = await openMemoryVault('seed', keyringOf, limits, storeOf);
   const key = await world.application({ name: 'all', type: 'private', rules: [rule({ permissions: PRIVATE })] });
   return {
     ...world,

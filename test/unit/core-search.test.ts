@@ -75,6 +75,19 @@ describe('a search', () => {
     expect([idsOf(found.text), found.at('pagination.total_items')]).toEqual([['in-2', 'in-1'], 2]);
   });
 
+  it.each([
+    ['data:STRASSE', 'data:stra\u00dfe'],
+    ['metadata.k:"ÄÖ"', 'metadata.k:"a\u0308o\u0308"'],
+    ['container:/A/*', 'container:/a/b/'],
+  ])('folds case and normal form: %s and %s', async (...queries) => {
+    const core = await openCore();
+    const search_indexes = ['Straße'];
+    await core.token({ type: 'token', data: 1, containers: ['/a/b/'], metadata: { k: 'äÖ' }, search_indexes });
+    for (const query of queries) expect((await search(core, core.key, query)).at('pagination.total_items')).toBe(1);
+    const others = ['metadata.K:"äö"', 'data:stra', 'id:A', 'type:TOKEN', 'container:/a/*/'];
+    for (const query of others) expect((await search(core, core.key, query)).at('pagination.total_items') ?? 0).toBe(0);
+  });
+
   it('finds nothing by rules that have no token in common', async () => {
     const core = await withTokens();
     const rules = [

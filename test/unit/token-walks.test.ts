@@ -1,0 +1,232 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
+import { createDraw, type Draw } from '../checks/model-fuzz-bodies.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { type Core, DAY, openCore, rule } from './core-fixture.ts';
+import { openStore, temporaryFolder } from './store-sqlite-fixture.ts';
+
+const STORES = {
+  memory: () => createMemoryStore(),
+  sqlite: async (header: Parameters<typeof createVaultFile>[1]) => {
+    const file = join(await temporaryFolder(), 'vault.db');
+    await createVaultFile(file, header);
+    return openStore(file);
+  },
+};
+
+interface Kept {
+  readonly id: string;
+  readonly type: string;
+  readonly container: string;
+  readonly created_at: number;
+  readonly expires_at: number;
+}
+
+const CONTAINERS = ['/qa/', '/qa/deep/', '/qb/', '/other/'];
+
+/** Who walks, with which filter, and which tokens that shows. */
+interface Walk {
+  readonly query: string;
+  /** The rules of a private application, or a part of a segment for a rule of an expiring one. */
+  readonly rules?: readonly object[];
+  readonly part?: string;
+  shows(token: Kept): boolean;
+}
+
+const WALKS: Readonly<Record<string, Walk>> = {
+  'all tokens': { query: '', shows: () => true },
+  'a type': { query: '&type=token', shows: ({ type }: Kept) => type === 'token' },
+  'a container and metadata': {
+    query: '&container=/qa/&metadata[k]=X',
+    shows: ({ container }: Kept) => container.startsWith('/qa/'),
+  },
+  'two containers': {
+    query: '&container=/qb/&container=/other/',
+    shows: ({ container }: Kept) => !container.startsWith('/qa/'),
+  },
+  'by rules on containers': {
+    rules: [rule({ container: '/qa/deep/' }), rule({ container: '/qb/', priority: 2 })],
+    query: '',
+    shows: ({ container }: Kept) => ['/qa/deep/', '/qb/'].includes(container),
+  },
+  'by a rule on a part of a segment': {
+    part: '/q',
+    query: '',
+    shows: ({ container }: Kept) => container !== '/other/',
+  },
+  'by a rule on a part of a segment, a type': {
+    part: '/q',
+    query: '&type=token',
+    shows: ({ container, type }: Kept) => container !== '/other/' && type === 'token',
+  },
+};
+
+async function callerOf(core: Core, walk: Walk) {
+  if (walk.rules) return core.application({ name: 'rules', type: 'private', rules: walk.rules });
+  if (walk.part === undefined) return core.key;
+  const conditions = [{ attribute: 'container', operator: 'starts_with', value: walk.part }];
+  const expires_at = new Date(core.clock.now() + DAY / 2).toISOString();
+  const rules = [rule({ container: undefined, conditions })];
+  return core.application({ name: 'part', type: 'expiring', rules, expires_at });
+}
+
+async function create(core: Core, draw: Draw): Promise<Kept> {
+  if (draw.chance(0.5)) core.clock.advance(1 + draw.below(3));
+  const [type, container] = [draw.one(['token', 'card_number']), draw.one(CONTAINERS)];
+  const expires_at = draw.chance(0.15) ? core.clock.now() + 1 + draw.below(2_000) : Number.POSITIVE_INFINITY;
+  const id = await core.token({
+    ...(draw.chance(0.5) && { id: `${draw.one(['a', 'z', 'ü'])}-${draw.below(1e9)}` }),
+    type,
+    data: '4242424242424242',
+    containers: [container],
+    metadata: { k: 'x' },
+    ...(expires_at < Number.POSITIVE_INFINITY && { expires_at: new Date(expires_at).toISOString() }),
+  });
+  return { id, type, container, created_at: core.clock.now(), expires_at };
+}
+
+const newestFirst = (a: Kept, b: Kept) => b.created_at - a.created_at || (a.id < b.id ? -1 : 1);
+
+describe.each([
+  ['memory', STORES.memory, 160, 3],
+  ['sqlite', STORES.sqlite, 60, 1],
+] as const)('a walk on the %s store', (_, storeOf, tokens, rounds) => {
+  it.each(Object.entries(WALKS))('over %s shows what stays once, in order', async (name, walk) => {
+    const core = await openCore(undefined, undefined, storeOf);
+    const draw = createDraw(name.length * 7919);
+    const key = await callerOf(core, walk);
+    const made = new Map<string, Kept>();
+    const keep = (token: Kept) => made.set(token.id, token);
+    while (made.size < tokens) keep(await create(core, draw));
+    for (let round = 0; round < rounds; round++) {
+      const before = [...made.values()].filter(({ expires_at }) => expires_at > core.clock.now()).sort(newestFirst);
+      const seen: string[] = [];
+      // Deletes what the next pages would show, among others.
+      const change = async () => {
+        const ahead = before.filter(({ id }) => made.has(id) && !seen.includes(id)).slice(0, 40);
+        const token = ahead.length > 0 ? draw.one(ahead) : undefined;
+        const kind = draw.below(4);
+        if (kind === 0) keep(await create(core, draw));
+        else if (kind === 1) core.clock.advance(draw.below(60));
+        else if (token === undefined || token.expires_at <= core.clock.now()) return;
+        else if (kind === 2)
+          await core.own('updateToken', { id: token.id, body: { metadata: { n: `${seen.length}` } } });
+        else {
+          made.delete(token.id);
+          await core.own('deleteToken', { id: token.id });
+        }
+      };
+      let start = '';
+      do {
+        const query = `size=${1 + draw.below(20)}${walk.query}${start && `&start=${start}`}`;
+        const page = core.call(key, 'listTokensByCursor', { query });
+        if (draw.chance(0.7)) await change();
+        const { status, text } = await page;
+        expect(status, text).toBe(200);
+        const { data, pagination } = JSON.parse(text) as { data: Kept[]; pagination: { next?: string } };
+        seen.push(...data.map(({ id }) => id));
+        start = pagination.next ?? '';
+        for (let changes = draw.below(3); changes > 0; changes--) await change();
+      } while (start !== '');
+      const stays = before.filter(
+        (token) => made.has(token.id) && token.expires_at > core.clock.now() && walk.shows(token),
+      );
+      const ids = new Set(stays.map(({ id }) => id));
+      expect(seen.filter((id) => ids.has(id))).toEqual(stays.map(({ id }) => id));
+      expect(new Set(seen).size).toBe(seen.length);
+      const shown = before.filter(({ id }) => seen.includes(id));
+      expect(shown.filter((token) => !walk.shows(token))).toEqual([]);
+    }
+  });
+});
+
+describe('a page', () => {
+  it('that a token leaves while it is made is not the last one', async () => {
+    let between = async () => {};
+    const store = createMemoryStore();
+    const then =
+      <A extends unknown[], T>(read: (...of: A) => Promise<T>) =>
+      async (...of: A) => {
+        const slice = await read(...of);
+        await between();
+        return slice;
+      };
+    const slow = { ...store, scanTokens: then(store.scanTokens), walkTokens: then(store.walkTokens) };
+    const core = await openCore(undefined, undefined, () => slow);
+    const key = await callerOf(core, { query: '', part: '/q', shows: () => true });
+    for (const id of ['third', 'second', 'first']) {
+      core.clock.advance(1);
+      await core.token({ id, type: 'token', data: 1, containers: ['/qa/'] });
+    }
+    between = async () => {
+      between = async () => {};
+      await core.own('deleteToken', { id: 'second' });
+    };
+    const page = await core.call(key, 'listTokensByCursor', { query: 'size=2' });
+    expect((page.at('data') as Kept[]).map(({ id }) => id)).toEqual(['first']);
+    const next = await core.call(key, 'listTokensByCursor', { query: `size=1&start=${page.at('pagination.next')}` });
+    expect((next.at('data') as Kept[]).map(({ id }) => id)).toEqual(['third']);
+  });
+});
+
+describe('a cursor', () => {
+  const walk = (core: Core, key: string, start: string) =>
+    core.call(key, 'listTokensByCursor', { query: `size=2&start=${encodeURIComponent(start)}` });
+  const idsOf = (text: string) => (JSON.parse(text) as { data: { id: string }[] }).data.map(({ id }) => id);
+
+  async function three() {
+    const core = await openCore();
+    for (const id of ['first', 'second', 'third', 'fourth']) {
+      core.clock.advance(1);
+      await core.token({ id, type: 'token', data: 1, containers: [id === 'second' ? '/b/' : '/a/'] });
+    }
+    const page = await core.own('listTokensByCursor', { query: 'size=2' });
+    return { core, next: String(page.at('pagination.next')) };
+  }
+
+  it('of a deleted token goes on behind its place', async () => {
+    const { core, next } = await three();
+    await core.own('deleteToken', { id: 'third' });
+    const { text } = await walk(core, core.key, next);
+    expect(idsOf(text)).toEqual(['second', 'first']);
+  });
+
+  it('of another caller shows what the own rules reach', async () => {
+    const { core, next } = await three();
+    const key = await core.application({ name: 'a', type: 'private', rules: [rule({ container: '/a/' })] });
+    expect(idsOf((await walk(core, key, next)).text)).toEqual(['first']);
+  });
+
+  it('of another tenant shows the own tokens behind its time, and is answered as one of nothing', async () => {
+    const { core, next } = await three();
+    const other = await core.vault.createTenant('other');
+    const body = { name: 'x', type: 'private', permissions: ['token:read', 'token:create'] };
+    const made = await core.call(other.application.key, 'createApplication', { body });
+    const key = String(made.at('key'));
+    expect(idsOf((await walk(core, key, next)).text)).toEqual([]);
+    await core.call(key, 'createToken', { body: { id: 'third', type: 'token', data: 1 } });
+    expect(idsOf((await walk(core, key, next)).text)).toEqual([]);
+  });
+
+  it('names only the last token of the page', async () => {
+    const { next } = await three();
+    expect(Buffer.from(next, 'base64url').toString()).toMatch(/^[0-9a-z]+\.third$/);
+  });
+
+  it.each(['x', '....', Buffer.from('zzzzzzzzzzz.x').toString('base64url'), 'x'.repeat(2_001)])(
+    '%s is refused',
+    async (start) => {
+      const { core } = await three();
+      expect((await walk(core, core.key, start)).status).toBe(400);
+    },
+  );
+
+  it.each([
+    [Buffer.from('0.x').toString('base64url'), 0],
+    [Buffer.from('zzzzzzzzzz.x').toString('base64url'), 2],
+  ])('that was made up, %s, is one of a place', async (start, shown) => {
+    const { core } = await three();
+    expect(idsOf((await walk(core, core.key, start)).text)).toHaveLength(shown);
+  });
+});
