@@ -84,7 +84,17 @@ describe('a search', () => {
     const search_indexes = ['Straße'];
     await core.token({ type: 'token', data: 1, containers: ['/a/b/'], metadata: { k: 'äÖ' }, search_indexes });
     for (const query of queries) expect((await search(core, core.key, query)).at('pagination.total_items')).toBe(1);
-    const others = ['metadata.K:"äö"', 'data:stra', 'id:A', 'type:TOKEN', 'container:/a/*/'];
+    const maker = String((await search(core, core.key, 'type:token')).at('data.0.created_by'));
+    expect((await search(core, core.key, `created_by:${maker}`)).at('pagination.total_items')).toBe(1);
+    const others = [
+      `created_by:${maker.toUpperCase()}`,
+      `modified_by:${maker}`,
+      'metadata.K:"äö"',
+      'data:stra',
+      'id:A',
+      'type:TOKEN',
+      'container:/a/*/',
+    ];
     for (const query of others) expect((await search(core, core.key, query)).at('pagination.total_items') ?? 0).toBe(0);
   });
 

@@ -92,7 +92,7 @@ function readU48(view: DataView, at: number): number {
 
 /** Tokens whose `created_by` or `modified_by` is this id. */
 export function madeBy(column: 'created_by' | 'modified_by', id: string): TokenCondition {
-  const bytes = Buffer.from(id.toLowerCase());
+  const bytes = Buffer.from(id);
   if (bytes.length !== UUID_LENGTH) return { some: [] };
   return { clear_in: { offset: column === 'created_by' ? CREATED_BY_AT : MODIFIED_BY_AT, from: bytes, to: bytes } };
 }
