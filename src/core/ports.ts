@@ -366,10 +366,12 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
   /** Counts the tokens as active in `month`, each once a month. Tokens that are gone are passed over. */
   markActive(tenantId: string, ids: readonly string[], month: number): Promise<void>;
   /**
-   * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`, and stored replies that are 24
-   * hours old: tokens leave a tombstone without `deleted_by`. Resolves to how many it removed.
+   * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`; tokens leave a tombstone
+   * without `deleted_by`. Resolves to how many it removed.
    */
   removeExpired(now: Instant, limit: number, expiryRecorder: ExpiryRecorder): Promise<number>;
+  /** Removes at most `limit` stored replies that are 24 hours old. Resolves to how many it removed. */
+  removeOldReplies(now: Instant, limit: number): Promise<number>;
   /**
    * Returns true for one caller in `interval` milliseconds, of all processes together: it removes what has expired. Ignores
    * a claim from `interval` or more ahead, since the clock was wrong then.

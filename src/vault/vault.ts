@@ -252,6 +252,16 @@ function rest(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, REST_MS).unref());
 }
 
+/** Removes until less than a batch is left to remove. Resolves to how many it removed. */
+async function inBatches(remove: () => Promise<number>): Promise<number> {
+  let removed = 0;
+  for (;;) {
+    const batch = await remove();
+    removed += batch;
+    if (batch < SWEEP_BATCH) return removed;
+  }
+}
+
 /** A vault of any store and keyring. */
 export function composeVault(parts: VaultParts): Vault {
   const { file, store, keyring } = parts;
@@ -266,12 +276,9 @@ export function composeVault(parts: VaultParts): Vault {
   async function sweepExpired(): Promise<number> {
     await world.activity.flush();
     await timekeeper?.keep();
-    let removed = 0;
-    for (;;) {
-      const batch = await store.removeExpired(world.clock.settled(), SWEEP_BATCH, expiryRecorder);
-      removed += batch;
-      if (batch < SWEEP_BATCH) return removed;
-    }
+    const now = () => world.clock.settled();
+    await inBatches(() => store.removeOldReplies(now(), SWEEP_BATCH));
+    return inBatches(() => store.removeExpired(now(), SWEEP_BATCH, expiryRecorder));
   }
 
   return {

@@ -2,7 +2,7 @@ import type { Applicant, OracleRule, Place } from './permission-oracle.ts';
 
 type Transform = OracleRule['transform'];
 
-const TOKENS = ['token:create', 'token:read', 'token:update', 'token:delete', 'token:use'];
+const TOKENS = ['token:create', 'token:read', 'token:update', 'token:delete', 'token:search', 'token:use'];
 const WRITING = ['token:create', 'token:update'];
 const MANAGEMENT = [
   ...['application:create', 'application:read', 'application:update', 'application:delete'],
@@ -26,6 +26,8 @@ const PRIVATE_RULES: readonly (readonly OracleRule[])[] = [
   rules(['token:read'], ['root', 'reveal']),
   rules(['token:read'], ['root', 'mask']),
   rules(['token:use'], ['root', 'mask']),
+  rules(['token:search'], ['pci', 'redact']),
+  rules(['token:search'], ['bank', 'reveal']),
   rules(['token:use', 'token:update'], ['pci', 'mask'], ['root', 'reveal']),
   rules(['token:read'], ['pci', 'redact']),
   rules(['token:update'], ['root', 'mask']),

@@ -59,7 +59,7 @@ export type Member =
 /** Decisions §6, first paragraph. */
 export const MAY_HOLD: Readonly<Record<Applicant['type'], readonly string[]>> = {
   public: ['token:create', 'token:update'],
-  private: ['token:create', 'token:update', 'token:read', 'token:delete', 'token:use'],
+  private: ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search', 'token:use'],
   expiring: ['token:read'],
   management: [
     ...['application:create', 'application:read', 'application:update', 'application:delete'],
@@ -110,7 +110,8 @@ export function expected(
   const held = who.permissions.includes(permission) || who.rules.some((rule) => rule.permissions.includes(permission));
   if (!held) return operation === 'createApplication' && who.flag ? expectedChild(who, target) : { status: 403 };
   if (operation === 'listApplications') return { status: 200, items: target === 'other' ? 0 : 1 };
-  if (target === 'other' && operation === 'listTokens') return { status: 200, items: 0 };
+  const reads = READS_OF_MANY[operation];
+  if (target === 'other' && reads) return { status: 200, items: 0 };
   // An id is taken in one tenant only (decisions §5): another tenant's does not stand in the way.
   const creates = operation === 'createToken' || operation === 'tokenize';
   if (target === 'other' && !creates) return { status: operation === 'detokenize' ? 400 : 404 };
@@ -118,7 +119,10 @@ export function expected(
 
   const containers = target === 'two' ? ['pci', 'bank'] : ['pci'];
   const sight = governs(who, permission, containers);
-  if (operation === 'listTokens') return sight ? { status: 200, items: 1, sight } : { status: 200, items: 0 };
+  if (reads) {
+    const seen = sight && governs(who, 'token:read', containers);
+    return seen ? { status: 200, items: 1, sight: seen } : { status: 200, items: 0 };
+  }
   // What shows nothing is as if it were not there.
   if (operation === 'detokenize') return sight && sight !== 'nothing' ? { status: 200, sight } : { status: 400 };
   if (operation === 'getToken') return sight ? { status: 200, sight } : { status: 403 };
@@ -129,6 +133,14 @@ export function expected(
   // §4.1: create answers with the masked form, whatever the transform, but never more than the transform shows.
   return { status: success, sight: sight === 'reveal' ? 'mask' : sight };
 }
+
+/** Lists, and searches: these find what their caller may search and read, as it reads it. */
+const READS_OF_MANY: Readonly<Partial<Record<OperationId, true>>> = {
+  listTokens: true,
+  listTokensByCursor: true,
+  searchTokens: true,
+  searchTokensByCursor: true,
+};
 
 const STRENGTH: readonly (Sight | undefined)[] = [undefined, 'nothing', 'mask', 'reveal'];
 

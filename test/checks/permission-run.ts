@@ -114,6 +114,8 @@ function deedCall(
     createToken: { ...taken, ...created },
     tokenize: [created],
     detokenize: [`{{ ${tokenId} }}`],
+    searchTokens: { query: `id:${tokenId}` },
+    searchTokensByCursor: { query: `id:${tokenId}` },
     createApplication: { name: 'child', ...child },
     updateApplication: rest,
   };
@@ -138,7 +140,7 @@ function shown(operation: OperationId, { status, bodyText }: Reply): Expected {
   const [data] = items.map((item) => (typeof item === 'string' ? item : Object(item).data));
   const sight = isToken && items.length > 0 ? SIGHT_OF.get(data) : undefined;
   const isRead = operation === 'updateToken' && { isRead: 'fingerprint' in body };
-  const total = body.pagination && { items: body.pagination.total_items };
+  const total = body.pagination && { items: body.pagination.total_items ?? (isToken ? items.length : undefined) };
   return { status, ...total, ...(sight && { sight }), ...isRead };
 }
 

@@ -158,11 +158,11 @@ export function storeReplies(store: () => Store): void {
     it('are removed after 24 hours, so many at a time', async () => {
       const { id } = await addTenant(store());
       const old = NOW - 10 * REPLY_LIFE_MS;
-      await store().removeExpired(NOW, 10_000, EXPIRY_RECORDER);
+      await store().removeOldReplies(NOW, 10_000);
       for (const age of [0, 1, 2]) await addKeyed(id, { created_at: old - age });
       const { reply: kept } = await addKeyed(id);
-      expect(await store().removeExpired(NOW, 2, EXPIRY_RECORDER)).toBe(2);
-      expect(await store().removeExpired(NOW, 2, EXPIRY_RECORDER)).toBe(1);
+      expect(await store().removeOldReplies(NOW, 2)).toBe(2);
+      expect(await store().removeOldReplies(NOW, 2)).toBe(1);
       expect(await find(kept)).toEqual(kept);
     });
 

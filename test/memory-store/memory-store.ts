@@ -398,14 +398,17 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
           state.removed(expiryRecorder.recordRemoval(application.tenant_id, removeApplication(held, application.id)));
           removed += 1;
         }
-        for (const [key, { reply }] of [...held.replies]) {
-          if (removed === limit) return removed;
-          if (state.findReply(reply.tenant_id, key, now) !== undefined) continue;
-          held.replies.delete(key);
-          removed += 1;
-        }
       }
       return removed;
+    },
+    async removeOldReplies(now, limit) {
+      state.writing();
+      const all = [...state.tenants.values()].flatMap((held) =>
+        [...held.replies].map((entry) => [held, entry] as const),
+      );
+      const old = all.filter(([, [key, { reply }]]) => state.findReply(reply.tenant_id, key, now) === undefined);
+      for (const [held, [key]] of old.slice(0, limit)) held.replies.delete(key);
+      return Math.min(limit, old.length);
     },
 
     async close() {

@@ -134,6 +134,8 @@ describe('verbs', () => {
     const methods = Object.values<Operation>(OPERATIONS).flatMap((row) => (row.path === path ? [row.method] : []));
     // The row of one application also fits `/applications/key`.
     if (path === '/applications/key') methods.push('PUT', 'DELETE');
+    // And that of one token `/tokens/search`: a token may have this id.
+    if (path === '/tokens/search') methods.push('GET', 'PATCH', 'DELETE');
     return VERBS.filter((verb) => methods.some((method) => method === (verb === 'HEAD' ? 'GET' : verb)));
   };
 

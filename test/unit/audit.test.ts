@@ -14,7 +14,7 @@ import { checkedClient } from '../checked-client.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { createMemoryStore } from '../memory-store/memory-store.ts';
 
-const ALL = ['token:create', 'token:read', 'token:update', 'token:delete', 'token:use'];
+const ALL = ['token:create', 'token:read', 'token:search', 'token:update', 'token:delete', 'token:use'];
 const rule = (transform: string) => ({ description: '', priority: 1, container: '/', transform, permissions: ALL });
 
 async function openAudited(auditLevel: AuditLevel, auditStrict = false) {
@@ -204,18 +204,27 @@ describe('the audit', () => {
     ]);
   });
 
+  const SEARCH = { query: 'id:first' };
   /** What is read, and at which levels it leaves an entry. */
   const READS: readonly (readonly [
     what: string,
     reader: 'revealing' | 'masking' | 'management',
     OperationId,
     AuditLevel[],
+    parts?: Partial<Call> & { body?: object },
   ])[] = [
     ['a token revealed', 'revealing', 'getToken', ['reveal', 'all']],
     ['a token masked', 'masking', 'getToken', ['all']],
     ['a token denied', 'management', 'getToken', ['reveal', 'all']],
     ['a list revealed', 'revealing', 'listTokens', ['reveal', 'all']],
     ['a list masked', 'masking', 'listTokens', ['all']],
+    ['a token revealed, asked for masked', 'revealing', 'getToken', ['all'], { query: [['transform', 'mask']] }],
+    ['a list revealed, asked for masked', 'revealing', 'listTokens', ['all'], { query: [['transform', 'mask']] }],
+    ['a walk revealed', 'revealing', 'listTokensByCursor', ['reveal', 'all']],
+    ['a search revealed', 'revealing', 'searchTokens', ['reveal', 'all'], { body: SEARCH }],
+    ['a search masked', 'masking', 'searchTokens', ['all'], { body: SEARCH }],
+    ['a search asked for redacted', 'revealing', 'searchTokens', ['all'], { body: { ...SEARCH, transform: 'redact' } }],
+    ['a search by cursor revealed', 'revealing', 'searchTokensByCursor', ['reveal', 'all'], { body: SEARCH }],
     ['the tenant denied', 'masking', 'getTenant', ['reveal', 'all']],
     ['the tenant', 'management', 'getTenant', ['all']],
     ['the applications', 'management', 'listApplications', ['all']],
@@ -226,15 +235,15 @@ describe('the audit', () => {
     'at the level %s has the reads that it says, and no other',
     async (level) => {
       const opened = await openAudited(level);
-      for (const [what, reader, operation, levels] of READS) {
+      for (const [what, reader, operation, levels, parts] of READS) {
         const apiKey = reader === 'management' ? opened.management : opened[reader].key;
         const params: Record<string, string> = operation === 'getToken' ? { id: 'first' } : {};
-        const found = await opened.events(() => opened.call(apiKey, operation, { params }));
+        const found = await opened.events(() => opened.call(apiKey, operation, { params, ...parts }));
         expect(
           found.map(({ action }) => action),
           what,
         ).toEqual(levels.includes(level) ? [operation] : []);
-        const isToken = operation === 'getToken' || operation === 'listTokens';
+        const isToken = /Tokens?(?:ByCursor)?$/.test(operation);
         if (found.length > 0 && isToken) expect(found[0]?.entities, what).toEqual(['first']);
         expect(
           found.map(({ revealed }) => revealed ?? false),

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Problem } from '../../src/core/problem.ts';
@@ -114,6 +115,15 @@ describe('a query', () => {
     [`${'('.repeat(21)}id:x${')'.repeat(21)}`, 'position 21: more than 20 parentheses within each other'],
   ])('%s is refused', (text, message) => {
     expect(refusal(text)).toBe(message);
+  });
+
+  it('of docs/search.md is one', () => {
+    const page = readFileSync(new URL('../../docs/search.md', import.meta.url), 'utf8');
+    const queries = [...page.matchAll(/tokens search '([^']+)'|^\| `(\w+_at:[^`]+)` \|/gm)].map(
+      ([, a, b]) => a ?? b ?? '',
+    );
+    expect(queries.length).toBeGreaterThan(5);
+    for (const query of queries) expect(() => parseQuery(query), query).not.toThrow();
   });
 
   it('takes 64 clauses and 20 parentheses', () => {

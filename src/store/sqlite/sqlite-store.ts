@@ -85,8 +85,7 @@ export function sqliteStore(session: Session): FileStore {
       replies.removeOf(tenant_id, ids);
     }
     if (ended.length > 0) session.touchAuthority();
-    const count = removed.length + ended.length;
-    return count + replies.removeOld(now, limit - count);
+    return removed.length + ended.length;
   }
 
   function findPresented(tenantId: string, id: string, now: Instant, tenant = tenants.find(tenantId)) {
@@ -213,6 +212,7 @@ export function sqliteStore(session: Session): FileStore {
       }
       return removed;
     },
+    removeOldReplies: (now, limit) => session.write('removed', () => replies.removeOld(now, limit)),
     async claimSweep(now, interval) {
       // Most callers are not the one: they read, and do not wait for a commit.
       if (!(await session.read(() => change.isSweepDue(now, interval)))) return false;
