@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { ROOT, writeIfChanged } from './build-output.js';
+import { API_TYPES } from './client-types.js';
 
 /** Declarations for programs that `require` a module: `export type`s, and values as the module has them. */
 function commonTypes(module, values, types) {
@@ -16,7 +17,7 @@ const COMMON_TYPES = {
   'client/create-client.d.cts': `${commonTypes(
     './create-client.js',
     ['createClient', 'VaultError'],
-    ['CallOptions', 'ClientOptions', 'Fetch', 'RequestOf', 'VaultClient'],
+    ['CallOptions', 'ClientOptions', 'Fetch', 'ProblemCode', ...API_TYPES],
   )}export type VaultError = InstanceType<typeof VaultError>;\n`,
   'testing/start-vault.d.cts': commonTypes('./start-vault.js', ['startVault'], ['StartOptions', 'TestVault']),
 };

@@ -4,14 +4,15 @@
  *
  *   node scripts/build.js [validators|bundle|types …]      no argument: all, in this order
  *
- *   validators  src/**\/*.generated.js   the contract's schemas, compiled by ajv
+ *   validators  src/**\/*.generated.*    the contract's schemas, compiled by ajv, and the types of the client
  *   bundle      dist/                    the product, bundled by esbuild
  *   types       dist/types/              declarations for programs that import it
  */
 import { generateValidators } from './build-validators.js';
+import { generateClientTypes } from './client-types.js';
 
 const STEPS = {
-  validators: generateValidators,
+  validators: async () => `${await generateValidators()}, ${await generateClientTypes()}`,
   bundle: async () => (await import('./build-bundle.js')).bundle(),
   types: async () => (await import('./build-types.js')).emitTypes(),
 };

@@ -1,17 +1,13 @@
-import type { Json } from '../contract/json.ts';
-import {
-  type BodyOf,
-  OPERATIONS,
-  type Operation,
-  type OperationId,
-  type ParamsOf,
-  type QueryOf,
-  type ResultOf,
-} from '../contract/operations.ts';
+import { OPERATIONS, type Operation } from '../contract/operations.ts';
 import type { ProblemCode } from '../contract/problems.ts';
 import { type MemberErrors, memberLines } from '../core/problem.ts';
+import type { VaultClient } from './api.generated.ts';
+import type { CallOptions } from './call-options.ts';
 import { parseText, readProblem } from './decode-problem.ts';
 import { requestPath } from './request-path.ts';
+
+export type * from './api.generated.ts';
+export type { CallOptions, ProblemCode };
 
 /** The part of `fetch` that a client uses. */
 export type Fetch = (
@@ -36,42 +32,6 @@ export interface ClientOptions {
   /** The global one. */
   readonly fetch?: Fetch;
 }
-
-/** What any call may have besides what its operation takes. */
-export interface CallOptions {
-  readonly signal?: AbortSignal;
-  /** Printable, at most 200 characters; comes back as `traceId` of a `VaultError`. */
-  readonly traceId?: string;
-  /**
-   * Printable ASCII, at most 200 characters, for an operation that changes something: sent again with the same key it returns the
-   * first result and changes nothing. A create has a random one unless it is given, for a `fetch` that repeats requests.
-   */
-  readonly idempotencyKey?: string;
-}
-
-/** Where any JSON may stand, a caller may pass any value that `JSON.stringify` takes. */
-type Sent<T> = { readonly [K in keyof T]: Json extends T[K] ? unknown : T[K] };
-
-type Member<Name extends string, T> = [T] extends [undefined]
-  ? { readonly [K in Name]?: never }
-  : Json extends T
-    ? { readonly [K in Name]: unknown }
-    : Partial<T> extends T
-      ? { readonly [K in Name]?: Sent<T> }
-      : { readonly [K in Name]: Sent<T> };
-
-/** What an operation takes: `params`, `query` and `body` as its row has them. */
-export type RequestOf<Id extends OperationId> = Member<'params', ParamsOf<Id>> &
-  Member<'query', QueryOf<Id>> &
-  Member<'body', BodyOf<Id>> &
-  CallOptions;
-
-type Arguments<T> = Partial<T> extends T ? [request?: T] : [request: T];
-
-/** Every operation of the API, by its id. Each throws `VaultError` for a problem, and what `fetch` throws. */
-export type VaultClient = {
-  readonly [Id in OperationId]: (...args: Arguments<RequestOf<Id>>) => Promise<ResultOf<Id>>;
-};
 
 /** The vault answered with a problem. */
 export class VaultError extends Error {
@@ -151,7 +111,7 @@ export function createClient(options: ClientOptions): VaultClient {
       const ask = options.fetch ?? globalThis.fetch;
       const path = requestPath(row.path, request.params ?? {}, pairsOf(request.query ?? {}), encodeURIComponent);
       const response = await ask(`${base}${path}`, { ...sentBy(row, request), signal, redirect: 'error' });
-      return await resultOf(response);
+      return await resultOf(row, response);
     } finally {
       end();
     }
@@ -169,12 +129,13 @@ export function createClient(options: ClientOptions): VaultClient {
     return { method: row.method, headers, body: JSON.stringify(body ?? {}) };
   }
 
-  async function resultOf(response: Awaited<ReturnType<Fetch>>): Promise<unknown> {
+  async function resultOf({ result }: Operation, response: Awaited<ReturnType<Fetch>>): Promise<unknown> {
     const { status, headers } = response;
     const text = await response.text();
     if (status === 204) return undefined;
     const body = parseText(text);
-    if ((status === 200 || status === 201) && typeof body === 'object' && body !== null) return body;
+    const isAny = result !== undefined && result.type === undefined && body !== undefined;
+    if ((status === 200 || status === 201) && (isAny || (typeof body === 'object' && body !== null))) return body;
     const after = headers.get('retry-after');
     throw new VaultError(status, typeof body === 'object' && body !== null ? body : {}, {
       traceId: headers.get(`${prefix}-TRACE-ID`) ?? '',
@@ -182,7 +143,7 @@ export function createClient(options: ClientOptions): VaultClient {
     });
   }
 
-  return Object.fromEntries(operations) as VaultClient;
+  return Object.fromEntries(operations) as object as VaultClient;
 }
 
 /** A random key for a create. Undefined in a browser's insecure page, which makes no UUIDs. */

@@ -96,11 +96,14 @@ describe('token-vault/testing and token-vault/client', () => {
     ['CommonJS without the types of Node', 'plain.cts', WITHOUT_NODE],
   ])('have types for %s, and none is any', (_what, name, libraries) => {
     const good = `import { startVault, type TestVault } from 'token-vault/testing';
-      import { createClient, VaultError, type VaultClient } from 'token-vault/client';
-      export async function use(): Promise<string> {
+      import { createClient, VaultError, type AccessRule, type Token, type VaultClient } from 'token-vault/client';
+      export async function use(rules: readonly AccessRule[]): Promise<string> {
         const vault: TestVault = await startVault({ mode: 'child', seedFile: ['a.yaml'], seed: 7 });
         const client: VaultClient = createClient({ url: vault.url, apiKey: vault.keys.private_key, fetch });
         const { data } = await client.listTokens({ query: { type: ['card'] } });
+        const first: Token | undefined = data[0];
+        const { key } = await client.createApplication({ body: { name: 'a', type: 'private', rules } });
+        if (key.length > 0 || first === undefined) return key;
         return vault.ids.apps['web']?.key ?? data[0]?.id ?? new VaultError(1, {}, { traceId: '' }).code;
       }`;
     expect(complaints(name, good, libraries)).toEqual([]);
@@ -109,11 +112,12 @@ describe('token-vault/testing and token-vault/client', () => {
       `startVault({ seedfile: 'a.yaml' })`,
       `client.createTokn`,
       `client.listTokens({ query: { type: ['crad'] } })`,
+      `client.getToken({ params: { id: 'x' }, body: {} })`,
     ];
     const all = bad.map((wrong) => `void ${wrong};\n`).join('');
     const found = complaints(name, good.replace('const { data }', `\n${all}const { data }`), libraries);
     // Each in a line of its own.
-    expect(found.map((line) => /\((\d+),/.exec(line)?.[1])).toEqual(['7', '8', '9', '10']);
+    expect(found.map((line) => /\((\d+),/.exec(line)?.[1])).toEqual(['7', '8', '9', '10', '11']);
   });
 });
 

@@ -1,13 +1,13 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import {
+  type CallOptions,
   createClient,
   type Fetch,
-  type RequestOf,
   type VaultClient,
   VaultError,
 } from '../../src/client/create-client.ts';
 import type { Json } from '../../src/contract/json.ts';
-import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { type BodyOf, OPERATIONS, type Operation, type QueryOf, type ResultOf } from '../../src/contract/operations.ts';
 import { UUID } from '../../src/contract/patterns.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { problemReply } from '../../src/core/problem-reply.ts';
@@ -174,6 +174,8 @@ describe('the typed client', () => {
   });
 });
 
+type RequestOf<Id extends keyof VaultClient> = NonNullable<Parameters<VaultClient[Id]>[0]>;
+
 /** Held by the type checker: a wrong line here does not compile. */
 describe('the types of the client', () => {
   it('follow the table', () => {
@@ -183,9 +185,25 @@ describe('the types of the client', () => {
     expectTypeOf<Created['id']>().toEqualTypeOf<string>();
     expectTypeOf<Created['data']>().toEqualTypeOf<Json | undefined>();
     expectTypeOf<Created['type']>().extract<'card'>().toEqualTypeOf<'card'>();
+    expectTypeOf<Awaited<ReturnType<VaultClient['createApplication']>>['key']>().toEqualTypeOf<string>();
+    expectTypeOf<Awaited<ReturnType<VaultClient['regenerateApplicationKey']>>['key']>().toEqualTypeOf<string>();
+    expectTypeOf<Awaited<ReturnType<VaultClient['getApplication']>>['key']>().toEqualTypeOf<string | undefined>();
     type Page = Awaited<ReturnType<VaultClient['listTokens']>>;
     expectTypeOf<Page['pagination']['total_items']>().toEqualTypeOf<number>();
     expectTypeOf<Page['data'][number]['id']>().toEqualTypeOf<string>();
+  });
+
+  it('are those that the contract infers', () => {
+    type Results = { [Id in keyof VaultClient]: Awaited<ReturnType<VaultClient[Id]>> };
+    type Plain = Omit<Results, 'createApplication' | 'regenerateApplicationKey'>;
+    expectTypeOf<Plain>().toExtend<{ [Id in keyof Plain]: ResultOf<Id> }>();
+    expectTypeOf<{ [Id in keyof Plain]: ResultOf<Id> }>().toExtend<Plain>();
+    type Bodies = { [Id in keyof VaultClient]: RequestOf<Id> extends { readonly body: infer B } ? B : undefined };
+    expectTypeOf<{ [Id in keyof Bodies]: BodyOf<Id> }>().toExtend<Bodies>();
+    type Queries = { [Id in keyof VaultClient]: RequestOf<Id> extends { readonly query?: infer Q } ? Q : undefined };
+    expectTypeOf<{ [Id in 'listTokens' | 'listLogs']: QueryOf<Id> }>().toExtend<
+      Pick<Queries, 'listTokens' | 'listLogs'>
+    >();
   });
 
   it('ask for what must be there, and for nothing that is not', () => {
@@ -200,9 +218,7 @@ describe('the types of the client', () => {
       RequestOf<'createToken'>
     >();
     expectTypeOf<object>().not.toExtend<RequestOf<'getToken'>>();
-    expectTypeOf<{ readonly params: { readonly id: string }; readonly body: object }>().not.toExtend<
-      RequestOf<'getToken'>
-    >();
+    expectTypeOf<Exclude<keyof RequestOf<'getToken'>, keyof CallOptions>>().toEqualTypeOf<'params' | 'query'>();
     expectTypeOf<VaultClient['getToken']>().parameters.toExtend<[unknown]>();
     expectTypeOf<[]>().toExtend<Parameters<VaultClient['listTokens']>>();
     expectTypeOf<[]>().toExtend<Parameters<VaultClient['getTenant']>>();

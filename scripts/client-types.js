@@ -1,0 +1,83 @@
+import path from 'node:path';
+import { namedSchemas, printSchema } from '../src/contract/openapi/schemas.ts';
+import { OPERATIONS } from '../src/contract/operations.ts';
+import { ROOT, writeIfChanged } from './build-output.js';
+
+const FILE = path.join(ROOT, 'src/client/api.generated.ts');
+
+/** Results with an API key: these operations always show it. */
+const WITH_KEY = 'ApplicationWithKey';
+
+const HEADER = `// Made by scripts/client-types.js. Do not edit.
+import type { Json } from '../contract/json.ts';
+import type { CallOptions } from './call-options.ts';
+`;
+
+/** The types of a client's requests and results. */
+export const API_TYPES = [...Object.keys(namedSchemas()), WITH_KEY, 'VaultClient'];
+
+const docs = (indent, text) => (text === undefined ? '' : `${indent}/** ${text.replaceAll('*/', '*\\/')} */\n`);
+
+/** The type of a schema as `printSchema` gives it. Where any JSON may stand, a request takes what `JSON.stringify` takes. */
+function typeOf(node, any, indent = '') {
+  const { $ref, type, const: only, enum: words, items, properties, additionalProperties: others } = node;
+  if ($ref !== undefined) return $ref.split('/').at(-1);
+  if (only !== undefined) return typeof only === 'string' ? `'${only}'` : String(only);
+  if (words !== undefined) return words.map((word) => `'${word}'`).join(' | ');
+  if (Array.isArray(type)) return `${typeOf({ ...node, type: type[0] }, any, indent)} | null`;
+  if (type === 'integer') return 'number';
+  if (type === 'array') return `readonly ${inBrackets(typeOf(items, any, indent))}[]`;
+  if (type === 'object' && properties !== undefined) return `{\n${membersOf(node, any, `${indent}  `)}${indent}}`;
+  if (type === 'object') return `Readonly<Record<string, ${typeOf(others, any, indent)}>>`;
+  return type ?? any;
+}
+
+const inBrackets = (type) => (/^[\w{]/.test(type) ? type : `(${type})`);
+
+function membersOf({ properties, required = [] }, any, indent) {
+  const members = Object.entries(properties).map(([name, node]) => {
+    const mark = required.includes(name) ? '' : '?';
+    return `${docs(indent, node.description)}${indent}readonly ${name}${mark}: ${typeOf(node, any, indent)};\n`;
+  });
+  return members.join('');
+}
+
+function namedType([name, node]) {
+  const any = /^(Create|Update)/.test(name) ? 'unknown' : 'Json';
+  const type = typeOf(node, any);
+  const declaration = type.startsWith('{') ? `interface ${name} ${type}` : `type ${name} = ${type};`;
+  return `${docs('', node.description)}export ${declaration}\n`;
+}
+
+/** `body` is any JSON for some operations: then every value is one. */
+function callOf([id, row]) {
+  const parts = ['params', 'query', 'body'].filter((part) => row[part] !== undefined);
+  const members = parts.map((part) => {
+    const node = printSchema(row[part]);
+    const isOptional = node.$ref === undefined && part === 'query' && (node.required ?? []).length === 0;
+    const type = part === 'params' ? '{ readonly id: string }' : typeOf(node, 'unknown', '  ');
+    return `readonly ${part}${isOptional ? '?' : ''}: ${type}`;
+  });
+  const request = [...(members.length > 0 ? [`{ ${members.join('; ')} }`] : []), 'CallOptions'].join(' & ');
+  const isOptional = members.every((member) => /^readonly \w+\?/.test(member));
+  const shown = row.result === undefined ? 'undefined' : typeOf(printSchema(row.result), 'Json', '  ');
+  const result = row.cli.columns.includes('key') ? WITH_KEY : shown;
+  const about = `${row.summary}: \`${row.method} ${row.path}\`${row.permission ? `, permission \`${row.permission}\`` : ''}.`;
+  return `${docs('  ', about)}  readonly ${id}: (request${isOptional ? '?' : ''}: ${request}) => Promise<${result}>;\n`;
+}
+
+/** Writes the types of the API as editors show them: interfaces, with the descriptions of the contract above each member. */
+export async function generateClientTypes() {
+  const withKey = `/** An application with its API key, which is shown once. */
+export interface ${WITH_KEY} extends Application {
+  readonly key: string;
+}
+`;
+  const client = `/** Every operation of the API, by its id. Each throws \`VaultError\` for a problem, and what \`fetch\` throws. */
+export interface VaultClient {
+${Object.entries(OPERATIONS).map(callOf).join('')}}
+`;
+  const types = Object.entries(namedSchemas()).map(namedType);
+  const changed = await writeIfChanged(FILE, [HEADER, ...types, withKey, client].join('\n'));
+  return changed ? 'new types' : 'same types';
+}
