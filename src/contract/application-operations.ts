@@ -141,7 +141,11 @@ export const APPLICATION_OPERATIONS = {
     cli: {
       command: ['apps', 'list'],
       columns: APPLICATION_LIST_COLUMNS,
-      examples: ['vault apps list --all -o table', 'vault apps list --id $ID --field data[0].name'],
+      examples: [
+        'vault apps list --all -o table',
+        'vault apps list --type private --type public',
+        'vault apps list --id $ID --field data[0].name',
+      ],
     },
     examples: {
       one: {

@@ -95,6 +95,7 @@ export const LIST_APPLICATIONS_QUERY = {
   additionalProperties: false,
   properties: {
     id: { type: 'array', items: ENTITY_ID, maxItems: 100, description: 'Only applications with these ids.' },
+    type: { type: 'array', items: TYPE, maxItems: 100, description: 'Only applications of these types.' },
     ...PAGE_QUERY,
   },
 } as const;

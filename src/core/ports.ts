@@ -217,6 +217,13 @@ export interface TokenFilter {
   readonly visible?: readonly (readonly TokenCondition[])[] | undefined;
 }
 
+/** All members must hold. */
+export interface ApplicationFilter {
+  readonly tenant_id: string;
+  readonly ids?: readonly string[] | undefined;
+  readonly types?: readonly ApplicationType[] | undefined;
+}
+
 export interface PageRequest {
   /** How many to pass over. */
   readonly offset: number;
@@ -314,11 +321,7 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
   insertApplication(application: ApplicationRecord, audit: AuditDraft): Promise<void>;
   findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined>;
   /** Newest first: `created_at` descending, then `id` ascending. */
-  findApplications(
-    filter: { readonly tenant_id: string; readonly ids?: readonly string[] | undefined },
-    page: PageRequest,
-    now: Instant,
-  ): Promise<PageOf<ApplicationRecord>>;
+  findApplications(filter: ApplicationFilter, page: PageRequest, now: Instant): Promise<PageOf<ApplicationRecord>>;
   /** False when the application is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
   replaceApplication(
     application: ApplicationRecord,

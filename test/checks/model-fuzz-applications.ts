@@ -58,9 +58,14 @@ function createApplication(step: Step): Expected {
 }
 
 function listApplications({ command, tenant, now, model }: Step): Expected {
-  const ids = command.query.filter(([name]) => name === 'id').map(([, value]) => value.toLowerCase());
+  const valuesOf = (wanted: string) =>
+    command.query.filter(([name]) => name === wanted).map(([, value]) => value.toLowerCase());
+  const [ids, types] = [valuesOf('id'), valuesOf('type')];
   const found = [...tenant.applications.values()].filter(
-    ({ id, expires_at }) => isLive(model, expires_at, now) && (ids.length === 0 || ids.includes(id)),
+    ({ id, type, expires_at }) =>
+      isLive(model, expires_at, now) &&
+      (ids.length === 0 || ids.includes(id)) &&
+      (types.length === 0 || types.includes(type)),
   );
   return { status: 200, body: page(Object.fromEntries(command.query), found, show).body };
 }

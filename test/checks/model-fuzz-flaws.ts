@@ -113,7 +113,8 @@ export function listFlaw(draw: Draw, query: Query, ofTokens: boolean): Pick<Comm
     ['page', 'page', '0'],
     ['page', 'page', 'x'],
     ['sise', 'sise', '1'],
-    ofTokens ? ['type.0', 'type', 'nope'] : ['id.0', 'id', 'x'],
+    ['type.0', 'type', 'nope'],
+    ...(ofTokens ? [] : ([['id.0', 'id', 'x']] as const)),
     ...(ofTokens ? ([['metadata.', 'metadata.', 'x']] as const) : []),
   ];
   const [path, name, value] = draw.one(wrongs);

@@ -1,4 +1,5 @@
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
 import { holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
 import { type Draw, IDS, newTokenBody, rulesFor } from './model-fuzz-bodies.ts';
 import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './model-fuzz-flaws.ts';
@@ -32,6 +33,8 @@ const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['listPermissions', 0.3],
   ['listLogs', 1.5],
 ];
+
+const APPLICATION_KINDS = Object.keys(APPLICATION_TYPES);
 
 const WRONG_KEYS = [undefined, '', 'key_', 'nonsense', `key_${'1'.repeat(32)}`];
 
@@ -127,7 +130,12 @@ const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: 
   },
   listApplications: (draw, around) => {
     const ids = Array.from({ length: draw.chance(0.3) ? draw.below(3) : 0 }, () => applicationId(draw, around));
-    const query = [...ids.map((id) => ['id', id] as const), ...paging(draw)];
+    const types = Array.from({ length: draw.chance(0.3) ? 1 + draw.below(2) : 0 }, () => draw.one(APPLICATION_KINDS));
+    const query = [
+      ...ids.map((id) => ['id', id] as const),
+      ...types.map((type) => ['type', type] as const),
+      ...paging(draw),
+    ];
     return draw.chance(0.1) ? listFlaw(draw, query, false) : { query };
   },
   updateApplication: (draw, around) => {
@@ -153,7 +161,7 @@ const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: 
     ],
   }),
   listPermissions: (draw) => ({
-    query: draw.chance(0.5) ? [] : [['application_type', draw.one(['private', 'public', 'management', 'expiring'])]],
+    query: draw.chance(0.5) ? [] : [['application_type', draw.one(APPLICATION_KINDS)]],
   }),
   updateTenant: (draw) => {
     const settings: Plain = draw.one([{ deduplicate_tokens: 'true' }, { deduplicate_tokens: 'false' }, {}, null]);

@@ -98,7 +98,7 @@ export function storeApplications(store: () => Store): void {
       expect(await store().replaceApplication(applicationRecord(id), 1, ENTRY)).toBe(false);
     });
 
-    it('lists newest first with ties by id, by page, by ids, within the tenant', async () => {
+    it('lists newest first with ties by id, by page, by ids, by types, within the tenant', async () => {
       const { id, application: first } = await addTenant(store());
       const { id: other } = await addTenant(store());
       const ages = [5, 1, 3, 3, 9];
@@ -117,6 +117,17 @@ export function storeApplications(store: () => Store): void {
       const some = [made[4]?.id ?? '', made[1]?.id ?? '', nextId(), 'no uuid', made[1]?.id ?? ''];
       expect(await page(0, 100, some)).toEqual({ ids: [made[1]?.id, made[4]?.id], total: 2 });
       expect((await store().findApplications({ tenant_id: other, ids: some }, FIRST_PAGE, NOW)).total).toBe(0);
+
+      const expiring = applicationRecord(id, { type: 'expiring', expires_at: NOW + 100 });
+      await store().insertApplication(expiring, ENTRY);
+      const all = [...made, first, expiring];
+      for (const types of [['expiring'], ['private'], ['expiring', 'private'], ['public'], []] as const) {
+        const expected = new Set(all.filter(({ type }) => types.some((each) => each === type)).map((each) => each.id));
+        const { records, total } = await store().findApplications({ tenant_id: id, types }, FIRST_PAGE, NOW);
+        expect([new Set(records.map((record) => record.id)), total]).toEqual([expected, expected.size]);
+      }
+      const both = { tenant_id: id, ids: [...some, expiring.id], types: ['expiring'] } as const;
+      expect((await store().findApplications(both, FIRST_PAGE, NOW)).records).toEqual([expiring]);
     });
 
     it('deletes one with the expiring ones that it made; its tokens stay', async () => {

@@ -233,7 +233,10 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
     result: APPLICATION_RESULT,
   },
   listApplications: {
-    query: { good: [{}, { id: [ID], size: 1 }], bad: [...PAGE_BAD, [{ id: ['x'] }, 'pattern']] },
+    query: {
+      good: [{}, { id: [ID], size: 1 }, { type: ['private', 'expiring'] }],
+      bad: [...PAGE_BAD, [{ id: ['x'] }, 'pattern'], [{ type: ['card'] }, 'enum']],
+    },
     result: {
       good: [{ pagination: PAGINATION, data: [APPLICATION] }],
       bad: [[{ pagination: PAGINATION, data: {} }, 'type']],

@@ -210,9 +210,10 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
 
     async findApplications(filter, page, now) {
       state.assertOpen();
-      const { tenant_id, ids } = filter;
+      const { tenant_id, ids, types } = filter;
       const found = [...(state.tenants.get(tenant_id)?.applications.values() ?? [])]
-        .filter((application) => isLive(application, now) && (ids === undefined || ids.includes(application.id)))
+        .filter((application) => isLive(application, now))
+        .filter(({ id, type }) => (ids?.includes(id) ?? true) && (types?.includes(type) ?? true))
         .sort(newestFirst);
       return pageOf(found, page);
     },

@@ -138,12 +138,20 @@ describe('List Tokens (§4.1)', () => {
 });
 
 describe('List Applications (§4.2)', () => {
-  it('filters by several ids, leaves out keys, and knows no other filter', async () => {
+  it('filters by ids and types, leaves out keys, and knows no other filter', async () => {
     const all = await core.manage('listApplications');
     const ids = idsOf(all);
     expect(idsOf(await core.manage('listApplications', { query: ids.map((id) => `id=${id}`).join('&') }))).toEqual(ids);
     expect(all.text).not.toContain('"key"');
-    expect(wrongPaths(await core.manage('listApplications', { query: 'type=private' }))).toEqual(['type']);
+    const made = { name: 'p', type: 'public', permissions: ['token:create'] };
+    const id = (await core.manage('createApplication', { body: made })).at('id');
+    const idsBy = async (query: string) => idsOf(await core.manage('listApplications', { query }));
+    expect(await idsBy('type=public')).toEqual([id]);
+    expect(await idsBy('type=public&type=management&type=private')).toEqual([id, ...ids]);
+    expect(await idsBy(`type=public&${ids.map((each) => `id=${each}`).join('&')}`)).toEqual([]);
+    expect((await core.manage('listApplications', { query: 'type=public' })).at('pagination.total_items')).toBe(1);
+    expect(wrongPaths(await core.manage('listApplications', { query: 'type=card' }))).toEqual(['type.0']);
+    expect(wrongPaths(await core.manage('listApplications', { query: 'types=public' }))).toEqual(['types']);
     expect(wrongPaths(await core.manage('getTenant', { query: 'page=1' }))).toEqual(['page']);
   });
 });

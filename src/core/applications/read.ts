@@ -21,7 +21,8 @@ export async function findApplication(id: string, { tenant }: Caller, world: Wor
 
 /** List Applications (§4.2). */
 export const listApplications: Handler<'listApplications'> = async ({ query }, { tenant, trail }, world) => {
-  const filter = { tenant_id: tenant.record.id, ids: query.id?.map((id) => id.toLowerCase()) };
+  const ids = query.id?.map((id) => id.toLowerCase());
+  const filter = { tenant_id: tenant.record.id, ids, types: query.type };
   const { records, total } = await world.store.findApplications(filter, pageRequest(query), world.clock.now());
   const applications = records.map((record) => showApplication(openApplication(tenant.keyring, record.id, record)));
   trail.shown(

@@ -1,7 +1,16 @@
-import type { ApplicationRecord, Instant, PageOf, PageRequest } from '../../../core/ports.ts';
+import type { ApplicationFilter, ApplicationRecord, Instant, PageOf, PageRequest } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { applicationType, bytes, columns, number, optional, type StoredRow, uuid } from './columns.ts';
+import {
+  APPLICATION_TYPE_CODES,
+  applicationType,
+  bytes,
+  columns,
+  number,
+  optional,
+  type StoredRow,
+  uuid,
+} from './columns.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuidKey, uuidText } from './uuid-bytes.ts';
 
@@ -39,6 +48,11 @@ export interface RemovedApplications {
 export const SELECT_APPLICATION = `SELECT a.tenant, t.id AS tenant_id, ${APPLICATION.of('a')}
 FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant`;
 const LIVE = '(a.expires_at IS NULL OR a.expires_at > ?)';
+
+/** Binds each of `values`. */
+function among(column: 'id' | 'type', values: readonly string[] | undefined): string {
+  return values === undefined ? '' : `AND a.${column} IN (${values.map(() => '?').join()})`;
+}
 
 /** The table `application`. All functions are synchronous and need a transaction where they write. */
 export function applicationRows(connection: Connection, tenants: TenantRows) {
@@ -79,25 +93,20 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       return row && toApplicationRecord(row);
     },
 
-    page(
-      filter: { readonly tenant_id: string; readonly ids?: readonly string[] | undefined },
-      page: PageRequest,
-      now: Instant,
-    ): PageOf<ApplicationRecord> {
-      const tenant = tenants.find(filter.tenant_id);
+    page({ tenant_id, ids, types }: ApplicationFilter, page: PageRequest, now: Instant): PageOf<ApplicationRecord> {
+      const tenant = tenants.find(tenant_id);
       if (tenant === undefined) return { records: [], total: 0 };
-      const ids = filter.ids?.map(uuidKey) ?? [];
-      const among = filter.ids === undefined ? '' : `AND a.id IN (${ids.map(() => '?').join()})`;
-      const where = `a.tenant = +? AND ${LIVE} ${among}`;
+      const wanted = [...(ids ?? []).map(uuidKey), ...(types ?? []).map((type) => APPLICATION_TYPE_CODES[type])];
+      const where = `a.tenant = +? AND ${LIVE} ${among('id', ids)} ${among('type', types)}`;
       const total = connection
         .prepare<(number | Buffer | null)[], number>(`SELECT count(*) FROM application a WHERE ${where}`)
         .pluck()
-        .get(tenant, now, ...ids);
+        .get(tenant, now, ...wanted);
       const rows = connection
         .prepare<(number | Buffer | null)[], ApplicationRow>(
           `${SELECT_APPLICATION} WHERE ${where} ORDER BY a.created_at DESC, a.id LIMIT +? OFFSET +?`,
         )
-        .all(tenant, now, ...ids, page.limit, page.offset);
+        .all(tenant, now, ...wanted, page.limit, page.offset);
       return { records: rows.map(toApplicationRecord), total: total ?? 0 };
     },
 
