@@ -4,7 +4,7 @@ import { PERMISSIONS, type Permission, type PermissionRow } from '../contract/pe
 import { Fault } from '../core/fault.ts';
 import { readApiKey } from './credential.ts';
 import { assembleCall, type CommandInput } from './derive/assemble-call.ts';
-import { isNumbered } from './derive/member-flags.ts';
+import { takesAll } from './derive/member-flags.ts';
 import { memberNamer } from './derive/name-member.ts';
 import type { ExitCode } from './exit-codes.ts';
 import { type Environment, FLAGS, flagValue, isSwitchedOn, type OperationFlags, typedFlags } from './global-flags.ts';
@@ -22,11 +22,13 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   const flags = typedFlags<OperationFlags>(command);
   const env = await withProfile(flags, process.env);
   const follow = wantsFollow(row, flags, env, typed);
-  const all = follow || wantsAll(row, flags, env, typed);
+  const all = wantsAll(row, flags, env, typed);
+  if (all && follow) throw new Fault('usage', 'only one of --all and --follow can be given');
+  const many = all || follow;
   const shown = shownAs(flags, env);
   if (shown !== undefined) {
-    const many = follow ? '--follow' : '--all';
-    if (all) throw new Fault('usage', `${many} sends many requests: --curl and --dry-run print one`);
+    const flag = follow ? '--follow' : '--all';
+    if (many) throw new Fault('usage', `${flag} sends many requests: --curl and --dry-run print one`);
     const { showRequest } = await import('./show-request.ts');
     const input = await complete(id, row, typed);
     try {
@@ -37,8 +39,8 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   }
 
   const view = viewOf(row);
-  const printer = all ? undefined : createPrinter(flags, env, view);
-  const listPrinter = all ? await createListPrinter(flags, env, view, follow) : undefined;
+  const printer = many ? undefined : createPrinter(flags, env, view);
+  const listPrinter = many ? await createListPrinter(flags, env, view, follow) : undefined;
   const target = chooseTarget(flags, env);
   const apiKey = await readApiKey(flags, env);
   const input = await complete(id, row, typed);
@@ -47,7 +49,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   if (row.cli.confirm !== undefined && !isSwitchedOn(flags.yes, env, FLAGS.confirm.yes)) {
     await confirmLoss(row.cli.confirm);
   }
-  const client = await openTarget(target, flags, env, all ? 'many' : 'one');
+  const client = await openTarget(target, flags, env, many ? 'many' : 'one');
   try {
     if (listPrinter !== undefined && follow) {
       return await (await import('./follow-list.ts')).followList(client, call, listPrinter, nameMember);
@@ -110,18 +112,24 @@ function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | 
   return isOn('dryRun') ? 'dry-run' : undefined;
 }
 
-function wantsAll(row: Operation, flags: OperationFlags, env: Environment, { members }: CommandInput): boolean {
-  if (!isNumbered(row) || !isSwitchedOn(flags.all, env, FLAGS.list.all)) return false;
-  if (members['page'] === undefined) return true;
-  throw new Fault('usage', 'only one of --all and --page can be given');
+function wantsAll(row: Operation, flags: OperationFlags, env: Environment, typed: CommandInput): boolean {
+  return (
+    takesAll(row) && isSwitchedOn(flags.all, env, FLAGS.list.all) && isAlone('all', ['page', 'start', 'wait'], typed)
+  );
 }
 
-function wantsFollow(row: Operation, flags: OperationFlags, env: Environment, { members }: CommandInput): boolean {
-  if (row.query?.properties?.['wait'] === undefined) return false;
-  if (!isSwitchedOn(flags.follow, env, FLAGS.follow.follow)) return false;
-  const other = ['wait', 'start'].find((name) => members[name] !== undefined);
-  if (other === undefined) return true;
-  throw new Fault('usage', `only one of --follow and --${other} can be given`);
+function wantsFollow(row: Operation, flags: OperationFlags, env: Environment, typed: CommandInput): boolean {
+  const takesFollow = row.query?.properties?.['wait'] !== undefined;
+  return (
+    takesFollow && isSwitchedOn(flags.follow, env, FLAGS.follow.follow) && isAlone('follow', ['wait', 'start'], typed)
+  );
+}
+
+/** Throws the fault `usage` when a member that asks for one page is given, too. */
+function isAlone(flag: 'all' | 'follow', pickers: readonly string[], { members }: CommandInput): true {
+  const picker = pickers.find((name) => members[name] !== undefined);
+  if (picker === undefined) return true;
+  throw new Fault('usage', `only one of --${flag} and --${picker} can be given`);
 }
 
 /** On a terminal, an operation that asks for its members asks when none was given. */

@@ -105,8 +105,13 @@ export const LOG_OPERATIONS = {
     conflicts: [],
     cli: {
       command: ['logs', 'list'],
+      walk: 'listLogs',
       columns: ['created_at', 'operation', 'status', 'entity_id', 'actor_id', 'entity_type', 'revealed', 'id'],
-      examples: ['vault logs list --entity-id $ID -o table', 'vault logs list --follow --denied true'],
+      examples: [
+        'vault logs list --entity-id $ID -o table',
+        'vault logs list --all --start-date 2026-11-01 -o ndjson',
+        'vault logs list --follow --denied true',
+      ],
     },
     examples: {
       application: {

@@ -67,7 +67,7 @@ export interface OperationCli {
   /** Flags whose name is not the member in kebab-case: the singular of a repeatable one. */
   readonly flags?: Readonly<Record<string, string>>;
   /** The operation that `--all` calls: the same list by cursor. */
-  readonly walk?: 'listTokensByCursor' | 'searchTokensByCursor';
+  readonly walk?: 'listTokensByCursor' | 'searchTokensByCursor' | 'listLogs';
   /** Members shown as columns of a table. */
   readonly columns: readonly string[];
   /** Ask before doing it: what is lost. */

@@ -68,9 +68,9 @@ function flagsOfMember(
   return [flag, { ...flag, name: alternative, kind: 'text', expression: false, help }];
 }
 
-/** Whether the operation lists pages by number. */
-export function isNumbered({ query, body }: Operation): boolean {
-  return (query ?? body)?.properties?.['page'] !== undefined;
+/** Whether `--all` walks the operation's pages, by cursor or by number. */
+export function takesAll({ cli, query }: Operation): boolean {
+  return cli.walk !== undefined || query?.properties?.['page'] !== undefined;
 }
 
 /** An item whose members are known can be written in words. */

@@ -5,7 +5,7 @@ import type { Finish } from '../exit-codes.ts';
 import { addFlags, FLAGS, VAULT_FLAGS } from '../global-flags.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { clearableFlags } from './clearing.ts';
-import { type FlagKind, isNumbered, type MemberFlag, memberFlags } from './member-flags.ts';
+import { type FlagKind, type MemberFlag, memberFlags, takesAll } from './member-flags.ts';
 
 /** Gives the subcommand of an operation its arguments, flags, help and action. Everything comes from the row. */
 export function defineOperation(command: Command, id: OperationId, finish: Finish): void {
@@ -21,7 +21,7 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   }
   const clearable = clearableFlags(row).map((flag) => flag.name);
   if (clearable.length > 0) addRepeatable(command, '--clear <member>', clearHelp(clearable));
-  if (isNumbered(row)) addFlags(command, FLAGS.list);
+  if (takesAll(row)) addFlags(command, FLAGS.list);
   if (row.query?.properties?.['wait'] !== undefined) addFlags(command, FLAGS.follow);
   if (row.body !== undefined) addOnce(command, '--body <source>', row.body.properties ? WHOLE_BODY : ANY_BODY);
   command.optionsGroup('Options:');
