@@ -56,7 +56,7 @@ export interface Client {
   call(call: Call): Promise<Reply>;
   /** The same without a promise: calls `answered` once. Calls that arrive in one turn of the event loop are answered together. */
   take?(call: Call, answered: (reply: Reply) => void): void;
-  /** Answers calls that wait for something to happen: for a daemon that stops. */
+  /** Answers calls that wait for something to happen, now and later: for a daemon that stops. */
   endWaits?(): void;
   close(): Promise<void>;
 }

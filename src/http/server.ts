@@ -110,8 +110,8 @@ async function listen(server: Server, options: ListenOptions, place: string): Pr
 }
 
 /**
- * Returns a function that stops the server; call it before the server listens, so that it knows every connection. It calls
- * `endWaits` until nothing is under way.
+ * Returns a function that stops the server and ends waits; call it before the server listens, so that it knows every
+ * connection.
  */
 export function createStop(server: Server, graceMs: number, endWaits?: () => void): () => Promise<void> {
   const sockets = new Set<Socket>();
@@ -123,10 +123,8 @@ export function createStop(server: Server, graceMs: number, endWaits?: () => voi
   /** Stops accepting, closes what is idle, waits at most `graceMs` for the rest, then cuts it. */
   return () =>
     new Promise((resolve) => {
-      const sweep = setInterval(() => {
-        endWaits?.();
-        server.closeIdleConnections();
-      }, SWEEP_MS);
+      endWaits?.();
+      const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
       const cut = setTimeout(() => {
         for (const socket of sockets) socket.destroy();
       }, graceMs);

@@ -52,7 +52,7 @@ export interface Vault {
   createTenant(name: string): Promise<CreatedTenant>;
   listTenants(): Promise<readonly Tenant[]>;
   issueKey(tenantId: string | undefined): Promise<Application>;
-  /** Answers the calls that wait for entries of the log. */
+  /** Answers the calls that wait for entries of the log, now and later. */
   endWaits(): void;
   /** Removes what has expired, and completes the log index; resolves to how many records it removed. */
   sweep(): Promise<number>;

@@ -379,10 +379,16 @@ describe('a call that waits', () => {
 
   it('is one of 64', async () => {
     const watch = createLogWatch({ auditHead: async () => ({ sequence: 0, link: new Uint8Array() }) });
-    const waits = Array.from({ length: 64 }, () => watch.changed(0, 60_000));
+    const waits = Array.from({ length: 64 }, () => watch.changed(0, 100));
     await expect(watch.changed(0, 1)).rejects.toMatchObject({ code: 'too_many_requests' });
-    watch.end();
-    expect(new Set(await Promise.all(waits))).toEqual(new Set([true]));
+    expect(new Set(await Promise.all(waits))).toEqual(new Set([false]));
     expect(await watch.changed(0, 1)).toBe(false);
+  });
+
+  it('ends with all others, and with those to come', async () => {
+    const watch = createLogWatch({ auditHead: async () => ({ sequence: 0, link: new Uint8Array() }) });
+    const waits = Array.from({ length: 3 }, () => watch.changed(0, 60_000));
+    watch.end();
+    expect(await Promise.all([...waits, watch.changed(0, 60_000)])).toEqual([true, true, true, true]);
   });
 });

@@ -15,13 +15,14 @@ interface Waiter {
 export interface LogWatch {
   /** Resolves when the audit has a row behind `sequence`, or after `ms`; to true at `end`. Throws `too_many_requests`. */
   changed(sequence: number, ms: number): Promise<boolean>;
-  /** Ends all waits. */
+  /** Ends all waits, those to come included. */
   end(): void;
 }
 
 export function createLogWatch(store: Pick<AuditStore, 'auditHead'>): LogWatch {
   const waiting = new Set<Waiter>();
   let timer: ReturnType<typeof setInterval> | undefined;
+  let isEnded = false;
 
   async function look(): Promise<void> {
     const { sequence } = await store.auditHead();
@@ -30,6 +31,7 @@ export function createLogWatch(store: Pick<AuditStore, 'auditHead'>): LogWatch {
 
   return {
     async changed(sequence, ms) {
+      if (isEnded) return true;
       if (waiting.size >= MAX_WAITING) throw new Problem('too_many_requests', { retryAfter: 1 });
       const { promise, resolve: wake } = Promise.withResolvers<boolean>();
       const waiter = { sequence, wake };
@@ -49,6 +51,7 @@ export function createLogWatch(store: Pick<AuditStore, 'auditHead'>): LogWatch {
     },
 
     end() {
+      isEnded = true;
       for (const { wake } of waiting) wake(true);
     },
   };
