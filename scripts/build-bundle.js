@@ -12,9 +12,6 @@ const DIST = path.join(ROOT, 'dist');
 /** The command. */
 const PRODUCT = ['cli/main.ts'];
 
-/** The writer thread, as one file. */
-const THREAD = ['vault/writer-thread.ts'];
-
 /** Programs on Node import it. */
 const REMOTE = ['client/remote.ts'];
 
@@ -22,7 +19,7 @@ const REMOTE = ['client/remote.ts'];
 const LIBRARY = ['client/create-client.ts', 'contract/operations.ts'];
 
 /** Test runners load these as CommonJS: one file each, and no `import()`, which some runners lack. */
-const COMMON = ['client/create-client.ts', 'testing/start-vault.ts'];
+const COMMON = ['client/create-client.ts', 'library/open-vault.ts', 'testing/start-vault.ts'];
 
 const LICENCE_FILE = /^(licen[cs]e|copying)(-mit)?(\.md|\.txt)?$/i;
 
@@ -141,8 +138,8 @@ const READABLE = { minifyWhitespace: false };
 
 const SHARED = { splitting: true, chunkNames: 'shared/[name]-[hash]', ...READABLE };
 
-/** Wraps the CommonJS file: the test helper contains the whole daemon, so one copy is enough. */
-const TESTING_MODULE = `import common from './start-vault.cjs';\n\nexport const { startVault } = common;\n`;
+/** Wraps a CommonJS file that contains most of the product: one copy is enough. */
+const wrap = (file, name) => `import common from './${file}';\n\nexport const { ${name} } = common;\n`;
 
 const bundleModules = (names, options) => build({ ...BUNDLE, entryPoints: sources(names), format: 'esm', ...options });
 
@@ -210,7 +207,7 @@ function billOfMaterials(bundled, installed) {
 export async function bundle() {
   const builds = await Promise.all([
     bundleProduct(),
-    bundleModules(THREAD, REQUIRE),
+    bundleModules(['vault/writer-thread.ts'], REQUIRE),
     bundleModules(REMOTE, { ...SHARED, ...REQUIRE }),
     bundleModules(LIBRARY, SHARED),
     bundleCommon(),
@@ -222,7 +219,8 @@ export async function bundle() {
   const files = new Map([
     // Write chunks first: a command that starts during the build finds every file that its entry point imports.
     ...builds.flatMap(({ outputFiles }) => outputFiles.map(({ path: file, contents }) => [file, contents])),
-    [path.join(DIST, 'testing/start-vault.js'), TESTING_MODULE],
+    [path.join(DIST, 'library/open-vault.js'), wrap('open-vault.cjs', 'openVault')],
+    [path.join(DIST, 'testing/start-vault.js'), wrap('start-vault.cjs', 'startVault')],
     ...[...(await manPages())].map(([name, page]) => [path.join(DIST, 'man', name), page]),
     [path.join(DIST, 'LICENSES.txt'), await licences(bundled)],
     [path.join(DIST, 'sbom.cdx.json'), billOfMaterials(bundled, installed)],

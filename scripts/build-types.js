@@ -19,6 +19,7 @@ const COMMON_TYPES = {
     ['createClient', 'VaultError'],
     ['CallOptions', 'ClientOptions', 'Fetch', 'ProblemCode', ...API_TYPES],
   )}export type VaultError = InstanceType<typeof VaultError>;\n`,
+  'library/open-vault.d.cts': commonTypes('./open-vault.js', ['openVault'], ['OpenedVault', 'OpenVaultOptions']),
   'testing/start-vault.d.cts': commonTypes('./start-vault.js', ['startVault'], ['StartOptions', 'TestVault']),
 };
 

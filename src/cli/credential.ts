@@ -75,7 +75,9 @@ export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<
 
 export async function readKeyFile(path: string, flag = '--key-file'): Promise<Credential> {
   const bytes = await readSecretFile(flag, path);
-  if (bytes.length === KEY_BYTES) return { kind: 'key_file', key: new Uint8Array(bytes) };
+  const key = new Uint8Array(bytes);
+  bytes.fill(0);
+  if (key.length === KEY_BYTES) return { kind: 'key_file', key };
   throw new Fault('wrong_credential', `${path} is not a key file: it does not hold ${KEY_BYTES} bytes`);
 }
 

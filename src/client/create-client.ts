@@ -1,4 +1,5 @@
-import { OPERATIONS, type Operation } from '../contract/operations.ts';
+import type { Call, Reply } from '../contract/call.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
 import type { ProblemCode } from '../contract/problems.ts';
 import { type MemberErrors, memberLines } from '../core/problem.ts';
 import type { VaultClient } from './api.generated.ts';
@@ -97,53 +98,77 @@ export function createClient(options: ClientOptions): VaultClient {
   if (!/^https?:\/\//i.test(base) && options.fetch === undefined) {
     throw new TypeError('url must begin with http:// or https://; for a Unix socket, pass a fetch that knows of it');
   }
-  const operations = Object.entries<Operation>(OPERATIONS).map(([id, row]): readonly [string, unknown] => {
+  const prefix = options.headerPrefix ?? 'SVC';
+
+  return typedClient(options, async (call, signal) => {
+    const { method, path: template }: Operation = OPERATIONS[call.operation];
+    const path = requestPath(template, call.params, call.query, encodeURIComponent);
+    const sent = { method, headers: headersOf(call), ...(call.bodyText !== undefined && { body: call.bodyText }) };
+    const response = await (options.fetch ?? globalThis.fetch)(`${base}${path}`, {
+      ...sent,
+      signal,
+      redirect: 'error',
+    });
+    const { status, headers } = response;
+    const after = headers.get('retry-after');
+    return {
+      status,
+      bodyText: await response.text(),
+      traceId: headers.get(`${prefix}-TRACE-ID`) ?? '',
+      ...(after !== null && Number.isFinite(Number(after)) && { retryAfter: Number(after) }),
+    };
+  });
+
+  function headersOf({ mediaType, traceId, idempotencyKey }: Call): Record<string, string> {
+    return {
+      accept: 'application/json, application/problem+json',
+      [`${prefix}-API-KEY`]: options.apiKey,
+      ...(traceId !== undefined && { [`${prefix}-TRACE-ID`]: traceId }),
+      ...(idempotencyKey !== undefined && { [`${prefix}-IDEMPOTENCY-KEY`]: idempotencyKey }),
+      ...(mediaType !== undefined && { 'content-type': mediaType }),
+    };
+  }
+}
+
+/**
+ * The same for whatever answers calls. `send` rejects with the reason of its signal once that is aborted.
+ *
+ * @internal
+ */
+export function typedClient(
+  options: Pick<ClientOptions, 'apiKey' | 'timeout' | 'signal'>,
+  send: (call: Call, signal: AbortSignal) => Promise<Reply>,
+): VaultClient {
+  const operations = (Object.keys(OPERATIONS) as OperationId[]).map((id): readonly [string, unknown] => {
+    const row: Operation = OPERATIONS[id];
     const operation = async (request: AnyRequest = {}) => {
       checkRequest(id, row, request);
-      return call(row, request);
+      const { signal, end } = limit(options.timeout ?? DEFAULT_TIMEOUT_MS, [options.signal, request.signal]);
+      try {
+        return resultOf(row, await send(callOf(id, row, request, options.apiKey), signal));
+      } finally {
+        end();
+      }
     };
     return [id, operation];
   });
-
-  async function call(row: Operation, request: AnyRequest): Promise<unknown> {
-    const { signal, end } = limit(options.timeout ?? DEFAULT_TIMEOUT_MS, [options.signal, request.signal]);
-    try {
-      const ask = options.fetch ?? globalThis.fetch;
-      const path = requestPath(row.path, request.params ?? {}, pairsOf(request.query ?? {}), encodeURIComponent);
-      const response = await ask(`${base}${path}`, { ...sentBy(row, request), signal, redirect: 'error' });
-      return await resultOf(row, response);
-    } finally {
-      end();
-    }
-  }
-
-  const prefix = options.headerPrefix ?? 'SVC';
-
-  function sentBy(row: Operation, { body, traceId, idempotencyKey = keyOf(row) }: AnyRequest) {
-    const headers: Record<string, string> = { accept: 'application/json, application/problem+json' };
-    headers[`${prefix}-API-KEY`] = options.apiKey;
-    if (traceId !== undefined) headers[`${prefix}-TRACE-ID`] = traceId;
-    if (idempotencyKey !== undefined) headers[`${prefix}-IDEMPOTENCY-KEY`] = idempotencyKey;
-    if (row.body === undefined) return { method: row.method, headers };
-    headers['content-type'] = row.mediaType ?? 'application/json';
-    return { method: row.method, headers, body: JSON.stringify(body ?? {}) };
-  }
-
-  async function resultOf({ result }: Operation, response: Awaited<ReturnType<Fetch>>): Promise<unknown> {
-    const { status, headers } = response;
-    const text = await response.text();
-    if (status === 204) return undefined;
-    const body = parseText(text);
-    const isAny = result !== undefined && result.type === undefined && body !== undefined;
-    if ((status === 200 || status === 201) && (isAny || (typeof body === 'object' && body !== null))) return body;
-    const after = headers.get('retry-after');
-    throw new VaultError(status, typeof body === 'object' && body !== null ? body : {}, {
-      traceId: headers.get(`${prefix}-TRACE-ID`) ?? '',
-      ...(after !== null && Number.isFinite(Number(after)) && { retryAfter: Number(after) }),
-    });
-  }
-
   return Object.fromEntries(operations) as object as VaultClient;
+}
+
+function callOf(operation: OperationId, row: Operation, request: AnyRequest, apiKey: string): Call {
+  const { params = {}, query = {}, body, traceId, idempotencyKey = keyOf(row) } = request;
+  const call = { operation, apiKey, params, query: pairsOf(query), traceId, idempotencyKey };
+  if (row.body === undefined) return call;
+  return { ...call, mediaType: row.mediaType ?? 'application/json', bodyText: JSON.stringify(body ?? {}) };
+}
+
+function resultOf({ result }: Operation, { status, bodyText = '', traceId, retryAfter }: Reply): unknown {
+  if (status === 204) return undefined;
+  const body = parseText(bodyText);
+  const isObject = typeof body === 'object' && body !== null;
+  const isAny = result !== undefined && result.type === undefined && body !== undefined;
+  if ((status === 200 || status === 201) && (isAny || isObject)) return body;
+  throw new VaultError(status, isObject ? body : {}, { traceId, ...(retryAfter !== undefined && { retryAfter }) });
 }
 
 /** A random key for a create. Undefined in a browser's insecure page, which makes no UUIDs. */

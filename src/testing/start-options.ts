@@ -1,6 +1,6 @@
+import { checkOptions, isText, type OptionRow } from '../client/check-options.ts';
 import type { JsonObject } from '../contract/json.ts';
 import { HEADER_PREFIX } from '../contract/patterns.ts';
-import { nearestName } from '../core/nearest-name.ts';
 
 export interface StartOptions {
   /** `in-process`: a daemon in this process. `child`: `vault serve --dev`, in a process that ends with this one. */
@@ -36,10 +36,6 @@ export function ownEnvironment(): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 }
 
-type Check = (value: unknown) => boolean;
-
-const isPath: Check = (value) => typeof value === 'string' && value !== '';
-
 /** What each option is, and how that is said. */
 const OPTIONS = {
   mode: { is: (value) => value === 'in-process' || value === 'child', said: "'in-process' or 'child'" },
@@ -48,27 +44,18 @@ const OPTIONS = {
     said: 'letters, digits and dashes, beginning with a letter',
   },
   seedFile: {
-    is: (value) => isPath(value) || (Array.isArray(value) && value.length > 0 && value.every(isPath)),
+    is: (value) => isText(value) || (Array.isArray(value) && value.length > 0 && value.every(isText)),
     said: 'a path, or a list of paths',
   },
   seed: {
     is: (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) < 1e15,
     said: 'a whole number from 0',
   },
-} as const satisfies Record<keyof StartOptions, { readonly is: Check; readonly said: string }>;
+} as const satisfies Record<keyof StartOptions, OptionRow>;
 
-/** Throws a `TypeError` for an option that there is not, or that is not what it must be: tests are written in JavaScript, too. */
-export function checkOptions(options: StartOptions): CheckedOptions {
-  if (typeof options !== 'object' || options === null) throw new TypeError('startVault takes an object of options');
-  for (const [name, value] of Object.entries(options)) {
-    if (!Object.hasOwn(OPTIONS, name)) {
-      const near = nearestName(name, Object.keys(OPTIONS));
-      const known = near === undefined ? `it takes ${Object.keys(OPTIONS).join(', ')}` : `did you mean ${near}?`;
-      throw new TypeError(`startVault has no option ${name}; ${known}`);
-    }
-    const { is, said } = OPTIONS[name as keyof StartOptions];
-    if (value !== undefined && !is(value)) throw new TypeError(`startVault: ${name} is ${said}`);
-  }
+/** The options, whole. Throws what `checkOptions` throws. */
+export function wholeOptions(options: StartOptions): CheckedOptions {
+  checkOptions('startVault', OPTIONS, options);
   const { mode = 'in-process', headerPrefix = 'SVC', seedFile = [], seed } = options;
   const seedFiles = typeof seedFile === 'string' ? [seedFile] : seedFile;
   return { mode, headerPrefix, seedFiles, seed: seed === undefined ? undefined : String(seed) };

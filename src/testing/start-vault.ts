@@ -4,7 +4,7 @@ import { decodeProblem } from '../client/decode-problem.ts';
 import { type DevRequest, sendToDev } from '../client/remote.ts';
 import type { DevFault } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
-import { type CheckedOptions, checkOptions, type StartedDaemon, type StartOptions } from './start-options.ts';
+import { type CheckedOptions, type StartedDaemon, type StartOptions, wholeOptions } from './start-options.ts';
 
 export type { StartOptions };
 
@@ -66,7 +66,7 @@ export interface TestVault {
  * `TypeError` for options that there are not, and an error with all that is wrong with a seed file.
  */
 export async function startVault(options: StartOptions = {}): Promise<TestVault> {
-  const checked = checkOptions(options);
+  const checked = wholeOptions(options);
   const { headerPrefix } = checked;
   const { url, keys, ids, stop } = await start(checked).catch(inOneMessage);
   const apiKey = keys.management_key;

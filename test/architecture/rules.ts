@@ -31,7 +31,7 @@ const PORT_TYPES = [
 const WORLD = /^node:(?!crypto$|buffer$)/;
 
 /**
- * `cli, http, testing → client → vault → maintenance → keyring, store → core → contract`. A file belongs to the first folder
+ * `cli, http, library, testing → client → vault → maintenance → keyring, store → core → contract`. A file belongs to the first folder
  * that matches.
  */
 const LAYERS: readonly Layer[] = [
@@ -94,6 +94,19 @@ const LAYERS: readonly Layer[] = [
       'src/cli/version.ts',
     ],
     mayAsTypes: ['src/vault/vault.ts', 'src/vault/dev-clock.ts'],
+  },
+  {
+    name: 'library',
+    folder: 'src/library/',
+    may: [
+      'src/contract/',
+      'src/core/',
+      'src/client/',
+      'src/vault/vault.ts',
+      'src/cli/credential.ts',
+      'src/cli/commands/keys/new-credential.ts',
+      'src/cli/commands/serve/sweeper.ts',
+    ],
   },
   {
     name: 'composition root',

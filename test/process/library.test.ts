@@ -51,7 +51,7 @@ const ON_NODE = { lib: ['es2022'], types: ['node'] };
 /** Then only the package itself can say that there is `Symbol.asyncDispose`. */
 const WITHOUT_NODE = { lib: ['es2023', 'dom'], types: [] };
 
-describe('token-vault/testing and token-vault/client', () => {
+describe('token-vault, token-vault/testing and token-vault/client', () => {
   it.each([
     ['an ES module', 'in-process', 'a.mjs'],
     ['an ES module', 'child', 'b.mjs'],
@@ -95,12 +95,18 @@ describe('token-vault/testing and token-vault/client', () => {
     ['an ES module without the types of Node', 'plain.mts', WITHOUT_NODE],
     ['CommonJS without the types of Node', 'plain.cts', WITHOUT_NODE],
   ])('have types for %s, and none is any', (_what, name, libraries) => {
-    const good = `import { startVault, type TestVault } from 'token-vault/testing';
+    const good = `import { openVault, type OpenedVault, type OpenVaultOptions } from 'token-vault';
+      import { startVault, type TestVault } from 'token-vault/testing';
       import { createClient, VaultError, type AccessRule, type Token, type VaultClient } from 'token-vault/client';
       export async function use(rules: readonly AccessRule[]): Promise<string> {
         const vault: TestVault = await startVault({ mode: 'child', seedFile: ['a.yaml'], seed: 7 });
         const client: VaultClient = createClient({ url: vault.url, apiKey: vault.keys.private_key, fetch });
         const { data } = await client.listTokens({ query: { type: ['card'] } });
+        const options: OpenVaultOptions = { file: 'v.db', passphrase: 'p', createIfMissing: true };
+        const opened: OpenedVault = await openVault(options);
+        const own: VaultClient = opened.client({ apiKey: opened.created?.management_key ?? '', timeout: 1 });
+        await own.getToken({ params: { id: 'x' } });
+        await opened.close();
         const first: Token | undefined = data[0];
         const { key } = await client.createApplication({ body: { name: 'a', type: 'private', rules } });
         if (key.length > 0 || first === undefined) return key;
@@ -113,11 +119,12 @@ describe('token-vault/testing and token-vault/client', () => {
       `client.createTokn`,
       `client.listTokens({ query: { type: ['crad'] } })`,
       `client.getToken({ params: { id: 'x' }, body: {} })`,
+      `openVault({ file: 'v.db', keyfile: 'k' })`,
     ];
     const all = bad.map((wrong) => `void ${wrong};\n`).join('');
     const found = complaints(name, good.replace('const { data }', `\n${all}const { data }`), libraries);
     // Each in a line of its own.
-    expect(found.map((line) => /\((\d+),/.exec(line)?.[1])).toEqual(['7', '8', '9', '10', '11']);
+    expect(found.map((line) => /\((\d+),/.exec(line)?.[1])).toEqual(['8', '9', '10', '11', '12', '13']);
   });
 });
 

@@ -174,6 +174,23 @@ describe('the typed client', () => {
   });
 });
 
+describe('a result that is any JSON', () => {
+  it.each(['"4242"', '7', 'null', 'false', '[1]', '{"a":1}'])('is %s', async (text) => {
+    const client = createClient({ url: 'http://vault', apiKey: 'k', fetch: answering(200, text).fetch });
+    expect(await client.detokenize({ body: {} })).toEqual(JSON.parse(text));
+  });
+
+  it.each(['', '<html>'])('is no text of something else: %j', async (text) => {
+    const client = createClient({ url: 'http://vault', apiKey: 'k', fetch: answering(200, text).fetch });
+    await expect(client.detokenize({ body: {} })).rejects.toMatchObject({ code: 'not_a_vault' });
+  });
+
+  it('of another operation is an object', async () => {
+    const client = createClient({ url: 'http://vault', apiKey: 'k', fetch: answering(200, '7').fetch });
+    await expect(client.getTenant()).rejects.toMatchObject({ code: 'not_a_vault' });
+  });
+});
+
 type RequestOf<Id extends keyof VaultClient> = NonNullable<Parameters<VaultClient[Id]>[0]>;
 
 /** Held by the type checker: a wrong line here does not compile. */

@@ -23,6 +23,7 @@ import { type CommandLine, definePrinting } from '../define-printing.ts';
 import {
   confirmPassphrase,
   keptCredential,
+  makeKeyFileBeside,
   type NewCredential,
   provideKeyFile,
   WEAK_PASSPHRASE_FLAGS,
@@ -83,7 +84,5 @@ async function newCredential(file: string, { flags, env }: CommandLine, allowWea
   const passphrase = canPrompt() ? await promptSecret(question) : '';
   if (passphrase !== '') return confirmPassphrase(passphrase, allowWeak, (chosen) => report(describeStrength(chosen)));
   if (isTyped) return keptCredential({ kind: 'passphrase', passphrase });
-  const keyFile = keyFileBeside(file);
-  if (!existsSync(keyFile)) return provideKeyFile(keyFile);
-  throw new Fault('file_exists', `${keyFile} exists`, { hint: `pass --key-file '${keyFile}' to use it` });
+  return makeKeyFileBeside(file);
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
-import { type Credential, KEY_BYTES, readKeyFile } from '../../credential.ts';
+import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../../credential.ts';
 import { filePath } from '../../output-path.ts';
 import { promptSecret } from '../../prompt.ts';
 import { writeWholeFile } from '../../whole-file.ts';
@@ -29,6 +29,13 @@ export async function provideKeyFile(path: string, flag = '--key-file'): Promise
   const key = randomBytes(KEY_BYTES);
   await writeWholeFile(flag, path, key);
   return { credential: { kind: 'key_file', key: new Uint8Array(key) }, undo: () => rm(path, { force: true }) };
+}
+
+/** Makes the default key file of a new vault. Rejects with `file_exists` rather than use one that is there. */
+export async function makeKeyFileBeside(file: string, flag = '--key-file'): Promise<NewCredential> {
+  const keyFile = keyFileBeside(file);
+  if (!existsSync(keyFile)) return provideKeyFile(keyFile, flag);
+  throw new Fault('file_exists', `${keyFile} exists`, { hint: `pass ${flag} '${keyFile}' to use it` });
 }
 
 /** A credential without a new key file. */

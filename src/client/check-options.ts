@@ -1,0 +1,23 @@
+import { nearestName } from '../core/nearest-name.ts';
+
+/** What an option of a function of the package is, and how a message describes it. */
+export interface OptionRow {
+  readonly is: (value: unknown) => boolean;
+  readonly said: string;
+}
+
+export const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+
+/** Throws a `TypeError` for an unknown option and for a wrong value: callers are written in JavaScript, too. */
+export function checkOptions(caller: string, rows: Readonly<Record<string, OptionRow>>, options: unknown): void {
+  if (typeof options !== 'object' || options === null) throw new TypeError(`${caller} takes an object of options`);
+  for (const [name, value] of Object.entries(options)) {
+    const row = Object.hasOwn(rows, name) ? rows[name] : undefined;
+    if (row === undefined) {
+      const near = nearestName(name, Object.keys(rows));
+      const known = near === undefined ? `it takes ${Object.keys(rows).join(', ')}` : `did you mean ${near}?`;
+      throw new TypeError(`${caller} has no option ${name}; ${known}`);
+    }
+    if (value !== undefined && !row.is(value)) throw new TypeError(`${caller}: ${name} is ${row.said}`);
+  }
+}

@@ -1,0 +1,229 @@
+import { chmodSync, existsSync, readFileSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { VaultError } from '../../src/client/create-client.ts';
+import { type OpenedVault, type OpenVaultOptions, openVault } from '../../src/library/open-vault.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { rawConnection } from './store-sqlite-fixture.ts';
+
+const posix = process.platform !== 'win32';
+const PERMISSIONS = ['token:create', 'token:read'] as const;
+const RULE = { description: '', priority: 1, container: '/', transform: 'reveal', permissions: PERMISSIONS } as const;
+
+/** A new vault file of a test and its default key file, closed. */
+async function makeVault() {
+  const folder = temporaryFolder(onTestFinished);
+  const file = path.join(folder, 'v.db');
+  await using vault = await openVault({ file, createIfMissing: true });
+  return { folder, file, management: vault.created?.management_key ?? '' };
+}
+
+async function privateKey(vault: OpenedVault, management: string): Promise<string> {
+  const body = { name: 'p', type: 'private', rules: [RULE] } as const;
+  return (await vault.client({ apiKey: management }).createApplication({ body })).key ?? '';
+}
+
+describe('openVault', () => {
+  it('makes a vault only if it is told to, with what is named', async () => {
+    const folder = temporaryFolder(onTestFinished);
+    const at = (name: string) => path.join(folder, name);
+    await expect(openVault({ file: at('a.db') })).rejects.toMatchObject({ code: 'file_missing' });
+    expect([existsSync(at('a.db')), existsSync(at('a.db.key'))]).toEqual([false, false]);
+    const cases: readonly Omit<OpenVaultOptions, 'file'>[] = [
+      {},
+      { keyFile: at('other.key') },
+      { key: new Uint8Array(32).fill(7) },
+      { passphrase: 'correct horse battery' },
+      { anchor: at('anchor') },
+    ];
+    for (const [number, options] of cases.entries()) {
+      const file = at(`${number}.db`);
+      const made = await openVault({ file, createIfMissing: true, ...options });
+      expect(made.created).toEqual({
+        tenant_id: expect.any(String),
+        management_key: expect.stringMatching(/^key_/),
+      });
+      const apiKey = made.created?.management_key ?? '';
+      expect((await made.client({ apiKey }).getTenant()).id).toBe(made.created?.tenant_id);
+      await made.close();
+      await using opened = await openVault({ file, createIfMissing: true, ...options });
+      expect(opened.created).toBeUndefined();
+      expect((await opened.client({ apiKey }).getTenant()).name).toBe('default');
+    }
+    expect(existsSync(at('anchor'))).toBe(true);
+  });
+
+  it('does not make a vault with a default key file that it finds', async () => {
+    const file = path.join(temporaryFolder(onTestFinished), 'v.db');
+    const key = Buffer.alloc(32, 7);
+    writeFileSync(`${file}.key`, key, { mode: 0o600 });
+    const refused = openVault({ file, createIfMissing: true });
+    await expect(refused).rejects.toMatchObject({ code: 'file_exists', hint: `pass keyFile '${file}.key' to use it` });
+    expect([existsSync(file), readFileSync(`${file}.key`)]).toEqual([false, key]);
+    await (await openVault({ file, keyFile: `${file}.key`, createIfMissing: true })).close();
+    await (await openVault({ file, key })).close();
+  });
+
+  it('leaves no key file of a vault that it could not make', async () => {
+    const folder = temporaryFolder(onTestFinished);
+    const file = path.join(folder, 'none', 'v.db');
+    const keyFile = path.join(folder, 'v.key');
+    await expect(openVault({ file, keyFile, createIfMissing: true })).rejects.toMatchObject({
+      code: 'file_unwritable',
+    });
+    expect(existsSync(keyFile)).toBe(false);
+  });
+
+  it.each<readonly [string, string, (file: string) => unknown]>([
+    ['another key', 'wrong_credential', () => ({ key: new Uint8Array(32) })],
+    ['a short key', 'wrong_credential', () => ({ key: new Uint8Array(31) })],
+    ['a passphrase in place of a key', 'wrong_credential', () => ({ passphrase: 'correct horse battery' })],
+    ['a key file that is missing', 'usage', (file) => ({ keyFile: `${file}.none` })],
+    ['a key file that others can read', 'file_unsafe', (file) => chmodSync(`${file}.key`, 0o644)],
+    ['a key file of another length', 'wrong_credential', (file) => truncateSync(`${file}.key`, 31)],
+    ['a vault that others can write', 'file_unsafe', (file) => chmodSync(file, 0o666)],
+    ['a directory', 'file_unsafe', (file) => ({ file: path.dirname(file) })],
+    ['another file', 'not_a_vault', (file) => writeFileSync(file, 'x'.repeat(8192))],
+    ['an empty file', 'not_a_vault', (file) => writeFileSync(file, '')],
+    [
+      'a link',
+      'file_unsafe',
+      (file) => {
+        symlinkSync(file, `${file}.link`);
+        return { file: `${file}.link` };
+      },
+    ],
+  ])('refuses %s: %s', async (_what, code, spoil) => {
+    const { file } = await makeVault();
+    const spoilt = spoil(file);
+    const options: Partial<OpenVaultOptions> = typeof spoilt === 'object' ? { ...spoilt } : {};
+    // Windows keeps owners and rights elsewhere.
+    if (!posix && code === 'file_unsafe') return;
+    const opened = openVault({ file, keyFile: `${file}.key`, ...withoutKeyFile(options) });
+    await expect(opened).rejects.toMatchObject({ name: 'Fault', code, message: expect.not.stringContaining('--') });
+  });
+
+  it.each<readonly [unknown, string]>([
+    [undefined, 'openVault takes an object of options'],
+    [{}, 'openVault: file must be given, as a path'],
+    [{ file: '' }, 'openVault: file is a path'],
+    [{ file: 'v.db', keyfile: 'k' }, 'openVault has no option keyfile; did you mean keyFile?'],
+    [{ file: 'v.db', key: 'k' }, 'openVault: key is a Uint8Array of 32 bytes'],
+    [{ file: 'v.db', createIfMissing: 1 }, 'openVault: createIfMissing is true or false'],
+    [{ file: 'v.db', keyFile: 'k', passphrase: 'p' }, 'openVault: only one of keyFile and passphrase can be given'],
+  ])('takes no %j', async (options, message) => {
+    await expect(openVault(options as OpenVaultOptions)).rejects.toThrow(new TypeError(message));
+  });
+
+  it('takes no file and no key from the environment', async () => {
+    const { file } = await makeVault();
+    for (const name of ['VAULT_FILE', 'VAULT_KEY_FILE', 'VAULT_PASSPHRASE_FILE', 'VAULT_API_KEY']) {
+      vi.stubEnv(name, '/nowhere');
+    }
+    onTestFinished(() => void vi.unstubAllEnvs());
+    await (await openVault({ file })).close();
+  });
+});
+
+/** A row that names a key or passphrase takes the place of the key file. */
+function withoutKeyFile(options: Partial<OpenVaultOptions>): Partial<OpenVaultOptions> {
+  const namesOther = options.key !== undefined || options.passphrase !== undefined;
+  return namesOther ? { ...options, keyFile: undefined } : options;
+}
+
+describe('an opened vault', () => {
+  it('calls with the key of each client', async () => {
+    const { file, management } = await makeVault();
+    await using vault = await openVault({ file });
+    const client = vault.client({ apiKey: await privateKey(vault, management) });
+    const { id } = await client.createToken({ body: { type: 'token', data: { n: [1, 'x'] } } });
+    expect((await client.getToken({ params: { id } })).data).toEqual({ n: [1, 'x'] });
+    await expect(client.getTenant()).rejects.toMatchObject({ code: 'permission_missing', status: 403 });
+    const stranger = vault.client({ apiKey: 'key_none' }).getTenant({ traceId: 'trace-1' });
+    await expect(stranger).rejects.toBeInstanceOf(VaultError);
+    await expect(stranger).rejects.toMatchObject({ code: 'unauthenticated', status: 401, traceId: 'trace-1' });
+    expect(() => vault.client({} as never)).toThrow(new TypeError('client: apiKey must be given, as a string'));
+  });
+
+  it('closes once, after the calls that run, and then refuses calls', async () => {
+    const { file, management } = await makeVault();
+    const vault = await openVault({ file });
+    const client = vault.client({ apiKey: await privateKey(vault, management) });
+    const created = Array.from({ length: 50 }, (_, n) => client.createToken({ body: { type: 'token', data: n } }));
+    const waiting = vault.client({ apiKey: management }).listLogs({
+      query: { after: '0.0', wait: 25, operation: 'deleteTenant' },
+    });
+    const began = performance.now();
+    const closed = vault.close();
+    expect(vault.close()).toBe(closed);
+    expect(vault[Symbol.asyncDispose]()).toBe(closed);
+    await expect(client.listTokens()).rejects.toMatchObject({ name: 'Fault', message: 'the vault is closed' });
+    await closed;
+    expect(performance.now() - began).toBeLessThan(10_000);
+    expect(new Set((await Promise.all(created)).map(({ id }) => id)).size).toBe(50);
+    expect((await waiting).data).toEqual([]);
+    await using again = await openVault({ file });
+    const list = again.client({ apiKey: await privateKey(again, management) }).listTokens();
+    expect((await list).pagination.total_items).toBe(50);
+  });
+
+  it.each(['closed', 'refused'])('wipes its copy of the key, and no other, when it is %s', async (end) => {
+    const folder = temporaryFolder(onTestFinished);
+    const file = path.join(folder, 'v.db');
+    const key = new Uint8Array(32).fill(7);
+    await (await openVault({ file, key, createIfMissing: true })).close();
+    const used = end === 'closed' ? key : key.map((byte) => byte + 1);
+    const slice = vi.spyOn(used, 'slice');
+    const copy = () => slice.mock.results[0]?.value as Uint8Array;
+    if (end === 'closed') {
+      const vault = await openVault({ file, key: used });
+      expect(copy()).toEqual(new Uint8Array(32).fill(7));
+      await vault.close();
+    } else await expect(openVault({ file, key: used })).rejects.toMatchObject({ code: 'wrong_credential' });
+    expect(copy()).toEqual(new Uint8Array(32));
+    expect(used[0]).not.toBe(0);
+  });
+
+  it('ends the wait for a call by its signals and its time', async () => {
+    const { file, management } = await makeVault();
+    await using vault = await openVault({ file });
+    const [all, one] = [new AbortController(), new AbortController()];
+    const query = { after: '0.0', wait: 25, operation: 'deleteTenant' };
+    const client = vault.client({ apiKey: management, signal: all.signal });
+    const first = client.listLogs({ query, signal: one.signal });
+    one.abort(new Error('one'));
+    await expect(first).rejects.toThrow('one');
+    const second = client.listLogs({ query });
+    all.abort(new Error('all'));
+    await expect(second).rejects.toThrow('all');
+    await expect(client.getTenant()).rejects.toThrow('all');
+    const late = vault.client({ apiKey: management, timeout: 50 }).listLogs({ query });
+    await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+
+  it('removes what has expired every minute', async () => {
+    const { file, management } = await makeVault();
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    onTestFinished(() => void vi.useRealTimers());
+    await using vault = await openVault({ file });
+    const client = vault.client({ apiKey: await privateKey(vault, management) });
+    const expires_at = new Date(Date.now() + 300).toISOString();
+    await client.createToken({ body: { type: 'token', data: 1, expires_at } });
+    const stored = (await rawConnection(file)).prepare('SELECT count(*) FROM token').pluck();
+    await vi.waitFor(() => expect(client.listTokens()).resolves.toMatchObject({ data: [] }), { timeout: 5_000 });
+    expect(stored.get()).toBe(1);
+    vi.advanceTimersByTime(60_000);
+    await vi.waitFor(() => expect(stored.get()).toBe(0), { timeout: 5_000 });
+  });
+
+  it('says that another process holds the file, as a daemon does', { timeout: 20_000 }, async () => {
+    const { file, management } = await makeVault();
+    await using vault = await openVault({ file });
+    const apiKey = await privateKey(vault, management);
+    const other = await rawConnection(file);
+    other.exec('BEGIN IMMEDIATE');
+    const created = vault.client({ apiKey }).createToken({ body: { type: 'token', data: 1 } });
+    await expect(created).rejects.toMatchObject({ code: 'vault_busy', status: 503, retryAfter: expect.any(Number) });
+    other.exec('ROLLBACK');
+  });
+});
