@@ -11,16 +11,22 @@ const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));
 const posix = process.platform !== 'win32';
 
 const place = makePlace();
+/** Where the command of a devDependency is. */
+const LOCAL_BIN = 'node_modules/.bin';
+/** The folders before those of the machine. */
+const pathOf = (...names: readonly string[]) =>
+  [...names.map((name) => place.inside(name)), process.env['PATH'] ?? ''].join(path.delimiter);
+
 beforeAll(() => {
-  for (const name of ['bin', 'tmp']) mkdirSync(place.inside(name));
-  program('vault', `exec '${process.execPath}' '${VAULT_BIN}' "$@"`);
+  for (const name of ['bin', 'tmp', LOCAL_BIN]) mkdirSync(place.inside(name), { recursive: true });
+  program(`${LOCAL_BIN}/vault`, `exec '${process.execPath}' '${VAULT_BIN}' "$@"`);
   // What a project of its own would test.
-  program('npm', '[ "$1" = ci ] || vault tokens create --type token --text "$*" --id tested -q');
+  program('bin/npm', '[ "$1" = ci ] || npx vault tokens create --type token --text "$*" --id tested -q');
 });
 
 function program(name: string, text: string): void {
-  writeFileSync(place.inside(`bin/${name}`), `#!/bin/sh\n${text}\n`);
-  chmodSync(place.inside(`bin/${name}`), 0o755);
+  writeFileSync(place.inside(name), `#!/bin/sh\n${text}\n`);
+  chmodSync(place.inside(name), 0o755);
 }
 
 /** Runs a shell as a person or a CI runner would. On Windows there is none, and nothing is run. */
@@ -28,7 +34,7 @@ function shell(words: readonly string[], env: Readonly<Record<string, string>> =
   const child = spawn('bash', [...words], {
     cwd: place.cwd,
     env: cleanEnvironment({
-      PATH: `${place.inside('bin')}${path.delimiter}${process.env['PATH'] ?? ''}`,
+      PATH: pathOf('bin', LOCAL_BIN),
       TMPDIR: place.inside('tmp'),
       VAULT_CONFIG_DIR: place.inside('config'),
       ...env,
@@ -151,7 +157,7 @@ describe('recipes', () => {
     ).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('the daemon does not answer') });
   });
 
-  it('ci-job.yml: its steps, one shell each, start, use and stop a vault', async () => {
+  it('ci-job.yml: its steps, one shell each, start, use and stop a vault that is a devDependency', async () => {
     const job = parse(readFileSync(`${RECIPES}ci-job.yml`, 'utf8'));
     const steps: readonly { readonly run?: string }[] = job.jobs.tests.steps;
     const runs = steps.flatMap(({ run }) => (run === undefined ? [] : [run]));
@@ -163,6 +169,8 @@ describe('recipes', () => {
       // As the runner does it.
       const ended = await shell(['--noprofile', '--norc', '-eo', 'pipefail', `step-${at}.sh`], {
         RUNNER_TEMP: place.inside('tmp'),
+        PATH: pathOf('bin'),
+        npm_config_loglevel: 'error',
       });
       expect({ run, stderr: ended.stderr, exitCode: ended.exitCode }).toEqual({ run, stderr: '', exitCode: 0 });
       said.push(ended.stdout);

@@ -6,6 +6,7 @@ import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import {
   adjacentKeyFile,
   adjacentKeyWarning,
+  type Credential,
   keyFileBeside,
   namedCredential,
   readPassphraseFile,
@@ -29,6 +30,7 @@ import {
   WEAK_PASSPHRASE_FLAGS,
 } from '../keys/new-credential.ts';
 import { checkTenantName } from '../tenants/check-tenant.ts';
+import { initNotes, type MadeVault } from './init-notes.ts';
 
 const INIT_FLAGS = {
   tenant: {
@@ -64,12 +66,18 @@ async function init(line: CommandLine): Promise<string> {
     await vault.close();
     const keyFile = credential.kind === 'key_file' ? adjacentKeyFile(file, line.flags, line.env) : undefined;
     if (keyFile !== undefined) report(...adjacentKeyWarning(keyFile));
+    if (canPrompt()) for (const note of initNotes(madeBy(line, file, credential))) report(...note);
     return stringifyJson({ file, tenant: tenant as Printable, application: application as Printable });
   } catch (error) {
     // Another command may have made this vault meanwhile, with the key file that this one made.
     if (!existsSync(file)) await undo();
     throw error;
   }
+}
+
+function madeBy(line: CommandLine, file: string, { kind }: Credential): MadeVault {
+  const { keyFile = keyFileBeside(file) } = namedCredential(line.flags, line.env);
+  return { file, keyFile: kind === 'key_file' ? keyFile : undefined, keyOut: line.read(FLAGS.keyOut).keyOut };
 }
 
 /** What is named; else on a terminal a passphrase that is asked for; else, or when that is left empty, a key file. */

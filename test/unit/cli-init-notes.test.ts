@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import { initNotes, type MadeVault } from '../../src/cli/commands/file/init-notes.ts';
+
+const FILE = { file: './vault.db', keyFile: undefined, keyOut: undefined };
+
+it.each<readonly [made: MadeVault, said: RegExp]>([
+  [
+    { ...FILE, keyFile: 'k' },
+    /wrote \.\/vault\.db; k opens it[\s\S]*copy of k in another place[\s\S]*shown once[\s\S]* --key-file 'k'/,
+  ],
+  [
+    { ...FILE, keyFile: './vault.db.key' },
+    /vault\.db\.key opens it[\s\S]*--file '\.\/vault\.db' --api-key-file 'FILE'/,
+  ],
+  [FILE, /the passphrase opens it[\s\S]*keep the passphrase[\s\S]*shown once/],
+  [{ ...FILE, keyOut: 'm.key' }, /wrote the API key to m\.key[\s\S]*--api-key-file 'm\.key'/],
+])('%j: the files, what to keep, and the next command', (made, said) => {
+  const text = initNotes(made).flat().join('\n');
+  expect(text).toMatch(said);
+  expect(text).toContain("vault apps create --file './vault.db'");
+});
