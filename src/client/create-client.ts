@@ -186,7 +186,7 @@ interface AnyRequest extends CallOptions {
 }
 
 /** A list is repeated, an object `m` becomes `m.<key>`, as the daemon reads them. */
-function pairsOf(query: Readonly<Record<string, unknown>>): readonly (readonly [string, string])[] {
+export function pairsOf(query: Readonly<Record<string, unknown>>): readonly (readonly [string, string])[] {
   return Object.entries(query).flatMap(([name, value]) => {
     if (value === undefined) return [];
     if (Array.isArray(value)) return value.map((item) => [name, String(item)] as const);

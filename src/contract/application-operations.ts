@@ -246,7 +246,7 @@ export const APPLICATION_OPERATIONS = {
     params: APPLICATION_PARAMS,
     result: APPLICATION,
     status: 200,
-    summary: "Replace an application's API key; the previous key stops working at once",
+    summary: 'Replace the API key of an application',
     audit: { code: 'ar', effect: ['application', 'upsert'] },
     conflicts: ['write_conflict'],
     cli: {

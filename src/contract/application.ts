@@ -1,6 +1,6 @@
 import { ACCESS_RULE, PERMISSION_NAME } from './access-rule.ts';
 import { PAGE_QUERY, PAGINATION } from './page.ts';
-import { API_KEY, ENTITY_ID, NAME, TIME } from './patterns.ts';
+import { API_KEY, CHANGES, ENTITY_ID, NAME, OWN_TENANT_ID, TIME } from './patterns.ts';
 import { APPLICATION_TYPES, type ApplicationType } from './permissions.ts';
 import type { Infer } from './schema.ts';
 
@@ -36,18 +36,15 @@ export const APPLICATION = {
   required: ['id', 'tenant_id', 'name', 'type', 'permissions', 'rules'],
   additionalProperties: false,
   properties: {
-    id: ENTITY_ID,
-    tenant_id: ENTITY_ID,
-    name: NAME,
+    id: { ...ENTITY_ID, description: 'The id of the application.' },
+    tenant_id: OWN_TENANT_ID,
+    name: { ...NAME, description: 'The display name of the application.' },
     key: { type: 'string', pattern: API_KEY, description: 'The API key. Shown once.' },
     type: TYPE,
     permissions: PERMISSION_LIST,
     rules: RULES,
-    created_by: ENTITY_ID,
-    created_at: TIME,
-    modified_by: ENTITY_ID,
-    modified_at: TIME,
-    expires_at: TIME,
+    ...CHANGES,
+    expires_at: { ...TIME, description: 'When an expiring application ends.' },
     can_create_expiring_applications: CAN_CREATE_EXPIRING,
   },
 } as const;
@@ -56,7 +53,10 @@ export const APPLICATION_PAGE = {
   type: 'object',
   required: ['pagination', 'data'],
   additionalProperties: false,
-  properties: { pagination: PAGINATION, data: { type: 'array', items: APPLICATION } },
+  properties: {
+    pagination: PAGINATION,
+    data: { type: 'array', items: APPLICATION, description: 'The applications of the page, newest first.' },
+  },
 } as const;
 
 export const CREATE_APPLICATION = {

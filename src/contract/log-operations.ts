@@ -1,7 +1,7 @@
 import { at, MANAGEMENT_ID, PRIVATE_ID, TENANT_ID } from './example-names.ts';
 import type { Operation } from './operations.ts';
 import { PAGE_QUERY } from './page.ts';
-import { ENTITY_ID, PLAIN_TEXT, TIME } from './patterns.ts';
+import { ENTITY_ID, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
 
 /** `SEQUENCE.N` of `vault audit list`, and `.K` for one of several entities. */
 const LOG_ID = { type: 'string', pattern: '^\\d{1,15}\\.\\d{1,9}(\\.\\d{1,9})?$', examples: ['57.1'] } as const;
@@ -30,20 +30,23 @@ const LOG_ENTRY = {
   ],
   additionalProperties: false,
   properties: {
-    id: LOG_ID,
-    tenant_id: ENTITY_ID,
+    id: { ...LOG_ID, description: 'The id of the entry.' },
+    tenant_id: OWN_TENANT_ID,
     actor_id: {
       ...ENTITY_ID,
       description: 'The application that called; absent for what the vault or its operator did.',
     },
-    actor_type: { enum: ['application', 'vault'] },
+    actor_type: {
+      enum: ['application', 'vault'],
+      description: 'Whether an application called, or the vault or its operator acted.',
+    },
     entity_type: { ...ENTITY_TYPE, description: 'What it was about.' },
     entity_id: { type: 'string', description: 'Absent when the call named none.' },
     operation: { type: 'string', description: 'The operation, or an action on the file such as `expireToken`.' },
     message: { type: 'string', description: 'The same in words.' },
     status: { type: 'integer', minimum: 200, maximum: 599, description: 'The HTTP status of the reply.' },
     revealed: { type: 'boolean', description: 'Whether the reply showed plaintext.' },
-    created_at: TIME,
+    created_at: { ...TIME, description: 'When it happened.' },
   },
 } as const;
 

@@ -32,6 +32,7 @@ export const MAX_TOTAL = 100_000;
 /** The `pagination` member of the list envelope (§2.9). `total_pages` is 0 when nothing matches. */
 export const PAGINATION = {
   type: 'object',
+  description: 'Which part of the list the page is.',
   required: ['total_items', 'page_number', 'page_size', 'total_pages'],
   additionalProperties: false,
   properties: {

@@ -30,5 +30,16 @@ export const NAME = { type: 'string', minLength: 1, maxLength: 200, pattern: PLA
 /** An id that the vault assigns. */
 export const ENTITY_ID = { type: 'string', pattern: UUID } as const;
 
+/** The tenant of a record. */
+export const OWN_TENANT_ID = { ...ENTITY_ID, description: 'The id of its tenant.' } as const;
+
 /** ISO 8601 in responses: milliseconds, UTC written `+00:00` (decisions §1). */
 export const TIME = { type: 'string', format: 'date-time', examples: ['2026-03-01T09:30:00.000+00:00'] } as const;
+
+/** Who made a record and changed it last, and when. */
+export const CHANGES = {
+  created_by: { ...ENTITY_ID, description: 'The id of the application that created it.' },
+  created_at: { ...TIME, description: 'When it was created.' },
+  modified_by: { ...ENTITY_ID, description: 'The id of the application that changed it last.' },
+  modified_at: { ...TIME, description: 'When it was changed last.' },
+} as const;

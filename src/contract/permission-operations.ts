@@ -28,13 +28,17 @@ export const PERMISSION_OPERATIONS = {
         additionalProperties: false,
         properties: {
           type: PERMISSION_NAME,
-          description: { type: 'string' },
-          application_types: { type: 'array', items: APPLICATION_TYPE },
+          description: { type: 'string', description: 'What it allows.' },
+          application_types: {
+            type: 'array',
+            items: APPLICATION_TYPE,
+            description: 'The types of applications that may hold it.',
+          },
         },
       },
     },
     status: 200,
-    summary: 'List the permissions that applications may hold',
+    summary: 'List permissions',
     audit: { code: 'pl', effect: 'none' },
     conflicts: [],
     cli: {

@@ -86,10 +86,14 @@ export const PROBLEM_BODY = {
   required: ['type', 'title', 'status', 'detail', 'instance'],
   additionalProperties: false,
   properties: {
-    type: { type: 'string', pattern: '^urn:token-vault:problem:[a-z_]+$' },
-    title: { type: 'string' },
-    status: { type: 'integer', minimum: 400, maximum: 599 },
-    detail: { type: 'string' },
+    type: {
+      type: 'string',
+      pattern: '^urn:token-vault:problem:[a-z_]+$',
+      description: 'Its code, after the last colon.',
+    },
+    title: { type: 'string', description: 'The status in words.' },
+    status: { type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status.' },
+    detail: { type: 'string', description: 'What went wrong, in a sentence.' },
     instance: { type: 'string', description: 'The trace id of the request.' },
     errors: {
       type: 'object',

@@ -64,7 +64,7 @@ export const TENANT_OPERATIONS = {
     path: '/tenants/self',
     permission: 'tenant:delete',
     status: 204,
-    summary: 'Delete the tenant of the calling key, with all that it holds',
+    summary: 'Delete the tenant of the calling key',
     audit: { code: 'nd', effect: ['tenant', 'remove'] },
     conflicts: [],
     cli: {

@@ -1,9 +1,10 @@
-import { ENTITY_ID, NAME, TIME } from './patterns.ts';
+import { CHANGES, ENTITY_ID, NAME, TIME } from './patterns.ts';
 import type { Infer } from './schema.ts';
 
 /** Tenant Settings (§2.7). Booleans are text. */
 export const TENANT_SETTINGS = {
   type: 'object',
+  description: 'The settings of the tenant.',
   additionalProperties: false,
   properties: {
     deduplicate_tokens: {
@@ -19,14 +20,11 @@ export const TENANT = {
   required: ['id', 'owner_id', 'name', 'settings'],
   additionalProperties: false,
   properties: {
-    id: ENTITY_ID,
-    owner_id: ENTITY_ID,
-    name: NAME,
+    id: { ...ENTITY_ID, description: 'The id of the tenant.' },
+    owner_id: { ...ENTITY_ID, description: 'The id of its first management application.' },
+    name: { ...NAME, description: 'The display name of the tenant.' },
     settings: TENANT_SETTINGS,
-    created_by: ENTITY_ID,
-    created_at: TIME,
-    modified_by: ENTITY_ID,
-    modified_at: TIME,
+    ...CHANGES,
   },
 } as const;
 
@@ -56,15 +54,23 @@ export const USAGE_REPORT = {
       properties: {
         metrics_by_type: {
           type: 'object',
-          description: 'By token type.',
+          description:
+            'How many tokens there are (`count`) and when the newest was created (`last_created_at`), by token type.',
           additionalProperties: {
             type: 'object',
             required: ['count'],
             additionalProperties: false,
-            properties: { count: { type: 'integer', minimum: 0 }, last_created_at: TIME },
+            properties: {
+              count: { type: 'integer', minimum: 0, description: 'How many tokens there are.' },
+              last_created_at: { ...TIME, description: 'When the newest of them was created.' },
+            },
           },
         },
-        included_monthly_active_tokens: { type: 'integer', minimum: 0 },
+        included_monthly_active_tokens: {
+          type: 'integer',
+          minimum: 0,
+          description: 'Active tokens of a month that are included; `vault serve --included-active-tokens` sets it.',
+        },
         monthly_active_tokens: {
           type: 'integer',
           minimum: 0,

@@ -353,7 +353,7 @@ export const TOKEN_OPERATIONS = {
     body: TEMPLATE,
     result: { description: 'The body with the data of the tokens.' },
     status: 200,
-    summary: 'Put the data of tokens into a JSON document',
+    summary: 'Put data of tokens into a JSON document',
     audit: { code: 'tx', effect: 'none' },
     conflicts: [],
     cli: {

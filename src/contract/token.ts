@@ -1,5 +1,5 @@
 import { CURSOR_PAGINATION, CURSOR_QUERY, PAGE_QUERY, PAGINATION } from './page.ts';
-import { CONTAINER, ENTITY_ID, PLAIN_TEXT, TIME } from './patterns.ts';
+import { CHANGES, CONTAINER, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
 import type { Infer } from './schema.ts';
 import { TOKEN_TYPE_NAMES } from './token-types.ts';
 
@@ -63,9 +63,9 @@ export const TOKEN = {
   required: ['id', 'tenant_id', 'type'],
   additionalProperties: false,
   properties: {
-    id: { type: 'string', minLength: 3, maxLength: 400 },
+    id: { type: 'string', minLength: 3, maxLength: 400, description: 'The id of the token.' },
     type: TYPE,
-    tenant_id: ENTITY_ID,
+    tenant_id: OWN_TENANT_ID,
     data: DATA,
     mask: MASK,
     fingerprint: { type: 'string', description: 'Equal for tokens of one tenant and type with equal content.' },
@@ -73,26 +73,25 @@ export const TOKEN = {
     containers: CONTAINERS,
     metadata: METADATA,
     search_indexes: SEARCH_INDEXES,
-    created_by: ENTITY_ID,
-    created_at: TIME,
-    modified_by: ENTITY_ID,
-    modified_at: TIME,
-    expires_at: TIME,
+    ...CHANGES,
+    expires_at: { ...TIME, description: 'When the token ends.' },
   },
 } as const;
+
+const TOKENS = { type: 'array', items: TOKEN, description: 'The tokens of the page, newest first.' } as const;
 
 export const TOKEN_PAGE = {
   type: 'object',
   required: ['pagination', 'data'],
   additionalProperties: false,
-  properties: { pagination: PAGINATION, data: { type: 'array', items: TOKEN } },
+  properties: { pagination: PAGINATION, data: TOKENS },
 } as const;
 
 export const TOKEN_CURSOR_PAGE = {
   type: 'object',
   required: ['pagination', 'data'],
   additionalProperties: false,
-  properties: { pagination: CURSOR_PAGINATION, data: { type: 'array', items: TOKEN } },
+  properties: { pagination: CURSOR_PAGINATION, data: TOKENS },
 } as const;
 
 export const CREATE_TOKEN = {

@@ -4,30 +4,30 @@ import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { PROBLEMS } from '../../src/contract/problems.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../src/contract/token-types.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
+import { code, codes, table } from './markdown.ts';
+import { objectReference, operationReference } from './operation-reference.ts';
 
-type Row = readonly string[];
+const anchor = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w -]/g, '')
+    .replaceAll(' ', '-');
 
-function table(head: Row, rows: readonly Row[]): string {
-  const line = (cells: Row) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
-}
-
-const code = (text: string) => `\`${text}\``;
-const codes = (texts: readonly string[]) => texts.map(code).join(', ');
-
-/** The README's tables, made from the registries that the product runs on: by the name in their markers. */
+/** The generated parts of README and docs, made from the registries that the product runs on: by the name in their markers. */
 export const REFERENCE_TABLES: Readonly<Record<string, () => string>> = {
   operations: () =>
     table(
       ['operation', 'request', 'permission', 'success', 'command'],
       Object.values(OPERATIONS).map((row: Operation) => [
-        row.summary,
+        `[${row.summary}](http-api.md#${anchor(row.summary)})`,
         code(`${row.method} ${row.path}`),
         row.permission === undefined ? 'any valid key' : code(row.permission),
         String(row.status),
         code(['vault', ...row.cli.command, ...(row.cli.arguments ?? []).map((name) => name.toUpperCase())].join(' ')),
       ]),
     ),
+  reference: operationReference,
+  objects: objectReference,
   permissions: () =>
     table(
       ['permission', 'application types', 'allows'],

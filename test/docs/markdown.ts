@@ -1,0 +1,10 @@
+type Row = readonly string[];
+
+/** A table in Markdown. A bar in a cell is escaped. */
+export function table(head: Row, rows: readonly Row[]): string {
+  const line = (cells: Row) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
+
+export const code = (text: string): string => `\`${text}\``;
+export const codes = (texts: readonly string[]): string => texts.map(code).join(', ');
