@@ -1,10 +1,8 @@
-import { hostname } from 'node:os';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ApplyOptions, applySeed } from '../../src/cli/commands/seed/apply-seed.ts';
 import { readSeedFile } from '../../src/cli/commands/seed/read-seed-file.ts';
 import { createSeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
 import { seededIds, seededVariables, seedSummary } from '../../src/cli/commands/seed/seed-output.ts';
-import { ownMachine } from '../../src/cli/own-machine.ts';
 import type { Client } from '../../src/contract/call.ts';
 import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 
@@ -25,11 +23,12 @@ tokens:
 
 let world: MemoryVault;
 let reader = '';
-beforeEach(async () => {
+beforeEach(openWorld);
+async function openWorld() {
   world = await openMemoryVault();
   const rules = [{ description: 'all', priority: 1, container: '/', transform: 'reveal', permissions: EVERYTHING }];
   reader = await world.application({ name: 'reader of the test', type: 'private', rules });
-});
+}
 
 const EVERYTHING = ['token:create', 'token:read', 'token:update', 'token:delete'];
 
@@ -53,13 +52,28 @@ const appNames = async () => {
     .data.map((app: { readonly name: string }) => app.name)
     .sort();
 };
-const claims = async () => {
-  const listed = JSON.parse((await world.call(reader, 'listTokens', { query: 'size=100' })).text);
-  return listed.data.filter((one: { readonly id: string }) => one.id.startsWith('vault-seed.'));
-};
+const total = async () => (await world.call(reader, 'listTokens')).at('pagination.total_items');
+/** A client that does something before the call of this number, from 0. */
+function interrupted(at: number, before: () => Promise<unknown>): Client & { reached(): boolean } {
+  let left = at;
+  return {
+    ...world.client,
+    call: async (call) => {
+      if (left-- === 0) await before();
+      return world.client.call(call);
+    },
+    reached: () => left < 0,
+  };
+}
+const kill = () => Promise.reject(new Error('killed'));
+async function expectWhole() {
+  expect((await apply(SEED)).counts).toEqual(counts(0, 0, 35));
+  expect(await appNames()).toEqual([...SEEDED_APPS, 'The reader', 'web'].sort());
+  expect(await total()).toBe(32);
+}
 const OWN_APPS = ['management', 'reader of the test'];
-/** With the one that keeps the digest of what the seed made. */
-const SEEDED_APPS = [...OWN_APPS, 'vault seed: shop'];
+/** With the one that makes the tokens. */
+const SEEDED_APPS = [...OWN_APPS, 'seed: shop'];
 
 describe('applySeed', () => {
   it('makes what the file says, and then changes nothing', async () => {
@@ -79,6 +93,22 @@ describe('applySeed', () => {
     expect(second.ids['apps']).toEqual({ web: { id: web?.id }, reader: { id: expect.any(String) } });
     expect((await world.call(world.management, 'listApplications')).text).toBe(before.text);
     expect((await token('visa')).text).toBe(visa.text);
+    // The token of the test is one more.
+    expect(await total()).toBe(33);
+  });
+
+  it('takes a file for what the vault makes of it', async () => {
+    const forms = `
+apps:
+  web: { type: private, can_create_expiring_applications: false, rules: [{ priority: 1, description: "", container: /A/,
+    permissions: [token:read], transform: mask }] }
+tokens:
+  one: { type: token, data: { b: 1.10, a: [] }, containers: [/X/, /x/, /Y/], metadata: {}, expires_at: 1/2/2099 3:04:05 PM -05:00 }
+  two: { type: card_number, data: "4242424242424242", expires_at: "2099-01-02", mask: x, search_indexes: [] }
+`;
+    await apply(forms);
+    expect((await apply(forms)).counts).toEqual(counts(0, 0, 3));
+    expect((await apply(forms.replace('1.10', '1.1'))).counts).toEqual(counts(0, 1, 2));
   });
 
   it('changes what the file says otherwise, what no read shows included, and names it', async () => {
@@ -89,7 +119,7 @@ describe('applySeed', () => {
       .replace('data: 123-45-6789', 'data: 123-45-6789, search_indexes: ["{{ data }}"]');
     const planned = await apply(changed, { dryRun: true });
     expect(planned.plan).toEqual([
-      { action: 'change', item: 'apps.reader', members: ['name', 'rules'] },
+      { action: 'change', item: 'apps.reader', members: ['name'] },
       { action: 'change', item: 'tokens.visa', members: ['data', 'mask', 'containers', 'metadata'] },
       { action: 'change', item: 'tokens.ssn-1', members: ['search_indexes'] },
     ]);
@@ -148,15 +178,15 @@ describe('applySeed', () => {
       .replace(/ {2}ssn-1.*\n/, '');
     expect((await apply(less)).counts).toEqual(counts(0, 1, 31));
     expect((await apply(less, { prune: true, dryRun: true })).plan).toEqual([
-      { action: 'remove', item: 'tokens.ssn-1', members: [] },
       { action: 'remove', item: 'tokens.cards-30', members: [] },
+      { action: 'remove', item: 'tokens.ssn-1', members: [] },
       { action: 'remove', item: 'apps.web', members: [] },
     ]);
     expect((await token('ssn-1')).status).toBe(200);
     expect((await apply(less, { prune: true })).counts).toEqual(counts(0, 0, 32, 3));
     const found = await Promise.all(['ssn-1', 'cards-30', 'cards-29', 'cards-x', 'other'].map(token));
     expect(found.map(({ status }) => status)).toEqual([404, 404, 200, 200, 200]);
-    expect(await appNames()).toEqual([...SEEDED_APPS, 'The reader', 'vault seed: other'].sort());
+    expect(await appNames()).toEqual([...SEEDED_APPS, 'The reader', 'seed: other'].sort());
     expect((await apply(less, { prune: true })).counts).toEqual(counts(0, 0, 32));
   });
 
@@ -167,7 +197,7 @@ describe('applySeed', () => {
       detail: 's.yaml:11: tokens.visa: a token with the id visa exists, and this seed did not make it.',
     });
     expect((await token('visa')).at('data')).toBe('mine');
-    expect(await appNames()).toEqual(OWN_APPS);
+    expect(await appNames()).toEqual(SEEDED_APPS);
   });
 
   it('tells all that the vault refuses with file, line and member, and can go on afterwards', async () => {
@@ -183,11 +213,10 @@ describe('applySeed', () => {
         expect.stringMatching(/^s\.yaml:11: tokens\.visa\.mask: /),
         expect.stringMatching(/^s\.yaml:12: tokens\.ssn-1\.expires_at: /),
       ],
-      hint: expect.stringMatching(/^the rest is made; the keys of web \(.*\), reader \(.*\) are not shown again: /),
+      hint: expect.stringMatching(/^the keys of web \(.*\), reader \(.*\) are not shown again: /),
     });
-    expect((await token('cards-30')).status).toBe(200);
-    const after = await apply(SEED);
-    expect(after.counts.created + after.counts.changed + after.counts.unchanged).toBe(35);
+    expect((await token('cards-30')).status).toBe(404);
+    expect((await apply(SEED)).counts).toEqual(counts(32, 0, 3));
     expect(await appNames()).toEqual([...SEEDED_APPS, 'The reader', 'web'].sort());
     expect((await apply(SEED)).counts).toEqual(counts(0, 0, 35));
   });
@@ -212,125 +241,6 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
     );
   });
 
-  it('leaves no application of its own behind, whatever ends it', async () => {
-    const stop = new AbortController();
-    let left = 12;
-    const client: Client = {
-      ...world.client,
-      call: (call) => {
-        left -= 1;
-        if (left === 0) stop.abort();
-        return world.client.call(call);
-      },
-    };
-    await expect(apply(SEED, { signal: stop.signal }, client)).rejects.toMatchObject({ name: 'AbortError' });
-    expect((await appNames()).filter((name: string) => name.includes('temporary'))).toEqual([]);
-    expect((await apply(SEED)).counts.created).toBeGreaterThan(0);
-    expect((await apply(SEED)).counts).toEqual(counts(0, 0, 35));
-  });
-
-  it('is for one at a time: the other is told so, and nothing is there twice', async () => {
-    const both = await Promise.allSettled([apply(SEED), apply(SEED)]);
-    const refused = both.filter((one) => one.status === 'rejected');
-    expect(both.filter((one) => one.status === 'fulfilled')).toHaveLength(1);
-    expect(refused[0]?.reason).toMatchObject({
-      code: 'conflict',
-      message: `another apply of the seed shop is under way: process ${process.pid} on ${hostname()}`,
-    });
-    expect(await appNames()).toEqual([...SEEDED_APPS, 'The reader', 'web'].sort());
-    expect((await apply(SEED)).counts).toEqual(counts(0, 0, 35));
-    expect((await claims()).length).toBe(0);
-  });
-
-  it('does not wait for an apply that was killed, and does for one of another machine', async () => {
-    const claim = (number: number, holder: object) =>
-      world.call(reader, 'createToken', {
-        body: {
-          id: `vault-seed.shop.${number}`,
-          type: 'token',
-          containers: ['/vault-seed/'],
-          data: { pid: process.pid, host: ownMachine(), process: 'another', since: Date.now(), ...holder },
-        },
-      });
-    await claim(1, {});
-    expect((await apply(SEED)).counts).toEqual(counts(34, 1, 0));
-    // The first was removed; the apply had the second.
-    await claim(3, { host: 'elsewhere.test' });
-    const more = SEED.replace('count: 30', 'count: 31');
-    await expect(apply(more)).rejects.toMatchObject({
-      code: 'conflict',
-      message: expect.stringContaining('on elsewhere.test'),
-      hint: expect.stringContaining('vault tokens delete vault-seed.shop.3'),
-    });
-    expect((await token('cards-31')).status).toBe(404);
-    await world.call(reader, 'deleteToken', { id: 'vault-seed.shop.3' });
-    // Of a container with the same name, in which the number is another process's.
-    await claim(4, { pid: 4_194_305, host: `${hostname()}\npid:[1]` });
-    await expect(apply(more)).rejects.toMatchObject({ message: expect.stringContaining(`on ${hostname()}`) });
-    await world.call(reader, 'deleteToken', { id: 'vault-seed.shop.4' });
-    await claim(5, { host: 'elsewhere.test', since: Date.now() - 11 * 60 * 1000 });
-    expect((await apply(more)).counts).toEqual(counts(1, 0, 35));
-    expect(await claims()).toEqual([]);
-  });
-
-  it('cannot be kept from its work by tokens that look like claims', async () => {
-    const plant = (number: number, since: number, container = '/vault-seed/') =>
-      world.call(reader, 'createToken', {
-        body: {
-          id: `vault-seed.shop.${number}`,
-          type: 'token',
-          containers: [container],
-          data: { pid: 1, host: 'elsewhere.test', process: 'another', since },
-        },
-      });
-    // Never old, and where no claim stands.
-    await plant(1, Date.now() + 365 * 24 * 60 * 60 * 1000);
-    await plant(2, Date.now(), '/general/high/');
-    expect((await apply(SEED)).counts).toEqual(counts(34, 1, 0));
-    // The one that looked old is removed; the one elsewhere is somebody's token.
-    expect((await claims()).map(({ id }: { readonly id: string }) => id)).toEqual(['vault-seed.shop.2']);
-    // The apply had the third. As many as are passed over, and one more.
-    const numbers = Array.from({ length: 101 }, (_, index) => index + 4);
-    for (const number of numbers) await plant(number, 0, '/general/high/');
-    const more = SEED.replace('count: 30', 'count: 31');
-    await expect(apply(more)).rejects.toMatchObject({
-      code: 'conflict',
-      message: 'more than 100 tokens of others have ids that applies of the seed shop need',
-      hint: expect.stringContaining('delete the tokens vault-seed.shop.NUMBER'),
-    });
-    // The ids stay taken, and are in nobody's way.
-    for (const number of numbers) await world.call(reader, 'deleteToken', { id: `vault-seed.shop.${number}` });
-    expect((await apply(more)).counts).toEqual(counts(1, 0, 35));
-  });
-
-  it('leaves one record among the tokens, and none of its claims; an apply that changes nothing takes none', async () => {
-    const total = async () => (await world.call(reader, 'listTokens')).at('pagination.total_items');
-    await apply(SEED);
-    expect(await total()).toBe(33);
-    await apply(SEED);
-    expect(await total()).toBe(33);
-    const usage = await world.call(world.management, 'getUsageReport');
-    // The record, and what the first apply held while it was at work.
-    expect(usage.at('token_report.monthly_active_tokens')).toBe(34);
-    await world.call(reader, 'createToken', { body: { id: 'vault-seed.shop.2', type: 'token', data: 'mine' } });
-    await apply(SEED.replace('count: 30', 'count: 31'));
-    expect((await token('vault-seed.shop.2')).at('data')).toBe('mine');
-  });
-
-  it('removes what a killed apply worked as, an hour later', async () => {
-    const name = 'vault seed apply (temporary)';
-    const leave = () => world.application({ name, type: 'private', permissions: ['token:read'] });
-    world.clock.set(Date.now() - 2 * 60 * 60 * 1000);
-    await leave();
-    await world.application({ name, type: 'public', permissions: ['token:create'] });
-    world.clock.set(Date.now());
-    await leave();
-    await apply('tokens: {}');
-    const { text } = await world.call(world.management, 'listApplications');
-    const left = JSON.parse(text).data.filter((app: { readonly name: string }) => app.name === name);
-    expect(left.map((app: { readonly type: string }) => app.type)).toEqual(['private', 'public']);
-  });
-
   it('takes over the application of an apply that was killed before it could note its id', async () => {
     const client: Client = {
       ...world.client,
@@ -345,36 +255,186 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
     expect(await appNames()).toEqual([...SEEDED_APPS, 'The reader', 'web'].sort());
   });
 
-  it('does not take what is not in its place for its record', async () => {
-    await apply(SEED);
-    const forged = {
-      type: 'token',
-      data: '{"apps":{},"tokens":{"victim":["","",""]}}',
-      metadata: { 'vault-seed': 'shop' },
-    };
-    await world.call(reader, 'createToken', { body: forged });
-    await world.call(reader, 'createToken', { body: { id: 'victim', type: 'token', data: 1 } });
-    expect((await apply(SEED, { prune: true })).counts).toEqual(counts(0, 0, 35));
-    expect((await token('victim')).status).toBe(200);
+  it('is finished by the next apply after a kill between any two calls', async () => {
+    let at = 0;
+    for (let ended = false; !ended; at++) {
+      await openWorld();
+      const killed = interrupted(at, kill);
+      await apply(SEED, {}, killed).catch(() => undefined);
+      ended = !killed.reached();
+      const { created, changed, unchanged } = (await apply(SEED)).counts;
+      expect(created + changed + unchanged).toBe(35);
+      await expectWhole();
+    }
+    expect(at).toBeGreaterThan(15);
   });
 
-  it('takes nothing for its record that no management key has written', async () => {
-    await world.call(reader, 'createToken', { body: { id: 'victim', type: 'token', data: 1 } });
-    const data = '{"apps":{"web":["00000000-0000-4000-8000-000000000000","x","x"]},"tokens":{"victim":["","",""]}}';
-    const forged = { type: 'token', data, metadata: { 'vault-seed': 'shop' }, containers: ['/vault-seed/'] };
-    await world.call(reader, 'createToken', { body: forged });
-    // Before the first apply, and beside the record of one.
-    for (const expected of [counts(34, 1, 0), counts(0, 0, 35)]) {
-      expect((await apply(SEED, { prune: true })).counts).toEqual(expected);
-      expect((await token('victim')).status).toBe(200);
+  it('makes the file before or the new one after a kill between any two calls of a change', async () => {
+    const before = `
+apps: { web: { type: public, permissions: [token:create] } }
+tokens:
+  one: { type: token, data: { a: 1, b: 2 }, mask: { a: x }, metadata: { m: "1" } }
+  two: { type: token, data: x }
+  pin: { type: token, data: "1234", search_indexes: ["{{ data }}"] }
+`;
+    const after = before
+      .replace('[token:create]', '[token:update]')
+      .replace('mask: { a: x }', 'mask: { b: y }')
+      .replace('data: x', 'data: y')
+      .replace('search_indexes: ["{{ data }}"]', 'fingerprint_expression: "{{ data | last4 }}"');
+    const state = async () => {
+      const tokens = [];
+      for (const id of ['one', 'two', 'pin']) {
+        const shown = await world.call(reader, 'updateToken', { id, body: {} });
+        tokens.push(['data', 'mask', 'search_indexes', 'fingerprint_expression'].map((name) => shown.at(name)));
+      }
+      return tokens;
+    };
+    const made = async (text: string) => {
+      expect((await apply(text)).counts.created).toBe(0);
+      expect((await apply(text)).counts).toEqual(counts(0, 0, 4));
+      return state();
+    };
+    const fresh = async (text: string) => {
+      await openWorld();
+      await apply(text);
+      return state();
+    };
+    const [first, second] = [await fresh(before), await fresh(after)];
+    let at = 0;
+    for (let ended = false; !ended; at++) {
+      for (const [text, expected] of [[before, first] as const, [after, second] as const]) {
+        await fresh(before);
+        const killed = interrupted(at, kill);
+        await apply(after, {}, killed).catch(() => undefined);
+        ended = !killed.reached();
+        expect(await made(text)).toEqual(expected);
+      }
     }
-    // The record itself, rewritten by whoever may change tokens there: what the seed made is then no longer its own.
-    const { body } = await world.call(reader, 'listTokens', { query: 'metadata.vault-seed=shop' }).then((listed) => {
-      return { body: JSON.parse(listed.text) as { readonly data: readonly { readonly id: string }[] } };
+    expect(at).toBeGreaterThan(12);
+  });
+
+  it('ends when another apply takes over between any two calls, and nothing is there twice', async () => {
+    let [at, lost] = [0, 0];
+    for (let ended = false; !ended; at++) {
+      await openWorld();
+      const first = interrupted(at, () => apply(SEED));
+      const outcome = await apply(SEED, {}, first).catch((error: unknown) => error);
+      ended = !first.reached();
+      if (outcome instanceof Error) {
+        lost += 1;
+        const message = 'another apply of this seed is running';
+        expect(outcome).toMatchObject({ code: 'conflict', message, hint: expect.stringMatching(/^apply again when/) });
+      }
+      await apply(SEED);
+      await expectWhole();
+    }
+    expect(lost).toBeGreaterThan(8);
+  });
+
+  it('is for one at a time: the other ends, and nothing is there twice', async () => {
+    await apply('seed: shop');
+    const both = await Promise.allSettled([apply(SEED), apply(SEED)]);
+    expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(both.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { code: 'conflict', message: 'another apply of this seed is running' },
     });
-    for (const { id } of body.data) await world.call(reader, 'updateToken', { id, body: { data } });
-    await expect(apply(SEED, { prune: true })).rejects.toThrow('this seed did not make it');
-    expect((await token('victim')).status).toBe(200);
+    await expectWhole();
+  });
+
+  it.each([
+    ['its own application: it goes on', undefined, counts(30, 0, 5)],
+    ['another application: it ends', 'this seed did not make it', undefined],
+  ])('looks again when a token was made since it looked by %s', async (_, refusal, expected) => {
+    // As the last call of an apply that lost its key, which was under way when the next one looked.
+    let isFirst = true;
+    const client: Client = {
+      ...world.client,
+      call: async (call) => {
+        if (call.operation === 'tokenize' && isFirst) {
+          isFirst = false;
+          const data = JSON.parse(call.bodyText ?? '').data.slice(0, 2);
+          const made = await world.call(refusal ? reader : call.apiKey, 'tokenize', { body: data });
+          expect(made.status).toBe(201);
+        }
+        return world.client.call(call);
+      },
+    };
+    const applied = apply(SEED, {}, client);
+    if (refusal !== undefined) await expect(applied).rejects.toThrow(refusal);
+    else expect((await applied).counts).toEqual(expected);
+    if (refusal === undefined) await expectWhole();
+  });
+
+  it('sees for a dry run before the first apply which ids are taken, and leaves nothing', async () => {
+    const made: string[] = [];
+    const client: Client = {
+      ...world.client,
+      call: (call) => {
+        if (call.operation === 'createApplication') made.push(call.bodyText ?? '');
+        return world.client.call(call);
+      },
+    };
+    expect((await apply(SEED, { dryRun: true }, client)).counts).toEqual(counts(34, 1, 0));
+    await world.call(reader, 'createToken', { body: { id: 'visa', type: 'token', data: 'mine' } });
+    await expect(apply(SEED, { dryRun: true }, client)).rejects.toMatchObject({ code: 'token_id_taken' });
+    expect(await appNames()).toEqual(OWN_APPS);
+    for (const text of made) {
+      expect(JSON.parse(text)).toMatchObject({ type: 'expiring', rules: [{ transform: 'redact' }] });
+    }
+    expect(made).toHaveLength(2);
+  });
+
+  it('leaves an application of its name alone that it did not make', async () => {
+    const key = await world.application({ name: 'seed: shop', type: 'private', permissions: ['token:read'] });
+    await apply(SEED);
+    expect((await world.call(key, 'getToken', { id: 'visa' })).status).toBe(200);
+  });
+
+  it('makes an application again that --prune removed', async () => {
+    const text = 'apps: { web: { type: public, permissions: [token:create] } }';
+    for (let turn = 0; turn < 2; turn++) {
+      expect((await apply(text)).counts).toEqual(counts(1, 0, 0));
+      expect((await apply('apps: {}', { prune: true })).counts).toEqual(counts(0, 0, 0, 1));
+    }
+  });
+
+  it('makes tokens in batches, and reports where a batch is wrong', async () => {
+    const operations: string[] = [];
+    const client: Client = {
+      ...world.client,
+      call: (call) => {
+        operations.push(call.operation);
+        return world.client.call(call);
+      },
+    };
+    const text = `tokens:
+  cards: { generate: card, count: 450 }
+  bad-1: { type: token, data: x, expires_at: 1/1/2001 }
+  bad-2: { type: token, data: x, mask: "{{ data | plus: 1 }}" }
+`;
+    await expect(apply(text, {}, client)).rejects.toMatchObject({
+      details: [
+        expect.stringMatching(/^s\.yaml:3: tokens\.bad-1\.expires_at: /),
+        expect.stringMatching(/^s\.yaml:4: tokens\.bad-2\.mask: /),
+      ],
+    });
+    expect(operations.filter((name) => name === 'tokenize')).toHaveLength(3);
+    expect(operations).not.toContain('createToken');
+    const statuses = await Promise.all(
+      ['cards-1', 'cards-400', 'cards-401'].map(async (id) => (await token(id)).status),
+    );
+    expect(statuses).toEqual([200, 200, 404]);
+    expect((await apply(text.replace(/ {2}bad.*\n/g, ''))).counts).toEqual(counts(50, 0, 400));
+  });
+
+  it('refuses more than its application can record, before anything is made', async () => {
+    const items = Array.from({ length: 2_200 }, (_, at) => `  tok-${at}: { type: token, data: x, mask: y }`);
+    await expect(apply(`tokens:\n${items.join('\n')}`)).rejects.toMatchObject({
+      code: 'invalid_data',
+      hint: 'split it into several seeds (`seed:`)',
+    });
+    expect(await total()).toBe(0);
   });
 
   it('does not make all generated data anew for a number that was left out', async () => {
@@ -389,7 +449,7 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
 
   it('refuses new applications where their keys cannot be fixed', async () => {
     await expect(apply(SEED, { noNewApps: true })).rejects.toThrow('random ids and keys (web, reader)');
-    expect(await appNames()).toEqual(OWN_APPS);
+    expect(await appNames()).toEqual(SEEDED_APPS);
     await apply(SEED);
     expect((await apply(SEED, { noNewApps: true })).counts).toEqual(counts(0, 0, 35));
   });

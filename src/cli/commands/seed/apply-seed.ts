@@ -1,24 +1,13 @@
 import type { Client } from '../../../contract/call.ts';
-import type { Permission } from '../../../contract/permissions.ts';
 import { generateApiKey } from '../../../core/applications/api-key.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { appLabel, carryOut, type MadeApps } from './carry-out.ts';
 import { idsOf, planSeed, type SeedPlan } from './plan-seed.ts';
-import { findTokens, listEvery, type SeedCalls, seedCalls } from './seed-calls.ts';
-import { claimSeed } from './seed-claim.ts';
+import { findSeedApplication, NO_RECORD, type SeedApplication, takeSeed } from './seed-application.ts';
+import { findMadeBy, findTokens, listApplications, type SeedCalls, seedCalls } from './seed-calls.ts';
 import type { SeedDocument } from './seed-document.ts';
-import { type KeptRecord, readRecord } from './seed-record.ts';
 import type { SeededRandom } from './seeded-random.ts';
-
-const APPLICATION_NAME = 'vault seed apply (temporary)';
-/** Nobody applies a seed for longer: one that is older was left by an apply that was killed. */
-const LEFT_BEHIND_MS = 60 * 60 * 1000;
-
-const RIGHTS: Readonly<Record<'read' | 'write', readonly Permission[]>> = {
-  read: ['token:read'],
-  write: ['token:create', 'token:read', 'token:update', 'token:delete'],
-};
 
 export interface ApplyOptions {
   /** Removes what an earlier apply made and the seed no longer names. */
@@ -29,8 +18,6 @@ export interface ApplyOptions {
   readonly random?: SeededRandom | undefined;
   /** Refuses to make applications: they must have ids and keys that this target cannot give them. */
   readonly noNewApps?: boolean;
-  /** Ends it in order: the call that is under way is the last. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 export interface AppliedSeed {
@@ -40,15 +27,9 @@ export interface AppliedSeed {
   readonly apps: ReadonlyMap<string, { readonly id: string; readonly key?: string | undefined }>;
 }
 
-/** What there is to do, by what there is. */
-interface Seen {
-  readonly kept: KeptRecord;
-  readonly plan: SeedPlan;
-}
-
 /**
  * Makes the vault what the seed says, through either target. Throws problems and faults that name file, line and member, and
- * the fault `conflict` while another apply of this seed is under way.
+ * the fault `conflict` when another apply of this seed took over. The next apply goes on wherever one ended.
  */
 export async function applySeed(
   client: Client,
@@ -56,74 +37,57 @@ export async function applySeed(
   document: SeedDocument,
   options: ApplyOptions = {},
 ): Promise<AppliedSeed> {
-  const { dryRun = false, signal } = options;
+  const { dryRun = false, random } = options;
   const seed = document.name;
   const management = seedCalls(client, apiKey);
-  return asSeedApplication(client, management, dryRun ? 'read' : 'write', async (applicant) => {
-    const [asked, calls] = [stoppable(management, signal), stoppable(applicant, signal)];
-    const look = () => lookAt(document, options, asked, calls);
-    const first = dryRun ? await look() : await look().catch(undefinedIfTaken);
-    if (dryRun && first !== undefined) return { seed, plan: first.plan, apps: madeOf(first.plan) };
-    if (first !== undefined && !changesItems(first.plan)) {
-      await updateTenant(asked, document, first.plan);
-      return { seed, plan: first.plan, apps: await withKeys(client, document, madeOf(first.plan), options.random) };
-    }
-    // Without a preview, read only the record: it holds the number of the last claim.
-    const before = first?.kept ?? (await readRecord(calls, seed, await listEvery(asked, 'listApplications')));
-    const claim = await claimSeed(applicant, seed, before.record.claim);
+  if (dryRun && (await findSeedApplication(management, seed)) === undefined) {
+    return asReader(client, management, seed, async (calls) => {
+      const plan = await look(document, options, management, { id: undefined, record: NO_RECORD, calls });
+      return { seed, plan, apps: new Map() };
+    });
+  }
+  const own = await takeSeed(client, management, seed);
+  const made: MadeApps = new Map();
+  for (;;) {
+    const plan = await look(document, options, management, own);
+    if (dryRun) return { seed, plan, apps: new Map([...idsOf(plan.apps)].map(([item, id]) => [item, { id }])) };
     try {
-      // Again: an apply that has just ended may have made what this one found missing.
-      const { kept, plan } = await look();
-      await updateTenant(asked, document, plan);
-      const { random } = options;
-      const made = changesItems(plan)
-        ? await carryOut({ document, plan, kept, claim: claim.number, asked, calls, random })
-        : madeOf(plan);
-      return { seed, plan, apps: await withKeys(client, document, made, random) };
-    } finally {
-      await claim.release();
+      const { tenant } = plan;
+      const place = document.tenant?.place;
+      if (tenant?.action === 'change') await own.change('updateTenant', { body: tenant.item, place });
+      const ids = await carryOut({ document, plan, own, random, made });
+      return { seed, plan, apps: await withKeys(client, document, ids, made, random) };
+    } catch (error) {
+      // The last call of an apply that this one took over from has made a token since.
+      if (error instanceof Problem && error.code === 'token_id_taken') continue;
+      throw random === undefined ? tellingOfKeys(error, made) : error;
     }
-  });
+  }
 }
 
-async function lookAt(
+type Maker = Pick<SeedApplication, 'record' | 'calls'> & { readonly id: string | undefined };
+
+async function look(
   document: SeedDocument,
   { prune = false, noNewApps = false }: ApplyOptions,
-  asked: SeedCalls,
-  calls: SeedCalls,
-): Promise<Seen> {
-  const apps = await listEvery(asked, 'listApplications');
-  const kept = await readRecord(calls, document.name, apps);
-  requireSameNumber(document, kept.record.number);
-  const ids = new Set([...document.tokens.map(({ id }) => id), ...kept.record.tokens.keys()]);
-  const live = {
-    tenant: document.tenant === undefined ? undefined : await asked('getTenant'),
-    apps,
-    tokens: await findTokens(calls, [...ids]),
-  };
-  const whole = planSeed(document, kept.record, live);
-  const plan = prune ? whole : { ...whole, removals: [] };
+  management: SeedCalls,
+  maker: Maker,
+): Promise<SeedPlan> {
+  requireSameNumber(document, maker.record.number);
+  const plan = planSeed(document, maker, {
+    tenant: document.tenant === undefined ? undefined : await management('getTenant'),
+    apps: await listApplications(management),
+    tokens: await findTokens(
+      maker.calls,
+      document.tokens.map(({ id }) => id),
+    ),
+    made: !prune ? undefined : maker.id === undefined ? [] : await findMadeBy(maker.calls, maker.id),
+  });
   const newApps = plan.apps.flatMap(({ action, item }) => (action === 'create' ? [item.item] : [])).join(', ');
-  if (!noNewApps || newApps === '') return { kept, plan };
+  if (!noNewApps || newApps === '') return plan;
   throw new Fault('usage', `--seed: a daemon gives new applications random ids and keys (${newApps})`, {
     hint: 'apply to the file (--file), or let the daemon apply it: `vault serve --dev --seed-file FILE --seed N`',
   });
-}
-
-/** What is there and not this seed's may be what another apply of it is making: who holds the claim knows. */
-function undefinedIfTaken(error: unknown): undefined {
-  if (error instanceof Problem && error.code === 'token_id_taken') return undefined;
-  throw error;
-}
-
-const changesItems = ({ apps, tokens, removals }: SeedPlan): boolean =>
-  removals.length > 0 || [...apps, ...tokens].some(({ action }) => action !== 'unchanged');
-
-const madeOf = ({ apps }: SeedPlan): MadeApps => new Map([...idsOf(apps)].map(([item, id]) => [item, { id }] as const));
-
-async function updateTenant(asked: SeedCalls, document: SeedDocument, { tenant }: SeedPlan): Promise<void> {
-  if (tenant?.action !== 'change') return;
-  await asked('updateTenant', { body: tenant.item, place: document.tenant?.place });
 }
 
 /** Another number would make other data of everything that is generated: a flag that was left out is no such wish. */
@@ -134,19 +98,29 @@ function requireSameNumber({ generatedFrom }: SeedDocument, recorded: number | u
   throw new Fault('usage', fact, { hint });
 }
 
+/** Nobody is shown the keys of an apply that ends with an error. */
+function tellingOfKeys(error: unknown, made: MadeApps): unknown {
+  if (!(error instanceof Fault) || made.size === 0) return error;
+  const { code, message, details, hint } = error;
+  const names = [...made].map(([item, { id }]) => `${item} (${id})`).join(', ');
+  const lost = `the keys of ${names} are not shown again: \`vault apps regenerate ID\` makes others`;
+  return new Fault(code, message, { details, hint: hint === undefined ? lost : `${hint}; ${lost}` });
+}
+
 /** With a seeded random source the key of an application is known again, unless it was regenerated since. */
 async function withKeys(
   client: Client,
   document: SeedDocument,
+  ids: ReadonlyMap<string, string>,
   made: MadeApps,
   random: SeededRandom | undefined,
-): Promise<MadeApps> {
-  if (random === undefined) return made;
-  const all: MadeApps = new Map();
-  for (const [item, one] of made) {
-    const source = random.at(appLabel(document, item));
-    const key = one.key ?? generateApiKey({ ...source, timeOrderedId: source.id });
-    all.set(item, (await isKeyOf(client, key, one.id)) ? { ...one, key } : one);
+): Promise<AppliedSeed['apps']> {
+  const all = new Map<string, { readonly id: string; readonly key?: string | undefined }>();
+  for (const [item, id] of ids) {
+    const source = random?.at(appLabel(document, item));
+    const known = source && generateApiKey({ ...source, timeOrderedId: source.id });
+    const key = made.get(item)?.key ?? (known && (await isKeyOf(client, known, id)) ? known : undefined);
+    all.set(item, { id, ...(key !== undefined && { key }) });
   }
   return all;
 }
@@ -161,45 +135,20 @@ async function isKeyOf(client: Client, key: string, id: string): Promise<boolean
   }
 }
 
-function stoppable(calls: SeedCalls, signal: AbortSignal | undefined): SeedCalls {
-  return async (operation, parts) => {
-    signal?.throwIfAborted();
-    return calls(operation, parts);
-  };
-}
-
-/**
- * Does `work` as a private application that lives only for it: whoever may manage applications has no right to tokens, and the
- * keys of the applications of an earlier apply are not known. Its own key never leaves this process.
- */
-async function asSeedApplication<T>(
+/** For a dry run before the first apply: an application that sees which ids are taken. After a kill it expires within a minute. */
+async function asReader<T>(
   client: Client,
   management: SeedCalls,
-  rights: keyof typeof RIGHTS,
+  seed: string,
   work: (calls: SeedCalls) => Promise<T>,
 ): Promise<T> {
-  await removeLeftBehind(management);
-  const rule = {
-    description: APPLICATION_NAME,
-    priority: 1,
-    container: '/',
-    transform: 'reveal',
-    permissions: RIGHTS[rights],
-  };
-  const made = await management('createApplication', {
-    body: { name: APPLICATION_NAME, type: 'private', rules: [rule] },
-  });
+  const conditions = [{ attribute: 'container', operator: 'starts_with', value: '/' }];
+  const rule = { description: 'ids', priority: 1, conditions, transform: 'redact', permissions: ['token:read'] };
+  const body = { name: `vault seed apply ${seed} --dry-run`, type: 'expiring', rules: [rule] };
+  const made = await management('createApplication', { body });
   try {
     return await work(seedCalls(client, String(made['key'])));
   } finally {
     await management('deleteApplication', { id: String(made['id']) });
-  }
-}
-
-async function removeLeftBehind(management: SeedCalls): Promise<void> {
-  for (const app of await listEvery(management, 'listApplications')) {
-    const age = Date.now() - Date.parse(String(app['created_at']));
-    if (app['name'] !== APPLICATION_NAME || app['type'] !== 'private' || age < LEFT_BEHIND_MS) continue;
-    await management('deleteApplication', { id: String(app['id']) });
   }
 }

@@ -1,108 +1,144 @@
-import type { Json, JsonObject } from '../../../contract/json.ts';
-import { TOKEN_TYPES, type TokenType, type TokenTypeRow } from '../../../contract/token-types.ts';
+import type { JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
-import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
+import { stringifyJson } from '../../../core/json/stringify.ts';
 import { memberLines, Problem } from '../../../core/problem.ts';
-import { asObject } from '../../output/result-view.ts';
-import { idsOf, type Planned, type SeedPlan, shownApp, shownToken } from './plan-seed.ts';
-import { findTokens, type SeedCalls } from './seed-calls.ts';
+import { tokenPatches } from './patch-token.ts';
+import { hiddenDigest, hiddenKey, idsOf, type Planned, type SeedPlan } from './plan-seed.ts';
+import { type SeedApplication, throwUnlessMismatch } from './seed-application.ts';
+import { batchesOf, findTokens, itemsOf } from './seed-calls.ts';
 import type { SeedDocument, SeedToken } from './seed-document.ts';
 import { invalidSeed } from './seed-flaws.ts';
-import { digest, digests, type KeptRecord, type RecordedItem, writeRecord } from './seed-record.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
-/** So many tokens are under way at once: writes that arrive together share a commit. */
-const AT_ONCE = 16;
+/** Tokens that are created together, and their characters: fewer than a body may have. */
+const BATCH_TOKENS = 200;
+const BATCH_CHARACTERS = 256 * 1024;
+
+/** How many batches are under way at once: the next is made while one is written. */
+const BATCHES_AT_ONCE = 3;
+/** How many patches: writes that arrive together share a commit. */
+const PATCHES_AT_ONCE = 16;
+
+/** The digest of what is being changed; as long as another, so that the record has room for that. */
+const UNKNOWN = '????????';
 
 interface Work {
   readonly document: SeedDocument;
   readonly plan: SeedPlan;
-  readonly kept: KeptRecord;
-  /** Of the claim that is held while this is done. */
-  readonly claim: number;
-  /** Calls with the management key. */
-  readonly asked: SeedCalls;
-  readonly calls: SeedCalls;
+  readonly own: SeedApplication;
   readonly random: SeededRandom | undefined;
+  /** Added to. */
+  readonly made: MadeApps;
 }
 
-/** The applications of a seed by item, with the keys of those just made. */
-export type MadeApps = Map<string, { readonly id: string; readonly key?: string }>;
+/** The applications that this apply has made, by item. */
+export type MadeApps = Map<string, { readonly id: string; readonly key: string }>;
 
 /** Which random bytes an application is made of: its own, whatever else is in the seed. */
 export const appLabel = ({ name }: SeedDocument, item: string): string => `apps\0${name}\0${item}`;
 
-/** Does what a plan says of applications and tokens, and records it before and after. */
-export async function carryOut(work: Work): Promise<MadeApps> {
-  const { document, plan, kept, claim, asked, calls } = work;
-  const { generatedFrom: number } = document;
-  const apps = new Map(kept.record.apps);
-  const tokens = new Map(kept.record.tokens);
+/**
+ * Does what a plan says, and resolves to the ids of the applications by item. Each step leaves a record from which the next
+ * apply goes on. Throws `token_id_taken` when a token was made since the plan.
+ */
+export async function carryOut(work: Work): Promise<ReadonlyMap<string, string>> {
+  const { document, plan, own } = work;
+  const apps = new Map(own.record.apps);
+  const hidden = new Map(own.record.hidden);
+  const write = () => own.write({ apps, hidden, number: document.generatedFrom });
 
-  // First what is about to be made: after a kill it is still known whose it is.
-  for (const { action, item, live } of plan.apps) {
-    if (action !== 'unchanged') apps.set(item.item, { id: live === undefined ? undefined : String(live['id']) });
+  const planned = plan.tokens.filter(({ action }) => action !== 'unchanged');
+  const known = idsOf(plan.apps);
+  for (const { item } of planned) {
+    if (hiddenDigest(item.body(known)) !== hidden.get(hiddenKey(item))) hidden.set(hiddenKey(item), UNKNOWN);
   }
-  for (const { action, item } of plan.tokens) if (action !== 'unchanged') tokens.set(item.id, {});
-  const begun = await writeRecord({ asked, calls }, document.name, kept, { apps, tokens, number, claim });
-
-  const made = await makeApps(work, apps);
-  await makeTokens(work, made, tokens).catch((error: unknown) => {
-    throw work.random === undefined ? tellingOfKeys(error, made) : error;
-  });
-  for (const { kind, id: gone, item } of plan.removals) {
-    await (kind === 'apps' ? asked('deleteApplication', { id: gone }) : calls('deleteToken', { id: gone }));
-    (kind === 'apps' ? apps : tokens).delete(item);
+  await write();
+  const ids = await makeApps(work, apps, write);
+  await makeTokens(planned, own, ids);
+  for (const { kind, id, item } of plan.removals) {
+    await (kind === 'apps' ? own.change('deleteApplication', { id }) : own.calls('deleteToken', { id }));
+    if (kind === 'apps') apps.delete(item);
   }
-  await writeRecord({ asked, calls }, document.name, begun, { apps, tokens, number, claim });
-  return made;
+  for (const { item } of planned) {
+    const digest = hiddenDigest(item.body(ids));
+    if (digest === undefined) hidden.delete(hiddenKey(item));
+    else hidden.set(hiddenKey(item), digest);
+  }
+  await write();
+  return ids;
 }
 
 async function makeApps(
-  { document, plan, asked, random }: Work,
-  recorded: Map<string, RecordedItem>,
-): Promise<MadeApps> {
-  const made: MadeApps = new Map([...idsOf(plan.apps)].map(([item, id]) => [item, { id }]));
+  { document, plan, own, random, made }: Work,
+  recorded: Map<string, string>,
+  write: () => Promise<void>,
+): Promise<ReadonlyMap<string, string>> {
+  const ids = idsOf(plan.apps);
   const changed = plan.apps.filter(({ action }) => action !== 'unchanged');
-  await eachItem(changed, 1, async ({ item, live }) => {
-    const create = () => asked('createApplication', { body: item.body, place: item.place });
-    const { type: _type, ...body } = item.body;
-    const shown =
-      live === undefined
-        ? await (random?.during(appLabel(document, item.item), create) ?? create())
-        : await asked('updateApplication', { id: String(live['id']), body, place: item.place });
-    const own = { id: String(shown['id']), ...(typeof shown['key'] === 'string' && { key: shown['key'] }) };
-    made.set(item.item, own);
-    recorded.set(item.item, { id: own.id, ...digests(item.body, shownApp(shown)) });
+  await eachItem(changed, 1, async ({ item: { item, body, place }, live }) => {
+    if (live !== undefined) {
+      const { type: _type, ...definition } = body;
+      await own.change('updateApplication', { id: String(live['id']), body: definition, place });
+      return;
+    }
+    const create = (idempotencyKey?: string) => own.change('createApplication', { body, place, idempotencyKey });
+    // After a kill before it was recorded, or beside another apply, the same request finds the same application.
+    const first = () => create(`seed ${own.id} ${item} ${recorded.get(item) ?? ''}`.trim());
+    const make = async () => (await first().catch(throwUnlessMismatch)) ?? create();
+    const shown = await (random?.during(appLabel(document, item), make) ?? make());
+    const id = String(shown['id']);
+    ids.set(item, id);
+    made.set(item, { id, key: String(shown['key']) });
+    recorded.set(item, id);
+    await write();
   });
-  return made;
+  return ids;
 }
 
-async function makeTokens({ plan, calls }: Work, made: MadeApps, recorded: Map<string, RecordedItem>): Promise<void> {
-  const appIds = new Map([...made].map(([item, one]) => [item, one.id]));
-  const written = plan.tokens.filter(({ action }) => action !== 'unchanged');
-  await eachItem(written, AT_ONCE, (planned) => writeToken(calls, planned, planned.item.body(appIds)));
-  const found = await findTokens(
-    calls,
-    written.map(({ item }) => item.id),
-  );
-  for (const { item } of written) recorded.set(item.id, recordedToken(item, item.body(appIds), found.get(item.id)));
+async function makeTokens(
+  planned: readonly Planned<SeedToken>[],
+  own: SeedApplication,
+  appIds: ReadonlyMap<string, string>,
+): Promise<void> {
+  const made = planned
+    .filter(({ action }) => action === 'create')
+    .map(({ item }) => ({ item, body: item.body(appIds) }));
+  const batches = batchesOf(made, BATCH_TOKENS, BATCH_CHARACTERS, ({ body }) => stringifyJson(body).length);
+  await eachItem(batches, BATCHES_AT_ONCE, (batch) => createTokens(batch, own));
+  const changed = planned.filter(({ action }) => action === 'change');
+  await eachItem(changed, PATCHES_AT_ONCE, async ({ item, live = {} }) => {
+    const { id, place } = item;
+    const body = item.body(appIds);
+    const isHiddenSame = hiddenDigest(body) === own.record.hidden.get(hiddenKey(item));
+    for (const patch of tokenPatches(live, body, isHiddenSame)) {
+      await own.calls('updateToken', { id, body: patch, place });
+    }
+  });
 }
 
-async function writeToken(calls: SeedCalls, { item, live }: Planned<SeedToken>, body: JsonObject): Promise<void> {
-  const { place, id } = item;
-  if (live !== undefined) {
-    for (const patch of tokenPatches(live, body)) await calls('updateToken', { id, body: patch, place });
-    return;
+type NewToken = { readonly item: SeedToken; readonly body: JsonObject };
+
+/** Makes all of them or none. Throws `token_id_taken` when there are tokens of these ids by now. */
+async function createTokens(batch: readonly NewToken[], { calls }: SeedApplication): Promise<void> {
+  const created = await calls('tokenize', { body: { data: batch.map(({ body }) => body) } }).catch(async (error) => {
+    if (!(error instanceof Problem) || error.errors === undefined) throw error;
+    const wrong = Object.entries(error.errors).flatMap(([path, messages]) => {
+      const [, at = '', ...member] = path.split('.');
+      const item = batch[Number(at)]?.item;
+      return item === undefined ? [] : [{ item, member: member.join('.'), messages }];
+    });
+    const ids = wrong.map(({ item }) => item.id);
+    const there = error.code === 'token_id_taken' ? await findTokens(calls, ids) : undefined;
+    const gone = wrong.find(({ item }) => there?.has(item.id) === false);
+    if (gone !== undefined) throw takenForever(gone.item);
+    const errors = wrong.map(({ item, member, messages }) => [item.place(member), messages] as const);
+    throw new Problem(error.code, { detail: error.detail, errors: Object.fromEntries(errors) });
+  });
+  for (const [at, { id }] of itemsOf(created).entries()) {
+    const item = batch[at]?.item;
+    if (item === undefined || item.id === id) continue;
+    throw new Fault('conflict', `${item.place()}: the tenant deduplicates tokens, and ${id} has the same content`);
   }
-  const created = await calls('createToken', { body, place }).catch(async (error: unknown) => {
-    const isTaken = error instanceof Problem && error.code === 'token_id_taken';
-    throw isTaken && !(await findTokens(calls, [id])).has(id) ? takenForever(item) : error;
-  });
-  if (created['id'] === id) return;
-  throw new Problem('token_id_taken', {
-    detail: `${place()}: the tenant deduplicates tokens, and ${String(created['id'])} has the same content.`,
-  });
 }
 
 /** Decisions §5: the id of a deleted token stays taken; so does that of an expired one. */
@@ -111,25 +147,6 @@ function takenForever({ place, id, generated }: SeedToken): Fault {
   return new Fault('conflict', `${place()}: the token ${id} was deleted or has expired, and its id stays taken`, {
     hint: `${other}; \`vault reset\` and \`vault snapshot load\` free the ids of deleted tokens`,
   });
-}
-
-/** A patch cannot put a null into an object (RFC 7396 §2). */
-function recordedToken(item: SeedToken, wanted: JsonObject, found: JsonObject | undefined): RecordedItem {
-  if (found === undefined) throw new Fault('conflict', `${item.place()}: the token was made, and is gone again`);
-  if (digest(found['data'] ?? null) !== digest(wanted['data'] ?? null)) {
-    const fact = 'a token that exists cannot be given a null inside an object';
-    throw new Fault('invalid_data', `${item.place('data')}: ${fact}`, { hint: 'give it another id' });
-  }
-  return digests(wanted, shownToken(found));
-}
-
-/** Nobody is shown the keys of an apply that ends with an error. */
-function tellingOfKeys(error: unknown, made: MadeApps): unknown {
-  const lost = [...made].flatMap(([item, { id, key }]) => (key === undefined ? [] : [`${item} (${id})`]));
-  if (!(error instanceof Fault) || error.hint !== undefined || lost.length === 0) return error;
-  const { code, message, details } = error;
-  const hint = `the rest is made; the keys of ${lost.join(', ')} are not shown again: \`vault apps regenerate ID\` makes others`;
-  return new Fault(code, message, { details, hint });
 }
 
 /**
@@ -156,38 +173,4 @@ async function eachItem<T>(items: readonly T[], atOnce: number, work: (item: T) 
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   const lines = [...refused].sort(([a], [b]) => a - b).flatMap(([, said]) => said);
   if (lines.length > 0) throw invalidSeed(lines);
-}
-
-/**
- * The merge patches (RFC 7396) that make of a token what a seed says, the type's defaults where it says nothing. Two,
- * because the mask that there is is not shown by a read, and has to go before another can come whole.
- */
-function tokenPatches(live: JsonObject, wanted: JsonObject): readonly JsonObject[] {
-  const row: TokenTypeRow = TOKEN_TYPES[wanted['type'] as TokenType];
-  const mask = wanted['mask'] ?? row.mask ?? null;
-  const members: JsonObject = {
-    data: patchTo(live['data'], wanted['data'] ?? null),
-    mask,
-    metadata: patchTo(live['metadata'], wanted['metadata'] ?? null),
-    containers: wanted['containers'] ?? null,
-    search_indexes: wanted['search_indexes'] ?? row.search_indexes ?? null,
-    fingerprint_expression: wanted['fingerprint_expression'] ?? null,
-    expires_at: wanted['expires_at'] ?? null,
-  };
-  const deduplicate = wanted['deduplicate_token'];
-  const patch = { ...members, ...(deduplicate !== undefined && { deduplicate_token: deduplicate }) };
-  return mask === null ? [patch] : [{ mask: null }, patch];
-}
-
-/** What turns one value into the other: members that are no longer there are taken away by null. */
-function patchTo(live: Json | undefined, wanted: Json): Json {
-  const [from, to] = [asObject(live ?? null), asObject(wanted)];
-  if (from === undefined || to === undefined) return wanted;
-  const gone = memberNames(from).filter((name) => !Object.hasOwn(to, name));
-  return objectOfMembers(
-    new Map<string, Json>([
-      ...memberNames(to).map((name) => [name, patchTo(from[name], to[name] ?? null)] as const),
-      ...gone.map((name) => [name, null] as const),
-    ]),
-  );
 }

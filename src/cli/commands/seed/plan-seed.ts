@@ -1,9 +1,18 @@
-import type { JsonObject } from '../../../contract/json.ts';
+import { createHash } from 'node:crypto';
+import type { Json, JsonObject } from '../../../contract/json.ts';
+import { CREATE_TOKEN } from '../../../contract/token.ts';
+import { TOKEN_TYPES, type TokenType } from '../../../contract/token-types.ts';
 import { Fault } from '../../../core/fault.ts';
 import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
+import { stringifyJson } from '../../../core/json/stringify.ts';
 import { Problem } from '../../../core/problem.ts';
+import { normalizeContainer, normalizeContainers } from '../../../core/tokens/containers.ts';
+import { parseExpiresAt } from '../../../core/tokens/expires-at.ts';
+import { applyMergePatch } from '../../../core/tokens/merge-patch.ts';
+import { asObject } from '../../output/result-view.ts';
+import { patchTo } from './patch-token.ts';
+import type { SeedRecord } from './seed-application.ts';
 import type { SeedApp, SeedDocument, SeedToken } from './seed-document.ts';
-import { digest, digests, type RecordedItem, type SeedRecord } from './seed-record.ts';
 
 export type SeedAction = 'create' | 'change' | 'unchanged' | 'remove';
 
@@ -13,7 +22,7 @@ export interface Planned<Item> {
   readonly item: Item;
   /** As the vault shows it; undefined when there is none. */
   readonly live: JsonObject | undefined;
-  /** The members of which the file says something else than the vault shows. */
+  /** The members of which the file says something else than the vault has. */
   readonly members: readonly string[];
 }
 
@@ -28,6 +37,8 @@ export interface LiveState {
   readonly tenant: JsonObject | undefined;
   readonly apps: readonly JsonObject[];
   readonly tokens: ReadonlyMap<string, JsonObject>;
+  /** The ids of all tokens that the seed made; undefined when nothing is to be removed. */
+  readonly made: readonly string[] | undefined;
 }
 
 export interface SeedPlan {
@@ -38,21 +49,23 @@ export interface SeedPlan {
   readonly removals: readonly Removal[];
 }
 
+/** The application that makes the tokens of the seed; without an id before the first apply. */
+type Maker = { readonly id: string | undefined; readonly record: SeedRecord };
+
 /** Compares a seed with what there is. Nothing that the seed did not make is ever part of a plan. */
-export function planSeed(document: SeedDocument, record: SeedRecord, live: LiveState): SeedPlan {
-  const apps = document.apps.map((app) => planApp(app, record, live.apps));
+export function planSeed(document: SeedDocument, maker: Maker, live: LiveState): SeedPlan {
+  const recorded = maker.record.apps;
+  const apps = document.apps.map((app) => planApp(app, recorded.get(app.item), live.apps));
   const ids = idsOf(apps);
-  const tokens = document.tokens.map((token) => planToken(token, ids, record, live.tokens.get(token.id)));
-  const appItems = new Set(document.apps.map(({ item }) => item));
-  const tokenIds = new Set(document.tokens.map(({ id }) => id));
-  const goneTokens = [...record.tokens.keys()].filter((id) => !tokenIds.has(id) && live.tokens.has(id));
-  const goneApps = [...record.apps].flatMap(([item, { id }]) =>
-    !appItems.has(item) && live.apps.some((app) => app['id'] === id)
-      ? [{ kind: 'apps', item, id: String(id) } as const]
-      : [],
+  const tokens = document.tokens.map((token) => planToken(token, ids, maker, live.tokens.get(token.id)));
+  const tenant = planTenant(document, live.tenant);
+  if (live.made === undefined) return { tenant, apps, tokens, removals: [] };
+  const [items, tokenIds] = [document.apps.map(({ item }) => item), new Set(document.tokens.map(({ id }) => id))];
+  const gone = live.made.filter((id) => !tokenIds.has(id)).map((id) => ({ kind: 'tokens', item: id, id }) as const);
+  const goneApps = [...recorded].flatMap(([item, id]) =>
+    !items.includes(item) && live.apps.some((app) => app['id'] === id) ? [{ kind: 'apps', item, id } as const] : [],
   );
-  const removals = [...goneTokens.map((id) => ({ kind: 'tokens', item: id, id }) as const), ...goneApps];
-  return { tenant: planTenant(document, live.tenant), apps, tokens, removals };
+  return { tenant, apps, tokens, removals: [...gone, ...goneApps] };
 }
 
 /** The ids of the applications that there are already. */
@@ -68,71 +81,99 @@ function planTenant({ tenant }: SeedDocument, live: JsonObject | undefined): See
   return { action: members.length === 0 ? 'unchanged' : 'change', item: { name, settings }, live, members };
 }
 
-function planApp(app: SeedApp, { apps }: SeedRecord, live: readonly JsonObject[]): Planned<SeedApp> {
-  const recorded = apps.get(app.item);
-  const found = recorded === undefined ? undefined : findApp(app, recorded, apps, live);
-  if (found === undefined) return { action: 'create', item: app, live: undefined, members: [] };
-  if (found['type'] !== app.body.type) {
+function planApp(app: SeedApp, id: string | undefined, apps: readonly JsonObject[]): Planned<SeedApp> {
+  const live = id === undefined ? undefined : apps.find((one) => one['id'] === id);
+  if (live === undefined) return { action: 'create', item: app, live, members: [] };
+  if (live['type'] !== app.body.type) {
     throw new Fault('conflict', `${app.place('type')}: an application keeps its type: give the item another name`);
   }
-  return compared(app, recorded, found, app.body, shownApp(found));
-}
-
-/** Of one that was about to be made when its apply ended, the id is not known: it is the one that looks like it. */
-function findApp(
-  { body }: SeedApp,
-  { id }: RecordedItem,
-  recorded: SeedRecord['apps'],
-  live: readonly JsonObject[],
-): JsonObject | undefined {
-  if (id !== undefined) return live.find((one) => one['id'] === id);
-  const taken = new Set([...recorded.values()].map((one) => one.id));
-  return live.find((one) => one['name'] === body.name && one['type'] === body.type && !taken.has(String(one['id'])));
+  const members = differing(normalizedApp(app.body), normalizedApp(live));
+  return { action: members.length === 0 ? 'unchanged' : 'change', item: app, live, members };
 }
 
 function planToken(
-  token: SeedToken,
+  item: SeedToken,
   appIds: ReadonlyMap<string, string>,
-  { tokens }: SeedRecord,
+  { id, record }: Maker,
   live: JsonObject | undefined,
 ): Planned<SeedToken> {
-  if (live === undefined) return { action: 'create', item: token, live, members: [] };
-  const recorded = tokens.get(token.id);
-  if (recorded === undefined) {
+  if (live === undefined) return { action: 'create', item, live, members: [] };
+  if (live['created_by'] !== id) {
     throw new Problem('token_id_taken', {
-      detail: `${token.place()}: a token with the id ${token.id} exists, and this seed did not make it.`,
+      detail: `${item.place()}: a token with the id ${item.id} exists, and this seed did not make it.`,
     });
   }
-  if (live['type'] !== token.type) {
-    throw new Fault('conflict', `${token.place('type')}: a token keeps its type: give it another id`);
+  if (live['type'] !== item.type) {
+    throw new Fault('conflict', `${item.place('type')}: a token keeps its type: give it another id`);
   }
-  return compared(token, recorded, live, token.body(appIds), shownToken(live));
+  const body = item.body(appIds);
+  const data = body['data'] ?? null;
+  if (!isSame(applyMergePatch(live['data'], patchTo(live['data'], data)), data)) {
+    // RFC 7396 §2: in a patch, null removes a member.
+    const fact = 'a token that exists cannot be given a null inside an object';
+    throw new Fault('invalid_data', `${item.place('data')}: ${fact}`, { hint: 'give it another id' });
+  }
+  const visible = differing(normalizedToken(body), normalizedToken(live));
+  const isHiddenSame = hiddenDigest(body) === record.hidden.get(hiddenKey(item));
+  const members = TOKEN_MEMBERS.filter(
+    (name) => visible.includes(name) || (!isHiddenSame && HIDDEN.includes(name) && body[name] != null),
+  );
+  return { action: visible.length === 0 && isHiddenSame ? 'unchanged' : 'change', item, live, members };
 }
 
-function compared<Item>(
-  item: Item,
-  recorded: RecordedItem | undefined,
-  live: JsonObject,
-  body: JsonObject,
-  shownLive: JsonObject,
-): Planned<Item> {
-  const { wanted, shown } = digests(body, shownLive);
-  const same = recorded?.wanted === wanted && recorded.shown === shown;
-  return { action: same ? 'unchanged' : 'change', item, live, members: same ? [] : differing(body, live) };
+/** What no read shows of a token. */
+const HIDDEN: readonly string[] = ['mask', 'search_indexes', 'fingerprint_expression'];
+const TOKEN_MEMBERS = memberNames(CREATE_TOKEN.properties);
+
+/** Of what no read shows; undefined where the file leaves all of it to the type. All tokens of an item have the same. */
+export function hiddenDigest(body: JsonObject): string | undefined {
+  const given = HIDDEN.flatMap((name) => (body[name] == null ? [] : [[name, body[name]]]));
+  return given.length === 0 ? undefined : digest(Object.fromEntries(given));
 }
+
+export const hiddenKey = ({ firstId }: SeedToken): string => digest(firstId);
+
+const digest = (value: Json): string =>
+  createHash('sha256')
+    .update(stringifyJson(sorted(value)))
+    .digest('base64url')
+    .slice(0, 8);
 
 function differing(wanted: JsonObject, live: JsonObject): readonly string[] {
-  return memberNames(wanted).filter((name) => digest(wanted[name] ?? null) !== digest(live[name] ?? null));
+  return memberNames(wanted).filter((name) => !isSame(wanted[name] ?? null, live[name] ?? null));
 }
 
-/** What may not change behind a seed's back. */
-export const shownApp = (app: JsonObject): JsonObject =>
-  only(app, ['name', 'type', 'permissions', 'rules', 'can_create_expiring_applications']);
-export const shownToken = (token: JsonObject): JsonObject =>
-  only(token, ['id', 'type', 'data', 'containers', 'metadata', 'expires_at']);
+/** The order of members does not count. */
+const isSame = (a: Json, b: Json): boolean => stringifyJson(sorted(a)) === stringifyJson(sorted(b));
 
-function only(object: JsonObject, names: readonly string[]): JsonObject {
-  return objectOfMembers(
-    new Map(names.flatMap((name) => (Object.hasOwn(object, name) ? [[name, object[name] ?? null]] : []))),
-  );
+function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted);
+  const object = asObject(value);
+  if (object === undefined) return value;
+  return objectOfMembers(new Map([...memberNames(object)].sort().map((name) => [name, sorted(object[name] ?? null)])));
+}
+
+/** As a read shows it, of a seed file or of a read. */
+function normalizedApp({ name, permissions, rules, can_create_expiring_applications }: JsonObject): JsonObject {
+  return {
+    name: name ?? null,
+    permissions: permissions ?? [],
+    rules: (Array.isArray(rules) ? rules : []).map(normalizedRule),
+    can_create_expiring_applications: can_create_expiring_applications ?? false,
+  };
+}
+
+function normalizedRule(rule: Json): Json {
+  const members = asObject(rule) ?? {};
+  return { ...members, container: normalizeContainer(String(members['container'])) };
+}
+
+function normalizedToken({ type, data, containers, metadata, expires_at }: JsonObject): JsonObject {
+  const written = (containers ?? [TOKEN_TYPES[type as TokenType].container]) as readonly string[];
+  return {
+    data: data ?? null,
+    containers: normalizeContainers(written),
+    metadata: metadata ?? {},
+    expires_at: typeof expires_at === 'string' ? parseExpiresAt(expires_at, -Infinity).text : null,
+  };
 }

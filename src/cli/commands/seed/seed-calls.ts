@@ -12,8 +12,9 @@ import type { Place } from './seed-document.ts';
 /** What a call of a seed says besides its operation. */
 export interface CallParts {
   readonly id?: string;
-  readonly query?: readonly (readonly [name: string, value: string])[];
-  readonly body?: JsonObject | { readonly [name: string]: Printable };
+  readonly query?: Readonly<Record<string, readonly string[]>>;
+  readonly body?: { readonly [name: string]: Printable };
+  readonly idempotencyKey?: string | undefined;
   /** Of the item that the call is for; problems are told with it. */
   readonly place?: Place | undefined;
 }
@@ -23,16 +24,17 @@ export type SeedCalls = (operation: OperationId, parts?: CallParts) => Promise<J
 
 /** Throws the problem of the reply, its members named by where they stand in the seed file. */
 export function seedCalls(client: Client, apiKey: string): SeedCalls {
-  return async (operation, { id, query = [], body, place } = {}) => {
+  return async (operation, { id, query = {}, body, idempotencyKey, place } = {}) => {
     const row: Operation = OPERATIONS[operation];
     const reply = await client.call({
       operation,
       apiKey,
       params: id === undefined ? {} : { id },
-      query,
+      query: Object.entries(query).flatMap(([name, values]) => values.map((value) => [name, value] as const)),
+      idempotencyKey,
       ...(body !== undefined && {
         mediaType: row.mediaType ?? 'application/json',
-        bodyText: stringifyJson(body as Printable),
+        bodyText: stringifyJson(body),
       }),
     });
     if (reply.status >= 400) throw problemOf(reply, place);
@@ -49,19 +51,28 @@ function problemOf(reply: Reply, place: Place | undefined): Problem {
   return new Problem(known, { detail, errors: Object.fromEntries(placed) });
 }
 
-/** Every item of a list, by pages. */
-export async function listEvery(
-  calls: SeedCalls,
-  operation: 'listApplications' | 'listTokens',
-  query: readonly (readonly [name: string, value: string])[] = [],
-): Promise<readonly JsonObject[]> {
-  const items: JsonObject[] = [];
+/** Every application of the tenant, newest first. */
+export async function listApplications(calls: SeedCalls): Promise<readonly JsonObject[]> {
+  const apps: JsonObject[] = [];
   for (let page = 1; ; page++) {
-    const answer = await calls(operation, { query: [...query, ['size', '100'], ['page', String(page)]] });
-    const data = answer['data'] as readonly Json[];
-    for (const item of data) items.push(asObject(item) ?? {});
-    if (data.length < 100) return items;
+    const answer = await calls('listApplications', { query: { size: ['100'], page: [String(page)] } });
+    const found = itemsOf(answer);
+    apps.push(...found);
+    if (found.length < 100) return apps;
   }
+}
+
+/** The ids of the tokens that an application made. */
+export async function findMadeBy(calls: SeedCalls, id: string): Promise<readonly string[]> {
+  const ids: string[] = [];
+  let start: Json | undefined;
+  do {
+    const body = { query: `created_by:${id}`, transform: 'redact', size: 100, ...(start !== undefined && { start }) };
+    const answer = await calls('searchTokensByCursor', { body });
+    ids.push(...itemsOf(answer).map((token) => String(token['id'])));
+    start = asObject(answer['pagination'] ?? null)?.['next'];
+  } while (start !== undefined);
+  return ids.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 }
 
 const IDS_OF_A_QUERY = 50;
@@ -71,21 +82,31 @@ const LETTERS_OF_A_QUERY = 6_000;
 /** The tokens of these ids that there are, by id. */
 export async function findTokens(calls: SeedCalls, ids: readonly string[]): Promise<ReadonlyMap<string, JsonObject>> {
   const found = new Map<string, JsonObject>();
-  let batch: string[] = [];
-  let letters = 0;
-  const fetchBatch = async () => {
-    if (batch.length === 0) return;
-    const query = batch.map((id) => ['id', id] as const);
-    for (const token of await listEvery(calls, 'listTokens', query)) found.set(String(token['id']), token);
-    batch = [];
-    letters = 0;
-  };
-  for (const id of ids) {
-    const length = encodeURIComponent(id).length + 4;
-    if (batch.length === IDS_OF_A_QUERY || letters + length > LETTERS_OF_A_QUERY) await fetchBatch();
-    batch.push(id);
-    letters += length;
+  for (const id of batchesOf(ids, IDS_OF_A_QUERY, LETTERS_OF_A_QUERY, (one) => encodeURIComponent(one).length + 4)) {
+    const answer = await calls('listTokens', { query: { id, size: [String(IDS_OF_A_QUERY)] } });
+    for (const token of itemsOf(answer)) found.set(String(token['id']), token);
   }
-  await fetchBatch();
   return found;
 }
+
+/** Batches of at most `most` items, of `most` letters together unless one alone has more. */
+export function batchesOf<T>(
+  items: readonly T[],
+  most: number,
+  mostLetters: number,
+  lettersOf: (item: T) => number,
+): readonly (readonly T[])[] {
+  const batches: T[][] = [];
+  let letters = Number.POSITIVE_INFINITY;
+  for (const item of items) {
+    const own = lettersOf(item);
+    letters += own;
+    if (letters > mostLetters || batches.at(-1)?.length === most) [letters] = [own, batches.push([])];
+    batches.at(-1)?.push(item);
+  }
+  return batches;
+}
+
+/** The members of `data`. */
+export const itemsOf = ({ data }: JsonObject): readonly JsonObject[] =>
+  (Array.isArray(data) ? data : []).map((item: Json) => asObject(item) ?? {});

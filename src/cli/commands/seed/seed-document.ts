@@ -25,6 +25,8 @@ export interface SeedApp {
 export interface SeedToken {
   readonly item: string;
   readonly id: string;
+  /** Of the first token of the item. */
+  readonly firstId: string;
   /** Whether the item is one of many. */
   readonly generated: boolean;
   readonly type: TokenType;
@@ -118,7 +120,7 @@ function seedTokens(
   const written = asObject(asObject(asObject(text.value)?.['tokens'] ?? null)?.[item] ?? null) ?? {};
   const kind = textOf(token['generate']) as GeneratedKind | undefined;
   const type = (kind === undefined ? token['type'] : KINDS[kind].type) as TokenType;
-  return idsOf(item, token).map((id, at): SeedToken => {
+  return idsOf(item, token).map((id, at, [firstId = id]): SeedToken => {
     const data = kind === undefined ? {} : { data: generateData(kind, `${seed}\0data\0${item}\0${at + 1}`) };
     const body: SeedToken['body'] = (appIds) => {
       const resolve = resolveWith((app) => appIds.get(app) ?? '');
@@ -130,7 +132,7 @@ function seedTokens(
         new Map<string, Json>([...Object.entries({ id, type }), ...others, ...Object.entries(data)]),
       );
     };
-    return { item, id, generated: kind !== undefined, type, place: itemPlace(text, path), body };
+    return { item, id, firstId, generated: kind !== undefined, type, place: itemPlace(text, path), body };
   });
 }
 

@@ -6,7 +6,6 @@ import { readApiKey } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
 import { addFlags, type Environment, FLAGS, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
-import { END_SIGNALS, type EndSignal, endAtSignals, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
 import { createPrinter } from '../../output/print-result.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
@@ -66,13 +65,14 @@ A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema:
       metadata: { made-by: "\${apps.web.id}", owner: "\${env.USER}" }
     people: { generate: person, count: 20 } # or card, bank, ssn
 
-The name of an item is the id of its token. The API key must belong to a management application: the apply makes an application
-for itself and removes it at the end. A second apply changes nothing, and no apply changes an item that the seed did not make.
+The name of an item is the id of its token. The API key must belong to a management application. The application \`seed: NAME\`,
+which the first apply makes, creates the tokens. A second apply changes nothing, and no apply changes an item that the seed did
+not make.
 The apply that makes an API key prints it; with --seed, later applies print it again until it is regenerated.
 Applications need --file with --seed, because a daemon makes random ids and keys. \`vault serve --dev --seed-file FILE --seed N\`
 and \`vault exec --seed-file FILE --seed N\` make the same ids and keys on every machine.
 
-Exit codes: 7 a file is invalid (all errors are printed); 6 the seed did not make an existing item, or another apply is running.
+Exit codes: 7 a file is invalid (all errors are printed); 6 the seed did not make an existing item, or another apply of it is running.
 
 Examples:
   vault seed apply seed.yaml --dry-run
@@ -116,14 +116,12 @@ export function defineSeedApply(command: Command, finish: Finish): void {
     if (seed !== undefined && target.kind === 'direct') allowKnownKeys(target.file, flags.seed !== undefined);
     const random = seed === undefined || target.kind === 'remote' ? undefined : seededRandom(seed);
     const client = await openTarget(target, flags, env, 'many', random?.over);
-    const stopped = stopAtSignal();
     const apply = async () => {
       const applied = await applySeed(client, apiKey, document, {
         prune: isSwitchedOn(flags.prune, env, APPLY_FLAGS.prune),
         dryRun,
         random,
         noNewApps: seed !== undefined && target.kind === 'remote',
-        signal: stopped.signal,
       });
       const text = out === undefined ? '' : printIds(out.format, seededIds(applied, document));
       return { text, result: seedSummary(applied, dryRun) };
@@ -139,33 +137,10 @@ export function defineSeedApply(command: Command, finish: Finish): void {
         await writeOut(text);
       }
       finish(0);
-    } catch (error) {
-      const exitCode = stopped.exitCode();
-      if (exitCode === undefined) throw error;
-      finish(exitCode);
     } finally {
       await client.close();
     }
   });
-}
-
-/** The first signal lets the call that is under way end, and takes the apply's own application away; the second ends at once. */
-function stopAtSignal() {
-  const controller = new AbortController();
-  let exitCode: number | undefined;
-  const stop = (signal: EndSignal) => {
-    for (const each of END_SIGNALS) process.off(each, stop);
-    endAtSignals();
-    exitCode = SIGNAL_EXIT_CODES[signal];
-    controller.abort();
-  };
-  takeSignals();
-  for (const signal of END_SIGNALS) process.on(signal, stop);
-  return {
-    signal: controller.signal,
-    /** Undefined as long as none has come. */
-    exitCode: () => exitCode,
-  };
 }
 
 function outOf(
