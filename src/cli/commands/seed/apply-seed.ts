@@ -3,9 +3,9 @@ import { generateApiKey } from '../../../core/applications/api-key.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { appLabel, carryOut, type MadeApps } from './carry-out.ts';
-import { idsOf, planSeed, type SeedPlan } from './plan-seed.ts';
-import { findSeedApplication, NO_RECORD, type SeedApplication, takeSeed } from './seed-application.ts';
-import { findMadeBy, findTokens, listApplications, type SeedCalls, seedCalls } from './seed-calls.ts';
+import { idsOf, type Maker, planSeed, type SeedPlan } from './plan-seed.ts';
+import { findSeedApplication, NO_RECORD, takeSeed } from './seed-application.ts';
+import { type SeedCalls, seedCalls } from './seed-calls.ts';
 import type { SeedDocument } from './seed-document.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
@@ -40,21 +40,22 @@ export async function applySeed(
   const { dryRun = false, random } = options;
   const seed = document.name;
   const management = seedCalls(client, apiKey);
+  const look = async (maker: Maker): Promise<SeedPlan> => {
+    requireSameNumber(document, maker.record.number);
+    const plan = await planSeed(document, maker, management, options.prune);
+    if (options.noNewApps) refuseNewApps(plan);
+    return plan;
+  };
   if (dryRun && (await findSeedApplication(management, seed)) === undefined) {
-    return asReader(client, management, seed, async (calls) => {
-      const plan = await look(document, options, management, { id: undefined, record: NO_RECORD, calls });
-      return { seed, plan, apps: new Map() };
-    });
+    const plan = await asReader(client, management, seed, (calls) => look({ id: '', record: NO_RECORD, calls }));
+    return { seed, plan, apps: new Map() };
   }
   const own = await takeSeed(client, management, seed);
   const made: MadeApps = new Map();
   for (;;) {
-    const plan = await look(document, options, management, own);
+    const plan = await look(own);
     if (dryRun) return { seed, plan, apps: new Map([...idsOf(plan.apps)].map(([item, id]) => [item, { id }])) };
     try {
-      const { tenant } = plan;
-      const place = document.tenant?.place;
-      if (tenant?.action === 'change') await own.change('updateTenant', { body: tenant.item, place });
       const ids = await carryOut({ document, plan, own, random, made });
       return { seed, plan, apps: await withKeys(client, document, ids, made, random) };
     } catch (error) {
@@ -65,27 +66,10 @@ export async function applySeed(
   }
 }
 
-type Maker = Pick<SeedApplication, 'record' | 'calls'> & { readonly id: string | undefined };
-
-async function look(
-  document: SeedDocument,
-  { prune = false, noNewApps = false }: ApplyOptions,
-  management: SeedCalls,
-  maker: Maker,
-): Promise<SeedPlan> {
-  requireSameNumber(document, maker.record.number);
-  const plan = planSeed(document, maker, {
-    tenant: document.tenant === undefined ? undefined : await management('getTenant'),
-    apps: await listApplications(management),
-    tokens: await findTokens(
-      maker.calls,
-      document.tokens.map(({ id }) => id),
-    ),
-    made: !prune ? undefined : maker.id === undefined ? [] : await findMadeBy(maker.calls, maker.id),
-  });
-  const newApps = plan.apps.flatMap(({ action, item }) => (action === 'create' ? [item.item] : [])).join(', ');
-  if (!noNewApps || newApps === '') return plan;
-  throw new Fault('usage', `--seed: a daemon gives new applications random ids and keys (${newApps})`, {
+function refuseNewApps({ apps }: SeedPlan): void {
+  const items = apps.flatMap(({ action, item }) => (action === 'create' ? [item.item] : [])).join(', ');
+  if (items === '') return;
+  throw new Fault('usage', `--seed: a daemon gives new applications random ids and keys (${items})`, {
     hint: 'apply to the file (--file), or let the daemon apply it: `vault serve --dev --seed-file FILE --seed N`',
   });
 }
@@ -119,20 +103,14 @@ async function withKeys(
   for (const [item, id] of ids) {
     const source = random?.at(appLabel(document, item));
     const known = source && generateApiKey({ ...source, timeOrderedId: source.id });
-    const key = made.get(item)?.key ?? (known && (await isKeyOf(client, known, id)) ? known : undefined);
+    const key = made.get(item)?.key ?? (known && (await isGood(client, known)) ? known : undefined);
     all.set(item, { id, ...(key !== undefined && { key }) });
   }
   return all;
 }
 
-async function isKeyOf(client: Client, key: string, id: string): Promise<boolean> {
-  try {
-    return (await seedCalls(client, key)('getApplicationByKey'))['id'] === id;
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    // Who is told that it may not ask is somebody.
-    return error.code === 'permission_missing';
-  }
+async function isGood(client: Client, apiKey: string): Promise<boolean> {
+  return (await client.call({ operation: 'listPermissions', apiKey, params: {}, query: [] })).status === 200;
 }
 
 /** For a dry run before the first apply: an application that sees which ids are taken. After a kill it expires within a minute. */
@@ -144,11 +122,7 @@ async function asReader<T>(
 ): Promise<T> {
   const conditions = [{ attribute: 'container', operator: 'starts_with', value: '/' }];
   const rule = { description: 'ids', priority: 1, conditions, transform: 'redact', permissions: ['token:read'] };
-  const body = { name: `vault seed apply ${seed} --dry-run`, type: 'expiring', rules: [rule] };
-  const made = await management('createApplication', { body });
-  try {
-    return await work(seedCalls(client, String(made['key'])));
-  } finally {
-    await management('deleteApplication', { id: String(made['id']) });
-  }
+  const body = { name: `seed: ${seed} --dry-run`, type: 'expiring', rules: [rule] };
+  const { id, key } = await management('createApplication', { body });
+  return work(seedCalls(client, String(key))).finally(() => management('deleteApplication', { id: String(id) }));
 }

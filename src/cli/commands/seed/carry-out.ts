@@ -43,14 +43,15 @@ export const appLabel = ({ name }: SeedDocument, item: string): string => `apps\
  */
 export async function carryOut(work: Work): Promise<ReadonlyMap<string, string>> {
   const { document, plan, own } = work;
-  const apps = new Map(own.record.apps);
-  const hidden = new Map(own.record.hidden);
+  const [apps, hidden] = [new Map(own.record.apps), new Map(own.record.hidden)];
   const write = () => own.write({ apps, hidden, number: document.generatedFrom });
-
   const planned = plan.tokens.filter(({ action }) => action !== 'unchanged');
-  const known = idsOf(plan.apps);
-  for (const { item } of planned) {
-    if (hiddenDigest(item.body(known)) !== hidden.get(hiddenKey(item))) hidden.set(hiddenKey(item), UNKNOWN);
+
+  if (plan.tenant?.action === 'change') {
+    await own.change('updateTenant', { body: plan.tenant.item, place: document.tenant?.place });
+  }
+  for (const [key, digest] of hiddenDigests(planned, idsOf(plan.apps))) {
+    if (digest !== hidden.get(key)) hidden.set(key, UNKNOWN);
   }
   await write();
   const ids = await makeApps(work, apps, write);
@@ -59,14 +60,16 @@ export async function carryOut(work: Work): Promise<ReadonlyMap<string, string>>
     await (kind === 'apps' ? own.change('deleteApplication', { id }) : own.calls('deleteToken', { id }));
     if (kind === 'apps') apps.delete(item);
   }
-  for (const { item } of planned) {
-    const digest = hiddenDigest(item.body(ids));
-    if (digest === undefined) hidden.delete(hiddenKey(item));
-    else hidden.set(hiddenKey(item), digest);
+  for (const [key, digest] of hiddenDigests(planned, ids)) {
+    if (digest === undefined) hidden.delete(key);
+    else hidden.set(key, digest);
   }
   await write();
   return ids;
 }
+
+const hiddenDigests = (planned: readonly Planned<SeedToken>[], appIds: ReadonlyMap<string, string>) =>
+  new Map(planned.map(({ item }) => [hiddenKey(item), hiddenDigest(item.body(appIds))]));
 
 async function makeApps(
   { document, plan, own, random, made }: Work,
@@ -150,27 +153,17 @@ function takenForever({ place, id, generated }: SeedToken): Fault {
 }
 
 /**
- * `work` for the items, `atOnce` of them at a time, begun in their order. What the vault refuses as invalid is collected, and
- * the others go on; after any other failure none is begun. Throws the other failure, else the fault `invalid_data` with all
- * that was refused.
+ * Does `work` for the items in their order, `atOnce` of them at a time. Collects what the vault refuses as invalid; any other
+ * failure ends it. Throws the other failure, else the fault `invalid_data` with all that was refused.
  */
 async function eachItem<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
-  const refused = new Map<number, readonly string[]>();
-  let next = 0;
-  let failed = false;
-  const worker = async (): Promise<void> => {
-    while (next < items.length && !failed) {
-      const at = next++;
-      await work(items[at] as T).catch((error: unknown) => {
-        const isInvalid = error instanceof Problem && error.code === 'invalid_request' && error.errors !== undefined;
-        failed ||= !isInvalid;
-        if (!isInvalid) throw error;
-        refused.set(at, memberLines(error.errors));
-      });
+  const lines: string[] = [];
+  for (let at = 0; at < items.length; at += atOnce) {
+    for (const ended of await Promise.allSettled(items.slice(at, at + atOnce).map(work))) {
+      const error: unknown = ended.status === 'rejected' ? ended.reason : undefined;
+      if (error instanceof Problem && error.code === 'invalid_request') lines.push(...memberLines(error.errors));
+      else if (error !== undefined) throw error;
     }
-  };
-  const ended = await Promise.allSettled(Array.from({ length: atOnce }, worker));
-  for (const one of ended) if (one.status === 'rejected') throw one.reason;
-  const lines = [...refused].sort(([a], [b]) => a - b).flatMap(([, said]) => said);
+  }
   if (lines.length > 0) throw invalidSeed(lines);
 }

@@ -11,7 +11,8 @@ import { parseExpiresAt } from '../../../core/tokens/expires-at.ts';
 import { applyMergePatch } from '../../../core/tokens/merge-patch.ts';
 import { asObject } from '../../output/result-view.ts';
 import { patchTo } from './patch-token.ts';
-import type { SeedRecord } from './seed-application.ts';
+import type { SeedApplication } from './seed-application.ts';
+import { findMadeBy, findTokens, listApplications, type SeedCalls } from './seed-calls.ts';
 import type { SeedApp, SeedDocument, SeedToken } from './seed-document.ts';
 
 export type SeedAction = 'create' | 'change' | 'unchanged' | 'remove';
@@ -32,15 +33,6 @@ export interface Removal {
   readonly id: string;
 }
 
-/** What the vault has, as far as a seed is concerned. */
-export interface LiveState {
-  readonly tenant: JsonObject | undefined;
-  readonly apps: readonly JsonObject[];
-  readonly tokens: ReadonlyMap<string, JsonObject>;
-  /** The ids of all tokens that the seed made; undefined when nothing is to be removed. */
-  readonly made: readonly string[] | undefined;
-}
-
 export interface SeedPlan {
   readonly tenant: Planned<JsonObject> | undefined;
   readonly apps: readonly Planned<SeedApp>[];
@@ -49,21 +41,30 @@ export interface SeedPlan {
   readonly removals: readonly Removal[];
 }
 
-/** The application that makes the tokens of the seed; without an id before the first apply. */
-type Maker = { readonly id: string | undefined; readonly record: SeedRecord };
+/** The application of the seed; without an id before the first apply. */
+export type Maker = Pick<SeedApplication, 'id' | 'record' | 'calls'>;
 
 /** Compares a seed with what there is. Nothing that the seed did not make is ever part of a plan. */
-export function planSeed(document: SeedDocument, maker: Maker, live: LiveState): SeedPlan {
+export async function planSeed(
+  document: SeedDocument,
+  maker: Maker,
+  management: SeedCalls,
+  prune = false,
+): Promise<SeedPlan> {
+  const live = await listApplications(management);
   const recorded = maker.record.apps;
-  const apps = document.apps.map((app) => planApp(app, recorded.get(app.item), live.apps));
-  const ids = idsOf(apps);
-  const tokens = document.tokens.map((token) => planToken(token, ids, maker, live.tokens.get(token.id)));
-  const tenant = planTenant(document, live.tenant);
-  if (live.made === undefined) return { tenant, apps, tokens, removals: [] };
-  const [items, tokenIds] = [document.apps.map(({ item }) => item), new Set(document.tokens.map(({ id }) => id))];
-  const gone = live.made.filter((id) => !tokenIds.has(id)).map((id) => ({ kind: 'tokens', item: id, id }) as const);
+  const apps = document.apps.map((app) => planApp(app, recorded.get(app.item), live));
+  const appIds = idsOf(apps);
+  const ids = document.tokens.map(({ id }) => id);
+  const found = await findTokens(maker.calls, ids);
+  const tokens = document.tokens.map((token) => planToken(token, appIds, maker, found.get(token.id)));
+  const tenant = document.tenant && planTenant(document.tenant.body, await management('getTenant'));
+  if (!prune) return { tenant, apps, tokens, removals: [] };
+  const [named, items] = [new Set(ids), new Set(apps.map(({ item }) => item.item))];
+  const made = maker.id === '' ? [] : await findMadeBy(maker.calls, maker.id);
+  const gone = made.filter((id) => !named.has(id)).map((id) => ({ kind: 'tokens', item: id, id }) as const);
   const goneApps = [...recorded].flatMap(([item, id]) =>
-    !items.includes(item) && live.apps.some((app) => app['id'] === id) ? [{ kind: 'apps', item, id } as const] : [],
+    !items.has(item) && live.some((app) => app['id'] === id) ? [{ kind: 'apps', item, id } as const] : [],
   );
   return { tenant, apps, tokens, removals: [...gone, ...goneApps] };
 }
@@ -73,12 +74,10 @@ export function idsOf(apps: readonly Planned<SeedApp>[]): Map<string, string> {
   return new Map(apps.flatMap(({ item, live }) => (live === undefined ? [] : [[item.item, String(live['id'])]])));
 }
 
-function planTenant({ tenant }: SeedDocument, live: JsonObject | undefined): SeedPlan['tenant'] {
-  if (tenant === undefined || live === undefined) return undefined;
-  const name = tenant.body['name'] ?? live['name'] ?? '';
-  const settings = { ...(live['settings'] as JsonObject), ...(tenant.body['settings'] as JsonObject | undefined) };
-  const members = differing({ name, settings }, live);
-  return { action: members.length === 0 ? 'unchanged' : 'change', item: { name, settings }, live, members };
+function planTenant(body: JsonObject, live: JsonObject): Planned<JsonObject> {
+  const name = body['name'] ?? live['name'] ?? '';
+  const settings = { ...(live['settings'] as JsonObject), ...(body['settings'] as JsonObject | undefined) };
+  return compared({ name, settings }, live, differing({ name, settings }, live));
 }
 
 function planApp(app: SeedApp, id: string | undefined, apps: readonly JsonObject[]): Planned<SeedApp> {
@@ -87,9 +86,12 @@ function planApp(app: SeedApp, id: string | undefined, apps: readonly JsonObject
   if (live['type'] !== app.body.type) {
     throw new Fault('conflict', `${app.place('type')}: an application keeps its type: give the item another name`);
   }
-  const members = differing(normalizedApp(app.body), normalizedApp(live));
-  return { action: members.length === 0 ? 'unchanged' : 'change', item: app, live, members };
+  return compared(app, live, differing(normalizedApp(app.body), normalizedApp(live)));
 }
+
+const compared = <Item>(item: Item, live: JsonObject, members: readonly string[]): Planned<Item> => {
+  return { action: members.length === 0 ? 'unchanged' : 'change', item, live, members };
+};
 
 function planToken(
   item: SeedToken,
