@@ -5,9 +5,24 @@ import { Problem } from '../../../core/problem.ts';
 import { appLabel, carryOut, type MadeApps } from './carry-out.ts';
 import { idsOf, type Maker, planSeed, type SeedPlan } from './plan-seed.ts';
 import { findSeedApplication, NO_RECORD, takeSeed } from './seed-application.ts';
-import { type SeedCalls, seedCalls } from './seed-calls.ts';
+import { seedCalls } from './seed-calls.ts';
 import type { SeedDocument } from './seed-document.ts';
 import type { SeededRandom } from './seeded-random.ts';
+
+/** For a dry run before the first apply: sees which ids are taken. After a kill it expires within a minute. */
+const READER = {
+  name: 'vault seed apply --dry-run',
+  type: 'expiring',
+  rules: [
+    {
+      description: 'which ids are taken',
+      priority: 1,
+      conditions: [{ attribute: 'container', operator: 'starts_with', value: '/' }],
+      transform: 'redact',
+      permissions: ['token:read'],
+    },
+  ],
+};
 
 export interface ApplyOptions {
   /** Removes what an earlier apply made and the seed no longer names. */
@@ -47,7 +62,9 @@ export async function applySeed(
     return plan;
   };
   if (dryRun && (await findSeedApplication(management, seed)) === undefined) {
-    const plan = await asReader(client, management, seed, (calls) => look({ id: '', record: NO_RECORD, calls }));
+    const { id, key } = await management('createApplication', { body: READER });
+    const reader = { id: '', record: NO_RECORD, calls: seedCalls(client, String(key)) };
+    const plan = await look(reader).finally(() => management('deleteApplication', { id: String(id) }));
     return { seed, plan, apps: new Map() };
   }
   const own = await takeSeed(client, management, seed);
@@ -111,18 +128,4 @@ async function withKeys(
 
 async function isGood(client: Client, apiKey: string): Promise<boolean> {
   return (await client.call({ operation: 'listPermissions', apiKey, params: {}, query: [] })).status === 200;
-}
-
-/** For a dry run before the first apply: an application that sees which ids are taken. After a kill it expires within a minute. */
-async function asReader<T>(
-  client: Client,
-  management: SeedCalls,
-  seed: string,
-  work: (calls: SeedCalls) => Promise<T>,
-): Promise<T> {
-  const conditions = [{ attribute: 'container', operator: 'starts_with', value: '/' }];
-  const rule = { description: 'ids', priority: 1, conditions, transform: 'redact', permissions: ['token:read'] };
-  const body = { name: `seed: ${seed} --dry-run`, type: 'expiring', rules: [rule] };
-  const { id, key } = await management('createApplication', { body });
-  return work(seedCalls(client, String(key))).finally(() => management('deleteApplication', { id: String(id) }));
 }

@@ -125,17 +125,20 @@ type NewToken = { readonly item: SeedToken; readonly body: JsonObject };
 async function createTokens(batch: readonly NewToken[], { calls }: SeedApplication): Promise<void> {
   const created = await calls('tokenize', { body: { data: batch.map(({ body }) => body) } }).catch(async (error) => {
     if (!(error instanceof Problem) || error.errors === undefined) throw error;
-    const wrong = Object.entries(error.errors).flatMap(([path, messages]) => {
+    const wrong = Object.entries(error.errors).map(([path, messages]) => {
       const [, at = '', ...member] = path.split('.');
       const item = batch[Number(at)]?.item;
-      return item === undefined ? [] : [{ item, member: member.join('.'), messages }];
+      return { item, messages, path: item?.place(member.join('.')) ?? path };
     });
-    const ids = wrong.map(({ item }) => item.id);
-    const there = error.code === 'token_id_taken' ? await findTokens(calls, ids) : undefined;
-    const gone = wrong.find(({ item }) => there?.has(item.id) === false);
-    if (gone !== undefined) throw takenForever(gone.item);
-    const errors = wrong.map(({ item, member, messages }) => [item.place(member), messages] as const);
-    throw new Problem(error.code, { detail: error.detail, errors: Object.fromEntries(errors) });
+    if (error.code === 'token_id_taken') {
+      const items = wrong.flatMap(({ item }) => item ?? []);
+      const ids = items.map(({ id }) => id);
+      const there = await findTokens(calls, ids);
+      const gone = items.find(({ id }) => !there.has(id));
+      if (gone !== undefined) throw takenForever(gone);
+    }
+    const errors = Object.fromEntries(wrong.map(({ path, messages }) => [path, messages]));
+    throw new Problem(error.code, { detail: error.detail, errors });
   });
   for (const [at, { id }] of itemsOf(created).entries()) {
     const item = batch[at]?.item;
@@ -161,7 +164,8 @@ async function eachItem<T>(items: readonly T[], atOnce: number, work: (item: T) 
   for (let at = 0; at < items.length; at += atOnce) {
     for (const ended of await Promise.allSettled(items.slice(at, at + atOnce).map(work))) {
       const error: unknown = ended.status === 'rejected' ? ended.reason : undefined;
-      if (error instanceof Problem && error.code === 'invalid_request') lines.push(...memberLines(error.errors));
+      if (error instanceof Problem && error.code === 'invalid_request' && error.errors)
+        lines.push(...memberLines(error.errors));
       else if (error !== undefined) throw error;
     }
   }

@@ -17,8 +17,12 @@ const PERMISSIONS: readonly Permission[] = [
 const MAX_DESCRIPTION = 1_000;
 const MAX_RULES = 50;
 
-/** The texts of maps, as JSON keeps them. */
-type Entries = readonly (readonly [string, string])[];
+/** A record as JSON. */
+interface Written {
+  readonly apps: readonly (readonly [item: string, id: string])[];
+  readonly hidden: readonly (readonly [key: string, digest: string])[];
+  readonly number: number;
+}
 
 /** What a seed made, besides its tokens: `created_by` names the application that makes those. */
 export interface SeedRecord {
@@ -115,15 +119,7 @@ function textOf({ rules }: JsonObject): string {
 }
 
 function recordOf(app: JsonObject): SeedRecord {
-  const {
-    apps = [],
-    hidden = [],
-    number,
-  } = (parseText(textOf(app).slice(MARK.length)) ?? {}) as {
-    readonly apps?: Entries;
-    readonly hidden?: Entries;
-    readonly number?: number;
-  };
+  const { apps = [], hidden = [], number } = (parseText(textOf(app).slice(MARK.length)) ?? {}) as Partial<Written>;
   return { apps: new Map(apps), hidden: new Map(hidden), number };
 }
 

@@ -7,6 +7,7 @@ import { parseJson } from '../../../core/json/parse.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { Problem } from '../../../core/problem.ts';
 import { asObject } from '../../output/result-view.ts';
+import { selectField } from '../../output/select-field.ts';
 import type { Place } from './seed-document.ts';
 
 /** What a call of a seed says besides its operation. */
@@ -70,7 +71,7 @@ export async function findMadeBy(calls: SeedCalls, id: string): Promise<readonly
     const body = { query: `created_by:${id}`, transform: 'redact', size: 100, ...(start !== undefined && { start }) };
     const answer = await calls('searchTokensByCursor', { body });
     ids.push(...itemsOf(answer).map((token) => String(token['id'])));
-    start = asObject(answer['pagination'] ?? null)?.['next'];
+    start = selectField(answer, ['pagination', 'next']);
   } while (start !== undefined);
   return ids.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 }
