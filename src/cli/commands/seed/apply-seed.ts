@@ -3,13 +3,13 @@ import { generateApiKey } from '../../../core/applications/api-key.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { appLabel, carryOut, type MadeApps } from './carry-out.ts';
-import { idsOf, type Maker, planSeed, type SeedPlan } from './plan-seed.ts';
+import { type Maker, planSeed, type SeedPlan } from './plan-seed.ts';
 import { findSeedApplication, NO_RECORD, takeSeed } from './seed-application.ts';
 import { seedCalls } from './seed-calls.ts';
 import type { SeedDocument } from './seed-document.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
-/** For a dry run before the first apply: sees which ids are taken. After a kill it expires within a minute. */
+/** The application of a dry run before the first apply: sees which ids are taken. After a kill it expires within a minute. */
 const READER = {
   name: 'vault seed apply --dry-run',
   type: 'expiring',
@@ -71,12 +71,11 @@ export async function applySeed(
   const made: MadeApps = new Map();
   for (;;) {
     const plan = await look(own);
-    if (dryRun) return { seed, plan, apps: new Map([...idsOf(plan.apps)].map(([item, id]) => [item, { id }])) };
     try {
-      const ids = await carryOut({ document, plan, own, random, made });
-      return { seed, plan, apps: await withKeys(client, document, ids, made, random) };
+      if (!dryRun) await carryOut({ document, plan, own, random, made });
+      return { seed, plan, apps: await withKeys(client, document, own.record.apps, made, random) };
     } catch (error) {
-      // The last call of an apply that this one took over from has made a token since.
+      // An apply that lost its key meanwhile can finish its last call after this one looked: plan again.
       if (error instanceof Problem && error.code === 'token_id_taken') continue;
       throw random === undefined ? tellingOfKeys(error, made) : error;
     }
@@ -99,7 +98,7 @@ function requireSameNumber({ generatedFrom }: SeedDocument, recorded: number | u
   throw new Fault('usage', fact, { hint });
 }
 
-/** Nobody is shown the keys of an apply that ends with an error. */
+/** Adds to an error that the keys of new applications are lost with it. */
 function tellingOfKeys(error: unknown, made: MadeApps): unknown {
   if (!(error instanceof Fault) || made.size === 0) return error;
   const { code, message, details, hint } = error;
@@ -117,7 +116,9 @@ async function withKeys(
   random: SeededRandom | undefined,
 ): Promise<AppliedSeed['apps']> {
   const all = new Map<string, { readonly id: string; readonly key?: string | undefined }>();
-  for (const [item, id] of ids) {
+  for (const { item } of document.apps) {
+    const id = ids.get(item);
+    if (id === undefined) continue;
     const source = random?.at(appLabel(document, item));
     const known = source && generateApiKey({ ...source, timeOrderedId: source.id });
     const key = made.get(item)?.key ?? (known && (await isGood(client, known)) ? known : undefined);

@@ -3,23 +3,23 @@ import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { memberLines, Problem } from '../../../core/problem.ts';
 import { tokenPatches } from './patch-token.ts';
-import { hiddenDigest, hiddenKey, idsOf, type Planned, type SeedPlan } from './plan-seed.ts';
+import { hiddenDigest, hiddenKey, type Planned, type SeedPlan } from './plan-seed.ts';
 import { type SeedApplication, throwUnlessMismatch } from './seed-application.ts';
 import { batchesOf, findTokens, itemsOf } from './seed-calls.ts';
 import type { SeedDocument, SeedToken } from './seed-document.ts';
 import { invalidSeed } from './seed-flaws.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
-/** Tokens that are created together, and their characters: fewer than a body may have. */
+/** Limits of a batch: a body may have more. */
 const BATCH_TOKENS = 200;
 const BATCH_CHARACTERS = 256 * 1024;
 
-/** How many batches are under way at once: the next is made while one is written. */
+/** Batches that run at once: the vault prepares one while it writes another. */
 const BATCHES_AT_ONCE = 3;
-/** How many patches: writes that arrive together share a commit. */
+/** Patches that run at once: writes that arrive together share a commit. */
 const PATCHES_AT_ONCE = 16;
 
-/** The digest of what is being changed; as long as another, so that the record has room for that. */
+/** Stands for a digest during a change. It has the length of one, so the record has room for that one. */
 const UNKNOWN = '????????';
 
 interface Work {
@@ -27,21 +27,20 @@ interface Work {
   readonly plan: SeedPlan;
   readonly own: SeedApplication;
   readonly random: SeededRandom | undefined;
-  /** Added to. */
+  /** Gets the applications that this apply makes. */
   readonly made: MadeApps;
 }
 
-/** The applications that this apply has made, by item. */
+/** New applications by item. */
 export type MadeApps = Map<string, { readonly id: string; readonly key: string }>;
 
 /** Which random bytes an application is made of: its own, whatever else is in the seed. */
 export const appLabel = ({ name }: SeedDocument, item: string): string => `apps\0${name}\0${item}`;
 
 /**
- * Does what a plan says, and resolves to the ids of the applications by item. Each step leaves a record from which the next
- * apply goes on. Throws `token_id_taken` when a token was made since the plan.
+ * Carries out a plan. After each step the record lets the next apply continue. Rejects with `token_id_taken` when a token was made since the plan.
  */
-export async function carryOut(work: Work): Promise<ReadonlyMap<string, string>> {
+export async function carryOut(work: Work): Promise<void> {
   const { document, plan, own } = work;
   const [apps, hidden] = [new Map(own.record.apps), new Map(own.record.hidden)];
   const write = () => own.write({ apps, hidden, number: document.generatedFrom });
@@ -50,22 +49,21 @@ export async function carryOut(work: Work): Promise<ReadonlyMap<string, string>>
   if (plan.tenant?.action === 'change') {
     await own.change('updateTenant', { body: plan.tenant.item, place: document.tenant?.place });
   }
-  for (const [key, digest] of hiddenDigests(planned, idsOf(plan.apps))) {
+  for (const [key, digest] of hiddenDigests(planned, apps)) {
     if (digest !== hidden.get(key)) hidden.set(key, UNKNOWN);
   }
   await write();
-  const ids = await makeApps(work, apps, write);
-  await makeTokens(planned, own, ids);
+  await makeApps(work, apps, write);
+  await makeTokens(planned, own, apps);
   for (const { kind, id, item } of plan.removals) {
     await (kind === 'apps' ? own.change('deleteApplication', { id }) : own.calls('deleteToken', { id }));
     if (kind === 'apps') apps.delete(item);
   }
-  for (const [key, digest] of hiddenDigests(planned, ids)) {
+  for (const [key, digest] of hiddenDigests(planned, apps)) {
     if (digest === undefined) hidden.delete(key);
     else hidden.set(key, digest);
   }
   await write();
-  return ids;
 }
 
 const hiddenDigests = (planned: readonly Planned<SeedToken>[], appIds: ReadonlyMap<string, string>) =>
@@ -73,10 +71,9 @@ const hiddenDigests = (planned: readonly Planned<SeedToken>[], appIds: ReadonlyM
 
 async function makeApps(
   { document, plan, own, random, made }: Work,
-  recorded: Map<string, string>,
+  ids: Map<string, string>,
   write: () => Promise<void>,
-): Promise<ReadonlyMap<string, string>> {
-  const ids = idsOf(plan.apps);
+): Promise<void> {
   const changed = plan.apps.filter(({ action }) => action !== 'unchanged');
   await eachItem(changed, 1, async ({ item: { item, body, place }, live }) => {
     if (live !== undefined) {
@@ -85,17 +82,15 @@ async function makeApps(
       return;
     }
     const create = (idempotencyKey?: string) => own.change('createApplication', { body, place, idempotencyKey });
-    // After a kill before it was recorded, or beside another apply, the same request finds the same application.
-    const first = () => create(`seed ${own.id} ${item} ${recorded.get(item) ?? ''}`.trim());
+    // Finds an application that a killed apply made but did not record.
+    const first = () => create(`seed ${own.id} ${item} ${ids.get(item) ?? ''}`.trim());
     const make = async () => (await first().catch(throwUnlessMismatch)) ?? create();
     const shown = await (random?.during(appLabel(document, item), make) ?? make());
     const id = String(shown['id']);
     ids.set(item, id);
     made.set(item, { id, key: String(shown['key']) });
-    recorded.set(item, id);
     await write();
   });
-  return ids;
 }
 
 async function makeTokens(
@@ -121,7 +116,7 @@ async function makeTokens(
 
 type NewToken = { readonly item: SeedToken; readonly body: JsonObject };
 
-/** Makes all of them or none. Throws `token_id_taken` when there are tokens of these ids by now. */
+/** Creates all tokens of a batch or none. Rejects with `token_id_taken` when one exists by now. */
 async function createTokens(batch: readonly NewToken[], { calls }: SeedApplication): Promise<void> {
   const created = await calls('tokenize', { body: { data: batch.map(({ body }) => body) } }).catch(async (error) => {
     if (!(error instanceof Problem) || error.errors === undefined) throw error;
@@ -156,8 +151,8 @@ function takenForever({ place, id, generated }: SeedToken): Fault {
 }
 
 /**
- * Does `work` for the items in their order, `atOnce` of them at a time. Collects what the vault refuses as invalid; any other
- * failure ends it. Throws the other failure, else the fault `invalid_data` with all that was refused.
+ * Runs `work` for the items in order, `atOnce` at a time. Collects what the vault rejects as invalid, and stops at any other
+ * failure. Rejects with that failure, or with the fault `invalid_data` that names all invalid members.
  */
 async function eachItem<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
   const lines: string[] = [];

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Json, JsonObject } from '../../../contract/json.ts';
-import { CREATE_TOKEN } from '../../../contract/token.ts';
 import { TOKEN_TYPES, type TokenType } from '../../../contract/token-types.ts';
 import { Fault } from '../../../core/fault.ts';
 import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
@@ -23,14 +22,8 @@ export interface Planned<Item> {
   readonly item: Item;
   /** As the vault shows it; undefined when there is none. */
   readonly live: JsonObject | undefined;
-  /** The members of which the file says something else than the vault has. */
+  /** The members that differ between the file and the vault. */
   readonly members: readonly string[];
-}
-
-export interface Removal {
-  readonly kind: 'apps' | 'tokens';
-  readonly item: string;
-  readonly id: string;
 }
 
 export interface SeedPlan {
@@ -38,10 +31,10 @@ export interface SeedPlan {
   readonly apps: readonly Planned<SeedApp>[];
   readonly tokens: readonly Planned<SeedToken>[];
   /** What the seed made before and no longer names. */
-  readonly removals: readonly Removal[];
+  readonly removals: readonly { readonly kind: 'apps' | 'tokens'; readonly item: string; readonly id: string }[];
 }
 
-/** The application of the seed; without an id before the first apply. */
+/** The application of the seed; its id is empty before the first apply. */
 export type Maker = Pick<SeedApplication, 'id' | 'record' | 'calls'>;
 
 /** Compares a seed with what there is. Nothing that the seed did not make is ever part of a plan. */
@@ -54,7 +47,7 @@ export async function planSeed(
   const live = await listApplications(management);
   const recorded = maker.record.apps;
   const apps = document.apps.map((app) => planApp(app, recorded.get(app.item), live));
-  const appIds = idsOf(apps);
+  const appIds = new Map(apps.flatMap(({ item, live }) => (live ? [[item.item, String(live['id'])]] : [])));
   const ids = document.tokens.map(({ id }) => id);
   const found = await findTokens(maker.calls, ids);
   const tokens = document.tokens.map((token) => planToken(token, appIds, maker, found.get(token.id)));
@@ -67,11 +60,6 @@ export async function planSeed(
     !items.has(item) && live.some((app) => app['id'] === id) ? [{ kind: 'apps', item, id } as const] : [],
   );
   return { tenant, apps, tokens, removals: [...gone, ...goneApps] };
-}
-
-/** The ids of the applications that there are already. */
-export function idsOf(apps: readonly Planned<SeedApp>[]): Map<string, string> {
-  return new Map(apps.flatMap(({ item, live }) => (live === undefined ? [] : [[item.item, String(live['id'])]])));
 }
 
 function planTenant(body: JsonObject, live: JsonObject): Planned<JsonObject> {
@@ -111,23 +99,21 @@ function planToken(
   const body = item.body(appIds);
   const data = body['data'] ?? null;
   if (!isSame(applyMergePatch(live['data'], patchTo(live['data'], data)), data)) {
-    // RFC 7396 §2: in a patch, null removes a member.
+    // In a merge patch null removes a member (RFC 7396 §2).
     const fact = 'a token that exists cannot be given a null inside an object';
     throw new Fault('invalid_data', `${item.place('data')}: ${fact}`, { hint: 'give it another id' });
   }
   const visible = differing(normalizedToken(body), normalizedToken(live));
   const isHiddenSame = hiddenDigest(body) === record.hidden.get(hiddenKey(item));
-  const members = TOKEN_MEMBERS.filter(
-    (name) => visible.includes(name) || (!isHiddenSame && HIDDEN.includes(name) && body[name] != null),
-  );
-  return { action: visible.length === 0 && isHiddenSame ? 'unchanged' : 'change', item, live, members };
+  const hidden = isHiddenSame ? [] : HIDDEN.filter((name) => body[name] != null);
+  const action = visible.length === 0 && isHiddenSame ? 'unchanged' : 'change';
+  return { action, item, live, members: [...visible, ...hidden] };
 }
 
-/** What no read shows of a token. */
+/** Members that no read shows. */
 const HIDDEN: readonly string[] = ['mask', 'search_indexes', 'fingerprint_expression'];
-const TOKEN_MEMBERS = memberNames(CREATE_TOKEN.properties);
 
-/** Of what no read shows; undefined where the file leaves all of it to the type. All tokens of an item have the same. */
+/** Returns the digest of the hidden members, which all tokens of an item share; undefined when the file has none. */
 export function hiddenDigest(body: JsonObject): string | undefined {
   const given = HIDDEN.flatMap((name) => (body[name] == null ? [] : [[name, body[name]]]));
   return given.length === 0 ? undefined : digest(Object.fromEntries(given));
@@ -145,7 +131,7 @@ function differing(wanted: JsonObject, live: JsonObject): readonly string[] {
   return memberNames(wanted).filter((name) => !isSame(wanted[name] ?? null, live[name] ?? null));
 }
 
-/** The order of members does not count. */
+/** Compares values without regard to the order of members. */
 const isSame = (a: Json, b: Json): boolean => stringifyJson(sorted(a)) === stringifyJson(sorted(b));
 
 function sorted(value: Json): Json {
@@ -155,7 +141,7 @@ function sorted(value: Json): Json {
   return objectOfMembers(new Map([...memberNames(object)].sort().map((name) => [name, sorted(object[name] ?? null)])));
 }
 
-/** As a read shows it, of a seed file or of a read. */
+/** Turns an application of a file or of a read into one form. */
 function normalizedApp({ name, permissions, rules, can_create_expiring_applications }: JsonObject): JsonObject {
   return {
     name: name ?? null,

@@ -17,20 +17,22 @@ const PERMISSIONS: readonly Permission[] = [
 const MAX_DESCRIPTION = 1_000;
 const MAX_RULES = 50;
 
-/** A record as JSON. */
-interface Written {
+interface WrittenRecord {
   readonly apps: readonly (readonly [item: string, id: string])[];
   readonly hidden: readonly (readonly [key: string, digest: string])[];
   readonly number: number;
 }
 
-/** What a seed made, besides its tokens: `created_by` names the application that makes those. */
+/**
+ * Keeps what a later apply cannot read from the vault: `created_by` already tells which tokens the seed made. Hidden members
+ * have a digest an item. With one digest for all, only an empty PATCH would show what differs, and a dry run must not write.
+ */
 export interface SeedRecord {
   /** Ids of applications by item. */
   readonly apps: ReadonlyMap<string, string>;
-  /** Digests of what no read shows of tokens, by the digest of an item's first id. */
+  /** Digests of members that no read shows, by the digest of the item's first id. */
   readonly hidden: ReadonlyMap<string, string>;
-  /** Generated data follows from it; absent without generated data. */
+  /** The `--seed` of generated data; absent without such data. */
   readonly number?: number | undefined;
 }
 
@@ -38,29 +40,29 @@ export interface SeedRecord {
 export interface SeedApplication {
   readonly id: string;
   readonly record: SeedRecord;
-  /** Calls with its key. The fault `conflict`: another apply has made a key since. */
+  /** Calls with its key. Rejects with the fault `conflict` when another apply has made a new key. */
   readonly calls: SeedCalls;
-  /** Calls with the management key, while the other key is good. */
+  /** Calls with the management key. Rejects likewise. */
   readonly change: SeedCalls;
-  /** Replaces the record, when it differs. */
+  /** Replaces the record if it differs. */
   readonly write: (record: SeedRecord) => Promise<void>;
 }
 
 export const NO_RECORD: SeedRecord = { apps: new Map(), hidden: new Map() };
 
 const nameOf = (seed: string): string => `seed: ${seed}`;
-/** Tells the application from another of its name. */
+/** Begins the description of its first rule: other applications may have its name. */
 const MARK = 'kept by vault seed apply: ';
 
 /**
- * Takes a seed for one apply: gives its application a new key, and makes the application first if there is none. An apply
- * that took it before gets a 401 for its next call.
+ * Takes a seed for one apply: gives its application a new key. Creates the application if it is missing. An apply that took
+ * the seed before gets a 401 for its next call.
  */
 export async function takeSeed(client: Client, management: SeedCalls, seed: string): Promise<SeedApplication> {
   const asked = reportAnother(management, 'idempotency_in_progress');
   const body = { ...applicationOf(seed, MARK), type: 'private' };
   let own = await findSeedApplication(asked, seed);
-  // Of two first applies at once, one makes the application. Without a key again: a stored reply may show one that was changed.
+  // The key lets two first applies create one application. The second try has none: the stored reply may show a renamed one.
   for (const idempotencyKey of [`vault seed apply ${seed}`, undefined]) {
     if (own === undefined) await asked('createApplication', { body, idempotencyKey }).catch(throwUnlessMismatch);
     own ??= await findSeedApplication(asked, seed);
@@ -90,7 +92,7 @@ export async function takeSeed(client: Client, management: SeedCalls, seed: stri
   };
 }
 
-/** The application that makes the tokens of a seed; of several, which two management applications made at once, the oldest. */
+/** Finds the application of a seed; the oldest, if two management applications made one at the same time. */
 export async function findSeedApplication(management: SeedCalls, seed: string): Promise<JsonObject | undefined> {
   const all = await listApplications(management);
   return all.findLast((app) => {
@@ -98,7 +100,7 @@ export async function findSeedApplication(management: SeedCalls, seed: string): 
   });
 }
 
-/** A caller without the management key can neither read nor change what the descriptions of rules hold, and a token could be forged. */
+/** The descriptions of its rules hold the record: only management keys read and change them, while many could forge a token. */
 function applicationOf(seed: string, text: string): JsonObject {
   const rules = Array.from({ length: Math.ceil(text.length / MAX_DESCRIPTION) }, (_, at) => ({
     description: text.slice(at * MAX_DESCRIPTION, (at + 1) * MAX_DESCRIPTION),
@@ -119,11 +121,15 @@ function textOf({ rules }: JsonObject): string {
 }
 
 function recordOf(app: JsonObject): SeedRecord {
-  const { apps = [], hidden = [], number } = (parseText(textOf(app).slice(MARK.length)) ?? {}) as Partial<Written>;
+  const {
+    apps = [],
+    hidden = [],
+    number,
+  } = (parseText(textOf(app).slice(MARK.length)) ?? {}) as Partial<WrittenRecord>;
   return { apps: new Map(apps), hidden: new Map(hidden), number };
 }
 
-/** Throws the fault `conflict` for a problem of this code. */
+/** Turns the problem that another apply causes into the fault `conflict`. */
 function reportAnother(calls: SeedCalls, code: Problem['code']): SeedCalls {
   return async (operation, parts) =>
     calls(operation, parts).catch((error: unknown) => {
@@ -132,7 +138,7 @@ function reportAnother(calls: SeedCalls, code: Problem['code']): SeedCalls {
     });
 }
 
-/** An idempotency key is taken by an application that has been deleted since, or by another definition. */
+/** Ignores that an idempotency key was used for an application that was deleted since or had another definition. */
 export function throwUnlessMismatch(error: unknown): undefined {
   if (error instanceof Problem && error.code === 'idempotency_mismatch') return undefined;
   throw error;

@@ -52,7 +52,7 @@ function problemOf(reply: Reply, place: Place | undefined): Problem {
   return new Problem(known, { detail, errors: Object.fromEntries(placed) });
 }
 
-/** Every application of the tenant, newest first. */
+/** Lists every application of the tenant, newest first. */
 export async function listApplications(calls: SeedCalls): Promise<readonly JsonObject[]> {
   const apps: JsonObject[] = [];
   for (let page = 1; ; page++) {
@@ -63,7 +63,7 @@ export async function listApplications(calls: SeedCalls): Promise<readonly JsonO
   }
 }
 
-/** The ids of the tokens that an application made. */
+/** Finds the ids of the tokens that an application made. */
 export async function findMadeBy(calls: SeedCalls, id: string): Promise<readonly string[]> {
   const ids: string[] = [];
   let start: Json | undefined;
@@ -90,7 +90,7 @@ export async function findTokens(calls: SeedCalls, ids: readonly string[]): Prom
   return found;
 }
 
-/** Batches of at most `most` items, of `most` letters together unless one alone has more. */
+/** Splits items into batches of at most `most` items and `mostLetters` letters; an item may have more alone. */
 export function batchesOf<T>(
   items: readonly T[],
   most: number,
@@ -108,6 +108,6 @@ export function batchesOf<T>(
   return batches;
 }
 
-/** The members of `data`. */
+/** Returns the items in `data` of a reply. */
 export const itemsOf = ({ data }: JsonObject): readonly JsonObject[] =>
   (Array.isArray(data) ? data : []).map((item: Json) => asObject(item) ?? {});

@@ -25,7 +25,7 @@ export interface SeedApp {
 export interface SeedToken {
   readonly item: string;
   readonly id: string;
-  /** Of the first token of the item. */
+  /** The id of the item's first token. */
   readonly firstId: string;
   /** Whether the item is one of many. */
   readonly generated: boolean;
