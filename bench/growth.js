@@ -31,6 +31,8 @@ const CASES = [
   },
   { case: 'list-by-metadata', target: 2, requests: ({ request, tokens }) => request.byCustomer(tokens) },
   { case: 'list-page-1', target: 1.3, requests: ({ request }) => [request.list()] },
+  // Of a vault of so many tokens the log has as many entries.
+  { case: 'entity-history', target: 3, requests: ({ request, ids }) => ids.map((id) => request.history(id)) },
   { case: 'usage-report', target: 1.3, requests: ({ request }) => [request.usage()] },
 ];
 

@@ -81,6 +81,7 @@ export function benchRequests(keys, host) {
       const numbers = sample(customers, DIFFERENT);
       return numbers.map((number) => request('reveal', 'GET', `/tokens?metadata.customer=${customer(number)}`));
     },
+    history: (id) => request('management', 'GET', `/logs?entity_type=token&entity_id=${id}`),
     usage: () => request('management', 'GET', '/tenants/self/reports/usage'),
     tokenize: (n, count) => {
       const body = `[${Array.from({ length: count }, (_, at) => cardBody(n + at)).join(',')}]`;

@@ -252,7 +252,7 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
   };
 }
 
-/** Entries that are looked up in the index at once. */
+/** Subjects of entries that are looked up in the index at once: an entry of a batch has a thousand. */
 const BATCH = 100;
 const UNINDEXED = 'lacks a row of the index: somebody removed it outside the vault';
 const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
@@ -271,18 +271,21 @@ function indexCheck<Row>(
 ) {
   const missing: number[] = [];
   let waiting: Row[] = [];
-  let rows = 0;
+  let [held, rows] = [0, 0];
 
   async function compare(): Promise<void> {
     missing.push(...(await findMissing(waiting)));
     waiting = [];
+    held = 0;
     await rest?.();
   }
 
   return {
     async expect(row: Row, size: number): Promise<void> {
       rows += size;
-      if (waiting.push(row) >= BATCH) await compare();
+      held += Math.max(1, size);
+      waiting.push(row);
+      if (held >= BATCH) await compare();
     },
 
     async findings({ sequence: last }: AuditHead): Promise<readonly BadEntry[]> {

@@ -4,16 +4,16 @@ import { logSubjectsOf } from './log-entries.ts';
 import type { AuditEntry, LoggedRow } from './ports.ts';
 import { type AuditParts, BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
 
-/** How many rows are read at once, and how many events they have before they are written. */
-const MAX_ROWS = 100;
-const MAX_EVENTS = 500;
+/** How many rows are read at once, and how many subjects they name before they are written: a batch names a thousand. */
+const MAX_ROWS = 20;
+const MAX_SUBJECTS = 500;
 
 export interface LogParts extends AuditParts {
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
 }
 
 /**
- * Adds to the log index the rows of the audit that it does not cover yet, of about `limit` events, in slices between which
+ * Adds to the log index the rows of the audit that it does not cover yet, with about `limit` subjects, in slices between which
  * other calls go on. Entries are not indexed when they are written: a create would pay for random pages, and a read too.
  */
 export async function indexLog({ store, keyring }: LogParts, limit = Number.POSITIVE_INFINITY): Promise<void> {
@@ -22,17 +22,17 @@ export async function indexLog({ store, keyring }: LogParts, limit = Number.POSI
     const from = await store.logIndexEnd();
     const entries = await store.readAudit(from, MAX_ROWS);
     const rows: LoggedRow[] = [];
-    let events = 0;
+    let subjects = 0;
     for (const entry of entries) {
-      const placed = openAny(keyring, entry);
-      rows.push(loggedRow(keyring, entry.sequence, placed));
-      events += placed.length;
-      if (events >= MAX_EVENTS) break;
+      const row = loggedRow(keyring, entry.sequence, openAny(keyring, entry));
+      rows.push(row);
+      subjects += row.blinds.length;
+      if (subjects >= MAX_SUBJECTS) break;
     }
     const last = rows.at(-1);
     if (last === undefined) return;
     await store.indexLog(rows, from, last.sequence);
-    left -= events;
+    left -= Math.max(1, subjects);
   }
 }
 
