@@ -60,7 +60,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
     const keyOut = row.cli.columns.includes('key') ? flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) : undefined;
     const keyFile = keyOut === undefined ? undefined : await (await import('./key-out.ts')).reserveKeyFile(keyOut);
     try {
-      const named = row.path.startsWith('/applications/{id}')
+      const named = namesApplication(row)
         ? await (await import('./find-application.ts')).findApplication(client, call)
         : call;
       const reply = 'status' in named ? named : await client.call(named);
@@ -81,6 +81,11 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
 }
 
 /** Reports what the permissions in a body allow beyond their names. */
+/** The application may be named in the path, or in the body of a question about it. */
+function namesApplication({ path, body }: Operation): boolean {
+  return path.startsWith('/applications/{id}') || body?.properties?.['application_id'] !== undefined;
+}
+
 function warnOfGrants(bodyText = '{}'): void {
   const { permissions = [] } = JSON.parse(bodyText) as { readonly permissions?: readonly Permission[] | null };
   for (const permission of permissions ?? []) {

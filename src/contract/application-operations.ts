@@ -5,7 +5,8 @@ import {
   LIST_APPLICATIONS_QUERY,
   UPDATE_APPLICATION,
 } from './application.ts';
-import { at, MANAGEMENT_ID, OWNER_ID, PRIVATE_ID, TENANT_ID } from './example-names.ts';
+import { at, CARD_ID, MANAGEMENT_ID, OWNER_ID, PRIVATE_ID, TENANT_ID } from './example-names.ts';
+import { EXPLAIN_ACCESS, EXPLANATION, TOKEN_PERMISSIONS } from './explanation.ts';
 import type { Operation } from './operations.ts';
 import { ENTITY_ID } from './patterns.ts';
 
@@ -46,6 +47,18 @@ const EXPIRING_RULES = [
     permissions: ['token:read'],
   },
 ];
+
+const revealedByRule = (permission: string) => ({
+  permission,
+  allowed: true,
+  transform: 'reveal',
+  reason: `Rule 1 (Everything, in plain text) is the first that matches and grants ${permission}.`,
+  own: {
+    transform: 'reveal',
+    source: 'rule',
+    rules: [{ priority: 1, outcome: 'governs', reason: `it matches /pci/high/ and grants ${permission}` }],
+  },
+});
 
 const PUBLIC_APPLICATION = {
   id: PUBLIC_ID,
@@ -211,6 +224,40 @@ export const APPLICATION_OPERATIONS = {
       examples: ['vault apps get $ID'],
     },
     examples: { public: { summary: 'An application', params: { id: PUBLIC_ID }, result: PUBLIC_APPLICATION } },
+  },
+  explainAccess: {
+    method: 'POST',
+    path: '/applications/explain',
+    permission: 'application:read',
+    body: EXPLAIN_ACCESS,
+    result: EXPLANATION,
+    status: 200,
+    summary: 'Explain what an application sees',
+    audit: { code: 'ax', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['apps', 'explain'],
+      arguments: ['application_id'],
+      flags: { token_id: 'token', ...APPLICATION_FLAGS },
+      spread: 'application',
+      columns: ['token_id', 'containers', 'permissions'],
+      examples: [
+        'vault apps explain backend --token $TOKEN',
+        `vault apps explain backend --token $TOKEN \\\n    --rule 'container=/pci/ transform=mask permissions=token:read'`,
+        `vault apps explain --type private --permission token:read --token $TOKEN`,
+      ],
+    },
+    examples: {
+      private: {
+        summary: 'Why the backend sees a card',
+        body: { application_id: PRIVATE_ID, token_id: CARD_ID },
+        result: {
+          token_id: CARD_ID,
+          containers: ['/pci/high/'],
+          permissions: TOKEN_PERMISSIONS.map(revealedByRule),
+        },
+      },
+    },
   },
   updateApplication: {
     method: 'PUT',

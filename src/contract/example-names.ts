@@ -6,3 +6,4 @@ export const PRIVATE_ID = '203548f1-1a78-4e29-8fc5-c16848d9df23';
 
 /** A time on the day of the story. */
 export const at = (time: string) => `2026-03-01T${time}:00.000+00:00`;
+export const CARD_ID = '019ca8b2-8a40-7019-8712-5c8abd9126b4';

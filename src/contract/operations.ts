@@ -70,6 +70,8 @@ export interface OperationCli {
   readonly walk?: 'listTokensByCursor' | 'searchTokensByCursor' | 'listLogs';
   /** Members shown as columns of a table. */
   readonly columns: readonly string[];
+  /** A member of the body whose own members have flags. */
+  readonly spread?: string;
   /** Ask before doing it: what is lost. */
   readonly confirm?: string;
   /** Members that are asked for on a terminal, in this order, when no member is given. */

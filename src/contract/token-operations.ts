@@ -1,4 +1,4 @@
-import { at, PRIVATE_ID, TENANT_ID } from './example-names.ts';
+import { at, CARD_ID, PRIVATE_ID, TENANT_ID } from './example-names.ts';
 import type { Operation } from './operations.ts';
 import {
   CREATE_TOKEN,
@@ -19,7 +19,6 @@ import {
 const TOKEN_COLUMNS = ['id', 'type', 'data', 'containers', 'metadata', 'created_at', 'expires_at'] as const;
 const TOKEN_FLAGS = { containers: 'container', search_indexes: 'search-index' } as const;
 
-const CARD_ID = '019ca8b2-8a40-7019-8712-5c8abd9126b4';
 const TEXT_ID = '019ca8b3-74a0-701c-8698-ba3032fe23f8';
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030 };
 

@@ -1,9 +1,9 @@
-import { createGrants } from './access/grants.ts';
+import { createGrants, type Grants } from './access/grants.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
 import { openApplication } from './applications/application-codec.ts';
 import { requireAudited } from './audit/last-change.ts';
 import type { Identity, World } from './handler.ts';
-import type { Authority, Instant, TenantKeyring } from './ports.ts';
+import type { ApplicationRecord, Instant, TenantKeyring } from './ports.ts';
 import { Problem } from './problem.ts';
 import { openTenant } from './tenants/tenant-codec.ts';
 
@@ -91,14 +91,21 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
   if (!Buffer.from(application.record.key_hash).equals(keyHash)) throw new Problem('integrity_failure');
   await requireAudited(world, 'tenant', { ...tenant.record, tenant_id: tenant.record.id });
   await requireAudited(world, 'application', application.record);
-  const grants = createGrants(application.details, await parentGrants(world, authority, tenant.keyring, now));
+  const grants = createGrants(
+    application.details,
+    await parentGrants(world, authority.application, tenant.keyring, now),
+  );
   const expires_at = application.record.expires_at ?? Number.POSITIVE_INFINITY;
   return { identity: { application, tenant, grants }, expires_at };
 }
 
 /** Of the private application that made this expiring one; undefined of any other. Throws 401 when it is gone. */
-async function parentGrants(world: World, { application }: Authority, keyring: TenantKeyring, now: Instant) {
-  const { parent_id, tenant_id } = application;
+export async function parentGrants(
+  world: World,
+  { parent_id, tenant_id }: Pick<ApplicationRecord, 'parent_id' | 'tenant_id'>,
+  keyring: TenantKeyring,
+  now: Instant,
+): Promise<Grants | undefined> {
   if (parent_id === undefined) return undefined;
   const record = await world.store.findApplication(tenant_id, parent_id, now);
   if (!record) throw new Problem('unauthenticated');

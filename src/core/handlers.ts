@@ -22,6 +22,7 @@ export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>
   createApplication: loadedOnce(async () => (await import('./applications/create.ts')).createApplication),
   listApplications: loadedOnce(async () => (await import('./applications/read.ts')).listApplications),
   getApplicationByKey: loadedOnce(async () => (await import('./applications/read.ts')).getApplicationByKey),
+  explainAccess: loadedOnce(async () => (await import('./applications/explain.ts')).explainApplicationAccess),
   getApplication: loadedOnce(async () => (await import('./applications/read.ts')).getApplication),
   updateApplication: loadedOnce(async () => (await import('./applications/change.ts')).updateApplication),
   regenerateApplicationKey: loadedOnce(async () => (await import('./applications/change.ts')).regenerateApplicationKey),

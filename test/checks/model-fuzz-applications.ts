@@ -16,10 +16,14 @@ export const STEPS = {
   listApplications,
   getApplicationByKey: ({ caller }: Step): Expected => ({ status: 200, body: show(caller) }),
   getApplication,
+  explainAccess,
   updateApplication,
   regenerateApplicationKey,
   deleteApplication,
 } satisfies Partial<Record<Command['operation'], (step: Step) => Expected>>;
+
+/** They need the permission in every container (decisions §6). */
+const WRITING: readonly string[] = ['token:create', 'token:update', 'token:delete'];
 
 const API_KEY = /^key_[1-9A-HJ-NP-Za-km-z]{32}$/;
 const MINUTE = 60_000;
@@ -73,6 +77,27 @@ function listApplications({ command, tenant, now, model }: Step): Expected {
 function getApplication(step: Step): Expected {
   const found = find(step);
   return found ? { status: 200, body: show(found) } : problem(404, 'application_not_found');
+}
+
+/** Held to the model is what each permission comes to; the vault's words are not. */
+function explainAccess(step: Step): Expected {
+  const { command, tenant, now, model, actual } = step;
+  const { application_id, token_id } = command.body ?? {};
+  const asked = find({ ...step, command: { ...command, id: String(application_id) } });
+  if (!asked) return problem(404, 'application_not_found');
+  const token = tenant.tokens.get(String(token_id));
+  if (!token || !isLive(model, token.expires?.instant, now)) return problem(404, 'token_not_found');
+  const explained = (actual['permissions'] ?? []) as readonly PlainObject[];
+  const isTrue = explained.every(({ permission, allowed, transform }) => {
+    const granted = transformFor(asked, String(permission), token);
+    const inAll = token.containers.every((each) =>
+      transformFor(asked, String(permission), { ...token, containers: [each] }),
+    );
+    const isRead = permission !== 'token:search' || transformFor(asked, 'token:read', token) !== undefined;
+    const may = granted !== undefined && isRead && (inAll || !WRITING.includes(String(permission)));
+    return allowed === may && transform === (may ? granted : undefined);
+  });
+  return { status: 200, body: isTrue && explained.length === WRITING.length + 3 ? actual : {} };
 }
 
 function updateApplication(step: Step): Expected {

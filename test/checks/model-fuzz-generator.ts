@@ -23,6 +23,7 @@ const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['listApplications', 3],
   ['getApplication', 2],
   ['getApplicationByKey', 1.5],
+  ['explainAccess', 2.5],
   ['updateApplication', 4],
   ['regenerateApplicationKey', 1.5],
   ['deleteApplication', 1.2],
@@ -111,6 +112,9 @@ const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: 
     };
   },
   deleteToken: (draw, around) => ({ id: tokenId(draw, around) }),
+  explainAccess: (draw, around) => ({
+    body: { application_id: applicationId(draw, around), token_id: tokenId(draw, around) },
+  }),
   listTokens: (draw, around) => {
     const query = tokenQuery(draw, around);
     return draw.chance(0.1) ? listFlaw(draw, query, true) : { query };

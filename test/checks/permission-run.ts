@@ -25,10 +25,10 @@ import {
 import { replyFlaws } from './reply-flaws.ts';
 
 /** What the calls of a row are about: tokens and applications of two tenants, or the caller itself. */
-function targetsOf({ permission, params, query, orFlag }: Operation): readonly Target[] {
+function targetsOf({ permission, params, query, body, orFlag }: Operation): readonly Target[] {
   if (permission?.startsWith('token:')) return ['one', 'two', 'other'];
   if (orFlag !== undefined) return ['private', 'expiring'];
-  return params || query?.properties?.['id'] ? ['own', 'other'] : ['self'];
+  return params || query?.properties?.['id'] || body?.properties?.['application_id'] ? ['own', 'other'] : ['self'];
 }
 
 /** Reads, changes, removals; then what creates, under an id of the other tenant too; the tenant itself last. */
@@ -117,6 +117,7 @@ function deedCall(
     searchTokens: { query: `id:${tokenId}` },
     searchTokensByCursor: { query: `id:${tokenId}` },
     createApplication: { name: 'child', ...child },
+    explainAccess: { application_id: applicationId, token_id: TOKEN_IDS.one },
     updateApplication: rest,
   };
   const [example] = Object.values(row.examples);

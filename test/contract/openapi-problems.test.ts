@@ -98,7 +98,9 @@ beforeAll(async () => {
         ? token
         : id === 'updateApplication'
           ? { ...Object(example(id)), permissions: ['token:read'] }
-          : example(id);
+          : id === 'explainAccess'
+            ? { application_id: backend.id, token_id: 'taken' }
+            : example(id);
     const key = ofTokens ? backend.key : application.key;
     if (takesIdempotencyKey(OPERATIONS[id])) {
       const asked = id === 'createApplication' ? { ...Object(body), name: 'another' } : body;

@@ -150,9 +150,14 @@ function printJson(value: unknown, indent = ''): string {
 }
 
 /** The codes that only operations such as this one answer. */
-function problemText({ params, path, conflicts }: Operation): string {
-  const missing: readonly ProblemCode[] =
-    params === undefined ? [] : [path.startsWith('/tokens') ? 'token_not_found' : 'application_not_found'];
+function problemText({ params, body, path, conflicts }: Operation): string {
+  const members = { ...params?.properties, ...body?.properties };
+  const missing: readonly ProblemCode[] = [
+    ...('application_id' in members || (params && !path.startsWith('/tokens'))
+      ? (['application_not_found'] as const)
+      : []),
+    ...('token_id' in members || (params && path.startsWith('/tokens')) ? (['token_not_found'] as const) : []),
+  ];
   const own = [...missing, ...conflicts].map((name) => `${PROBLEMS[name].status} ${code(name)}`);
   return own.length === 0 ? '' : `Problems of its own: ${own.join(', ')}.\n`;
 }

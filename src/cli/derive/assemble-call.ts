@@ -100,7 +100,21 @@ async function bodyOfFlags(
     }
     texts.set(flag.member, text);
   }
-  return `{${[...texts].map(([member, text]) => `${JSON.stringify(member)}:${text}`).join(',')}}`;
+  return printObject(gatherSpread(row, [...texts]));
+}
+
+type Texts = readonly (readonly [member: string, text: string])[];
+
+function printObject(members: Texts): string {
+  return `{${members.map(([member, text]) => `${JSON.stringify(member)}:${text}`).join(',')}}`;
+}
+
+/** Puts the members of the member that is spread into an object of their own. */
+function gatherSpread({ cli: { spread } }: Operation, members: Texts): Texts {
+  const isInner = ([member]: Texts[number]) => member.startsWith(`${spread}.`);
+  const inner = members.filter(isInner).map(([member, text]) => [member.slice(`${spread}.`.length), text] as const);
+  if (spread === undefined || inner.length === 0) return members;
+  return [...members.filter((each) => !isInner(each)), [spread, printObject(inner)]];
 }
 
 async function memberText(

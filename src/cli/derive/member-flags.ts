@@ -14,7 +14,7 @@ export type FlagKind = 'literal' | 'time' | 'number' | 'boolean' | 'json' | 'tex
 export interface MemberFlag {
   /** Kebab-case, without the dashes. */
   readonly name: string;
-  /** The member of the body or of the query that the flag sets. */
+  /** The member of the body or of the query that the flag sets; with a dot, one of an object in the body. */
   readonly member: string;
   readonly part: 'query' | 'body';
   readonly kind: FlagKind;
@@ -36,8 +36,14 @@ export function memberFlags(operation: Operation): readonly MemberFlag[] {
   return (['query', 'body'] as const).flatMap((part) => {
     const schema = operation[part];
     return Object.entries(schema?.properties ?? {}).flatMap(([member, property]) => {
+      const { flags = {}, spread } = operation.cli;
+      if (member === spread) {
+        return Object.entries(property.properties ?? {}).flatMap(([name, inner]) =>
+          flagsOfMember(part, `${member}.${name}`, inner, false, flags[name] ?? name),
+        );
+      }
       const required = schema?.required?.includes(member) ?? false;
-      return flagsOfMember(part, member, property, required, operation.cli.flags?.[member]);
+      return flagsOfMember(part, member, property, required, flags[member]);
     });
   });
 }

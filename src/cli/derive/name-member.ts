@@ -14,7 +14,9 @@ export function memberNamer(id: OperationId, { members, body }: Pick<CommandInpu
   const row: Operation = OPERATIONS[id];
   return (path) => {
     if (body !== undefined) return path;
-    const [head = '', ...inside] = path.split('.');
+    const names = path.split('.');
+    const depth = names[0] === row.cli.spread ? 2 : 1;
+    const [head, inside] = [names.slice(0, depth).join('.'), names.slice(depth)];
     const flags = memberFlags(row).filter((one) => one.member === head);
     const isArgument = Object.hasOwn(row.params?.properties ?? {}, head);
     const flag = flags.find((one) => members[one.name] !== undefined) ?? (isArgument ? undefined : flags[0]);

@@ -87,9 +87,10 @@ function commandInput(command: Command, row: Operation, flags: readonly MemberFl
   }
   const inPath = Object.keys(row.params?.properties ?? {}).length;
   for (const [at, value] of command.args.slice(inPath).entries()) {
-    const name = row.cli.arguments?.[inPath + at];
+    const argument = row.cli.arguments?.[inPath + at];
+    const name = flags.find(({ member }) => member === argument)?.name;
     if (name === undefined) continue;
-    if (members[name] !== undefined) throw new Fault('usage', `give <${name}> or --${name}, not both`);
+    if (members[name] !== undefined) throw new Fault('usage', `give <${argument}> or --${name}, not both`);
     members[name] = [value];
   }
   const { body, clear, idempotencyKey } = typed;

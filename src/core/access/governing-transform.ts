@@ -26,7 +26,12 @@ function plainTransform({ plain }: Grants, permission: Permission): Transform | 
   return plain.has(permission) ? transform : undefined;
 }
 
-function governingRule({ rules }: Grants, permission: Permission, token: TokenFacts): AccessRule | undefined {
+/** The first rule in ascending priority that matches the token and grants the permission. */
+export function governingRule(
+  { rules }: Pick<Grants, 'rules'>,
+  permission: Permission,
+  token: TokenFacts,
+): AccessRule | undefined {
   return rules.find((each) => each.permissions.includes(permission) && matches(each, token));
 }
 
@@ -72,7 +77,7 @@ export function reachesEveryContainer(grants: Grants, permission: Permission, to
   );
 }
 
-function matches(rule: AccessRule, token: TokenFacts): boolean {
+export function matches(rule: Pick<AccessRule, 'container' | 'conditions'>, token: TokenFacts): boolean {
   const { container, conditions } = rule;
   if (container !== undefined) return token.containers.some((each) => isAtOrBelow(each, container));
   return conditions?.every((condition) => satisfies(condition, token)) ?? false;
@@ -83,7 +88,7 @@ const OPERATORS = {
   starts_with: (attribute, value) => attribute.startsWith(value),
 } as const satisfies Record<Condition['operator'], (attribute: string, value: string) => boolean>;
 
-function satisfies({ attribute, operator, value }: Condition, token: TokenFacts): boolean {
+export function satisfies({ attribute, operator, value }: Condition, token: TokenFacts): boolean {
   const compare = OPERATORS[operator];
   return attribute === 'id' ? compare(token.id, value) : token.containers.some((each) => compare(each, value));
 }

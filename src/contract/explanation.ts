@@ -1,0 +1,114 @@
+import { ACCESS_RULE } from './access-rule.ts';
+import { APPLICATION, CREATE_APPLICATION } from './application.ts';
+import { CONTAINER, ENTITY_ID, PLAIN_TEXT } from './patterns.ts';
+import { PERMISSIONS, type Permission, TRANSFORMS, type Transform } from './permissions.ts';
+import type { Infer } from './schema.ts';
+
+/** The permissions on tokens. */
+export const TOKEN_PERMISSIONS = (Object.keys(PERMISSIONS) as Permission[]).filter(isOfTokens);
+
+export type TokenPermission = Extract<Permission, `token:${string}`>;
+
+function isOfTokens(permission: Permission): permission is TokenPermission {
+  return permission.startsWith('token:');
+}
+
+const TRANSFORM = { enum: Object.keys(TRANSFORMS) as Transform[] } as const;
+
+/** An application that does not exist, or what is other than in one that does. */
+export const DRAFT_APPLICATION = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    type: { ...APPLICATION.properties.type, description: 'The type of an application that does not exist yet.' },
+    permissions: CREATE_APPLICATION.properties.permissions,
+    rules: CREATE_APPLICATION.properties.rules,
+  },
+  description: 'Permissions and rules to try, in place of those of the application.',
+} as const;
+
+/** The application that a question is about: one that exists, a draft, or one with a draft's permissions and rules. */
+export const ASKED_APPLICATION = {
+  application_id: { ...ENTITY_ID, description: 'The id of the application.' },
+  application: DRAFT_APPLICATION,
+} as const;
+
+export const EXPLAIN_ACCESS = {
+  type: 'object',
+  required: ['token_id'],
+  additionalProperties: false,
+  properties: {
+    ...ASKED_APPLICATION,
+    token_id: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 400,
+      pattern: PLAIN_TEXT,
+      description: 'The id of the token.',
+    },
+  },
+} as const;
+
+/** What a rule does about one permission on one token. */
+const RULE_OUTCOME = {
+  type: 'object',
+  required: ['priority', 'outcome', 'reason'],
+  additionalProperties: false,
+  properties: {
+    priority: ACCESS_RULE.properties.priority,
+    outcome: {
+      enum: ['governs', 'passed_over', 'no_match', 'not_reached'],
+      description: 'Whether it governs; matches but does not grant the permission; does not match; or is not asked.',
+    },
+    reason: { type: 'string', description: 'Why, in words.' },
+  },
+} as const;
+
+/** The grants of one application, as far as they decide one permission. */
+const GRANT = {
+  type: 'object',
+  required: ['source', 'rules'],
+  additionalProperties: false,
+  properties: {
+    transform: { ...TRANSFORM, description: 'The transform that it grants; absent when it grants nothing.' },
+    source: {
+      enum: ['rule', 'permission', 'nothing'],
+      description: 'What grants it: a rule, or the permission held plainly.',
+    },
+    rules: { type: 'array', items: RULE_OUTCOME, description: 'Each rule, in ascending priority.' },
+  },
+} as const;
+
+const EXPLAINED_PERMISSION = {
+  type: 'object',
+  required: ['permission', 'allowed', 'reason', 'own'],
+  additionalProperties: false,
+  properties: {
+    permission: { enum: TOKEN_PERMISSIONS, description: 'The permission.' },
+    allowed: { type: 'boolean', description: 'Whether the application may do it with this token.' },
+    transform: { ...TRANSFORM, description: 'How `data` is shown; absent when it is not allowed.' },
+    reason: { type: 'string', description: 'Why, in words.' },
+    own: { ...GRANT, description: 'What the application grants.' },
+    creator: {
+      ...GRANT,
+      description: 'Of an expiring application: what its creator grants. The weaker of both counts.',
+    },
+  },
+} as const;
+
+/** What an application may do with a token, and why. Nothing of the token's data is in it. */
+export const EXPLANATION = {
+  type: 'object',
+  required: ['token_id', 'containers', 'permissions'],
+  additionalProperties: false,
+  properties: {
+    token_id: { type: 'string', description: 'The id of the token.' },
+    containers: { type: 'array', items: CONTAINER, description: 'The containers of the token.' },
+    permissions: { type: 'array', items: EXPLAINED_PERMISSION, description: 'Each permission on tokens.' },
+  },
+} as const;
+
+export type DraftApplication = Infer<typeof DRAFT_APPLICATION>;
+export type ExplainedPermission = Infer<typeof EXPLAINED_PERMISSION>;
+export type ExplainedGrant = Infer<typeof GRANT>;
+export type RuleOutcome = Infer<typeof RULE_OUTCOME>;

@@ -1,0 +1,122 @@
+import type { AccessRule, Condition } from '../../contract/access-rule.ts';
+import type { ExplainedGrant, ExplainedPermission, RuleOutcome, TokenPermission } from '../../contract/explanation.ts';
+import type { Permission } from '../../contract/permissions.ts';
+import {
+  governingRule,
+  governingTransform,
+  matches,
+  reachesEveryContainer,
+  satisfies,
+  type TokenFacts,
+} from './governing-transform.ts';
+import type { Grants } from './grants.ts';
+
+/** These need the permission in every container of the token (decisions §6). */
+const IN_EVERY_CONTAINER: readonly Permission[] = ['token:create', 'token:update', 'token:delete'];
+
+/**
+ * Says whether an application with these grants has a permission on a token, how it is shown, and why. The answer is that of
+ * `governingTransform`, which the vault asks; the outcomes of the rules are told beside it. Pure: a web page runs it, too.
+ */
+export function explainAccess(grants: Grants, permission: TokenPermission, token: TokenFacts): ExplainedPermission {
+  const transform = governingTransform(grants, permission, token);
+  const missing =
+    transform !== undefined && IN_EVERY_CONTAINER.includes(permission)
+      ? token.containers.find((each) => !reachesEveryContainer(grants, permission, { ...token, containers: [each] }))
+      : undefined;
+  const isFound = permission !== 'token:search' || governingTransform(grants, 'token:read', token) !== undefined;
+  const allowed = transform !== undefined && missing === undefined && isFound;
+  const own = explainGrant(grants, permission, token);
+  const creator = grants.within && explainGrant(grants.within, permission, token);
+  return {
+    permission,
+    allowed,
+    ...(allowed && { transform }),
+    reason: reasonOf(grants, permission, token, { own, creator, missing, isFound }),
+    own,
+    ...(creator && { creator }),
+  };
+}
+
+function explainGrant({ plain, rules }: Grants, permission: Permission, token: TokenFacts): ExplainedGrant {
+  // Without `within`: what these grants alone give.
+  const alone: Grants = { plain, rules };
+  const transform = governingTransform(alone, permission, token);
+  const governing = governingRule(alone, permission, token);
+  const source = governing !== undefined ? 'rule' : transform === undefined ? 'nothing' : 'permission';
+  return {
+    ...(transform !== undefined && { transform }),
+    source,
+    rules: rules.map((rule) => outcomeOf(rule, permission, token, governing)),
+  };
+}
+
+function outcomeOf(
+  rule: AccessRule,
+  permission: Permission,
+  token: TokenFacts,
+  governing: AccessRule | undefined,
+): RuleOutcome {
+  const { priority } = rule;
+  if (governing !== undefined && priority > governing.priority) {
+    return { priority, outcome: 'not_reached', reason: `rule ${governing.priority} already governs` };
+  }
+  if (!matches(rule, token)) return { priority, outcome: 'no_match', reason: mismatch(rule, token) };
+  if (rule === governing) {
+    return { priority, outcome: 'governs', reason: `it matches ${matched(rule, token)} and grants ${permission}` };
+  }
+  return {
+    priority,
+    outcome: 'passed_over',
+    reason: `it matches ${matched(rule, token)} but does not grant ${permission}`,
+  };
+}
+
+/** What of the token the rule matches. */
+function matched({ container }: AccessRule, token: TokenFacts): string {
+  if (container === undefined) return token.id;
+  return token.containers.find((each) => matches({ container }, { ...token, containers: [each] })) ?? '';
+}
+
+function mismatch({ container, conditions = [] }: AccessRule, token: TokenFacts): string {
+  const places = token.containers.join(' and ');
+  if (container !== undefined) return `${places} is not in ${container}`;
+  const failed = conditions.filter((condition) => !satisfies(condition, token));
+  return failed
+    .map((condition) => `${condition.attribute === 'id' ? token.id : places} ${failure(condition)}`)
+    .join('; ');
+}
+
+const FAILURES = { equals: 'is not', starts_with: 'does not start with' } as const satisfies Record<
+  Condition['operator'],
+  string
+>;
+
+function failure({ operator, value }: Condition): string {
+  return `${FAILURES[operator]} ${value}`;
+}
+
+interface Parts {
+  readonly own: ExplainedGrant;
+  readonly creator: ExplainedGrant | undefined;
+  readonly missing: string | undefined;
+  readonly isFound: boolean;
+}
+
+function reasonOf(grants: Grants, permission: Permission, token: TokenFacts, parts: Parts): string {
+  const { own, creator, missing, isFound } = parts;
+  if (own.source === 'nothing') return `No rule and no plain permission grants ${permission} on this token.`;
+  if (creator?.source === 'nothing') return `The creator of the application has no ${permission} on this token.`;
+  if (missing !== undefined) return `A change needs ${permission} in every container; ${missing} has none.`;
+  if (!isFound) return 'A search finds only tokens that the application may read.';
+  const because = becauseOf(grants, permission, token);
+  if (creator === undefined || own.transform === governingTransform(grants, permission, token)) return because;
+  return `${because} Its creator has only ${creator.transform}.`;
+}
+
+function becauseOf({ rules }: Grants, permission: Permission, token: TokenFacts): string {
+  const rule = governingRule({ rules }, permission, token);
+  if (rule === undefined) return `No rule governs; the application holds ${permission} plainly.`;
+  const name = rule.description === '' ? '' : ` (${rule.description})`;
+  return `Rule ${rule.priority}${name} is the first that matches and grants ${permission}.`;
+}

@@ -1,0 +1,43 @@
+import type { DraftApplication } from '../../contract/explanation.ts';
+import { checkApplication, normalizeRules } from '../access/check-application.ts';
+import { createGrants, type Grants, holds } from '../access/grants.ts';
+import { parentGrants } from '../authenticate.ts';
+import type { Caller, World } from '../handler.ts';
+import { invalid, Problem } from '../problem.ts';
+import { findApplication } from './read.ts';
+
+/** The application that a question is about. */
+export interface AskedApplication {
+  readonly application_id?: string;
+  readonly application?: DraftApplication;
+}
+
+/**
+ * Resolves to the grants of an application that exists, of a draft, or of one that exists with a draft's permissions and
+ * rules. Throws `invalid_request`, `application_not_found`, and `permission_missing` for a draft of somebody who may create
+ * no application.
+ */
+export async function askedGrants(asked: AskedApplication, caller: Caller, world: World): Promise<Grants> {
+  const { application_id: id, application: draft } = asked;
+  if (draft !== undefined && !holds(caller.grants, 'application:create')) {
+    throw new Problem('permission_missing', { detail: 'A draft needs application:create, too.' });
+  }
+  if (id === undefined) return createGrants(checked(draft?.type, draft ?? {}));
+  if (draft?.type !== undefined) throw invalid('application.type', 'must be left out: the application with this id has one');
+  const { record, details } = await findApplication(id, caller, world);
+  const within = await parentGrants(world, record, caller.tenant.keyring, world.clock.now());
+  return createGrants(draft === undefined ? details : checked(record.type, { ...details, ...draft }), within);
+}
+
+function checked(type: DraftApplication['type'], { permissions = [], rules = [] }: DraftApplication) {
+  if (type === undefined) throw invalid('application_id', 'is required, unless application.type is given');
+  const normalized = { type, permissions, rules: normalizeRules(rules) };
+  try {
+    checkApplication(normalized);
+  } catch (error) {
+    if (!(error instanceof Problem) || error.errors === undefined) throw error;
+    const errors = Object.entries(error.errors).map(([path, messages]) => [`application.${path}`, messages]);
+    throw new Problem(error.code, { errors: Object.fromEntries(errors) });
+  }
+  return normalized;
+}

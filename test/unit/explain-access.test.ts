@@ -1,0 +1,222 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { PERMISSIONS, type Permission } from '../../src/contract/permissions.ts';
+import { explainAccess } from '../../src/core/access/explain-access.ts';
+import type { TokenFacts } from '../../src/core/access/governing-transform.ts';
+import { createGrants, type Grants } from '../../src/core/access/grants.ts';
+import { seededRandom } from '../fixed-world.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+
+const CONTAINERS = ['/pci/eu/', '/pci/test/', '/bank/high/', '/pcix/', '/general/low/'];
+const PLACES = ['/', '/pci/', '/pci/test/', '/bank/', '/pcix/', '/none/'];
+const TRANSFORMS = ['redact', 'mask', 'reveal'] as const;
+const READS = ['token:read', 'token:use'] as const;
+
+const random = seededRandom('explanations');
+const below = (n: number) => (random.bytes(4).reduce((sum, byte) => sum * 256 + byte, 0) >>> 0) % n;
+const one = <T>(all: readonly T[]): T => all[below(all.length)] as T;
+
+interface Reader {
+  readonly id: string;
+  readonly key: string;
+}
+
+describe('what is explained', () => {
+  let world: MemoryVault;
+  const tokens: string[] = [];
+  const readers: Reader[] = [];
+
+  const rulesOf = (place: (at: number) => object, permissions: readonly string[]) =>
+    Array.from({ length: 1 + below(4) }, (_, at) => ({
+      description: one(['', 'charge cards']),
+      priority: at + 1,
+      transform: one(TRANSFORMS),
+      permissions: permissions.filter((_each, index) => index === 0 || below(2) === 0),
+      ...place(at),
+    }));
+
+  async function create(key: string, body: object): Promise<Reader> {
+    const made = await world.call(key, 'createApplication', { body });
+    expect(made.status, made.text).toBe(201);
+    return { id: String(made.at('id')), key: String(made.at('key')) };
+  }
+
+  beforeAll(async () => {
+    world = await openMemoryVault('explanations');
+    const writer = await world.application({
+      name: 'writer',
+      type: 'private',
+      rules: [{ description: '', priority: 1, container: '/', transform: 'reveal', permissions: ['token:create'] }],
+    });
+    for (let n = 0; n < 240; n++) {
+      const containers = below(5) === 0 ? [one(CONTAINERS), one(CONTAINERS)] : [one(CONTAINERS)];
+      const body = { id: `token-${n}`, type: 'token', data: 'plain', mask: 'masked', containers };
+      expect((await world.call(writer, 'createToken', { body })).status).toBe(201);
+      tokens.push(body.id);
+    }
+    for (let n = 0; n < 30; n++) {
+      const plain = below(3) === 0 ? { permissions: ['token:read'] } : {};
+      const rules = rulesOf(() => ({ container: one(PLACES) }), READS);
+      const flag = { can_create_expiring_applications: true };
+      const parent = await create(world.management, { name: `a${n}`, type: 'private', rules, ...plain, ...flag });
+      readers.push(parent);
+      const conditions = () => ({
+        conditions: [
+          one([
+            { attribute: 'container', operator: 'starts_with', value: one(PLACES) },
+            { attribute: 'id', operator: 'starts_with', value: 'token-1' },
+          ]),
+        ],
+      });
+      const body = {
+        name: `e${n}`,
+        type: 'expiring',
+        rules: rulesOf(conditions, ['token:read']),
+        expires_at: inAnHour(),
+      };
+      const child = await world.call(parent.key, 'createApplication', { body });
+      if (child.status === 201) readers.push({ id: String(child.at('id')), key: String(child.at('key')) });
+    }
+    for (; readers.length < 40; ) {
+      readers.push(await create(world.management, { name: 'plain', type: 'private', permissions: ['token:read'] }));
+    }
+  }, 60_000);
+
+  const inAnHour = () => new Date(world.clock.now() + 3_600_000).toISOString();
+
+  /** What a read of the token shows: undefined for a 403. */
+  async function seen(reader: Reader, id: string): Promise<string | undefined> {
+    const read = await world.call(reader.key, 'getToken', { id });
+    if (read.status !== 200) return undefined;
+    const data = read.at('data');
+    return data === undefined ? 'redact' : data === 'plain' ? 'reveal' : 'mask';
+  }
+
+  /** `off`: the answer for the rule after the one that governs, which must not pass. */
+  async function differences(off: number): Promise<number> {
+    let different = 0;
+    for (const reader of readers) {
+      for (const id of tokens) {
+        const body = { application_id: reader.id, token_id: id };
+        const explained = await world.call(world.management, 'explainAccess', { body });
+        const [read] = JSON.parse(explained.text).permissions.filter(
+          ({ permission }: { permission: string }) => permission === 'token:read',
+        );
+        const transform = TRANSFORMS[TRANSFORMS.indexOf(read.transform) + off] ?? read.transform;
+        if (transform !== (await seen(reader, id))) different += 1;
+      }
+    }
+    return different;
+  }
+
+  it('is what a read shows, of 40 random applications and 240 tokens', { timeout: 60_000 }, async () => {
+    expect(readers.length).toBeGreaterThanOrEqual(40);
+    expect(await differences(0)).toBe(0);
+  });
+
+  it('control: an explanation that is off by one transform is found', { timeout: 60_000 }, async () => {
+    expect(await differences(1)).toBeGreaterThan(100);
+  });
+});
+
+describe('an explanation', () => {
+  const ALL = Object.keys(PERMISSIONS).filter((name) => name.startsWith('token:')) as Permission[];
+  const token: TokenFacts = { id: 'card-1', containers: ['/pci/high/', '/bank/low/'] };
+  const rule = (priority: number, container: string, ...permissions: Permission[]) => {
+    return { description: '', priority, container, transform: 'reveal' as const, permissions };
+  };
+  const grants = (rules: Parameters<typeof createGrants>[0]['rules'], plain: Permission[] = [], within?: Grants) =>
+    createGrants({ permissions: plain, rules }, within);
+
+  it.each<
+    readonly [
+      what: string,
+      grants: Grants,
+      permission: 'token:read' | 'token:update' | 'token:search',
+      allowed: boolean,
+      reason: string,
+    ]
+  >([
+    [
+      'a rule',
+      grants([rule(2, '/pci/', 'token:read')]),
+      'token:read',
+      true,
+      'Rule 2 is the first that matches and grants token:read.',
+    ],
+    [
+      'a plain permission',
+      grants([], ['token:read']),
+      'token:read',
+      true,
+      'No rule governs; the application holds token:read plainly.',
+    ],
+    [
+      'nothing',
+      grants([rule(1, '/x/', 'token:read')]),
+      'token:read',
+      false,
+      'No rule and no plain permission grants token:read on this token.',
+    ],
+    [
+      'a rule for one container',
+      grants([rule(1, '/pci/', 'token:update')]),
+      'token:update',
+      false,
+      'A change needs token:update in every container; /bank/low/ has none.',
+    ],
+    [
+      'a search without a read',
+      grants([rule(1, '/', 'token:search')]),
+      'token:search',
+      false,
+      'A search finds only tokens that the application may read.',
+    ],
+    [
+      'a creator without it',
+      grants([], ['token:read'], grants([])),
+      'token:read',
+      false,
+      'The creator of the application has no token:read on this token.',
+    ],
+    [
+      'a weaker creator',
+      grants([rule(1, '/', 'token:read')], [], grants([], ['token:read'])),
+      'token:read',
+      true,
+      'Rule 1 is the first that matches and grants token:read. Its creator has only mask.',
+    ],
+  ])('of %s', (_what, held, permission, allowed, reason) => {
+    expect(explainAccess(held, permission, token)).toMatchObject({ allowed, reason });
+  });
+
+  it('names what each rule does', () => {
+    const rules = [
+      rule(1, '/pcix/', 'token:read'),
+      rule(2, '/pci/', 'token:update'),
+      rule(3, '/pci/', 'token:read'),
+      rule(4, '/', 'token:read'),
+    ];
+    const { own } = explainAccess(grants(rules), 'token:read', token);
+    expect(own.rules.map(({ outcome, reason }) => `${outcome}: ${reason}`)).toEqual([
+      'no_match: /pci/high/ and /bank/low/ is not in /pcix/',
+      'passed_over: it matches /pci/high/ but does not grant token:read',
+      'governs: it matches /pci/high/ and grants token:read',
+      'not_reached: rule 3 already governs',
+    ]);
+  });
+
+  it('names the conditions that fail', () => {
+    const conditions = [
+      { attribute: 'id' as const, operator: 'equals' as const, value: 'card-2' },
+      { attribute: 'container' as const, operator: 'starts_with' as const, value: '/pci/' },
+    ];
+    const { own } = explainAccess(
+      grants([{ description: '', priority: 1, conditions, transform: 'mask', permissions: ['token:read'] }]),
+      'token:read',
+      token,
+    );
+    expect(own.rules).toEqual([{ priority: 1, outcome: 'no_match', reason: 'card-1 is not card-2' }]);
+  });
+
+  it('knows every permission on tokens', () => expect(ALL).toHaveLength(6));
+});
