@@ -30,7 +30,7 @@ export interface Call {
    * while the body is arriving, and the same body on every call. Throws the problems `vault_busy` and `request_timeout`.
    */
   readonly readBody?: (() => SentBody | Promise<SentBody>) | undefined;
-  /** A web page asks, of an origin that the daemon was told to answer. Only the daemon sets it. */
+  /** A web page asks. Only the daemon sets it. */
   readonly fromBrowser?: boolean | undefined;
   /** The address that the call came from, where that is another machine. Only the daemon sets it. */
   readonly peer?: string | undefined;

@@ -28,7 +28,7 @@ export const DRAFT_APPLICATION = {
 } as const;
 
 /** The application that a question is about: one that exists, a draft, or one with a draft's permissions and rules. */
-export const ASKED_APPLICATION = {
+const ASKED_APPLICATION = {
   application_id: { ...ENTITY_ID, description: 'The id of the application.' },
   application: DRAFT_APPLICATION,
 } as const;

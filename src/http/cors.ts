@@ -32,13 +32,14 @@ export function createCors(origins: readonly string[], headerPrefix: string) {
     `${headerPrefix}-TRACE-ID, ${headerPrefix}-IDEMPOTENT-REPLAYED, Retry-After`,
   ];
 
+  /** The request comes from a page of a listed origin. */
   function allows({ headers }: IncomingMessage): boolean {
     return headers.origin !== undefined && listed.has(headers.origin);
   }
 
   return {
-    /** The request comes from a page of a listed origin. */
-    allows,
+    /** A web page sends the request: browsers say where from, and no page can keep them from it (Fetch Metadata, §2). */
+    isFromBrowser: (request: IncomingMessage): boolean => 'sec-fetch-site' in request.headers || allows(request),
     /** The fields that every response has on top of its own. */
     fields(request: IncomingMessage): readonly string[] {
       if (!allows(request)) return vary;

@@ -102,7 +102,12 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const { dev: controls } = options;
   const dev =
     controls &&
-    (await import('./dev-requests.ts')).createDevRequests({ controls, client, isFromBrowser: cors.allows, ...context });
+    (await import('./dev-requests.ts')).createDevRequests({
+      controls,
+      client,
+      isFromBrowser: cors.isFromBrowser,
+      ...context,
+    });
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
     if (options.log !== false) starts.set(request, performance.now());

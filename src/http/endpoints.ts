@@ -85,7 +85,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       query,
       queryFault,
       readBody: announcedLength(request) === 0 ? undefined : bodyReader(request, response),
-      fromBrowser: cors.allows(request) || undefined,
+      fromBrowser: cors.isFromBrowser(request) || undefined,
       peer: isOwnMachine(peer) ? undefined : peer,
       onCaller: (known: string) => {
         applicationId = known;

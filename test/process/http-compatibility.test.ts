@@ -131,11 +131,9 @@ describe('verbs', () => {
   const PATHS = [...new Set(Object.values(OPERATIONS).map(({ path }) => path))];
   const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'BREW'];
   const allowed = (path: string): readonly string[] => {
-    const methods = Object.values<Operation>(OPERATIONS).flatMap((row) => (row.path === path ? [row.method] : []));
-    // The row of one application also fits `/applications/key`.
-    if (path === '/applications/key') methods.push('PUT', 'DELETE');
-    // And that of one token `/tokens/search`: a token may have this id.
-    if (path === '/tokens/search') methods.push('GET', 'PATCH', 'DELETE');
+    // The row of one token also fits `/tokens/search`: a token may have this id.
+    const fits = (row: Operation) => new RegExp(`^${row.path.replace('{id}', '[^/]+')}$`).test(path);
+    const methods = Object.values<Operation>(OPERATIONS).flatMap((row) => (fits(row) ? [row.method] : []));
     return VERBS.filter((verb) => methods.some((method) => method === (verb === 'HEAD' ? 'GET' : verb)));
   };
 

@@ -171,6 +171,15 @@ test('a page may use public and expiring keys, and never a private or management
     expect([200, 201]).toContain((await ask(method, key, ''))?.status);
     expect([200, 201]).toContain((await ask(method, key, `Origin: ${OTHER}\r\n`))?.status);
   }
+  // A page of the daemon's own origin, of another port, and one that somebody opened by hand: no list names them.
+  for (const site of ['same-origin', 'same-site', 'cross-site', 'none', 'anything']) {
+    const field = `Sec-Fetch-Site: ${site}\r\n`;
+    for (const key of [keys.private, keys.management]) {
+      expect(flawsOfProblem(await ask('GET /tokens', key, field), 'origin_refused')).toEqual([]);
+    }
+    expect((await ask('POST /tokens', keys.public, field))?.status).toBe(201);
+    expect((await ask('GET /tokens', keys.expiring, field))?.status).toBe(200);
+  }
   // What is wrong with the key is told first; that it is in a page, before what it may do.
   expect(flawsOfProblem(await ask('GET /tokens', 'key_x', shop), 'unauthenticated')).toEqual([]);
   expect(flawsOfProblem(await ask('GET /tokens', keys.management, shop), 'origin_refused')).toEqual([]);

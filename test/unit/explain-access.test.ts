@@ -118,6 +118,19 @@ describe('what is explained', () => {
   });
 });
 
+describe('a draft', () => {
+  it('needs application:create, too', async () => {
+    const world = await openMemoryVault('drafts');
+    const reader = await world.application({ name: 'r', type: 'management', permissions: ['application:read'] });
+    const writer = await world.application({ name: 'w', type: 'private', permissions: ['token:create'] });
+    await world.call(writer, 'createToken', { body: { id: 'token-1', type: 'token', data: 1 } });
+    const application = { type: 'private', permissions: ['token:read'] };
+    const ask = async (key: string) =>
+      (await world.call(key, 'explainAccess', { body: { application, token_id: 'token-1' } })).status;
+    expect([await ask(reader), await ask(world.management)]).toEqual([403, 200]);
+  });
+});
+
 describe('an explanation', () => {
   const ALL = Object.keys(PERMISSIONS).filter((name) => name.startsWith('token:')) as Permission[];
   const token: TokenFacts = { id: 'card-1', containers: ['/pci/high/', '/bank/low/'] };

@@ -23,7 +23,8 @@ export async function askedGrants(asked: AskedApplication, caller: Caller, world
     throw new Problem('permission_missing', { detail: 'A draft needs application:create, too.' });
   }
   if (id === undefined) return createGrants(checked(draft?.type, draft ?? {}));
-  if (draft?.type !== undefined) throw invalid('application.type', 'must be left out: the application with this id has one');
+  if (draft?.type !== undefined)
+    throw invalid('application.type', 'must be left out: the application with this id has one');
   const { record, details } = await findApplication(id, caller, world);
   const within = await parentGrants(world, record, caller.tenant.keyring, world.clock.now());
   return createGrants(draft === undefined ? details : checked(record.type, { ...details, ...draft }), within);
