@@ -88,6 +88,7 @@ export const LOG_OPERATIONS = {
       properties: {
         pagination: {
           type: 'object',
+          description: 'Where older entries begin.',
           required: ['page_size'],
           additionalProperties: false,
           properties: {
@@ -99,7 +100,7 @@ export const LOG_OPERATIONS = {
             },
           },
         },
-        data: { type: 'array', items: LOG_ENTRY },
+        data: { type: 'array', items: LOG_ENTRY, description: 'The entries of the page, newest first.' },
       },
     },
     status: 200,

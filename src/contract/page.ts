@@ -18,6 +18,7 @@ export const CURSOR_QUERY = {
 /** The `pagination` member of a page by cursor. */
 export const CURSOR_PAGINATION = {
   type: 'object',
+  description: 'Where the next page begins.',
   required: ['page_size'],
   additionalProperties: false,
   properties: {

@@ -49,6 +49,7 @@ export const USAGE_REPORT = {
   properties: {
     token_report: {
       type: 'object',
+      description: 'The tokens of the tenant.',
       required: ['metrics_by_type', 'included_monthly_active_tokens', 'monthly_active_tokens'],
       additionalProperties: false,
       properties: {

@@ -14,7 +14,7 @@ describe('the reference', () => {
 
   it('control: a member without a description is named', () => {
     const schema = { type: 'object', properties: { bare: { type: 'string' } } };
-    expect(undescribed({ Bare: schema })).toEqual(['Bare `bare`']);
+    expect(undescribed({ Bare: schema })).toContain('Bare `bare`');
   });
 
   it.each(Object.values<Operation>(OPERATIONS).map(({ summary }) => summary))('%s: at most eight words', (summary) => {

@@ -15,6 +15,11 @@ interface Node {
   readonly const?: unknown;
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
   readonly items?: Node;
   readonly properties?: Readonly<Record<string, Node>>;
   readonly required?: readonly string[];
@@ -55,34 +60,49 @@ function named(ref: string): readonly [name: string, node: Node] {
 }
 
 function typeText(node: Node): string {
-  const { $ref, type, enum: words, minimum, maximum, items, additionalProperties: values } = node;
+  const { $ref, type, enum: words, items, additionalProperties: values } = node;
   if ($ref !== undefined) {
     const [name, found] = named($ref);
     return INLINE.test(name) ? typeText(found) : `[${name}](#${PLACES[name] ?? name.toLowerCase()})`;
   }
-  if (Array.isArray(type)) return `${typeText({ ...node, type: type[0] })} or null`;
+  if (Array.isArray(type))
+    return `${typeText({ ...node, type: type[0] })} or null`.replace('or null or null', 'or null');
   if (words !== undefined) return words.map(code).join(', ');
-  if (type === 'array') return `list of ${plural(typeText(items ?? {}))}`;
-  if (type === 'integer')
-    return (maximum ?? Number.MAX_VALUE) > 1e6 ? 'integer' : `integer, ${minimum ?? 0} to ${maximum}`;
-  if (type === 'object' && typeof values === 'object') return `object of ${plural(typeText(values))}`;
+  if (type === 'array') return `list of ${atMost(node.maxItems)}${plural(typeText(items ?? {}))}`;
+  if (type === 'integer') return `integer${limits(node.minimum, node.maximum)}`;
+  if (type === 'string') return `string${limits(node.minLength, node.maxLength, ' characters')}`;
+  if (type === 'object' && typeof values === 'object') {
+    return `object of ${atMost(node.maxProperties)}${plural(typeText(values))}`;
+  }
   return typeof type === 'string' ? type : 'any JSON';
 }
 
 const plural = (text: string) => text.replace(/^(string|integer|object|list)\b/, '$1s');
+
+const atMost = (most: number | undefined) => (most === undefined ? '' : `at most ${most} `);
+
+/** An upper limit of a million or more tells a reader nothing, nor does a lower one of a character. */
+function limits(least = 0, most = Number.POSITIVE_INFINITY, unit = ''): string {
+  if (most >= 1e6) return '';
+  return least > 1 || unit === '' ? ` (${least} to ${most}${unit})` : ` (at most ${most}${unit})`;
+}
 
 /** The members of an object; those of an object in it by their path. */
 function members(node: Node, path = ''): readonly (readonly string[])[] {
   const { properties = {}, required = [] } = node.$ref === undefined ? node : named(node.$ref)[1];
   return Object.entries(properties).flatMap(([name, member]) => {
     const whole = `${path}${name}`;
-    const inner = member.type === 'array' && member.items !== undefined ? member.items : member;
-    if (inner.$ref === undefined && inner.properties !== undefined) {
-      return members(inner, `${whole}${inner === member ? '' : '[]'}.`);
-    }
     const about = member.description ?? (member.$ref === undefined ? '' : (named(member.$ref)[1].description ?? ''));
-    return [[code(whole) + (required.includes(name) ? ' (required)' : ''), typeText(member), about]];
+    const own = [code(whole) + (required.includes(name) ? ' (required)' : ''), typeText(member), about];
+    const [step, inner] = insideOf(member);
+    return [own, ...(inner.$ref === undefined ? members(inner, `${whole}${step}.`) : [])];
   });
+}
+
+/** What an item of a list, or a value of an object whose names are free, is called in a path. */
+function insideOf({ items, additionalProperties: values, ...node }: Node): readonly [step: string, inner: Node] {
+  if (items !== undefined) return ['[]', items];
+  return typeof values === 'object' ? ['.KEY', values] : ['', node];
 }
 
 const memberTable = (node: Node) => table(['member', 'type', 'meaning'], members(node));
