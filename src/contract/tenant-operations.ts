@@ -1,6 +1,6 @@
 import { at, MANAGEMENT_ID, OWNER_ID, TENANT_ID } from './example-names.ts';
 import type { Operation } from './operations.ts';
-import { TENANT, UPDATE_TENANT, USAGE_REPORT } from './tenant.ts';
+import { ACTIVITY, ACTIVITY_QUERY, TENANT, UPDATE_TENANT, USAGE_REPORT } from './tenant.ts';
 
 const TENANT_COLUMNS = ['id', 'name', 'owner_id', 'settings', 'created_at'] as const;
 
@@ -101,6 +101,35 @@ export const TENANT_OPERATIONS = {
             included_monthly_active_tokens: 1000,
             monthly_active_tokens: 4,
           },
+        },
+      },
+    },
+  },
+  getActivity: {
+    method: 'GET',
+    path: '/tenants/self/reports/activity',
+    permission: 'report:read',
+    query: ACTIVITY_QUERY,
+    result: ACTIVITY,
+    status: 200,
+    summary: 'List active tokens by month',
+    audit: { code: 'na', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['tenant', 'activity'],
+      columns: ['months'],
+      examples: ['vault tenant activity --months 3 -o table'],
+    },
+    examples: {
+      quarter: {
+        summary: 'Of three months',
+        query: { months: 3 },
+        result: {
+          months: [
+            { month: '2026-01', active_tokens: 0 },
+            { month: '2026-02', active_tokens: 0 },
+            { month: '2026-03', active_tokens: 4 },
+          ],
         },
       },
     },

@@ -81,3 +81,46 @@ export const USAGE_REPORT = {
     },
   },
 } as const;
+
+/** How many months are shown at most: the counts of older ones are kept, too. */
+const MAX_MONTHS = 36;
+
+export const ACTIVITY_QUERY = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    months: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_MONTHS,
+      default: 12,
+      description: 'How many calendar months (UTC) to show, this one included.',
+    },
+  },
+} as const;
+
+/** Active tokens of the last months. */
+export const ACTIVITY = {
+  type: 'object',
+  required: ['months'],
+  additionalProperties: false,
+  properties: {
+    months: {
+      type: 'array',
+      description: 'The months, the oldest first.',
+      items: {
+        type: 'object',
+        required: ['month', 'active_tokens'],
+        additionalProperties: false,
+        properties: {
+          month: { type: 'string', pattern: '^\\d{4}-\\d{2}$', description: 'The month, such as 2026-03.' },
+          active_tokens: {
+            type: 'integer',
+            minimum: 0,
+            description: 'Tokens created or shown in the month, deleted ones included.',
+          },
+        },
+      },
+    },
+  },
+} as const;

@@ -31,6 +31,7 @@ export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>
   updateTenant: loadedOnce(async () => (await import('./tenants/self.ts')).updateTenant),
   deleteTenant: loadedOnce(async () => (await import('./tenants/self.ts')).deleteTenant),
   getUsageReport: loadedOnce(async () => (await import('./tenants/self.ts')).getUsageReport),
+  getActivity: loadedOnce(async () => (await import('./tenants/self.ts')).getActivity),
   listLogs: loadedOnce(async () => (await import('./audit/list-logs.ts')).listLogs),
   listPermissions: loadedOnce(async () => (await import('./access/list-permissions.ts')).listPermissions),
 };

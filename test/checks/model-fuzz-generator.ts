@@ -31,6 +31,7 @@ const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['updateTenant', 2],
   ['deleteTenant', 0.12],
   ['getUsageReport', 2.5],
+  ['getActivity', 1],
   ['listPermissions', 0.3],
   ['listLogs', 1.5],
 ];
@@ -112,6 +113,7 @@ const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: 
     };
   },
   deleteToken: (draw, around) => ({ id: tokenId(draw, around) }),
+  getActivity: (draw) => ({ query: draw.chance(0.5) ? [] : [['months', String(1 + draw.below(36))]] }),
   explainAccess: (draw, around) => ({
     body: { application_id: applicationId(draw, around), token_id: tokenId(draw, around) },
   }),

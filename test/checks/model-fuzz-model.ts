@@ -36,6 +36,7 @@ const STEPS: Readonly<Record<OperationId, (step: Step) => Expected>> = {
     return { status: 204 };
   },
   getUsageReport: usageReport,
+  getActivity: activity,
   listPermissions,
   listLogs: ({ tenant, model, actual }) => ({ status: 200, body: isOwnLog(actual, tenant, model) ? actual : {} }),
 };
@@ -101,6 +102,17 @@ function showTenant(tenant: ModelTenant): PlainObject {
   return modified_by === undefined || modified_at === undefined
     ? created
     : { ...created, modified_by, modified_at: iso(modified_at) };
+}
+
+/** The last months, by the calendar. */
+function activity({ tenant, now, command }: Step): Expected {
+  const count = Number(command.query.find(([name]) => name === 'months')?.[1] ?? 12);
+  const [year, month] = [new Date(now).getUTCFullYear(), new Date(now).getUTCMonth()];
+  const months = Array.from({ length: count }, (_, at) => {
+    const name = monthOf(Date.UTC(year, month - count + 1 + at));
+    return { month: name, active_tokens: [...tenant.active].filter((each) => each.startsWith(`${name}/`)).length };
+  });
+  return { status: 200, body: { months } };
 }
 
 function usageReport({ tenant, now, model }: Step): Expected {

@@ -74,6 +74,7 @@ describe('without a terminal nothing waits for an answer', () => {
     'tokens patch': ['--metadata', 'a=b'],
     'apps create': ['--name', 'n', '--type', 'public', '--permission', 'token:create'],
     'apps update': ['--name', 'n'],
+    'apps explain': ['--token', 't'],
     'tenant update': ['--name', 'n'],
     'tenant create': ['--name', 'n'],
     'tenant issue-key': ['--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227'],

@@ -56,3 +56,20 @@ export const getUsageReport: Handler<'getUsageReport'> = async (_request, { tena
     },
   };
 };
+
+/** Active tokens by calendar month (UTC), the oldest first. */
+export const getActivity: Handler<'getActivity'> = async ({ query: { months: count = 12 } }, { tenant }, world) => {
+  await world.activity.flush();
+  const now = world.clock.now();
+  const last = monthOf(now);
+  const months = Array.from({ length: count }, (_, at) => last - count + 1 + at);
+  const usage = await Promise.all(months.map((month) => world.store.usage(tenant.record.id, month, now)));
+  return {
+    months: months.map((month, at) => ({ month: nameOfMonth(month), active_tokens: usage[at]?.active ?? 0 })),
+  };
+};
+
+/** `2026-03`. */
+function nameOfMonth(month: number): string {
+  return `${String(Math.floor(month / 12)).padStart(4, '0')}-${String((month % 12) + 1).padStart(2, '0')}`;
+}
