@@ -9,7 +9,7 @@ import { createTextReader, decodeText } from './text-reader.ts';
 
 export const KEY_BYTES = 32;
 
-/** What opens a vault's file. */
+/** The secret that opens a vault's file. */
 export type Credential = OpenVaultOptions['credential'];
 
 /** Which of the two a person named: what was typed beats the environment. */
@@ -47,7 +47,10 @@ export function adjacentKeyWarning(keyFile: string): readonly [string, string] {
   ];
 }
 
-/** What opens the file: what is named, else the key file beside it, else a passphrase that is asked for on a terminal. */
+/**
+ * Returns the credential of the file: the named one, else the key file beside it, else a passphrase asked for on a
+ * terminal.
+ */
 export async function readCredential(file: string, flags: GlobalFlags, env: Environment): Promise<Credential> {
   const named = namedCredential(flags, env);
   if (named.keyFile !== undefined) return readKeyFile(named.keyFile);
@@ -62,7 +65,7 @@ export async function readCredential(file: string, flags: GlobalFlags, env: Envi
   return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${file}`) };
 }
 
-/** Who asks: `--api-key-file`, else `VAULT_API_KEY`, else the file of `VAULT_API_KEY_FILE`. */
+/** Reads the API key: `--api-key-file`, else `VAULT_API_KEY`, else the file of `VAULT_API_KEY_FILE`. */
 export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<string> {
   const file = flags.apiKeyFile ?? (env['VAULT_API_KEY'] ? undefined : env[FLAGS.key.apiKeyFile.env] || undefined);
   if (file !== undefined) return (await readSecretFile('--api-key-file', file)).toString('utf8').trim();

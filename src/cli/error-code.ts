@@ -1,6 +1,6 @@
 import { Fault } from '../core/fault.ts';
 
-/** What the system calls an error: `ENOENT`; `unknown error` of one that is not the system's. */
+/** Returns the system's name of an error, such as `ENOENT`; `unknown error` for other errors. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';
 }

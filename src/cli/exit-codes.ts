@@ -1,9 +1,9 @@
 import type { ProblemCode } from '../contract/problems.ts';
 
-/** What the process answers with. */
+/** The exit codes of the process. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 70 | 130;
 
-/** What `vault exec` ends with: the exit code of its command, whatever it means there. */
+/** The exit code of `vault exec`: that of its command, whatever it means there. */
 export type ChildExitCode = number & { readonly childExitCode?: never };
 
 /** How a subcommand hands over its exit code. */

@@ -35,7 +35,7 @@ export async function followList(
   }
 
   for (let isFirst = true; ; isFirst = false) {
-    // What is not newer than this is searched below: without a match the next call begins there.
+    // Entries up to this one are searched below; without a match the next call begins here.
     const newest = await ask([['size', '1']]);
     if (newest.exit !== undefined) return newest.exit;
     const onlyPage = isFirst && after === undefined;

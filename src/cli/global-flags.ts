@@ -61,7 +61,7 @@ export const FLAGS = {
     profile: { flag: '--profile <name>', env: 'VAULT_PROFILE', help: 'a profile that `vault profile add` saved' },
     ...PERMISSIONS,
   },
-  /** Who asks. The key itself is never a flag: a command line is seen by everybody on the machine. */
+  /** The calling application. The key itself is never a flag: everybody on the machine can read a command line. */
   key: {
     apiKeyFile: {
       flag: '--api-key-file <path>',
@@ -95,7 +95,7 @@ export const FLAGS = {
       help: 'all pages; --field selects from each item',
     },
   },
-  /** Of lists that can wait for new items. */
+  /** For lists that can wait for new items. */
   follow: {
     follow: {
       flag: '--follow',
@@ -103,7 +103,7 @@ export const FLAGS = {
       help: 'print new entries as they come, until it is stopped; NDJSON where it is no terminal',
     },
   },
-  /** Of operations whose result has an API key. */
+  /** For operations whose result has an API key. */
   keyOut: {
     keyOut: {
       flag: '--key-out <path>',
@@ -158,7 +158,7 @@ export function isGlobal({ flags, description }: Option): boolean {
   return GLOBAL_ROWS.some((row) => row.flag === flags && describeFlag(row) === description);
 }
 
-/** What was typed before the noun and behind the verb; the later word wins. */
+/** Returns the flags typed before the noun and after the verb; the later one wins. */
 export function typedFlags<T extends object = GlobalFlags>(command: Command): T & GlobalFlags {
   let root: Command = command;
   while (root.parent !== null) root = root.parent;
@@ -167,7 +167,7 @@ export function typedFlags<T extends object = GlobalFlags>(command: Command): T 
   return { ...before, ...behind, color: before.color !== false && behind.color !== false };
 }
 
-/** What a variable may say for a switch, in any case. */
+/** The words of a switch in a variable, in any case. */
 const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map([
   ...['1', 'true', 'yes', 'on'].map((word) => [word, true] as const),
   ...['', '0', 'false', 'no', 'off'].map((word) => [word, false] as const),

@@ -62,7 +62,7 @@ export function reflowHelp(text: string, width: number): string {
   );
 }
 
-/** What stands at the end of `vault help`. */
+/** Returns the end of `vault help`. */
 export function overviewFooter(): string {
   return `
 Examples:

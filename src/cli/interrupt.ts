@@ -1,4 +1,4 @@
-/** What a signal ends a process with: 128 and its number. */
+/** The exit code after a signal: 128 and its number. */
 export const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 export type EndSignal = keyof typeof SIGNAL_EXIT_CODES;
@@ -35,7 +35,7 @@ function exit(signal: EndSignal): void {
   const code = SIGNAL_EXIT_CODES[signal];
   if (reads === 0) process.exit(code);
   takeSignals();
-  // What must not stay behind is removed at this event.
+  // Listeners of this event remove what must not stay behind.
   process.emit('exit', code);
   process.kill(process.pid, signal);
 }

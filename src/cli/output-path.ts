@@ -15,7 +15,7 @@ export function filePath<T extends string | undefined>(flag: string, path: T, hi
   throw new Fault('usage', `${flag}: - is standard output; the flag needs a file path`, { hint });
 }
 
-/** What rows of JSON, one a line, can be meant by. */
+/** The names under which users mean NDJSON. */
 const LINES: ReadonlySet<string | undefined> = new Set([undefined, 'json', 'ndjson']);
 
 /**

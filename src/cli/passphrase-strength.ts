@@ -21,7 +21,7 @@ export function passphraseBits(passphrase: string): number {
   return Math.round(mixed ? bits + characters.length * BITS.mixedCase : bits);
 }
 
-/** What a person is told of a passphrase that was just chosen. */
+/** Returns the report on a newly chosen passphrase. */
 export function describeStrength(passphrase: string): string {
   const bits = passphraseBits(passphrase);
   const label = LABELS.find(([below]) => bits < below)?.[1] ?? 'strong';

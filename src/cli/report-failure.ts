@@ -10,7 +10,7 @@ import { type ExitCode, exitCodeOf } from './exit-codes.ts';
 import type { Environment } from './global-flags.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
 
-/** What can be done about a problem, where its own text does not say it. */
+/** Hints for problems whose own text has none. */
 const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   unauthenticated:
     'pass a key of this vault; `vault tenant issue-key` makes a new one, `vault doctor` looks for damage',
@@ -57,7 +57,7 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   if (error instanceof Error && error.name === 'OutputClosed') return 0;
   // Ctrl-C in a prompt.
   if (error instanceof Error && error.name === 'ExitPromptError') return 130;
-  // Of a file that no flag names, such as one in the temporary folder.
+  // For a file that no flag names, such as one in the temporary folder.
   if (isFullDisk(error)) {
     return reportFailure(new Fault('no_space', 'there is no space left on the disk', { cause: error }), env);
   }
@@ -65,7 +65,7 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   if (DISK_ERROR.test(code)) {
     return reportFailure(new Fault('disk_error', `the disk reports an error (${code})`, { cause: error }), env);
   }
-  // Of a folder that was removed under a shell.
+  // For a shell's folder that was removed.
   if (error instanceof Error && 'syscall' in error && error.syscall === 'uv_cwd') {
     const hint = 'go to a folder that is there';
     return reportFailure(new Fault('usage', 'the current folder is gone', { hint, cause: error }), env);
@@ -95,7 +95,7 @@ function isCommanderError(error: unknown): error is UsageError {
   );
 }
 
-/** What was probably meant by a word that commander does not know. */
+/** Returns the probable meaning of a word that commander does not know. */
 const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown option '--api-key'": 'pass the key with --api-key-file or VAULT_API_KEY, not on the command line',
   "unknown option '--url'": 'this command uses no daemon; name a vault with --file (VAULT_FILE)',

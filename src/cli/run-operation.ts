@@ -145,7 +145,7 @@ async function complete(id: OperationId, row: Operation, typed: CommandInput): P
   return { ...typed, members: await askMembers(id, row.cli.asks) };
 }
 
-/** Whoever reads exit code 2 would else do again what has changed the vault. */
+/** After exit code 2 a caller would repeat a change that was made. */
 function doneAllTheSame(error: unknown): unknown {
   if (!(error instanceof Fault) || error.code !== 'usage') return error;
   const hint = 'the change was made; only printing it failed';

@@ -53,7 +53,7 @@ export function chooseOwnFile(flags: GlobalFlags, env: Environment): string {
   return chooseFile(flags, { ...env, VAULT_URL: undefined });
 }
 
-/** Of a command that goes through many tokens: enough for a group of writes. */
+/** For a command that reads many tokens: enough for a group of writes. */
 const CACHE_KIB = 4 * 1024;
 
 /** `calls` says whether a connection is worth keeping. `overRandom` is for the file: a daemon has its own random source. */

@@ -1,4 +1,4 @@
-/** What any call may have besides what its operation takes. */
+/** Options of every call beside its request. */
 export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Printable, at most 200 characters; comes back as `traceId` of a `VaultError`. */

@@ -1,6 +1,6 @@
 import { nearestName } from '../core/nearest-name.ts';
 
-/** What an option of a function of the package is, and how a message describes it. */
+/** The kind of an option, and its description in messages. */
 export interface OptionRow {
   readonly is: (value: unknown) => boolean;
   readonly said: string;

@@ -24,7 +24,7 @@ export interface ClientOptions {
   /** Where the daemon listens: `http://127.0.0.1:8484`. A Unix socket needs a `fetch` that knows of it. */
   readonly url: string;
   readonly apiKey: string;
-  /** What the header names begin with; `SVC` unless the daemon was told otherwise. */
+  /** The prefix of the header names; default: `SVC`. */
   readonly headerPrefix?: string;
   /** Milliseconds for one call, its body included; 30 seconds. */
   readonly timeout?: number;
@@ -42,7 +42,7 @@ export class VaultError extends Error {
   readonly status: number;
   readonly title: string;
   readonly detail: string;
-  /** What is wrong, by the dotted path of the member. */
+  /** The errors by the dotted path of the member. */
   readonly errors: MemberErrors;
   /** Seconds; of a 429 or 503. */
   readonly retryAfter: number | undefined;
@@ -81,7 +81,7 @@ Object.defineProperty(VaultError, Symbol.hasInstance, {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** What a call may be given: what its row takes, and `CallOptions`. */
+/** The members of a call: those of its row, and `CallOptions`. */
 const OPTIONS = ['signal', 'traceId', 'idempotencyKey'] as const;
 const MEMBERS = ['params', 'query', 'body', ...OPTIONS] as const;
 

@@ -1,7 +1,7 @@
 import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
 import type { MemberErrors } from '../core/problem.ts';
 
-/** What the body of a problem says (RFC 9457). */
+/** The body of a problem (RFC 9457). */
 export interface DecodedProblem {
   /** The last part of `type`; undefined when another program sent the problem. A later vault may have codes of its own. */
   readonly code: ProblemCode | undefined;

@@ -5,7 +5,7 @@ import { Fault } from '../core/fault.ts';
 const NO_TIMEOUTS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 };
 const CHECK_URL = 'check --url (VAULT_URL)';
 
-/** What can be done about an error code of a connection; the first row whose pattern matches counts. */
+/** Hints for the error codes of connections; the first row with a matching pattern counts. */
 const HINTS = [
   [/^ENOTFOUND$|^EAI_/, `there is no such host: ${CHECK_URL}`],
   [/^HPE_/, `what listens there does not speak HTTP: ${CHECK_URL}`],
@@ -16,7 +16,7 @@ const HINTS = [
   [/CERT|VERIFY/, 'the certificate is not trusted here: NODE_EXTRA_CA_CERTS=FILE names one in PEM that is to be'],
 ] as const satisfies readonly (readonly [RegExp, string])[];
 
-/** What goes over the wire. The path holds no host and is already encoded. */
+/** The request as it is sent. The path has no host and is already encoded. */
 export interface HttpRequest {
   readonly method: string;
   readonly path: string;

@@ -11,7 +11,7 @@ import { requestPath } from './request-path.ts';
 export interface RemoteOptions {
   /** `http://…`, `https://…` or `unix:/path.sock`. */
   readonly url: string;
-  /** What the header names begin with; `SVC` unless the daemon was told otherwise. */
+  /** The prefix of the header names; default: `SVC`. */
   readonly headerPrefix?: string;
   /** For one call; 30 seconds. */
   readonly timeoutMs?: number;
@@ -23,7 +23,7 @@ export interface RemoteOptions {
 export interface DevRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: (typeof DEV_PATHS)[keyof typeof DEV_PATHS];
-  /** Of a management application. */
+  /** The key of a management application. */
   readonly apiKey: string;
   readonly body?: object | undefined;
 }
@@ -31,7 +31,7 @@ export interface DevRequest {
 const DEFAULT_TIMEOUT_MS = 30_000;
 const ACCEPT = { accept: 'application/json, application/problem+json' };
 
-/** What can stand in a header. A key that cannot is sent as none: the answer to both is the same 401. */
+/** Characters that a header may have. Another key is sent as none: both get the same 401. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
 const IDEMPOTENT = new RegExp(IDEMPOTENCY_KEY);
@@ -66,7 +66,7 @@ export async function sendToDev(options: RemoteOptions, { method, path, apiKey, 
   return replyOf(await transport.send({ method, path, headers, bodyText }), prefix, options.url);
 }
 
-/** What the header names begin with, in lower case. Throws the fault `usage`. */
+/** Returns the prefix of the header names, in lower case. Throws the fault `usage`. */
 export function headerPrefixOf(given = 'SVC'): string {
   if (new RegExp(HEADER_PREFIX).test(given)) return given.toLowerCase();
   throw new Fault('usage', '--header-prefix is letters, digits and dashes, beginning with a letter');

@@ -18,7 +18,7 @@ const APPLICATION_PARAMS = {
 } as const;
 
 const APPLICATION_COLUMNS = ['id', 'name', 'type', 'permissions', 'rules', 'created_at', 'expires_at'] as const;
-/** What an application may do stands before the rest: a narrow table leaves out from the right. */
+/** Permissions and rules come first: a narrow table drops columns from the right. */
 const APPLICATION_LIST_COLUMNS = ['id', 'name', 'rules', 'permissions', 'type', 'created_at', 'expires_at'] as const;
 const APPLICATION_FLAGS = { permissions: 'permission', rules: 'rule' } as const;
 

@@ -1,7 +1,7 @@
 /** The paths that only a daemon started with `--dev` answers. They are no part of the API: no row, no OpenAPI. */
 export const DEV_PATHS = { clock: '/dev/clock', faults: '/dev/faults', reset: '/dev/reset' } as const;
 
-/** What is to happen to the next `times` requests that match, instead of being answered or before it. */
+/** The fault for the next `times` requests that match: in place of their reply, or before it. */
 export interface DevFault {
   /** A method, or `*`, and a path: `POST /tokens`, `GET /tokens/{id}`. */
   readonly request: string;

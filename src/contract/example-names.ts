@@ -1,4 +1,7 @@
-/** What stands in every example: each name is one thing throughout, so that they read as one story: a backend and a web page of one tenant. */
+/**
+ * The ids of all examples. Each thing has one id throughout, so the examples read as one story: a backend and a web
+ * page of one tenant.
+ */
 export const TENANT_ID = '51c61fee-f40d-451c-875f-29f26cd9a6e8';
 export const OWNER_ID = '773247be-9eb5-4c60-89f8-29410f6be0db';
 export const MANAGEMENT_ID = '5fc1d3a0-33ec-43ef-87c0-644722bdfe82';

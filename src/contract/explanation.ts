@@ -49,7 +49,7 @@ export const EXPLAIN_ACCESS = {
   },
 } as const;
 
-/** What a rule does about one permission on one token. */
+/** The outcome of a rule for one permission on one token. */
 const RULE_OUTCOME = {
   type: 'object',
   required: ['priority', 'outcome', 'reason'],
@@ -96,7 +96,7 @@ const EXPLAINED_PERMISSION = {
   },
 } as const;
 
-/** What an application may do with a token, and why. Nothing of the token's data is in it. */
+/** The permissions of an application on a token, and why. Holds none of the token's data. */
 export const EXPLANATION = {
   type: 'object',
   required: ['token_id', 'containers', 'permissions'],

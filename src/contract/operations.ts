@@ -35,11 +35,14 @@ export interface Operation {
   readonly examples: Readonly<Record<string, Example>>;
 }
 
-/** What the audit keeps of an action. */
+/** The audit's record of an action. */
 export interface AuditFacts {
   /** Two letters, unique. Vault files contain it: it never changes and is never reused. */
   readonly code: string;
-  /** What a success does to the records that the event names; `vault doctor` compares them with the rows of the file. */
+  /**
+   * The effect of a success on the records that the event names; `vault doctor` compares them with the rows of the
+   * file.
+   */
   readonly effect:
     | 'none'
     | readonly ['header' | 'tenant' | 'tenant_key' | 'application' | 'token', 'upsert' | 'remove'];
@@ -58,7 +61,7 @@ export interface Example {
   readonly result?: unknown;
 }
 
-/** What the CLI needs to know beyond the schemas. */
+/** Facts for the CLI that the schemas do not have. */
 export interface OperationCli {
   /** The words of the subcommand: noun and verb, or one word. */
   readonly command: readonly [string] | readonly [string, string];

@@ -7,13 +7,13 @@ export const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$';
 /** `key_` + 26 characters of base 58 (152 bits of randomness, and a 32-bit checksum in the last 6). For secret scanners. */
 export const API_KEY = '^key_[1-9A-HJ-NP-Za-km-z]{32}$';
 
-/** What the names of our headers begin with, `SVC` by default: `SVC-API-KEY`, `SVC-TRACE-ID`. In any case. */
+/** The prefix of our header names, `SVC` by default: `SVC-API-KEY`, `SVC-TRACE-ID`. In any case. */
 export const HEADER_PREFIX = '^[A-Za-z][A-Za-z0-9-]{0,63}$';
 
 /** An idempotency key: printable ASCII. HTTP removes blanks at the ends of a header's value. */
 export const IDEMPOTENCY_KEY = '^(?! )[ -~]{1,200}(?<! )$';
 
-/** What is wrong with another one. */
+/** The message for any other key. */
 export const IDEMPOTENCY_KEY_RULE = 'must be 1 to 200 printable ASCII characters, with no blank at either end';
 
 /** `/`, or segments of letters, digits, `-` and `_` between slashes (decisions §5). Lower-cased on the way in. */
@@ -36,7 +36,7 @@ export const OWN_TENANT_ID = { ...ENTITY_ID, description: 'The id of its tenant.
 /** ISO 8601 in responses: milliseconds, UTC written `+00:00` (decisions §1). */
 export const TIME = { type: 'string', format: 'date-time', examples: ['2026-03-01T09:30:00.000+00:00'] } as const;
 
-/** Who made a record and changed it last, and when. */
+/** The first and the last writer of a record, and the times. */
 export const CHANGES = {
   created_by: { ...ENTITY_ID, description: 'The id of the application that created it.' },
   created_at: { ...TIME, description: 'When it was created.' },

@@ -11,7 +11,7 @@ export type ApplicationType = keyof typeof APPLICATION_TYPES;
 export interface PermissionRow {
   readonly types: readonly ApplicationType[];
   readonly allows: string;
-  /** What else its holder can do; the command line prints it when the permission is granted. */
+  /** A further power of its holder; the command line prints it when the permission is granted. */
   readonly warning?: string;
   /** How a plain permission shows `data`; mask when absent. */
   readonly transform?: Transform;

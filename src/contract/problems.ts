@@ -77,7 +77,7 @@ export const PROBLEMS = {
 
 export type ProblemCode = keyof typeof PROBLEMS;
 
-/** What stands before a problem's code in `type`. */
+/** The start of every problem's `type`. */
 export const PROBLEM_TYPE_PREFIX = 'urn:token-vault:problem:';
 
 /** The body of every error response (RFC 9457 §3.1); a 400 that names members adds `errors` by dotted path. */

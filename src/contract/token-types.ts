@@ -11,12 +11,12 @@ export interface TokenTypeRow {
   readonly search_indexes?: readonly string[];
 }
 
-/** What `data` of a type must be: one value, or an object of exactly these members. */
+/** The rule for `data` of a type: one value, or an object of exactly these members. */
 export type DataRule =
   | ValueRule
   | { readonly kind: 'object'; readonly name: string; readonly members: Readonly<Record<string, MemberRule>> };
 
-/** What a value must be. `message` says what is right: a fixed text that quotes no value. */
+/** The rule for a value. `message` names the right form: a fixed text that quotes no value. */
 export type ValueRule = { readonly message: string } & (
   | { readonly kind: 'any' }
   /** A plain integer: one that is kept by its lexeme (`12.0`, `1e1`) is none. */

@@ -169,7 +169,7 @@ export const UPDATE_TOKEN = {
   },
 } as const;
 
-/** What a caller wants to see at most. */
+/** An upper limit to what a caller is shown. */
 const MOST = {
   type: 'string',
   enum: ['redact', 'mask'],

@@ -99,7 +99,10 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
   return { identity: { application, tenant, grants }, expires_at };
 }
 
-/** Of the private application that made this expiring one; undefined of any other. Throws 401 when it is gone. */
+/**
+ * Returns the grants of the private application that made this expiring one; undefined for any other. Throws 401 when
+ * it is gone.
+ */
 export async function parentGrants(
   world: World,
   { parent_id, tenant_id }: Pick<ApplicationRecord, 'parent_id' | 'tenant_id'>,

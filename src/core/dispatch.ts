@@ -23,7 +23,7 @@ import { problemReply } from './problem-reply.ts';
 import { checkMediaType, parseBody } from './request/parse-body.ts';
 import { loadBodyValidators, validate } from './request/validate.ts';
 
-/** Whose keys are made to be in a web page (§2.5); the others are secrets that no page should hold. */
+/** The types whose keys are made for web pages (§2.5); the others are secrets that no page should hold. */
 const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring']);
 
 /** A rotation adds a data key and then an index key: a call may meet both, and the end of the rotation before. */

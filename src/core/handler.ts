@@ -70,14 +70,14 @@ export type HandlerNow<Id extends OperationId> = (
 
 type NowResult<T> = T | Written<T> | Problem | undefined;
 
-/** Whose API key it is: the application, its tenant with its keys, and what it may do. */
+/** The owner of an API key: the application, its tenant with its keys, and its grants. */
 export interface Identity {
   readonly application: OpenedApplication;
   readonly tenant: OpenedTenant;
   readonly grants: Grants;
 }
 
-/** Who asks, in one call. */
+/** The caller of one call. */
 export interface Caller extends Identity {
   readonly trail: Trail;
 }

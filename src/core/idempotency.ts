@@ -10,7 +10,7 @@ import type { StoredReply } from './reply-ports.ts';
 
 const KEY = new RegExp(IDEMPOTENCY_KEY);
 
-/** What a call with an idempotency key is known by. */
+/** The identity of a call with an idempotency key. */
 type KeyedRequest = Pick<StoredReply, 'tenant_id' | 'application_id' | 'key_hash' | 'request_hash'>;
 
 /** The text of a reply, and the records that it shows. */
@@ -55,7 +55,7 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
       if (stored === undefined) return undefined;
       const isSame = Buffer.compare(stored.request_hash, request_hash) === 0;
       if (!isSame || stored.sealed.length === 0) throw new Problem('idempotency_mismatch');
-      // What the caller asks with, not what was found: a row that was moved does not open.
+      // Uses the caller's values, not the found row's: a row that was moved does not open.
       const text = keyring.openReply({ ...request, created_at: stored.created_at, sealed: stored.sealed });
       const end = text.indexOf('\n');
       return { entities: JSON.parse(text.slice(0, end)) as string[], bodyText: text.slice(end + 1) };

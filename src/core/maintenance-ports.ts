@@ -99,7 +99,7 @@ export interface Maintenance {
 
   /** The last commit. */
   lastChange(): Promise<ChangeMark>;
-  /** What can be found without a key: a damaged structure, indexes and counters that differ from their rows. */
+  /** Returns the findings that need no key: a damaged structure, indexes and counters that differ from their rows. */
   inspect(): Promise<readonly Finding[]>;
   /** In order of id, after `after`; expired ones included. */
   inspectRows<Table extends keyof InspectedRecords>(
@@ -110,7 +110,7 @@ export interface Maintenance {
   ): Promise<readonly InspectedRow<InspectedRecords[Table]>[]>;
 }
 
-/** What a snapshot says of itself: `link` and `sequence` are the last entry of the audit. */
+/** The description of a snapshot: `link` and `sequence` are the last entry of the audit. */
 export interface SnapshotFacts extends AuditHead {
   readonly vault_id: string;
   readonly name: string;
@@ -122,7 +122,7 @@ export interface SignedFacts extends SnapshotFacts {
   readonly mac: Uint8Array;
 }
 
-/** What is found in a snapshot, and the reason if the vault cannot load it. */
+/** The findings in a snapshot, and the reason if the vault cannot load it. */
 export interface InspectedSnapshot {
   readonly facts: SignedFacts;
   readonly tokens: number;

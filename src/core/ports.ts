@@ -43,7 +43,7 @@ export interface SealContext {
   readonly clear: readonly (string | number | Uint8Array | undefined)[];
 }
 
-/** What a blind index is over; each purpose has a key of its own in each tenant. */
+/** The subject of a blind index; each purpose has its own key in each tenant. */
 export type IndexPurpose = 'fingerprint' | 'metadata' | 'search' | 'container_prefix' | 'container';
 
 /** One of the ways to the master key, wrapped under its own key-encryption key. `bytes` are the keyring's affair. */
@@ -52,12 +52,15 @@ export interface SlotRecord {
   readonly bytes: Uint8Array;
 }
 
-/** What a vault's file says before it is unlocked. The keyring makes it, checks its `mac` and reads the slots; the store keeps it. */
+/**
+ * The header of a vault's file, readable while it is locked. The keyring makes it, checks its `mac` and reads the
+ * slots; the store keeps it.
+ */
 export interface VaultHeader {
   readonly vault_id: string;
   readonly format: number;
   readonly created_at: Instant;
-  /** Of the master key: one more with each new one. */
+  /** The generation of the master key; each new one adds 1. */
   readonly generation: number;
   readonly slots: readonly SlotRecord[];
   /** From the second generation on: the first one's keys that must outlive it, sealed. The keyring's affair. */
@@ -70,7 +73,7 @@ export interface VaultHeader {
 export interface WrappedKey {
   readonly key_id: number;
   readonly purpose: 'data' | 'index';
-  /** Of the master key that wraps it. */
+  /** The generation of the master key that wraps it. */
   readonly generation: number;
   readonly wrapped: Uint8Array;
   readonly created_at: Instant;
@@ -109,7 +112,7 @@ export interface Keyring extends ReplyKeys {
   close(): void;
 }
 
-/** What one of a tenant's index keys makes. */
+/** The blind indexes that one index key of a tenant makes. */
 export interface IndexKey {
   readonly key_id: number;
   blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
@@ -146,7 +149,7 @@ interface SealedRecord {
   readonly modified_at?: Instant | undefined;
   /** From 1, one more with each change. */
   readonly revision: number;
-  /** Of the data key that the record is sealed with. */
+  /** The id of the data key that seals the record. */
   readonly key_id: number;
 }
 
@@ -236,7 +239,7 @@ export interface PageOf<T> {
   readonly total: number;
 }
 
-/** What stays of a deleted token, for audit (§3). Its id is never given again. */
+/** The remains of a deleted token, for audit (§3). Its id is never given again. */
 export interface Tombstone {
   readonly tenant_id: string;
   readonly id: string;
@@ -255,7 +258,7 @@ export interface RecordedExpiry {
   readonly audit: AuditDraft;
 }
 
-/** What the removal of expired records needs of those who have the keys. Pure functions of what they are given. */
+/** The part of removing expired records that needs keys. Pure functions of their arguments. */
 export interface ExpiryRecorder {
   recordExpiry(token: TokenRecord, deletedAt: Instant): RecordedExpiry;
   /** `removed` is the expired application and those that ended with it. */
@@ -268,12 +271,12 @@ export interface TenantWithKeys {
   readonly keys: readonly WrappedKey[];
 }
 
-/** What authentication needs, read in one go. */
+/** The records for authentication, read in one go. */
 export interface Authority extends TenantWithKeys {
   readonly application: ApplicationRecord;
 }
 
-/** What the usage report (§2.8) is made of; expired tokens are not counted. */
+/** The figures of the usage report (§2.8); expired tokens are not counted. */
 export interface TenantUsage {
   readonly types: readonly {
     readonly type: TokenType;

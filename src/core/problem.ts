@@ -1,6 +1,6 @@
 import { PROBLEMS, type ProblemCode, type ProblemStatus } from '../contract/problems.ts';
 
-/** What is wrong with a request, by the dotted path of the member (`rules.0.container`). */
+/** The errors of a request, by the dotted path of the member (`rules.0.container`). */
 export type MemberErrors = Readonly<Record<string, readonly string[]>>;
 
 /** `path: message`, a line for each message; none of a problem that names no members. `nameOf` puts a path into other words. */

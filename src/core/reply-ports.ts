@@ -6,9 +6,9 @@ import type { Instant } from './ports.ts';
 export interface StoredReply {
   readonly tenant_id: string;
   readonly application_id: string;
-  /** Of the key, in the application. */
+  /** The keyed hash of the key, in the application. */
   readonly key_hash: Uint8Array;
-  /** Of all that the call asked for. */
+  /** The keyed hash of the whole request. */
   readonly request_hash: Uint8Array;
   readonly created_at: Instant;
   /** Empty once a record that the reply shows was removed: the key stays taken. */

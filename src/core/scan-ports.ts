@@ -6,7 +6,7 @@ export interface TimeRange {
   readonly to: Instant;
 }
 
-/** What searches ask of a token, beside ids, types and blind indexes. */
+/** Conditions of searches beside ids, types and blind indexes. */
 export type SearchCondition =
   | { readonly created_in: TimeRange }
   /** The token has an expiry in the range. */

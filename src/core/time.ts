@@ -24,7 +24,7 @@ export function formatInstant(instant: Instant): string {
 
 const DAY_MS = 86_400_000;
 
-/** What is shown together was mostly made on the same few days. */
+/** Tokens shown together were mostly made on the same few days. */
 let lastDay = { day: Number.NaN, text: '' };
 
 function digits(value: number, count: number): string {

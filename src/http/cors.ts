@@ -25,7 +25,7 @@ export function createCors(origins: readonly string[], headerPrefix: string) {
     'Content-Type',
     ...['API-KEY', 'TRACE-ID', 'IDEMPOTENCY-KEY'].map((n) => `${headerPrefix}-${n}`),
   ];
-  // What an answer depends on, said with every answer: a cache must not give one origin's to another.
+  // The fields that an answer depends on, in every answer: a cache must not give one origin's answer to another.
   const vary = listed.size === 0 ? [] : ['Vary', 'Origin'];
   const exposed = [
     'Access-Control-Expose-Headers',

@@ -33,7 +33,7 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   linger: 1_000,
 };
 
-/** What a daemon that was started with `--dev` lets a management key do to it. Times and durations are in milliseconds. */
+/** The controls of a `--dev` daemon for a management key. Times and durations are in milliseconds. */
 export interface DevControls {
   readonly clock: {
     now(): number;
@@ -77,7 +77,7 @@ export interface DaemonOptions {
   readonly corsOrigins?: readonly string[] | undefined;
   /** How many processes answer on this address: what a peer may try in a second is divided among them. By default 1. */
   readonly processes?: number | undefined;
-  /** What a management key may do to it besides, for tests. */
+  /** Further controls for a management key, in tests. */
   readonly dev?: DevControls | undefined;
 }
 

@@ -70,7 +70,7 @@ export function problemOfFault({ status, retry_after: retryAfter }: DevFault): P
   return new Problem(code, { ...options, ...(retryAfter !== undefined && { retryAfter }) });
 }
 
-/** Of the problems with a status, the registry's first is the plainest. */
+/** Takes the registry's first problem of the status: it is the plainest. */
 function problemOf(status: number): ProblemCode | undefined {
   return (Object.keys(PROBLEMS) as ProblemCode[]).find((code) => PROBLEMS[code].status === status);
 }

@@ -20,7 +20,7 @@ const MAX_BODIES = 1024 * 1024;
 const LAST_INSTANT = 253_402_300_799_999;
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
-/** What these requests need of the daemon around them. */
+/** The parts of the daemon that these requests use. */
 export interface DevContext extends RequestContext {
   readonly controls: DevControls;
   readonly client: Client;
@@ -102,7 +102,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
     }
   }
 
-  /** Who may read the tenant holds a management key: no other type of application has that permission. */
+  /** Only management keys pass: no other type of application may read the tenant. */
   async function refusalOf(request: IncomingMessage, traceId: string): Promise<Reply | undefined> {
     const apiKey = headerOf(request, keyHeader);
     const fromBrowser = isFromBrowser(request);

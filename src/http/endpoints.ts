@@ -16,7 +16,7 @@ import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } f
 /** Bytes of request bodies that all processes of a daemon hold at a time. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
-/** What answers requests with the daemon around it. */
+/** The parts of the daemon that answer requests. */
 export interface RequestContext {
   /** In lower case. */
   readonly keyHeader: string;

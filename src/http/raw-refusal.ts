@@ -17,7 +17,7 @@ const CODES: ReadonlyMap<string, ProblemCode> = new Map([
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}) (\/[\x21\x22\x24-\x7e]*) HTTP\/1\.[01]\r\n/;
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 
-/** What Node tells of a connection whose bytes it could not, or would not, make a request of. */
+/** Node's report on a connection whose bytes are not a valid request. */
 interface ConnectionError extends Error {
   readonly code?: string;
   readonly rawPacket?: unknown;

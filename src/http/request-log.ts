@@ -3,13 +3,13 @@ import { PROBLEM_TYPE_PREFIX } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 
-/** What is known of a request when it is answered. */
+/** The facts of an answered request. */
 export interface Answered {
   /** Absent when the request was not HTTP enough to have one. */
   readonly method?: string | undefined;
   /** The pattern of the table, never the path: paths carry token ids. */
   readonly route?: string | undefined;
-  /** Who asked; absent when the key was not good. */
+  /** The calling application; absent when the key was not valid. */
   readonly applicationId?: string | undefined;
   /** `performance.now()` when the request's headers were read. */
   readonly start?: number | undefined;

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from '../contract/call.ts';
 import { announcedLength } from './read-body.ts';
 
-/** What a reply's header section needs to know beyond the reply. */
+/** The parts of a header section beside the reply. */
 export interface ReplyHeaderOptions {
   /** The trace header's name, as it is written. */
   readonly traceHeader: string;

@@ -15,7 +15,7 @@ const CARRIED = ['api_key_hash', 'audit_chain', 'audit_sealing', 'tombstone', 'a
 
 export type CarriedKeys = Readonly<Record<(typeof CARRIED)[number], Uint8Array>>;
 
-/** What of a header the keys of a vault are opened with. */
+/** The part of a header that opens the keys of a vault. */
 export type KeyHeader = VaultIdentity & Pick<VaultHeader, 'carried'>;
 
 /** The carried keys: derived from the first master key; under a later one, opened from `header.carried`. The caller wipes them. */

@@ -83,7 +83,7 @@ export class FieldEncoder {
     for (const value of values) this.field(value);
   }
 
-  /** What was written so far: a view, good until the next write or reset. */
+  /** Returns a view of the bytes written so far, valid until the next write or reset. */
   written(): Uint8Array {
     // Faster than Buffer.subarray.
     return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset, this.#length);
@@ -119,7 +119,7 @@ export class FieldEncoder {
     if (this.#length + more <= this.#bytes.length) return;
     const grown = Buffer.alloc(2 * (this.#length + more));
     grown.set(this.#bytes);
-    // What is written may be the very value that a keyed hash is to hide.
+    // The written bytes may be the very value that a keyed hash hides.
     this.#bytes.fill(0);
     this.#bytes = grown;
     this.#view = new DataView(grown.buffer, grown.byteOffset, grown.length);

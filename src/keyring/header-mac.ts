@@ -11,7 +11,7 @@ export const MAX_SLOTS = 8;
 
 const MAC_BYTES = 32;
 
-/** What of a header everything under its master key is bound to. */
+/** The part of a header to which everything under its master key is bound. */
 export type VaultIdentity = Pick<VaultHeader, 'vault_id' | 'format' | 'generation'>;
 
 /** Keyed BLAKE2b-256 over every field but `mac`. */

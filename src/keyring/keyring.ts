@@ -23,7 +23,7 @@ const TIME_ORDERED = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]
 /** There is one key for the audit and the stored replies, for the whole life of a vault. */
 const AUDIT_KEY_ID = 1;
 
-/** What an entry of the audit is bound to. The format is the vault's, not the master key's: an entry outlives that. */
+/** The context of an audit entry. It has the vault's format, not the master key's: an entry outlives the key. */
 function auditContexts({ format, vault_id }: VaultIdentity): (at: Instant) => Uint8Array {
   const encoder = new FieldEncoder(encodeFields('token-vault audit event', format, vault_id, AUDIT_KEY_ID));
   return (at) => {

@@ -16,10 +16,10 @@ const LENGTH_BYTES = 4;
 const BOX_BYTES = 48 + KEY_BYTES;
 const PASSPHRASE_BYTES = 4 + 4 + SALT_BYTES + KEY_BYTES;
 
-/** What an export is sealed for. */
+/** The recipient of a sealed export. */
 export type Seal = { readonly kind: 'recipient'; readonly public_key: Uint8Array } | Passphrase;
 
-/** What opens one. */
+/** The secret that opens a sealed export. */
 export type Opener = { readonly kind: 'recipient'; readonly key: TransferKey } | Passphrase;
 
 type Passphrase = Extract<Credential, { readonly kind: 'passphrase' }>;

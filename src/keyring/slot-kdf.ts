@@ -22,7 +22,7 @@ const COST_BOUNDS = {
   memory_kib: { min: 19 * 1024, max: 1024 * 1024 },
 } as const satisfies Record<keyof PassphraseCost, { readonly min: number; readonly max: number }>;
 
-/** What all slots may ask for together, in KiB times passes: as much as one slot. A wrong passphrase runs each of them. */
+/** The limit of all slots together, in KiB times passes: that of one slot. A wrong passphrase runs each of them. */
 const MAX_WORK = COST_BOUNDS.passes.max * COST_BOUNDS.memory_kib.max;
 
 /** The two halves of the derivation: the commitment may be stored, the KEK may not. */

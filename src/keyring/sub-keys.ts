@@ -4,10 +4,7 @@ import type { Sodium } from './sodium.ts';
 /** Bytes of every key of the hierarchy. */
 export const KEY_BYTES = 32;
 
-/**
- * What is derived from the vault's master key with `crypto_kdf_derive_from_key`: one id each, never used again for
- * anything else.
- */
+/** The keys derived from the vault's master key with `crypto_kdf_derive_from_key`: one id each, never used again. */
 export const MASTER_SUB_KEYS = {
   header_mac: 1,
   api_key_hash: 2,
@@ -20,7 +17,10 @@ export const MASTER_SUB_KEYS = {
   audit_index: 9,
 } as const;
 
-/** What is derived from a tenant's index key: one blind-index key a purpose, and the key of the fingerprint that clients see. */
+/**
+ * The keys derived from a tenant's index key: a blind-index key for each purpose, and the key of the fingerprint that
+ * clients see.
+ */
 export const INDEX_SUB_KEYS = {
   fingerprint: 1,
   metadata: 2,

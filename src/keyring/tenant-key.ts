@@ -7,7 +7,7 @@ import type { VaultIdentity } from './header-mac.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveIndexKeys, type IndexKeys, KEY_BYTES } from './sub-keys.ts';
 
-/** What a wrapped key says of itself, which its wrapping is bound to. */
+/** The description of a wrapped key, to which its wrapping is bound. */
 export type KeyLabel = Omit<WrappedKey, 'wrapped' | 'generation'>;
 
 function wrapContext(vault: VaultIdentity, tenantId: string, key: KeyLabel): Uint8Array {

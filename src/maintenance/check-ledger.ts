@@ -20,7 +20,7 @@ const MAX_TRIES = 20;
 /** How long a write may take from its time to its commit: it waits for other processes. In milliseconds. */
 const SLACK_MS = 15_000;
 
-/** What of a row the audit can be held against; a sealed value is bound to both. */
+/** The parts of a row that the audit accounts for; a sealed value is bound to both. */
 type RowFacts = Pick<TokenRecord, 'revision' | 'created_at'>;
 
 /**
@@ -111,7 +111,7 @@ export async function startLedgerCheck(
       if (ledger.take('token', tenantId, id) !== 'removed') report('tombstone', tenantId, id, UNKNOWN);
     },
 
-    /** What is wrong, when all rows have been seen. */
+    /** Returns the findings after all rows have been seen. */
     async findings(): Promise<readonly Finding[]> {
       if (broken) return [broken];
       await checkHeader();
@@ -125,7 +125,7 @@ export async function startLedgerCheck(
           const { at, sequence } = placed;
           const subjects = ledger.apply(placed);
           for (const one of subjects) touched.add(one);
-          // What was taken off the audit's end and put there again would excuse whatever it is about.
+          // A tail of the audit that was cut off and put back would otherwise excuse its subjects.
           if (subjects.length > 0 && at < startedAt - SLACK_MS) late.add(sequence);
         }
       } catch (error) {

@@ -11,7 +11,7 @@ import { openToken } from '../core/tokens/token-codec.ts';
 const UNREADABLE = 'has clear columns that the vault never writes';
 const CLOSED = 'does not open: a sealed value or a clear column was altered, moved or copied';
 
-/** What is wrong with one application. */
+/** Returns the findings about one application. */
 export function checkApplication(keyring: TenantKeyring, row: InspectedRow<ApplicationRecord>): Promise<Finding[]> {
   return checkRow('application', row, async (record) => {
     openApplication(keyring, row.id, record);
@@ -19,7 +19,7 @@ export function checkApplication(keyring: TenantKeyring, row: InspectedRow<Appli
   });
 }
 
-/** What is wrong with what stays of a deleted token. */
+/** Returns the findings about the remains of a deleted token. */
 export function checkTombstone(keyring: Keyring, row: InspectedRow<Tombstone>): Promise<Finding[]> {
   return checkRow('tombstone', row, async (record) => {
     if (Buffer.compare(keyring.tombstoneMac(record), record.mac) === 0) return [];
@@ -27,7 +27,7 @@ export function checkTombstone(keyring: Keyring, row: InspectedRow<Tombstone>): 
   });
 }
 
-/** What is wrong with one stored reply. An emptied one has nothing to open. */
+/** Returns the findings about one stored reply. An emptied one has nothing to open. */
 export function checkReply(keyring: Keyring, row: InspectedRow<StoredReply>): Promise<Finding[]> {
   return checkRow('reply', row, async (record) => {
     if (record.sealed.length > 0) keyring.openReply(record);
@@ -35,7 +35,7 @@ export function checkReply(keyring: Keyring, row: InspectedRow<StoredReply>): Pr
   });
 }
 
-/** What is wrong with one token: with its sealed columns, each on its own, and with what it is found by. */
+/** Returns the findings about one token: about each sealed column, and about its indexes. */
 export function checkToken(keyring: TenantKeyring, row: InspectedRow<TokenRecord>): Promise<Finding[]> {
   const { id, indexes } = row;
   return checkRow('token', row, async (record) => {

@@ -14,7 +14,7 @@ const PAGE = 200;
 /** More than these are not listed: the file as a whole is damaged. */
 const MAX_FINDINGS = 1000;
 
-/** What `vault doctor` found. */
+/** The report of `vault doctor`. */
 export interface CheckReport {
   readonly ok: boolean;
   /** How many of each were opened. */

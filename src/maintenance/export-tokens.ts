@@ -10,7 +10,7 @@ import { type KeyHolder, onlyTenant } from './key-holder.ts';
 /** How many rows are read and opened at once. */
 const PAGE = 200;
 
-/** What an export shows: the tokens as they are, or for sharing their masked forms only. */
+/** The contents of an export: tokens as they are, or only their masked forms for sharing. */
 export type ExportView = 'full' | 'masked';
 
 /** A token as a row of an export. */

@@ -14,7 +14,7 @@ export function headerEvent(
   return { action, status: 200, revision: generation, entities: marks };
 }
 
-/** What the audit keeps of a header's MAC: its first 16 bytes, base64url. */
+/** Returns the part of a header's MAC that the audit keeps: its first 16 bytes, base64url. */
 export function headerMark(mac: Uint8Array): string {
   return Buffer.from(mac.subarray(0, 16)).toString('base64url');
 }

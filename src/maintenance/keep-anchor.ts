@@ -34,7 +34,10 @@ function writeAnchor(keyring: Keyring, vaultId: string, { change, audit }: Reach
   return `${lines}${hex(keyring.anchorMac(lines))}\n`;
 }
 
-/** What a vault must still have on its way. Throws the fault `damaged` for a text that is no anchor of this vault. */
+/**
+ * The entries that a vault must still have on its way. Throws the fault `damaged` for a text that is not an anchor of
+ * this vault.
+ */
 function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
   const [, id = '', counter, mark = '', sequence, link = ''] = text.split('\n');
   const said: Reached = {
@@ -110,7 +113,7 @@ export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<
   const { vault_id } = await store.header();
 
   async function follow(): Promise<void> {
-    // What is read first is not ahead of what is read second: the anchor never says more than there is.
+    // Reads the audit first and the change second: the anchor never claims more than there is.
     const audit = await store.auditHead();
     const text = writeAnchor(keyring, vault_id, { audit, change: await store.lastChange() });
     if (text === written) return;

@@ -3,7 +3,7 @@ import { Fault } from '../core/fault.ts';
 import type { Clock, Keyring, Store } from '../core/ports.ts';
 import { noSuchTenant } from '../core/tenants/no-such-tenant.ts';
 
-/** What the holder of a vault's key works with, below the API. Other processes may use the store. */
+/** The parts of an opened vault for the holder of its key, below the API. Other processes may use the store. */
 export interface KeyHolder {
   readonly store: Store;
   readonly keyring: Keyring;

@@ -6,7 +6,7 @@ import { type AuditParts, BrokenAudit, type PlacedEvent, START, walkAudit } from
 import type { Finding } from '../core/maintenance-ports.ts';
 import type { Instant, Keyring } from '../core/ports.ts';
 
-/** What stands for a record that was removed. */
+/** Marks a removed record. */
 const REMOVED = 0;
 
 const SKIPPED = 'was changed, but not from its revision in the audit: an older row had been put back';
@@ -37,7 +37,7 @@ interface FrozenTenant {
   readonly token: ReadonlyMap<string, number>;
 }
 
-/** What the audit says that there is: the revision of each record, or that it was removed. */
+/** The records according to the audit: each one's revision, or its removal. */
 export type Ledger = ReturnType<typeof createLedger>;
 
 interface TenantLedger {
@@ -168,7 +168,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     /** How many tokens the tenant has, expired ones included. */
     live: (tenantId: string): number => tenants.get(tenantId)?.live ?? 0,
     tenants: () => tenants.keys(),
-    /** Of the last change of the header. */
+    /** The MAC after the last change of the header. */
     header: () => header,
     /** A copy of what there is now. */
     freeze: (): LedgerState =>
@@ -183,7 +183,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
   };
 }
 
-/** What the audit says up to `head`. */
+/** The ledger of the audit up to `head`. */
 export interface ReadLedger {
   readonly ledger: Ledger;
   readonly head: AuditHead;

@@ -18,7 +18,7 @@ interface RotationParts extends Omit<KeyHolder, 'audit'> {
   readonly rest?: (() => Promise<void>) | undefined;
 }
 
-/** What became of one tenant's keys. */
+/** The outcome for one tenant's keys. */
 export interface RotatedTenant {
   readonly tenant_id: string;
   readonly key_id: number;

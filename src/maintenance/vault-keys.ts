@@ -67,7 +67,7 @@ export interface RotateOptions {
 /** Another process changes the header rarely, and an attempt may derive a key of a passphrase: a few are many. */
 const MAX_TRIES = 5;
 
-/** What the holder of a vault's key does with its keys. */
+/** The work on keys for the holder of a vault's key. */
 export function vaultKeys(parts: VaultKeysParts) {
   const { store, keyring, clock, audit, headerKeys } = parts;
 

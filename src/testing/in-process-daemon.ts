@@ -3,7 +3,7 @@ import { type CheckedOptions, ownEnvironment, type StartedDaemon } from './start
 
 const SWEEP_EVERY_MS = 60_000;
 
-/** What `vault serve --dev` does, in this process and without its words. */
+/** Does the work of `vault serve --dev` in this process, without its output. */
 export async function startInProcess({ headerPrefix, seedFiles, seed }: CheckedOptions): Promise<StartedDaemon> {
   const options = { file: undefined, settings: {}, seedFiles, seed, env: ownEnvironment() };
   const { url, keys, ids, vault, stop } = await startDevDaemon(headerPrefix, options);

@@ -5,9 +5,9 @@ import { HEADER_PREFIX } from '../contract/patterns.ts';
 export interface StartOptions {
   /** `in-process`: a daemon in this process. `child`: `vault serve --dev`, in a process that ends with this one. */
   readonly mode?: 'in-process' | 'child' | undefined;
-  /** What the header names begin with; `SVC`. */
+  /** The prefix of the header names; `SVC`. */
   readonly headerPrefix?: string | undefined;
-  /** What these files say is there when it starts, as after `vault seed apply`, and again after a reset. */
+  /** Seed files to apply at the start, as by `vault seed apply`, and again after a reset. */
   readonly seedFile?: string | readonly string[] | undefined;
   /** A whole number from 0: tenant, keys, ids of applications and generated data follow from it, and are the same in every run. */
   readonly seed?: number | undefined;
@@ -25,7 +25,7 @@ export interface CheckedOptions {
 export interface StartedDaemon {
   readonly url: string;
   readonly keys: { readonly tenant_id: string; readonly management_key: string; readonly private_key: string };
-  /** What `vault seed apply --out json` prints; undefined without a seed file. */
+  /** The output of `vault seed apply --out json`; undefined without a seed file. */
   readonly ids: JsonObject | undefined;
   /** Ends it and removes all that it made. Further calls wait for the first. */
   stop(): Promise<void>;
@@ -36,7 +36,7 @@ export function ownEnvironment(): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 }
 
-/** What each option is, and how that is said. */
+/** The kind of each option, and its description in messages. */
 const OPTIONS = {
   mode: { is: (value) => value === 'in-process' || value === 'child', said: "'in-process' or 'child'" },
   headerPrefix: {

@@ -27,14 +27,14 @@ export interface TestClock {
   reset(): Promise<Date>;
 }
 
-/** What goes wrong with the next requests. */
+/** Faults for the next requests. */
 export interface TestFaults {
   set(fault: Omit<DevFault, 'times'> & { readonly times?: number }): Promise<void>;
   list(): Promise<readonly DevFault[]>;
   clear(): Promise<void>;
 }
 
-/** What a seed file made, by the names that the file calls it. */
+/** The results of a seed file, by the names in the file. */
 export interface SeededIds {
   /** A key is there of each application that the start made. */
   readonly apps: { readonly [item: string]: { readonly id: string; readonly key?: string } };
@@ -46,7 +46,7 @@ export interface SeededIds {
 export interface TestVault {
   readonly url: string;
   readonly keys: TestKeys;
-  /** Of the seed files; empty without. */
+  /** The ids and keys of the seed files; empty without any. */
   readonly ids: SeededIds;
   /** Calls with the private key: creates, reads, changes and deletes every token, revealed. */
   readonly client: VaultClient;
@@ -106,7 +106,7 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
   };
 }
 
-/** What the paths of a `--dev` daemon answer with; each has one of the members. */
+/** The replies of the `--dev` paths; each has one of the members. */
 interface Answer {
   readonly now: string;
   readonly data: readonly DevFault[];

@@ -22,7 +22,7 @@ const READ_BY_OTHERS = 0o044;
 /** A batch that waited for a lock seems long; nobody gains by waiting as long again. */
 const MAX_REST_MS = 20;
 
-/** What the holder of a vault's key does with its keys and its file, below the API. Other processes may serve the file. */
+/** The work on keys and the file for the holder of a vault's key, below the API. Other processes may serve the file. */
 export type VaultAdmin = Awaited<ReturnType<typeof openVaultAdmin>>;
 
 /** Throws what `openVault` throws. */
@@ -68,7 +68,7 @@ function headerKeys(credential: Credential): HeaderKeys {
   };
 }
 
-/** What a new passphrase is refused for, before anything is made: throws `weak_passphrase`. */
+/** Rejects a new passphrase before anything is made: throws `weak_passphrase`. */
 export function checkNewPassphrase(passphrase: string, allowWeak: boolean): void {
   requireStrongPassphrase(passphrase, allowWeak);
 }

@@ -14,7 +14,7 @@ const SUFFIX = '.db';
 const LEFTOVER = /^\..+\.new(?:-journal)?$/;
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 
-/** What the holder of a vault's key does with its snapshots. Other processes may serve the file. */
+/** The work on snapshots for the holder of a vault's key. Other processes may serve the file. */
 export type VaultSnapshots = Awaited<ReturnType<typeof openVaultSnapshots>>;
 
 const folderOf = (file: string): string => `${resolve(file)}.snapshots`;
@@ -65,7 +65,7 @@ function snapshotFolder(folder: string): SnapshotFolder {
   };
 }
 
-/** What a save that was killed has left: it is sealed, but takes room. One that is under way is younger. */
+/** The remains of a killed save: sealed, but they take room. A running save is younger. */
 async function removeLeftovers(folder: string): Promise<void> {
   for (const entry of await readdir(folder)) {
     if (!LEFTOVER.test(entry)) continue;
@@ -75,7 +75,7 @@ async function removeLeftovers(folder: string): Promise<void> {
   }
 }
 
-/** Whoever else may write there could put a snapshot in another's place. */
+/** Other users with write access could replace a snapshot. */
 async function checkFolder(folder: string): Promise<void> {
   const found = await lstat(folder);
   if (!found.isDirectory()) throw new Fault('file_unsafe', `${folder} is not a folder`);

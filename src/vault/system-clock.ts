@@ -2,7 +2,7 @@ import type { Clock, Instant } from '../core/ports.ts';
 
 const HOUR = 60 * 60 * 1000;
 
-/** What a clock is made of; both in milliseconds. */
+/** The sources of a clock; both in milliseconds. */
 export interface Times {
   /** The clock on the wall, which people and time servers set. */
   readonly wall: () => number;

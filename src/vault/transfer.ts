@@ -24,7 +24,7 @@ export async function openTokenExport({ tenantId, view, ...options }: OpenExport
   }
 }
 
-/** What a person names to seal with: a public key, or a passphrase. */
+/** The sealing method that a person names: a public key, or a passphrase. */
 export type NamedSeal = { readonly recipient: string } | { readonly passphrase: string };
 
 /** Seals text as it comes. Throws the fault `usage` for a text that is no public key, `weak_passphrase`. */
@@ -47,7 +47,7 @@ async function sealOf(sodium: LargeSodium, named: NamedSeal): Promise<Seal> {
   return { kind: 'passphrase', passphrase: named.passphrase };
 }
 
-/** What a person names to open with: the text of a secret key, or a passphrase. */
+/** The opening method that a person names: the text of a secret key, or a passphrase. */
 export type NamedOpener = { readonly secret: string } | { readonly passphrase: string };
 
 /** Opens what `sealPieces` made. Throws the faults `wrong_credential`, `damaged`. */

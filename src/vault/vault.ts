@@ -88,7 +88,7 @@ export interface OpenVaultOptions extends VaultSettings {
   readonly credential: Credential;
   /** A file outside the vault that says how far the vault had come: an older copy in its place is refused. */
   readonly anchor?: string | undefined;
-  /** What the vault's clock is made of; by default the machine's. */
+  /** The sources of the vault's clock; default: the machine's. */
   readonly times?: Times | undefined;
   /** The most memory for pages of the file, in KiB; by default 16 MiB. */
   readonly cacheKib?: number | undefined;
@@ -194,7 +194,7 @@ export async function checkUnopenedVault(file: string): Promise<void> {
   checkUnopenedFile(resolve(file));
 }
 
-/** What vaults are kept by, for whoever reports a fault: the format of the file, the versions of what reads and seals it. */
+/** The versions behind a vault, for fault reports: the file's format, and what reads and seals it. */
 export async function engineVersions() {
   const [{ FORMAT }, { sqliteVersion }, { sodiumVersion }] = await Promise.all([
     import('../store/sqlite/file/schema.ts'),
@@ -204,7 +204,7 @@ export async function engineVersions() {
   return { format: FORMAT, sqlite: await sqliteVersion(), libsodium: await sodiumVersion() };
 }
 
-/** What a vault is made of. The system's clock and random source stand in for those that are left out. */
+/** The parts of a vault. The system's clock and random source replace absent ones. */
 export interface VaultParts extends VaultSettings {
   readonly file: string;
   readonly store: Store;

@@ -6,18 +6,18 @@ import { Writer } from '../store/sqlite/commit/remote-writer.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
 import { type TurnCells, WriteTurns } from '../store/sqlite/commit/write-turns.ts';
 
-/** What the thread is started with. */
+/** The start data of the thread. */
 export interface WriterOrder {
-  /** Of the product: its files may be replaced while a daemon runs. */
+  /** The version of the product: its files may be replaced while a daemon runs. */
   readonly version: string;
   readonly file: string;
-  /** Of the file that is open here under that name. */
+  /** The identity of the file that is open here under that name. */
   readonly identity: string;
   readonly turns: TurnCells;
   readonly chain: AuditChainKey;
 }
 
-/** What it makes lives for one commit, so little room for what is new keeps the process small. */
+/** Its objects live for one commit, so a small young generation keeps the process small. */
 const LIMITS = { maxYoungGenerationSizeMb: 6 };
 
 /** The thread's file: beside this one in the sources; each folder of dist/ is beside dist/vault/. */

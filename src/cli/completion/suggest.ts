@@ -17,7 +17,7 @@ export interface Suggestion {
   readonly description: string;
 }
 
-/** What fits the word that is being typed, or that it is the name of a file. */
+/** Completions of the current word, or a request for file names. */
 export type Suggestions = readonly Suggestion[] | 'files';
 
 /**
@@ -26,7 +26,7 @@ export type Suggestions = readonly Suggestion[] | 'files';
  */
 export async function suggest(typed: readonly string[], env: Environment): Promise<Suggestions> {
   const last = typed.at(-1) ?? '';
-  // What PowerShell makes of an empty argument.
+  // PowerShell's form of an empty argument.
   const current = last === '""' ? '' : last;
   const place = await findPlace(typed.slice(0, -1));
   if (place.flag !== undefined) return fromSource(flagValues(place.words, place.flag), current, env);
@@ -138,7 +138,7 @@ const OWN_ARGUMENTS: Readonly<Record<string, ValueSource>> = {
 /** Take as many of them as there are. */
 const MANY_ARGUMENTS: ReadonlySet<string> = new Set(['seed apply']);
 
-/** What may stand behind a flag: the values of its schema, a file where a path is asked for, else nothing that is known. */
+/** The values that fit a flag: those of its schema, a file for a path, else none. */
 function flagValues(words: readonly string[], flag: Option): ValueSource {
   const row = Object.values<Operation>(OPERATIONS).find(({ cli }) => cli.command.join(' ') === words.join(' '));
   const member = row && memberFlags(row).find(({ name }) => `--${name}` === flag.long);
@@ -149,7 +149,7 @@ function flagValues(words: readonly string[], flag: Option): ValueSource {
   return /\[bool\]/.test(flag.flags) ? BOOLEANS : [];
 }
 
-/** What may be the argument at a place: a token has no name that is known without opening a vault. */
+/** The values that fit an argument: names of tokens are unknown without opening a vault. */
 function argumentValues(words: readonly string[], place: number): ValueSource {
   const line = words.join(' ');
   return place === 0 || MANY_ARGUMENTS.has(line) ? (OWN_ARGUMENTS[line] ?? []) : [];

@@ -27,7 +27,7 @@ type Prompts = typeof import('@inquirer/prompts');
 interface Asking {
   readonly prompts: Prompts;
   readonly terminal: Terminal;
-  /** What was answered to a member that was asked before. */
+  /** The answer to a member that was asked for before. */
   readonly answer: (member: string) => string;
 }
 
@@ -107,7 +107,7 @@ async function askObject(asking: Asking, members: Readonly<Record<string, Member
   return `{${parts.join(',')}}`;
 }
 
-/** What is asked of an answer. */
+/** The rules of an answer. */
 type AnswerRule = ValueRule & { readonly required: boolean };
 
 function askNumber({ prompts, terminal }: Asking, message: string, rule: AnswerRule): Promise<string> {

@@ -7,7 +7,7 @@ import { type Clearing, readClearing } from './clearing.ts';
 import { flagToJson, splitPair } from './flag-to-json.ts';
 import { type MemberFlag, memberFlags } from './member-flags.ts';
 
-/** What stood on the command line of an operation, nothing of it interpreted yet. */
+/** The words of an operation's command line, not yet interpreted. */
 export interface CommandInput {
   readonly arguments: readonly string[];
   /** By flag name; every occurrence, in order. A boolean flag without a value is `'true'`. */

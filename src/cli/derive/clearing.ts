@@ -3,7 +3,7 @@ import { Fault } from '../../core/fault.ts';
 import { nearestHint } from '../../core/nearest-name.ts';
 import { type MemberFlag, memberFlags } from './member-flags.ts';
 
-/** What `--clear` takes away: a member as a whole, or these members of it. */
+/** The parts that `--clear` removes: a whole member, or these members of it. */
 export type Clearing = ReadonlyMap<string, 'whole' | readonly string[]>;
 
 /**

@@ -9,7 +9,7 @@ import { loadBodyValidators, validate } from '../../core/request/validate.ts';
 import { parseApplicationExpiry, parseExpiresAt } from '../../core/tokens/expires-at.ts';
 import { checkData } from '../../core/tokens/validate-data.ts';
 
-/** What handlers check of a body before they ask the store, as far as it needs neither a key nor the vault. */
+/** The checks of a body that handlers make before they ask the store, and that need neither a key nor the vault. */
 const BODY_CHECKS: { readonly [Id in OperationId]?: (body: BodyOf<Id>, now: number) => void } = {
   createToken({ type, data, expires_at }, now) {
     checkData(type, data);

@@ -14,7 +14,10 @@ const FROM_NOW = /^\d{1,5}(\.\d{1,3})?[smhd]$/;
 
 type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Promise<string>;
 
-/** What one occurrence of a flag means, as JSON text. Values are checked, never rewritten: numbers keep their lexeme. */
+/**
+ * Returns the meaning of one occurrence of a flag as JSON text. Checks values and never rewrites them: numbers keep
+ * their lexeme.
+ */
 const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJson>> = {
   literal: (_flag, typed) => JSON.stringify(typed),
   time: ({ name }, typed) => {

@@ -109,7 +109,7 @@ function describeMember(schema: Schema, kind: FlagKind, required: boolean): stri
   const measured = schema.maxLength === undefined ? (schema.items ?? {}) : schema;
   const choices = (schema.items ?? schema).enum;
   const tellsLength = schema.description?.includes(' characters');
-  // That a text is not empty goes without saying.
+  // Every text has at least one character.
   const minLength = measured.minLength === 1 ? 0 : measured.minLength;
   const facts = [
     required && 'required',

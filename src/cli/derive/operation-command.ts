@@ -43,7 +43,7 @@ function clearHelp(clearable: readonly string[]): string {
   return `a member to remove (null in the patch), or one pair: metadata.customer. Repeatable. (one of ${clearable.join(', ')})`;
 }
 
-/** Of two values of one member, neither may be lost without a word. */
+/** A member takes one value: the second must not replace the first silently. */
 function addOnce(command: Command, words: string, help: string): void {
   command.option(words, help);
   const [flag = ''] = words.split(' ');

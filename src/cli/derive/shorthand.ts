@@ -6,7 +6,7 @@ import { nearestName } from '../../core/nearest-name.ts';
 const WORD = /\s*(?<name>[^\s="']+)(?:=(?<value>(?:"(?:[^"\\]|\\[\s\S])*"|'[^']*'|[^\s"'])*))?(?=\s|$)/y;
 const QUOTED = /"((?:[^"\\]|\\[\s\S])*)"|'([^']*)'/g;
 
-/** What a rule in words need not say: its place among its fellows, and what it is for. */
+/** The members that a rule in words may leave out: its priority and its description. */
 const FILLED: Readonly<Record<string, (position: number) => string>> = {
   description: () => '""',
   priority: (position) => String(position),

@@ -16,11 +16,11 @@ import { selectField } from './select-field.ts';
 /** Prints the items of a list page by page. */
 export interface ItemPrinter {
   print(items: readonly Json[]): Promise<void>;
-  /** What stands behind the last item. */
+  /** The text after the last item. */
   end(): Promise<void>;
 }
 
-/** What is written for a page of items, and at the end. `isFirst`: nothing was written before. */
+/** Returns the text of a page of items, and of the end. `isFirst`: nothing was written before. */
 interface ItemFormat {
   readonly page: (items: readonly Json[], isFirst: boolean) => string | Promise<string>;
   readonly end?: (isEmpty: boolean) => string | Rendered | Promise<string | Rendered>;

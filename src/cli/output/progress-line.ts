@@ -1,7 +1,7 @@
 const EVERY_MS = 100;
 const WIDTH = 24;
 
-/** What long work shows of itself. */
+/** The progress of long work. */
 export interface ProgressLine {
   show(done: number, total: number): void;
   /** Clears the line. */

@@ -14,7 +14,7 @@ import {
 } from './result-view.ts';
 import { checkField, parsePath, printPath, type Step, selectField } from './select-field.ts';
 
-/** What is to be shown of a result: one member, the ids, or all in a format. */
+/** The selection of a result: one member, the ids, or all in a format. */
 export interface Showing {
   readonly format: Format;
   readonly field: readonly Step[] | undefined;

@@ -6,7 +6,7 @@ import { stringifyJson } from '../../core/json/stringify.ts';
 import { groupDigits } from './progress-line.ts';
 import { parsePath, type Step, selectField } from './select-field.ts';
 
-/** What a result is made of, for every format but `json`. */
+/** The shape of a result, for every format but `json`. */
 export interface ResultView {
   readonly schema: Schema | undefined;
   /** The result is `{ data: [items] }` or `[items]`; columns are members of an item. */

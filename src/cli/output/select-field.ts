@@ -28,7 +28,7 @@ export function printPath(steps: readonly Step[]): string {
   return steps.map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${step}`)).join('');
 }
 
-/** What stands at the path, or undefined. */
+/** Returns the value at the path, or undefined. */
 export function selectField(value: Json, steps: readonly Step[]): Json | undefined {
   let at: Json | undefined = value;
   for (const step of steps) {
@@ -70,7 +70,7 @@ function others(schema: Schema): Schema | undefined {
   return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {};
 }
 
-/** Of a list, for a path that leaves out in which item: `id`, `data.id`. */
+/** For a path into a list that names no item: `id`, `data.id`. */
 function itemHint({ properties = {} }: Schema, steps: readonly Step[]): string | undefined {
   const known = properties['data']?.items?.properties ?? {};
   const path = steps[0] === 'data' ? steps.slice(1) : steps;

@@ -4,7 +4,7 @@ import { errorCode, isFullDisk } from '../error-code.ts';
 
 const STDOUT = 1;
 
-/** What the smallest pipe holds, in bytes (macOS): that much is written without waiting for its reader. */
+/** The capacity of the smallest pipe, in bytes (macOS): a write of this size never waits for its reader. */
 const PIPE_BYTES = 16 * 1024;
 
 /** How many bytes may still go past `process.stdout`; once one has gone through it, all do: the order stays. */
@@ -43,7 +43,7 @@ export function endAtOnce(exitCode: number): void {
   if (!hasStreams) process.exit(exitCode);
 }
 
-/** What `process.stdout.isTTY` says, without making `process.stdout` for a file or a pipe. */
+/** Returns `process.stdout.isTTY` without creating `process.stdout` for a file or a pipe. */
 export function isTerminal(): boolean {
   return !isFileOrPipe() && process.stdout.isTTY === true;
 }
@@ -73,7 +73,7 @@ function isFileOrPipe(): boolean {
   }
 }
 
-/** Whoever read standard output has gone: there is nothing more to do, and nothing went wrong. */
+/** The reader of standard output has gone: stop without an error. */
 class OutputClosed extends Error {
   override readonly name = 'OutputClosed';
 }

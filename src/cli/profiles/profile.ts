@@ -1,6 +1,6 @@
 import type { Environment } from '../global-flags.ts';
 
-/** What a vault is reached with, under a name. It has `url` or `file`, and at most one of each pair of credentials. */
+/** A named way to reach a vault. It has `url` or `file`, and at most one of each pair of credentials. */
 export interface Profile {
   readonly url?: string;
   readonly header_prefix?: string;

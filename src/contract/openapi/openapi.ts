@@ -9,7 +9,7 @@ export interface OpenApiOptions {
   readonly version: string;
   /** Where the API is; `/`, the place that the document itself came from, unless it is given. */
   readonly serverUrl?: string | undefined;
-  /** What the header names begin with; `SVC` unless the daemon was told otherwise (decisions §1). */
+  /** The prefix of the header names; default: `SVC` (decisions §1). */
   readonly headerPrefix?: string | undefined;
 }
 

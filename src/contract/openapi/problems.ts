@@ -3,14 +3,14 @@ import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode, type ProblemStatus, TI
 import { type OpenApiNode, reference } from './schemas.ts';
 
 /**
- * What every operation may answer: 400 for an unknown query parameter, if for nothing else, and 507 where there is no space for
- * its entry in the audit.
+ * The statuses that every operation may answer: 400 at least for an unknown query parameter, and 507 without space for
+ * its audit entry.
  */
 const EVERYWHERE = [400, 401, 403, 421, 429, 500, 503, 507] as const;
 
 const TRACE_ID = '00000000-0000-4000-8000-000000000000';
 
-/** What the example of `invalid_request` answers to. */
+/** The request that the example of `invalid_request` answers. */
 export const INVALID_EXAMPLE = {
   operation: 'createToken',
   body: { type: 'card', data: { number: '4242424242424241' } },

@@ -72,7 +72,7 @@ function outcomeOf(
   };
 }
 
-/** What of the token the rule matches. */
+/** Returns the container, or the id, that the rule matches. */
 function matched({ container }: AccessRule, token: TokenFacts): string {
   if (container === undefined) return token.id;
   return token.containers.find((each) => matches({ container }, { ...token, containers: [each] })) ?? '';

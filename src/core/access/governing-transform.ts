@@ -3,7 +3,7 @@ import { PERMISSIONS, type Permission, type PermissionRow, type Transform } from
 import { isAtOrBelow } from '../tokens/containers.ts';
 import { type Grants, showsMore } from './grants.ts';
 
-/** What rules look at. */
+/** The facts of a token that rules compare. */
 export interface TokenFacts {
   readonly id: string;
   readonly containers: readonly string[];

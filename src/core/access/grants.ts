@@ -1,7 +1,7 @@
 import type { AccessRule } from '../../contract/access-rule.ts';
 import type { Permission, Transform } from '../../contract/permissions.ts';
 
-/** What an application may do: its plain permissions, and its rules in ascending priority. */
+/** The permissions of an application: plain ones, and rules in ascending priority. */
 export interface Grants {
   readonly plain: ReadonlySet<Permission>;
   readonly rules: readonly AccessRule[];

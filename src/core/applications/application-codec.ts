@@ -6,7 +6,7 @@ import { stringifyJson } from '../json/stringify.ts';
 import type { ApplicationRecord, SealContext, TenantKeyring } from '../ports.ts';
 import { formatInstant } from '../time.ts';
 
-/** What an application keeps sealed. */
+/** The sealed members of an application. */
 export interface ApplicationDetails {
   readonly name: string;
   readonly permissions: readonly Permission[];

@@ -13,7 +13,8 @@ import { findApplication } from './read.ts';
 export const updateApplication: Handler<'updateApplication'> = async ({ params, body }, caller, world) => {
   const { name, permissions = [], can_create_expiring_applications } = body;
   const rules = normalizeRules(body.rules ?? []);
-  // What is wrong for every type is a 400 whether or not the application is there (decisions §1, order of checks).
+  // Rejects what is wrong for every type with a 400 whether or not the application exists (decisions §1, order of
+  // checks).
   checkTypeless({ permissions, rules });
   return replace(params.id, caller, world, ({ record, details }) => {
     checkApplication({ type: record.type, permissions, rules, can_create_expiring_applications });

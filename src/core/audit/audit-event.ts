@@ -1,7 +1,7 @@
 import { type AuditFacts, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import type { Instant } from '../ports.ts';
 
-/** What is done below the API, by the holder of the file's key or by the vault itself, and what the log says of it. */
+/** The actions below the API, by the holder of the file's key or by the vault itself, and their text in the log. */
 const LOCAL_ACTIONS = {
   createVault: { code: 'vc', effect: ['header', 'upsert'], summary: 'Create the vault' },
   createTenant: { code: 'nc', effect: ['application', 'upsert'], summary: 'Create the tenant' },
@@ -55,13 +55,13 @@ export interface AuditEvent {
 
 const OPERATION_FACTS = Object.entries<Operation>(OPERATIONS).map(([id, { audit }]) => [id, audit] as const);
 
-/** What the audit keeps of each action. */
+/** The audit's record of each action. */
 const AUDIT_FACTS: Readonly<Record<AuditedAction, AuditFacts>> = {
   ...(Object.fromEntries(OPERATION_FACTS) as Record<OperationId, AuditFacts>),
   ...LOCAL_ACTIONS,
 };
 
-/** What each action does, as a verb phrase. */
+/** A verb phrase for each action. */
 export const SUMMARIES: Readonly<Record<AuditedAction, Pick<Operation, 'summary'>>> = {
   ...OPERATIONS,
   ...LOCAL_ACTIONS,

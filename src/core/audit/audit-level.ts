@@ -9,7 +9,7 @@ export type AuditLevel = keyof typeof AUDIT_LEVELS;
 
 export const DEFAULT_AUDIT_LEVEL: AuditLevel = 'reveal';
 
-/** What a call that changed nothing was. */
+/** The kinds of calls that changed nothing. */
 export type ReadKind = 'denied' | 'revealed' | 'other';
 
 const WRITTEN: Readonly<Record<AuditLevel, readonly ReadKind[]>> = {

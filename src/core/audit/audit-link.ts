@@ -1,5 +1,5 @@
 /** Bytes of what chains an entry of the audit to the one before it. */
 export const LINK_BYTES = 16;
 
-/** What stands for the link before the first entry. */
+/** The link before the first entry. */
 export const NO_LINK: Uint8Array = new Uint8Array(LINK_BYTES);

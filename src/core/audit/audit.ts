@@ -151,7 +151,7 @@ function rowsOf(events: readonly TimedEvent[]): readonly (readonly TimedEvent[])
   return rows;
 }
 
-/** What the removal of expired records leaves behind. */
+/** The audit rows for the removal of expired records. */
 export function createExpiryRecorder({ keyring, audit }: Pick<World, 'keyring' | 'audit'>): ExpiryRecorder {
   return {
     recordExpiry(record, deleted_at) {

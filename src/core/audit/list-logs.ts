@@ -47,7 +47,7 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
   const deadline = performance.now() + ms;
   let { after } = question;
   for (;;) {
-    // What is written from here on is searched the next time.
+    // Entries written from here on are searched the next time.
     const { sequence } = await world.store.auditHead();
     const found = await searchLog(world, { ...question, after });
     const left = deadline - performance.now();

@@ -32,8 +32,8 @@ function entitiesOf(event: AuditEvent, type: EntityType, tenantId: string): read
 }
 
 /**
- * What the log index names an event by: who acted, and what it was about. A record that it changed is left out, since the
- * index of changes has it.
+ * The subjects of an event in the log index: the caller and the entities. Leaves out changed records, which the index
+ * of changes has.
  */
 export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
   const type = entityTypeOf(event);

@@ -89,7 +89,7 @@ export interface AuditStore {
   countLogIndex(upTo: number): Promise<number>;
 }
 
-/** What links of the audit are made with: nothing is opened, sealed or found with it. */
+/** The key for links of the audit: it opens, seals and finds nothing. */
 export interface AuditChainKey {
   readonly vault_id: string;
   readonly key: Uint8Array;

@@ -20,7 +20,7 @@ const MAX_TAIL = 100;
 /** How much later than its events a row may be written, in milliseconds: the rows are in the order of writing. */
 const SLACK_MS = 60 * 60 * 1000;
 
-/** What is asked of the log of a tenant. Times are from `start_at` on and before `end_at`. */
+/** A question to the log of a tenant. Times are from `start_at` on and before `end_at`. */
 export interface LogQuestion {
   readonly tenant_id: string;
   readonly entity_type?: string | undefined;

@@ -9,7 +9,7 @@ import type { AuditEvent } from './audit-event.ts';
 import { isAudited, isDenied, type ReadKind } from './audit-level.ts';
 import type { AuditDraft } from './ports.ts';
 
-/** What a change replies. */
+/** The reply of a change. */
 export interface ChangeResult {
   /** With an idempotency key it is stored with the change. */
   readonly shown: Printable;
@@ -19,7 +19,7 @@ export interface ChangeResult {
   readonly besides?: readonly string[];
 }
 
-/** What one call leaves in the audit: its handler says what was touched, the one path when it is over. */
+/** The audit's part of one call: its handler reports touched records, the one path reports the end. */
 export interface Trail {
   /** The row of a change, for the store. `revision` is the record's after it. */
   changed(entities: readonly string[], revision?: number, result?: ChangeResult): AuditDraft;
@@ -52,7 +52,7 @@ export function createTrail(
     revealed: revealed || undefined,
   });
   const isWritten = (kind: ReadKind) => isAudited(audit.level, kind) && !(facts.denialsOnly && kind !== 'denied');
-  /** What the path named. */
+  /** The ids that the path named. */
   const named = () => Object.values(call.params).filter(mayBeId);
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 

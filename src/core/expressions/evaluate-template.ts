@@ -7,7 +7,7 @@ import { readArgument } from './parameters.ts';
 import type { FilterCall, Output, PathOperand, Template } from './parse-template.ts';
 import { printValue } from './print-value.ts';
 
-/** What expressions may refer to (decisions §4): `metadata` in `fingerprint_expression` only, left out elsewhere. */
+/** The values that expressions may use (decisions §4): `metadata` in `fingerprint_expression` only. */
 export interface Scope {
   readonly data: Json;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
@@ -47,12 +47,12 @@ function checkScope({ root, position }: PathOperand, readsMetadata: boolean): vo
 function evaluateOutput(output: Output, scope: Scope, tools: FilterTools): Json {
   let value = output.operand.kind === 'path' ? read(output.operand, scope, tools) : output.operand.value;
   for (const call of output.calls) value = callFilter(call, value, scope, tools);
-  // What a filter gives was looked at already.
+  // The output of a filter was already checked.
   if (output.calls.length === 0 && exceedsOutput(value)) throw new ExpressionError(TOO_LONG, output.position);
   return value;
 }
 
-/** What a path leads to; null where the data has nothing there. Own members only: no path reaches a prototype. */
+/** Returns the value at a path; null where the data has none. Own members only: no path reaches a prototype. */
 function read(path: PathOperand, scope: Scope, work: WorkBudget): Json {
   let value: Json | undefined = path.root === 'data' ? scope.data : scope.metadata;
   if (value === undefined) throw outOfScope(path.position);

@@ -17,14 +17,14 @@ import { loadQueryJson } from './query-json.ts';
 export interface EvaluateOptions {
   /** Without it random filters fail: only `id` gives it. */
   readonly random?: Random | undefined;
-  /** What all that are given it may spend together; one for this evaluation alone when absent. */
+  /** The work that all evaluations given it may spend together; when absent, one for this evaluation. */
   readonly work?: WorkBudget | undefined;
 }
 
 /** Each at most 1 KiB of text. */
 const CACHED_TEMPLATES = 1000;
 
-/** What parsing costs, in units of work. */
+/** The cost of parsing, in units of work. */
 const PARSING = 256;
 
 /** Loads the code of filters that these values mention. Evaluating them needs it. */

@@ -8,7 +8,7 @@ import type { ArgumentOf, ParameterKind } from './parameters.ts';
 import { textOf } from './print-value.ts';
 import type { QueryJson } from './query-json.ts';
 
-/** What a filter may use beside its input and its arguments. */
+/** The context of a filter beside its input and its arguments. */
 export interface FilterTools extends WorkBudget {
   /** Present only where random results are allowed: in `id`. */
   readonly random?: Random | undefined;

@@ -33,7 +33,7 @@ export function assertOutput(length: number): void {
 /** The same for a caller that may not read the data: about a millisecond, so that the time shows little of the data. */
 export const UNREAD_WORK = 64 * 1024;
 
-/** What keeps a few hundred characters of expression from occupying the process for minutes. */
+/** Limits that keep a few hundred characters of expression from occupying the process for minutes. */
 export interface WorkBudget {
   /** Throws `FilterFailure` when the budget is used up. */
   spend(units: number): void;

@@ -19,7 +19,7 @@ function pattern(value: Json): string | undefined {
   return text !== undefined && text.length >= 1 && text.length <= 1024 ? text : undefined;
 }
 
-/** What an argument may be. `read` answers undefined for what it is not. */
+/** The kinds of arguments. `read` returns undefined for a value of another kind. */
 const PARAMETERS = {
   count: { expects: 'a whole number from 0 to 65536', read: (value: Json) => integerIn(value, 0, MAX_OUTPUT) },
   position: {

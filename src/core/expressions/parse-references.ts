@@ -14,7 +14,7 @@ export interface TokenReference {
 /** No id has a brace or a bar, and most have characters that no path of an expression has (decisions §5). */
 const HEAD = /\{\{([^{}|]*)(\||\}\})/y;
 
-/** What stands in place of the id while the filters are parsed. */
+/** Replaces the id while the filters are parsed. */
 const OPERAND = '{{data';
 
 /** Parses a text: its parts in order. Throws `ExpressionError`. */

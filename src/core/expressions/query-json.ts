@@ -12,10 +12,13 @@ export type QueryJson = (path: string, value: Json, work: WorkBudget) => Json;
 /** Deeper than any `data`: the library counts the value itself, too. */
 const MAX_RECURSION = MAX_DEPTH + 1;
 
-/** What one read costs beside its depth, in units of work: the library makes a node of most, with the whole path in it. */
+/**
+ * The cost of one read beside its depth, in units of work: the library makes a node, with the whole path, for most
+ * reads.
+ */
 const READING = 8;
 
-/** What each name costs where the members of an object are named: through the proxy that takes longer than a read. */
+/** The cost of each name when the members of an object are named: it takes longer through the proxy than a read. */
 const NAMING = 16;
 
 /** So many characters of the path are a unit of each read: with most, a condition is evaluated that may be as long as the path. */

@@ -1,7 +1,7 @@
 import { JsonNumber } from './kind.ts';
 import { memberNames } from './member-names.ts';
 
-/** What can be printed: any JSON, and what handlers build, with members left undefined and opened values as text. */
+/** A printable value: any JSON, and objects of handlers with undefined members and opened values as text. */
 export type Printable =
   | null
   | boolean

@@ -6,7 +6,7 @@ import type { ValidationError } from '../validators.generated.js';
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** What each schema keyword asks for, in words. Fixed texts: they never quote what was sent. */
+/** The words for each schema keyword. Fixed texts: they never quote what was sent. */
 const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   required: () => 'is required',
   type: (params) => `must be ${withArticle([params['type']].flat().join(' or '))}`,
@@ -24,7 +24,7 @@ const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   propertyNames: () => 'has a member whose name is empty, too long, or has control characters',
 };
 
-/** What patterns ask for that have a short name. */
+/** Short names of patterns. */
 const NAMED_PATTERNS: Readonly<Record<string, string>> = {
   [UUID]: 'must be a UUID',
   [PLAIN_TEXT]: 'must have no control characters and no lone surrogates',

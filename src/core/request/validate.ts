@@ -12,7 +12,7 @@ import { readQuery } from './read-query.ts';
 
 export type BodyValidators = typeof import('../body-validators.generated.js').BODY_VALIDATORS;
 
-/** What a handler is given: every part is what the row's schema says. */
+/** A validated request: every part is as the row's schema requires. */
 export interface Request<Id extends OperationId> {
   readonly params: ParamsOf<Id>;
   readonly query: QueryOf<Id>;
@@ -64,7 +64,7 @@ export function validateBody<Id extends OperationId>(
   return body as BodyOf<Id>;
 }
 
-/** Those of bodies are most of what is compiled of the schemas, and a read has none. */
+/** Validators of bodies are most of the compiled code, and a read needs none. */
 export const loadBodyValidators = loadedOnce(
   async () => (await import('../body-validators.generated.js')).BODY_VALIDATORS,
 );

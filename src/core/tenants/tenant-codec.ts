@@ -4,7 +4,7 @@ import { stringifyJson } from '../json/stringify.ts';
 import type { SealContext, TenantKeyring, TenantRecord } from '../ports.ts';
 import { formatInstant } from '../time.ts';
 
-/** What a tenant keeps sealed. */
+/** The sealed members of a tenant. */
 export interface TenantDetails {
   readonly name: string;
   readonly settings: TenantSettings;

@@ -6,7 +6,7 @@ export function monthOf(instant: Instant): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** What is known of a token that was used. */
+/** The facts of a used token. */
 export type UsedToken = Pick<PresentedToken, 'tenant_id' | 'id' | 'active_month'>;
 
 /** Which tokens were used this month (§2.8). No read waits for it: what is noted is written a little later. */

@@ -92,7 +92,7 @@ function prepare(
   const now = world.clock.now();
   const expiry = body.expires_at === undefined ? undefined : parseExpiresAt(body.expires_at, now);
   const defaults: TokenTypeRow = TOKEN_TYPES[body.type];
-  // What the request says, and the type's defaults for what it leaves out (decisions §3).
+  // Takes the members of the request, and the type's defaults for absent ones (decisions §3).
   const definition = {
     mask: body.mask === undefined ? defaults.mask : body.mask,
     search_indexes: body.search_indexes ?? defaults.search_indexes,

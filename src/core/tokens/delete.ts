@@ -13,7 +13,7 @@ export const deleteToken: Handler<'deleteToken'> = async (
   world,
 ) => {
   const tenant_id = tenant.record.id;
-  // What was shown this month stays counted, also when it is gone (decisions §8).
+  // A token shown this month stays counted after its deletion (decisions §8).
   await world.activity.flush();
   await untilSwapped(async () => {
     const now = world.clock.now();

@@ -10,7 +10,7 @@ import { invalid, Problem } from '../problem.ts';
 import { containerIndexes, otherIndexes } from './indexes.ts';
 import { DEFAULT_FINGERPRINT, type TokenContents, type TokenDefinition, type TokenDetails } from './token-codec.ts';
 
-/** What is written of a token: computed when it is written, never when it is read. */
+/** The values derived from a token: computed when it is written, never when it is read. */
 export interface DerivedToken {
   readonly contents: TokenContents;
   readonly indexes: TokenIndexes;

@@ -4,7 +4,7 @@ import { invalid } from '../problem.ts';
 /** When something ends. */
 export interface Expiry {
   readonly instant: Instant;
-  /** What responses show: ISO 8601 with milliseconds, in the offset that it was sent with. */
+  /** The form in responses: ISO 8601 with milliseconds, in the offset that was sent. */
   readonly text: string;
 }
 

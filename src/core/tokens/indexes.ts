@@ -2,7 +2,7 @@ import type { IndexPurpose, TenantKeyring, TokenCondition, TokenIndexes, TokenRe
 import { Problem } from '../problem.ts';
 import { containerPrefixes } from './containers.ts';
 
-/** What of one metadata member is looked for: the key exactly, the value without regard to case (decisions §5). */
+/** Returns the indexed form of one metadata member: the exact key, the value without regard to case (decisions §5). */
 export function metadataText(key: string, value: string): string {
   // The length keeps `a=b` + `c` apart from `a` + `b=c`.
   return `${key.length}:${key}=${foldCase(value)}`;

@@ -28,7 +28,7 @@ const inLine = createLines(MAX_WAIT_MS);
 /** Bytes that lists have opened in this turn of the event loop. */
 let opened = 0;
 
-/** What a list and a search ask for. */
+/** The parameters of a list or a search. */
 interface Asked {
   readonly filters: TokenFilters;
   readonly query?: string;

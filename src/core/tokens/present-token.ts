@@ -118,10 +118,10 @@ export function showToken(
   };
 }
 
-/** What a page of one token has around it. */
+/** The text around one token in a page. */
 const ENVELOPE = 256;
 
-/** What the sealed values of a token do not tell of its size in a reply: names of members, ids, times, the defaults of its type. */
+/** The bytes of a token's reply beside its sealed values: names of members, ids, times, the defaults of its type. */
 const UNSEALED = 8 * 1024;
 
 /** A cheap estimate: sealed text has at least two thirds of its bytes in UTF-8. */

@@ -6,7 +6,7 @@ import type { KeyIds, PresentedToken, SealContext, TenantKeyring, TokenRecord } 
 import type { ScannedToken } from '../scan-ports.ts';
 import { type ClearColumns, packClear, recordColumns } from './clear-columns.ts';
 
-/** What every read of a token shows. */
+/** The members that every read of a token shows. */
 export interface TokenDetails {
   readonly containers: readonly string[];
   readonly metadata?: Readonly<Record<string, string>> | undefined;
@@ -15,12 +15,12 @@ export interface TokenDetails {
   readonly expires_at?: string | undefined;
 }
 
-/** What replies show of them: the metadata as JSON text, spliced in as it stands. */
+/** The members as replies show them: the metadata as JSON text, spliced in unchanged. */
 export interface PresentedDetails extends Omit<TokenDetails, 'metadata'> {
   readonly metadata?: JsonText | undefined;
 }
 
-/** What only the replies to writers show. */
+/** The members that only replies to writers show. */
 export interface TokenDefinition {
   readonly mask?: Json | undefined;
   readonly search_indexes?: readonly string[] | undefined;
@@ -182,7 +182,9 @@ function decodeDetails(text: string): { readonly details: PresentedDetails; read
   return { details, end };
 }
 
-/** What stands for the definition that a type has had by itself since the first format. Other defaults would need another mark. */
+/**
+ * Marks the definition that a type has had by default since the first format. Other defaults would need another mark.
+ */
 const DEFAULTS = '1';
 
 function defaultsOf(type: TokenType): TokenDefinition {

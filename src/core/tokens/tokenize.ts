@@ -124,7 +124,7 @@ function overcome(
     const member = added[at];
     if (member === undefined) throw new Error('unreachable: an obstacle is one of the tokens');
     const { prepared } = member;
-    // What duplicates this one is looked for again: it gets another id, or is a duplicate itself.
+    // Looks again for what duplicates this token: it gets another id, or is a duplicate itself.
     for (const other of members) if (other.duplicate?.id === member.sealed.record.id) other.duplicate = undefined;
     if (duplicate !== undefined) {
       member.duplicate = { id: duplicate.id, shown: showDuplicate(caller, world, duplicate, prepared.indexes) };

@@ -50,7 +50,7 @@ export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body
   return untilSwapped(() => attempt(id, body, caller, world, deduplicate));
 };
 
-/** What can never be right is a 400 whether or not the token is there (decisions §1, order of checks). */
+/** Rejects what can never be right with a 400 whether or not the token exists (decisions §1, order of checks). */
 function checkAlone(body: UpdateToken, now: Instant): void {
   if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, now);
   // To `null` nothing can be merged, and no type takes it (decisions §3).

@@ -8,7 +8,9 @@ import type { DevKeys } from './dev-vault.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 
-/** What `vault serve --dev` prints: a text for people, or in another format what its ready file says. */
+/**
+ * Returns the text that `vault serve --dev` prints: for people, or in another format the contents of its ready file.
+ */
 export async function devText(format: Format, ready: Ready, keys: DevKeys, headerPrefix: string): Promise<string> {
   if (format === 'table') return devBanner(ready.url, keys, headerPrefix, ready.seed);
   const { renderResult } = await import('../../output/render-result.ts');

@@ -17,7 +17,7 @@ export interface DevCommand<T extends object> {
   readonly view: ResultView;
   /** Complete command lines, shown by `--help`. */
   readonly examples: readonly string[];
-  /** What members of the body are on the command line. */
+  /** The command-line names of body members. */
   readonly names?: Readonly<Record<string, string>>;
   /** Checks what was typed, before anything is sent. Throws the fault `usage`. */
   readonly ask: (words: readonly string[], flags: T & GlobalFlags) => Asked;
@@ -49,7 +49,7 @@ export function defineOnDevDaemon<T extends object>(command: Command, finish: Fi
   });
 }
 
-/** What was typed beats the environment. A file is no daemon. Throws the fault `usage`. */
+/** A typed value overrides the environment. A file is not a daemon. Throws the fault `usage`. */
 function urlOf(flags: GlobalFlags, env: Environment): string {
   const url = flags.file === undefined ? flagValue(flags.url, env, FLAGS.daemon.url) : undefined;
   if (url !== undefined) return url;

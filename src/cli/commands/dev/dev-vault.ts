@@ -15,7 +15,7 @@ import { writeWholeFile } from '../../whole-file.ts';
 import { provideKeyFile } from '../keys/new-credential.ts';
 import { makeTemporaryFolder, removeFolder } from './temporary-folder.ts';
 
-/** What somebody who only wants to try needs to know. */
+/** The facts that a first-time user needs. */
 export interface DevKeys {
   readonly tenant_id: string;
   /** All management permissions. */
@@ -34,7 +34,7 @@ export interface DevVault {
   readonly keepAsStart?: () => Promise<void>;
 }
 
-/** What is made or opened, before its clock is given out. */
+/** A vault before its clock is handed out. */
 type MadeVault = Pick<DevVault, 'vault' | 'keys'>;
 
 /** A vault that is gone when it is closed or the process exits; its key was never on a disk. */
@@ -86,7 +86,7 @@ async function keptVault(file: string, settings: VaultSettings): Promise<MadeVau
     return { vault: await openVault({ file, credential, ...settings }), keys };
   }
   filePath('--file', file);
-  // Of a vault that was here before. Later on they could be those of another command that makes this vault, too.
+  // These belong to an existing vault. Later they could belong to another command that makes this vault, too.
   await rm(keysFile, { force: true });
   const { credential, undo } = await provideKeyFile(keyFileBeside(file));
   try {

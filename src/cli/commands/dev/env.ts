@@ -33,7 +33,7 @@ export const SHELLS = {
 
 const SHELL_NAMES = Object.keys(SHELLS) as (keyof typeof SHELLS)[];
 
-/** Whose key of a `--dev` daemon it is to be. */
+/** The key of a `--dev` daemon to select. */
 export const KEY_NAMES = ['private', 'management'] as const;
 
 export const ENV_FLAGS = {
@@ -70,7 +70,7 @@ export function defineEnv(command: Command, finish: Finish): void {
   });
 }
 
-/** What would beat a variable in the next command, or be of another vault, or cannot stand beside it. */
+/** Variables that would override the printed ones, select another vault, or conflict with them. */
 const RIVALS: Readonly<Record<string, readonly string[]>> = {
   VAULT_URL: ['VAULT_HEADER_PREFIX'],
   VAULT_KEY_FILE: ['VAULT_PASSPHRASE_FILE'],

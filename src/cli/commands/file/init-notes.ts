@@ -11,7 +11,7 @@ export interface MadeVault {
   readonly keyOut: string | undefined;
 }
 
-/** What somebody at a terminal is told of a new vault: the files, what must be kept, and the next command. */
+/** Returns notes for a person at a terminal about a new vault: the files, what to keep, and the next command. */
 export function initNotes({ file, keyFile, keyOut }: MadeVault): readonly Note[] {
   const made: Note =
     keyFile === undefined

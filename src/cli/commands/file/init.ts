@@ -80,7 +80,7 @@ function madeBy(line: CommandLine, file: string, { kind }: Credential): MadeVaul
   return { file, keyFile: kind === 'key_file' ? keyFile : undefined, keyOut: line.read(FLAGS.keyOut).keyOut };
 }
 
-/** What is named; else on a terminal a passphrase that is asked for; else, or when that is left empty, a key file. */
+/** Uses the named credential; else asks for a passphrase on a terminal; else, or if that is empty, makes a key file. */
 async function newCredential(file: string, { flags, env }: CommandLine, allowWeak: boolean): Promise<NewCredential> {
   const named = namedCredential(flags, env);
   if (named.keyFile !== undefined) return provideKeyFile(named.keyFile);

@@ -7,7 +7,7 @@ import { filePath } from '../../output-path.ts';
 import { promptSecret } from '../../prompt.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 
-/** What a vault is to be made with. */
+/** The credential of a new vault. */
 export interface NewCredential {
   readonly credential: Credential;
   /** Removes the key file, if it was made for this vault. */

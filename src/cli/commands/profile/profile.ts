@@ -105,7 +105,7 @@ async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile
       const text = isTypedByHand('-') ? await promptSecret('API key') : await createTextReader()('--api-key', '-');
       return { api_key: checkApiKey(text) };
     }
-    // What was typed is not repeated: it is a key, and the shell's history already has it.
+    // Does not repeat the typed text: it is a key, and only the shell's history already has it.
     throw new Fault('usage', '--api-key must be `-`: everybody on the machine can see a command line', {
       hint: 'use `--api-key -` for standard input, or --api-key-file',
     });

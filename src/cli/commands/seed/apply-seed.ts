@@ -29,7 +29,7 @@ export interface ApplyOptions {
   readonly prune?: boolean;
   /** Only plans. */
   readonly dryRun?: boolean;
-  /** Of the vault behind the client: makes ids and keys of applications follow from the seed. */
+  /** Overrides randomness of the vault behind the client: ids and keys of applications follow from the seed. */
   readonly random?: SeededRandom | undefined;
   /** Refuses to make applications: they must have ids and keys that this target cannot give them. */
   readonly noNewApps?: boolean;

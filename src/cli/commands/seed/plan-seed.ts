@@ -16,7 +16,7 @@ import type { SeedApp, SeedDocument, SeedToken } from './seed-document.ts';
 
 export type SeedAction = 'create' | 'change' | 'unchanged' | 'remove';
 
-/** What is to be done to one item, and why. */
+/** The change planned for one item, and the reason. */
 export interface Planned<Item> {
   readonly action: SeedAction;
   readonly item: Item;
@@ -30,7 +30,7 @@ export interface SeedPlan {
   readonly tenant: Planned<JsonObject> | undefined;
   readonly apps: readonly Planned<SeedApp>[];
   readonly tokens: readonly Planned<SeedToken>[];
-  /** What the seed made before and no longer names. */
+  /** Items that the seed made before and no longer names. */
   readonly removals: readonly { readonly kind: 'apps' | 'tokens'; readonly item: string; readonly id: string }[];
 }
 

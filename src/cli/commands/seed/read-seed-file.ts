@@ -46,7 +46,7 @@ export async function readSeedFile(file: string, text: string): Promise<SeedText
     line: counter.linePos(pos[0]).line,
     message: `not ${form}: ${code.toLowerCase().replaceAll('_', ' ')}`,
   }));
-  // Of one mistake the parser may say several things.
+  // The parser may report one mistake several times.
   const unreadable = mistakes.filter(({ line }, at) => mistakes.findIndex((other) => other.line === line) === at);
   const lines = new Map<string, number>();
   let value: Json = null;
@@ -135,7 +135,7 @@ export function membersAt(value: Json, member: 'apps' | 'tokens'): readonly (rea
   return memberNames(items).map((name) => [name, asObject(items[name] ?? null) ?? {}]);
 }
 
-/** What the items of a seed are called, in all of its files. */
+/** The names of the items of a seed, in all of its files. */
 export interface ItemNames {
   readonly apps: ReadonlySet<string>;
   /** With the id, as it is written. */
@@ -150,7 +150,7 @@ export function namesOf(texts: readonly SeedText[]): ItemNames {
   };
 }
 
-/** What a seed is called. */
+/** The name of a seed. */
 export function seedName(value: Json): string {
   return textOf(asObject(value)?.['seed']) ?? 'default';
 }

@@ -10,13 +10,13 @@ import { asObject } from '../../output/result-view.ts';
 import { selectField } from '../../output/select-field.ts';
 import type { Place } from './seed-document.ts';
 
-/** What a call of a seed says besides its operation. */
+/** The parts of a seed's call beside its operation. */
 export interface CallParts {
   readonly id?: string;
   readonly query?: Readonly<Record<string, readonly string[]>>;
   readonly body?: { readonly [name: string]: Printable };
   readonly idempotencyKey?: string | undefined;
-  /** Of the item that the call is for; problems are told with it. */
+  /** The place of the item that the call is for; problems are reported with it. */
   readonly place?: Place | undefined;
 }
 
@@ -77,7 +77,7 @@ export async function findMadeBy(calls: SeedCalls, id: string): Promise<readonly
 }
 
 const IDS_OF_A_QUERY = 50;
-/** Of encoded ids: what a daemon takes for a URL is 8 KiB. */
+/** The length of encoded ids: a daemon accepts a URL of 8 KiB. */
 const LETTERS_OF_A_QUERY = 6_000;
 
 /** The tokens of these ids that there are, by id. */

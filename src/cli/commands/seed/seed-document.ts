@@ -35,7 +35,7 @@ export interface SeedToken {
   readonly body: (appIds: ReadonlyMap<string, string>) => JsonObject;
 }
 
-/** What the seed files say together, checked. */
+/** The contents of all seed files, checked. */
 export interface SeedDocument {
   readonly name: string;
   readonly tenant: { readonly place: Place; readonly body: JsonObject } | undefined;
@@ -72,7 +72,7 @@ export async function createSeedDocument(
   const unreadable = texts.flatMap(({ file, unreadable: mistakes }) =>
     mistakes.map(({ line, message }) => `${file}:${line}: ${message}`),
   );
-  // What refers to an item of such a file is not known to refer to nothing.
+  // A reference to an item of such a file may still be right.
   if (unreadable.length > 0) throw invalidSeed(unreadable);
   const flaws = createSeedFlaws(texts);
   checkTwice(texts, flaws);
@@ -136,7 +136,7 @@ function seedTokens(
   });
 }
 
-/** Of an item; all others are members of the request. */
+/** Members of an item; all others are members of the request. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'type', 'generate', 'count']);
 
 const itemPlace =

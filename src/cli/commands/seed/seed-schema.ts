@@ -62,7 +62,7 @@ const TOKEN: Schema = {
   },
 };
 
-/** What a seed file says; `vault seed schema` and docs/seed.schema.json are made of it. */
+/** The schema of a seed file; `vault seed schema` and docs/seed.schema.json are made from it. */
 export const SEED_SCHEMA: Schema = {
   type: 'object',
   additionalProperties: false,

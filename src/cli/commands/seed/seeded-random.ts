@@ -26,7 +26,7 @@ export function seededBytes(label: string): (length: number) => Uint8Array {
 
 /** Predictable ids and API keys, for test vaults: stands before the random source of a vault while it is told to. */
 export interface SeededRandom {
-  /** What the vault is opened with. Outside `during` it is the system's source. */
+  /** The random source that the vault is opened with. Outside `during` it is the system's. */
   readonly over: (system: Random) => Random;
   /** `work` gets ids and keys that follow from the seed and the label alone. One at a time. */
   during<T>(label: string, work: () => Promise<T>): Promise<T>;

@@ -19,7 +19,7 @@ export interface Ready {
   readonly tenant_id?: string;
   readonly management_key?: string;
   readonly private_key?: string;
-  /** Of a vault with a seed: the ids and keys that `vault seed apply --out json` prints. */
+  /** For a vault with a seed: the ids and keys that `vault seed apply --out json` prints. */
   readonly seed?: JsonObject;
 }
 

@@ -91,7 +91,7 @@ export const SERVE_FLAGS = {
 /** `log` is true when the flag stands without a value. */
 export type ServeFlags = FlagsOf<typeof SERVE_FLAGS>;
 
-/** What `vault serve` is to do, checked. */
+/** The checked options of `vault serve`. */
 export type ServeOptions = ReturnType<typeof serveOptions>;
 
 /** Throws the fault `usage`. */

@@ -106,7 +106,7 @@ async function serve(
   const untilStopped = createStopper(post?.stopRequests);
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, post?.relay);
   try {
-    // Whoever has read the ready file may put other files in the place of the product's: what is needed is loaded before.
+    // Loads everything before the ready file exists: readers of that file may replace the product's files.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
     const daemon = await listen(vault, options, dev);
     let stopSweeper: (() => void) | undefined;
@@ -132,7 +132,7 @@ async function serve(
       else post.listens(daemon.url);
       if (text !== undefined) await writeOut(text);
     } catch (error) {
-      // What listens would keep the process alive, and answer from a vault that is closed.
+      // A listening server would keep the process alive, and answer from a closed vault.
       await stop();
       throw error;
     }
@@ -149,13 +149,13 @@ async function putReadyFile({ readyFile }: ServeOptions, ready: Ready): Promise<
   if (readyFile !== undefined) await writeReadyFile(readyFile, ready);
 }
 
-/** What every ready file says. Whoever reads it must know the header prefix, where it is not the usual one. */
+/** The part that every ready file has. Readers need the header prefix if it is not the default. */
 function readyOf(url: string, { headerPrefix }: ServeOptions): Ready {
   const prefix = headerPrefix === DEFAULT_HEADER_PREFIX ? {} : { header_prefix: headerPrefix };
   return { url, pid: process.pid, version: VERSION, ...prefix };
 }
 
-/** What only a `--dev` vault has is absent of others. */
+/** Members that only a `--dev` vault has are absent for others. */
 type ServedVault = Pick<DevVault, 'vault'> &
   Partial<Pick<DevVault, 'keys' | 'clock' | 'reset'>> & { readonly seeded?: { readonly seed: JsonObject } };
 

@@ -46,7 +46,7 @@ export function defineWait(command: Command, finish: Finish): void {
   });
 }
 
-/** What was typed beats the environment, and there a ready file, which is of one daemon, beats an address. */
+/** A typed value overrides the environment. There a ready file, which names one daemon, overrides an address. */
 async function whereabouts(flags: WaitFlags, env: Environment): Promise<Whereabouts> {
   if (flags.url !== undefined && flags.readyFile !== undefined) {
     throw new Fault('usage', 'only one of --url and --ready-file can be given');

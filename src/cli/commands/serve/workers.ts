@@ -43,7 +43,10 @@ export async function supervise(
   ]);
 }
 
-/** What keeps one from starting mostly keeps all: the first goes ahead, so that it is told once. Resolves to the URL. */
+/**
+ * Starts the first worker alone: most errors stop all workers, and this way they are reported once. Resolves to the
+ * URL.
+ */
 async function startAll(crew: Crew, workers: number): Promise<string> {
   const url = await crew.start();
   await Promise.all(Array.from({ length: workers - 1 }, () => crew.start()));
@@ -76,7 +79,7 @@ function createCrew() {
       return;
     }
     const hasServed = serving.has(worker);
-    // What kept it from starting, the worker has told itself.
+    // The worker has already reported why it did not start.
     if (hasServed || !isExitCode(code)) {
       report(`worker ${worker.process.pid} ended (${signal ?? `exit code ${code}`}): stopping the others`);
     }
@@ -141,7 +144,7 @@ function isExitCode(code: number | null): code is ExitCode {
   return code !== null && code !== 0 && Object.hasOwn(EXIT_CODES, code);
 }
 
-/** What the supervisor sends to a worker that is to stop in order. */
+/** Sent by the supervisor to a worker that should stop in order. */
 const STOP = 'stop';
 
 /** Sent to the first worker of those that stop, when the others have ended. */
@@ -156,7 +159,7 @@ interface Letter {
   readonly message: unknown;
 }
 
-/** What a worker sends to the supervisor, once: it accepts requests. */
+/** Sent once by a worker to the supervisor: it accepts requests. */
 interface WorkerListens {
   readonly url: string;
 }

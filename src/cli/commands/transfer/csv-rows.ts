@@ -23,7 +23,7 @@ const LINE_END = /\r\n|\r|\n/g;
 /** The part of a member's rule that counts here: a CSV has texts only, and no row is valid without what is required. */
 type DataMember = Pick<MemberRule, 'required' | 'kind'>;
 
-/** Of the types whose `data` is no object. */
+/** The types whose `data` is not an object. */
 const WHOLE_DATA: Readonly<Record<string, DataMember>> = { data: { required: true, kind: 'text' } };
 
 /** The members of `data` that a column may go to. */
@@ -32,7 +32,7 @@ function dataMembers(type: TokenType): Readonly<Record<string, DataMember>> {
   return rule.kind === 'object' ? rule.members : WHOLE_DATA;
 }
 
-/** What a column may go to besides `data`. */
+/** The targets of a column beside `data`. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'expires_at']);
 
 /** Which column each member is read from, as `--map` names them: `number` or `data`, `id`, `expires_at`, `metadata.NAME`. */

@@ -13,7 +13,7 @@ export interface ImportRow {
   readonly hasDerivedId?: boolean;
 }
 
-/** What must be known of a body besides. */
+/** Further facts about a body. */
 export interface RowFacts {
   readonly id?: string;
   /** `mask: null`: the token has no mask although its type has one. Create Token cannot say that; a patch does. */
@@ -27,7 +27,7 @@ export function isWholeRequest(body: string): boolean {
   return Object.hasOwn(parsed, 'type') && Object.hasOwn(parsed, 'data') && !factsOf(body).withoutMask;
 }
 
-/** Of a body that is no JSON object, nothing: the vault says what is wrong with it. */
+/** A body that is not a JSON object has none: the vault reports what is wrong with it. */
 export function factsOf(body: string): RowFacts {
   // Most rows have neither, and need not be parsed twice.
   if (!body.includes('"id"') && !body.includes('"mask"')) return { withoutMask: false };

@@ -12,7 +12,7 @@ const PARALLEL = 3;
 /** How many rows may be read after one without an answer: refused rows are reported in order. */
 const MAX_AHEAD = 1_000;
 
-/** What became of the rows. */
+/** The outcome of the rows. */
 export interface ImportCounts {
   created: number;
   /** Rows whose token was there already, with the same contents. */

@@ -9,7 +9,7 @@ import { chooseOpener, type OpenFlags } from './seal-flags.ts';
 /** More than a request's body may be, escapes and all: a line that is longer is no token. */
 const MAX_LINE = 16 * 1024 * 1024;
 
-/** What is imported: its bytes as they were before they were sealed. */
+/** The input of an import: its bytes as they were before sealing. */
 export interface InputFile {
   readonly bytes: AsyncIterable<Uint8Array>;
   /** In bytes, as it stands; undefined for a stream. */

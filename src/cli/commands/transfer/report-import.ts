@@ -28,7 +28,7 @@ export async function openErrorFile(path: string) {
   };
 }
 
-/** What is known besides of an import that has ended. */
+/** Further facts about an import that has ended. */
 interface Circumstances {
   /** Rows that earlier runs of the journal have refused. */
   readonly before: number;

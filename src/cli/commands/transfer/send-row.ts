@@ -17,7 +17,7 @@ const BUSY: ReadonlySet<number> = new Set([429, 503]);
 /** Rows of a refused batch that are under way at once. */
 const SINGLY_AT_ONCE = 32;
 
-/** What became of a row. */
+/** The outcome of a row. */
 export type RowAnswer = 'created' | 'skipped' | RowError;
 
 /** A row that the vault refused; as a line of the file of errors. */
@@ -49,7 +49,10 @@ export function rowSender(client: Client, apiKey: string) {
     takeMaskAway: (id: string): Call => ({ ...patch, operation: 'updateToken', params: { id } }),
   };
 
-  /** What the vault says of this operation to a body that it never takes: the permission is looked at first (decisions §1). */
+  /**
+   * The vault's reply for this operation to a body that it never accepts: it checks the permission first (decisions
+   * §1).
+   */
   async function refusalOf(call: Call): Promise<Reply | undefined> {
     const reply = await untilFree(client, { ...call, mediaType: 'text/plain', bodyText: '' });
     return reply.status === 415 ? undefined : reply;

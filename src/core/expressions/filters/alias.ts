@@ -8,7 +8,7 @@ const DIGITS = '0123456789';
 const UPPER = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 const LOWER = UPPER.toLowerCase();
 
-/** What a character is replaced from; what is in none of these classes is kept. */
+/** The classes whose characters are replaced; other characters stay. */
 const CLASSES: readonly (readonly [RegExp, string])[] = [
   [/^\p{Nd}$/u, DIGITS],
   [/^[\p{Lu}\p{Lt}]$/u, UPPER],

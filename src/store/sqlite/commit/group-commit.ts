@@ -93,7 +93,7 @@ export class GroupCommit {
   }
 
   async #pause(refusals: number): Promise<void> {
-    // Who takes turns is waited for: a longer pause would leave the lock to nobody.
+    // Waits for the process that takes turns: a longer pause would leave the lock unused.
     if (refusals > 0) return busyPause(this.#turns === undefined ? refusals : 1);
     // Callers that asked together arrive in one run of promises; a lone write waits no longer than that.
     if (this.#turns === undefined) return nextTick();
@@ -129,7 +129,7 @@ export class GroupCommit {
 
   #commitOneByOne(group: readonly Write[]): readonly Write[] {
     for (const [index, write] of group.entries()) {
-      // Those behind a refused one wait with it, so that the order stays.
+      // Writes behind a refused one wait with it, which keeps the order.
       if (this.#commit([write]).length > 0) return group.slice(index);
     }
     return [];

@@ -11,7 +11,7 @@ import { GroupCommit, nextTurn } from './group-commit.ts';
 import type { OwnCommits } from './own-commits.ts';
 import type { WriteTurns } from './write-turns.ts';
 
-/** What a write leaves behind: nothing, or old sealed values in the log that must not stay there. */
+/** The remains of a write: nothing, or old sealed values in the log that must not stay there. */
 export type Residue = 'added' | 'removed';
 
 /** The longest log that an idle file keeps. */
@@ -33,7 +33,7 @@ export class Session {
   /** Raised by this connection's own changes to tenants, applications and keys: `data_version` shows only those of others. */
   #authorityChanges = 0;
   #authority: Promise<string> | undefined;
-  /** What the last look at the file has seen, and how many commits of others the looks have found. */
+  /** The state of the file at the last look, and the number of commits by others. */
   #seen = { version: -1, counter: -1 };
   #othersChanges = 0;
   readonly #dataVersion;

@@ -108,7 +108,7 @@ export class Inbox {
   }
 }
 
-/** What a call came to on the other thread. */
+/** The result of a call on the other thread. */
 export type Outcome =
   | { readonly result: unknown }
   | {
@@ -118,7 +118,7 @@ export type Outcome =
       readonly cause: Thrown | undefined;
     };
 
-/** What is told of an error; to clone one leaves out its name and its code. */
+/** The parts of an error to send: cloning one drops its name and its code. */
 interface Thrown {
   readonly name: string;
   readonly message: string;

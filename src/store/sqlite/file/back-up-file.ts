@@ -65,7 +65,7 @@ export async function restoreVaultFile(
   if (!moveAside && existsSync(target)) {
     throw new Fault('file_exists', `${target} exists`, { hint: '--move-aside renames it, together with its log' });
   }
-  // What stands in a log would be missing from the copy.
+  // A log would be missing from the copy.
   if ((lstatSync(`${source}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
     throw new Fault('conflict', `${source} is in use, or was not closed`, {
       hint: '`vault backup` copies such a file',

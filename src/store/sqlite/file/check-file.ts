@@ -5,7 +5,7 @@ import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { APPLICATION_ID } from './schema.ts';
 
-/** What SQLite keeps beside the file while it is open, or after a crash. */
+/** The files that SQLite keeps beside the vault while it is open, or after a crash. */
 export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
 
 /** Others may read it: what a vault holds is sealed. */

@@ -7,7 +7,7 @@ import type { Connection, Driver } from './driver.ts';
  */
 const BUSY_TIMEOUT_MS = 0;
 
-/** What every connection is set to, and what reading the setting back must answer. */
+/** The settings of every connection, and the values that reading them back must return. */
 const PRAGMAS = [
   ['journal_mode', 'WAL', 'wal'],
   // better-sqlite3 runs a log at NORMAL unless told otherwise, which loses acknowledged writes when the power fails.

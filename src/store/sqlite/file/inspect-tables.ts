@@ -11,7 +11,7 @@ interface Check {
   readonly sql: string;
 }
 
-/** Of a tenant, for people: its UUID, or its number where it has no row. */
+/** Returns a tenant's name for people: its UUID, or its number where it has no row. */
 const TENANT = (column: string) =>
   `coalesce((SELECT lower(hex(id)) FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
 

@@ -10,7 +10,7 @@ import { FORMAT } from './schema.ts';
 import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA } from './snapshot-layout.ts';
 import { toFileFault } from './sqlite-error.ts';
 
-/** What is replaced, children last; the numbers of tenants never change inside a vault. */
+/** The replaced tables, children last; the numbers of tenants never change inside a vault. */
 const REPLACED = ['application', ...TABLES_OF_TOKENS] as const;
 
 /** Tenants of the snapshot that the vault no longer has. */
@@ -76,7 +76,7 @@ async function withAttached<T>(connection: Connection, path: string, work: () =>
   } catch (error) {
     const fault = toFileFault(path, error);
     if (!(fault instanceof Fault) || fault.code !== 'not_a_vault') throw fault;
-    // What SQLite cannot read as a database was once written as one.
+    // A file that SQLite cannot read was once written as a database.
     throw new Fault('damaged', `${path} is damaged`, { cause: error });
   }
 }
@@ -88,7 +88,7 @@ function checkedFacts(connection: Connection, path: string, verify: Options<'loa
   return facts;
 }
 
-/** Of the snapshot that is attached. Undefined when it is none of this format. */
+/** Reads the attached snapshot. Undefined when it is not of this format. */
 function readFacts(connection: Connection): SignedFacts | undefined {
   if (connection.pragma('snapshot.application_id', { simple: true }) !== SNAPSHOT_APPLICATION_ID) return undefined;
   if (connection.pragma('snapshot.user_version', { simple: true }) !== FORMAT) return undefined;
@@ -102,7 +102,7 @@ function readFacts(connection: Connection): SignedFacts | undefined {
   const facts = connection
     .prepare<[], SignedFacts>('SELECT vault_id, name, saved_at, sequence, link, mac FROM snapshot.facts')
     .get();
-  // Of a damaged row anything may come, whatever the table's declaration says.
+  // A damaged row may hold anything, whatever the table declares.
   return Buffer.isBuffer(facts?.link) && Buffer.isBuffer(facts.mac) ? facts : undefined;
 }
 

@@ -3,7 +3,7 @@ import { SCHEMA } from './schema.ts';
 /** "VLTS": what `PRAGMA application_id` answers for a snapshot, so that nobody opens one as a vault. */
 export const SNAPSHOT_APPLICATION_ID = 0x564c5453;
 
-/** What a snapshot holds of each tenant: its records, and what they are found and counted by. Rows as in the vault. */
+/** The contents of a snapshot for each tenant: its records, indexes and counters. Rows as in the vault. */
 export const SNAPSHOT_TABLES = [
   'tenant',
   'application',

@@ -29,7 +29,7 @@ export const NO_SPACE_CODES: ReadonlySet<string> = new Set([
   'EDQUOT',
 ]);
 
-/** What callers are told for a result code, or for its first two words. */
+/** The error for a result code, or for its first two words. */
 const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode | undefined>> = {
   SQLITE_CORRUPT: 'integrity_failure',
   SQLITE_NOTADB: 'integrity_failure',

@@ -11,7 +11,9 @@ import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
-/** Of a damaged row anything may come: nothing in place of what the table excludes, so that the chain breaks there. */
+/**
+ * A damaged row may hold anything: returns nothing for a value that the table excludes, so that the chain breaks there.
+ */
 function asEntry({ sequence, at, sealed, link }: AuditEntry): AuditEntry {
   return {
     sequence,

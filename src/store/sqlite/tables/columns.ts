@@ -124,7 +124,7 @@ export function columns<Row>(
   };
 }
 
-/** What a token type is stored as. A number, once given, is never given to another type. */
+/** The stored number of each token type. A number is never given to another type. */
 export const TOKEN_TYPE_CODES = Object.fromEntries(
   TOKEN_TYPE_NAMES.map((name) => [name, TOKEN_TYPES[name].code]),
 ) as Readonly<Record<TokenType, number>>;

@@ -21,7 +21,7 @@ interface StaleQuery extends KeyIds {
   readonly tenant: number;
 }
 
-/** What `vault keys` does to the tables. Synchronous; what writes needs a transaction around it. */
+/** The table changes of `vault keys`. Synchronous; writes need a transaction around them. */
 export function keyRotation(connection: Connection, tenants: TenantRows, tokens: TokenRows, changes: TokenChanges) {
   const { rows, value } = statements(connection);
   const walk = rows<[StaleQuery & { readonly after: string }], { readonly id: string; readonly isStale: number }>(

@@ -40,7 +40,7 @@ interface TenantRow extends StoredRow<TenantRecord> {
 
 const SELECT_TENANT = `SELECT tenant, ${TENANT.of('tenant')} FROM tenant`;
 
-/** What tokens are kept in, and counted by. */
+/** The tables of tokens and their counters. */
 export const TABLES_OF_TOKENS = ['token_index', 'container_set', 'token', 'tombstone', 'counter'] as const;
 
 /** Everything that hangs on a tenant, children first. */
@@ -81,7 +81,7 @@ export function tenantRows(connection: Connection) {
   }
 
   function addKey(tenant: number | bigint, key: WrappedKey): void {
-    // Who wraps with a former master key has not heard of the new one: nobody could unwrap it.
+    // Rejects keys wrapped with a former master key: nobody could unwrap them.
     if (key.generation !== generation().get()) throw new Problem('write_conflict');
     insertKey().run(...KEY.values(key), tenant);
   }

@@ -254,7 +254,10 @@ function bodyOf(start: Start, now: Instant): Fragment {
   };
 }
 
-/** What the counters say, less the expired ones that are still there. Undefined when they do not answer this query. */
+/**
+ * Returns the count by the counters, less expired tokens that are still stored. Undefined when the counters do not
+ * answer this query.
+ */
 function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
   if (query.anyOf !== undefined || query.all.some((condition) => !('type_in' in condition))) return undefined;
   const types = join(query.all.map(whereCondition), ' AND ');
