@@ -26,7 +26,7 @@ export function namedCredential(flags: GlobalFlags, env: Environment): NamedCred
   return oneOf(env[keyFile.env], env[passphraseFile.env], `${keyFile.env} and ${passphraseFile.env}`) ?? {};
 }
 
-/** The key file that stands beside a vault when no other is named. */
+/** The default key file of a vault: the file's name and `.key`. */
 export function keyFileBeside(file: string): string {
   return `${file}.key`;
 }

@@ -5,7 +5,7 @@ import type { FlagsOf } from './flags-of.ts';
 export interface FlagRow {
   /** As commander reads it. */
   readonly flag: string;
-  /** Stands in for the flag where it is not given. */
+  /** Replaces the flag when it is not given. */
   readonly env: string;
   readonly help: string;
 }

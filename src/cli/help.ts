@@ -2,7 +2,9 @@ import { type Command, Help, type HelpConfiguration, type Option } from 'command
 import { EXIT_CODES } from './exit-codes.ts';
 import { type FlagRow, GLOBAL_FLAGS, isGlobal } from './global-flags.ts';
 
-/** Flags up to this wide have their text beside them, longer ones below: else there would be no room for the text. */
+/**
+ * Flags up to this width have their text on the same line, longer ones below: otherwise the text would have no room.
+ */
 const WIDEST_TERM = 28;
 
 const defaults = Object.assign(new Help(), { minWidthToWrap: 0 });

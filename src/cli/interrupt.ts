@@ -5,7 +5,7 @@ export type EndSignal = keyof typeof SIGNAL_EXIT_CODES;
 
 export const isSignalExit = (code: number) => Object.values<number>(SIGNAL_EXIT_CODES).includes(code);
 
-/** A Ctrl-C, a terminal that is closed, whoever stops a job. */
+/** Ctrl-C, a closed terminal, a job that is stopped. */
 export const END_SIGNALS = Object.keys(SIGNAL_EXIT_CODES) as readonly EndSignal[];
 
 /** From here on these signals end the command quietly. What must not stay behind is removed when the process exits. */
@@ -13,7 +13,7 @@ export function endAtSignals(): void {
   for (const signal of END_SIGNALS) process.on(signal, exit);
 }
 
-/** From here on somebody else sees to them. */
+/** From here on the caller handles signals. */
 export function takeSignals(): void {
   for (const signal of END_SIGNALS) process.off(signal, exit);
 }
@@ -41,7 +41,7 @@ function exit(signal: EndSignal): void {
 }
 
 /**
- * Ends a command for an error that nobody caught. Node would show the line that threw, which is the text of a bundle, and the
+ * Ends a command after an uncaught error. Node would print the source line, which is the text of a bundle, and the
  * message, which may hold a value.
  */
 export function exitUnexpected(error: unknown): void {

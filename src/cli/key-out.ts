@@ -16,7 +16,7 @@ export interface KeyFile {
   discard(): Promise<void>;
 }
 
-/** Where the key stands in a result: that of an application, or of a tenant with its first one. */
+/** The place of the key in a result: of an application, or of a tenant with its first application. */
 export type KeyMember = 'key' | 'application.key';
 
 /**

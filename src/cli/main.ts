@@ -13,7 +13,7 @@ export async function main(argv: readonly string[], { ownsOutput = false } = {})
     process.on('uncaughtException', exitUnexpected);
     endAtSignals();
   }
-  // To Node this signal means: open the inspector. Whoever is not the debugger of this process has no business in it.
+  // This signal opens Node's inspector. Only the debugger of this process may do that.
   if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
   const exitCode = await runCommandLine(argv);
   if (ownsOutput) endAtOnce(exitCode);

@@ -34,7 +34,7 @@ function kindBits(character: string): number {
   return /\p{N}/u.test(character) ? BITS.digit : BITS.other;
 }
 
-/** The character goes on as the ones before it did: the same, the next in order, or a piece of three or more again. */
+/** The character continues its predecessors: the same, the next in order, or a piece of three or more again. */
 function isForeseen(characters: readonly string[], at: number): boolean {
   const code = (index: number) => characters[index]?.toLowerCase().codePointAt(0) ?? Number.NaN;
   const step = code(at) - code(at - 1);

@@ -36,7 +36,7 @@ export function createProgram(finish: Finish, called?: string): Command {
   const all = allEntries();
   const ofCalled = all.filter(({ words }) => words[0] === called);
   const entries = ofCalled.length > 0 ? ofCalled : all;
-  // These are the flags before the first word: behind it stand those of the subcommand.
+  // Adds the flags before the first word; those of the subcommand follow it.
   if (entries === all) addFlags(root, GLOBAL_FLAGS);
   for (const [noun, row] of Object.entries(NOUNS)) {
     const verbs = entries.filter(({ words }) => words[0] === noun);
@@ -51,7 +51,7 @@ export function createProgram(finish: Finish, called?: string): Command {
   return root;
 }
 
-/** Errors are told by report-failure.ts. There are no colours: to ask whether stdout has them takes time. */
+/** report-failure.ts reports errors. No colours: asking stdout whether it has them takes time. */
 const OUTPUT = {
   writeOut: writeHelp,
   getOutHelpWidth: helpWidth,
@@ -86,7 +86,7 @@ export function withoutHelpWord(argv: readonly string[]): readonly string[] {
   return known === undefined ? [...words, '--help'] : words.slice(0, known + 1);
 }
 
-/** How many words stand before the one that names nothing; undefined when all that can name something do. */
+/** Returns the number of words before the first unknown one; undefined when all are known. */
 function countKnown([first, second]: readonly string[]): number | undefined {
   if (first === undefined) return undefined;
   const noun = nounOf(first);
@@ -96,7 +96,7 @@ function countKnown([first, second]: readonly string[]): number | undefined {
   return isKnown ? undefined : 1;
 }
 
-/** The first word of subcommands that a word, perhaps an alias, stands for. */
+/** Returns the first word of subcommands for a word, which may be an alias. */
 export function nounOf(word: string): string | undefined {
   return Object.entries<NounRow>(NOUNS).find(([name, { alias }]) => word === name || word === alias)?.[0];
 }

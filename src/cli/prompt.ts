@@ -1,11 +1,11 @@
 import { Fault } from '../core/fault.ts';
 
-/** Whether a person is there to answer: questions go to stderr, so that stdout carries results only. */
+/** Returns whether a person can answer: questions go to stderr, so that stdout carries results only. */
 export function canPrompt(): boolean {
   return process.stdin.isTTY === true && process.stderr.isTTY === true;
 }
 
-/** Whether `-` is somebody's keyboard: a secret is then asked for, since what a terminal reads stands on the screen. */
+/** Returns whether `-` is a keyboard: then the secret is asked for, since a terminal shows what it reads. */
 export function isTypedByHand(path: string): boolean {
   return path === '-' && canPrompt();
 }
@@ -15,7 +15,7 @@ export async function promptSecret(message: string): Promise<string> {
   return password({ message, mask: false }, { output: process.stderr });
 }
 
-/** Asks before something is lost. Throws the fault `usage` when the answer is no, or when nobody is there to ask. */
+/** Asks before something is lost. Throws the fault `usage` when the answer is no, or without a terminal. */
 export async function confirmLoss(loss: string): Promise<void> {
   if (!canPrompt()) throw new Fault('usage', 'confirmation required', { hint: `pass --yes to confirm. ${loss}` });
   const { confirm } = await import('@inquirer/prompts');

@@ -24,7 +24,7 @@ const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
 /** The codes of the system, and of SQLite for data and locks. */
 const DISK_ERROR = /^(EIO$|SQLITE_(IOERR|PROTOCOL))/;
 
-/** Inside `vault exec` the other key is at hand. */
+/** `vault exec` sets the other key, too. */
 function otherKeyHint(code: ProblemCode | undefined, env: Environment): string | undefined {
   const { VAULT_API_KEY: own, VAULT_MANAGEMENT_KEY: other } = env;
   if (code !== 'permission_missing' || !other || own === other) return undefined;
@@ -44,7 +44,7 @@ export function reportProblem(reply: Reply, nameMember?: NameMember): ExitCode {
   return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember);
 }
 
-/** Tells what went wrong. Of an error that nobody foresaw, nothing but that it happened: its message may hold a value. */
+/** Reports a failure. Of an unforeseen error it reports only that it happened: its message may hold a value. */
 export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
   if (error instanceof Problem) return tellProblem(error.status, error, nameMember);
   if (error instanceof Fault) {
@@ -122,13 +122,13 @@ function reportUsage(error: UsageError): ExitCode {
 
 let isOwned = false;
 
-/** Writes to stderr. Whoever read it may have gone: what is said then is lost, and the work goes on. */
+/** Writes to stderr. If its reader has gone, the text is lost and the work continues. */
 function writeError(text: string): void {
   ownStandardError();
   process.stderr.write(text);
 }
 
-/** From here on a closed stderr ends nothing: not a command that says a word, not a daemon that writes its log. */
+/** From here on a closed stderr ends nothing: neither a command that prints a line nor a daemon that writes its log. */
 export function ownStandardError(): void {
   if (isOwned) return;
   isOwned = true;

@@ -108,7 +108,7 @@ export function viewOf(row: Operation): ResultView {
   };
 }
 
-/** Whether the request is shown in place of being sent, and how: as what was typed, else as the environment says. */
+/** Returns whether to show the request rather than send it, and how: by the flag, else by the variable. */
 function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | undefined {
   const isTyped = flags.curl !== undefined || flags.dryRun !== undefined;
   const isOn = (name: 'curl' | 'dryRun') => isSwitchedOn(flags[name], isTyped ? {} : env, FLAGS.request[name]);

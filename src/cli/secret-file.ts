@@ -47,7 +47,7 @@ export async function readSmallFile(flag: string, path: string, check?: CheckOpe
   throw new Fault('usage', `${flag}: ${path} is longer than ${MAX_KIB} KiB`);
 }
 
-/** The bytes of a stream until so many are there, or it ends. */
+/** Reads a stream up to this number of bytes, or to its end. */
 export async function readAtMost(stream: AsyncIterable<Uint8Array | string>, most: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -79,7 +79,7 @@ function readStart(path: string, most: number, check?: CheckOpened): Buffer {
   }
 }
 
-/** Whether somebody else must write for a read to end: `mkfifo`, `<(…)`. Throws what `stat` throws. */
+/** Returns whether a read ends only when another process writes: `mkfifo`, `<(…)`. Throws the errors of `stat`. */
 function isNamedPipe(path: string): boolean {
   return statSync(path).isFIFO();
 }

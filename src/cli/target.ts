@@ -56,7 +56,7 @@ export function chooseOwnFile(flags: GlobalFlags, env: Environment): string {
 /** For a command that reads many tokens: enough for a group of writes. */
 const CACHE_KIB = 4 * 1024;
 
-/** `calls` says whether a connection is worth keeping. `overRandom` is for the file: a daemon has its own random source. */
+/** `calls`: whether a connection is worth keeping. `overRandom` is for the file: a daemon has its own random source. */
 export async function openTarget(
   target: Target,
   flags: GlobalFlags,
@@ -84,7 +84,7 @@ export async function openTarget(
   const options = {
     anchor,
     includedActiveTokens: included,
-    // One call and the end: whoever waits for it waits for its entry, too.
+    // The command makes one call and ends, so it waits for the entry, too.
     auditStrict: true,
     overRandom,
     ...(calls === 'many' && { cacheKib: CACHE_KIB }),

@@ -8,7 +8,9 @@ export type ReadText = (flag: string, typed: string) => Promise<string>;
 /** Standard input, as the reader needs it. */
 export type InputStream = AsyncIterable<Uint8Array | string>;
 
-/** A device, or a command that never ends, must not fill the memory. In MiB: more than any daemon takes, unless it is told to. */
+/**
+ * A device, or a command that never ends, must not fill the memory. In MiB: more than any daemon accepts by default.
+ */
 const MAX_MIB = 256;
 
 /** Standard input can be read once: a second flag that asks for it is a mistake. */

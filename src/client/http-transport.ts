@@ -41,7 +41,7 @@ export interface HttpTransport {
 export interface Address {
   readonly secure: boolean;
   readonly connection: { readonly host?: string; readonly port?: string; readonly socketPath?: string };
-  /** Stands before each path; empty or beginning with a slash, without one at its end. */
+  /** Prepended to each path; empty, or beginning with a slash and without one at its end. */
   readonly base: string;
   readonly hostHeader: string;
 }
@@ -116,12 +116,12 @@ export function parseAddress(url: string): Address {
   };
 }
 
-/** Without the URL in it: a password may stand there. */
+/** Leaves out the URL: it may contain a password. */
 function refusal(): Fault {
   return new Fault('usage', '--url (VAULT_URL) is http://host:port, https://host:port or unix:/path.sock');
 }
 
-/** The fault for a connection that did not come about, or ended too early; `why` is an error code or says it in words. */
+/** Returns the fault for a connection that failed or ended too early; `why` is an error code or a text. */
 export function unreachable(url: string, why: string, cause?: unknown): Fault {
   const hint = HINTS.find(([pattern]) => pattern.test(why))?.[1];
   return new Fault('unreachable', `cannot reach ${url}: ${why}`, { ...(hint !== undefined && { hint }), cause });

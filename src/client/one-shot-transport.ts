@@ -89,7 +89,7 @@ function parseResponse(answer: Buffer): HttpResponse | undefined {
   return { status, headers, body };
 }
 
-/** A response may end with its connection (RFC 1945 §7.2.2); whether that was its own end, only its text can tell. */
+/** A response may end with its connection (RFC 1945 §7.2.2); only its text shows whether it is complete. */
 function isWholeText(body: Buffer): boolean {
   return body.length === 0 || parseText(body.toString('utf8')) !== undefined;
 }

@@ -25,7 +25,7 @@ const APPLICATION_FLAGS = { permissions: 'permission', rules: 'rule' } as const;
 const PUBLIC_ID = '91c21f25-11f4-467a-8d3e-bf30cd94e0ef';
 const EXPIRING_ID = '8558f4d1-1fcc-4aca-820c-ba7f8395572f';
 
-/** The form of an API key with a checksum that is not its own: whoever finds one in a log need not look for its owner. */
+/** Has the form of an API key and a wrong checksum: finders of such a key in a log need not look for its owner. */
 const exampleKey = (letter: 'A' | 'B' | 'C' | 'D') => `key_ExampLeKeyNotReaL11111111111111${letter}`;
 
 const BACKEND_RULES = [

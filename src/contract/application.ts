@@ -30,7 +30,7 @@ const CAN_CREATE_EXPIRING = {
   description: 'A private application may create expiring ones within its own reach.',
 } as const;
 
-/** The Application (§2.4). `key` stands only in the replies of create and regenerate. */
+/** The Application (§2.4). Only replies of create and regenerate have `key`. */
 export const APPLICATION = {
   type: 'object',
   required: ['id', 'tenant_id', 'name', 'type', 'permissions', 'rules'],

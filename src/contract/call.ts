@@ -34,7 +34,7 @@ export interface Call {
   readonly fromBrowser?: boolean | undefined;
   /** The address that the call came from, where that is another machine. Only the daemon sets it. */
   readonly peer?: string | undefined;
-  /** Told the id of the application that asks, as soon as its key is known: for the daemon's log, and no part of a request. */
+  /** Called with the id of the calling application as soon as its key is known: for the daemon's log. */
   readonly onCaller?: ((applicationId: string) => void) | undefined;
   /** Returned as the problem body's `instance`; one is made when it is absent. */
   readonly traceId?: string | undefined;

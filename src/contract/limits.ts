@@ -1,4 +1,4 @@
-/** The limits that flags of `vault serve` change (decisions §9). The others stand in the schemas. */
+/** The limits that flags of `vault serve` change (decisions §9). The schemas have the others. */
 export interface Limits {
   /** Bytes of a request's body. */
   readonly body: number;

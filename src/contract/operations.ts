@@ -22,7 +22,7 @@ export interface Operation {
   readonly params?: Schema;
   readonly query?: Schema;
   readonly body?: Schema;
-  /** The media type of `body`; `application/json` unless the spec says otherwise (§4). */
+  /** The media type of `body`; `application/json` unless the specification names another (§4). */
   readonly mediaType?: 'application/json' | 'application/merge-patch+json';
   readonly result?: Schema;
   readonly status: 200 | 201 | 204;
@@ -31,7 +31,7 @@ export interface Operation {
   /** The problems with status 409 that it answers with. */
   readonly conflicts: readonly ProblemCode[];
   readonly cli: OperationCli;
-  /** For the OpenAPI document, by name. A test plays them on one vault, so all rows tell one story. */
+  /** Examples for the OpenAPI document, by name. A test plays them on one vault, so all rows form one story. */
   readonly examples: Readonly<Record<string, Example>>;
 }
 

@@ -22,7 +22,7 @@ export type ProblemStatus = keyof typeof TITLES;
 
 interface ProblemRow {
   readonly status: ProblemStatus;
-  /** The text of `detail` when the thrower has nothing more precise to say. Fixed: never an exception's message. */
+  /** The default text of `detail`. Fixed: never an exception's message. */
   readonly detail: string;
 }
 

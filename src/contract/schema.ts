@@ -40,7 +40,7 @@ type InferProperties<P, Required> = {
 
 type Flatten<T> = { [K in keyof T]: T[K] };
 
-/** The TypeScript type of the values that a schema accepts. A schema that says nothing accepts any JSON. */
+/** The TypeScript type of the values that a schema accepts. An empty schema accepts any JSON. */
 export type Infer<S> = S extends { readonly const: infer C }
   ? C
   : S extends { readonly type: readonly [infer T, 'null'] }

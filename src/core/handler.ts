@@ -98,6 +98,6 @@ export interface World {
   readonly limitUnreadDuplicates: MinuteLimit;
   /** `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens: number;
-  /** Told of every error that the caller is not told of; writes to this machine's stderr. */
+  /** Called with every error that the caller does not see; writes to this machine's stderr. */
   readonly reportError: (error: unknown, traceId: string) => void;
 }

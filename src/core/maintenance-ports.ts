@@ -46,7 +46,7 @@ export interface Finding {
   readonly what: string;
 }
 
-/** A row as it stands, for inspection. */
+/** A row in its stored form, for inspection. */
 export interface InspectedRow<T> {
   readonly id: string;
   /** Undefined when the row's clear columns are none that the vault writes. */
@@ -63,7 +63,7 @@ export interface InspectedRecords {
   readonly reply: StoredReply;
 }
 
-/** The part of a store that whoever holds the vault's key works with: its keys, and whether it is as it was written. */
+/** The part of a store for the holder of the vault's key: its keys, and whether it is as it was written. */
 export interface Maintenance {
   header(): Promise<VaultHeader>;
   /** False when the header is no longer `expected`. The old one is nowhere in the store when this resolves. */

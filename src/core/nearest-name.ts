@@ -2,7 +2,7 @@
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.min(3, Math.ceil(name.length / 2)) + 1;
-  // A long name is nobody's typing mistake, and the distance is quadratic in the length.
+  // A long name is not a typing mistake, and the distance is quadratic in the length.
   if (name.length > 64) return undefined;
   for (const candidate of known) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());

@@ -252,7 +252,7 @@ export interface Tombstone {
   readonly mac: Uint8Array;
 }
 
-/** A token that has expired, on its way out: what stays of it, and the entry that says so. */
+/** An expired token that is being removed: its tombstone and its audit entry. */
 export interface RecordedExpiry {
   readonly tombstone: Tombstone;
   readonly audit: AuditDraft;

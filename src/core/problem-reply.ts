@@ -2,10 +2,10 @@ import type { Reply } from '../contract/call.ts';
 import { PROBLEM_TYPE_PREFIX, TITLES } from '../contract/problems.ts';
 import type { Problem } from './problem.ts';
 
-/** Statuses whose replies always say when to try again. */
+/** Statuses whose replies always have `Retry-After`. */
 const RETRIED: readonly number[] = [429, 503];
 
-/** The reply that tells a caller of a problem: an RFC 9457 body whose `instance` is the trace id (decisions §1). */
+/** Returns the reply for a problem: an RFC 9457 body whose `instance` is the trace id (decisions §1). */
 export function problemReply(problem: Problem, traceId: string): Reply {
   const body = {
     type: PROBLEM_TYPE_PREFIX + problem.code,

@@ -23,7 +23,7 @@ export interface ProblemOptions {
   readonly retryAfter?: number;
 }
 
-/** A failure that the caller is told of. Everything else that is thrown becomes `internal_error`. */
+/** A failure that the caller may see. Every other error becomes `internal_error`. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly status: ProblemStatus;

@@ -21,7 +21,7 @@ export type SearchCondition =
 export interface FoundPage {
   /** Absent when the page has to be walked to. */
   readonly records: readonly PresentedToken[] | undefined;
-  /** Absent when the tokens have to be counted by a walk. Above `MAX_TOTAL` it says only that there are more. */
+  /** Absent when the tokens have to be counted by a walk. Above `MAX_TOTAL` the exact number is unknown. */
   readonly total: number | undefined;
 }
 

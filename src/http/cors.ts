@@ -38,7 +38,10 @@ export function createCors(origins: readonly string[], headerPrefix: string) {
   }
 
   return {
-    /** A web page sends the request: browsers say where from, and no page can keep them from it (Fetch Metadata, §2). */
+    /**
+     * Returns whether a web page sends the request: browsers add this header, and no page can prevent it (Fetch
+     * Metadata, §2).
+     */
     isFromBrowser: (request: IncomingMessage): boolean => 'sec-fetch-site' in request.headers || allows(request),
     /** The fields that every response has on top of its own. */
     fields(request: IncomingMessage): readonly string[] {

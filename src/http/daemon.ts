@@ -116,7 +116,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     else if (dev === undefined) dispatch(request, response);
     else dev(request, response, () => dispatch(request, response));
   }
-  // An unknown expectation is ignored like any unknown header; 100-continue is answered by whoever wants the body.
+  // Ignores an unknown expectation, as any unknown header; the reader of the body answers 100-continue.
   const turns = takeTurns(receive);
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));

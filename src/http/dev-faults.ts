@@ -26,7 +26,7 @@ export function createDevFaults() {
 }
 
 const MAX_TIMES = 1_000_000;
-/** A body that nobody reads meanwhile may take 30 s to arrive. */
+/** An unread body may take 30 s to arrive. */
 const MAX_DELAY_MS = 25_000;
 const REQUEST = /^(\*|GET|HEAD|POST|PUT|PATCH|DELETE) (\/[!-~]*)$/;
 const MEMBERS: readonly string[] = ['request', 'status', 'retry_after', 'delay_ms', 'drop', 'times'];

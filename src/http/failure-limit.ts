@@ -1,6 +1,6 @@
 import { Problem } from '../core/problem.ts';
 
-/** Failed authentications a second, after which a peer is told to wait. */
+/** Failed authentications a second, after which a peer gets 429. */
 export const FAILURES_A_SECOND = 20;
 
 const WINDOW_MS = 1_000;

@@ -12,7 +12,7 @@ export function isOwnMachine(address: string): boolean {
   return address === '' || isLoopback(address);
 }
 
-/** An address or a name as it stands in a URL and in `Host`. */
+/** Returns an address or a name in the form of URLs and of `Host`. */
 export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host.toLowerCase();
 }

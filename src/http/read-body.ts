@@ -101,7 +101,7 @@ function collect(request: IncomingMessage, limit: number, hold: (bytes: number) 
     }
 
     request.on('data', onData).on('end', onEnd).on('close', onClose);
-    // A connection that breaks inside the body is told by 'close'; without a listener its 'error' would end the process.
+    // A connection that breaks inside the body emits 'close'; without a listener its 'error' would end the process.
     request.on('error', () => undefined);
   });
 }

@@ -33,7 +33,8 @@ export function createScreen(
     if (keys > 1 || types > 1) return 'malformed_http';
     const coding = headers['transfer-encoding'];
     if (coding === undefined) return undefined;
-    // RFC 9112 §6.1: HTTP/1.0 has no chunked coding; whoever sends it both ways may be framed differently by others.
+    // RFC 9112 §6.1: HTTP/1.0 has no chunked coding; with both headers, other servers may frame the request
+    // differently.
     if (coding.toLowerCase() !== 'chunked' || request.httpVersionMinor === 0) return 'malformed_http';
     return undefined;
   };

@@ -89,7 +89,7 @@ async function isAnswered(path: string): Promise<boolean> {
     await once(probe, 'connect');
     return true;
   } catch (error) {
-    // Only a refused connection proves that nobody listens; one that may not be made (EACCES) proves nothing.
+    // Only a refused connection proves that no process listens; a forbidden one (EACCES) proves nothing.
     const { code } = error as NodeJS.ErrnoException;
     return code !== 'ECONNREFUSED' && code !== 'ENOENT';
   } finally {

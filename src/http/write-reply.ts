@@ -36,14 +36,14 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
   response.end(reply.bodyText);
 }
 
-/** Whether the request has a body that nobody will read to its end: the connection cannot be used again. */
+/** Returns whether the request has a body that will not be read to its end: the connection cannot be used again. */
 function leavesBody(request: IncomingMessage, limit: number): boolean {
   const length = announcedLength(request);
   // Whether or not it has arrived by now: who sends too much learns the same each time.
   if (length !== undefined && length > limit) return true;
   if (request.complete) return false;
   if (length === undefined || length > MAX_DRAINED || request.readableDidRead) return true;
-  // RFC 9110 §10.1.1: a client that was not told to continue may send its body, or may not.
+  // RFC 9110 §10.1.1: without 100-continue a client may send its body, or may not.
   return length > 0 && request.headers.expect !== undefined;
 }
 

@@ -11,8 +11,8 @@ const pool = new Uint8Array(POOL_BYTES);
 let used = POOL_BYTES;
 
 /**
- * Writes 24 fresh random bytes to `target` at `offset`. They come from the system's source in blocks of 4 KiB; each byte
- * is given out once and wiped from the pool.
+ * Writes 24 fresh random bytes to `target` at `offset`. They come from the system's source in blocks of 4 KiB; each
+ * byte is used once and wiped from the pool.
  */
 function takeNonce(target: Uint8Array, offset: number): void {
   if (used + NONCE_BYTES > POOL_BYTES) {

@@ -4,7 +4,7 @@ const INITIAL_CAPACITY = 256;
 /** Bytes that the encoder of `encodeFields` keeps room for. */
 const MAX_KEPT = 64 * 1024;
 
-/** A value that can stand in a context. */
+/** A value that a context can contain. */
 export type Field = string | number | Uint8Array | undefined;
 
 /**

@@ -156,7 +156,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       return openText(sodium, carried.audit_sealing, replyContext(reply), reply.sealed);
     },
 
-    // These keys are those of one master key: whoever can unlock another wraps this (follow-master-key.ts).
+    // These keys belong to one master key: a process that can unlock another one wraps this (follow-master-key.ts).
     refresh: async () => lock.requireUnlocked(),
 
     close() {

@@ -1,7 +1,7 @@
 const STEP = 64;
 const STEPS_END = 1024;
 
-/** The marker ends the text and says how it was encoded. Zeros follow. */
+/** The marker ends the text and names its encoding. Zeros follow. */
 const MARKER = { utf8: 0x80, utf16: 0x81 } as const;
 
 /**

@@ -14,7 +14,7 @@ export interface SlotSummary {
   readonly created_at: Instant;
 }
 
-/** Needs no key: what it says is only as good as the file until the vault is unlocked. In order of number. */
+/** Needs no key: until the vault is unlocked, the result is only as reliable as the file. In order of number. */
 export function listSlots(header: VaultHeader): readonly SlotSummary[] {
   return header.slots
     .map(({ slot, bytes }) => {

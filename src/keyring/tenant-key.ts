@@ -81,7 +81,7 @@ export interface OpenedIndexKey {
   readonly keys: IndexKeys;
 }
 
-/** Throws `integrity_failure` unless every key unwraps, no id stands twice and both purposes are there. */
+/** Throws `integrity_failure` unless every key unwraps, all ids differ and both purposes have a key. */
 export function openTenantKeys(
   sodium: Sodium,
   wrappingKey: Uint8Array,

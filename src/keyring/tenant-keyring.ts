@@ -39,7 +39,7 @@ function contextWriter(vault: VaultIdentity, tenantId: string): (context: SealCo
   };
 }
 
-/** Seals and opens for one tenant. Throws `vault_locked` once the lock says so. */
+/** Seals and opens for one tenant. Throws `vault_locked` once the vault is locked. */
 export function tenantKeyring(
   sodium: Sodium,
   vault: VaultIdentity,

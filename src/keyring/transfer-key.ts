@@ -15,7 +15,7 @@ export interface TransferKey {
   readonly secret_key: Uint8Array;
 }
 
-/** A new pair as texts of one line: the secret half is for a file, the public one for whoever is to seal. */
+/** Returns a new key pair as texts of one line: the secret half for a file, the public half for senders. */
 export function newTransferKey(sodium: LargeSodium): { readonly secret: string; readonly recipient: string } {
   const secret = randomBytes(KEY_BYTES);
   const text = {

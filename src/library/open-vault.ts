@@ -16,7 +16,7 @@ import type { Call, Reply } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
 import { createVault, openVault as openFile } from '../vault/vault.ts';
 
-/** At most one of `keyFile`, `key` and `passphrase` says what opens the file. */
+/** At most one of `keyFile`, `key` and `passphrase` may be given. */
 export interface OpenVaultOptions {
   /** The path of the vault file. */
   readonly file: string;
@@ -120,7 +120,7 @@ async function credentialOf(options: OpenVaultOptions, isNew: boolean): Promise<
   return keyFile === undefined ? makeKeyFileBeside(file, 'keyFile') : provideKeyFile(keyFile, 'keyFile');
 }
 
-/** Makes clients whose calls end before `end` goes on after `idle`. */
+/** Makes clients. `end` waits until their calls have ended. */
 function closable(
   call: (call: Call) => Promise<Reply>,
   end: (idle: () => Promise<unknown>) => Promise<void>,

@@ -56,7 +56,7 @@ export function checkToken(keyring: TenantKeyring, row: InspectedRow<TokenRecord
   });
 }
 
-/** `look` says what is wrong with a record that can be read; what it throws is a finding too, unless the vault is locked. */
+/** `look` returns the findings of a readable record; its errors are findings, too, unless the vault is locked. */
 async function checkRow<T>(
   table: string,
   { id, record }: InspectedRow<T>,

@@ -86,7 +86,7 @@ function exportRow(
       id,
       type: record.type,
       data: new JsonText(openFull(keyring, id, record, columns).data),
-      // Left out, a mask is the type's: that there is none must be said where the type has one.
+      // An absent mask means the type's: a token without one must state null where the type has one.
       mask: mask === undefined && defaults.mask !== undefined ? null : mask,
       search_indexes,
       fingerprint_expression,

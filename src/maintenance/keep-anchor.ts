@@ -82,7 +82,7 @@ const EVERY_MS = 1000;
 
 type AnchorParts = Pick<KeyHolder, 'store' | 'keyring'>;
 
-/** Throws `damaged` when the vault is not where its anchor says, or further. Resolves to the anchor as it is, if there is one. */
+/** Throws `damaged` when the vault is behind its anchor. Resolves to the anchor, if there is one. */
 async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNote): Promise<string | undefined> {
   const text = await note.read();
   const { vault_id } = await store.header();

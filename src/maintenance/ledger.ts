@@ -21,7 +21,7 @@ export interface BadEntry extends Finding {
 /** The tables whose rows the audit accounts for. */
 export type LedgerTable = 'tenant' | 'tenant_key' | 'application' | 'token';
 
-/** Stands for every record of a tenant, for comparison. */
+/** Names all records of a tenant, for comparison. */
 export function everythingOf(tenantId: string): string {
   return `* ${tenantId}`;
 }

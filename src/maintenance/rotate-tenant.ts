@@ -102,7 +102,9 @@ function keyEvent(
   return audit.draft({ action, status: 200, tenant_id, revision: key_id, entities: [] });
 }
 
-/** Seals what is left anew; yields after each batch how many records it was. The walk over the tokens goes on where it stopped. */
+/**
+ * Reseals the rest; yields the number of records after each batch. The walk over the tokens continues where it stopped.
+ */
 async function* resealAll(store: Store, keyring: TenantKeyring, tenantId: string): AsyncGenerator<number> {
   for (let after: string | undefined = ''; after !== undefined; ) {
     const { tokens, next }: StaleTokens = await store.findStaleTokens(tenantId, keyring.keyIds, after, BATCH);
@@ -123,7 +125,7 @@ async function* resealAll(store: Store, keyring: TenantKeyring, tenantId: string
   }
 }
 
-/** The revision stays: nothing was changed. A record that somebody else changed meanwhile is under the new key already. */
+/** Keeps the revision: nothing was changed. A record that another process changed meanwhile has the new key already. */
 async function resealApplications(
   store: Store,
   keyring: TenantKeyring,

@@ -13,7 +13,7 @@ export interface SlotFacts {
   readonly slot: number;
   readonly kind: Credential['kind'];
   readonly created_at: Instant;
-  /** The one that the credential at hand opens. */
+  /** The slot that the given credential opens. */
   readonly current: boolean;
 }
 
@@ -76,7 +76,7 @@ export function vaultKeys(parts: VaultKeysParts) {
     return slots.map((slot) => ({ ...slot, created_at: formatInstant(slot.created_at) }));
   }
 
-  /** Applies a change of the slots to the header that is there when it is written. */
+  /** Applies a change of the slots to the header that is stored at that moment. */
   async function changeSlots(
     action: 'addSlot' | 'removeSlot',
     change: (header: VaultHeader) => Promise<VaultHeader>,

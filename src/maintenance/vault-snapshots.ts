@@ -12,7 +12,7 @@ interface Snapshot {
   readonly bytes: number;
 }
 
-/** The same in a list, where one that cannot be loaded stands with the reason. */
+/** The same in a list: a snapshot that cannot be loaded has a reason. */
 type ListedSnapshot = Pick<Snapshot, 'name' | 'bytes'> & Partial<Snapshot> & { readonly refused?: string };
 
 export interface VaultSnapshotsParts extends KeyHolder {
@@ -21,7 +21,7 @@ export interface VaultSnapshotsParts extends KeyHolder {
   readonly folder: SnapshotFolder;
 }
 
-/** Lower case, since not every disk tells cases apart; none of the names that Windows keeps for devices. */
+/** Lower case, since some disks ignore case; excludes the names that Windows reserves for devices. */
 const NAME = /^(?!(?:con|prn|aux|nul|com\d|lpt\d)$)[a-z0-9][a-z0-9_-]{0,63}$/;
 
 /** Throws the fault `usage` for a name that a snapshot cannot have. */
@@ -114,7 +114,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
   };
 }
 
-/** Over all that a snapshot says of itself, under a key that outlives the master key. */
+/** A MAC over the whole description of a snapshot, under a key that outlives the master key. */
 function macOf(keyring: Keyring, { vault_id, name, saved_at, sequence, link }: SnapshotFacts): Uint8Array {
   const words = ['token-vault snapshot', vault_id, name, saved_at, sequence, Buffer.from(link).toString('hex')];
   return keyring.anchorMac(words.join('\n'));

@@ -36,7 +36,7 @@ export interface TestFaults {
 
 /** The results of a seed file, by the names in the file. */
 export interface SeededIds {
-  /** A key is there of each application that the start made. */
+  /** Only applications that the start made have a key. */
   readonly apps: { readonly [item: string]: { readonly id: string; readonly key?: string } };
   /** The id; of generated tokens the ids. */
   readonly tokens: { readonly [item: string]: string | readonly string[] };

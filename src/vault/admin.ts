@@ -19,7 +19,7 @@ import { MACHINE, type Times } from './system-clock.ts';
 const STAT = { throwIfNoEntry: false } as const;
 const READ_BY_OTHERS = 0o044;
 
-/** A batch that waited for a lock seems long; nobody gains by waiting as long again. */
+/** A batch that waited for a lock seems long; waiting as long again would help no one. */
 const MAX_REST_MS = 20;
 
 /** The work on keys and the file for the holder of a vault's key, below the API. Other processes may serve the file. */
@@ -39,7 +39,7 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
       const { head, entries, denials, bad } = await readLedger(opened);
       return { head, entries, denials, bad: bad.toSorted((a, b) => a.sequence - b.sequence)[0] };
     },
-    /** Throws the fault `damaged` when the vault is not where the anchor says, or further, and when there is no anchor. */
+    /** Throws the fault `damaged` when the vault is behind its anchor, and when there is no anchor. */
     compareWithAnchor: (anchor: string) => compareWithAnchor(opened, anchorFile(anchor)),
     close: opened.close,
   };
@@ -114,7 +114,7 @@ export async function backUpVault({ from, to, credential }: CopyOptions, progres
   return checkedCopy(from, (verify) => backUpVaultFile(from, to, verify), check);
 }
 
-/** Makes a vault of a backup that is whole. Renames an existing file, with its log, only where `moveAside` says so. */
+/** Makes a vault of a whole backup. Renames an existing file, with its log, only with `moveAside`. */
 export async function restoreVault(
   { from, to, credential, moveAside = false }: CopyOptions & { readonly moveAside?: boolean },
   progress?: Progress,

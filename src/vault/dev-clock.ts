@@ -1,12 +1,12 @@
 import type { Clock, Instant } from '../core/ports.ts';
 import { systemClock } from './system-clock.ts';
 
-/** The clock of a `--dev` vault in the hands of whoever moves it. Times and durations are in milliseconds. */
+/** The movable clock of a `--dev` vault. Times and durations are in milliseconds. */
 export interface DevClock {
   now(): Instant;
   /** How far it is ahead of the machine's clock; negative when it is behind. */
   offset(): number;
-  /** Goes on from `at`. Resolves to how many records it removed because they have expired. */
+  /** Moves to `at`. Resolves to the number of records that it removed because they have expired. */
   set(at: Instant): Promise<number>;
   advance(by: number): Promise<number>;
   /** Back to the machine's clock. */

@@ -9,7 +9,7 @@ export interface ResettableVault {
   reopen(between: () => Promise<void>): Promise<void>;
 }
 
-/** Stands in front of a vault that `open` opens anew. Where that fails, everything fails from then on. */
+/** Wraps a vault that `open` can open anew. If that fails, every later call fails. */
 export function resettableVault(first: Vault, open: () => Promise<Vault>): ResettableVault {
   let current = Promise.resolve(first);
   /** Undefined while the vault is closed. */

@@ -10,7 +10,7 @@ import { type KeyHolderOptions, openForKeyHolder } from './key-holder.ts';
 
 const SUFFIX = '.db';
 
-/** The name that a snapshot has while it is built, and the file that SQLite may keep beside it. */
+/** The name of a snapshot during its creation, and the file that SQLite may keep next to it. */
 const LEFTOVER = /^\..+\.new(?:-journal)?$/;
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 

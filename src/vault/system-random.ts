@@ -2,7 +2,7 @@ import { randomBytes, randomFillSync, randomUUID } from 'node:crypto';
 import { V7Generator } from 'uuidv7';
 import type { Random } from '../core/ports.ts';
 
-/** Random numbers of 32 bits, each given out once: to ask the system for a few at a time is most of what an id takes. */
+/** Random numbers of 32 bits, each used once: most of the time of an id goes into asking the system for bytes. */
 const pool = new Uint32Array(256);
 let used = pool.length;
 

@@ -77,16 +77,16 @@ export interface VaultSettings {
   readonly writerThread?: boolean | undefined;
   /** With a writer thread: the other processes that serve the file. The first one writes for all. */
   readonly relay?: WriteRelay | undefined;
-  /** Stands before the random source of ids and API keys, for test vaults. Nothing that seals comes from it. */
+  /** Overrides randomness for ids and API keys in test vaults. Never used for sealing. */
   readonly overRandom?: ((system: Random) => Random) | undefined;
-  /** Told of every error that a caller is not told of; by default a line of JSON on stderr. */
+  /** Called with every error that a caller does not see; default: a line of JSON on stderr. */
   readonly reportError?: World['reportError'] | undefined;
 }
 
 export interface OpenVaultOptions extends VaultSettings {
   readonly file: string;
   readonly credential: Credential;
-  /** A file outside the vault that says how far the vault had come: an older copy in its place is refused. */
+  /** A file outside the vault that records how far it had come: an older copy in its place is refused. */
   readonly anchor?: string | undefined;
   /** The sources of the vault's clock; default: the machine's. */
   readonly times?: Times | undefined;
@@ -102,7 +102,7 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
     import('../keyring/follow-master-key.ts'),
     import('../keyring/sodium.ts'),
   ]);
-  // Its WebAssembly is made to run while this one opens the file, or before, in the bundle. Who needs it is told of a failure.
+  // Starts its WebAssembly while the vault opens, or earlier, in the bundle. Its users get a failure.
   loadSodium().catch(() => undefined);
   const { header, store: opened, session } = await openVaultFile(file);
   let store: Store = opened;

@@ -47,7 +47,7 @@ export async function startWriter(session: Session, chain: AuditChainKey): Promi
 async function startWorker(order: WriterOrder): Promise<Worker> {
   try {
     const { Worker } = await import('node:worker_threads');
-    // It is told all that it needs: no variable of this process, which may hold a passphrase, goes along.
+    // Passes everything the thread needs: no variable of this process, which may hold a passphrase.
     return new Worker(path.join(import.meta.dirname, THREAD), {
       workerData: order,
       env: {},

@@ -115,7 +115,7 @@ function commandsOf<const Name extends string>(
   });
 }
 
-/** Complete command lines for the help of commands without an endpoint; some have their own beside their text. */
+/** Complete command lines for the help of commands without an endpoint; some commands have their own. */
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   init: [
     'vault init --file vault.db --key-out management.key',

@@ -5,7 +5,10 @@ import { createPrinter } from '../output/print-result.ts';
 import { RESULT_VIEWS } from '../output/result-views.ts';
 import { VERSION } from '../version.ts';
 
-/** `vault --version --output json`: this version and those of what it stands on. `vault --version` alone prints a line. */
+/**
+ * `vault --version --output json`: the versions of this program and of its base. `vault --version` alone prints one
+ * line.
+ */
 export async function showVersion(argv: readonly string[]): Promise<ExitCode> {
   const command = new Command('vault').exitOverride().configureOutput({ outputError: () => undefined });
   command.option('--version').allowExcessArguments(false);

@@ -21,8 +21,7 @@ export interface Suggestion {
 export type Suggestions = readonly Suggestion[] | 'files';
 
 /**
- * Suggests how the last of `typed` may go on; the others stand before it. Only the tables, and the names of profiles, are
- * asked: a key is pressed for every answer.
+ * Suggests endings of the last word of `typed`. Reads only the tables and the names of profiles: every key press asks.
  */
 export async function suggest(typed: readonly string[], env: Environment): Promise<Suggestions> {
   const last = typed.at(-1) ?? '';

@@ -109,7 +109,7 @@ async function objectsToJson(flag: MemberFlag, typed: readonly string[], read: R
   return `[${texts.filter((text) => text !== '').join(',')}]`;
 }
 
-/** The message tells where it is wrong, never what stands there: it may be a secret. */
+/** The message names the place of the error, never the text there: it may be a secret. */
 function checked(flag: MemberFlag, text: string): Json {
   try {
     return parseJson(text);

@@ -22,7 +22,7 @@ export interface MemberFlag {
   readonly repeatable: boolean;
   /** Text that begins with `{{` is an expression and sent as a string: it can never be JSON. */
   readonly expression: boolean;
-  /** Null is a value of the member: `--clear` says it in a merge patch. */
+  /** Null is a value of the member: `--clear` sets it in a merge patch. */
   readonly clearable: boolean;
   readonly schema: Schema;
   readonly help: string;
@@ -124,7 +124,7 @@ function describeMember(schema: Schema, kind: FlagKind, required: boolean): stri
     schema.default !== undefined && `default: ${String(schema.default)}`,
     example(schema),
   ].filter(Boolean);
-  // To a flag that takes no JSON `null` is a text: what the API says of null, `--clear` does.
+  // Flags that take no JSON treat `null` as text: `--clear` has the meaning of the API's null.
   const description = kind === 'json' ? schema.description : schema.description?.replaceAll(/\bnull\b/g, '--clear');
   const text = [description, howToGive(schema, kind)].filter(Boolean).join(' ');
   return facts.length === 0 ? text : `${text} (${facts.join('; ')})`.trimStart();

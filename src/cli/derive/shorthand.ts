@@ -2,7 +2,7 @@ import type { Schema, TypeName } from '../../contract/schema.ts';
 import { Fault } from '../../core/fault.ts';
 import { nearestName } from '../../core/nearest-name.ts';
 
-/** `name=value`; a value, or a part of it, may stand in quotes. */
+/** `name=value`; a value, or a part of it, may be in quotes. */
 const WORD = /\s*(?<name>[^\s="']+)(?:=(?<value>(?:"(?:[^"\\]|\\[\s\S])*"|'[^']*'|[^\s"'])*))?(?=\s|$)/y;
 const QUOTED = /"((?:[^"\\]|\\[\s\S])*)"|'([^']*)'/g;
 
@@ -38,7 +38,7 @@ export function shorthandToJson(flag: string, schema: Schema, text: string, posi
   return `{${members.join(',')}}`;
 }
 
-/** All words that an object can be made of, with what may stand behind them. */
+/** Returns all words that an object can be made of, with their values. */
 export function wordsOf(schema: Schema): string {
   return Object.entries(schema.properties ?? {})
     .map(([member, property]) => exampleOf(member, property))

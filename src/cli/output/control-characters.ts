@@ -14,7 +14,7 @@ export function stripFromLines(text: string): string {
   return text.replace(CONTROL, (character) => (/[\t\n]/.test(character) ? character : ''));
 }
 
-/** For JSON text, where such a character can only stand in a string: escaped, the value is the same. */
+/** In JSON text such a character is always in a string: escaping it keeps the value. */
 export function escapeInJson(text: string): string {
   return text.replace(CONTROL, (character) => {
     if (character === '\n') return character;

@@ -60,7 +60,7 @@ const FORMATS: Readonly<Record<Format, MakeFormat>> = {
   },
 };
 
-/** The formats of a list without an end: an item is a line as soon as it is there. */
+/** The formats of an endless list: each item is printed as a line when it arrives. */
 const ENDLESS: Readonly<Partial<Record<Format, MakeFormat>>> = {
   json: FORMATS.ndjson,
   table: ({ columns }) => ({

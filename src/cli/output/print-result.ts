@@ -55,7 +55,7 @@ function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
   const showing = chooseShowing(format, field, quiet, view);
   const options: RenderOptions = {
     colour: wantsColour(toTerminal, flags.color, env),
-    // A terminal that does not know its size says 0.
+    // A terminal of unknown size reports 0.
     width: toTerminal ? process.stdout.columns || 80 : undefined,
   };
   return { field, showing, options, write: (text: string) => writeOut(toTerminal ? forTerminal(text, showing) : text) };
@@ -75,7 +75,7 @@ function partOf(flags: GlobalFlags, env: Environment): { readonly field: string 
   return { field: flagValue(flags.field, env, FLAGS.output.field), quiet };
 }
 
-/** Where a key stands in a result; `prepare` has made sure that this one has the field. */
+/** The place of a key in a result; `prepare` has checked that this result has the field. */
 const KEY_PATHS: ReadonlySet<string | undefined> = new Set(['key', 'application.key']);
 
 /** A table has been made safe cell by cell, and holds colours. */

@@ -47,7 +47,7 @@ export function firstPageNote(body: Json): string | undefined {
   return isFirst && shown < total ? `${groupDigits(shown)} of ${all}; --all for the rest` : undefined;
 }
 
-/** Where the member stands that names a thing. */
+/** The place of the member that names the result. */
 export function idPathOf({ idMember = 'id' }: ResultView): readonly Step[] {
   return parsePath(idMember);
 }
@@ -74,7 +74,7 @@ export const FORMATS = ['table', 'json', 'yaml', 'csv', 'ndjson'] as const;
 
 export type Format = (typeof FORMATS)[number];
 
-/** `table` for people, `json` for programs, unless somebody says otherwise. */
+/** `table` for people and `json` for programs, unless a flag or variable chooses another. */
 export function chooseFormat(asked: string | undefined, isTerminal: boolean): Format {
   if (asked === undefined) return isTerminal ? 'table' : 'json';
   const format = FORMATS.find((known) => known === asked);

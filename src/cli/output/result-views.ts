@@ -15,7 +15,7 @@ const texts = <Name extends string>(...names: readonly Name[]) =>
 const object = (properties: Members): Schema => ({ type: 'object', additionalProperties: false, properties });
 const array = (items: Schema): Schema => ({ type: 'array', items });
 
-/** A result that is one thing. A table shows all its members, in this order, unless `view` says otherwise. */
+/** A result that is one thing. A table shows all its members, in this order, unless `view` names others. */
 function one(members: Members, view: Partial<ResultView> = {}): ResultView {
   return { schema: object(members), list: false, columns: Object.keys(members), rest: false, ...view };
 }

@@ -10,7 +10,7 @@ const PIPE_BYTES = 16 * 1024;
 /** How many bytes may still go past `process.stdout`; once one has gone through it, all do: the order stays. */
 let room = 0;
 
-/** Whether somebody asked for one of Node's streams; texts may be on their way through it. */
+/** Whether one of Node's streams was asked for; texts may be on their way through it. */
 let hasStreams = true;
 
 /**
@@ -105,7 +105,7 @@ function writeThrough(text: string | Uint8Array): Promise<void> {
   });
 }
 
-/** Windows says EOF of a pipe whose other end is closed. */
+/** Windows reports EOF for a pipe whose other end is closed. */
 function reasonOf(error: unknown): unknown {
   const code = errorCode(error);
   if (code === 'EPIPE' || code === 'EOF') return new OutputClosed();

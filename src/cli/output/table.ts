@@ -136,7 +136,7 @@ function columnSchema(view: ResultView, column: string): Schema | undefined {
   return parsePath(column).reduce<Schema | undefined>((at, step) => memberSchema(at, String(step)), schema);
 }
 
-/** Without skin colours and emoji marks: terminals do not agree on how wide they are, and columns would not stand in line. */
+/** Without skin colours and emoji marks: terminals disagree on their width, and columns would not align. */
 function steady(text: string): string {
   return text.replace(/(?<=\p{Extended_Pictographic})\p{Emoji_Modifier}|\ufe0f/gu, '');
 }

@@ -13,7 +13,7 @@ const LEXEME: ScalarTag = {
   stringify: ({ value }) => (value instanceof JsonNumber ? value.lexeme : String(value)),
 };
 
-/** Strings that readers of YAML 1.1 may not take for strings, beside those that `compat` knows; only ever looked at to quote them. */
+/** Strings that a reader of YAML 1.1 takes for other values, beyond those of `compat`; used to quote them. */
 const LOOK_ALIKE: ScalarTag = {
   tag: 'tag:yaml.org,2002:value',
   default: true,

@@ -12,7 +12,7 @@ export interface Profile {
   readonly api_key?: string;
 }
 
-/** The variable that each member of a profile stands in for. */
+/** The variable that each member of a profile replaces. */
 export const PROFILE_VARIABLES = {
   url: 'VAULT_URL',
   header_prefix: 'VAULT_HEADER_PREFIX',

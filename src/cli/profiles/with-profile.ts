@@ -2,7 +2,7 @@ import { Fault } from '../../core/fault.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../global-flags.ts';
 import { type Profile, variablesOf } from './profile.ts';
 
-/** Where the vault or its credential come from, when a flag or a variable says so. */
+/** The vault or its credential, as flags or variables name them. */
 type Named = Pick<GlobalFlags, 'url' | 'file'>;
 
 /**
@@ -17,7 +17,7 @@ export async function withProfile(flags: GlobalFlags, env: Environment): Promise
   const store = await openProfileStore(env);
   const name = asked ?? (await store.defaultName());
   if (name === undefined) return env;
-  // To a script, 3 would say that what it asked the vault for is gone.
+  // A script would read exit code 3 as: the requested record is gone.
   const profile = await store.read(name).catch((error: unknown) => {
     if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
     throw new Fault('usage', error.message, { hint: error.hint, cause: error });
@@ -25,7 +25,7 @@ export async function withProfile(flags: GlobalFlags, env: Environment): Promise
   return fillFromProfile(profile, flags, env);
 }
 
-/** The key file and the header prefix belong to the profile's own vault; the API key is that of whoever named it. */
+/** The key file and the header prefix belong to the profile's own vault; the API key belongs to the caller. */
 export function fillFromProfile(profile: Profile, named: Named, env: Environment): Environment {
   const filled: Record<string, string | undefined> = { ...env };
   const isSet = (...names: readonly string[]) => names.some((name) => Boolean(env[name]));

@@ -66,7 +66,7 @@ export function inlineSchema(schema: Schema): OpenApiNode {
   const { properties, items, additionalProperties, propertyNames, ...rest } = schema;
   const members = Object.entries(properties ?? {}).map(([name, member]) => [name, printSchema(member)]);
   return {
-    // The enums of the contract are of strings; code generators want to be told.
+    // All enums of the contract are strings; code generators need the type.
     ...(rest.enum && !rest.type && { type: 'string' }),
     ...rest,
     ...(properties && { properties: Object.fromEntries(members) }),

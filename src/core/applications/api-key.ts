@@ -9,7 +9,10 @@ const SECRET_CHARACTERS = 26;
 const CHECKSUM_CHARACTERS = 6;
 const FORMAT = new RegExp(API_KEY);
 
-/** CRC-32 over the secret's characters, in base 58 with leading `1`s. Whoever scans for keys needs nothing of ours for it. */
+/**
+ * CRC-32 over the secret's characters, in base 58 with leading `1`s. Scanners for leaked keys can check it without our
+ * code.
+ */
 function checksum(secret: string): string {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(crc32(Buffer.from(secret, 'ascii')));
@@ -29,7 +32,7 @@ export function hasApiKeyFormat(text: string): boolean {
   return FORMAT.test(text);
 }
 
-/** Whether a text can be an API key at all. A mistyped or made-up one is told without looking for it in the store. */
+/** Returns whether a text can be an API key at all. Rejects mistyped and made-up keys without a look into the store. */
 export function isApiKey(text: string): boolean {
   if (!hasApiKeyFormat(text)) return false;
   const secret = text.slice(PREFIX.length, PREFIX.length + SECRET_CHARACTERS);

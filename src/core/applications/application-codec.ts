@@ -63,7 +63,7 @@ export function showApplication({ record, details }: OpenedApplication, key?: st
 
 function contextOf(id: string, record: ClearColumns): SealContext {
   const { revision, type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key_id } = record;
-  // The hash is bound too: nobody without the key can put one application's key on another.
+  // Binds the hash, too: without the key an attacker cannot put one application's key on another.
   const key = Buffer.from(record.key_hash).toString('base64url');
   const clear = [type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key, key_id];
   return { table: 'application', id, column: 'details', revision, clear };

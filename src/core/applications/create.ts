@@ -42,7 +42,7 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
   return shown;
 };
 
-/** §4.2: only for expiring applications, at most one day ahead; a minute ahead when nothing is said. */
+/** §4.2: only for expiring applications, at most one day ahead; default: a minute ahead. */
 function expiryOf({ type, expires_at }: CreateApplication, now: Instant): Instant | undefined {
   if (type !== 'expiring') {
     if (expires_at !== undefined) throw invalid('expires_at', 'is for expiring applications only');

@@ -6,7 +6,10 @@ import { presentedColumns } from '../tokens/clear-columns.ts';
 import { openPresented } from '../tokens/token-codec.ts';
 import { askedGrants } from './asked-grants.ts';
 
-/** Says what an application may do with a token, and why (design of the console, §7). Shows nothing of the token's data. */
+/**
+ * Explains what an application may do with a token, and why (design of the console, §7). Shows none of the token's
+ * data.
+ */
 export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body }, caller, world) => {
   const { token_id: id } = body;
   const grants = await askedGrants(body, caller, world);

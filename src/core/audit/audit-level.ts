@@ -1,4 +1,4 @@
-/** How much is written to the audit. Changes always are: their entries stand in the transaction of the change. */
+/** The amount that is written to the audit. Changes are always written, in the transaction of the change. */
 export const AUDIT_LEVELS = {
   mutations: 'changes only',
   reveal: 'changes, denials, and reads that show plaintext',

@@ -94,7 +94,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     try {
       await writeWaiting();
     } catch (error) {
-      // The call fails, so there is nothing to record of it. What waited before it goes on waiting.
+      // The call fails, so it has nothing to record. Earlier events keep waiting.
       waiting = waiting.filter((one) => one !== own);
       throw error;
     }

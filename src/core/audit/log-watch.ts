@@ -1,7 +1,7 @@
 import { Problem } from '../problem.ts';
 import type { AuditStore } from './ports.ts';
 
-/** How often the audit is looked at while somebody waits, for all together. */
+/** The interval of looking at the audit while calls wait, for all of them together. */
 const POLL_MS = 100;
 /** Calls that wait at a time. */
 const MAX_WAITING = 64;

@@ -27,7 +27,10 @@ export interface Trail {
   change(entities: readonly string[], revision?: number): AuditedChange;
   /** The ids of what the reply shows of records that it leaves as they were; `revealed` when it shows plaintext. */
   shown(entities: readonly string[], revealed: boolean): void;
-  /** The call succeeded. What was shown goes into the audit, as its level says; undefined when nothing does. Throws the store's problems. */
+  /**
+   * The call succeeded. Records what was shown, as the audit's level requires; returns undefined when nothing is
+   * recorded. Throws the store's problems.
+   */
   finish(): Promise<void> | undefined;
   /** The call ended with a problem. */
   refuse(error: unknown): Promise<void> | undefined;
@@ -66,7 +69,7 @@ export function createTrail(
     },
 
     finish() {
-      // A change has written its entry; only one that found nothing to change says what it showed.
+      // A change has written its entry; only a change that changed nothing reports what it showed.
       if (method !== 'GET' && !seen) return undefined;
       if (!isWritten(seen?.revealed ? 'revealed' : 'other')) return undefined;
       return audit.record(event(status, seen?.entities ?? named(), undefined, seen?.revealed));

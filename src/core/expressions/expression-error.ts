@@ -6,7 +6,9 @@ export class ExpressionError extends Error {
   readonly reason: string;
   /** Offset in the expression's text, in UTF-16 code units, from 0. */
   readonly position: number;
-  /** Where in a mask the expression stands: `card.numbers.0`; empty for a mask, or any expression, that is one string. */
+  /**
+   * The place of the expression in a mask: `card.numbers.0`; empty for a mask, or any expression, that is one string.
+   */
   readonly path: string;
 
   constructor(reason: string, position: number, path = '') {
@@ -18,9 +20,9 @@ export class ExpressionError extends Error {
   }
 }
 
-/** Thrown by a filter, which does not know where it stands; whoever called it makes an `ExpressionError` of it. */
+/** Thrown by a filter, which does not know its place; its caller makes an `ExpressionError` of it. */
 export class FilterFailure extends Error {
-  /** A fixed text that goes on after the filter's name: `needs an array`. */
+  /** A fixed text that follows the filter's name: `needs an array`. */
   readonly reason: string;
 
   constructor(reason: string) {

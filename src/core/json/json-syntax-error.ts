@@ -1,4 +1,4 @@
-/** `syntax`: not JSON. `depth`: nested deeper than allowed. `duplicate`: a member name stands twice in one object. */
+/** `syntax`: not JSON. `depth`: nested deeper than allowed. `duplicate`: one object has a member name twice. */
 export type JsonSyntaxErrorKind = 'syntax' | 'depth' | 'duplicate';
 
 /** Why a text was refused. Nothing in it quotes a value of the text, so all of it may be shown to the caller. */

@@ -3,7 +3,7 @@ import { isJsonArray, isJsonObject } from './kind.ts';
 import { keepMemberOrder, MemberMap, memberNames } from './member-names.ts';
 import type { JsonText } from './stringify.ts';
 
-/** Returns what stands in place of a value; undefined where its items or members are visited. `path` is dotted, empty at the top. */
+/** Returns the replacement of a value; undefined to visit its items or members. `path` is dotted, empty at the top. */
 type Visit = (value: Json, path: string) => Json | JsonText | undefined;
 
 /** Returns a value with others in place of some of its parts, in the order of its text. A part that is neither replaced nor visited stays. */

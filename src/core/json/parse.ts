@@ -20,7 +20,7 @@ const CLOSE_BRACE = 0x7d;
 const LOWER_U = 0x75;
 const FOUR_HEX_DIGITS = /^[0-9A-Fa-f]{4}$/;
 
-/** RFC 8259 §7: the code unit after the backslash, and what the two stand for. */
+/** RFC 8259 §7: the code unit after the backslash, and the meaning of both. */
 const ESCAPES: ReadonlyMap<number, string> = new Map([
   [QUOTE, '"'],
   [BACKSLASH, '\\'],
@@ -44,7 +44,7 @@ const EXACT_LENGTH = 15;
 /** Deeper than anything that the vault keeps or answers (`MAX_DEPTH`): what was accepted once can be read again, whatever the limit is now. */
 const DEEPEST = 1024;
 
-/** Where the parser stands. `path[i]` names what is being read `i` levels down. */
+/** The position of the parser. `path[i]` names what it reads `i` levels down. */
 interface Cursor {
   readonly text: string;
   readonly maxDepth: number;
@@ -124,7 +124,7 @@ function parseArray(cursor: Cursor): JsonArray {
 function parseObject(cursor: Cursor): JsonObject {
   const object = new MemberMap();
   const level = cursor.depth;
-  /** Kept from the first name on that begins with a digit: before it, the engine's order is the text's. */
+  /** Kept from the first name that begins with a digit: before it, the engine's order is the text's. */
   let order: string[] | undefined;
   enter(cursor);
   cursor.path[level] = '';
@@ -196,7 +196,7 @@ function skipDigits(cursor: Cursor): void {
   if (at === start) throw refuse(cursor, 'syntax', 'a digit is expected here');
 }
 
-/** Reads the string whose opening quote the cursor stands at, and stops behind its closing one. */
+/** Reads the string whose opening quote is at the cursor, and stops after its closing quote. */
 function parseString(cursor: Cursor): string {
   const { text } = cursor;
   let from = cursor.at + 1;
@@ -239,7 +239,7 @@ function parseEscape(cursor: Cursor): string {
   return character;
 }
 
-/** The error for the place that the cursor stands at. `reason` is a fixed text. */
+/** Returns the error for the cursor's position. `reason` is a fixed text. */
 function refuse(cursor: Cursor, kind: JsonSyntaxErrorKind, reason: string): JsonSyntaxError {
   const ended = kind === 'syntax' && cursor.at >= cursor.text.length;
   const path = cursor.path.slice(0, cursor.depth).join('.');

@@ -63,7 +63,7 @@ function printObject(object: { readonly [name: string]: Printable | undefined })
   return `${text}}`;
 }
 
-/** JSON text that is spliced into a reply as it stands: an opened value is never parsed again only to be printed. */
+/** JSON text that is spliced into a reply unchanged: an opened value is never parsed only to be printed. */
 export class JsonText {
   readonly text: string;
 

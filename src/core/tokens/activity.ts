@@ -41,7 +41,7 @@ export function createActivity(store: Store): Activity {
 
   let written = Promise.resolve();
 
-  /** Waits for what an earlier flush is still writing, too: whoever flushes counts on all of it. */
+  /** Waits for an earlier flush, too: callers rely on all of it. */
   function flush(): Promise<void> {
     written = written.then(write);
     return written;

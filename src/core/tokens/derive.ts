@@ -121,7 +121,7 @@ export function checkSyntax(sent: {
   }
 }
 
-/** Runs an evaluation; its failure becomes the problem of the member that the expression stands in. */
+/** Runs an evaluation; its failure becomes the problem of the expression's member. */
 export function naming<T>(member: string, evaluate: () => T): T {
   try {
     return evaluate();

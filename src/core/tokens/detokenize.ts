@@ -106,7 +106,7 @@ async function fill(
     } catch (error) {
       if (!failed.take('', error)) throw error;
     }
-    // One token may stand in many places.
+    // A body may name one token in many places.
     const { value } = reference;
     left -= value instanceof JsonText ? value.text.length : outputSize(value);
     if (left < 0) throw tooLarge();

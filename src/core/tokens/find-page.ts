@@ -16,14 +16,14 @@ const WALKED_AT_ONCE = 1_000;
 /** Tokens that a caller may read and that a query asks for. */
 export interface Sought {
   readonly filter: TokenFilter;
-  /** Whether the filter leaves exactly those. Otherwise each token is opened and held against the caller's rules. */
+  /** Whether the filter finds exactly those. Otherwise each token is opened and compared with the caller's rules. */
   readonly isExact: boolean;
 }
 
 /** Tokens of a page by number. */
 interface NumberedPage {
   readonly records: readonly PresentedToken[];
-  /** Above `MAX_TOTAL` it says only that there are more. */
+  /** Above `MAX_TOTAL` the exact number is unknown. */
   readonly total: number;
 }
 
@@ -62,7 +62,7 @@ export async function findBehind(
   caller: Caller,
   world: World,
 ): Promise<{ readonly records: readonly PresentedToken[]; readonly next: ScanPosition | undefined }> {
-  // One more tells whether there are more.
+  // One more shows whether another page follows.
   const wanted = limit + 1;
   if (isExact) {
     const records: PresentedToken[] = [];

@@ -13,7 +13,7 @@ const FORWARD_ONLY = 'the clock advances forward only: 90s, 15m, 25h, 30d';
 const OTHER_WAYS =
   'forward: `vault clock advance 25h`; to any time: `vault clock set 2030-01-31`; to the time of this machine: `vault clock reset`';
 
-/** `vault clock set`: the daemon's clock goes on from a time. */
+/** `vault clock set`: moves the daemon's clock to a time. */
 export function defineClockSet(command: Command, finish: Finish): void {
   refuseStepBack(command, ISO_ONLY);
   command.argument('<time>', 'an ISO 8601 time: 2030-01-31, 2030-01-31T12:00:00Z');

@@ -65,7 +65,7 @@ function refuse(reply: Parameters<typeof reportProblem>[0], names: Readonly<Reco
     });
   }
   const exitCode = reportProblem(reply, (path) => names[path] ?? path);
-  // Inside `vault exec` that was said.
+  // `vault exec` has printed this hint already.
   if (exitCode === 5 && !process.env['VAULT_MANAGEMENT_KEY'])
     report('only a management key may do this', 'vault env --ready-file FILE --as management');
   return exitCode;

@@ -70,7 +70,7 @@ export async function temporaryDevVault(settings: VaultSettings): Promise<DevVau
   };
 }
 
-/** A vault that is made on first use and kept, with its key and its two API keys in files beside it. */
+/** A vault that is made on first use and kept, with its key and its two API keys in files next to it. */
 export async function keptDevVault(file: string, settings: VaultSettings): Promise<DevVault> {
   const clock = movableClock();
   const made = await keptVault(file, { ...settings, clock });
@@ -122,7 +122,7 @@ async function makeDevVault(
   }
 }
 
-/** Through the API, as anybody would make it. */
+/** Uses the API, as any client would. */
 async function createPrivateKey(vault: Vault, apiKey: string): Promise<string> {
   const permissions = (Object.keys(PERMISSIONS) as Permission[]).filter((name) => name.startsWith('token:'));
   const rule = { description: 'everything', priority: 1, container: '/', transform: 'reveal', permissions };

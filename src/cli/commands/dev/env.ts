@@ -8,7 +8,7 @@ import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { readReadyFile } from '../serve/ready-file.ts';
 
-/** How a shell is told to set a variable, and to forget one. */
+/** The shell's words to set a variable, and to unset one. */
 interface ShellRow {
   readonly set: (name: string, value: string) => string;
   readonly unset: (name: string) => string;
@@ -96,7 +96,7 @@ async function variablesFor(
   const file = flags.profile === undefined ? flagValue(flags.readyFile, env, ENV_FLAGS.readyFile) : undefined;
   if (file !== undefined) return variablesOfDaemon(file, as);
   if (as !== undefined) throw new Fault('usage', '--as needs --ready-file (VAULT_READY_FILE)');
-  // Only what the profile itself says: what the shell already has, it has.
+  // Variables of the profile only: the shell already has its own.
   const filled = await withProfile(flags, {
     VAULT_PROFILE: env['VAULT_PROFILE'],
     VAULT_CONFIG_DIR: env['VAULT_CONFIG_DIR'],
@@ -129,7 +129,7 @@ async function variablesOfDaemon(
     VAULT_URL: ready.url,
     ...(ready.header_prefix !== undefined && { VAULT_HEADER_PREFIX: ready.header_prefix }),
     ...(key !== undefined && { VAULT_API_KEY: key }),
-    // For whoever stops it: kill "$VAULT_PID".
+    // Lets a script stop the daemon: kill "$VAULT_PID".
     VAULT_PID: String(ready.pid),
   };
 }

@@ -24,7 +24,7 @@ const EXEC_FLAGS = {
   },
   file: {
     flag: '--file <path>',
-    // VAULT_FILE names a vault of somebody's own: it is no --dev vault, and not meant.
+    // VAULT_FILE names a vault of the user's own: it is not a --dev vault.
     env: 'VAULT_DEV_FILE',
     help: 'a vault file to keep, as `vault serve --dev --file` makes it',
   },

@@ -80,7 +80,7 @@ export async function openSeededDevVault(options: SeededDevVaultOptions): Promis
     ],
   );
   const seed = parseSeed(options.seed);
-  // Before anything is made: most seeds that cannot be applied are told here.
+  // Checks before anything is made: most wrong seeds are rejected here.
   const document = await loadSeed(seedFiles, env, seed ?? 0);
   const random = seed === undefined ? undefined : seededRandom(seed);
   const make = () => open({ ...options.settings, overRandom: random?.over });

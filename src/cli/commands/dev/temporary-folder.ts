@@ -22,7 +22,7 @@ export function makeTemporaryFolder(kind: 'dev' | 'test'): string {
   try {
     writeFileSync(path.join(folder, MARK), ownMachine(), { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    // Without its mark nobody would ever remove it.
+    // Without its mark no later process would remove it.
     removeFolder(folder);
     throw error;
   }
@@ -68,7 +68,7 @@ function removeLeftovers(): void {
       const folder = path.join(tmpdir(), name);
       if (isOurs(folder) && !isRunning(Number(pid))) removeFolder(folder);
     } catch {
-      // Somebody else removes it, or has it open: it is not in the way.
+      // Another process removes it, or has it open: it does no harm.
     }
   }
 }

@@ -11,7 +11,7 @@ import { chooseFile } from '../../target.ts';
 import { definePrinting } from '../define-printing.ts';
 import { defineOnFile } from '../on-file.ts';
 
-/** `vault backup OUT`: a copy of one state of the file, whoever uses it meanwhile. */
+/** `vault backup OUT`: copies one state of the file while other processes use it. */
 export function defineBackup(command: Command, finish: Finish): void {
   command.argument('<out>', 'the file to make; an existing one is never touched');
   defineOnFile(command, finish, RESULT_VIEWS.backup, async ({ words: [out = ''] }) => {
@@ -42,7 +42,7 @@ export function defineRestore(command: Command, finish: Finish): void {
     const file = filePath('--file', chooseFile(flags, env));
     // It is a backup that is missing then, not a vault that could be made.
     if (!existsSync(backup)) throw new Fault('file_missing', `there is no file ${backup}`, { hint: 'name a backup' });
-    // The key file may still stand where the vault did, or be kept with the backup.
+    // The key file may be in the vault's old place, or kept with the backup.
     const credential = await readCredential(existsSync(keyFileBeside(file)) ? file : backup, flags, env);
     const { restoreVault } = await import('../../../vault/admin.ts');
     const line = progressLine('checking the copy');

@@ -35,7 +35,7 @@ const REMOVE_FLAGS = {
   slot: { flag: '--slot <number>', env: 'VAULT_SLOT', help: 'the slot to remove; `vault keys list` shows them' },
 } as const;
 
-/** `vault keys list`: the slots, and which of them the credential at hand opens. */
+/** `vault keys list`: lists the slots, and those that the given credential opens. */
 export function defineKeysList(command: Command, finish: Finish): void {
   defineWithAdmin(command, finish, RESULT_VIEWS.keysList, async () => async (admin) => ({ data: await admin.slots() }));
 }

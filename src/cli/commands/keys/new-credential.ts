@@ -31,7 +31,7 @@ export async function provideKeyFile(path: string, flag = '--key-file'): Promise
   return { credential: { kind: 'key_file', key: new Uint8Array(key) }, undo: () => rm(path, { force: true }) };
 }
 
-/** Makes the default key file of a new vault. Rejects with `file_exists` rather than use one that is there. */
+/** Makes the default key file of a new vault. Rejects with `file_exists` rather than use an existing one. */
 export async function makeKeyFileBeside(file: string, flag = '--key-file'): Promise<NewCredential> {
   const keyFile = keyFileBeside(file);
   if (!existsSync(keyFile)) return provideKeyFile(keyFile, flag);

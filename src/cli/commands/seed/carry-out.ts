@@ -19,7 +19,7 @@ const BATCHES_AT_ONCE = 3;
 /** Patches that run at once: writes that arrive together share a commit. */
 const PATCHES_AT_ONCE = 16;
 
-/** Stands for a digest during a change. It has the length of one, so the record has room for that one. */
+/** Marks an unknown digest during a change. It is as long as a digest, so the record keeps room for one. */
 const UNKNOWN = '????????';
 
 interface Work {

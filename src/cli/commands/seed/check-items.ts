@@ -23,7 +23,7 @@ type AppMembers = JsonObject & Partial<ApplicationDefinition> & Pick<Application
 /** Adds a flaw of an item, by the dotted path inside it. */
 type AddFlaw = (path: string, message: string) => void;
 
-/** Adds what the schema rejects. A member with a flaw gets no second one: its value may stand for a missing reference. */
+/** Adds what the schema rejects. A flawed member gets no second flaw: its value may replace a missing reference. */
 export function checkSchema(text: SeedText, value: Json, flaws: SeedFlaws): void {
   if (SEED_VALIDATOR(value)) return;
   const isObject = asObject(value) !== undefined;
@@ -54,7 +54,7 @@ function itemPaths({ value }: SeedText): readonly string[] {
   return asObject(value)?.['tenant'] === undefined ? items : ['tenant', ...items];
 }
 
-/** Adds what the vault would reject and no schema says, before anything is made. */
+/** Adds what the vault would reject and the schema cannot express, before anything is made. */
 export function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): void {
   for (const [item, app] of membersAt(value, 'apps')) {
     // The rules of applications need members of the right form.

@@ -29,7 +29,7 @@ const TEST_CARDS = [
 const FIRST_NAMES = 'Ada Alan Barbara Claude Donald Edsger Frances Grace Ken Leslie'.split(' ');
 const LAST_NAMES = 'Example Fixture Mock Placeholder Sample Specimen Stub Test'.split(' ');
 
-/** Test data that looks right and is nobody's: the checksums are valid, the ranges are not given to anybody. */
+/** Realistic test data that belongs to no person: valid checksums, unassigned ranges. */
 export const KINDS: Readonly<Record<GeneratedKind, KindRow>> = {
   card: {
     type: 'card',

@@ -10,7 +10,7 @@ import { MAX_SEED_TOKENS } from './seed-schema.ts';
 const MAX_VALUES = 1_000_000;
 const MAX_DEPTH = 64;
 
-/** A seed file as JSON, and where its members stand. */
+/** A seed file as JSON, and the places of its members. */
 export interface SeedText {
   readonly file: string;
   /** null where it cannot be read. */
@@ -41,7 +41,7 @@ export async function readSeedFile(file: string, text: string): Promise<SeedText
     logLevel: 'silent',
   });
   const form = file.toLowerCase().endsWith('.json') ? 'JSON' : 'YAML';
-  // The parser's own words may quote the file: only what kind of mistake it is, is told.
+  // Reports only the kind of a mistake: the parser's message may quote the file.
   const mistakes = document.errors.map(({ pos, code }) => ({
     line: counter.linePos(pos[0]).line,
     message: `not ${form}: ${code.toLowerCase().replaceAll('_', ' ')}`,
@@ -77,7 +77,7 @@ async function toJson(document: Document, note: Note): Promise<Json> {
   const {
     default: { isAlias, isMap, isScalar, isSeq },
   } = await import('yaml');
-  /** An anchor stands before its aliases, and a later one of its name takes its place. */
+  /** An anchor precedes its aliases; a later anchor of the same name replaces it. */
   const anchors = new Map<string, Node>();
   let count = 0;
 
@@ -159,7 +159,7 @@ function idOf(item: string, token: JsonObject): string {
   return textOf(token['id']) ?? item;
 }
 
-/** The ids of an item: its own, or of one that is generated so many as it says. */
+/** Returns the ids of an item: its own, or those of its generated tokens. */
 export function idsOf(item: string, token: JsonObject): readonly string[] {
   const { generate, count = 1 } = token;
   const base = idOf(item, token);

@@ -4,7 +4,7 @@ import { asObject } from '../../output/result-view.ts';
 import { type ItemNames, memberPath, type SeedText } from './read-seed-file.ts';
 import type { SeedFlaws } from './seed-flaws.ts';
 
-/** `${…}`, or `$${`, which stands for `${`. */
+/** `${…}`, or `$${`, which means `${`. */
 const REFERENCE = /\$\$\{|\$\{([^}]*)\}/g;
 
 /** The value of a reference at a dotted path. */

@@ -23,7 +23,7 @@ export interface CallParts {
 /** Calls with one key, and answers bodies. */
 export type SeedCalls = (operation: OperationId, parts?: CallParts) => Promise<JsonObject>;
 
-/** Throws the problem of the reply, its members named by where they stand in the seed file. */
+/** Throws the problem of the reply. Its members have the names that they have in the seed file. */
 export function seedCalls(client: Client, apiKey: string): SeedCalls {
   return async (operation, { id, query = {}, body, idempotencyKey, place } = {}) => {
     const row: Operation = OPERATIONS[operation];

@@ -13,7 +13,7 @@ import { createSeedFlaws, invalidSeed, placeOf } from './seed-flaws.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where an item stands, or a member of it, for what is wrong with it: `seed.yaml:12: tokens.visa.data.number`. */
+/** The place of an item or member, for errors: `seed.yaml:12: tokens.visa.data.number`. */
 export type Place = (member?: string) => string;
 
 export interface SeedApp {
@@ -63,7 +63,7 @@ export async function loadSeed(files: readonly string[], env: Environment, seed:
   return createSeedDocument(texts, env, seed);
 }
 
-/** Throws the fault `invalid_data` with everything that is wrong in the files, as far as it can be told without the vault. */
+/** Throws the fault `invalid_data` with every error in the files that can be found without the vault. */
 export async function createSeedDocument(
   texts: readonly SeedText[],
   env: Environment,

@@ -1,7 +1,7 @@
 import { Fault } from '../../../core/fault.ts';
 import type { SeedText } from './read-seed-file.ts';
 
-/** Nobody reads more: the rest is counted. */
+/** Counts the rest: a longer list is not read. */
 const MAX_REPORTED = 20;
 
 /** Collects what is wrong with the files of one seed, by the dotted paths of members, to report all of it at once. */

@@ -9,7 +9,7 @@ export const MAX_SEED_TOKENS = 10_000;
 /** The kinds of test data that `generate` knows. */
 export const GENERATED_KINDS = ['card', 'bank', 'ssn', 'person'] as const;
 
-/** How an item is called: what `${apps.NAME.id}` and a variable of the environment can say. */
+/** The name of an item: `${apps.NAME.id}` and environment variables must be able to contain it. */
 const ITEM_NAME = { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', examples: ['visa-1'] } as const;
 
 /** YAML reads an unquoted `true` as a boolean: the error names the type, too. */

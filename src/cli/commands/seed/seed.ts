@@ -79,7 +79,7 @@ Examples:
   vault seed apply seed.yaml --out dotenv > .env.vault
   vault seed apply apps.yaml tokens.json --prune`;
 
-/** Keys that follow from a number are for vaults without a secret: a `--dev` one, or one of which somebody says so. */
+/** Predictable keys are for vaults without secrets: `--dev` vaults, and vaults that a user declares to be such. */
 function allowKnownKeys(file: string, isTyped: boolean): void {
   if (existsSync(`${file}.dev.json`)) return;
   if (!isTyped) {

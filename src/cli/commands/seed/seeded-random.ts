@@ -24,7 +24,7 @@ export function seededBytes(label: string): (length: number) => Uint8Array {
   };
 }
 
-/** Predictable ids and API keys, for test vaults: stands before the random source of a vault while it is told to. */
+/** Overrides randomness for ids and API keys of test vaults, on demand. */
 export interface SeededRandom {
   /** The random source that the vault is opened with. Outside `during` it is the system's. */
   readonly over: (system: Random) => Random;
@@ -45,7 +45,7 @@ export function seededRandom(seed: number): SeededRandom {
     over: (system) => ({
       bytes: (length) => (current ?? system).bytes(length),
       id: () => (current ?? system).id(),
-      // Version 7 tells the time, and nothing that a seed makes needs one.
+      // Version 7 contains the time, which nothing in a seed needs.
       timeOrderedId: () => system.timeOrderedId(),
     }),
     async during(name, work) {

@@ -32,7 +32,7 @@ export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: Serve
   refuseStream('--tls-key', options.tls?.key);
 }
 
-/** Where nobody is there to type, the workers say what is missing, as one process does. */
+/** Without a terminal the workers report missing flags, as one process does. */
 function refuseTyped(file: string): void {
   if (existsSync(keyFileBeside(file)) || !existsSync(file) || !canPrompt()) return;
   throw new Fault(

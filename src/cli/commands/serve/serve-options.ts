@@ -88,7 +88,7 @@ export const SERVE_FLAGS = {
   },
 } as const;
 
-/** `log` is true when the flag stands without a value. */
+/** `log` is true when the flag has no value. */
 export type ServeFlags = FlagsOf<typeof SERVE_FLAGS>;
 
 /** The checked options of `vault serve`. */

@@ -65,7 +65,7 @@ function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOp
   if (given !== undefined) throw new Fault('usage', `only one of --dev and ${NOT_FOR_DEV[given]} can be given`);
 }
 
-/** A variable may stand for other commands; a flag that is typed is meant. */
+/** A variable may be meant for other commands; a typed flag is meant for this one. */
 function refuseSeed({ seedFile, seed }: ServeFlags): void {
   if (seedFile === undefined && seed === undefined) return;
   throw new Fault('usage', `${seedFile === undefined ? '--seed' : '--seed-file'} needs --dev`, {

@@ -69,7 +69,7 @@ async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: st
     const url = await where.url();
     const answer =
       url === undefined ? 'there is no such file' : await askOnce(url, Math.min(Math.max(left, MIN_MS), 2000));
-    // The last attempt may be cut short: what was seen before says more than that nothing came in it.
+    // The last attempt may be cut short: an earlier result says more than a timeout.
     seen = answer ?? seen;
     if (seen === '') return;
     await sleep(Math.min(PAUSE_MS, Math.max(0, deadline - performance.now())));

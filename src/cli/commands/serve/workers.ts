@@ -128,7 +128,7 @@ function createCrew() {
         });
         worker.on('exit', (code: number | null, signal: string | null) => ended(worker, code, signal));
       }),
-    /** Resolves with the exit code when a worker has ended that was not told to. */
+    /** Resolves with the exit code when a worker ended without an order. */
     lost,
     /** Stops all in order; those that do not serve yet at once. */
     stop: () => {
@@ -139,7 +139,7 @@ function createCrew() {
   };
 }
 
-/** 0 is none: a worker that was not told to end has no reason to say that all is done. */
+/** Never 0: a worker that ended without an order cannot report success. */
 function isExitCode(code: number | null): code is ExitCode {
   return code !== null && code !== 0 && Object.hasOwn(EXIT_CODES, code);
 }
@@ -168,7 +168,7 @@ interface WorkerListens {
 export interface WorkerPost {
   /** It alone sweeps: what has expired needs to be removed once. */
   readonly isFirst: boolean;
-  /** The supervisor says so, or is there no more. */
+  /** The supervisor reports it, or has gone. */
   readonly stopRequests: StopRequests;
   listens(url: string): void;
   readonly relay: NonNullable<VaultSettings['relay']>;

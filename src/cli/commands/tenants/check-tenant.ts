@@ -11,7 +11,7 @@ export const TENANT_FLAGS = {
   },
 } as const;
 
-/** A tenant's id as `--tenant` says it, in upper or lower case; undefined where it says none. Throws the fault `usage`. */
+/** Returns the tenant's id in `--tenant`, in upper or lower case; undefined without one. Throws the fault `usage`. */
 export function checkTenantId<T extends string | undefined>(id: T): T {
   if (id === undefined || new RegExp(UUID).test(id)) return id;
   throw new Fault('usage', '--tenant must be the id of a tenant, a UUID');

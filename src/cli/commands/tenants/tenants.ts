@@ -18,7 +18,7 @@ const TENANT = {
   help: 'the id of the tenant (default: the only one)',
 } as const;
 
-/** `vault tenant create`: whoever holds the file's key needs no API key. */
+/** `vault tenant create`: the holder of the file's key needs no API key. */
 export function defineTenantCreate(command: Command, finish: Finish): void {
   addFlags(command, { name: NAME });
   const prepare = ({ read }: CommandLine) => {

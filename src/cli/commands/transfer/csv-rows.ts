@@ -92,7 +92,7 @@ export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<Cs
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     max_record_size: MAX_RECORD_CHARACTERS,
-    // A stream that fails drops the records that nobody has read yet.
+    // A failing stream drops the records that were not read yet.
     on_record: (cells) => {
       parsed.push(cells);
       return null;
@@ -182,7 +182,7 @@ function bodyOf(type: TokenType, at: ReadonlyMap<string, number>, cells: readonl
     if (text === '') continue;
     if (member.startsWith('metadata.')) metadata[member.slice('metadata.'.length)] = text;
     else if (OWN_MEMBERS.has(member)) own[member] = text;
-    // A number that is none stays a text: the vault says what is wrong with it.
+    // A number in another form stays a text: the vault reports the error.
     else data[member] = members[member]?.kind === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : text;
   }
   return stringifyJson({

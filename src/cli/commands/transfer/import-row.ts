@@ -5,7 +5,7 @@ import { parseJson } from '../../../core/json/parse.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { selectField } from '../../output/select-field.ts';
 
-/** A token to make: the body of Create Token as it is sent, and where it stood. */
+/** A token to make: the body of Create Token as it is sent, and its place in the input. */
 export interface ImportRow {
   readonly line: number;
   readonly body: string;
@@ -16,11 +16,11 @@ export interface ImportRow {
 /** Further facts about a body. */
 export interface RowFacts {
   readonly id?: string;
-  /** `mask: null`: the token has no mask although its type has one. Create Token cannot say that; a patch does. */
+  /** `mask: null`: the token has no mask although its type has one. Create Token cannot express that; a patch does. */
   readonly withoutMask: boolean;
 }
 
-/** Whether a body may be sent among others: it must be one request, and say all that is to be said of its token. */
+/** Returns whether a body may be part of a batch: it must be one request, complete in itself. */
 export function isWholeRequest(body: string): boolean {
   const parsed = parseText(body);
   if (typeof parsed !== 'object' || parsed === null) return false;

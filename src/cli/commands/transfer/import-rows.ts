@@ -39,7 +39,7 @@ export interface ImportOptions {
   /** Called one after the other, in the order of the rows. */
   readonly refused: (error: RowError) => Promise<void>;
   readonly progress: (counts: Readonly<ImportCounts>) => void;
-  /** Told now and then, when every row up to this many has an answer. */
+  /** Called now and then, when every row up to this one has an answer. */
   readonly checkpoint?: ((read: number, failed: number) => Promise<void>) | undefined;
   /** Reads the rows to their end after a failure, to count them. Not for a stream that may never end. */
   readonly countsLeft?: boolean;

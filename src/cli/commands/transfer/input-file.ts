@@ -12,7 +12,7 @@ const MAX_LINE = 16 * 1024 * 1024;
 /** The input of an import: its bytes as they were before sealing. */
 export interface InputFile {
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** In bytes, as it stands; undefined for a stream. */
+  /** The size in bytes, before decryption; undefined for a stream. */
   readonly size: number | undefined;
   /** How many of them were read. */
   read(): number;
@@ -22,7 +22,7 @@ export interface InputFile {
 export async function openInput(path: string, flags: OpenFlags, env: Environment): Promise<InputFile> {
   let read = 0;
   const pieces = (async function* () {
-    // Opened when it is read: a stream that nobody waits for ends the process when it fails.
+    // Opens the stream when it is read: an unread stream ends the process when it fails.
     const stream: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : readNamed(path);
     try {
       for await (const piece of stream) {

@@ -12,7 +12,7 @@ const LARGEST_PAGE = '100';
 const MEMBERS = ['id', 'type', 'data', 'containers', 'metadata', 'expires_at'] as const;
 
 /**
- * Yields the tokens that an API key may read as rows of an export, by cursor: each token that is there throughout is in it once.
+ * Yields the tokens that an API key may read as rows of an export, by cursor: each token that stays appears once.
  * Throws `TransferRefused`.
  */
 export async function* pageExport(

@@ -38,7 +38,7 @@ interface Circumstances {
   readonly env: Environment;
 }
 
-/** Tells how an import ended, unless every row is done: what stopped it, what became of the rows, how to go on. */
+/** Reports the end of an import unless every row is done: the reason, the outcome of the rows, and how to continue. */
 export function reportEnding(ending: ImportEnding, circumstances: Circumstances): ExitCode {
   const { before, errors, journal, env } = circumstances;
   const { counts, unanswered, left, isInputFault } = ending;

@@ -6,7 +6,7 @@ import { type MemberErrors, memberLines } from '../../../core/problem.ts';
 import { factsOf, type ImportRow, isSameToken, isWholeRequest } from './import-row.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
-/** How often a row is sent again while the vault is busy, and how long to wait when it does not say, in milliseconds. */
+/** The number of repetitions of a row while the vault is busy, and the default wait, in milliseconds. */
 const MAX_TRIES = 60;
 const PAUSE_MS = 500;
 

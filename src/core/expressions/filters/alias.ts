@@ -43,7 +43,7 @@ function replaceMiddle(
 
 const parameters = { first: { kind: 'count', fallback: 0 }, last: { kind: 'count', fallback: 0 } } as const;
 
-/** Random stand-ins for a value. Ends that are revealed stay as they are. */
+/** Random substitutes for a value. Revealed ends stay as they are. */
 export const ALIAS_FILTERS = {
   /** A letter becomes a letter of the same case, a digit a digit. */
   alias_preserve_format: defineFilter({

@@ -1,6 +1,6 @@
 import { sqliteCode } from '../file/sqlite-error.ts';
 
-/** How long after the last write the log is emptied, in milliseconds: soon when old sealed values stand in it. */
+/** The delay of emptying the log after the last write, in milliseconds: short when it contains old sealed values. */
 const QUIET_MS = { removed: 200, added: 2000 } as const;
 
 /** A write that finds no space has the log emptied, but not more often than this, in milliseconds. */
@@ -39,10 +39,7 @@ export class Checkpointer {
     this.#wait(this.#quiet);
   }
 
-  /**
-   * The log itself may be what fills the disk: much of what stands in it was written over since, and takes up no more room
-   * in the file.
-   */
+  /** The log itself may fill the disk: much of it was overwritten since, and needs no more room in the file. */
   afterNoSpace(): void {
     if (performance.now() - this.#attemptedAt >= NO_SPACE_PAUSE_MS) this.attempt();
   }

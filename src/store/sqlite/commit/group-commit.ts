@@ -98,7 +98,7 @@ export class GroupCommit {
     // Callers that asked together arrive in one run of promises; a lone write waits no longer than that.
     if (this.#turns === undefined) return nextTick();
     await this.#turns.otherFirst();
-    // Beside another connection there is a load: a turn of the event loop lets all its messages arrive first.
+    // With another connection under load, one turn of the event loop lets all its messages arrive first.
     await nextTurn();
   }
 

@@ -23,7 +23,9 @@ export class OwnCommits {
     this.#chain = chain;
   }
 
-  /** Returns the mark of the thread's next commit. Null after a change by somebody else, which need not have counted. */
+  /**
+   * Returns the mark of the thread's next commit. Null after a change by another process, which need not have counted.
+   */
   nextMark(alone: boolean): Buffer | null {
     if (!alone) this.#to = -1;
     return this.#to === -1 ? null : this.#markOf(randomBytes(RANDOM_BYTES), this.#from, this.#to + 1);

@@ -85,7 +85,7 @@ export class Session {
     };
     this.#group = new GroupCommit(transactions, { deadlineMs: busyDeadlineMs });
     this.#checkpointer = new Checkpointer((keepLength) => this.#emptyLog(keepLength));
-    // A process that was killed left its log, with old sealed values in it: nobody else empties it before the next write.
+    // A killed process left its log, with old sealed values in it: only the next write would empty it.
     if (logSize(connection.name) > 0) this.#checkpointer.afterWrite('removed');
   }
 
@@ -187,7 +187,7 @@ export class Session {
   #committed(counter: number): void {
     this.#noted?.note(counter);
     this.#committedAt = this.#begunAt;
-    // Nobody else has committed since the last look: for the next one there is nothing to find in this.
+    // No other process has committed since the last look: the next look finds nothing in this.
     if (counter === this.#seen.counter + 1) this.#seen = { version: this.#seen.version, counter };
   }
 
@@ -274,7 +274,7 @@ export class Session {
     if (this.connection.open && this.connection.inTransaction) this.#statements.rollback();
   }
 
-  /** The log keeps its length only when nobody else has written: other processes may have removed something, and been killed. */
+  /** The log keeps its length only without other writers: they may have removed something, and been killed. */
   #emptyLog(keepLength: boolean): boolean {
     this.#endTransaction();
     const version = this.#dataVersion().get();

@@ -21,12 +21,12 @@ export class WriteTurns {
     this.#own = side;
   }
 
-  /** Says that this side wants the lock. */
+  /** Announces that this side wants the lock. */
   wait(): void {
     Atomics.store(this.cells, this.#own, 1);
   }
 
-  /** Says that this side has had its turn, or wants none any more. */
+  /** Announces that this side has had its turn, or no longer wants one. */
   done(): void {
     Atomics.store(this.cells, this.#own, 0);
   }

@@ -11,7 +11,7 @@ export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
 /** Others may read it: what a vault holds is sealed. */
 const WRITTEN_BY_OTHERS = 0o022n;
 
-/** The header of a database file (SQLite's "Database File Format", §1.3) and where `application_id` stands in it. */
+/** The header of a database file (SQLite's "Database File Format", §1.3) and the offset of `application_id` in it. */
 const HEAD_BYTES = 100;
 const APPLICATION_ID_AT = 68;
 
@@ -70,7 +70,7 @@ function assertSafe(path: string, found: BigIntStats): void {
   if (found.isSymbolicLink()) throw new Fault('file_unsafe', `${path} is a symbolic link`);
   if (found.isDirectory()) throw new Fault('file_unsafe', `${path} is a directory`);
   if (!found.isFile()) throw new Fault('file_unsafe', `${path} is not a regular file`);
-  // Windows keeps owners and rights elsewhere: what it shows here says nothing.
+  // Windows keeps owners and rights elsewhere: these values mean nothing there.
   const user = process.getuid?.();
   if (user === undefined) return;
   if (found.uid !== BigInt(user) && found.uid !== 0n) throw new Fault('file_unsafe', `${path} belongs to another user`);

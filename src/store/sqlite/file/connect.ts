@@ -10,7 +10,7 @@ const BUSY_TIMEOUT_MS = 0;
 /** The settings of every connection, and the values that reading them back must return. */
 const PRAGMAS = [
   ['journal_mode', 'WAL', 'wal'],
-  // better-sqlite3 runs a log at NORMAL unless told otherwise, which loses acknowledged writes when the power fails.
+  // better-sqlite3 runs a log at NORMAL by default, which loses acknowledged writes when the power fails.
   ['synchronous', 'FULL', 2],
   ['secure_delete', 'ON', 1],
   ['temp_store', 'MEMORY', 2],

@@ -24,7 +24,7 @@ export function readHeader(connection: Connection): VaultHeader | undefined {
   return { ...row, carried: row.carried ?? undefined, slots };
 }
 
-/** Puts the header in place of the one that is there. Needs a transaction around it. */
+/** Replaces the header. Needs a transaction around it. */
 export function writeHeader(connection: Connection, header: VaultHeader): void {
   connection.exec('DELETE FROM slot; DELETE FROM header');
   connection

@@ -26,7 +26,7 @@ const LOST_KEYS = `WITH used AS MATERIALIZED (SELECT DISTINCT tenant, key_id, in
 
 type Options<Method extends 'loadSnapshot' | 'inspectSnapshot'> = Parameters<FileStore[Method]>[1];
 
-/** Does `FileStore.loadSnapshot`: whoever else serves the file sees the old records or the new ones. */
+/** Does `FileStore.loadSnapshot`: other processes see the old records or the new ones. */
 export async function loadSnapshot(
   session: Session,
   path: string,
@@ -137,7 +137,7 @@ function highest(connection: Connection, table: 'token' | 'application'): number
 }
 
 function replaceRecords(connection: Connection): void {
-  // A reply may be older than the snapshot although its change was committed after it, so no time says which ones to keep.
+  // A reply may be older than the snapshot although its change was committed after it, so no time separates them.
   for (const table of [...REPLACED, 'reply']) {
     connection.exec(`DELETE FROM main.${table} WHERE tenant IN (SELECT tenant FROM snapshot.tenant)`);
   }

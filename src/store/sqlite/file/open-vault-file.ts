@@ -60,7 +60,9 @@ export async function openVaultFile(
   }
 }
 
-/** Identifies the file before anything is set on it: setting the journal mode writes, and the file may be anybody's. */
+/**
+ * Identifies the file before any setting: setting the journal mode writes, and the file may belong to another program.
+ */
 function identify(connection: Connection, file: string, { format, migrations }: Layout): number {
   if (connection.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
     throw new Fault('not_a_vault', `${file} is not a vault`);
@@ -95,7 +97,7 @@ function assertSchema(connection: Connection, file: string, { schema }: Layout):
   }
 }
 
-/** Between the check and the opening somebody could have put another file, or a link to one, under the name. */
+/** Another process could have replaced the file between the check and the opening. */
 function assertSameFile(file: string, checked: BigIntStats): void {
   const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
   if (now === undefined || now.dev !== checked.dev || now.ino !== checked.ino) {

@@ -46,7 +46,7 @@ export async function placeFile(
   }
 }
 
-/** SQLite would apply a log that was left beside the name to the new file, so that is in the way, too. */
+/** SQLite would apply a left-over log to the new file, so a log blocks the name, too. */
 function assertFree(target: string): void {
   if (target !== target.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
   for (const suffix of ['', ...COMPANIONS]) {

@@ -8,7 +8,7 @@ import { placeFile } from './place-file.ts';
 import { FORMAT } from './schema.ts';
 import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA, SNAPSHOT_TABLES } from './snapshot-layout.ts';
 
-/** Nobody else has the new file yet, and `placeFile` brings it to the disk. */
+/** No other process has the new file yet, and `placeFile` brings it to the disk. */
 const SETTINGS = `PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;
   PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`;
 

@@ -1,6 +1,6 @@
 import { SCHEMA } from './schema.ts';
 
-/** "VLTS": what `PRAGMA application_id` answers for a snapshot, so that nobody opens one as a vault. */
+/** "VLTS": the `application_id` of a snapshot, so that it is never opened as a vault. */
 export const SNAPSHOT_APPLICATION_ID = 0x564c5453;
 
 /** The contents of a snapshot for each tenant: its records, indexes and counters. Rows as in the vault. */

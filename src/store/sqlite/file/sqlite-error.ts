@@ -20,7 +20,9 @@ export function isBusy(error: unknown): boolean {
   return code !== undefined && (code === 'SQLITE_BUSY' || code.startsWith('SQLITE_BUSY_'));
 }
 
-/** A full disk, as SQLite and the system say it. A quota or a full shared-memory file shows as a failed write. */
+/**
+ * A full disk, in the words of SQLite and the system. A quota or a full shared-memory file appears as a failed write.
+ */
 export const NO_SPACE_CODES: ReadonlySet<string> = new Set([
   'SQLITE_FULL',
   'SQLITE_IOERR_WRITE',
@@ -48,7 +50,7 @@ const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode | undefined>> = {
   SQLITE_CANTOPEN: 'vault_moved',
 };
 
-/** The problem that stands for an error of SQLite; any other error stays what it is. */
+/** Returns the problem for an error of SQLite; returns any other error unchanged. */
 export function toProblem(error: unknown): unknown {
   if (isBusy(error)) return vaultBusy(error);
   const code = sqliteCode(error);
@@ -76,10 +78,10 @@ const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
   SQLITE_PERM: ['file_unwritable', 'cannot be opened for writing'],
 };
 
-/** The fault that stands for an error of SQLite on the vault `file`; any other error stays what it is. */
+/** Returns the fault for an error of SQLite on the vault `file`; returns any other error unchanged. */
 export function toFileFault(file: string, error: unknown): unknown {
   const code = sqliteCode(error) ?? '';
-  // To open a vault, its log and its shared memory are made beside it: a full disk is no damage.
+  // Opening a vault makes its log and shared memory: a full disk is no damage.
   if (NO_SPACE_CODES.has(code)) return new Fault('no_space', `${file} has no space left beside it`, { cause: error });
   const primary = code.split('_', 2).join('_');
   const row = Object.hasOwn(FAULT_BY_CODE, primary) ? FAULT_BY_CODE[primary] : undefined;

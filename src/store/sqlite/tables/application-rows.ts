@@ -113,7 +113,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
     insert(record: ApplicationRecord): void {
       const tenant = tenants.need(record.tenant_id);
       tenants.requireNewestKeys(tenant, record);
-      // An application that outlived its creator would be a key that nobody can take away.
+      // An application that outlived its creator would be a key that cannot be revoked.
       if (record.parent_id !== undefined && exists().get(tenant, uuidKey(record.parent_id)) === undefined) {
         throw new Problem('unauthenticated');
       }

@@ -34,7 +34,7 @@ export function storedNumber(value: unknown): number {
 /** The last that a `Date` can hold, in milliseconds. */
 export const LAST_INSTANT = 8.64e15;
 
-/** For times that no record is sealed with: nobody would notice a wrong one before it is written out. */
+/** For times that no record is sealed with: a wrong one would appear only in the output. */
 export function storedInstant(value: unknown): number {
   const instant = storedNumber(value);
   if (instant < 0 || instant > LAST_INSTANT) throw new Problem('integrity_failure');
@@ -65,7 +65,7 @@ export function optional<Value>({ store, read, isBlob }: Kind<Value>): Kind<Valu
   };
 }
 
-/** A name that is stored as a number. A number that stands for no name means that the file was altered. */
+/** A name stored as a number. An unknown number means that the file was altered. */
 function coded<Name extends string>(codes: Readonly<Record<Name, number>>): Kind<Name> {
   const names = new Map<unknown, Name>();
   for (const name in codes) names.set(codes[name], name);

@@ -20,7 +20,7 @@ type Readers = {
   ) => readonly InspectedRow<InspectedRecords[Table]>[];
 };
 
-/** Walks the rows of a tenant as they stand, in order of id. Synchronous. */
+/** Walks the stored rows of a tenant, in order of id. Synchronous. */
 export function rowInspection(connection: Connection, tenants: TenantRows, sets: ContainerSets) {
   const { rows } = statements(connection);
   const tokens = rows<[number, string, number], TokenRow>(
@@ -82,7 +82,7 @@ function splitReplyId(id: string): [Buffer, Buffer] {
   return [uuidKey(application) ?? Buffer.alloc(0), Buffer.from(key, 'hex')];
 }
 
-/** Undefined for a number that stands for no type. */
+/** Undefined for a number without a type. */
 function decoded<T>(decode: () => T): T | undefined {
   try {
     return decode();

@@ -66,7 +66,7 @@ export function tenantRows(connection: Connection) {
     'SELECT max(key_id) FROM tenant_key WHERE tenant = +? AND purpose = +?',
   );
 
-  /** The number that stands for the tenant inside the file; undefined when it is gone. */
+  /** Returns the tenant's number inside the file; undefined when it is gone. */
   function find(id: string): number | undefined {
     return numberOf().get(uuidKey(id));
   }
@@ -98,7 +98,7 @@ export function tenantRows(connection: Connection) {
     addKey,
     requireNewestKeys,
 
-    /** The same for a write. A tenant that is gone leaves nobody who could be the caller (decisions §8). */
+    /** The same for a write. A tenant that is gone has no callers (decisions §8). */
     need(id: string): number {
       const tenant = find(id);
       if (tenant === undefined) throw new Problem('unauthenticated');

@@ -5,7 +5,7 @@ import type { ContainerSets } from './container-sets.ts';
 
 export type Value = string | number | Uint8Array;
 
-/** A piece of SQL over the row `t` of `token`, with what its question marks stand for. */
+/** A piece of SQL over the row `t` of `token`, with the values of its question marks. */
 export interface Fragment {
   readonly sql: string;
   readonly params: readonly Value[];

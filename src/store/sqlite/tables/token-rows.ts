@@ -42,9 +42,9 @@ export interface TokenRow extends StoredRow<TokenColumns> {
 
 export const SELECT_TOKEN = `SELECT token, blinds, ${TOKEN.of('token')} FROM token`;
 
-/** A row of `token` with what the record does not say. */
+/** A row of `token` with the columns that the record lacks. */
 export interface StoredToken {
-  /** The number that stands for the token inside the file. */
+  /** The token's number inside the file. */
   readonly token: number;
   readonly blinds: Buffer;
   readonly record: TokenRecord;

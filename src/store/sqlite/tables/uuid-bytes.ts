@@ -18,7 +18,7 @@ function remember<T>(known: Map<string, T>, name: string, value: T): T {
 const CANONICAL = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * The 16 bytes that stand for a UUID in a lookup, to be read only. Null, which no column equals, for anything but canonical
+ * Returns the 16 bytes of a UUID for a lookup, read-only. Null, which no column equals, for anything but canonical
  * lower case.
  */
 export function uuidKey(id: string): Buffer | null {
