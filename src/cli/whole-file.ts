@@ -148,6 +148,6 @@ export async function putInPlace(temporary: string, path: string, placement: Pla
 export function cannotMake(flag: string, path: string, error: unknown): Fault {
   const code = errorCode(error);
   if (code === 'EEXIST') return new Fault('file_exists', `${flag}: ${path} exists`, { cause: error });
-  const usage = { hint: 'its folder must be there, and writable', cause: error };
+  const usage = { hint: 'make its folder, and make it writable', cause: error };
   return noSpaceFor(flag, path, error) ?? new Fault('usage', `${flag}: ${path} cannot be made (${code})`, usage);
 }

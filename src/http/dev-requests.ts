@@ -74,7 +74,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
     [DEV_PATHS.reset]: {
       POST: async () => {
         if (controls.reset === undefined) {
-          throw new Problem('route_not_found', { detail: 'Only a temporary vault can be put back.' });
+          throw new Problem('route_not_found', { detail: 'Only a temporary vault can be reset.' });
         }
         await controls.reset();
         faults.clear();

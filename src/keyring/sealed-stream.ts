@@ -78,7 +78,7 @@ export async function* openStream(
   const source = byteSource(pieces);
   const fixed = await source.exactly(SEALED_MAGIC.length + 2);
   if (!fixed.subarray(0, SEALED_MAGIC.length).equals(SEALED_MAGIC) || fixed[SEALED_MAGIC.length] !== LAYOUT) {
-    throw new Fault('damaged', 'this is no sealed export, or one of a newer vault');
+    throw new Fault('damaged', 'this is not a sealed export, or it was made by a newer vault');
   }
   const kind = fixed[SEALED_MAGIC.length + 1];
   if (kind !== KIND.recipient && kind !== KIND.passphrase) throw damaged();
@@ -101,7 +101,7 @@ export async function* openStream(
     yield pulled.message;
     if (pulled.tag === sodium.crypto_secretstream_xchacha20poly1305_TAG_FINAL) break;
   }
-  if (!(await source.atEnd())) throw new Fault('damaged', 'something follows the end of the sealed file');
+  if (!(await source.atEnd())) throw new Fault('damaged', 'the sealed file has data after its end');
 }
 
 type State = ReturnType<LargeSodium['crypto_secretstream_xchacha20poly1305_init_pull']>;
@@ -153,7 +153,7 @@ async function reachStreamKey(sodium: LargeSodium, opener: Opener, reached: Buff
   if (sodium.memcmp(commitment, reached.subarray(8 + SALT_BYTES))) return kek;
   kek.fill(0);
   throw new Fault('wrong_credential', 'the passphrase is not the one that the export is sealed with', {
-    hint: 'give that one, with --seal-passphrase-file',
+    hint: 'give the passphrase of the export with --seal-passphrase-file',
   });
 }
 

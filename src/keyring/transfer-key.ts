@@ -29,7 +29,7 @@ export function newTransferKey(sodium: LargeSodium): { readonly secret: string; 
 /** Throws the fault `wrong_credential` for a text that is no secret half. */
 export function parseTransferKey(sodium: LargeSodium, text: string): TransferKey {
   const secret_key = parse(SECRET_PREFIX, text);
-  if (secret_key === undefined) throw new Fault('wrong_credential', 'this is no secret key of `vault keygen`');
+  if (secret_key === undefined) throw new Fault('wrong_credential', 'this is not a secret key of `vault keygen`');
   return { secret_key, public_key: sodium.crypto_scalarmult_base(secret_key) };
 }
 
@@ -37,7 +37,7 @@ export function parseTransferKey(sodium: LargeSodium, text: string): TransferKey
 export function parseRecipient(sodium: LargeSodium, text: string): Uint8Array {
   const key = parse(PUBLIC_PREFIX, text);
   if (key !== undefined && canBeSealedFor(sodium, key)) return key;
-  throw new Fault('usage', '--recipient is a public key of `vault keygen`', {
+  throw new Fault('usage', '--recipient must be a public key of `vault keygen`', {
     hint: `it begins with ${PUBLIC_PREFIX}`,
   });
 }

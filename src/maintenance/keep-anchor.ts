@@ -45,11 +45,12 @@ function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
     audit: { sequence: Number(sequence), link: Buffer.from(link, 'hex') },
   };
   if (writeAnchor(keyring, id, said) !== text) {
-    throw new Fault('damaged', 'the anchor is damaged, or is another vault’s', {
-      hint: 'if you know that the vault is right, remove the anchor and a new one is made',
+    throw new Fault('damaged', 'the anchor is damaged, or belongs to another vault', {
+      hint: 'if the vault is right, remove the anchor: the next command makes a new one',
     });
   }
-  if (id !== vaultId) throw new Fault('damaged', 'the anchor is another vault’s', { hint: 'name another --anchor' });
+  if (id !== vaultId)
+    throw new Fault('damaged', 'the anchor belongs to another vault', { hint: 'name another --anchor' });
   return said;
 }
 
@@ -67,7 +68,7 @@ function checkAnchor(said: Reached, found: Reached): void {
     });
   }
   if (found.audit.sequence !== said.audit.sequence || hex(found.audit.link) !== hex(said.audit.link)) {
-    throw new Fault('damaged', 'the audit is not the one that the anchor tells of: it was cut, or written anew', {
+    throw new Fault('damaged', 'the audit does not match the anchor: it was cut, or rewritten', {
       hint: RESTORED,
     });
   }
@@ -97,7 +98,7 @@ async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNot
 /** The same, and throws `damaged` when there is no anchor: without one, an older copy passes for the vault. */
 export async function compareWithAnchor(parts: AnchorParts, note: AnchorNote): Promise<void> {
   if ((await compareIfPresent(parts, note)) !== undefined) return;
-  throw new Fault('damaged', `there is no anchor at ${note.place}: nothing says how far the vault had come`, {
+  throw new Fault('damaged', `there is no anchor at ${note.place}: an older copy of the vault cannot be detected`, {
     hint: 'the first command that opens the vault with --anchor makes one',
   });
 }

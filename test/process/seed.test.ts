@@ -31,7 +31,7 @@ describe('vault seed apply --seed', () => {
   it('gives two fresh vaults the same bytes, again and again, until a key is regenerated', async () => {
     const [a, b] = [await fresh('a'), await fresh('b')];
     const first = await place.vault(words, a);
-    const warning = 'the API keys follow from --seed: anybody can work them out, so keep no secret in this vault';
+    const warning = '--seed makes predictable API keys: keep no secrets in this vault';
     const stderr = `vault: ${warning}\nvault: 203 created, 0 changed, 0 unchanged, 0 removed\n`;
     expect(first).toMatchObject({ exitCode: 0, stderr });
     expect((await place.vault(words, b)).stdout).toBe(first.stdout);
@@ -82,12 +82,12 @@ it('vault seed apply -: a key in the seed is never in what is told of it', async
   }
 });
 
-it('vault seed apply with VAULT_SEED makes no keys that anybody can work out, but in a --dev vault', async () => {
+it('vault seed apply with VAULT_SEED makes no predictable keys, but in a --dev vault', async () => {
   const env = { ...(await fresh('a')), VAULT_SEED: '7' };
   expect(await place.vault('seed apply seed.yaml', env)).toMatchObject({
     exitCode: 2,
     stdout: '',
-    stderr: expect.stringContaining('VAULT_SEED makes API keys that anybody can work out'),
+    stderr: expect.stringContaining('VAULT_SEED makes predictable API keys'),
   });
 });
 
@@ -95,7 +95,7 @@ it('vault serve --seed is not for an address that others reach', async () => {
   const words = ['serve', '--dev', '--seed', '7', '--host', '0.0.0.0', '--insecure-http', '--port', '0'];
   expect(await place.vault(words)).toMatchObject({
     exitCode: 2,
-    stderr: 'vault: --seed makes API keys that anybody can work out: they are not for --host 0.0.0.0\n',
+    stderr: 'vault: --seed makes predictable API keys: they are not for --host 0.0.0.0\n',
   });
 });
 
@@ -110,7 +110,7 @@ it('two applies of one seed at once: one makes it, the other ends with 6, and no
       .sort()
       .join(),
   );
-  const hint = 'hint: apply again when it has ended';
+  const hint = 'hint: apply the seed again when it has ended';
   for (const { exitCode, stderr } of ran) {
     if (exitCode === 0) expect(stderr).toBe('');
     else expect(stderr).toContain(`vault: another apply of this seed is running\n${hint}`);

@@ -93,7 +93,7 @@ async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewC
     return keptCredential(await readPassphraseFile(passphraseFile, '--new-passphrase-file'));
   }
   if (!canPrompt()) {
-    throw new Fault('usage', 'nothing is named that is to be added', {
+    throw new Fault('usage', 'no new key is given', {
       hint: 'set --new-key-file (VAULT_NEW_KEY_FILE) or --new-passphrase-file (VAULT_NEW_PASSPHRASE_FILE)',
     });
   }
@@ -143,12 +143,12 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
       const losses = [
         ...(others.length > 0 ? [lostSlots(others.length)] : []),
         ...(snapshots > 0 ? [`${lostSnapshots(snapshots)}.`] : []),
-        ...(indexes ? ['All fingerprints change: those that clients have kept match no more.'] : []),
+        ...(indexes ? ['All fingerprints change: copies that clients keep no longer match.'] : []),
       ];
       if (losses.length > 0 && !confirmed) await confirmLoss(losses.join(' '));
       const line = progressLine('sealing anew');
       const result = await admin.rotate({ tenantId, master, indexes }, line.show).finally(line.end);
-      if (indexes) report('fingerprints have changed: those that clients have kept match no more');
+      if (indexes) report('fingerprints have changed: copies that clients keep no longer match');
       if (snapshots > 0) report(lostSnapshots(snapshots));
       return result;
     };

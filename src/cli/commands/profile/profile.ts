@@ -121,7 +121,7 @@ async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile
 function checkApiKey(text: string): string {
   const key = text.trim();
   if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new Fault('usage', '--api-key: this is not an API key: one word of printable characters');
+  throw new Fault('usage', '--api-key is not an API key: it must be one word of printable characters');
 }
 
 /** A relative path would mean another file in another folder. */

@@ -134,7 +134,9 @@ function reportAnother(calls: SeedCalls, code: Problem['code']): SeedCalls {
   return async (operation, parts) =>
     calls(operation, parts).catch((error: unknown) => {
       if (!(error instanceof Problem) || error.code !== code) throw error;
-      throw new Fault('conflict', 'another apply of this seed is running', { hint: 'apply again when it has ended' });
+      throw new Fault('conflict', 'another apply of this seed is running', {
+        hint: 'apply the seed again when it has ended',
+      });
     });
 }
 

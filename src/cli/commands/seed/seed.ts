@@ -83,11 +83,11 @@ Examples:
 function allowKnownKeys(file: string, isTyped: boolean): void {
   if (existsSync(`${file}.dev.json`)) return;
   if (!isTyped) {
-    throw new Fault('usage', 'VAULT_SEED makes API keys that anybody can work out, and this is no --dev vault', {
+    throw new Fault('usage', 'VAULT_SEED makes predictable API keys, and this is not a --dev vault', {
       hint: 'unset it, or type --seed if the vault is for tests only',
     });
   }
-  report('the API keys follow from --seed: anybody can work them out, so keep no secret in this vault');
+  report('--seed makes predictable API keys: keep no secrets in this vault');
 }
 
 /** `vault seed apply`: the tenant, applications and tokens of files, through either target. */

@@ -58,7 +58,7 @@ const NOT_FOR_DEV = { keyFile: '--key-file', passphraseFile: '--passphrase-file'
 function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOptions): void {
   const seeded = flagValue(flags.seed, process.env, SERVE_FLAGS.seed) !== undefined;
   if (seeded && socket === undefined && !OWN_ADDRESSES.includes(host)) {
-    throw new Fault('usage', `--seed makes API keys that anybody can work out: they are not for --host ${host}`);
+    throw new Fault('usage', `--seed makes predictable API keys: they are not for --host ${host}`);
   }
   const names = Object.keys(NOT_FOR_DEV) as (keyof typeof NOT_FOR_DEV)[];
   const given = names.find((name) => flags[name] !== undefined);
@@ -69,7 +69,7 @@ function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOp
 function refuseSeed({ seedFile, seed }: ServeFlags): void {
   if (seedFile === undefined && seed === undefined) return;
   throw new Fault('usage', `${seedFile === undefined ? '--seed' : '--seed-file'} needs --dev`, {
-    hint: 'a vault that stays is seeded with `vault seed apply`',
+    hint: 'seed other vaults with `vault seed apply`',
   });
 }
 

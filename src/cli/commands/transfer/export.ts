@@ -90,7 +90,7 @@ export function defineExport(command: Command, finish: Finish): void {
     if (out === undefined) requireLines(flags, 'use --format csv for CSV rows');
     const seal = await chooseSeal(flags, env, { sharable: masked });
     if (out === undefined && seal !== undefined && isTerminal()) {
-      throw new Fault('usage', 'a sealed export is nothing to look at', { hint: 'set --out (VAULT_OUT)' });
+      throw new Fault('usage', 'a sealed export cannot be printed on a terminal', { hint: 'set --out (VAULT_OUT)' });
     }
     const source = await openSource(flags, env, masked);
     const line = progressLine('exporting');

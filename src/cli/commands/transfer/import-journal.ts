@@ -103,5 +103,5 @@ async function readJournal(path: string): Promise<JournalState | undefined> {
     isCount(state.refused) &&
     /^[0-9a-f]{64}$/.test(state.sha256);
   if (isWhole) return state;
-  throw new Fault('invalid_data', `--resume: ${path} is no journal of an import`);
+  throw new Fault('invalid_data', `--resume: ${path} is not the journal of an import`);
 }

@@ -58,7 +58,7 @@ export async function chooseSeal(
   if (passphraseFile !== undefined) return { passphrase: await readPassphrase(passphraseFile) };
   if (plaintext || sharable) return undefined;
   if (!canPrompt()) {
-    throw new Fault('usage', 'nothing says how the export is sealed', {
+    throw new Fault('usage', 'the export needs a seal', {
       hint: 'set --recipient (VAULT_RECIPIENT), --seal-passphrase-file (VAULT_SEAL_PASSPHRASE_FILE) or --plaintext',
     });
   }

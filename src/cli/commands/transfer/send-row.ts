@@ -85,7 +85,7 @@ export function rowSender(client: Client, apiKey: string) {
       const patched = await untilFree(client, calls.takeMaskAway(made));
       if (patched.status !== 200) {
         const error = rowError(line, patched);
-        return { ...error, detail: `The token is there, with the mask of its type: ${error.detail}` };
+        return { ...error, detail: `The token was made with the mask of its type: ${error.detail}` };
       }
     }
     return exists ? 'skipped' : 'created';

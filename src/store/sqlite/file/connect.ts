@@ -38,7 +38,7 @@ export function setPragmas(connection: Connection): void {
   connection.exec(SET_PRAGMAS);
   for (const [name, value, answer] of PRAGMAS) {
     if (connection.pragma(name, { simple: true }) !== answer) {
-      throw new Fault('file_unwritable', `the file does not take the setting ${name} = ${value}`, {
+      throw new Fault('file_unwritable', `the file rejects the setting ${name} = ${value}`, {
         hint: 'keep the vault on a local disk',
       });
     }

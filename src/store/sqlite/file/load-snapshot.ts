@@ -113,7 +113,7 @@ function refuseForeign(connection: Connection, { sequence, link }: AuditHead): v
   if (entry?.sequence !== sequence || Buffer.compare(entry.link, link) !== 0) {
     throw new Fault(
       'conflict',
-      'the snapshot is not of the past of this file: one of the two is a copy that went its own way',
+      'the snapshot is not from the past of this file: one of the two is a copy that diverged',
     );
   }
   if (count(GONE_TENANTS) > 0) {
