@@ -12,7 +12,7 @@ export const KEY_BYTES = 32;
 /** The secret that opens a vault's file. */
 export type Credential = OpenVaultOptions['credential'];
 
-/** Which of the two a person named: what was typed beats the environment. */
+/** Returns the named credential of the two: a typed value overrides the environment. */
 export interface NamedCredential {
   readonly keyFile?: string;
   readonly passphraseFile?: string;

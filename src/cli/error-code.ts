@@ -5,7 +5,7 @@ export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';
 }
 
-/** Whether the system refused a write because the disk, or what this user may have of it, is full. */
+/** Returns whether the system refused a write because the disk or a quota is full. */
 export function isFullDisk(error: unknown): boolean {
   const code = errorCode(error);
   return code === 'ENOSPC' || code === 'EDQUOT';

@@ -48,7 +48,7 @@ export function chooseFile(flags: GlobalFlags, env: Environment): string {
   return file ?? DEFAULT_FILE;
 }
 
-/** The same for a command that makes what it works on, a file or a daemon: a daemon that runs elsewhere is not meant. */
+/** The same for a command that makes its file or daemon: a daemon elsewhere is not meant. */
 export function chooseOwnFile(flags: GlobalFlags, env: Environment): string {
   return chooseFile(flags, { ...env, VAULT_URL: undefined });
 }

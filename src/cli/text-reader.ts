@@ -2,7 +2,7 @@ import { Fault } from '../core/fault.ts';
 import { errorCode } from './error-code.ts';
 import { readAtMost, readNamed } from './secret-file.ts';
 
-/** Resolves what was typed after a flag to text: itself, the file after `@`, or standard input for `-`. */
+/** Resolves a flag's value to text: the value itself, the file after `@`, or standard input for `-`. */
 export type ReadText = (flag: string, typed: string) => Promise<string>;
 
 /** Standard input, as the reader needs it. */

@@ -54,7 +54,7 @@ export class VaultError extends Error {
     const isOfVault = problem?.code !== undefined;
     const code = problem?.code ?? 'not_a_vault';
     const detail = isOfVault ? problem.detail : `The server is not a vault (status ${status}).`;
-    // Names the members and what is wrong with them, never their values.
+    // Names the wrong members and the errors, never the values.
     const members = isOfVault ? memberLines(problem.errors).join('; ') : '';
     super([`${code}: ${detail}`, members].filter((part) => part !== '').join(' '));
     this.code = code;

@@ -26,7 +26,7 @@ export interface HttpRequest {
 
 export interface HttpResponse {
   readonly status: number;
-  /** Lower-case names; of a repeated header what Node makes of it. */
+  /** Lower-case names; a repeated header in Node's form. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: Uint8Array;
 }

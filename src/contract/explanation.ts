@@ -15,7 +15,7 @@ function isOfTokens(permission: Permission): permission is TokenPermission {
 
 const TRANSFORM = { enum: Object.keys(TRANSFORMS) as Transform[] } as const;
 
-/** An application that does not exist, or what is other than in one that does. */
+/** A draft: a new application, or changes of an existing one. */
 export const DRAFT_APPLICATION = {
   type: 'object',
   additionalProperties: false,

@@ -75,7 +75,7 @@ export interface OperationCli {
   readonly columns: readonly string[];
   /** A member of the body whose own members have flags. */
   readonly spread?: string;
-  /** Ask before doing it: what is lost. */
+  /** Asks before the operation: the loss. */
   readonly confirm?: string;
   /** Members that are asked for on a terminal, in this order, when no member is given. */
   readonly asks?: readonly string[];

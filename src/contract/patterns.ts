@@ -1,7 +1,9 @@
 /** Patterns shared by the schemas. Each is anchored and has no nested quantifier. */
 export const UUID = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$';
 
-/** No C0 control characters, no DEL and no lone surrogates: what every id, name, container and metadata text keeps to. */
+/**
+ * No C0 control characters, no DEL and no lone surrogates: the rule for every id, name, container and metadata text.
+ */
 export const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$';
 
 /** `key_` + 26 characters of base 58 (152 bits of randomness, and a 32-bit checksum in the last 6). For secret scanners. */

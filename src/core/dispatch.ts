@@ -233,7 +233,7 @@ function mayBeStale(error: unknown): boolean {
   return error instanceof Problem && (error.code === 'integrity_failure' || error.code === 'write_conflict');
 }
 
-/** Returns what steps 2 and 3, before the body is read, find wrong. */
+/** Returns the error that steps 2 and 3 find before the body is read. */
 function refusal({ grants, application }: Identity, row: Operation, call: Call): Problem | undefined {
   if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) return new Problem('origin_refused');
   const { permission, orFlag } = row;

@@ -60,7 +60,7 @@ export class Written<T> {
   }
 }
 
-/** The same at once, in a turn. Returns a problem, or undefined for a call that has to wait. */
+/** The same within a turn, synchronously. Returns a problem, or undefined for a call that has to wait. */
 export type HandlerNow<Id extends OperationId> = (
   request: Request<Id>,
   caller: Caller,

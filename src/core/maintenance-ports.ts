@@ -49,7 +49,7 @@ export interface Finding {
 /** A row in its stored form, for inspection. */
 export interface InspectedRow<T> {
   readonly id: string;
-  /** Undefined when the row's clear columns are none that the vault writes. */
+  /** Undefined when the clear columns of the row have values that the vault never writes. */
   readonly record: T | undefined;
   /** The blind indexes that the row is found by; empty but for a token. */
   readonly indexes: readonly Uint8Array[];
@@ -133,8 +133,8 @@ export interface InspectedSnapshot {
 type VerifyFacts = (facts: SignedFacts) => void;
 
 /**
- * A store in one file of this machine: what no other store can do. Only commands of the holder of the file's key use it;
- * handlers know `Store`. Paths are absolute.
+ * A store in one file of this machine, with what only such a store can do. Only commands for the holder of the file's
+ * key use it; handlers use `Store`. Paths are absolute.
  */
 export interface FileStore extends Store {
   /** Limits the memory for pages of the file, for a caller that reads each row once. In KiB. */

@@ -1,4 +1,4 @@
-/** The known name that `name` was probably meant to be, or undefined when none is near: for "did you mean". */
+/** Returns the known name nearest to `name`, or undefined when none is near: for "did you mean". */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.min(3, Math.ceil(name.length / 2)) + 1;

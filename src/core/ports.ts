@@ -104,7 +104,7 @@ export interface Keyring extends ReplyKeys {
   auditSubject(subject: AuditSubject): Uint8Array;
   /** A copy of what `auditLink` is made with, for another thread of this process that chains entries. Who has it wipes it. */
   auditChainKey(): AuditChainKey;
-  /** 16 bytes over what stays of a deleted token. Outlives the master key. */
+  /** A MAC of 16 bytes over the remains of a deleted token. Outlives the master key. */
   tombstoneMac(tombstone: Omit<Tombstone, 'mac'>): Uint8Array;
   /** Unlocks anew when another process replaced the master key. Throws `vault_locked` when nothing here opens the new one. */
   refresh(): Promise<void>;
@@ -127,7 +127,7 @@ export interface KeyIds {
 
 /** One tenant's unwrapped keys. */
 export interface TenantKeyring {
-  /** The newest of each purpose: what is written now is written under them. */
+  /** The newest key of each purpose: new values are sealed under it. */
   readonly keyIds: KeyIds;
   /** Older index keys: tokens that a rotation has not come to are still found under them. */
   readonly formerIndexKeys: readonly IndexKey[];
@@ -214,9 +214,9 @@ export type TokenCondition =
 
 export interface TokenFilter {
   readonly tenant_id: string;
-  /** All must hold: what the query asks for. */
+  /** All must hold: the conditions of the query. */
   readonly all: readonly TokenCondition[];
-  /** At least one of the lists must hold completely: what the caller may read. Absent: every token; empty: none. */
+  /** At least one of the lists must hold completely: the caller's visibility. Absent: every token; empty: none. */
   readonly visible?: readonly (readonly TokenCondition[])[] | undefined;
 }
 

@@ -3,7 +3,7 @@ import { PROBLEMS, type ProblemCode, type ProblemStatus } from '../contract/prob
 /** The errors of a request, by the dotted path of the member (`rules.0.container`). */
 export type MemberErrors = Readonly<Record<string, readonly string[]>>;
 
-/** `path: message`, a line for each message; none of a problem that names no members. `nameOf` puts a path into other words. */
+/** Returns `path: message`, a line for each message; empty for a problem without members. `nameOf` rewords a path. */
 export function memberLines(
   errors: MemberErrors | null | undefined,
   nameOf = (path: string): string => path,

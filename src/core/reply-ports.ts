@@ -17,7 +17,7 @@ export interface StoredReply {
 
 /** The part of a keyring that stored replies need. Its keys outlive the master key. */
 export interface ReplyKeys {
-  /** 32 bytes over these fields: what a stored reply is found and compared by. */
+  /** A keyed hash of 32 bytes over these fields, to find and compare stored replies. */
   replyHash(...fields: readonly string[]): Uint8Array;
   /** Seals the text of a stored reply, bound to the rest of it. */
   sealReply(reply: Omit<StoredReply, 'sealed'>, text: string): Uint8Array;

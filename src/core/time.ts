@@ -31,7 +31,10 @@ function digits(value: number, count: number): string {
   return String(value).padStart(count, '0');
 }
 
-/** Milliseconds of an ISO 8601 date or date-time; NaN of what is none. `Date.parse` alone takes 30 February for 2 March. */
+/**
+ * Returns the milliseconds of an ISO 8601 date or date-time; NaN for other texts. `Date.parse` alone takes 30 February
+ * for 2 March.
+ */
 export function parseInstant(text: string): Instant {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? [];
   const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));

@@ -99,7 +99,7 @@ function createInserts({ store, audit, clock }: Pick<World, 'store' | 'audit' | 
       const obstacles = await store.insertTokens(tokens, clock.now(), audit.draftAll(changes));
       if (obstacles.length === 0) return;
     } catch (error) {
-      // The tenant of one of them has gone: that is no reason to refuse the others.
+      // One missing tenant must not fail the calls of the others.
       if (!(error instanceof Problem) || error.code !== 'unauthenticated') throw error;
     }
     throw new Problem('write_conflict');

@@ -4,7 +4,7 @@ import type { IncomingMessage } from 'node:http';
 const PREFLIGHT_AGE = 600;
 const SCHEME_AND_HOST = /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#*@,]+$/;
 
-/** Which web pages may read what the daemon answers (the Fetch standard, §3.3). */
+/** Decides which web pages may read the daemon's answers (the Fetch standard, §3.3). */
 export type Cors = ReturnType<typeof createCors>;
 
 /** `https://shop.example`, as a browser writes it in `Origin`: no path, no default port, no upper case, never `*` or `null`. */
@@ -43,7 +43,7 @@ export function createCors(origins: readonly string[], headerPrefix: string) {
      * Metadata, §2).
      */
     isFromBrowser: (request: IncomingMessage): boolean => 'sec-fetch-site' in request.headers || allows(request),
-    /** The fields that every response has on top of its own. */
+    /** The fields of every response. */
     fields(request: IncomingMessage): readonly string[] {
       if (!allows(request)) return vary;
       return ['Access-Control-Allow-Origin', request.headers.origin ?? '', ...exposed, ...vary];

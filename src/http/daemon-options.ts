@@ -48,7 +48,7 @@ export interface DevControls {
   readonly reset?: (() => Promise<void>) | undefined;
 }
 
-/** How a daemon is to be reached. */
+/** The address of a daemon. */
 export interface DaemonOptions {
   /** Not looked at when `socket` is given. */
   readonly host: string;
@@ -61,7 +61,7 @@ export interface DaemonOptions {
   readonly limits: Limits;
   /** Rejects, best with a 503 problem, while the vault cannot answer. */
   readonly ready: () => Promise<void>;
-  /** Plain sentences about what is paused or wrong, for the body of `/readyz`. */
+  /** Sentences about paused or wrong parts, for the body of `/readyz`. */
   readonly notices?: (() => Promise<readonly string[]>) | undefined;
   /** One line a request on stderr. */
   readonly log: LogFormat | false;
@@ -75,7 +75,7 @@ export interface DaemonOptions {
   readonly timeouts?: Partial<Timeouts> | undefined;
   /** Origins of web pages that may call, exactly as browsers write them (`https://shop.example`). */
   readonly corsOrigins?: readonly string[] | undefined;
-  /** How many processes answer on this address: what a peer may try in a second is divided among them. By default 1. */
+  /** The number of processes on this address: the limits of a peer are divided among them. Default: 1. */
   readonly processes?: number | undefined;
   /** Further controls for a management key, in tests. */
   readonly dev?: DevControls | undefined;
@@ -87,7 +87,7 @@ export function checkHeaderPrefix(prefix: string): void {
   throw new Fault('usage', 'the header prefix must be letters, digits and `-`, beginning with a letter');
 }
 
-/** Throws the fault `usage` for what would expose the vault or could not work. */
+/** Throws the fault `usage` for options that would expose the vault or cannot work. */
 export function checkDaemonOptions(options: DaemonOptions): void {
   checkHeaderPrefix(options.headerPrefix);
   const stray = options.corsOrigins?.find((origin) => !isOrigin(origin));

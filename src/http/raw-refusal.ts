@@ -33,7 +33,7 @@ interface RefusalOptions {
   readonly onRefused: (reply: Reply) => void;
 }
 
-/** Answers, in writing on the socket itself, what never became a request; then closes the connection. */
+/** Answers bytes that never became a request, on the socket itself; then closes the connection. */
 export function createRawRefusal(options: RefusalOptions) {
   // Node reports the same broken connection again for every packet that still arrives on it.
   const refused = new WeakSet<Duplex>();
@@ -72,7 +72,7 @@ export function createRawRefusal(options: RefusalOptions) {
   };
 }
 
-/** Writes what is left, then closes; after `linger` milliseconds at the latest. */
+/** Writes the rest, then closes; after `linger` milliseconds at the latest. */
 function endSoon(socket: Duplex, linger: number, text = ''): void {
   const timer = setTimeout(() => socket.destroy(), linger);
   socket.once('close', () => clearTimeout(timer));

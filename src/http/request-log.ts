@@ -58,7 +58,9 @@ export function logRequest(format: LogFormat, reply: Reply, answered: Answered):
   writeLine(LINES[format](reply, answered, ms));
 }
 
-/** Returns the reply for what was thrown. Logs what no problem describes: its kind, never its message, which may quote what was sent. */
+/**
+ * Returns the reply for an error. Logs the kind of an unknown error, never its message, which may quote the request.
+ */
 export function failureReply(error: unknown, traceId: string): Reply {
   if (error instanceof Problem) return problemReply(error, traceId);
   const kind = error instanceof Error ? error.name : typeof error;

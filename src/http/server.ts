@@ -34,7 +34,7 @@ export async function createServer({ limits, tls }: DaemonOptions, timeouts: Tim
       })
     : (await import('node:http')).createServer(options);
   server.timeout = timeouts.stalled;
-  // The size is limited; a limit of the count would drop what comes after it without a word, a second Host for one.
+  // Limits the size instead: a limited count would silently drop later headers, such as a second Host.
   server.maxHeadersCount = 0;
   // A client may close its sending side once its request is out (`printf … | nc`); it still gets the reply.
   Object.assign(server, { httpAllowHalfOpen: true });
@@ -120,7 +120,7 @@ export function createStop(server: Server, graceMs: number, endWaits?: () => voi
     socket.once('close', () => sockets.delete(socket));
   });
 
-  /** Stops accepting, closes what is idle, waits at most `graceMs` for the rest, then cuts it. */
+  /** Stops accepting, closes idle connections, waits at most `graceMs` for the others, then cuts them. */
   return () =>
     new Promise((resolve) => {
       endWaits?.();

@@ -32,7 +32,7 @@ const NONCE_AT = 5;
 const CIPHERTEXT_AT = NONCE_AT + NONCE_BYTES;
 const TAG_BYTES = 16;
 
-/** How many bytes an envelope has beyond what is sealed in it. */
+/** The bytes of an envelope beyond its sealed text. */
 export const ENVELOPE_OVERHEAD = CIPHERTEXT_AT + TAG_BYTES;
 
 /**

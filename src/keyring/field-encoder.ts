@@ -93,7 +93,7 @@ export class FieldEncoder {
     this.#length = this.#start;
   }
 
-  /** Goes back to the start, and leaves nothing of what was written. */
+  /** Returns to the start, and wipes the written bytes. */
   wipe(): void {
     this.#bytes.fill(0, this.#start, this.#length);
     this.#length = this.#start;
@@ -136,7 +136,7 @@ export function encodeFields(...fields: readonly Field[]): Uint8Array {
     return new Uint8Array(encoder.written());
   } finally {
     encoder.wipe();
-    // One long value is no reason to keep its room for good.
+    // One long value should not keep its room for ever.
     if (encoder.capacity > MAX_KEPT) shared = new FieldEncoder();
   }
 }

@@ -12,7 +12,7 @@ const FINGERPRINT_BYTES = 32;
 /** Cached blind indexes of containers. */
 const MAX_CONTAINERS = 1000;
 
-/** One for all tenants of a keyring; once locked, locked for good. */
+/** One lock for all tenants of a keyring; it never unlocks. */
 export class Lock {
   locked = false;
 

@@ -3,7 +3,7 @@ import { Fault } from '../core/fault.ts';
 import type { LargeSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
-/** Above the two halves of a transfer key: what a file or a flag holds is then known at sight. */
+/** The prefixes of both halves of a transfer key: they show at sight what a file or a flag holds. */
 const SECRET_PREFIX = 'vault-transfer-secret-1:';
 const PUBLIC_PREFIX = 'vault-transfer-1:';
 
@@ -42,7 +42,7 @@ export function parseRecipient(sodium: LargeSodium, text: string): Uint8Array {
   });
 }
 
-/** libsodium refuses points of low order: what is sealed for one of them, everybody opens. */
+/** libsodium rejects points of low order: everybody could open what is sealed for one. */
 function canBeSealedFor(sodium: LargeSodium, key: Uint8Array): boolean {
   try {
     sodium.crypto_box_seal(new Uint8Array(0), key);

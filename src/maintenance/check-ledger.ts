@@ -95,7 +95,7 @@ export async function startLedgerCheck(
     entries,
     checkCounts,
 
-    /** A row that there is. Its facts are undefined where it has none, or where they cannot be read. */
+    /** A stored row. Its facts are undefined where it has none, or where they cannot be read. */
     saw(table: LedgerTable, tenantId: string, id: string, facts: RowFacts | undefined): void {
       if (table === 'tenant') tenants.add(id);
       const expected = ledger.take(table, tenantId, id);

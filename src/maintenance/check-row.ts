@@ -73,7 +73,7 @@ function sameIndexes(found: readonly Uint8Array[], expected: readonly Uint8Array
   return text(found[0]) === text(expected[0]) && left?.join() === right?.join() && found.length === left?.length;
 }
 
-/** Any other failure means that a record opened to what the vault does not write. */
+/** Any other failure means that a record opened to something that the vault never writes. */
 function whatOf(error: unknown): string {
   if (error instanceof Problem && error.code === 'vault_locked') throw error;
   return error instanceof Problem && error.code === 'integrity_failure'

@@ -26,7 +26,7 @@ export function everythingOf(tenantId: string): string {
   return `* ${tenantId}`;
 }
 
-/** The records of a moment, by tenant: what a snapshot of that moment holds. */
+/** The records of a moment, by tenant: the contents of a snapshot of that moment. */
 export type LedgerState = ReadonlyMap<string, FrozenTenant>;
 
 interface FrozenTenant {
@@ -64,7 +64,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
   let header: string | undefined;
   const skips: BadEntry[] = [];
 
-  /** Returns what the event was about, by `subjectOf` or `everythingOf`; empty for an event that changed nothing. */
+  /** Returns the subjects of the event, by `subjectOf` or `everythingOf`; empty for an event that changed nothing. */
   function apply({ event, at, sequence }: PlacedEvent): readonly string[] {
     const { action, entities, revision = REMOVED } = event;
     const [table, change] = changeOf(event) ?? [];
@@ -163,14 +163,14 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       for (const [id, revision] of tenants.get(tenantId)?.rows[table] ?? []) yield [id, revision === REMOVED];
     },
 
-    /** When the tenant's tokens were last removed all at once: no token of before can be there. */
+    /** The time of the last removal of all tokens of the tenant: older tokens cannot exist. */
     since: (tenantId: string): Instant => tenants.get(tenantId)?.since ?? 0,
     /** How many tokens the tenant has, expired ones included. */
     live: (tenantId: string): number => tenants.get(tenantId)?.live ?? 0,
     tenants: () => tenants.keys(),
     /** The MAC after the last change of the header. */
     header: () => header,
-    /** A copy of what there is now. */
+    /** Returns a copy of the current state. */
     freeze: (): LedgerState =>
       new Map(
         [...tenants].map(([id, { revision, since, live, rows }]) => {

@@ -25,7 +25,7 @@ export interface RotatedTenant {
   readonly index_key_id: number;
   /** Records that were sealed anew in this run. */
   readonly resealed: number;
-  /** An earlier run, or another one, had made the new key: its work was finished. */
+  /** An earlier run, or another process, had made the new key: this run finished its work. */
   readonly resumed: boolean;
 }
 

@@ -117,7 +117,7 @@ export function vaultKeys(parts: VaultKeysParts) {
 
     isOpenedBy: async (credential: Credential) => headerKeys.isOpenedBy(await store.header(), credential),
 
-    /** Returns what was removed. Throws the faults `conflict` for the last slot, `not_found` for one that there is not. */
+    /** Returns the removed slot. Throws the faults `conflict` for the last slot, `not_found` for an unknown one. */
     async removeSlot(number: number): Promise<Slot> {
       const shown = await slotsOf(await store.header());
       await changeSlots('removeSlot', (header) => headerKeys.removeSlot(header, number));

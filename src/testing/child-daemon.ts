@@ -11,7 +11,7 @@ const PAUSE_MS = 10;
 /** From src/testing/, and from each folder of dist/. */
 const BIN = path.join(import.meta.dirname, '../../bin/vault.js');
 
-/** `vault serve --dev` in a process of its own, which does not outlive this one. */
+/** `vault serve --dev` in a child process, which does not outlive this one. */
 export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptions): Promise<StartedDaemon> {
   const folder = makeTemporaryFolder('test');
   const readyFile = path.join(folder, 'ready.json');

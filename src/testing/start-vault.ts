@@ -42,7 +42,7 @@ export interface SeededIds {
   readonly tokens: { readonly [item: string]: string | readonly string[] };
 }
 
-/** A vault of its own for a test, gone when it is stopped. */
+/** A vault for one test; stopping removes it. */
 export interface TestVault {
   readonly url: string;
   readonly keys: TestKeys;
@@ -54,7 +54,10 @@ export interface TestVault {
   readonly management: VaultClient;
   readonly clock: TestClock;
   readonly faults: TestFaults;
-  /** As it was when it started, with the same keys: what was made since is gone, its ids free, settings, clock and faults as at first. */
+  /**
+   * Resets the vault to its start, with the same keys: later records are gone, their ids free, settings, clock and
+   * faults as at first.
+   */
   reset(): Promise<void>;
   /** Ends the daemon and removes all that it made. */
   stop(): Promise<void>;

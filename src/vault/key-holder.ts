@@ -19,7 +19,7 @@ export interface OpenedKeyHolder extends KeyHolder {
   close(): Promise<void>;
 }
 
-/** The audit is strict: what is done here is done when its entry is on disk. Throws what `openVault` throws. */
+/** The audit is strict: a change is done when its entry is on disk. Throws the errors of `openVault`. */
 export async function openForKeyHolder({ file, credential }: KeyHolderOptions): Promise<OpenedKeyHolder> {
   const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
     import('../store/sqlite/file/open-vault-file.ts'),

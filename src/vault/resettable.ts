@@ -5,7 +5,10 @@ import type { Vault } from './vault.ts';
 /** A vault that can be closed for a moment, to put its file back to how it was. */
 export interface ResettableVault {
   readonly vault: Vault;
-  /** Lets finish what is under way, runs `between` while the vault is closed, and lets what came meanwhile go on with it. */
+  /**
+   * Finishes running calls, runs `between` while the vault is closed, and continues with the calls that arrived
+   * meanwhile.
+   */
   reopen(between: () => Promise<void>): Promise<void>;
 }
 

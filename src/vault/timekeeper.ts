@@ -4,7 +4,7 @@ import { MACHINE, type SystemClock, systemClock, type Times } from './system-clo
 
 /** The system's clock, compared with the vault's note on time. */
 export interface Timekeeper extends SystemClock {
-  /** Notes what has expired beyond doubt. Rejects with `integrity_failure` when the note was altered. */
+  /** Notes certain expiries. Rejects with `integrity_failure` when the note was altered. */
   keep(): Promise<void>;
   /** Sentences about a clock in doubt. */
   notices(): readonly string[];

@@ -12,7 +12,9 @@ interface OpenExportOptions extends KeyHolderOptions {
   readonly view: ExportView;
 }
 
-/** Throws what `openVault` throws, `not_found` for a tenant that there is not, `usage` where none is named and there are several. */
+/**
+ * Throws the errors of `openVault`, `not_found` for an unknown tenant, `usage` when several exist and none is named.
+ */
 export async function openTokenExport({ tenantId, view, ...options }: OpenExportOptions) {
   const opened = await openForKeyHolder(options);
   try {

@@ -33,14 +33,14 @@ const UNREAD_DUPLICATES_A_MINUTE = 100;
 /** Decisions §8: at most once an hour when the file is used directly. */
 const DIRECT_SWEEP_MS = 60 * 60 * 1000;
 
-/** An unlocked vault: the one path, and what the holder of the file's key may do without an API key. */
+/** An unlocked vault: the one path, and the actions of the holder of the file's key that need no API key. */
 export interface Vault {
   readonly file: string;
   readonly limits: Limits;
   dispatch(call: Call): Promise<Reply>;
   /** The same for a daemon: answers the calls of one turn of the event loop together, once `ready` has been called. */
   take: NonNullable<Client['take']>;
-  /** Loads what calls need. Throws the problem that keeps the vault from answering them. */
+  /** Loads the code of all calls. Throws the problem that keeps the vault from answering them. */
   ready(): Promise<void>;
   /** Returns sentences about problems of a vault that still answers; none when all is well. */
   notices(): Promise<readonly string[]>;
@@ -54,11 +54,11 @@ export interface Vault {
   issueKey(tenantId: string | undefined): Promise<Application>;
   /** Answers the calls that wait for entries of the log, now and later. */
   endWaits(): void;
-  /** Removes what has expired, and completes the log index; resolves to how many records it removed. */
+  /** Removes expired records, and completes the log index; resolves to the number of removed records. */
   sweep(): Promise<number>;
   /** The same, at most once an hour in all processes together: for commands that come and go. */
   sweepNowAndThen(): Promise<void>;
-  /** Writes what is under way, closes the file and wipes the keys. */
+  /** Finishes running writes, closes the file and wipes the keys. */
   close(): Promise<void>;
 }
 
@@ -71,7 +71,7 @@ export interface VaultSettings {
   readonly auditLevel?: AuditLevel | undefined;
   /** No secret leaves before its entry of the audit is on disk. */
   readonly auditStrict?: boolean | undefined;
-  /** The system's, unless it is one that tests move: what that has passed is not kept in the file. */
+  /** The system's clock, unless tests move it: movable clocks are not persisted. */
   readonly clock?: Clock | undefined;
   /** Writes that come many at a time are made by a thread of their own: for who serves the vault. */
   readonly writerThread?: boolean | undefined;
@@ -321,7 +321,7 @@ export function composeVault(parts: VaultParts): Vault {
       await world.activity.flush();
       try {
         await world.audit.flush();
-        // A clock that is in doubt hides, but what it hid comes back when it was wrong and the vault is opened anew.
+        // A doubtful clock hides tokens, but if it was wrong they return when the vault is opened again.
         await timekeeper?.keep().catch(() => undefined);
         await parts.anchor?.close();
       } finally {

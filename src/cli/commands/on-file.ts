@@ -8,7 +8,7 @@ import type { ResultView } from '../output/result-view.ts';
 import { chooseFile } from '../target.ts';
 import { type CommandLine, definePrinting } from './define-printing.ts';
 
-/** Checks the flags, and asks what is to be asked, before the file is opened. Returns the work. */
+/** Checks the flags and asks its questions before the file is opened. Returns the work. */
 type Prepare<Work> = (line: CommandLine) => Promise<Work>;
 
 /** Returns the result to print, as an object or as JSON text; undefined when it has printed. */

@@ -99,7 +99,7 @@ export type CompletionShell = keyof typeof COMPLETION_SCRIPTS;
 
 const SHELLS = Object.keys(COMPLETION_SCRIPTS) as CompletionShell[];
 
-/** `vault completion`: the script of a shell, and what the script asks. No vault is opened. */
+/** `vault completion`: prints the script of a shell, and answers its questions. Opens no vault. */
 export function defineCompletion(command: Command, finish: Finish): void {
   command.argument('<shell>', SHELLS.join(', '));
   command.argument('[words...]', 'with `suggest` for a shell: the words so far; the last is being typed');

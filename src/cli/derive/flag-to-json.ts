@@ -121,7 +121,7 @@ function checked(flag: MemberFlag, text: string): Json {
   }
 }
 
-/** `echo` and editors end a line that was not meant to have an end; a text of several lines (a PEM key) needs its own. */
+/** `echo` and editors add a line end; a text of several lines (a PEM key) keeps its own. */
 function withoutLineEnd(text: string, typed: string): string {
   if (typed === text) return text;
   const line = text.replace(/\r?\n$/, '');

@@ -95,7 +95,7 @@ function jsonOf(flag: string, word: string, schema: Schema, value: string): stri
   return JSON.stringify(value);
 }
 
-/** The last member takes what is left, colons and all. */
+/** The last member takes the rest, colons included. */
 function compoundOf(flag: string, word: string, schema: Schema, value: string): string {
   const names = schema.required ?? [];
   const parts = value.split(':');

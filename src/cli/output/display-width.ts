@@ -1,7 +1,7 @@
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 const PIECE = 256;
 
-/** East Asian Wide and Fullwidth (UAX #11), and what is shown as an emoji without being asked to. */
+/** East Asian Wide and Fullwidth (UAX #11), and characters that are emoji by default. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
 const NO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}]/u;

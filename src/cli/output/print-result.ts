@@ -19,7 +19,7 @@ export interface Printer {
   print(bodyText: string): Promise<void>;
 }
 
-/** Throws the fault `usage` when the flags ask for what no result can give. */
+/** Throws the fault `usage` when no result can satisfy the flags. */
 export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView): Printer {
   const { field, showing, options, write } = prepare(flags, env, view);
   if (KEY_PATHS.has(field) && flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) {

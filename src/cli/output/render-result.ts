@@ -39,7 +39,7 @@ const RENDERERS: Readonly<Record<Format, Render>> = {
   },
 };
 
-/** Decides what is shown and refuses, before anything is sent, what no result can give. Throws the fault `usage`. */
+/** Decides what to show, and rejects before sending what no result can give. Throws the fault `usage`. */
 export function chooseShowing(format: Format, field: string | undefined, quiet: boolean, view: ResultView): Showing {
   if (field !== undefined && quiet) throw new Fault('usage', 'only one of --field and --quiet can be given');
   const steps = field === undefined ? undefined : parsePath(field);

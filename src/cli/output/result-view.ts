@@ -27,7 +27,7 @@ export interface Rendered {
 
 export interface RenderOptions {
   readonly colour: boolean;
-  /** Columns of the terminal; absent when the output is none. */
+  /** Columns of the terminal; absent without a terminal. */
   readonly width?: number | undefined;
 }
 

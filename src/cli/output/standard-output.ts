@@ -48,7 +48,7 @@ export function isTerminal(): boolean {
   return !isFileOrPipe() && process.stdout.isTTY === true;
 }
 
-/** Writes at once what can be written so. Answers how many bytes that were; what is left is for `process.stdout`. */
+/** Writes at once as many bytes as fit. Returns their number; `process.stdout` writes the rest. */
 export function writeAtOnce(bytes: Uint8Array): number {
   const before = room;
   room = 0;

@@ -88,7 +88,7 @@ function chooseWidths(
   return natural.slice(0, 1).map((one) => Math.min(one, width));
 }
 
-/** Path and text, the columns first; what the result lacks has no line. */
+/** Returns pairs of path and text, the columns first. Members that the result lacks are left out. */
 function detailsOf(body: Json, view: ResultView): readonly Line[] {
   const others =
     isJsonObject(body) && view.rest ? memberNames(body).filter((name) => !view.columns.includes(name)) : [];
@@ -102,7 +102,7 @@ function detailsOf(body: Json, view: ResultView): readonly Line[] {
 async function drawDetails(rows: readonly Line[], options: RenderOptions): Promise<string> {
   const { width = Number.POSITIVE_INFINITY } = options;
   const widest = (at: 0 | 1) => Math.max(0, ...rows.map((row) => displayWidth(row[at] ?? '')));
-  // Half of the line, or what the values leave.
+  // Half of the line, or the space that the values leave.
   const nameWidth = Math.min(widest(0), Math.max(Math.floor(width / 2), width - GAP.length - widest(1)));
   const valueWidth = width - nameWidth - GAP.length;
   const paint = await painter(options);

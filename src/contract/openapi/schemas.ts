@@ -61,7 +61,7 @@ function isSame(named: Schema, schema: Schema): boolean {
   return found.length === wanted.size && found.every(([keyword, value]) => wanted.get(keyword) === value);
 }
 
-/** A schema in full; what it is made of may be referred to. */
+/** Returns a schema in full; its parts may be references. */
 export function inlineSchema(schema: Schema): OpenApiNode {
   const { properties, items, additionalProperties, propertyNames, ...rest } = schema;
   const members = Object.entries(properties ?? {}).map(([name, member]) => [name, printSchema(member)]);

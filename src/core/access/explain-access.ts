@@ -39,7 +39,7 @@ export function explainAccess(grants: Grants, permission: TokenPermission, token
 }
 
 function explainGrant({ plain, rules }: Grants, permission: Permission, token: TokenFacts): ExplainedGrant {
-  // Without `within`: what these grants alone give.
+  // Leaves `within` out: explains these grants alone.
   const alone: Grants = { plain, rules };
   const transform = governingTransform(alone, permission, token);
   const governing = governingRule(alone, permission, token);

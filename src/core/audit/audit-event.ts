@@ -26,10 +26,10 @@ export interface TimedEvent {
 
 export type AuditedAction = OperationId | keyof typeof LOCAL_ACTIONS;
 
-/** One event of the audit: who did what to which, and how it ended. Never a body, a value or metadata. */
+/** One event of the audit: the caller, the records, the result. Never a body, a value or metadata. */
 export interface AuditEvent {
   readonly action: AuditedAction;
-  /** The HTTP status of the reply; 200 for what is no operation. */
+  /** The HTTP status of the reply; 200 for actions that are not operations. */
   readonly status: number;
   /**
    * The revision of the record after the change, which finds records that were put back. For a key its id, for the master key
@@ -37,7 +37,7 @@ export interface AuditEvent {
    */
   readonly revision?: number | undefined;
   readonly application_id?: string | undefined;
-  /** Absent for what concerns the whole vault. */
+  /** Absent for events of the whole vault. */
   readonly tenant_id?: string | undefined;
   /** The address that a remote caller came from; absent for this machine's own. */
   readonly peer?: string | undefined;
@@ -69,7 +69,7 @@ export const SUMMARIES: Readonly<Record<AuditedAction, Pick<Operation, 'summary'
 
 type Effect = Exclude<AuditFacts['effect'], 'none'>;
 
-/** Returns what an event did to the records that it names; undefined when it changed nothing. */
+/** Returns the effect of an event on the records that it names; undefined when it changed nothing. */
 export function changeOf({ action, status, revision }: AuditEvent): Effect | undefined {
   const { effect } = AUDIT_FACTS[action];
   if (status >= 400 || effect === 'none') return undefined;

@@ -1,4 +1,4 @@
-/** Bytes of what chains an entry of the audit to the one before it. */
+/** The length of a link to the entry before, in bytes. */
 export const LINK_BYTES = 16;
 
 /** The link before the first entry. */

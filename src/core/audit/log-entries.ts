@@ -12,7 +12,7 @@ type EntityType = LogEntry['entity_type'];
 /** The resource of a permission, where it is an entity. */
 const ENTITY_TYPES: Readonly<Record<string, EntityType>> = { token: 'token', application: 'application' };
 
-/** Returns the tenants that see an event: none of what concerns the whole vault, since others live there, too. */
+/** Returns the tenants that see an event: none for events of the whole vault, since it has other tenants, too. */
 function tenantsOf({ action, tenant_id, entities }: AuditEvent): readonly string[] {
   if (action === 'loadSnapshot') return entities.slice(1);
   return tenant_id === undefined ? [] : [tenant_id];

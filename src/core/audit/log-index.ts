@@ -4,7 +4,7 @@ import { logSubjectsOf } from './log-entries.ts';
 import type { AuditEntry, LoggedRow } from './ports.ts';
 import { type AuditParts, BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
 
-/** How many rows are read at once, and how many subjects they name before they are written: a batch names a thousand. */
+/** The limits of one read and of one write to the index: rows, and subjects, of which a batch has a thousand. */
 const MAX_ROWS = 20;
 const MAX_SUBJECTS = 500;
 
@@ -36,7 +36,7 @@ export async function indexLog({ store, keyring }: LogParts, limit = Number.POSI
   }
 }
 
-/** Returns what the log index must have of a row. */
+/** Returns the index entries of a row. */
 export function loggedRow(
   keyring: LogParts['keyring'],
   sequence: number,

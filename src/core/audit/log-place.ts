@@ -13,7 +13,7 @@ export function comparePlaces(a: LogPlace, b: LogPlace): number {
   return a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
 }
 
-/** The cursor to what is older than a place. */
+/** Returns the cursor to entries older than a place. */
 export function logCursor(place: LogPlace): string {
   return Buffer.from(place.join('.')).toString('base64url');
 }

@@ -62,7 +62,7 @@ export interface LoggedRow {
 
 /** The part of a store that keeps the audit. Nothing in it changes an entry or takes one away. */
 export interface AuditStore {
-  /** Writes them in this order, in one transaction: for what changed nothing else. */
+  /** Writes rows that accompany no change, in this order, in one transaction. */
   appendAudit(drafts: readonly AuditDraft[]): Promise<void>;
   /** At most `limit` rows behind the place `after`, in order. */
   readAudit(after: number, limit: number): Promise<readonly AuditEntry[]>;

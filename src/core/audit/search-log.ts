@@ -30,9 +30,9 @@ export interface LogQuestion {
   readonly denied?: boolean | undefined;
   readonly start_at?: Instant | undefined;
   readonly end_at?: Instant | undefined;
-  /** Only what is older. */
+  /** Only older entries. */
   readonly before?: LogPlace | undefined;
-  /** Only what is newer. */
+  /** Only newer entries. */
   readonly after?: LogPlace | undefined;
   readonly size: number;
 }

@@ -4,7 +4,7 @@ import { parseJson } from '../json/parse.ts';
 import { FilterFailure } from './expression-error.ts';
 import { textOf } from './print-value.ts';
 
-/** A number on its way through arithmetic: by text to see whether it is an integer (`7` is, `7.0` is not), and as a double. */
+/** A number in arithmetic: its text, which tells integers (`7`) from others (`7.0`), and a double. */
 export interface Decimal {
   readonly text: string;
   readonly value: number;

@@ -27,7 +27,7 @@ export function evaluateTemplate(template: Template, scope: Scope, tools: Filter
   return text;
 }
 
-/** Throws `ExpressionError` for what fails outside of `id` whatever the data is. */
+/** Throws `ExpressionError` for what fails outside of `id` for all data. */
 export function checkTemplate(template: Template, readsMetadata: boolean): void {
   for (const part of template) {
     if (typeof part === 'string') continue;

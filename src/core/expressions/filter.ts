@@ -76,7 +76,7 @@ function textOrList(value: Json): string | JsonArray | undefined {
  * filter unchanged: what the data lacks stays missing instead of becoming an empty text.
  */
 export const INPUTS = {
-  /** For filters that hide something: what has no obvious text is refused, never shown. */
+  /** For filters that hide: values without an obvious text are rejected, never shown. */
   text: { expects: 'text or a number', takesNull: false, read: textOf },
   liquid_text: { expects: 'text, a number or a boolean', takesNull: false, read: liquidText },
   liquid_text_or_null: {

@@ -13,7 +13,7 @@ export const MAX_OUTPUT = 64 * 1024;
 /** Characters, items and nodes that all expressions of one budget may look at together: well under a second. */
 const MAX_WORK = 4 * 1024 * 1024;
 
-/** Bytes of a value as output: none of null, a text's own, of anything else those of its JSON. */
+/** Returns the bytes of a value as output: 0 for null, those of a text, or those of its JSON. */
 export function outputSize(value: Json): number {
   if (value === null) return 0;
   return Buffer.byteLength(typeof value === 'string' ? value : stringifyJson(value));
@@ -25,7 +25,7 @@ export function exceedsOutput(value: Json): boolean {
   return isLonger(value instanceof JsonNumber ? value.lexeme : stringifyJson(value), MAX_OUTPUT);
 }
 
-/** Refuses what would become too long before it is built: where lengths multiply, afterwards is too late. */
+/** Rejects an output that would be too long before it is built: where lengths multiply, afterwards is too late. */
 export function assertOutput(length: number): void {
   if (length > MAX_OUTPUT) throw new FilterFailure('gives more than 64 KiB');
 }

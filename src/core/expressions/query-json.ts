@@ -94,7 +94,7 @@ function walked(value: Json, pathLength: number, work: WorkBudget): JSONValue {
     Reflect.set(members, key, copied);
     return copied;
   }
-  // Made of JSON, with numbers in place of lexemes, behind proxies that change nothing.
+  // JSON with numbers in place of lexemes, behind proxies that change nothing.
   return copy(value, 0) as JSONValue;
 }
 

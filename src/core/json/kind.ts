@@ -13,7 +13,7 @@ export function isJsonArray(value: Json | undefined): value is JsonArray {
   return Array.isArray(value);
 }
 
-/** An object of the JSON text; a `JsonNumber` is none. */
+/** A JSON object; a `JsonNumber` is not one. */
 export function isJsonObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonNumber);
 }

@@ -6,7 +6,9 @@ import type { JsonText } from './stringify.ts';
 /** Returns the replacement of a value; undefined to visit its items or members. `path` is dotted, empty at the top. */
 type Visit = (value: Json, path: string) => Json | JsonText | undefined;
 
-/** Returns a value with others in place of some of its parts, in the order of its text. A part that is neither replaced nor visited stays. */
+/**
+ * Returns a value with some parts replaced, in the order of its text. Parts that are neither replaced nor visited stay.
+ */
 export function mapJson(value: Json, visit: Visit, path = ''): Json | JsonText {
   const replaced = visit(value, path);
   if (replaced !== undefined) return replaced;

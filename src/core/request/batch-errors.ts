@@ -4,7 +4,7 @@ import { type MemberErrors, Problem } from '../problem.ts';
 /** A caller needs a few of the parts that are wrong. */
 const MAX_PATHS = 100;
 
-/** Collects what is wrong with the parts of a body, for one problem that names them, but no more than `most`. */
+/** Collects the errors in the parts of a body into one problem, at most `most` of them. */
 export function createErrors(code: ProblemCode, most = MAX_PATHS) {
   const errors = new Map<string, readonly string[]>();
 

@@ -30,7 +30,7 @@ const NAMED_PATTERNS: Readonly<Record<string, string>> = {
   [PLAIN_TEXT]: 'must have no control characters and no lone surrogates',
 };
 
-/** Turns what a validator found into `errors` by dotted path (decisions §1). */
+/** Turns the findings of a validator into `errors` by dotted path (decisions §1). */
 export function memberErrors(schema: Schema, found: readonly ValidationError[]): MemberErrors {
   const errors: Record<string, string[]> = Object.create(null);
   for (const error of found) {

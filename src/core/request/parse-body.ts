@@ -29,7 +29,7 @@ export function parseBody(row: Operation, sent: SentBody, limits: Limits): Json 
   }
 }
 
-/** Step 3 of the one path: returns what is wrong with the content type of a body (§4.1, decisions §1). */
+/** Step 3 of the one path: returns the error in the content type of a body (§4.1, decisions §1). */
 export function checkMediaType(row: Operation, sent: string | undefined): Problem | undefined {
   const wanted = row.mediaType ?? 'application/json';
   const [essence, ...parameters] = (sent ?? '').split(';').map((part) => part.trim().toLowerCase());

@@ -40,7 +40,7 @@ export const deleteTenant: Handler<'deleteTenant'> = async (_request, { tenant, 
 
 /** Get Tenant Usage Report (§2.8): live tokens by type, and tokens created or shown in this calendar month (UTC). */
 export const getUsageReport: Handler<'getUsageReport'> = async (_request, { tenant }, world) => {
-  // The report waits for what was noted, so that no read has to.
+  // Waits for noted activity in the report, so that reads never wait.
   await world.activity.flush();
   const now = world.clock.now();
   const { types, active } = await world.store.usage(tenant.record.id, monthOf(now), now);

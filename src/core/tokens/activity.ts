@@ -13,7 +13,7 @@ export type UsedToken = Pick<PresentedToken, 'tenant_id' | 'id' | 'active_month'
 export interface Activity {
   /** Notes that a caller was shown these tokens. */
   note(records: readonly UsedToken[], now: Instant): void;
-  /** Writes what was noted. */
+  /** Writes the noted activity. */
   flush(): Promise<void>;
 }
 

@@ -8,7 +8,7 @@ export interface ClearColumns extends KeyIds {
   readonly type: TokenType;
   readonly created_by: string;
   readonly created_at: Instant;
-  /** Both or neither. */
+  /** Both are present or both absent. */
   readonly modified_by?: string | undefined;
   readonly modified_at?: Instant | undefined;
   readonly expires_at?: Instant | undefined;

@@ -27,7 +27,7 @@ import {
 import { checkTokenId } from './token-id.ts';
 import { checkData } from './validate-data.ts';
 
-/** A random alias that is taken is made anew this often; then a UUID is assigned (decisions §5). */
+/** The number of random aliases to try; then a UUID is assigned (decisions §5). */
 const MAX_ALIASES = 10;
 
 /** Create Token (§4.1). */
@@ -61,7 +61,7 @@ function isDeduplicated({ deduplicate_token }: CreateToken, { tenant }: Caller):
   return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
 }
 
-/** Loads what the expressions need, and prepares. `ids` are to be tried in order. */
+/** Loads the code of the expressions, and prepares. Try `ids` in order. */
 export async function prepareToken(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
   await loadFilters(body.id, body.mask, body.search_indexes, body.fingerprint_expression);
   const { seal, indexes, now } = prepare(body, caller, world, reach);
@@ -80,7 +80,7 @@ export function reachOf(grants: Grants): Reach {
   };
 }
 
-/** Derives what does not depend on the id. `seal` throws 403 when no rule reaches the token. */
+/** Derives everything that does not depend on the id. `seal` throws 403 when no rule reaches the token. */
 function prepare(
   body: CreateToken,
   { tenant, grants, application }: Caller,

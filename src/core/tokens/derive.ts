@@ -23,7 +23,7 @@ type UnderivedToken = Omit<TokenDetails, 'fingerprint'> & {
   readonly definition: TokenDefinition;
 };
 
-/** Loads what the expressions need, and derives. Rejects as `deriveNow` throws. */
+/** Loads the code of the expressions, and derives. Rejects with the errors of `deriveNow`. */
 export async function derive(
   keyring: TenantKeyring,
   token: UnderivedToken,

@@ -37,7 +37,7 @@ export function otherIndexes(
   ];
 }
 
-/** Returns what duplicates are looked for by: the blind index of the fingerprint under each index key. */
+/** Returns the blind indexes that find duplicates: of the fingerprint, under each index key. */
 export function fingerprintsOf({ fingerprint, former = [] }: TokenIndexes): readonly Uint8Array[] {
   return [fingerprint, ...former];
 }

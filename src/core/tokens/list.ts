@@ -185,7 +185,7 @@ const anyOf = (conditions: readonly { readonly index_in: readonly Uint8Array[] }
   index_in: conditions.flatMap(({ index_in }) => index_in),
 });
 
-/** Whether the opened values of a token are what the filters on blind indexes ask for. */
+/** Returns whether the opened values of a token match the filters that blind indexes answered. */
 function detailsFilter({ container, fingerprint, metadata }: TokenFilters): (details: PresentedDetails) => boolean {
   const wanted = Object.entries(metadata ?? {});
   const paths = container && normalizeContainers(container);

@@ -48,7 +48,7 @@ const EXPORT_FLAGS = {
 
 const DEFAULT_LIMIT = '50';
 
-/** `vault audit list`: who did what to which, and how it ended. */
+/** `vault audit list`: lists calls with their caller, records and result. */
 export function defineAuditList(command: Command, finish: Finish): void {
   addFlags(command, LIST_FLAGS);
   defineWithAdmin(command, finish, RESULT_VIEWS.auditList, async ({ read }) => {

@@ -25,7 +25,7 @@ export function defineClockSet(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault clock advance`: the daemon's clock goes forward; what has expired then is removed at once. */
+/** `vault clock advance`: moves the daemon's clock forward; expired records are removed at once. */
 export function defineClockAdvance(command: Command, finish: Finish): void {
   refuseStepBack(command, FORWARD_ONLY);
   command.argument('<duration>', 'the distance: 90s, 15m, 25h, 30d');

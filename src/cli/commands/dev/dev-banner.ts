@@ -20,7 +20,7 @@ export async function devText(format: Format, ready: Ready, keys: DevKeys, heade
   ).text;
 }
 
-/** Where it is, its keys, what a seed made, and a line to paste into a shell. */
+/** The URL, the keys, the results of a seed, and a line to paste into a shell. */
 export function devBanner(url: string, keys: DevKeys, headerPrefix: string, seed?: JsonObject): string {
   const rows = Object.entries({ url, ...keys }).map(([name, value]) => `${name.padEnd(16)}${value}`);
   const seeded = seed === undefined ? '' : `\n${printIds('dotenv', seed)}`;

@@ -19,11 +19,11 @@ export interface DevCommand<T extends object> {
   readonly examples: readonly string[];
   /** The command-line names of body members. */
   readonly names?: Readonly<Record<string, string>>;
-  /** Checks what was typed, before anything is sent. Throws the fault `usage`. */
+  /** Checks the typed words before anything is sent. Throws the fault `usage`. */
   readonly ask: (words: readonly string[], flags: T & GlobalFlags) => Asked;
 }
 
-/** A subcommand that asks a running `vault serve --dev` for what only that does. */
+/** Defines a subcommand for a running `vault serve --dev`. */
 export function defineOnDevDaemon<T extends object>(command: Command, finish: Finish, row: DevCommand<T>): void {
   addFlags(command, { ...FLAGS.daemon, ...FLAGS.profile, ...FLAGS.key, ...FLAGS.output });
   const examples = row.examples.map((line) => `  ${line}`).join('\n');

@@ -37,7 +37,7 @@ export interface DevVault {
 /** A vault before its clock is handed out. */
 type MadeVault = Pick<DevVault, 'vault' | 'keys'>;
 
-/** A vault that is gone when it is closed or the process exits; its key was never on a disk. */
+/** A vault that disappears when it is closed or the process exits; its key was never on a disk. */
 export async function temporaryDevVault(settings: VaultSettings): Promise<DevVault> {
   const folder = makeTemporaryFolder('dev');
   const remove = () => removeFolder(folder);

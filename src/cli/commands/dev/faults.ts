@@ -24,7 +24,7 @@ const FAULT_FLAGS = {
 
 type FaultFlags = FlagsOf<typeof FAULT_FLAGS>;
 
-/** `vault faults set`: what happens to the next requests that match. */
+/** `vault faults set`: sets faults for the next matching requests. */
 export function defineFaultsSet(command: Command, finish: Finish): void {
   command.argument('<request>', "a method or * and a path: 'POST /tokens', 'GET /tokens/{id}'");
   addFlags(command, FAULT_FLAGS);

@@ -5,7 +5,7 @@ import { Fault } from '../../../core/fault.ts';
 import { errorCode, isFullDisk } from '../../error-code.ts';
 import { isRunning, ownMachine } from '../../own-machine.ts';
 
-/** `token-vault-dev-4242-x1Y2z3`: what is in it, the process that it is of, and what makes it a name of its own. */
+/** `token-vault-dev-4242-x1Y2z3`: the purpose, the process, and a random part. */
 const NAME = /^token-vault-(?:dev|test)-(\d{1,10})-[A-Za-z0-9]{6}$/;
 
 /** In the folder: where the number of the process counts. */

@@ -60,7 +60,7 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault keys remove`: what opened that slot no longer opens this file; copies made before still open. */
+/** `vault keys remove`: the credential of the slot no longer opens this file; it still opens older copies. */
 export function defineKeysRemove(command: Command, finish: Finish): void {
   command.argument('[slot]', 'the same as --slot');
   addFlags(command, { ...REMOVE_FLAGS, ...FLAGS.confirm });
@@ -129,7 +129,7 @@ Every rotation replaces the data keys. --indexes changes the \`fingerprint\` of 
 stored no longer match. Rotating destroys the keys of existing snapshots, so they can no longer be loaded.
 After --master, add other key files and passphrases again with \`vault keys add\`.`;
 
-/** `vault keys rotate`: new keys, every record sealed anew, the old keys destroyed. */
+/** `vault keys rotate`: makes new keys, reseals every record, and destroys the old keys. */
 export function defineKeysRotate(command: Command, finish: Finish): void {
   addFlags(command, { ...ROTATE_FLAGS, ...FLAGS.confirm });
   defineWithAdmin(command, finish, RESULT_VIEWS.keysRotate, async ({ read }) => {

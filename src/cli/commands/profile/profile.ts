@@ -21,7 +21,7 @@ const API_KEY_FLAGS = {
 
 type AddFlags = GlobalFlags & FlagsOf<typeof API_KEY_FLAGS>;
 
-/** `vault profile add`: what reaches a vault, kept under a name. What is not typed is taken from the environment. */
+/** `vault profile add`: saves a vault and its credentials under a name. Absent flags are taken from the environment. */
 export function defineProfileAdd(command: Command, finish: Finish): void {
   command.argument('<name>', 'the name of the new profile');
   const rows = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS };
@@ -55,7 +55,7 @@ export function defineProfileList(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault profile remove`: the profile, not what it leads to. */
+/** `vault profile remove`: removes the profile, not the vault. */
 export function defineProfileRemove(command: Command, finish: Finish): void {
   command.argument('<name>', 'the profile to remove');
   define(command, finish, RESULT_VIEWS.profile, async (store, name) => {
@@ -82,7 +82,7 @@ async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> 
   const target = chooseTarget(flags, env);
   const keys = await readKeys(flags, env);
   if (target.kind === 'remote') {
-    // Refuses what is no address of a daemon.
+    // Rejects anything but the address of a daemon.
     await httpTransport(target.url, 1).close();
     const prefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
     return { url: target.url, ...(prefix !== undefined && { header_prefix: prefix }), ...keys };

@@ -33,7 +33,7 @@ export function checkSchema(text: SeedText, value: Json, flaws: SeedFlaws): void
   }
 }
 
-/** Adds what the files of a seed contradict each other in. */
+/** Adds contradictions between the files of a seed. */
 export function checkTwice(texts: readonly SeedText[], flaws: SeedFlaws): void {
   const seen = new Map<string, SeedText>();
   for (const text of texts) {

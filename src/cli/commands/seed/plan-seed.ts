@@ -37,7 +37,7 @@ export interface SeedPlan {
 /** The application of the seed; its id is empty before the first apply. */
 export type Maker = Pick<SeedApplication, 'id' | 'record' | 'calls'>;
 
-/** Compares a seed with what there is. Nothing that the seed did not make is ever part of a plan. */
+/** Compares a seed with the vault. A plan never contains records that the seed did not make. */
 export async function planSeed(
   document: SeedDocument,
   maker: Maker,

@@ -4,7 +4,7 @@ import type { SeedText } from './read-seed-file.ts';
 /** Counts the rest: a longer list is not read. */
 const MAX_REPORTED = 20;
 
-/** Collects what is wrong with the files of one seed, by the dotted paths of members, to report all of it at once. */
+/** Collects the errors in the files of one seed, by the dotted paths of members, to report them together. */
 export interface SeedFlaws {
   add(text: SeedText, path: string, message: string): void;
   /** Whether something is wrong with this member, or inside it. */

@@ -86,7 +86,7 @@ export async function withOutFile<T>(
 type Line = Pick<Planned<unknown>, 'action' | 'members'> & { readonly item: string };
 type Counts = Readonly<Record<'created' | 'changed' | 'unchanged' | 'removed', number>>;
 
-/** How many items were made, changed, left and removed; with what was done to which. */
+/** The numbers of items made, changed, left and removed, and the change of each item. */
 export type SeedSummary = Counts & { readonly seed: string; readonly data?: readonly Line[] };
 
 /** `{ seed, created, changed, unchanged, removed }`, and of a dry run what would be done to which item. */

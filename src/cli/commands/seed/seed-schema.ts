@@ -3,7 +3,7 @@ import type { Schema } from '../../../contract/schema.ts';
 import { TENANT_SETTINGS, UPDATE_TENANT } from '../../../contract/tenant.ts';
 import { CREATE_TOKEN } from '../../../contract/token.ts';
 
-/** At most so many tokens in one seed: what is kept of each must fit the body of one request. */
+/** The limit of tokens in one seed: the record of all of them must fit the body of one request. */
 export const MAX_SEED_TOKENS = 10_000;
 
 /** The kinds of test data that `generate` knows. */

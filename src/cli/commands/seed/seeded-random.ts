@@ -30,7 +30,7 @@ export interface SeededRandom {
   readonly over: (system: Random) => Random;
   /** `work` gets ids and keys that follow from the seed and the label alone. One at a time. */
   during<T>(label: string, work: () => Promise<T>): Promise<T>;
-  /** A source of its own, of what `during` gives for the same label. */
+  /** Returns a separate random source, which `during` uses for the same label. */
   at(label: string): Pick<Random, 'bytes' | 'id'>;
 }
 

@@ -32,7 +32,7 @@ export function defineServe(command: Command, finish: Finish): void {
   command.action(async () => {
     const flags = typedFlags<ServeFlags>(command);
     const options = serveOptions(flags, process.env);
-    // A --dev vault is one of its own.
+    // A --dev vault has its own keys and clock.
     const env = options.dev ? process.env : await withProfile(flags, process.env);
     if (options.workers > 1) {
       finish(await serveByWorkers(flags, options, env));

@@ -130,7 +130,7 @@ function createCrew() {
       }),
     /** Resolves with the exit code when a worker ended without an order. */
     lost,
-    /** Stops all in order; those that do not serve yet at once. */
+    /** Stops all workers in order, and those that do not serve yet at once. */
     stop: () => {
       stopped ??= stop();
       return stopped;
@@ -166,13 +166,13 @@ interface WorkerListens {
 
 /** The place of this process among the workers of `vault serve --workers`. */
 export interface WorkerPost {
-  /** It alone sweeps: what has expired needs to be removed once. */
+  /** Only this worker sweeps: expired records need to be removed once. */
   readonly isFirst: boolean;
   /** The supervisor reports it, or has gone. */
   readonly stopRequests: StopRequests;
   listens(url: string): void;
   readonly relay: NonNullable<VaultSettings['relay']>;
-  /** Resolves when no other worker sends writes any more: at once unless the supervisor stops this one and it is the first. */
+  /** Resolves when no other worker sends writes: at once unless the supervisor stops this one and it is the first. */
   released(): Promise<void>;
   /** From here on this process ends as soon as it has nothing to do. */
   leave(): void;
@@ -224,7 +224,7 @@ export function workerPost(): WorkerPost | undefined {
     },
     listens: (url) => {
       const message: WorkerListens = { url };
-      // A supervisor that has gone is noticed by the disconnection.
+      // A lost supervisor shows as a disconnection.
       worker.send(message, () => undefined);
     },
     leave: () => process.channel?.unref(),

@@ -34,7 +34,7 @@ export function factsOf(body: string): RowFacts {
   const parsed = parseText(body);
   if (typeof parsed !== 'object' || parsed === null) return { withoutMask: false };
   const withoutMask = 'mask' in parsed && parsed.mask === null;
-  // An id with an expression in it is made by the vault, and another one each time.
+  // The vault makes an id that contains an expression, a different one each time.
   const isPlain = 'id' in parsed && typeof parsed.id === 'string' && !parsed.id.includes('{{');
   return { ...(isPlain && { id: String(parsed.id) }), withoutMask };
 }
@@ -94,7 +94,7 @@ function sameContainers(sent: Json | undefined, found: Json | undefined): boolea
   return sorted(sent) === sorted(found);
 }
 
-/** By the moment: the vault answers in a form of its own. A form that only the vault reads is taken as equal. */
+/** Compares moments: the vault has its own form of times. A form that only the vault can read counts as equal. */
 function sameTime(sent: Json | undefined, found: Json | undefined): boolean {
   if (typeof sent !== 'string' || typeof found !== 'string') return (sent ?? undefined) === (found ?? undefined);
   const [left, right] = [Date.parse(sent), Date.parse(found)];

@@ -27,7 +27,7 @@ export interface ImportEnding {
   readonly unanswered: number;
   /** Rows after those; undefined when they were not counted. */
   readonly left: number | undefined;
-  /** `TransferRefused`, or what the client, the rows or the options have thrown. Absent when all rows are done. */
+  /** `TransferRefused`, or an error of the client, the rows or the options. Absent when all rows are done. */
   readonly stoppedBy?: unknown;
   /** The rows have thrown it: the same input would fail in the same way. */
   readonly isInputFault: boolean;

@@ -52,7 +52,7 @@ function unreadable(path: string, cause: unknown): Fault {
   return new Fault('usage', `${path} cannot be read (${errorCode(cause)})`, { cause });
 }
 
-/** Enough to see what a file is. */
+/** Enough bytes to recognise a file. */
 const START_BYTES = 4;
 
 /** The first bytes, and all of them from the beginning. */

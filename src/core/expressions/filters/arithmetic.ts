@@ -11,7 +11,7 @@ function withOperand(calculate: (left: Decimal, right: Decimal) => number): Filt
   });
 }
 
-/** An integer is what it is: rounding must not send its digits through a double. */
+/** Rounding must not send the digits of an integer through a double. */
 function rounding(round: (value: number) => number): Filter {
   return defineFilter({
     input: 'number',

@@ -19,7 +19,7 @@ export const LIST_FILTERS = {
     apply: (text, { separator }, tools) => {
       tools.spend(text.length * Math.ceil(separator.length / 16));
       const parts = separator === '' ? [...text] : text.split(separator);
-      // As Liquid does it: empty parts at the end are none.
+      // As in Liquid, empty parts at the end are dropped.
       while (parts.at(-1) === '') parts.pop();
       return parts;
     },

@@ -20,7 +20,7 @@ export interface GroupCommitOptions {
 
 interface Write {
   readonly deadline: number;
-  /** Does the write, inside a transaction; answers what resolves its caller once that is committed. */
+  /** Does the write inside a transaction; returns a function that resolves its caller after the commit. */
   readonly execute: () => () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -72,7 +72,7 @@ export class GroupCommit {
     this.#turns = turns;
   }
 
-  /** Takes no more writes; resolves when those that were taken are answered. */
+  /** Accepts no more writes; resolves when the accepted ones are answered. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#draining;

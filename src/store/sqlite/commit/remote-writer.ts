@@ -68,7 +68,7 @@ export class Writer {
     type Result = Awaited<ReturnType<Store[Name]>>;
     return new Promise<Result>((resolve, reject) => {
       if (this.#state === 'closes') throw new Problem('vault_stopping', { retryAfter: 1 });
-      // Comes when all calls of this turn have been here: a message of its own for each would take longer than a call.
+      // Runs after all calls of this turn: a message for each would take longer than a call.
       if (this.#outbox === undefined) process.nextTick(() => this.#post());
       this.#outbox ??= new Outbox();
       const number = this.#last + 1;

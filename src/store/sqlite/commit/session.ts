@@ -269,7 +269,7 @@ export class Session {
     }
   }
 
-  /** Undoes what a write has done so far; a read is over. Harmless when there is no transaction. */
+  /** Undoes the writes of this transaction; ends a read. Harmless without a transaction. */
   #endTransaction(): void {
     if (this.connection.open && this.connection.inTransaction) this.#statements.rollback();
   }

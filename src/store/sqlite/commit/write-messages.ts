@@ -31,7 +31,9 @@ export class Outbox {
     this.#size += bytes.length;
   }
 
-  /** All that `call` puts, or, when it throws, nothing: what another call has put here must be found where it is looked for. */
+  /**
+   * Puts everything of `call`, or nothing when it throws: other calls must find their parts where they look for them.
+   */
   whole(call: (out: Outbox) => void): void {
     const [cells, parts, size] = [this.#cells.length, this.#parts.length, this.#size];
     try {
@@ -114,7 +116,7 @@ export type Outcome =
   | {
       readonly problem: ProblemCode | undefined;
       readonly retryAfter: number | undefined;
-      /** The error, or what the problem came from. */
+      /** The error, or the cause of the problem. */
       readonly cause: Thrown | undefined;
     };
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Where `WriteTurns` keeps what two threads share. */
+/** The memory that two threads share through `WriteTurns`. */
 export type TurnCells = Int32Array<SharedArrayBuffer>;
 
 /** The other tries every few milliseconds, but its event loop may be busy. One that never comes must not hold this one up for long. */
@@ -15,7 +15,7 @@ export class WriteTurns {
   readonly cells: TurnCells;
   readonly #own: 0 | 1;
 
-  /** The two sides have the same cells, and each a place of its own in them. */
+  /** Both sides have the same cells, and each its own place in them. */
   constructor(side: 0 | 1, cells: TurnCells = new Int32Array(new SharedArrayBuffer(8))) {
     this.cells = cells;
     this.#own = side;

@@ -8,7 +8,7 @@ import { APPLICATION_ID } from './schema.ts';
 /** The files that SQLite keeps beside the vault while it is open, or after a crash. */
 export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
 
-/** Others may read it: what a vault holds is sealed. */
+/** Readable by others: its contents are sealed. */
 const WRITTEN_BY_OTHERS = 0o022n;
 
 /** The header of a database file (SQLite's "Database File Format", §1.3) and the offset of `application_id` in it. */

@@ -66,7 +66,9 @@ interface Statements {
   readonly lists: Prepare;
 }
 
-/** Returns what prepares a statement on its first run: a command pays only for the statements that it runs. */
+/**
+ * Returns a function that prepares a statement on its first run: a command pays only for the statements that it runs.
+ */
 export function statements(connection: Connection): Statements {
   const prepared =
     (mode?: 'pluck' | 'raw'): Prepare =>

@@ -4,7 +4,7 @@ import { splitBlinds } from '../tables/token-index.ts';
 import type { Connection } from './driver.ts';
 import { BLIND_LENGTH, FILE_ROW } from './schema.ts';
 
-/** A statement that answers the ids of what is wrong, and what that is. */
+/** A statement that returns the ids of wrong rows, and the finding. */
 interface Check {
   readonly table: string;
   readonly what: string;

@@ -26,7 +26,7 @@ export async function placeFile(
     try {
       for (const part of parts) rmSync(part, { force: true });
     } catch {
-      // Windows keeps what is open. An error here would take the place of the exit code.
+      // Windows keeps open files. An error here would replace the exit code.
     }
   };
   process.on('exit', removeAll);

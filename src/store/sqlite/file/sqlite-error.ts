@@ -3,7 +3,7 @@ import type { ProblemCode } from '../../../contract/problems.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 
-/** Returns what the system, Node or SQLite calls an error (`ENOENT`), if it has a code. */
+/** Returns the error code of the system, Node or SQLite (`ENOENT`), if there is one. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

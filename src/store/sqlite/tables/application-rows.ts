@@ -133,7 +133,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       return changes > 0;
     },
 
-    /** The ids of what was removed: its own and those of its children; undefined when it is not there at that revision. */
+    /** Returns the removed ids: its own and those of its children; undefined when it is not there at that revision. */
     remove(tenantId: string, id: string, expectedRevision: number): readonly string[] | undefined {
       const tenant = tenants.find(tenantId);
       const key = uuidKey(id);

@@ -72,7 +72,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
   return {
     head,
 
-    /** The head is read anew each time: another process, or a group that was rolled back, may have moved it. */
+    /** Reads the head each time: another process, or a group that was rolled back, may have moved it. */
     append(...drafts: readonly AuditDraft[]): void {
       let before = head();
       for (const { at, sealed, subjects, link } of drafts) {

@@ -41,7 +41,7 @@ export function storedInstant(value: unknown): number {
   return instant;
 }
 
-/** A lone surrogate would become U+FFFD on its way into the file, and so find what it is not. */
+/** A lone surrogate would become U+FFFD in the file, and match other texts. */
 export function isStorableText(value: string): boolean {
   return value.isWellFormed();
 }

@@ -8,13 +8,13 @@ import type { TenantRows } from './tenant-rows.ts';
 import type { TokenChanges } from './token-changes.ts';
 import type { TokenRows } from './token-rows.ts';
 
-/** Sealed bytes that one batch of tokens may hold: what is read, opened, sealed and written in one go. */
+/** The sealed bytes of one batch of tokens: the batch is read, opened, sealed and written in one go. */
 const BATCH_BYTES = 1024 * 1024;
 
 /** How many tokens one step of the walk looks at: some milliseconds. */
 const WALKED_AT_ONCE = 500;
 
-/** Key ids only grow, so what is stale is below the current id. */
+/** Key ids only grow, so older rows have a lower id. */
 const IS_STALE = '(key_id < @key_id OR index_key_id < @index_key_id)';
 
 interface StaleQuery extends KeyIds {

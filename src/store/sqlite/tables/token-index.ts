@@ -66,7 +66,7 @@ function joinBlinds(blinds: readonly Uint8Array[]): Buffer {
   return joined.subarray(0, distinct.size * BLIND_LENGTH);
 }
 
-/** Throws `integrity_failure` for what is none: a damaged row. */
+/** Throws `integrity_failure` for a damaged row. */
 export function splitBlinds(blinds: Buffer): readonly Buffer[] {
   if (!Buffer.isBuffer(blinds)) throw new Problem('integrity_failure');
   const parts: Buffer[] = [];

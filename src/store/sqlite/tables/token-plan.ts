@@ -30,7 +30,7 @@ interface Start {
   readonly rest: TokenQuery;
 }
 
-/** The start of a query, and what it costs. */
+/** The start of a query, and its cost. */
 interface Choice {
   /** Walks that have no token in common; usually one. */
   readonly starts: readonly Start[];
