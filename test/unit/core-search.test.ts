@@ -146,3 +146,44 @@ describe('a search', () => {
     expect(refusals[0]).toEqual(refusals[1]);
   });
 });
+
+describe('a search by who changed a token, and when', () => {
+  it('finds what was patched, and nothing by a name that is no id', async () => {
+    const core = await withTokens();
+    core.clock.advance(60_000);
+    const patched = await core.own('updateToken', { id: 'in-1', body: { metadata: { a: 'b' } } });
+    const by = String(patched.at('modified_by'));
+    const key = await limited(core, [rule({ container: '/', transform: 'mask' })], ['token:search']);
+    for (const [query, ids] of [
+      ['modified_at:[2000-01-01 TO *]', ['in-1']],
+      ['modified_at:[* TO 2001-01-01]', []],
+      [`modified_by:${by} AND type:card`, ['in-1']],
+      ['created_by:nobody', []],
+      ['NOT modified_by:nobody AND id:in-1', ['in-1']],
+    ] as const) {
+      expect(idsOf((await search(core, key, query)).text), query).toEqual(ids);
+    }
+  });
+});
+
+describe('a list by fingerprint', () => {
+  it('has the tokens with one of them', async () => {
+    const core = await withTokens();
+    await core.token({ id: 'other', type: 'token', data: 'x' });
+    const of = async (id: string) => String((await core.own('getToken', { id })).at('fingerprint'));
+    const [card, other] = [await of('in-1'), await of('other')];
+    for (const [prints, ids] of [
+      [[other], ['other']],
+      [
+        [card, other],
+        ['other', 'out-2', 'in-2', 'out-1', 'in-1'],
+      ],
+      [['none'], []],
+    ] as const) {
+      const query = prints.map((print) => `fingerprint=${print}`).join('&');
+      for (const operation of ['listTokens', 'listTokensByCursor'] as const) {
+        expect(idsOf((await core.own(operation, { query })).text)).toEqual(ids);
+      }
+    }
+  });
+});

@@ -232,3 +232,27 @@ describe('a rule for token:use', () => {
     expect((await core.call(key, 'updateToken', { id, body: { metadata: { a: 'b' } } })).status).toBe(200);
   });
 });
+
+describe('a body that is one request', () => {
+  it('names its members without a path', async () => {
+    const core = await openCore();
+    await core.token(request(0, { id: 'taken' }));
+    const taken = await core.own('tokenize', { body: request(1, { id: 'taken' }) });
+    expect([taken.status, Object.keys(Object(taken.at('errors')))]).toEqual([409, ['id']]);
+  });
+
+  it('may be a template that is wrong', async () => {
+    const core = await openCore();
+    await core.token(request('x', { id: 'there' }));
+    for (const [template, path] of [
+      ['{{ there | nope }}', 'body'],
+      ['{{ there', 'body'],
+      ['{{ none }} and {{ there }}', 'body'],
+    ] as const) {
+      const answer = await core.own('detokenize', { body: template });
+      expect([answer.status, wrongPaths(answer)], template).toEqual([400, [path]]);
+    }
+    const mixed = await core.own('detokenize', { body: ['{{ none }}', '{{ there }}', '{{ there | last4 }}'] });
+    expect([mixed.status, wrongPaths(mixed)]).toEqual([400, ['0']]);
+  });
+});
