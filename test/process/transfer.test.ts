@@ -136,10 +136,10 @@ it('asks nothing without a terminal, and refuses what cannot be', { timeout: 60_
     [['export'], '--recipient'],
     [['export', '--plaintext', '--recipient', 'x'], 'only one of'],
     [['export', '--masked', '--url', 'http://127.0.0.1:1', '--out', 'x'], 'works on the file'],
-    [['export', '--recipient', 'x'], '--recipient is a public key'],
+    [['export', '--recipient', 'x'], '--recipient must be a public key'],
     // A point of low order: what is sealed for it, everybody opens.
-    [['export', '--recipient', `vault-transfer-1:${'A'.repeat(43)}`], '--recipient is a public key'],
-    [['export', '--recipient', `vault-transfer-1:AQ${'A'.repeat(41)}`, '--out', 'x'], '--recipient is a public key'],
+    [['export', '--recipient', `vault-transfer-1:${'A'.repeat(43)}`], '--recipient must be a public key'],
+    [['export', '--recipient', `vault-transfer-1:AQ${'A'.repeat(41)}`, '--out', 'x'], '--recipient must be a public key'],
     [['export', '--plaintext', '--format', 'xml'], '--format'],
     [['import', 'none.ndjson'], 'none.ndjson'],
     [['import', 'one.csv'], '--type'],

@@ -327,7 +327,11 @@ tokens:
       if (outcome instanceof Error) {
         lost += 1;
         const message = 'another apply of this seed is running';
-        expect(outcome).toMatchObject({ code: 'conflict', message, hint: expect.stringMatching(/^apply again when/) });
+        expect(outcome).toMatchObject({
+          code: 'conflict',
+          message,
+          hint: expect.stringMatching(/^apply the seed again when/),
+        });
       }
       await apply(text);
       expect((await apply(text)).counts).toEqual(counts(0, 0, items));

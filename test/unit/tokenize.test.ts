@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openMemoryVault } from '../memory-store/memory-vault.ts';
 import { type Core, DAY, openCore, rule, wrongPaths } from './core-fixture.ts';
 
 const total = async (core: Core) => (await core.own('listTokens')).at('pagination.total_items');
@@ -254,5 +256,18 @@ describe('a body that is one request', () => {
     }
     const mixed = await core.own('detokenize', { body: ['{{ none }}', '{{ there }}', '{{ there | last4 }}'] });
     expect([mixed.status, wrongPaths(mixed)]).toEqual([400, ['0']]);
+  });
+});
+
+describe('detokenize', () => {
+  it('waits for a store that reads nothing at once', async () => {
+    const world = await openMemoryVault('waits', undefined, {}, () => {
+      const { readNow: _readNow, ...store } = createMemoryStore();
+      return store;
+    });
+    const all = rule({ container: '/', transform: 'reveal', permissions: ['token:create', 'token:use'] });
+    const key = await world.application({ name: 'a', type: 'private', rules: [all] });
+    await world.call(key, 'createToken', { body: request('x', { id: 'there' }) });
+    expect((await world.call(key, 'detokenize', { body: '{{ there }}' })).text).toBe('"x"');
   });
 });

@@ -78,10 +78,11 @@ describe('an update by a caller that does not read the token (decisions §6)', (
     const key = await small.application(unread);
     const data = { a: 'x'.repeat(15_000) };
     const id = await small.token({ type: 'token', data, mask: 'hidden' });
-    const body = { data: { b: 'y'.repeat(2_000) }, containers: ['/moved/'] };
+    const expires_at = '2035-01-01T00:00:00.000+00:00';
+    const body = { data: { b: 'y'.repeat(2_000) }, containers: ['/moved/'], expires_at };
     expect((await small.call(key, 'updateToken', { id, body })).status).toBe(200);
     const after = await small.own('getToken', { id });
-    expect([after.at('data'), after.at('containers')]).toEqual([data, ['/moved/']]);
+    expect([after.at('data'), after.at('containers'), after.at('expires_at')]).toEqual([data, ['/moved/'], expires_at]);
     expect((await small.own('updateToken', { id, body })).status).toBe(400);
   });
 
