@@ -139,7 +139,10 @@ it('asks nothing without a terminal, and refuses what cannot be', { timeout: 60_
     [['export', '--recipient', 'x'], '--recipient must be a public key'],
     // A point of low order: what is sealed for it, everybody opens.
     [['export', '--recipient', `vault-transfer-1:${'A'.repeat(43)}`], '--recipient must be a public key'],
-    [['export', '--recipient', `vault-transfer-1:AQ${'A'.repeat(41)}`, '--out', 'x'], '--recipient must be a public key'],
+    [
+      ['export', '--recipient', `vault-transfer-1:AQ${'A'.repeat(41)}`, '--out', 'x'],
+      '--recipient must be a public key',
+    ],
     [['export', '--plaintext', '--format', 'xml'], '--format'],
     [['import', 'none.ndjson'], 'none.ndjson'],
     [['import', 'one.csv'], '--type'],
