@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    // They need a browser: npm run check:console.
+    exclude: ['test/console/**'],
     // Processes, not threads: each opens files and starts daemons of its own, and a native module is loaded in most.
     pool: 'forks',
     isolate: false,

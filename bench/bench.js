@@ -2,6 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { parseFlags } from '../scripts/parse-flags.js';
 import { compareLines, DEFAULT_LIMIT, isFailure, readLines } from './compare.js';
+import { consolePage } from './console.js';
 import { growth } from './growth.js';
 import { HTTP_CASES, http } from './http.js';
 import { importing } from './import.js';
@@ -18,6 +19,7 @@ const CASES = {
   import: { measure: importing, rounds: 1, tokens: 100_000 },
   growth: { measure: growth, rounds: 5, seconds: 1, tokens: 1_000_000, from: 1000 },
   memory: { measure: memory, tokens: 100_000 },
+  console: { measure: consolePage, rounds: 10, tokens: 1_000_000 },
 };
 
 /** The cases that run when none is named. */
@@ -25,7 +27,7 @@ const DEFAULT_CASES = ['startup', 'http', 'import'];
 
 const USAGE = `npm run bench -- [${Object.keys(CASES).join('|')} …] [--json] [--rounds N] [--seconds S] [--tokens N]
          [--only CASE,CASE] [--workers N]      for http: some of its cases, the number of serving processes
-         [--from N] [--cache FOLDER]           for growth: tokens of the small vault, where to keep the vaults
+         [--from N] [--cache FOLDER]           for growth and console: tokens of the small vault, where to keep vaults
        npm run bench -- compare A.json B.json [--limit PERCENT]
        npm run bench -- quick [--only CASE,CASE] [--baseline FILE] [--limit PERCENT] [--write-baseline]`;
 

@@ -59,7 +59,7 @@ async function cachedVault(tokens, { cache, environment }) {
 }
 
 /** Copies a vault into `place`, where it may change. */
-async function openCopy(tokens, { cache, place, environment }) {
+export async function openCopy(tokens, { cache, place, environment }) {
   const { folder, keys } = await cachedVault(tokens, { cache, environment });
   const own = path.join(place, String(tokens));
   await mkdir(own);

@@ -19,5 +19,5 @@ function fail(exitCode, message) {
 const debug = process.env.VAULT_DEBUG === '1';
 const hint = require('node:fs').existsSync(`${__dirname}/../src`) ? '; npx vault in the checkout works' : '';
 if (isInRange(process.versions.node, engines.node)) {
-  start().catch(({ stack }) => fail(1, `unexpected error\n${debug ? stack : 'hint: VAULT_DEBUG=1 shows where'}`));
+  start().catch(({ stack }) => fail(1, `unexpected error\n${debug ? stack : 'hint: set VAULT_DEBUG=1 to see where'}`));
 } else fail(2, `needs Node.js ${engines.node}, found ${process.versions.node}${hint}`);

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { build } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
 import lockfile from '../package-lock.json' with { type: 'json' };
+import { bundleConsole } from './build-console.js';
 import { ROOT, writeIfChanged } from './build-output.js';
 
 const SOURCES = path.join(ROOT, 'src');
@@ -208,17 +209,21 @@ export async function bundle() {
   const builds = await Promise.all([
     bundleProduct(),
     bundleModules(['vault/writer-thread.ts'], REQUIRE),
+    bundleModules(['vault/file-commands-thread.ts'], REQUIRE),
     bundleModules(REMOTE, { ...SHARED, ...REQUIRE }),
     bundleModules(LIBRARY, SHARED),
     bundleCommon(),
   ]);
-  const folders = bundledFolders(builds.flatMap(({ metafile }) => Object.keys(metafile.inputs)));
+  const page = await bundleConsole();
+  const inputs = builds.flatMap(({ metafile }) => Object.keys(metafile.inputs));
+  const folders = bundledFolders([...inputs, ...page.inputs]);
   const bundled = await Promise.all(folders.map(readPackage));
   const installed = await Promise.all(INSTALLED.map(readPackage));
   const { manPages } = await import('../src/cli/man-pages.ts');
   const files = new Map([
     // Write chunks first: a command that starts during the build finds every file that its entry point imports.
     ...builds.flatMap(({ outputFiles }) => outputFiles.map(({ path: file, contents }) => [file, contents])),
+    ...page.files,
     [path.join(DIST, 'library/open-vault.js'), wrap('open-vault.cjs', 'openVault')],
     [path.join(DIST, 'testing/start-vault.js'), wrap('start-vault.cjs', 'startVault')],
     ...[...(await manPages())].map(([name, page]) => [path.join(DIST, 'man', name), page]),
@@ -228,7 +233,7 @@ export async function bundle() {
   const isChunk = (file) => /[\\/](chunks|shared)[\\/]/.test(file);
   const ordered = [...files].sort(([a], [b]) => Number(isChunk(b)) - Number(isChunk(a)));
   for (const [file, contents] of ordered) await writeIfChanged(file, contents);
-  for (const folder of ['chunks', 'shared', 'man']) {
+  for (const folder of ['chunks', 'shared', 'man', 'console']) {
     const names = await readdir(path.join(DIST, folder));
     const stale = names.map((name) => path.join(DIST, folder, name)).filter((file) => !files.has(file));
     await Promise.all(stale.map((file) => rm(file)));

@@ -60,3 +60,17 @@ export async function serve(args, env, { node, flags = [], bin = BIN } = {}) {
   });
   return { url, port: Number(new URL(url).port), pid: child.pid, end, stderr: () => output.stderr };
 }
+
+/** Starts `vault ui` for a vault. Resolves to the link that it prints; `end` resolves to the exit code. */
+export async function openUi(args, env) {
+  const { child, output, ended } = start([BIN, 'ui', '--no-open', ...args], env);
+  const end = async () => {
+    child.kill('SIGTERM');
+    return (await ended)[0];
+  };
+  const link = await new Promise((resolve, reject) => {
+    child.stdout.on('data', () => output.stdout.endsWith('\n') && resolve(output.stdout.trim()));
+    ended.then(([code]) => reject(new Error(`ui ended with ${code}: ${output.stderr}`)), reject);
+  });
+  return { link, end };
+}

@@ -15,6 +15,7 @@ import {
   noDefaultExports,
   noEvasions,
   packagesStayInTheirPlace,
+  pageHoldsNoDangerousWords,
   type Rule,
   type Sources,
 } from './architecture/rules.ts';
@@ -22,7 +23,7 @@ import {
 function readSources(...folders: readonly string[]): Sources {
   const files = folders.flatMap((folder) =>
     readdirSync(path.join(ROOT, folder), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && entry.name.endsWith('.ts') && !entry.name.includes('.generated.'))
+      .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !entry.name.includes('.generated.'))
       .map((entry) => path.relative(ROOT, path.join(entry.parentPath, entry.name)).split(path.sep).join('/')),
   );
   // The rules' own texts name what they forbid.
@@ -54,6 +55,9 @@ const CASES: readonly Case[] = [
       ['src/core/dispatch.ts', "import { request } from 'node:http';"],
       ['src/core/dispatch.ts', "const { readFile } = await import('node:fs/promises');"],
       ['src/core/dispatch.ts', "import 'node:net';"],
+      ['src/console/page/main.tsx', "import { openVault } from '../../vault/vault.ts';"],
+      ['src/console/page/main.tsx', "import { createHash } from 'node:crypto';"],
+      ['src/console/page/main.tsx', "import { createIdentities } from '../identities.ts';"],
       ['src/keyring/keyring.ts', "import { systemClock } from '../core/ports.ts';"],
       ['src/keyring/keyring.ts', "import type { Handler } from '../core/handler.ts';"],
       ['src/keyring/keyring.ts', "import { connect } from '../store/sqlite/connect.ts';"],
@@ -173,6 +177,22 @@ const CASES: readonly Case[] = [
     kept: [
       ['src/core/a.ts', "// as any reader sees\nconst x = 'see: any';\nawait Promise.any([]);"],
       ['src/core/a.ts', 'export const x = { any: 1 };'],
+    ],
+  },
+  {
+    says: 'the page of the console runs no text and keeps nothing',
+    rule: pageHoldsNoDangerousWords,
+    broken: [
+      ['src/console/page/a.tsx', '<p dangerouslySetInnerHTML={{ __html: text }} />'],
+      ['src/console/page/a.ts', 'place.innerHTML = text;'],
+      ['src/console/page/a.ts', 'eval(text);'],
+      ['src/console/page/a.ts', "fetch('https://example.test');"],
+      ['src/console/page/a.ts', "localStorage.setItem('a', text);"],
+    ],
+    kept: [
+      ['src/console/page/theme.tsx', "localStorage.getItem('theme');"],
+      ['src/console/page/a.ts', 'place.replaceChildren(text);'],
+      ['src/console/console.ts', "const url = 'http://127.0.0.1';"],
     ],
   },
 ];

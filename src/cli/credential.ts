@@ -71,7 +71,7 @@ export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<
   if (file !== undefined) return (await readSecretFile('--api-key-file', file)).toString('utf8').trim();
   const key = env['VAULT_API_KEY']?.trim();
   if (key) return key;
-  throw new Fault('usage', 'an API key is needed', {
+  throw new Fault('usage', 'an API key is required', {
     hint: 'set VAULT_API_KEY or --api-key-file (VAULT_API_KEY_FILE)',
   });
 }

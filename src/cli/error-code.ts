@@ -11,7 +11,7 @@ export function isFullDisk(error: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-/** The fault `no_space` of a file that a flag names, when that is why it could not be written; undefined for any other error. */
+/** Returns the fault `no_space` for a file that a flag names, if a full disk caused the error; undefined otherwise. */
 export function noSpaceFor(flag: string, path: string, error: unknown): Fault | undefined {
   if (!isFullDisk(error)) return undefined;
   return new Fault('no_space', `${flag}: there is no space left for ${path}`, { cause: error });

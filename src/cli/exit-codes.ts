@@ -3,10 +3,10 @@ import type { ProblemCode } from '../contract/problems.ts';
 /** The exit codes of the process. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 70 | 130;
 
-/** The exit code of `vault exec`: that of its command, whatever it means there. */
+/** The exit code of `vault exec`: that of its command, with the command's own meaning. */
 export type ChildExitCode = number & { readonly childExitCode?: never };
 
-/** How a subcommand hands over its exit code. */
+/** How a subcommand reports its exit code. */
 export type Finish = (exitCode: ExitCode | ChildExitCode) => void;
 
 /** The exit codes and what they mean. */
@@ -36,7 +36,7 @@ const STATUSES: readonly (readonly [ExitCode, readonly number[]])[] = [
   [8, [408, 421, 429, 503]],
 ];
 
-/** The exit code of a reply: 0 for a success, 1 for a status that the contract does not have. */
+/** Returns the exit code of a reply: 0 for a success, 1 for a status that the contract lacks. */
 export function exitCodeOf(status: number, code: string | undefined): ExitCode {
   if (status < 400) return 0;
   if (code === ('integrity_failure' satisfies ProblemCode)) return 9;

@@ -24,8 +24,8 @@ function namedIn(call: Call): Named | undefined {
 }
 
 /**
- * Returns the call with the id of the application that its path or body names, or the problem that kept it from being found. Throws the
- * faults `not_found` and `usage` for a name that no application has, and one that several have.
+ * Returns the call with the id of the application that its path or body names, or the problem of the lookup. Throws the
+ * fault `not_found` for an unknown name, and `usage` for an ambiguous one.
  */
 export async function findApplication(client: Client, call: Call): Promise<Call | Reply> {
   const named = namedIn(call);
@@ -43,7 +43,7 @@ export async function findApplication(client: Client, call: Call): Promise<Call 
   }
   const [id, ...others] = new Set(ids);
   if (id === undefined) {
-    throw new Fault('not_found', 'no application has this id or name', { hint: '`vault apps list` shows them' });
+    throw new Fault('not_found', 'no application has this id or name', { hint: 'list them with `vault apps list`' });
   }
   if (others.length === 0) return named.withId(id);
   throw new Fault('usage', `${others.length + 1} applications have this name`, {

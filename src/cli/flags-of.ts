@@ -1,8 +1,8 @@
 import type { FlagRow } from './global-flags.ts';
 
 /**
- * What was typed: a list for `<path...>`, a text for `<path>`, a boolean for a switch. A flag that was not given is absent:
- * its environment variable is looked up where it is used.
+ * The typed flags: a list for `<path...>`, a text for `<path>`, a boolean for a switch. Flags that were not typed are
+ * absent; the code that uses them reads their environment variables.
  */
 export type FlagsOf<Rows extends Readonly<Record<string, FlagRow>>> = {
   readonly [Name in keyof Rows]?: FlagValue<Rows[Name]['flag']>;

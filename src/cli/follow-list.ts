@@ -10,13 +10,13 @@ import { reportProblem } from './report-failure.ts';
 
 type Query = Call['query'];
 
-/** Seconds. A daemon lets no call wait longer. */
+/** Seconds. A daemon allows no longer wait. */
 const WAIT = '25';
 const LARGEST_PAGE = '100';
 
 /**
- * Prints the first page of a log, oldest entry first, and then new entries as they come, until a call fails. With `after` in
- * the query it prints all that is newer.
+ * Prints the first page of a log, oldest entry first, and then new entries as they arrive, until a call fails. With
+ * `after` in the query it prints every newer entry.
  */
 export async function followList(
   client: Client,
@@ -35,7 +35,7 @@ export async function followList(
   }
 
   for (let isFirst = true; ; isFirst = false) {
-    // Entries up to this one are searched below; without a match the next call begins here.
+    // Entries up to this one are already searched; without a match the next call starts here.
     const newest = await ask([['size', '1']]);
     if (newest.exit !== undefined) return newest.exit;
     const onlyPage = isFirst && after === undefined;

@@ -3,16 +3,16 @@ import { Fault } from '../core/fault.ts';
 import type { FlagsOf } from './flags-of.ts';
 
 export interface FlagRow {
-  /** As commander reads it. */
+  /** The flag in commander's syntax. */
   readonly flag: string;
-  /** Replaces the flag when it is not given. */
+  /** The environment variable that replaces a missing flag. */
   readonly env: string;
   readonly help: string;
 }
 
 export type FlagRows = Readonly<Record<string, FlagRow>>;
 
-/** For every command that reads a file with a secret. */
+/** The options of every command that reads a file with a secret. */
 const PERMISSIONS = {
   allowInsecurePermissions: {
     flag: '--allow-insecure-permissions',
@@ -21,10 +21,10 @@ const PERMISSIONS = {
   },
 } as const;
 
-/** The flags that several commands have, by what they are for. Their names are commander's attributes. */
+/** The flags that several commands share, by purpose. The keys are commander's attribute names. */
 export const FLAGS = {
   permissions: PERMISSIONS,
-  /** They open a vault's file. */
+  /** Flags that open a vault's file. */
   file: {
     file: { flag: '--file <path>', env: 'VAULT_FILE', help: 'the encrypted file (default: ./vault.db)' },
     keyFile: {
@@ -47,7 +47,7 @@ export const FLAGS = {
       help: 'a file outside the vault that detects an older copy of it',
     },
   },
-  /** They reach a daemon. */
+  /** Flags that reach a daemon. */
   daemon: {
     url: { flag: '--url <url>', env: 'VAULT_URL', help: 'a daemon: http://, https:// or unix:/path.sock' },
     headerPrefix: {
@@ -56,12 +56,12 @@ export const FLAGS = {
       help: 'the prefix of the header names (default: SVC)',
     },
   },
-  /** A vault and its credentials under a name; `vault profile` keeps them. */
+  /** A vault and its credentials under a name; `vault profile` stores them. */
   profile: {
     profile: { flag: '--profile <name>', env: 'VAULT_PROFILE', help: 'a profile that `vault profile add` saved' },
     ...PERMISSIONS,
   },
-  /** The calling application. The key itself is never a flag: everybody on the machine can read a command line. */
+  /** The calling application. The key itself is never a flag: every user of the machine can read command lines. */
   key: {
     apiKeyFile: {
       flag: '--api-key-file <path>',
@@ -69,7 +69,7 @@ export const FLAGS = {
       help: 'a file with the API key; VAULT_API_KEY holds the key itself',
     },
   },
-  /** How a result is shown. `color` is false when `--no-color` was given. */
+  /** Flags for the form of a result. `color` is false with `--no-color`. */
   output: {
     output: {
       flag: '-o, --output <format>',
@@ -100,7 +100,7 @@ export const FLAGS = {
     follow: {
       flag: '--follow',
       env: 'VAULT_FOLLOW',
-      help: 'print new entries as they come, until it is stopped; NDJSON where it is no terminal',
+      help: 'print new entries until stopped; NDJSON unless on a terminal',
     },
   },
   /** For operations whose result has an API key. */
@@ -115,13 +115,13 @@ export const FLAGS = {
   confirm: { yes: { flag: '-y, --yes', env: 'VAULT_YES', help: 'skip the confirmation' } },
 } as const satisfies Record<string, FlagRows>;
 
-/** The flags that choose a vault, on a daemon or in a file, and who asks. */
+/** The flags that choose a vault, on a daemon or in a file, and the calling application. */
 export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key } as const;
 
-/** The flags of every operation, by their attribute; all but these are derived from the row. */
+/** The flags of every operation, by attribute; the others are derived from the row. */
 export const GLOBAL_FLAGS = { ...VAULT_FLAGS, ...FLAGS.output, ...FLAGS.confirm } as const;
 
-/** Without --yes: only a command that needs it has it, and its help shows it. */
+/** Excludes --yes: only a command that needs it has it, and its help shows it. */
 const GLOBAL_ROWS: readonly FlagRow[] = Object.values({ ...VAULT_FLAGS, ...FLAGS.output });
 
 /** Flag values, environment included. Unset switches are false. */
@@ -133,7 +133,7 @@ export type GlobalFlags = FlagsOf<typeof GLOBAL_FLAGS>;
 
 export type KeyOutFlags = FlagsOf<typeof FLAGS.keyOut>;
 
-/** The flags that only operations have, beside those of their members. */
+/** The flags that only operations have, besides those of their members. */
 export type OperationFlags = FlagsOf<
   typeof FLAGS.request & typeof FLAGS.list & typeof FLAGS.follow & typeof FLAGS.keyOut
 >;
@@ -143,7 +143,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Adds flags of the tables above, and names their environment variables in the help. */
 export function addFlags(command: Command, rows: FlagRows): void {
   for (const row of Object.values(rows)) command.option(row.flag, describeFlag(row));
-  // Prompts and readers of secrets know the environment only.
+  // Prompts and readers of secrets use only the environment.
   if (Object.hasOwn(rows, 'color')) command.on('option:no-color', () => Object.assign(process.env, { NO_COLOR: '1' }));
   const { env } = PERMISSIONS.allowInsecurePermissions;
   command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));
@@ -167,30 +167,33 @@ export function typedFlags<T extends object = GlobalFlags>(command: Command): T 
   return { ...before, ...behind, color: before.color !== false && behind.color !== false };
 }
 
-/** The words of a switch in a variable, in any case. */
+/** The words for a switch in a variable, in any case. */
 const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map([
   ...['1', 'true', 'yes', 'on'].map((word) => [word, true] as const),
   ...['', '0', 'false', 'no', 'off'].map((word) => [word, false] as const),
 ]);
 
-/** A switch that the environment may turn on. Another word is refused: what was meant as a no would be taken for a yes. */
+/**
+ * Returns whether a switch is on. The environment may turn it on. Rejects other words: a user who means no must not get
+ * yes.
+ */
 export function isSwitchedOn(typed: boolean | undefined, env: Environment, row: FlagRow): boolean {
   return typed ?? switchValue(row, env[row.env] ?? '');
 }
 
-/** Throws the fault `usage` unless the word is one of a switch. */
+/** Throws the fault `usage` for a word that is not a switch value. */
 export function switchValue(row: FlagRow, word: string): boolean {
   const isOn = SWITCH_WORDS.get(word.trim().toLowerCase());
   if (isOn !== undefined) return isOn;
   throw new Fault('usage', `${row.env} must be 1, true, yes or on, or 0, false, no or off`);
 }
 
-/** The value that was typed, else that of the environment; an empty variable is one that is not set. */
+/** Returns the typed value, else that of the environment; an empty variable counts as unset. */
 export function flagValue(typed: string | undefined, env: Environment, row: FlagRow): string | undefined {
   return typed ?? (env[row.env] || undefined);
 }
 
-/** Reads all flags of a table, each as `flagValue` or `isSwitchedOn` does. */
+/** Reads all flags of a table, each with `flagValue` or `isSwitchedOn`. */
 export function readFlags<Rows extends FlagRows>(
   rows: Rows,
   typed: Readonly<Record<string, unknown>>,

@@ -2,18 +2,16 @@ import { type Command, Help, type HelpConfiguration, type Option } from 'command
 import { EXIT_CODES } from './exit-codes.ts';
 import { type FlagRow, GLOBAL_FLAGS, isGlobal } from './global-flags.ts';
 
-/**
- * Flags up to this width have their text on the same line, longer ones below: otherwise the text would have no room.
- */
+/** Flags up to this width have their text on the same line, longer ones on the next. */
 const WIDEST_TERM = 28;
 
 const defaults = Object.assign(new Help(), { minWidthToWrap: 0 });
 
-/** How all help is laid out; readable at 80 columns. */
+/** The layout of all help; readable at 80 columns. */
 export const HELP_LAYOUT: HelpConfiguration = {
-  /** The overview has no options: `vault help options` and each command's own help have them. */
+  /** The overview lists no options: `vault help options` and the help of each command do. */
   visibleOptions: (command) => (command.parent === null ? [] : defaults.visibleOptions(command)),
-  /** The help of a command leaves out the global options; commander's suggestions still know them. */
+  /** The help of a command omits the global options; commander's suggestions still know them. */
   formatHelp(command, helper) {
     const visibleOptions = (each: Command) => ownOptions(each, helper);
     const own: Help = Object.assign(Object.create(helper), { visibleOptions });
@@ -52,7 +50,7 @@ function layOut(term: string, termWidth: number, description: string, helper: He
   return Help.prototype.formatItem.call(helper, term, termWidth, description, helper);
 }
 
-/** Lines that are no example and no row of a table: those are indented. */
+/** Lines that are neither examples nor rows of a table; both of those are indented. */
 const PARAGRAPH = /^\S.*(?:\n\S.*)*/gm;
 
 /** Wraps the paragraphs of our own texts to `width` columns; commander already wraps its own. */
@@ -70,11 +68,9 @@ export function overviewFooter(): string {
 Examples:
   vault serve --dev              serve a temporary vault
   vault init                     make ./vault.db and its key
-  vault tokens create            ask for what is needed, on a terminal
   vault tokens create --type card --data @card.json --field id
 
-vault help COMMAND lists the flags of a command. More help: vault help options,
-vault help environment, vault help exit-codes.`;
+More: vault help COMMAND, and vault help options, environment or exit-codes.`;
 }
 
 /** The hidden command that prints a topic. */
@@ -82,7 +78,7 @@ export const TOPIC_COMMAND = 'help-topic';
 
 type Rows = readonly (readonly [name: string, text: string])[];
 
-/** A text of `vault help` that describes no command: rows between two paragraphs. */
+/** A topic of `vault help`: rows between two paragraphs. */
 export interface Topic {
   readonly lead?: string;
   readonly rows: Rows;
@@ -120,7 +116,7 @@ export function isHelpTopic(name: string): name is keyof typeof TOPICS {
   return Object.hasOwn(TOPICS, name);
 }
 
-/** Returns the text of a topic; of another name, the topics that there are. */
+/** Returns the text of a topic; for an unknown name, the list of topics. */
 export function helpTopic(name: string): string {
   if (!isHelpTopic(name)) return `${Object.keys(TOPICS).join('\n')}\n`;
   const { lead, rows, tail }: Topic = TOPICS[name];

@@ -5,15 +5,15 @@ export type EndSignal = keyof typeof SIGNAL_EXIT_CODES;
 
 export const isSignalExit = (code: number) => Object.values<number>(SIGNAL_EXIT_CODES).includes(code);
 
-/** Ctrl-C, a closed terminal, a job that is stopped. */
+/** Ctrl-C, a closed terminal, a stopped job. */
 export const END_SIGNALS = Object.keys(SIGNAL_EXIT_CODES) as readonly EndSignal[];
 
-/** From here on these signals end the command quietly. What must not stay behind is removed when the process exits. */
+/** Makes these signals end the command quietly from now on. The exit removes temporary files. */
 export function endAtSignals(): void {
   for (const signal of END_SIGNALS) process.on(signal, exit);
 }
 
-/** From here on the caller handles signals. */
+/** Leaves signals to the caller from now on. */
 export function takeSignals(): void {
   for (const signal of END_SIGNALS) process.off(signal, exit);
 }
@@ -21,8 +21,8 @@ export function takeSignals(): void {
 let reads = 0;
 
 /**
- * For a read that may wait for somebody else: it keeps a thread, and `process.exit` would wait for that thread. Until the
- * returned function is called, the process dies of these signals, as it would if nobody had asked to be told of them.
+ * For a read that may wait for another process: it blocks a thread, and `process.exit` would wait for that thread.
+ * Until the returned function is called, these signals kill the process by default.
  */
 export function endBySignals(): () => void {
   reads += 1;
@@ -35,14 +35,14 @@ function exit(signal: EndSignal): void {
   const code = SIGNAL_EXIT_CODES[signal];
   if (reads === 0) process.exit(code);
   takeSignals();
-  // Listeners of this event remove what must not stay behind.
+  // Listeners of this event remove temporary files.
   process.emit('exit', code);
   process.kill(process.pid, signal);
 }
 
 /**
- * Ends a command after an uncaught error. Node would print the source line, which is the text of a bundle, and the
- * message, which may hold a value.
+ * Ends a command after an uncaught error. Node would print the source line, which is part of a bundle, and the message,
+ * which may hold a value.
  */
 export function exitUnexpected(error: unknown): void {
   void import('./report-failure.ts').then(

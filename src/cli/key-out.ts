@@ -6,25 +6,25 @@ import { asObject } from './output/result-view.ts';
 import { filePath } from './output-path.ts';
 import { reserveFile } from './whole-file.ts';
 
-/** Longer than any API key: so much is on the disk before the key is made. */
+/** Longer than any API key: reserves this space on disk before the key exists. */
 const RESERVED_BYTES = 256;
 
-/** A new file for an API key, under a temporary name until the key is in it. */
+/** A new file for an API key. It has a temporary name until it holds the key. */
 export interface KeyFile {
-  /** Takes `key`, or `application.key`, out of a result, puts it into the file, and answers the result without it. */
+  /** Moves `key`, or `application.key`, from a result into the file, and returns the rest of the result. */
   take(bodyText: string): Promise<string>;
   discard(): Promise<void>;
 }
 
-/** The place of the key in a result: of an application, or of a tenant with its first application. */
+/** The path of the key in a result: of an application, or of a tenant with its first application. */
 export type KeyMember = 'key' | 'application.key';
 
 /**
- * Makes sure that the key can be written before it is made: a key that is shown once must not be lost to a full disk or
- * a file that was there before. Throws the faults `file_exists`, `usage`, `no_space`.
+ * Reserves the file before the key exists: a full disk or an existing file must not lose a key that is shown once.
+ * Throws the faults `file_exists`, `usage`, `no_space`.
  */
 export async function reserveKeyFile(path: string, member: KeyMember = 'key'): Promise<KeyFile> {
-  filePath('--key-out', path, `without --key-out the key is in the result: --field ${member} prints it alone`);
+  filePath('--key-out', path, `omit --key-out and pass --field ${member} to print only the key`);
   const reserved = await reserveFile('--key-out', path, RESERVED_BYTES);
   return {
     async take(bodyText) {
@@ -38,7 +38,7 @@ export async function reserveKeyFile(path: string, member: KeyMember = 'key'): P
   };
 }
 
-/** The result of `work`; with a path, its key goes to that new file, which is made sure of before the work is done. */
+/** Returns the result of `work`. With a path, reserves a new file before the work runs and moves the key into it. */
 export async function withKeyFile(
   path: string | undefined,
   work: () => Promise<string>,
@@ -53,7 +53,7 @@ export async function withKeyFile(
   }
 }
 
-/** The key of an application, or of the application in a created tenant. */
+/** Returns the key of an application, or of the application in a created tenant. */
 function splitKey(body: JsonObject): { readonly key: string | undefined; readonly rest: JsonObject } {
   const { key, ...rest } = body;
   if (typeof key === 'string') return { key, rest };

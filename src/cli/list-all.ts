@@ -13,8 +13,8 @@ import { reportProblem } from './report-failure.ts';
 const LARGEST_PAGE = 100;
 
 /**
- * Walks all pages of a list and prints their items as they come. Pages by number are newest first: what is created meanwhile
- * moves items onto the next page, so an id that was printed is not printed again.
+ * Walks all pages of a list and prints their items as they arrive. Numbered pages are newest first, so new items push
+ * others onto the next page; an id is printed only once.
  */
 export async function listAll(
   client: Client,
@@ -54,7 +54,7 @@ function* walkByNumber(call: Call): Generator<Call, void, Json> {
   }
 }
 
-/** Adds members to the query or the body. A size that was typed stays. */
+/** Adds members to the query or the body. Keeps a typed size. */
 function withMembers(call: Call, members: Readonly<Record<string, string | number>>): Call {
   if (call.bodyText !== undefined) {
     const body = parseJson(call.bodyText) as Readonly<Record<string, Json>>;

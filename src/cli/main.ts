@@ -4,8 +4,8 @@ import { endAtOnce, ownStandardOutput, writeOut } from './output/standard-output
 import { VERSION } from './version.ts';
 
 /**
- * Runs one command line and answers its exit code; results are on stdout, everything else on stderr. Nothing heavy may
- * be imported here: `vault --help` starts through this file.
+ * Runs one command line and returns its exit code. Results go to stdout, everything else to stderr. `vault --help`
+ * starts here, so this file imports nothing heavy.
  */
 export async function main(argv: readonly string[], { ownsOutput = false } = {}): Promise<number> {
   if (ownsOutput) {
@@ -13,7 +13,7 @@ export async function main(argv: readonly string[], { ownsOutput = false } = {})
     process.on('uncaughtException', exitUnexpected);
     endAtSignals();
   }
-  // This signal opens Node's inspector. Only the debugger of this process may do that.
+  // This signal opens Node's inspector. Reserve it for the debugger of this process.
   if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
   const exitCode = await runCommandLine(argv);
   if (ownsOutput) endAtOnce(exitCode);

@@ -63,7 +63,7 @@ const nameOf = (words: Words) => ['vault', ...words].join('-');
 const reference = (words: Words) => `\\fB${quote(nameOf(words))}\\fR(1)`;
 const OVERVIEW = `See ${reference([])}.`;
 
-/** Returns a page without its empty sections. It bears no date, so equal sources make equal pages. */
+/** Returns a page without its empty sections. It has no date, so equal sources make equal pages. */
 function page(words: Words, summary: string, sections: Readonly<Record<string, string>>): string {
   const name = quote(nameOf(words));
   const line = `${name} \\- ${quote(summary.charAt(0).toLowerCase() + summary.slice(1))}`;
@@ -89,7 +89,7 @@ function verbatim(lines: Words): string {
   return `.PP\n.nf\n${quote(lines.join('\n').replace(/^ {2}/gm, ''))}\n.fi`;
 }
 
-/** Paragraphs are filled. Indented lines are an example. */
+/** Fills paragraphs. Indented lines are examples. */
 function prose(text: string): string {
   const blocks = text.match(/^ .*(?:\n .*)*|^\S.*(?:\n\S.*)*/gm) ?? [];
   return blocks
@@ -97,7 +97,7 @@ function prose(text: string): string {
     .join('\n');
 }
 
-/** groff prints these as other characters, which a shell does not know. */
+/** groff prints these as other characters that a shell does not accept. */
 const NAMES: Readonly<Record<string, string>> = {
   '\\': '\\e',
   '-': '\\-',
@@ -108,7 +108,7 @@ const NAMES: Readonly<Record<string, string>> = {
   '~': '\\(ti',
 };
 
-/** Returns plain text as roff that prints it as it is. A line that starts with a dot would be a request. */
+/** Escapes plain text for roff. A line that starts with a dot would be a request. */
 function quote(text: string): string {
   const code = (character: string) => `\\[u${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}]`;
   return text.replace(/[\\\-'"`^~]|[^ -~\n]/gu, (each) => NAMES[each] ?? code(each)).replace(/^\./gm, '\\&.');

@@ -3,19 +3,19 @@ import { hostname } from 'node:os';
 import { errorCode } from './error-code.ts';
 
 /**
- * Where the number of a process counts: this machine and, on Linux, the PID namespace in a second line. Containers may share a
- * folder, a vault and a host name, and know only their own processes.
+ * Identifies the scope of a process number: this machine and, on Linux, the PID namespace on a second line. Containers
+ * may share a folder, a vault and a host name, but see only their own processes.
  */
 export function ownMachine(): string {
   try {
     return `${hostname()}\n${readlinkSync('/proc/self/ns/pid')}`;
   } catch {
-    // Other systems have no such namespaces, or /proc is not mounted.
+    // The system has no such namespaces, or /proc is not mounted.
     return hostname();
   }
 }
 
-/** Whether this machine has a process of that number: one of another user, and one that was given the number since, too. */
+/** Returns whether this machine has a process with that number. It may belong to another user or be a later process. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -8,9 +8,9 @@ const LABELS = [
 ] as const;
 
 /**
- * Roughly how many bits of guessing a passphrase costs. Letters count as those of words, which is less than random ones have;
- * what repeats or follows in sequence (aaaa, 1234, abab) counts almost nothing. No list of known passphrases is looked at,
- * so it says too much for "password" and too little for random characters; it never reads what is typed as more than that.
+ * Estimates the bits of guessing that a passphrase costs. Letters count as those of words, which is less than random
+ * ones; repetitions and sequences (aaaa, 1234, abab) count almost nothing. It knows no list of passphrases, so it
+ * overrates "password" and underrates random characters.
  */
 export function passphraseBits(passphrase: string): number {
   const characters = [...passphrase.normalize('NFC')];
@@ -34,7 +34,10 @@ function kindBits(character: string): number {
   return /\p{N}/u.test(character) ? BITS.digit : BITS.other;
 }
 
-/** The character continues its predecessors: the same, the next in order, or a piece of three or more again. */
+/**
+ * Returns whether the characters continue the previous ones: the same, the next in order, or a repeated piece of three
+ * or more.
+ */
 function isForeseen(characters: readonly string[], at: number): boolean {
   const code = (index: number) => characters[index]?.toLowerCase().codePointAt(0) ?? Number.NaN;
   const step = code(at) - code(at - 1);

@@ -10,18 +10,18 @@ import { isTerminal, writeOut } from './output/standard-output.ts';
 import { reportFailure } from './report-failure.ts';
 import { VERSION } from './version.ts';
 
-/** A subcommand before it is called: its words, and how it gets its flags. */
+/** A subcommand: its words, and the function that gives it its flags. */
 export interface Entry {
   readonly words: readonly [string] | readonly [string, string];
   readonly summary: string;
-  /** The heading that the help lists it under. */
+  /** The heading of its group in the help. */
   readonly group: string;
   readonly define: (command: Command, finish: Finish) => void | Promise<void>;
 }
 
 /**
- * The command line. A noun makes its verbs, and a verb its flags, only when it is called: a start pays for one
- * subcommand, not for all. `called` is the first word of the command line: when it is a noun or a command, only that is made.
+ * Builds the command line. Creates only the noun or command in `called`, the first word; nouns create their verbs and
+ * verbs their flags on demand. So a start pays for one subcommand.
  */
 export function createProgram(finish: Finish, called?: string): Command {
   const root = new Command('vault')
@@ -36,7 +36,7 @@ export function createProgram(finish: Finish, called?: string): Command {
   const all = allEntries();
   const ofCalled = all.filter(({ words }) => words[0] === called);
   const entries = ofCalled.length > 0 ? ofCalled : all;
-  // Adds the flags before the first word; those of the subcommand follow it.
+  // Adds the global flags before the first word; those of the subcommand follow it.
   if (entries === all) addFlags(root, GLOBAL_FLAGS);
   for (const [noun, row] of Object.entries(NOUNS)) {
     const verbs = entries.filter(({ words }) => words[0] === noun);
@@ -51,7 +51,7 @@ export function createProgram(finish: Finish, called?: string): Command {
   return root;
 }
 
-/** report-failure.ts reports errors. No colours: asking stdout whether it has them takes time. */
+/** report-failure.ts reports errors. No colours: asking stdout for colour support takes time. */
 const OUTPUT = {
   writeOut: writeHelp,
   getOutHelpWidth: helpWidth,
@@ -72,8 +72,8 @@ const OPERATIONS_GROUP = 'Operations, over HTTP or on the file:';
 const LOCAL_GROUP = 'Local commands:';
 
 /**
- * `vault help tokens create`, and `vault tokens help create`, are `vault tokens create --help`; of words that are no command, what
- * is refused as such.
+ * Rewrites `vault help tokens create` and `vault tokens help create` to `vault tokens create --help`. Rejects unknown
+ * words by name.
  */
 export function withoutHelpWord(argv: readonly string[]): readonly string[] {
   const [first = '', second, ...others] = argv;
@@ -96,7 +96,7 @@ function countKnown([first, second]: readonly string[]): number | undefined {
   return isKnown ? undefined : 1;
 }
 
-/** Returns the first word of subcommands for a word, which may be an alias. */
+/** Returns the first word of subcommands for a word or its alias. */
 export function nounOf(word: string): string | undefined {
   return Object.entries<NounRow>(NOUNS).find(([name, { alias }]) => word === name || word === alias)?.[0];
 }
@@ -131,7 +131,7 @@ function addNoun(root: Command, noun: string, row: NounRow, verbs: readonly Entr
   command.exitOverride((error) => refuseNoun(error, noun, command, verbs));
   if (row.alias !== undefined) command.alias(row.alias);
   command.helpGroup(verbs.some((verb) => verb.group === OPERATIONS_GROUP) ? OPERATIONS_GROUP : LOCAL_GROUP);
-  // The noun itself takes no flags, so its verbs can be made as late as this.
+  // The noun has no flags of its own, so its verbs are created only now.
   root.hook('preSubcommand', (_root, called) => {
     if (called === command) addEntries(command, verbs, finish);
   });
@@ -147,13 +147,13 @@ function addEntries(parent: Command, entries: readonly Entry[], finish: Finish):
   parent.hook('preSubcommand', (_parent, called) => defines.get(called)?.(called, finish));
 }
 
-/** `vault --url x`: flags, and no command that they are for. */
+/** Handles `vault --url x`: flags without a command. */
 function refuseNoCommand(error: CommanderError): void {
   if (error.code !== 'commander.help') throw error;
   throw new Fault('usage', 'no command is given', { hint: 'vault --help' });
 }
 
-/** Verbs that other nouns have for the same work: no spelling is near enough to suggest them. */
+/** The verbs that other nouns use for the same work; no spelling check would suggest them. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   update: 'patch',
   patch: 'update',
@@ -161,7 +161,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   delete: 'remove',
 };
 
-/** Commander shows the help of a noun without a verb as an error; one line of fact and a hint are enough. */
+/** Commander reports a noun without a verb by printing its help. Print one line and a hint instead. */
 function refuseNoun(error: CommanderError, noun: string, command: Command, verbs: readonly Entry[]): void {
   const [typed = ''] = command.args;
   const meant = verbs.find(({ words }) => words[1] === SYNONYMS[typed]);
@@ -190,6 +190,7 @@ export const NOUNS = {
   audit: { summary: 'List, verify and export the audit' },
   clock: { summary: 'Move the clock of a --dev daemon' },
   faults: { summary: 'Inject faults into a --dev daemon' },
+  requests: { summary: 'List the requests of a --dev daemon' },
   snapshot: { summary: 'Save and restore snapshots' },
   keys: { summary: 'Manage and rotate the keys of the file' },
 } as const satisfies Record<string, NounRow>;

@@ -10,28 +10,28 @@ import { type ExitCode, exitCodeOf } from './exit-codes.ts';
 import type { Environment } from './global-flags.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
 
-/** Hints for problems whose own text has none. */
+/** Hints for problems whose detail has none. */
 const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   unauthenticated:
     'pass a key of this vault; `vault tenant issue-key` makes a new one, `vault doctor` looks for damage',
   vault_busy: 'try again',
   too_many_requests: 'try again later',
   no_space: 'make room on the disk and try again',
-  // The record is damaged as the file would be.
+  // The record is damaged, as if the file were.
   integrity_failure: FAULTS.damaged.hint,
 };
 
-/** The codes of the system, and of SQLite for data and locks. */
+/** Error codes of the system, and of SQLite for data and locks. */
 const DISK_ERROR = /^(EIO$|SQLITE_(IOERR|PROTOCOL))/;
 
 /** `vault exec` sets the other key, too. */
 function otherKeyHint(code: ProblemCode | undefined, env: Environment): string | undefined {
   const { VAULT_API_KEY: own, VAULT_MANAGEMENT_KEY: other } = env;
   if (code !== 'permission_missing' || !other || own === other) return undefined;
-  return 'applications, the tenant, its usage and the --dev controls take the key in VAULT_MANAGEMENT_KEY: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …';
+  return 'use the management key: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …';
 }
 
-/** One line of fact on stderr, lines of details under it, and where there is something to do a line `hint:`. */
+/** Prints one line of fact on stderr, then details, then a line `hint:` if there is one. */
 export function report(fact: string, hint?: string, details: readonly string[] = []): void {
   for (const line of [fact, ...details.map((detail) => `  ${detail}`)]) {
     writeError(`vault: ${stripControlCharacters(line)}\n`);
@@ -39,12 +39,12 @@ export function report(fact: string, hint?: string, details: readonly string[] =
   if (hint !== undefined) writeError(`hint: ${stripControlCharacters(hint)}\n`);
 }
 
-/** Reports a reply that is a problem; `nameMember` puts the paths in it into words of the command line. */
+/** Reports a problem reply; `nameMember` translates its paths into words of the command line. */
 export function reportProblem(reply: Reply, nameMember?: NameMember): ExitCode {
   return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember);
 }
 
-/** Reports a failure. Of an unforeseen error it reports only that it happened: its message may hold a value. */
+/** Reports a failure. For an unexpected error it prints no message, which may hold a value. */
 export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
   if (error instanceof Problem) return tellProblem(error.status, error, nameMember);
   if (error instanceof Fault) {
@@ -53,11 +53,11 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
     return FAULTS[error.code].exit;
   }
   if (isCommanderError(error)) return reportUsage(error);
-  // The reader of stdout went away: `vault … | head -1`.
+  // The reader of stdout has gone: `vault … | head -1`.
   if (error instanceof Error && error.name === 'OutputClosed') return 0;
   // Ctrl-C in a prompt.
   if (error instanceof Error && error.name === 'ExitPromptError') return 130;
-  // For a file that no flag names, such as one in the temporary folder.
+  // The file has no flag, such as one in the temporary folder.
   if (isFullDisk(error)) {
     return reportFailure(new Fault('no_space', 'there is no space left on the disk', { cause: error }), env);
   }
@@ -65,12 +65,12 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   if (DISK_ERROR.test(code)) {
     return reportFailure(new Fault('disk_error', `the disk reports an error (${code})`, { cause: error }), env);
   }
-  // For a shell's folder that was removed.
+  // The shell's folder was removed.
   if (error instanceof Error && 'syscall' in error && error.syscall === 'uv_cwd') {
-    const hint = 'go to a folder that is there';
+    const hint = 'change to an existing folder';
     return reportFailure(new Fault('usage', 'the current folder is gone', { hint, cause: error }), env);
   }
-  report('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'VAULT_DEBUG=1 shows where');
+  report('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'set VAULT_DEBUG=1 to see where');
   if (env['VAULT_DEBUG'] === '1' && error instanceof Error) writeError(`${error.stack}\n`);
   return 1;
 }
@@ -88,31 +88,31 @@ function tellProblem(status: number, problem: ToldProblem | undefined, nameMembe
 
 type UsageError = Error & { readonly code: string; readonly exitCode: number };
 
-/** By its shape: loading commander again, only to ask for its class, would cost every failure. */
+/** Recognise it by its shape: loading commander only for its class would slow every failure. */
 function isCommanderError(error: unknown): error is UsageError {
   return (
     error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('commander.')
   );
 }
 
-/** Returns the probable meaning of a word that commander does not know. */
+/** Returns the likely meaning of a word that commander does not know. */
 const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown option '--api-key'": 'pass the key with --api-key-file or VAULT_API_KEY, not on the command line',
   "unknown option '--url'": 'this command uses no daemon; name a vault with --file (VAULT_FILE)',
   "unknown command 'version'": 'vault --version',
 };
 
-/** Commander lists the words themselves behind their number; a word may be a secret, and so may what follows `=` in one. */
+/** Commander appends the words themselves. A word may be a secret, and so may the text after `=`. */
 const EXCESS_WORDS = /(?<=^error: too many arguments.* but got \d+): [\s\S]*$/;
 
-/** Commander's message is `error: …`, its suggestion a second line. */
+/** Commander's message is `error: …`, followed by its suggestion on a second line. */
 function reportUsage(error: UsageError): ExitCode {
   if (error.exitCode === 0) return 0;
   const message = error.message.replace(EXCESS_WORDS, '').replace(/^error: /, '');
   const [fact = '', suggestion] = message.split('\n');
   const reported = fact.replace(/'(--?[^=']*)=.*'/, "'$1'");
   const meant = Object.hasOwn(USAGE_HINTS, reported) ? USAGE_HINTS[reported] : undefined;
-  // `-abc`: no flag of one dash has more than a letter.
+  // `-abc`: flags with one dash have one letter.
   const isOneDash = /^unknown option '-[^-'][^']+'$/.test(reported);
   const dashes = isOneDash ? 'write two dashes before a flag, and -- before an id that begins with -' : undefined;
   const near = suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?');
@@ -128,7 +128,7 @@ function writeError(text: string): void {
   process.stderr.write(text);
 }
 
-/** From here on a closed stderr ends nothing: neither a command that prints a line nor a daemon that writes its log. */
+/** Ignores a closed stderr from now on, so it ends neither a command that prints a line nor a daemon that logs. */
 export function ownStandardError(): void {
   if (isOwned) return;
   isOwned = true;

@@ -16,7 +16,9 @@ import { report, reportFailure, reportProblem } from './report-failure.ts';
 import { chooseTarget, openTarget } from './target.ts';
 import { createTextReader } from './text-reader.ts';
 
-/** One operation from its command line to its exit code. All that can be refused is refused before anything is sent. */
+/**
+ * Runs one operation from its command line to its exit code. Checks everything that it can before it sends anything.
+ */
 export async function runOperation(id: OperationId, typed: CommandInput, command: Command): Promise<ExitCode> {
   const row: Operation = OPERATIONS[id];
   const flags = typedFlags<OperationFlags>(command);
@@ -80,8 +82,8 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   }
 }
 
-/** Reports what the permissions in a body allow beyond their names. */
-/** The application may be named in the path, or in the body of a question about it. */
+/** Reports powers of the permissions in a body that their names do not show. */
+/** The application is in the path, or in the body of a question about it. */
 function namesApplication({ path, body }: Operation): boolean {
   return path.startsWith('/applications/{id}') || body?.properties?.['application_id'] !== undefined;
 }
@@ -94,7 +96,7 @@ function warnOfGrants(bodyText = '{}'): void {
   }
 }
 
-/** How the results of an operation are shown. */
+/** The output settings of an operation's results. */
 export function viewOf(row: Operation): ResultView {
   const { result, cli } = row;
   const isArray = result?.type === 'array';
@@ -108,7 +110,7 @@ export function viewOf(row: Operation): ResultView {
   };
 }
 
-/** Returns whether to show the request rather than send it, and how: by the flag, else by the variable. */
+/** Returns whether to show the request instead of sending it, and in which form: by the flag, else by the variable. */
 function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | undefined {
   const isTyped = flags.curl !== undefined || flags.dryRun !== undefined;
   const isOn = (name: 'curl' | 'dryRun') => isSwitchedOn(flags[name], isTyped ? {} : env, FLAGS.request[name]);
@@ -130,14 +132,14 @@ function wantsFollow(row: Operation, flags: OperationFlags, env: Environment, ty
   );
 }
 
-/** Throws the fault `usage` when a member that asks for one page is given, too. */
+/** Throws the fault `usage` when a member that selects one page is given, too. */
 function isAlone(flag: 'all' | 'follow', pickers: readonly string[], { members }: CommandInput): true {
   const picker = pickers.find((name) => members[name] !== undefined);
   if (picker === undefined) return true;
   throw new Fault('usage', `only one of --${flag} and --${picker} can be given`);
 }
 
-/** On a terminal, an operation that asks for its members asks when none was given. */
+/** On a terminal, an operation with prompts asks when no member was given. */
 async function complete(id: OperationId, row: Operation, typed: CommandInput): Promise<CommandInput> {
   const isBare = Object.keys(typed.members).length === 0 && typed.body === undefined;
   if (!isBare || row.cli.asks === undefined || !canPrompt()) return typed;
@@ -145,7 +147,7 @@ async function complete(id: OperationId, row: Operation, typed: CommandInput): P
   return { ...typed, members: await askMembers(id, row.cli.asks) };
 }
 
-/** After exit code 2 a caller would repeat a change that was made. */
+/** Exit code 2 would make a caller repeat a change that was made. */
 function doneAllTheSame(error: unknown): unknown {
   if (!(error instanceof Fault) || error.code !== 'usage') return error;
   const hint = 'the change was made; only printing it failed';

@@ -4,7 +4,7 @@ import { errorCode } from './error-code.ts';
 import { FLAGS, isSwitchedOn } from './global-flags.ts';
 import { endBySignals } from './interrupt.ts';
 
-/** No key, passphrase or chain of certificates is longer. A device must not fill the memory. */
+/** The largest key, passphrase or certificate chain. An endless device must not fill the memory. */
 const MAX_KIB = 1024;
 const PIECE_BYTES = 4096;
 
@@ -47,7 +47,7 @@ export async function readSmallFile(flag: string, path: string, check?: CheckOpe
   throw new Fault('usage', `${flag}: ${path} is longer than ${MAX_KIB} KiB`);
 }
 
-/** Reads a stream up to this number of bytes, or to its end. */
+/** Reads a stream to its end, or up to this number of bytes. */
 export async function readAtMost(stream: AsyncIterable<Uint8Array | string>, most: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -60,7 +60,7 @@ export async function readAtMost(stream: AsyncIterable<Uint8Array | string>, mos
   return Buffer.concat(pieces);
 }
 
-/** At most so many bytes. */
+/** Reads at most `most` bytes. */
 function readStart(path: string, most: number, check?: CheckOpened): Buffer {
   const file = openSync(path, 'r');
   try {
@@ -79,19 +79,19 @@ function readStart(path: string, most: number, check?: CheckOpened): Buffer {
   }
 }
 
-/** Returns whether a read ends only when another process writes: `mkfifo`, `<(…)`. Throws the errors of `stat`. */
+/** Returns whether the read waits for another process to write: `mkfifo`, `<(…)`. Throws the errors of `stat`. */
 function isNamedPipe(path: string): boolean {
   return statSync(path).isFIFO();
 }
 
-/** The bytes behind a name, piece by piece; signals end the command while it waits for those of a pipe. */
+/** Yields the bytes of a file. While it waits for a pipe, signals end the command. */
 export async function* readNamed(path: string, check?: CheckOpened): AsyncGenerator<Uint8Array> {
   const asBefore = isNamedPipe(path) ? endBySignals() : undefined;
   try {
     const stream = createReadStream(path);
     stream.once('open', (file) => {
       try {
-        // Another file may have taken the name of the pipe.
+        // Another file may have replaced the pipe.
         check?.(path, fstatSync(file));
       } catch (error) {
         stream.destroy(error as Fault);

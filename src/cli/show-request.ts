@@ -10,7 +10,7 @@ import { RESULT_VIEWS } from './output/result-views.ts';
 import { isTerminal, writeOut } from './output/standard-output.ts';
 import { chooseTarget } from './target.ts';
 
-/** Shows a request in place of sending it. Needs no vault and no API key; neither is in what it shows. */
+/** Shows a request instead of sending it. Needs neither a vault nor an API key, and shows no key. */
 export async function showRequest(
   call: Call,
   as: 'curl' | 'dry-run',
@@ -29,7 +29,7 @@ export async function showRequest(
   return 0;
 }
 
-/** The daemon that is named; no URL when it is a file, or when there is no vault at all. */
+/** Returns the named daemon; without a URL for a file or without any vault. */
 function daemonUrl(flags: GlobalFlags, env: Environment): string | undefined {
   const isNamed = [flags.url, flags.file, env['VAULT_URL'], env['VAULT_FILE']].some(Boolean);
   try {
@@ -41,16 +41,16 @@ function daemonUrl(flags: GlobalFlags, env: Environment): string | undefined {
   }
 }
 
-/** Where the request would go; without a URL to `$VAULT_URL`. */
+/** The target of the request; `$VAULT_URL` stands for a missing URL. */
 export interface RequestTarget {
   readonly url: string | undefined;
   readonly headerPrefix: string | undefined;
 }
 
 /**
- * The curl command that makes the same call, for a POSIX shell. The API key is never in it: the shell takes it from
- * `$VAULT_API_KEY`. The body is one word in single quotes, byte for byte what would be sent but for control characters, which
- * become JSON escapes: they can only stand in its strings.
+ * Returns the equivalent curl command for a POSIX shell. It refers to the API key as `$VAULT_API_KEY`. The body is one
+ * single-quoted word, byte for byte as sent, except that control characters become JSON escapes. They can occur only in
+ * its strings.
  */
 export function curlCommand(call: Call, target: RequestTarget): string {
   const prefix = headerPrefixOf(target.headerPrefix);
@@ -69,7 +69,7 @@ export function curlCommand(call: Call, target: RequestTarget): string {
 }
 
 function addressWords(url: string | undefined, path: string): readonly [words: readonly string[], url: string] {
-  // Without it curl takes `%2E%2E` for the folder above.
+  // Without this flag curl resolves `%2E%2E` to the parent folder.
   const asIs = path.includes('%2E') ? ['--path-as-is'] : [];
   if (url === undefined) return [asIs, `"$VAULT_URL"${shellWord(path)}`];
   const { secure, connection, base, hostHeader } = parseAddress(url);
@@ -78,12 +78,12 @@ function addressWords(url: string | undefined, path: string): readonly [words: r
   return [[...asIs, ...(/[[\]{}]/.test(whole) ? ['--globoff'] : []), ...socket], shellWord(whole)];
 }
 
-/** One word of a POSIX shell. */
+/** Returns a word quoted for a POSIX shell. */
 function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Line ends and tabs stay: JSON may have them between its values, and a shell takes them in quotes. */
+/** Line ends and tabs stay: JSON allows them between values, and quotes protect them. */
 function escapeControls(json: string): string {
   return json.replace(/[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (character) =>
     /[\t\n\r]/.test(character) ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -1,11 +1,13 @@
 import { existsSync } from 'node:fs';
 import type { Client } from '../contract/call.ts';
+import { CONSOLE_AGENT } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
 import type { VaultSettings } from '../vault/vault.ts';
+import type { Credential } from './credential.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from './global-flags.ts';
 import { parseWhole } from './quantities.ts';
 
-/** Where calls go: to a daemon, or straight to the file. */
+/** The target of calls: a daemon or the file itself. */
 export type Target =
   | { readonly kind: 'remote'; readonly url: string }
   | { readonly kind: 'direct'; readonly file: string };
@@ -15,7 +17,7 @@ const VARIABLE = 'VAULT_INCLUDED_ACTIVE_TOKENS';
 const MAX_INCLUDED = 999_999_999_999_999;
 
 /**
- * Chooses the target: what was typed beats the environment, and two targets at one level are a mistake. Neither: the file
+ * Chooses the target. Typed flags override the environment; two targets at one level are an error. The default is
  * `./vault.db`, if it exists. Throws the fault `usage`.
  */
 export function chooseTarget(
@@ -33,36 +35,39 @@ export function chooseTarget(
 }
 
 /**
- * The file that a command without an endpoint works on; it never goes through a daemon. Whoever named only a daemon meant
- * that daemon's vault, and `./vault.db` may be another: the file must then be named. Throws the fault `usage`.
+ * Returns the file for a command without an endpoint, which never uses a daemon. Throws the fault `usage` if only a
+ * daemon is named: `./vault.db` may be another vault.
  */
 export function chooseFile(flags: GlobalFlags, env: Environment): string {
   const hint = 'set --file (VAULT_FILE)';
   if (flags.url !== undefined) {
-    throw new Fault('usage', 'this command works on the file, not through a daemon: --url is not for it', { hint });
+    throw new Fault('usage', 'this command works on the file and does not accept --url', { hint });
   }
   const file = flagValue(flags.file, env, FLAGS.file.file);
   if (file === undefined && env['VAULT_URL']) {
-    throw new Fault('usage', 'this command works on the file, and VAULT_URL or the profile names a daemon', { hint });
+    throw new Fault('usage', 'this command works on the file, but VAULT_URL or the profile names a daemon', { hint });
   }
   return file ?? DEFAULT_FILE;
 }
 
-/** The same for a command that makes its file or daemon: a daemon elsewhere is not meant. */
+/** Like `localFile`, for a command that creates its file or daemon: a URL elsewhere does not matter. */
 export function chooseOwnFile(flags: GlobalFlags, env: Environment): string {
   return chooseFile(flags, { ...env, VAULT_URL: undefined });
 }
 
-/** For a command that reads many tokens: enough for a group of writes. */
+/** For a command that reads many tokens: as many as a group of writes has. */
 const CACHE_KIB = 4 * 1024;
 
-/** `calls`: whether a connection is worth keeping. `overRandom` is for the file: a daemon has its own random source. */
+/**
+ * `calls`: whether a connection is worth keeping; the console makes many, too. The rest is for the file: a daemon has its
+ * own random source, and a credential that is given is not read again.
+ */
 export async function openTarget(
   target: Target,
   flags: GlobalFlags,
   env: Environment,
-  calls: 'one' | 'many',
-  overRandom?: VaultSettings['overRandom'],
+  calls: 'one' | 'many' | 'console',
+  given: { readonly overRandom?: VaultSettings['overRandom']; readonly credential?: Credential | undefined } = {},
 ): Promise<Client> {
   if (target.kind === 'remote') {
     const { remoteClient } = await import('../client/remote.ts');
@@ -70,13 +75,14 @@ export async function openTarget(
     return remoteClient({
       url: target.url,
       oneShot: calls === 'one',
+      ...(calls === 'console' && { userAgent: CONSOLE_AGENT }),
       ...(headerPrefix !== undefined && { headerPrefix }),
     });
   }
   const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
   const included = includedActiveTokens(undefined, env);
   const { readCredential } = await import('./credential.ts');
-  const credential = await readCredential(target.file, flags, env);
+  const credential = given.credential ?? (await readCredential(target.file, flags, env));
   const [{ openVault }, { directClient }] = await Promise.all([
     import('../vault/vault.ts'),
     import('../client/direct.ts'),
@@ -84,10 +90,10 @@ export async function openTarget(
   const options = {
     anchor,
     includedActiveTokens: included,
-    // The command makes one call and ends, so it waits for the entry, too.
+    // The command makes one call and ends, so it also waits for the audit entry.
     auditStrict: true,
-    overRandom,
-    ...(calls === 'many' && { cacheKib: CACHE_KIB }),
+    overRandom: given.overRandom,
+    ...(calls !== 'one' && { cacheKib: CACHE_KIB }),
     // The command reports the reply; the error behind it is for VAULT_DEBUG.
     ...(env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }),
   };
@@ -101,8 +107,8 @@ function targetOf(url: string | undefined, file: string | undefined, both: strin
 }
 
 /**
- * `included_monthly_active_tokens` of the usage report (decisions §8), where it is set: by a flag of `vault serve`, and for
- * either target by the variable. Throws the fault `usage`.
+ * Returns `included_monthly_active_tokens` of the usage report (decisions §8), if it is set: by a flag of `vault
+ * serve`, or for both targets by the variable. Throws the fault `usage`.
  */
 export function includedActiveTokens(typed: string | undefined, env: Environment): number | undefined {
   const text = typed ?? (env[VARIABLE] || undefined);

@@ -5,15 +5,13 @@ import { readAtMost, readNamed } from './secret-file.ts';
 /** Resolves a flag's value to text: the value itself, the file after `@`, or standard input for `-`. */
 export type ReadText = (flag: string, typed: string) => Promise<string>;
 
-/** Standard input, as the reader needs it. */
+/** The part of standard input that the reader needs. */
 export type InputStream = AsyncIterable<Uint8Array | string>;
 
-/**
- * A device, or a command that never ends, must not fill the memory. In MiB: more than any daemon accepts by default.
- */
+/** In MiB; more than any daemon accepts by default. A device or an endless command must not fill the memory. */
 const MAX_MIB = 256;
 
-/** Standard input can be read once: a second flag that asks for it is a mistake. */
+/** Standard input can be read once; a second flag that reads it is an error. */
 export function createTextReader(stdin: () => InputStream = () => process.stdin): ReadText {
   let readBy: string | undefined;
   return async (flag, typed) => {
@@ -26,7 +24,7 @@ export function createTextReader(stdin: () => InputStream = () => process.stdin)
   };
 }
 
-/** The name is not repeated in the message: a secret that begins with `@` would be. */
+/** The message omits the name: it may be a secret that begins with `@`. */
 async function readAfterAt(flag: string, path: string): Promise<Uint8Array> {
   try {
     return await collect(flag, readNamed(path));
@@ -45,7 +43,7 @@ async function collect(flag: string, stream: InputStream): Promise<Uint8Array> {
   throw new Fault('invalid_data', `${flag}: the text is longer than ${MAX_MIB} MiB`);
 }
 
-/** JSON text may not begin with a byte order mark (RFC 8259 §8.1), and editors write one: the decoder takes it off. */
+/** JSON text may not begin with a byte order mark (RFC 8259 §8.1), but editors write one; the decoder removes it. */
 export function decodeText(flag: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

@@ -61,7 +61,7 @@ export async function reserveFile(flag: string, path: string, bytes: number): Pr
       holdsText = true;
       draft.keep();
       await putInPlace(draft.temporary, path, 'new').catch((cause: unknown) => {
-        const where = `${path} cannot be made; what was to be in it is in ${draft.temporary}`;
+        const where = `${path} cannot be made; its contents are in ${draft.temporary}`;
         throw new Fault('file_exists', `${flag}: ${where}`, { cause });
       });
     },
@@ -121,7 +121,8 @@ const NO_HARD_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTS
 
 /**
  * Gives a file its name. Renames synchronously, so that no signal arrives between the new name and the caller. A link,
- * unlike a rename, never replaces a file that appeared meanwhile. Without hard links, it replaces a placeholder of its own.
+ * unlike a rename, never replaces a file that appeared meanwhile. File systems without hard links replace a placeholder
+ * instead.
  */
 export async function putInPlace(temporary: string, path: string, placement: Placement): Promise<void> {
   if (placement === 'replace') {
@@ -148,6 +149,6 @@ export async function putInPlace(temporary: string, path: string, placement: Pla
 export function cannotMake(flag: string, path: string, error: unknown): Fault {
   const code = errorCode(error);
   if (code === 'EEXIST') return new Fault('file_exists', `${flag}: ${path} exists`, { cause: error });
-  const usage = { hint: 'make its folder, and make it writable', cause: error };
+  const usage = { hint: 'create its folder, or make that writable', cause: error };
   return noSpaceFor(flag, path, error) ?? new Fault('usage', `${flag}: ${path} cannot be made (${code})`, usage);
 }

@@ -1,11 +1,11 @@
-/** Options of every call beside its request. */
+/** Options of every call. */
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** Printable, at most 200 characters; comes back as `traceId` of a `VaultError`. */
+  /** Printable, at most 200 characters. A `VaultError` returns it as `traceId`. */
   readonly traceId?: string;
   /**
-   * Printable ASCII, at most 200 characters, for an operation that changes something: sent again with the same key it returns the
-   * first result and changes nothing. A create has a random one unless it is given, for a `fetch` that repeats requests.
+   * Printable ASCII, at most 200 characters. Repeating a change with the same key returns the first result and changes
+   * nothing. Creates get a random key by default, so a `fetch` that retries is safe.
    */
   readonly idempotencyKey?: string;
 }

@@ -8,14 +8,14 @@ export interface OptionRow {
 
 export const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
-/** Throws a `TypeError` for an unknown option and for a wrong value: callers are written in JavaScript, too. */
+/** Throws a `TypeError` for an unknown option or a wrong value: JavaScript callers have no type check. */
 export function checkOptions(caller: string, rows: Readonly<Record<string, OptionRow>>, options: unknown): void {
-  if (typeof options !== 'object' || options === null) throw new TypeError(`${caller} takes an object of options`);
+  if (typeof options !== 'object' || options === null) throw new TypeError(`${caller} expects an object of options`);
   for (const [name, value] of Object.entries(options)) {
     const row = Object.hasOwn(rows, name) ? rows[name] : undefined;
     if (row === undefined) {
       const near = nearestName(name, Object.keys(rows));
-      const known = near === undefined ? `it takes ${Object.keys(rows).join(', ')}` : `did you mean ${near}?`;
+      const known = near === undefined ? `known options: ${Object.keys(rows).join(', ')}` : `did you mean ${near}?`;
       throw new TypeError(`${caller} has no option ${name}; ${known}`);
     }
     if (value !== undefined && !row.is(value)) throw new TypeError(`${caller}: ${name} is ${row.said}`);

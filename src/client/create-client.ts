@@ -21,40 +21,40 @@ export type Fetch = (
 }>;
 
 export interface ClientOptions {
-  /** Where the daemon listens: `http://127.0.0.1:8484`. A Unix socket needs a `fetch` that knows of it. */
+  /** The URL of the daemon: `http://127.0.0.1:8484`. A Unix socket needs a `fetch` that supports it. */
   readonly url: string;
   readonly apiKey: string;
   /** The prefix of the header names; default: `SVC`. */
   readonly headerPrefix?: string;
-  /** Milliseconds for one call, its body included; 30 seconds. */
+  /** The timeout of one call, body included, in milliseconds; default: 30,000. */
   readonly timeout?: number;
-  /** Ends every call. */
+  /** Aborts every call. */
   readonly signal?: AbortSignal;
-  /** The global one. */
+  /** Default: the global `fetch`. */
   readonly fetch?: Fetch;
 }
 
 /** The vault answered with a problem. */
 export class VaultError extends Error {
   override readonly name = 'VaultError';
-  /** The last part of the problem's `type`; `not_a_vault` where the answer was none of a vault's. */
+  /** The last part of the problem's `type`; `not_a_vault` when the response came from another program. */
   readonly code: ProblemCode | 'not_a_vault';
   readonly status: number;
   readonly title: string;
   readonly detail: string;
-  /** The errors by the dotted path of the member. */
+  /** The errors by dotted path of the member. */
   readonly errors: MemberErrors;
-  /** Seconds; of a 429 or 503. */
+  /** Seconds; for a 429 or 503. */
   readonly retryAfter: number | undefined;
   readonly traceId: string;
 
-  /** `body`: the parsed body of the response. */
+  /** Receives the parsed body of the response as `body`. */
   constructor(status: number, body: object, more: { readonly traceId: string; readonly retryAfter?: number }) {
     const problem = readProblem(body);
     const isOfVault = problem?.code !== undefined;
     const code = problem?.code ?? 'not_a_vault';
     const detail = isOfVault ? problem.detail : `The server is not a vault (status ${status}).`;
-    // Names the wrong members and the errors, never the values.
+    // Names the wrong members and their errors, never the values.
     const members = isOfVault ? memberLines(problem.errors).join('; ') : '';
     super([`${code}: ${detail}`, members].filter((part) => part !== '').join(' '));
     this.code = code;
@@ -68,8 +68,8 @@ export class VaultError extends Error {
 }
 
 /**
- * A program may hold this class twice, as a module and as CommonJS, and the client that `token-vault/testing` gives has a
- * third: an error of any of them is an instance of each.
+ * A program may load this class several times: as a module, as CommonJS, and through `token-vault/testing`.
+ * `instanceof` accepts an error of any copy.
  */
 Object.defineProperty(VaultError, Symbol.hasInstance, {
   value(this: unknown, error: unknown): boolean {
@@ -81,14 +81,14 @@ Object.defineProperty(VaultError, Symbol.hasInstance, {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** The members of a call: those of its row, and `CallOptions`. */
+/** The arguments of a call: the members of its row, and `CallOptions`. */
 const OPTIONS = ['signal', 'traceId', 'idempotencyKey'] as const;
 const MEMBERS = ['params', 'query', 'body', ...OPTIONS] as const;
 
 /**
- * A client of the API for programs: it follows the table of operations, needs nothing but `fetch`, and runs in Node and in
- * browsers. Numbers in results are doubles: of `9007199254740993` or `1.10` in `data` the text is lost, as with any
- * `JSON.parse`; keep such values in strings. Throws a `TypeError` for a URL that `fetch` cannot ask.
+ * A client of the API for programs. It follows the table of operations, needs nothing but `fetch`, and runs in Node and
+ * in browsers. Numbers in results are doubles: `9007199254740993` and `1.10` in `data` lose their text, as with any
+ * `JSON.parse`. Keep such values in strings. Throws a `TypeError` for a URL that `fetch` does not support.
  */
 export function createClient(options: ClientOptions): VaultClient {
   for (const name of ['url', 'apiKey'] as const) {
@@ -96,7 +96,7 @@ export function createClient(options: ClientOptions): VaultClient {
   }
   const base = options.url.replace(/\/+$/, '');
   if (!/^https?:\/\//i.test(base) && options.fetch === undefined) {
-    throw new TypeError('url must begin with http:// or https://; for a Unix socket, pass a fetch that knows of it');
+    throw new TypeError('url must begin with http:// or https://; for a Unix socket, pass a fetch that supports it');
   }
   const prefix = options.headerPrefix ?? 'SVC';
 
@@ -131,7 +131,7 @@ export function createClient(options: ClientOptions): VaultClient {
 }
 
 /**
- * The same for whatever answers calls. `send` rejects with the reason of its signal once that is aborted.
+ * Creates a client over `send`, which rejects with the reason of its signal when that is aborted.
  *
  * @internal
  */
@@ -171,21 +171,21 @@ function resultOf({ result }: Operation, { status, bodyText = '', traceId, retry
   throw new VaultError(status, isObject ? body : {}, { traceId, ...(retryAfter !== undefined && { retryAfter }) });
 }
 
-/** A random key for a create. Undefined in a browser's insecure page, which makes no UUIDs. */
+/** Returns a random key for a create. Returns undefined on an insecure web page, where browsers offer no UUIDs. */
 function keyOf({ method, status }: Operation): string | undefined {
   if (method !== 'POST' || status !== 201) return undefined;
   const { crypto }: { readonly crypto?: { readonly randomUUID?: () => string } } = globalThis;
   return crypto?.randomUUID?.();
 }
 
-/** A request of whatever operation. */
+/** A request of any operation. */
 interface AnyRequest extends CallOptions {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
 }
 
-/** A list is repeated, an object `m` becomes `m.<key>`, as the daemon reads them. */
+/** Repeats a list and turns an object `m` into `m.<key>`, as the daemon expects. */
 export function pairsOf(query: Readonly<Record<string, unknown>>): readonly (readonly [string, string])[] {
   return Object.entries(query).flatMap(([name, value]) => {
     if (value === undefined) return [];
@@ -195,7 +195,7 @@ export function pairsOf(query: Readonly<Record<string, unknown>>): readonly (rea
   });
 }
 
-/** `AbortSignal.any` and `AbortSignal.timeout` in one, for browsers that lack the first. */
+/** Combines `AbortSignal.any` and `AbortSignal.timeout`; some browsers lack the first. */
 function limit(timeout: number, signals: readonly (AbortSignal | undefined)[]) {
   const controller = new AbortController();
   const given = signals.filter((signal) => signal !== undefined);
@@ -214,17 +214,17 @@ function limit(timeout: number, signals: readonly (AbortSignal | undefined)[]) {
 }
 
 /**
- * Where types are not looked at, `getToken({ id })` would ask for a path without an id, which is another operation's. Throws a
- * `TypeError` that names the member.
+ * Without type checks, `getToken({ id })` would request a path without an id, which belongs to another operation.
+ * Throws a `TypeError` that names the member.
  */
 function checkRequest(id: string, row: Operation, request: unknown): void {
   const known = MEMBERS.filter((name) => OPTIONS.some((option) => option === name) || Object.hasOwn(row, name));
   if (typeof request !== 'object' || request === null) {
-    throw new TypeError(`${id}: takes one object, of ${known.join(', ')}`);
+    throw new TypeError(`${id}: expects an object with ${known.join(', ')}`);
   }
   for (const [name, value] of Object.entries(request)) {
     if (value !== undefined && !known.some((member) => member === name)) {
-      throw new TypeError(`${id}: takes no ${name}; what it takes is ${known.join(', ')}`);
+      throw new TypeError(`${id}: unknown member ${name}; known members: ${known.join(', ')}`);
     }
   }
   const params: unknown = 'params' in request ? request.params : undefined;

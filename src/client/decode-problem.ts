@@ -3,19 +3,19 @@ import type { MemberErrors } from '../core/problem.ts';
 
 /** The body of a problem (RFC 9457). */
 export interface DecodedProblem {
-  /** The last part of `type`; undefined when another program sent the problem. A later vault may have codes of its own. */
+  /** The last part of `type`; undefined when another program sent the problem. A newer vault may have other codes. */
   readonly code: ProblemCode | undefined;
   readonly title: string;
   readonly detail: string;
   readonly errors?: MemberErrors;
 }
 
-/** Returns the problem that the text of a body holds; undefined when it holds none. */
+/** Returns the problem in the text of a body; undefined when there is none. */
 export function decodeProblem(bodyText: string | undefined): DecodedProblem | undefined {
   return readProblem(parseText(bodyText ?? ''));
 }
 
-/** Returns the problem that parsed JSON holds; undefined when it holds none. */
+/** Returns the problem in parsed JSON; undefined when there is none. */
 export function readProblem(body: unknown): DecodedProblem | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
   const { type, title, detail, errors }: { readonly [Name in 'type' | 'title' | 'detail' | 'errors']?: unknown } = body;
@@ -29,7 +29,7 @@ export function readProblem(body: unknown): DecodedProblem | undefined {
   };
 }
 
-/** Parses JSON whose numbers may lose precision; undefined when it is not JSON. */
+/** Parses JSON whose numbers may lose precision; returns undefined for other text. */
 export function parseText(text: string): unknown {
   try {
     return JSON.parse(text);

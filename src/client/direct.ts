@@ -2,11 +2,11 @@ import type { Client } from '../contract/call.ts';
 import type { Vault } from '../vault/vault.ts';
 
 /**
- * Calls on an opened vault: the daemon without the socket. Closing the client sweeps now and then, and closes
+ * Returns a client for an opened vault: the daemon without the socket. `close` sweeps at most once an hour, then closes
  * the vault.
  *
- * A reply comes in a tick behind the one in which the store lets go of the snapshot that reads share. Whoever has it may
- * print it to a terminal that stands still, which stops this thread for as long: nobody could empty the log of the file.
+ * Resolves on the next tick, after the shared read snapshot is released: printing to a paused terminal blocks this
+ * thread, and an open snapshot would keep the log from being emptied.
  */
 export function directClient(vault: Vault): Client {
   return {
@@ -20,7 +20,7 @@ export function directClient(vault: Vault): Client {
       try {
         await vault.sweepNowAndThen();
       } catch {
-        // The call was answered; who comes next sweeps.
+        // The call was answered; the next call sweeps.
       }
       await vault.close();
     },

@@ -5,15 +5,15 @@ import { Fault } from '../core/fault.ts';
 const NO_TIMEOUTS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 };
 const CHECK_URL = 'check --url (VAULT_URL)';
 
-/** Hints for the error codes of connections; the first row with a matching pattern counts. */
+/** Hints for the error codes of connections; the first matching pattern wins. */
 const HINTS = [
-  [/^ENOTFOUND$|^EAI_/, `there is no such host: ${CHECK_URL}`],
-  [/^HPE_/, `what listens there does not speak HTTP: ${CHECK_URL}`],
-  [/^EPROTO$|^ERR_SSL_/, `what listens there does not speak TLS: ${CHECK_URL}; is it http://?`],
-  [/^ECONNRESET$/, `the connection was closed without an answer: ${CHECK_URL}; is it https://?`],
-  [/ALTNAME/, 'the certificate is for another host name: use the one that it is for'],
-  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'the certificate is out of date: the daemon needs another'],
-  [/CERT|VERIFY/, 'the certificate is not trusted here: NODE_EXTRA_CA_CERTS=FILE names one in PEM that is to be'],
+  [/^ENOTFOUND$|^EAI_/, `${CHECK_URL}: the host does not exist`],
+  [/^HPE_/, `${CHECK_URL}: another program listens there, without HTTP`],
+  [/^EPROTO$|^ERR_SSL_/, `${CHECK_URL}: the server there has no TLS; try http://`],
+  [/^ECONNRESET$/, `${CHECK_URL}: the connection was closed without an answer; try https://`],
+  [/ALTNAME/, 'use the host name of the certificate'],
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'renew the certificate of the daemon: it is expired or not yet valid'],
+  [/CERT|VERIFY/, 'set NODE_EXTRA_CA_CERTS to a PEM file with the certificate to trust it'],
 ] as const satisfies readonly (readonly [RegExp, string])[];
 
 /** The request as it is sent. The path has no host and is already encoded. */
@@ -31,24 +31,24 @@ export interface HttpResponse {
   readonly body: Uint8Array;
 }
 
-/** Sends one request and waits for the whole response. A response of any status is a success here. */
+/** Sends one request and waits for the whole response. Resolves for a response of any status. */
 export interface HttpTransport {
   send(request: HttpRequest): Promise<HttpResponse>;
   close(): Promise<void>;
 }
 
-/** Where a daemon listens: `http://…`, `https://…` or `unix:/path.sock`. */
+/** The address of a daemon: `http://…`, `https://…` or `unix:/path.sock`. */
 export interface Address {
   readonly secure: boolean;
   readonly connection: { readonly host?: string; readonly port?: string; readonly socketPath?: string };
-  /** Prepended to each path; empty, or beginning with a slash and without one at its end. */
+  /** Prepended to each path. Empty, or starts with a slash and ends without one. */
   readonly base: string;
   readonly hostHeader: string;
 }
 
 /**
- * Sends many requests over a pool of kept connections. Follows no redirect: the API key would go with it. Throws the
- * faults `usage` (the URL) and `unreachable`.
+ * Sends many requests over a pool of persistent connections. Follows no redirect, because that would forward the API
+ * key. Throws the faults `usage` (the URL) and `unreachable`.
  */
 export function httpTransport(url: string, timeoutMs: number): HttpTransport {
   const { secure, connection, base, hostHeader } = parseAddress(url);
@@ -57,7 +57,7 @@ export function httpTransport(url: string, timeoutMs: number): HttpTransport {
   let opening: Promise<Pool> | undefined;
 
   async function open(): Promise<Pool> {
-    // A bundle of CommonJS has only a default export.
+    // The CommonJS bundle has only a default export.
     const { default: undici } = await import('undici');
     return new undici.Pool(origin, { ...NO_TIMEOUTS, allowH2: false, ...(socketPath && { socketPath }) });
   }
@@ -72,7 +72,7 @@ export function httpTransport(url: string, timeoutMs: number): HttpTransport {
         const { signal } = late;
         const response = await pool.request({ method, path: `${base}${path}`, headers, body: bodyText, signal });
         const body = await response.body.bytes();
-        // undici frees the connection in the next turn; a request before that would open another one.
+        // undici frees the connection in the next turn; an earlier request would open another one.
         await new Promise((resolve) => setImmediate(resolve));
         return { status: response.statusCode, headers: response.headers, body };
       } catch (error) {
@@ -87,14 +87,14 @@ export function httpTransport(url: string, timeoutMs: number): HttpTransport {
   };
 }
 
-/** Returns an error code of Node, also where undici has its own or, for bytes that are no HTTP, none. */
+/** Returns Node's error code, also for undici's own errors and for bytes that are not HTTP. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error && 'code' in error)) return 'the connection broke';
   error.code ??= 'HPE_INVALID_CONSTANT';
   return error.code === 'UND_ERR_SOCKET' ? 'ECONNRESET' : String(error.code);
 }
 
-/** Takes a daemon's URL apart. Throws the fault `usage`. */
+/** Parses a daemon's URL. Throws the fault `usage`. */
 export function parseAddress(url: string): Address {
   if (url.startsWith('unix:')) {
     const socketPath = url.slice('unix:'.length).replace(/^\/\/(?=\/)/, '');
@@ -106,7 +106,7 @@ export function parseAddress(url: string): Address {
   if (parsed.username + parsed.password + parsed.search + parsed.hash !== '') throw refusal();
   return {
     secure: parsed.protocol === 'https:',
-    // Node wants the address of an IPv6 host without its brackets.
+    // Node expects an IPv6 host without its brackets.
     connection: {
       host: parsed.hostname.replace(/^\[(.*)\]$/, '$1'),
       ...(parsed.port !== '' && { port: parsed.port }),
@@ -116,9 +116,9 @@ export function parseAddress(url: string): Address {
   };
 }
 
-/** Leaves out the URL: it may contain a password. */
+/** The URL may contain a password, so the error leaves it out. */
 function refusal(): Fault {
-  return new Fault('usage', '--url (VAULT_URL) is http://host:port, https://host:port or unix:/path.sock');
+  return new Fault('usage', '--url (VAULT_URL) must be http://host:port, https://host:port or unix:/path.sock');
 }
 
 /** Returns the fault for a connection that failed or ended too early; `why` is an error code or a text. */
@@ -127,9 +127,9 @@ export function unreachable(url: string, why: string, cause?: unknown): Fault {
   return new Fault('unreachable', `cannot reach ${url}: ${why}`, { ...(hint !== undefined && { hint }), cause });
 }
 
-/** The fault for an answer that no vault gives. */
+/** Returns the fault for a response that another program sent. */
 export function notAVault(url: string, what: string): Fault {
   return new Fault('unreachable', `the server at ${url} is not a vault${what}`, {
-    hint: `another program listens there: ${CHECK_URL}`,
+    hint: `${CHECK_URL}: another program listens there`,
   });
 }

@@ -15,10 +15,10 @@ const STATUS_LINE = /^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/;
 const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
 
 /**
- * One request on a connection of its own, without loading Node's HTTP client: a command that makes a single call starts
- * sooner. It speaks HTTP/1.0 (RFC 1945), to which a server answers without chunks and interim responses and with the end of
- * the connection; a response that is shorter than it said is refused. No redirect is followed: the API key would go with
- * it. Throws the faults `usage` (the URL) and `unreachable`.
+ * Sends one request on its own connection without loading Node's HTTP client, so commands with a single call start
+ * sooner. It speaks HTTP/1.0 (RFC 1945): a server then sends no chunks and no interim responses, and ends the
+ * connection after the response. Rejects a response that is shorter than its declared length. Follows no redirect,
+ * because that would forward the API key. Throws the faults `usage` (the URL) and `unreachable`.
  */
 export function oneShotTransport(url: string, timeoutMs: number): HttpTransport {
   const address = parseAddress(url);
@@ -30,7 +30,7 @@ export function oneShotTransport(url: string, timeoutMs: number): HttpTransport 
       const head = [`${method} ${address.base}${path} HTTP/1.0`, ...lines].join('\r\n');
       const answer = await exchange(address, head + END_OF_HEAD + (bodyText ?? ''), url, timeoutMs);
       const response = parseResponse(answer);
-      if (response === undefined) throw notAVault(url, ': no whole response');
+      if (response === undefined) throw notAVault(url, ': incomplete response');
       return response;
     },
     async close() {},
@@ -54,13 +54,13 @@ async function exchange(address: Address, text: string, url: string, timeoutMs: 
   const fail = (why: string, cause?: unknown): void => reject(unreachable(url, why, cause));
   const timer = setTimeout(fail, timeoutMs, `no answer within ${timeoutMs} ms`);
   socket.on('error', (error: NodeJS.ErrnoException) => {
-    // A server that answers before it has read a long body may reset the connection behind its answer.
+    // A server that answers before it has read a long body may reset the connection after its answer.
     if (chunks.length > 0) finish();
     else fail(error.code ?? 'the connection broke', error);
   });
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('end', finish);
-  // Not ended: a server may take a half-closed connection for one that was given up.
+  // The sending side stays open: a server may treat a half-closed connection as abandoned.
   socket.write(text);
   try {
     return await promise;
@@ -70,7 +70,7 @@ async function exchange(address: Address, text: string, url: string, timeoutMs: 
   }
 }
 
-/** Undefined when it is no whole response. */
+/** Returns undefined for an incomplete response. */
 function parseResponse(answer: Buffer): HttpResponse | undefined {
   const end = answer.indexOf(END_OF_HEAD);
   if (end < 0) return undefined;
@@ -89,7 +89,7 @@ function parseResponse(answer: Buffer): HttpResponse | undefined {
   return { status, headers, body };
 }
 
-/** A response may end with its connection (RFC 1945 §7.2.2); only its text shows whether it is complete. */
+/** A response may end with its connection (RFC 1945 §7.2.2); then only its text shows whether it is complete. */
 function isWholeText(body: Buffer): boolean {
   return body.length === 0 || parseText(body.toString('utf8')) !== undefined;
 }

@@ -1,5 +1,5 @@
 import type { Call, Client, Reply } from '../contract/call.ts';
-import type { DEV_PATHS } from '../contract/dev-paths.ts';
+import type { DevRequest } from '../contract/dev-paths.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
 import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
 import { Fault } from '../core/fault.ts';
@@ -13,47 +13,45 @@ export interface RemoteOptions {
   readonly url: string;
   /** The prefix of the header names; default: `SVC`. */
   readonly headerPrefix?: string;
-  /** For one call; 30 seconds. */
+  /** The timeout of one call in milliseconds; default: 30,000. */
   readonly timeoutMs?: number;
-  /** There will be one call: start fast rather than keep the connection. */
+  /** Only one call follows: start fast and close the connection. */
   readonly oneShot?: boolean;
-}
-
-/** A request for one of the paths that only a `--dev` daemon answers. */
-export interface DevRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  readonly path: (typeof DEV_PATHS)[keyof typeof DEV_PATHS];
-  /** The key of a management application. */
-  readonly apiKey: string;
-  readonly body?: object | undefined;
+  readonly userAgent?: string;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const ACCEPT = { accept: 'application/json, application/problem+json' };
 
-/** Characters that a header may have. Another key is sent as none: both get the same 401. */
+/** Characters that a header may have. Any other key is sent as an absent one: both get the same 401. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
 const IDEMPOTENT = new RegExp(IDEMPOTENCY_KEY);
 
-/** A daemon over HTTP as a client: a call becomes the request that its row describes, the response a reply. */
+/** Returns a client for a daemon over HTTP. The call's row describes the request; the response becomes the reply. */
 export function remoteClient(options: RemoteOptions): Client {
   const prefix = headerPrefixOf(options.headerPrefix);
+  const { userAgent } = options;
   // A proxy in front of HTTPS may refuse HTTP/1.0.
   const open = options.oneShot && !options.url.startsWith('https:') ? oneShotTransport : httpTransport;
   const transport: HttpTransport = open(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   return {
     async call(call) {
-      return replyOf(await transport.send(requestOf(call, prefix)), prefix, options.url);
+      const request = requestOf(call, prefix);
+      const headers = userAgent === undefined ? request.headers : { ...request.headers, 'user-agent': userAgent };
+      return replyOf(await transport.send({ ...request, headers }), prefix, options.url);
     },
     close: () => transport.close(),
   };
 }
 
 /** Sends one request to a `--dev` daemon. A daemon without it answers `route_not_found`. Throws the faults of a transport. */
-export async function sendToDev(options: RemoteOptions, { method, path, apiKey, body }: DevRequest): Promise<Reply> {
+export async function sendToDev(
+  options: RemoteOptions,
+  { method, path, apiKey, body }: DevRequest,
+  transport: HttpTransport = oneShotTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
+): Promise<Reply> {
   const prefix = headerPrefixOf(options.headerPrefix);
-  const transport = oneShotTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   const bodyText = body === undefined ? undefined : JSON.stringify(body);
   const headers = {
     ...ACCEPT,
@@ -66,13 +64,19 @@ export async function sendToDev(options: RemoteOptions, { method, path, apiKey, 
   return replyOf(await transport.send({ method, path, headers, bodyText }), prefix, options.url);
 }
 
+/** The same for many requests. `close` ends those under way. */
+export function devSender(options: RemoteOptions) {
+  const transport = httpTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  return { send: (request: DevRequest) => sendToDev(options, request, transport), close: () => transport.close() };
+}
+
 /** Returns the prefix of the header names, in lower case. Throws the fault `usage`. */
 export function headerPrefixOf(given = 'SVC'): string {
   if (new RegExp(HEADER_PREFIX).test(given)) return given.toLowerCase();
-  throw new Fault('usage', '--header-prefix is letters, digits and dashes, beginning with a letter');
+  throw new Fault('usage', '--header-prefix must be letters, digits and dashes, beginning with a letter');
 }
 
-/** The request that the call's row describes. */
+/** Returns the request that the call's row describes. */
 export function requestOf(call: Call, prefix: string): HttpRequest {
   const row: Operation = OPERATIONS[call.operation];
   const path = requestPath(row.path, call.params, call.query, encode);
@@ -80,7 +84,7 @@ export function requestOf(call: Call, prefix: string): HttpRequest {
   if (call.apiKey !== undefined && SENDABLE.test(call.apiKey)) headers[`${prefix}-api-key`] = call.apiKey;
   if (call.traceId !== undefined && SENDABLE.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
   if (call.idempotencyKey !== undefined) {
-    // To send it as none would make the change twice.
+    // Dropping an invalid key would repeat the change.
     if (!IDEMPOTENT.test(call.idempotencyKey)) throw new Fault('usage', `the idempotency key ${IDEMPOTENCY_KEY_RULE}`);
     headers[`${prefix}-idempotency-key`] = call.idempotencyKey;
   }
@@ -97,11 +101,12 @@ function encode(text: string): string {
   }
 }
 
-/** The reply that a response carries. Throws the fault `unreachable` for one that no vault sends. */
+/** Returns the reply in a response. Throws the fault `unreachable` when another program sent it. */
 function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
   const { status } = response;
   const sent = header(response, `${prefix}-trace-id`);
-  // A vault has one on every response. Another program's JSON would pass for a result; to a foreign 401 it makes no difference.
+  // Every response of a vault has this header. Without the check, another program's JSON could pass for a result. A
+  // foreign 401 is harmless.
   if (sent === undefined && status < 400) throw notAVault(url, ` (status ${status})`);
   const traceId = sent ?? '';
   if (status === 204) return { status, traceId };

@@ -1,4 +1,4 @@
-/** The path of a row of the table with its parameters and its query, encoded by `encode` as `encodeURIComponent` does. */
+/** Returns the path of a row with its parameters and query. `encode` works like `encodeURIComponent`. */
 export function requestPath(
   template: string,
   params: Readonly<Record<string, string>>,
@@ -9,7 +9,7 @@ export function requestPath(
   return query.length === 0 ? path : `${path}?${query.map((pair) => pair.map(encode).join('=')).join('&')}`;
 }
 
-/** Dots are encoded too: `..` is an id that the vault refuses, not the folder above. */
+/** Encode dots, too: `..` is an id that the vault rejects, not the parent folder. */
 function encodeSegment(value: string, encode: (text: string) => string): string {
   return /^\.{1,2}$/.test(value) ? value.replaceAll('.', '%2E') : encode(value);
 }

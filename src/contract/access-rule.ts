@@ -13,14 +13,14 @@ export const CONDITION = {
   required: ['attribute', 'operator', 'value'],
   additionalProperties: false,
   properties: {
-    attribute: { enum: ['id', 'container'], description: 'The attribute of the token that is compared.' },
-    operator: { enum: ['starts_with', 'equals'], description: 'How it is compared.' },
+    attribute: { enum: ['id', 'container'], description: 'The attribute of the token to compare.' },
+    operator: { enum: ['starts_with', 'equals'], description: 'The comparison.' },
     value: {
       type: 'string',
       minLength: 1,
       maxLength: 400,
       pattern: PLAIN_TEXT,
-      description: 'What it is compared with.',
+      description: 'The value to compare with.',
     },
   },
 } as const;
@@ -31,7 +31,7 @@ export const ACCESS_RULE = {
   required: ['description', 'priority', 'transform', 'permissions'],
   additionalProperties: false,
   properties: {
-    description: { type: 'string', maxLength: 1000, pattern: PLAIN_TEXT, description: 'What the rule is for.' },
+    description: { type: 'string', maxLength: 1000, pattern: PLAIN_TEXT, description: 'The purpose of the rule.' },
     priority: {
       type: 'integer',
       minimum: 1,

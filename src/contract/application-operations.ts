@@ -9,6 +9,7 @@ import { at, CARD_ID, MANAGEMENT_ID, OWNER_ID, PRIVATE_ID, TENANT_ID } from './e
 import { EXPLAIN_ACCESS, EXPLANATION, TOKEN_PERMISSIONS } from './explanation.ts';
 import type { Operation } from './operations.ts';
 import { ENTITY_ID } from './patterns.ts';
+import { MEASURE_REACH, REACH } from './reach.ts';
 
 const APPLICATION_PARAMS = {
   type: 'object',
@@ -25,7 +26,7 @@ const APPLICATION_FLAGS = { permissions: 'permission', rules: 'rule' } as const;
 const PUBLIC_ID = '91c21f25-11f4-467a-8d3e-bf30cd94e0ef';
 const EXPIRING_ID = '8558f4d1-1fcc-4aca-820c-ba7f8395572f';
 
-/** Has the form of an API key and a wrong checksum: finders of such a key in a log need not look for its owner. */
+/** Looks like an API key but has a wrong checksum, so secret scanners do not report it. */
 const exampleKey = (letter: 'A' | 'B' | 'C' | 'D') => `key_ExampLeKeyNotReaL11111111111111${letter}`;
 
 const BACKEND_RULES = [
@@ -255,6 +256,41 @@ export const APPLICATION_OPERATIONS = {
           token_id: CARD_ID,
           containers: ['/pci/high/'],
           permissions: TOKEN_PERMISSIONS.map(revealedByRule),
+        },
+      },
+    },
+  },
+  measureReach: {
+    method: 'POST',
+    path: '/applications/reach',
+    permission: 'application:read',
+    body: MEASURE_REACH,
+    result: REACH,
+    status: 200,
+    summary: 'Count the tokens that an application reads',
+    audit: { code: 'am', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['apps', 'reach'],
+      arguments: ['application_id'],
+      flags: APPLICATION_FLAGS,
+      spread: 'application',
+      columns: ['reach'],
+      examples: [
+        'vault apps reach backend',
+        `vault apps reach backend --rule @rule.json`,
+        'vault apps reach --type private --permission token:read',
+      ],
+    },
+    examples: {
+      private: {
+        summary: 'How many tokens the backend reads',
+        body: { application_id: PRIVATE_ID },
+        result: {
+          reach: [
+            { source: 'rule', priority: 1, transform: 'reveal', tokens: 4, capped: false },
+            { source: 'nothing', tokens: 0, capped: false },
+          ],
         },
       },
     },

@@ -27,10 +27,10 @@ const RULES = {
 
 const CAN_CREATE_EXPIRING = {
   type: 'boolean',
-  description: 'A private application may create expiring ones within its own reach.',
+  description: 'Whether a private application may create expiring ones, limited to its own access.',
 } as const;
 
-/** The Application (§2.4). Only replies of create and regenerate have `key`. */
+/** The Application (§2.4). Only create and regenerate return `key`. */
 export const APPLICATION = {
   type: 'object',
   required: ['id', 'tenant_id', 'name', 'type', 'permissions', 'rules'],
@@ -44,7 +44,7 @@ export const APPLICATION = {
     permissions: PERMISSION_LIST,
     rules: RULES,
     ...CHANGES,
-    expires_at: { ...TIME, description: 'When an expiring application ends.' },
+    expires_at: { ...TIME, description: 'When an expiring application expires.' },
     can_create_expiring_applications: CAN_CREATE_EXPIRING,
   },
 } as const;
@@ -77,7 +77,7 @@ export const CREATE_APPLICATION = {
   },
 } as const;
 
-/** Update Application (§4.2): what is left out is taken away; an empty `permissions` is refused when it is written out. */
+/** Update Application (§4.2): a member that is left out is removed; an explicit empty `permissions` is rejected. */
 export const UPDATE_APPLICATION = {
   type: 'object',
   required: ['name'],

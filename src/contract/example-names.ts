@@ -1,6 +1,6 @@
 /**
- * The ids of all examples. Each thing has one id throughout, so the examples read as one story: a backend and a web
- * page of one tenant.
+ * The ids of all examples. Each thing keeps its id, so the examples read as one story: a backend and a web page of one
+ * tenant.
  */
 export const TENANT_ID = '51c61fee-f40d-451c-875f-29f26cd9a6e8';
 export const OWNER_ID = '773247be-9eb5-4c60-89f8-29410f6be0db';

@@ -24,11 +24,11 @@ export const DRAFT_APPLICATION = {
     permissions: CREATE_APPLICATION.properties.permissions,
     rules: CREATE_APPLICATION.properties.rules,
   },
-  description: 'Permissions and rules to try, in place of those of the application.',
+  description: 'Permissions and rules to try instead of those of the application.',
 } as const;
 
 /** The application that a question is about: one that exists, a draft, or one with a draft's permissions and rules. */
-const ASKED_APPLICATION = {
+export const ASKED_APPLICATION = {
   application_id: { ...ENTITY_ID, description: 'The id of the application.' },
   application: DRAFT_APPLICATION,
 } as const;
@@ -58,13 +58,14 @@ const RULE_OUTCOME = {
     priority: ACCESS_RULE.properties.priority,
     outcome: {
       enum: ['governs', 'passed_over', 'no_match', 'not_reached'],
-      description: 'Whether it governs; matches but does not grant the permission; does not match; or is not asked.',
+      description:
+        'The outcome: the rule governs, matches without granting the permission, does not match, or was not tried.',
     },
-    reason: { type: 'string', description: 'Why, in words.' },
+    reason: { type: 'string', description: 'The reason, in words.' },
   },
 } as const;
 
-/** The grants of one application, as far as they decide one permission. */
+/** The grants of one application that decide one permission. */
 const GRANT = {
   type: 'object',
   required: ['source', 'rules'],
@@ -73,7 +74,7 @@ const GRANT = {
     transform: { ...TRANSFORM, description: 'The transform that it grants; absent when it grants nothing.' },
     source: {
       enum: ['rule', 'permission', 'nothing'],
-      description: 'What grants it: a rule, or the permission held plainly.',
+      description: 'The source of the grant: a rule, or a plain permission.',
     },
     rules: { type: 'array', items: RULE_OUTCOME, description: 'Each rule, in ascending priority.' },
   },
@@ -86,12 +87,12 @@ const EXPLAINED_PERMISSION = {
   properties: {
     permission: { enum: TOKEN_PERMISSIONS, description: 'The permission.' },
     allowed: { type: 'boolean', description: 'Whether the application may do it with this token.' },
-    transform: { ...TRANSFORM, description: 'How `data` is shown; absent when it is not allowed.' },
-    reason: { type: 'string', description: 'Why, in words.' },
-    own: { ...GRANT, description: 'What the application grants.' },
+    transform: { ...TRANSFORM, description: 'How `data` is shown; absent without access.' },
+    reason: { type: 'string', description: 'The reason, in words.' },
+    own: { ...GRANT, description: 'The grants of the application.' },
     creator: {
       ...GRANT,
-      description: 'Of an expiring application: what its creator grants. The weaker of both counts.',
+      description: 'For an expiring application: the grants of its creator. The weaker of both counts.',
     },
   },
 } as const;

@@ -1,4 +1,4 @@
-/** The limits that flags of `vault serve` change (decisions §9). The schemas have the others. */
+/** The limits that flags of `vault serve` change (decisions §9). The schemas hold the other limits. */
 export interface Limits {
   /** Bytes of a request's body. */
   readonly body: number;
@@ -13,15 +13,15 @@ export interface Limits {
 }
 
 /**
- * No limit of depth is larger. A mask whose innermost expression gives all of `data` makes a masked form of twice that depth,
- * and a reply has it some levels deeper: `parseJson` reads all of it.
+ * The upper bound of the depth limit. A mask can embed all of `data` in its innermost expression, so a masked form may
+ * be twice as deep, and a reply nests it a few levels deeper. `parseJson` must read all of it.
  */
 export const MAX_DEPTH = 500;
 
-/** Requests of one Tokenize, and tokens that one Detokenize names. */
+/** The maximum number of requests in one Tokenize, and of tokens in one Detokenize. */
 export const MAX_BATCH = 1_000;
 
-/** Milliseconds for which the reply to a call with an idempotency key is kept. */
+/** How long the reply to a call with an idempotency key is kept, in milliseconds. */
 export const REPLY_LIFE_MS = 24 * 60 * 60 * 1000;
 
 export const DEFAULT_LIMITS: Limits = {

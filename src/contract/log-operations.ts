@@ -3,7 +3,7 @@ import type { Operation } from './operations.ts';
 import { PAGE_QUERY } from './page.ts';
 import { ENTITY_ID, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
 
-/** `SEQUENCE.N` of `vault audit list`, and `.K` for one of several entities. */
+/** `SEQUENCE.N` of `vault audit list`; `.K` numbers the entities of one event. */
 const LOG_ID = { type: 'string', pattern: '^\\d{1,15}\\.\\d{1,9}(\\.\\d{1,9})?$', examples: ['57.1'] } as const;
 
 const CURSOR = { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' } as const;
@@ -14,7 +14,7 @@ const ENTITY_TYPE = { type: 'string', enum: ['token', 'application', 'tenant', '
 
 const DATE = { type: 'string', minLength: 10, maxLength: 64 } as const;
 
-/** One entry of the log: an event, and one entity of it. */
+/** One entry of the log: an event and one entity of it. */
 const LOG_ENTRY = {
   type: 'object',
   required: [
@@ -34,16 +34,16 @@ const LOG_ENTRY = {
     tenant_id: OWN_TENANT_ID,
     actor_id: {
       ...ENTITY_ID,
-      description: 'The application that called; absent for what the vault or its operator did.',
+      description: 'The calling application; absent for actions of the vault or its operator.',
     },
     actor_type: {
       enum: ['application', 'vault'],
       description: 'Whether an application called, or the vault or its operator acted.',
     },
-    entity_type: { ...ENTITY_TYPE, description: 'What it was about.' },
+    entity_type: { ...ENTITY_TYPE, description: 'The entity of the entry.' },
     entity_id: { type: 'string', description: 'Absent when the call named none.' },
     operation: { type: 'string', description: 'The operation, or an action on the file such as `expireToken`.' },
-    message: { type: 'string', description: 'The same in words.' },
+    message: { type: 'string', description: 'The operation in words.' },
     status: { type: 'integer', minimum: 200, maximum: 599, description: 'The HTTP status of the reply.' },
     revealed: { type: 'boolean', description: 'Whether the reply showed plaintext.' },
     created_at: { ...TIME, description: 'When it happened.' },
@@ -60,18 +60,18 @@ export const LOG_OPERATIONS = {
       type: 'object',
       additionalProperties: false,
       properties: {
-        entity_type: { ...ENTITY_TYPE, description: 'Only what was done to entities of this type.' },
+        entity_type: { ...ENTITY_TYPE, description: 'Only entries about entities of this type.' },
         entity_id: {
           ...TOKEN_OR_APPLICATION_ID,
-          description: 'Only what was done to this token, application or tenant.',
+          description: 'Only entries about this token, application or tenant.',
         },
-        actor_id: { ...ENTITY_ID, description: 'Only what this application did.' },
+        actor_id: { ...ENTITY_ID, description: 'Only calls of this application.' },
         operation: { type: 'string', maxLength: 64, description: 'Only this operation, such as getToken.' },
-        denied: { type: 'boolean', description: 'Only calls that were denied, or only others.' },
+        denied: { type: 'boolean', description: 'Only denied calls (true), or only others (false).' },
         start_date: { ...DATE, description: 'Only from this ISO 8601 date or date-time on.' },
         end_date: { ...DATE, description: 'Only before this ISO 8601 date or date-time.' },
         size: PAGE_QUERY.size,
-        start: { ...CURSOR, description: 'Older entries: `next` of the reply before.' },
+        start: { ...CURSOR, description: 'Older entries: `next` of the previous reply.' },
         after: { ...LOG_ID, description: 'Only entries newer than the one with this id.' },
         wait: {
           type: 'integer',
@@ -88,12 +88,12 @@ export const LOG_OPERATIONS = {
       properties: {
         pagination: {
           type: 'object',
-          description: 'Where older entries begin.',
+          description: 'The cursor of older entries.',
           required: ['page_size'],
           additionalProperties: false,
           properties: {
             page_size: PAGE_QUERY.size,
-            next: { ...CURSOR, description: 'Where older entries begin. Absent at the end.' },
+            next: { ...CURSOR, description: 'The cursor of older entries. Absent at the end.' },
             searched_to: {
               ...TIME,
               description: 'The search ended here before the page was full; `next` continues it.',
@@ -119,7 +119,7 @@ export const LOG_OPERATIONS = {
     },
     examples: {
       application: {
-        summary: 'What was done to an application',
+        summary: 'The entries about an application',
         query: { entity_id: PRIVATE_ID, size: 1 },
         result: {
           pagination: { page_size: 1 },

@@ -8,16 +8,16 @@ import { TENANT_OPERATIONS } from './tenant-operations.ts';
 import { TOKEN_OPERATIONS } from './token-operations.ts';
 
 /**
- * One endpoint, as data. HTTP routes, OpenAPI, validators, both clients, the CLI subcommand, the audit and the permission
- * matrix follow from the row. In `path`, `{name}` is a member of `params`. A row without `body` takes no body, one without
- * `result` answers 204.
+ * One endpoint, as data. HTTP routes, OpenAPI, validators, both clients, the CLI subcommand, the audit and the
+ * permission matrix follow from the row. In `path`, `{name}` is a member of `params`. A row without `body` accepts no
+ * body; a row without `result` returns 204.
  */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: `/${string}`;
-  /** Absent: any valid key. */
+  /** Any valid key is enough when this is absent. */
   readonly permission?: Permission;
-  /** A member of the calling application that replaces the permission; the handler decides how far it goes. */
+  /** A member of the calling application that replaces the permission; the handler decides how much it allows. */
   readonly orFlag?: 'can_create_expiring_applications';
   readonly params?: Schema;
   readonly query?: Schema;
@@ -28,10 +28,10 @@ export interface Operation {
   readonly status: 200 | 201 | 204;
   readonly summary: string;
   readonly audit: AuditFacts;
-  /** The problems with status 409 that it answers with. */
+  /** The problems with status 409 that the operation returns. */
   readonly conflicts: readonly ProblemCode[];
   readonly cli: OperationCli;
-  /** Examples for the OpenAPI document, by name. A test plays them on one vault, so all rows form one story. */
+  /** Examples for the OpenAPI document, by name. A test runs them on one vault, so all rows form one story. */
   readonly examples: Readonly<Record<string, Example>>;
 }
 
@@ -40,13 +40,13 @@ export interface AuditFacts {
   /** Two letters, unique. Vault files contain it: it never changes and is never reused. */
   readonly code: string;
   /**
-   * The effect of a success on the records that the event names; `vault doctor` compares them with the rows of the
-   * file.
+   * The effect of a success on the records that the event names. `vault doctor` compares the records with the rows of
+   * the file.
    */
   readonly effect:
     | 'none'
     | readonly ['header' | 'tenant' | 'tenant_key' | 'application' | 'token', 'upsert' | 'remove'];
-  /** Only its denials are recorded, at any level: it reads the audit. */
+  /** Records only denials, at any level: the operation reads the audit. */
   readonly denialsOnly?: true;
 }
 
@@ -54,41 +54,41 @@ export interface AuditFacts {
 export interface Example {
   readonly summary: string;
   readonly params?: Readonly<Record<string, string>>;
-  /** As the row's query schema describes it. */
+  /** In the form of the row's query schema. */
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
-  /** Absent where the operation answers 204. */
+  /** Absent when the operation returns 204. */
   readonly result?: unknown;
 }
 
-/** Facts for the CLI that the schemas do not have. */
+/** Facts for the CLI that the schemas lack. */
 export interface OperationCli {
   /** The words of the subcommand: noun and verb, or one word. */
   readonly command: readonly [string] | readonly [string, string];
-  /** Members of `params`, then of the body, that are arguments, in order. */
+  /** Members of `params`, then of the body, that become arguments, in order. */
   readonly arguments?: readonly string[];
-  /** Flags whose name is not the member in kebab-case: the singular of a repeatable one. */
+  /** Flags that are not the member's name in kebab-case, such as the singular of a repeatable one. */
   readonly flags?: Readonly<Record<string, string>>;
   /** The operation that `--all` calls: the same list by cursor. */
   readonly walk?: 'listTokensByCursor' | 'searchTokensByCursor' | 'listLogs';
   /** Members shown as columns of a table. */
   readonly columns: readonly string[];
-  /** A member of the body whose own members have flags. */
+  /** A body member that is an object and has one flag for each of its members. */
   readonly spread?: string;
-  /** Asks before the operation: the loss. */
+  /** The question before the operation runs: what will be lost. */
   readonly confirm?: string;
-  /** Members that are asked for on a terminal, in this order, when no member is given. */
+  /** Members that a terminal prompts for, in this order, when no member is given. */
   readonly asks?: readonly string[];
   /** Complete command lines, shown by `--help`. */
   readonly examples: readonly string[];
 }
 
-/** Whether calls of the operation may have an idempotency key. The others, which change nothing, ignore it. */
+/** Returns whether calls of the operation may have an idempotency key. Reads ignore it. */
 export function takesIdempotencyKey({ method, audit }: Operation): boolean {
   return (method === 'POST' || method === 'PUT' || method === 'PATCH') && audit.effect !== 'none';
 }
 
-/** THE TABLE: every endpoint of the API, once. */
+/** Every endpoint of the API, once. */
 export const OPERATIONS = {
   ...TOKEN_OPERATIONS,
   ...APPLICATION_OPERATIONS,

@@ -1,7 +1,7 @@
 /** `page` and `size` of the list operations (decisions §2). */
 export const PAGE_QUERY = {
   page: { type: 'integer', minimum: 1, maximum: 999_999_999_999_999, default: 1, description: 'Page number, from 1.' },
-  size: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'Items a page, 1 to 100.' },
+  size: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'Items per page, 1 to 100.' },
 } as const;
 
 /** `start` and `size` of the lists by cursor. */
@@ -10,7 +10,7 @@ export const CURSOR_QUERY = {
     type: 'string',
     minLength: 1,
     maxLength: 2000,
-    description: 'The `next` of the page before; absent for the first page.',
+    description: 'The `next` of the previous page; absent for the first page.',
   },
   size: PAGE_QUERY.size,
 } as const;
@@ -18,29 +18,29 @@ export const CURSOR_QUERY = {
 /** The `pagination` member of a page by cursor. */
 export const CURSOR_PAGINATION = {
   type: 'object',
-  description: 'Where the next page begins.',
+  description: 'The cursor of the next page.',
   required: ['page_size'],
   additionalProperties: false,
   properties: {
-    page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'Items a page.' },
+    page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'Items per page.' },
     next: { type: 'string', description: 'The `start` of the next page; absent on the last one.' },
   },
 } as const;
 
-/** Matches are counted up to here. */
+/** The maximum count of matches. */
 export const MAX_TOTAL = 100_000;
 
 /** The `pagination` member of the list envelope (§2.9). `total_pages` is 0 when nothing matches. */
 export const PAGINATION = {
   type: 'object',
-  description: 'Which part of the list the page is.',
+  description: 'The position of the page in the list.',
   required: ['total_items', 'page_number', 'page_size', 'total_pages'],
   additionalProperties: false,
   properties: {
-    total_items: { type: 'integer', minimum: 0, description: 'How many match; exact up to 100,000.' },
+    total_items: { type: 'integer', minimum: 0, description: 'The number of matches; exact up to 100,000.' },
     total_items_capped: { type: 'boolean', description: 'True when more than 100,000 match.' },
     page_number: { type: 'integer', minimum: 1, description: 'The number of this page, from 1.' },
-    page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'Items a page.' },
-    total_pages: { type: 'integer', minimum: 0, description: 'How many pages hold the counted items.' },
+    page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'Items per page.' },
+    total_pages: { type: 'integer', minimum: 0, description: 'The number of pages for the counted items.' },
   },
 } as const;

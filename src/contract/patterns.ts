@@ -9,16 +9,16 @@ export const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$';
 /** `key_` + 26 characters of base 58 (152 bits of randomness, and a 32-bit checksum in the last 6). For secret scanners. */
 export const API_KEY = '^key_[1-9A-HJ-NP-Za-km-z]{32}$';
 
-/** The prefix of our header names, `SVC` by default: `SVC-API-KEY`, `SVC-TRACE-ID`. In any case. */
+/** The prefix of the header names, in any case; `SVC` by default: `SVC-API-KEY`, `SVC-TRACE-ID`. */
 export const HEADER_PREFIX = '^[A-Za-z][A-Za-z0-9-]{0,63}$';
 
 /** An idempotency key: printable ASCII. HTTP removes blanks at the ends of a header's value. */
 export const IDEMPOTENCY_KEY = '^(?! )[ -~]{1,200}(?<! )$';
 
-/** The message for any other key. */
+/** The message for an invalid key. */
 export const IDEMPOTENCY_KEY_RULE = 'must be 1 to 200 printable ASCII characters, with no blank at either end';
 
-/** `/`, or segments of letters, digits, `-` and `_` between slashes (decisions §5). Lower-cased on the way in. */
+/** `/`, or segments of letters, digits, `-` and `_` between slashes (decisions §5). Input is lower-cased. */
 export const CONTAINER = {
   type: 'string',
   maxLength: 255,

@@ -28,7 +28,7 @@ export const PERMISSION_OPERATIONS = {
         additionalProperties: false,
         properties: {
           type: PERMISSION_NAME,
-          description: { type: 'string', description: 'What it allows.' },
+          description: { type: 'string', description: 'The operations that it allows.' },
           application_types: {
             type: 'array',
             items: APPLICATION_TYPE,
@@ -48,7 +48,7 @@ export const PERMISSION_OPERATIONS = {
     },
     examples: {
       expiring: {
-        summary: 'Those of expiring applications',
+        summary: 'Permissions of expiring applications',
         query: { application_type: 'expiring' },
         result: [
           { type: 'token:read', description: 'Get and list tokens', application_types: ['private', 'expiring'] },

@@ -11,7 +11,7 @@ export type ApplicationType = keyof typeof APPLICATION_TYPES;
 export interface PermissionRow {
   readonly types: readonly ApplicationType[];
   readonly allows: string;
-  /** A further power of its holder; the command line prints it when the permission is granted. */
+  /** A further power of its holder. The command line prints it when the permission is granted. */
   readonly warning?: string;
   /** How a plain permission shows `data`; mask when absent. */
   readonly transform?: Transform;
@@ -22,11 +22,14 @@ export const PERMISSIONS = {
   'token:create': { types: ['private', 'public'], allows: 'Create tokens' },
   'token:read': { types: ['private', 'expiring'], allows: 'Get and list tokens' },
   'token:search': { types: ['private'], allows: 'Search tokens' },
-  'token:update': { types: ['private', 'public'], allows: "Update tokens; held plainly, also any token's mask" },
+  'token:update': {
+    types: ['private', 'public'],
+    allows: "Update tokens; as a plain permission, also any token's mask",
+  },
   'token:delete': { types: ['private'], allows: 'Delete tokens' },
   'token:use': {
     types: ['private'],
-    allows: 'Detokenize; held plainly, reveals every token',
+    allows: 'Detokenize; as a plain permission, reveals every token',
     warning: 'token:use reveals the data of every token',
     transform: 'reveal',
   },
@@ -34,20 +37,20 @@ export const PERMISSIONS = {
   'application:read': { types: ['management'], allows: 'Get and list applications' },
   'application:update': {
     types: ['management'],
-    allows: "Update applications and regenerate their keys, the owner's too: root of the tenant",
+    allows: "Update applications and regenerate their keys, even the owner's: root of the tenant",
     warning: 'application:update is root of the tenant: its holder can make a new key for any application',
   },
   'application:delete': { types: ['management'], allows: 'Delete applications' },
   'tenant:read': { types: ['management'], allows: 'Get the tenant' },
   'tenant:update': { types: ['management'], allows: "Update the tenant's name and settings" },
-  'tenant:delete': { types: ['management'], allows: 'Delete the tenant with all that it holds' },
+  'tenant:delete': { types: ['management'], allows: 'Delete the tenant with all its data' },
   'report:read': { types: ['management'], allows: 'Get the usage report' },
   'log:read': { types: ['management'], allows: 'List the audit log of the tenant' },
 } as const satisfies Record<string, PermissionRow>;
 
 export type Permission = keyof typeof PERMISSIONS;
 
-/** How an access rule shows `data` (§2.5), weakest first: a later transform shows more than an earlier one. */
+/** How an access rule presents `data` (§2.5), weakest first: a later transform reveals more. */
 export const TRANSFORMS = {
   redact: 'data is removed.',
   mask: 'The masked value is returned if a mask is defined; otherwise data is removed.',

@@ -1,4 +1,4 @@
-/** The `title` of a problem, by its status: the reason phrase of HTTP. */
+/** The `title` of a problem: the HTTP reason phrase of its status. */
 export const TITLES = {
   400: 'Bad Request',
   401: 'Unauthorized',
@@ -36,30 +36,34 @@ export const PROBLEMS = {
     detail: 'The result is larger than the limit of a response; ask for a smaller page.',
   },
   unauthenticated: { status: 401, detail: 'The API key is missing, malformed, unknown or no longer valid.' },
+  console_locked: { status: 401, detail: 'The console is locked; open it from its link.' },
+  console_refused: { status: 403, detail: 'The terminal did not allow this browser.' },
   permission_missing: { status: 403, detail: 'The application does not hold the permission that the operation needs.' },
   no_governing_rule: { status: 403, detail: 'No permission or access rule of the application reaches this token.' },
   origin_refused: { status: 403, detail: 'A management or private key must not be used from a browser.' },
   token_not_found: { status: 404, detail: 'There is no token with this id.' },
   application_not_found: { status: 404, detail: 'There is no application with this id.' },
+  snapshot_not_found: { status: 404, detail: 'There is no snapshot with this name.' },
   route_not_found: { status: 404, detail: 'There is no such path.' },
   method_not_allowed: { status: 405, detail: 'The path does not answer this method.' },
   request_timeout: { status: 408, detail: 'The request did not arrive in time.' },
   token_id_taken: { status: 409, detail: 'A token with this id exists, or existed, in the tenant.' },
   idempotency_mismatch: {
     status: 409,
-    detail: 'This idempotency key was sent with another request, or what its request made was removed; use a new key.',
+    detail: 'This idempotency key belongs to another request, or a record of its reply was removed; use a new key.',
   },
   idempotency_in_progress: {
     status: 409,
     detail: 'The first request with this idempotency key is running; try again.',
   },
   write_conflict: { status: 409, detail: 'Other writers kept changing the same record; try again.' },
+  snapshot_conflict: { status: 409, detail: 'The snapshot exists already, or can no longer be loaded.' },
   body_too_large: { status: 413, detail: 'The body is larger than the limit.' },
   url_too_long: { status: 414, detail: 'The URL is longer than the limit.' },
-  unsupported_media_type: { status: 415, detail: 'The operation does not take a body of this content type.' },
+  unsupported_media_type: { status: 415, detail: 'The operation does not accept a body of this content type.' },
   wrong_host: {
     status: 421,
-    detail: 'This server does not answer for this host; `vault serve --host-name` adds a name.',
+    detail: 'This server does not serve this host; `vault serve --host-name` adds a name.',
   },
   too_many_requests: { status: 429, detail: 'Too many requests; slow down.' },
   headers_too_large: { status: 431, detail: 'The headers are larger than the limit.' },
@@ -80,7 +84,7 @@ export type ProblemCode = keyof typeof PROBLEMS;
 /** The start of every problem's `type`. */
 export const PROBLEM_TYPE_PREFIX = 'urn:token-vault:problem:';
 
-/** The body of every error response (RFC 9457 §3.1); a 400 that names members adds `errors` by dotted path. */
+/** The body of every error response (RFC 9457 §3.1). A 400 about members adds `errors` by dotted path. */
 export const PROBLEM_BODY = {
   type: 'object',
   required: ['type', 'title', 'status', 'detail', 'instance'],
@@ -89,16 +93,16 @@ export const PROBLEM_BODY = {
     type: {
       type: 'string',
       pattern: '^urn:token-vault:problem:[a-z_]+$',
-      description: 'Its code, after the last colon.',
+      description: 'Its code follows the last colon.',
     },
     title: { type: 'string', description: 'The status in words.' },
     status: { type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status.' },
-    detail: { type: 'string', description: 'What went wrong, in a sentence.' },
+    detail: { type: 'string', description: 'The error, in a sentence.' },
     instance: { type: 'string', description: 'The trace id of the request.' },
     errors: {
       type: 'object',
       additionalProperties: { type: 'array', items: { type: 'string' } },
-      description: 'What is wrong, by the dotted path of the member.',
+      description: 'The errors, by dotted path of the member.',
     },
   },
 } as const;

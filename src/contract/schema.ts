@@ -3,8 +3,8 @@ import type { Json } from './json.ts';
 export type TypeName = 'string' | 'integer' | 'number' | 'boolean' | 'array' | 'object';
 
 /**
- * The part of JSON Schema 2020-12 that the contract uses. A schema is data; `Infer` gives its TypeScript type,
- * the build compiles its validator, OpenAPI prints it and the CLI makes a flag of each property.
+ * The part of JSON Schema 2020-12 that the contract uses. A schema is data: `Infer` derives its TypeScript type, the
+ * build compiles its validator, OpenAPI prints it, and the CLI derives a flag from each property.
  */
 export interface Schema {
   readonly type?: TypeName | readonly [TypeName, 'null'];

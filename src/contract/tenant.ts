@@ -34,7 +34,7 @@ export const UPDATE_TENANT = {
   additionalProperties: false,
   properties: {
     name: { ...NAME, description: 'The display name of the tenant.' },
-    settings: { ...TENANT_SETTINGS, description: 'The settings from now on; without it they stay.' },
+    settings: { ...TENANT_SETTINGS, description: 'The new settings; unchanged by default.' },
   },
 } as const;
 
@@ -56,14 +56,14 @@ export const USAGE_REPORT = {
         metrics_by_type: {
           type: 'object',
           description:
-            'How many tokens there are (`count`) and when the newest was created (`last_created_at`), by token type.',
+            'The number of tokens (`count`) and the creation time of the newest (`last_created_at`), by token type.',
           additionalProperties: {
             type: 'object',
             required: ['count'],
             additionalProperties: false,
             properties: {
-              count: { type: 'integer', minimum: 0, description: 'How many tokens there are.' },
-              last_created_at: { ...TIME, description: 'When the newest of them was created.' },
+              count: { type: 'integer', minimum: 0, description: 'The number of tokens.' },
+              last_created_at: { ...TIME, description: 'The creation time of the newest.' },
             },
           },
         },
@@ -82,7 +82,7 @@ export const USAGE_REPORT = {
   },
 } as const;
 
-/** How many months are shown at most: the counts of older ones are kept, too. */
+/** The maximum number of months in a report. Counts of older months are kept. */
 const MAX_MONTHS = 36;
 
 export const ACTIVITY_QUERY = {
@@ -94,12 +94,12 @@ export const ACTIVITY_QUERY = {
       minimum: 1,
       maximum: MAX_MONTHS,
       default: 12,
-      description: 'How many calendar months (UTC) to show, this one included.',
+      description: 'The number of calendar months (UTC), including this one.',
     },
   },
 } as const;
 
-/** Active tokens of the last months. */
+/** Active tokens by month. */
 export const ACTIVITY = {
   type: 'object',
   required: ['months'],

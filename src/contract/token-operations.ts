@@ -1,5 +1,6 @@
 import { at, CARD_ID, PRIVATE_ID, TENANT_ID } from './example-names.ts';
 import type { Operation } from './operations.ts';
+import { TOKEN_PREVIEW } from './preview.ts';
 import {
   CREATE_TOKEN,
   GET_TOKEN_QUERY,
@@ -82,7 +83,7 @@ export const TOKEN_OPERATIONS = {
         result: { ...CARD_TOKEN, data: { ...CARD, number: 'XXXXXXXXXXXX4242' }, ...CARD_DEFINITION },
       },
       text: {
-        summary: 'A text with a mask, a container and an end of its own',
+        summary: 'A text with its own mask, container and expiry',
         body: {
           type: 'token',
           data: 'Sensitive Value',
@@ -102,6 +103,45 @@ export const TOKEN_OPERATIONS = {
           created_by: PRIVATE_ID,
           created_at: at('09:35'),
           expires_at: '2035-12-31T23:59:59.000-05:00',
+        },
+      },
+    },
+  },
+  previewToken: {
+    method: 'POST',
+    path: '/tokens/preview',
+    permission: 'token:create',
+    body: CREATE_TOKEN,
+    result: TOKEN_PREVIEW,
+    status: 200,
+    summary: 'Preview a token without creating it',
+    audit: { code: 'tp', effect: 'none' },
+    conflicts: [],
+    cli: {
+      command: ['tokens', 'preview'],
+      flags: TOKEN_FLAGS,
+      columns: ['id', 'id_is', 'type', 'data', 'fingerprinted', 'search_values', 'containers'],
+      examples: [
+        `vault tokens preview --type token --text - --mask '{{ data | last4 }}'`,
+        'vault tokens preview --body @token.json',
+      ],
+    },
+    examples: {
+      card: {
+        summary: 'How a card would be masked and found',
+        body: { type: 'card', data: CARD_TOKEN.data, search_indexes: CARD_DEFINITION.search_indexes },
+        result: {
+          id: '019ca8b3-0000-7019-8712-5c8abd9126b4',
+          type: 'card',
+          tenant_id: TENANT_ID,
+          data: { ...CARD, number: 'XXXXXXXXXXXX4242' },
+          ...CARD_DEFINITION,
+          containers: ['/pci/high/'],
+          created_by: PRIVATE_ID,
+          created_at: at('09:36'),
+          id_is: 'assigned',
+          fingerprinted: JSON.stringify(CARD_TOKEN.data),
+          search_values: ['4242'],
         },
       },
     },
@@ -261,7 +301,7 @@ export const TOKEN_OPERATIONS = {
     },
     examples: {
       card: {
-        summary: 'One member of the data changed and one removed, and other metadata',
+        summary: 'Change one member of the data, remove one, and change metadata',
         params: { id: CARD_ID },
         body: { data: { expiration_year: 2031, cvc: null }, metadata: { customer: '43' } },
         result: {
@@ -299,7 +339,7 @@ export const TOKEN_OPERATIONS = {
     path: '/tokenize',
     permission: 'token:create',
     body: TOKEN_REQUESTS,
-    result: { description: 'The body with a token in place of each request.' },
+    result: { description: 'The body, with each request replaced by its token.' },
     status: 201,
     summary: 'Create the tokens of a JSON document',
     audit: { code: 'tb', effect: ['token', 'upsert'] },
@@ -352,7 +392,7 @@ export const TOKEN_OPERATIONS = {
     body: TEMPLATE,
     result: { description: 'The body with the data of the tokens.' },
     status: 200,
-    summary: 'Put data of tokens into a JSON document',
+    summary: 'Insert token data into a JSON document',
     audit: { code: 'tx', effect: 'none' },
     conflicts: [],
     cli: {

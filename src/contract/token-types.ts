@@ -2,7 +2,7 @@ import type { Json } from './json.ts';
 
 /** One token type. A new type needs a row here and vectors in test/vectors/validation.txt. */
 export interface TokenTypeRow {
-  /** Stores keep it in place of the name: it never changes and is never reused. */
+  /** Stores use it instead of the name. It never changes and is never reused. */
   readonly code: number;
   readonly summary: string;
   readonly data: DataRule;
@@ -16,15 +16,18 @@ export type DataRule =
   | ValueRule
   | { readonly kind: 'object'; readonly name: string; readonly members: Readonly<Record<string, MemberRule>> };
 
-/** The rule for a value. `message` names the right form: a fixed text that quotes no value. */
+/** The rule for a value. `message` describes the right form: a fixed text that quotes no value. */
 export type ValueRule = { readonly message: string } & (
   | { readonly kind: 'any' }
-  /** A plain integer: one that is kept by its lexeme (`12.0`, `1e1`) is none. */
+  /** A plain integer. A number that is kept by its lexeme (`12.0`, `1e1`) does not match. */
   | { readonly kind: 'number'; readonly minimum: number; readonly maximum: number }
   | { readonly kind: 'text'; readonly pattern: string; readonly checkDigit?: 'luhn' | 'aba' }
 );
 
-/** One member of a type's `data`. A terminal and a CSV have texts only: they read what is a number. */
+/**
+ * One member of a type's `data`. `isNumber`: terminals and CSV files hold only text, so they parse the value as a
+ * number.
+ */
 export type MemberRule = { readonly required: boolean } & Extract<ValueRule, { readonly kind: 'number' | 'text' }>;
 
 const LAST_FOUR = '{{ data | reveal_last: 4 }}';
@@ -45,7 +48,7 @@ const ROUTING_NUMBER = {
   message: 'must be an ABA routing number: a string of nine digits, not all zeros, with a valid check digit',
 } as const;
 
-/** The token types (§2.3, decisions §3), and what a new token gets when the request leaves the member out. */
+/** The token types (§2.3, decisions §3), and the defaults of a new token. */
 export const TOKEN_TYPES = {
   token: {
     code: 1,

@@ -12,7 +12,7 @@ const TYPE = {
 const DATA = { description: 'The sensitive value: any JSON that the type allows.' } as const;
 
 const MASK = {
-  description: 'How `data` looks when it is masked: any JSON, its strings expressions at every depth.',
+  description: 'The masked form of `data`: any JSON; strings at every depth are expressions.',
   examples: ['{{ data | reveal_last: 4 }}'],
 } as const;
 
@@ -23,7 +23,7 @@ const CONTAINERS = {
   items: CONTAINER,
   minItems: 1,
   maxItems: 20,
-  description: 'The containers that the token is in, e.g. /pci/high/.',
+  description: 'The containers of the token, e.g. /pci/high/.',
 } as const;
 
 const METADATA = {
@@ -38,7 +38,7 @@ const SEARCH_INDEXES = {
   type: 'array',
   items: EXPRESSION,
   maxItems: 10,
-  description: 'Expressions whose values the token can be searched by.',
+  description: 'Expressions; searches find the token by their values.',
 } as const;
 
 const FINGERPRINT_EXPRESSION = {
@@ -49,15 +49,15 @@ const FINGERPRINT_EXPRESSION = {
 const EXPIRES_AT = {
   type: 'string',
   maxLength: 64,
-  description: 'When the token ends: ISO 8601, M/D/YYYY, or M/D/YYYY h:mm:ss AM|PM ±hh:mm.',
+  description: 'When the token expires: ISO 8601, M/D/YYYY, or M/D/YYYY h:mm:ss AM|PM ±hh:mm.',
 } as const;
 
 const DEDUPLICATE_TOKEN = {
   type: 'boolean',
-  description: "Answer with the token that has the same fingerprint, if there is one. Default: the tenant's setting.",
+  description: "Return an existing token with the same fingerprint, if there is one. Default: the tenant's setting.",
 } as const;
 
-/** The Token (§2.1). Members that are unset, or that the caller may not see, are left out. */
+/** The Token (§2.1). Unset members, and members that the caller may not see, are absent. */
 export const TOKEN = {
   type: 'object',
   required: ['id', 'tenant_id', 'type'],
@@ -74,7 +74,7 @@ export const TOKEN = {
     metadata: METADATA,
     search_indexes: SEARCH_INDEXES,
     ...CHANGES,
-    expires_at: { ...TIME, description: 'When the token ends.' },
+    expires_at: { ...TIME, description: 'When the token expires.' },
   },
 } as const;
 
@@ -104,7 +104,7 @@ export const CREATE_TOKEN = {
       minLength: 1,
       maxLength: 1024,
       description:
-        'The id of the token: 3 to 400 characters, or an expression of at most 1024 whose value is it. Default: a UUID.',
+        'The id of the token: 3 to 400 characters, or an expression of at most 1024 that gives it. Default: a UUID.',
     },
     type: TYPE,
     data: DATA,
@@ -124,12 +124,12 @@ export const TOKEN_REQUESTS = {
 } as const;
 
 export const TEMPLATE = {
-  description: 'Any JSON. Each {{ <token id> }} in its strings, with filters if wanted, becomes the data of the token.',
+  description: 'Any JSON. Each {{ <token id> }} in its strings, with optional filters, becomes the data of the token.',
 } as const;
 
-const OR_NULL = 'null takes it back to the default.';
+const OR_NULL = 'null restores the default.';
 
-/** Update Token (§4.1): `data`, `mask` and `metadata` are merge patches (RFC 7396), the others replace. */
+/** Update Token (§4.1): `data`, `mask` and `metadata` are merge patches (RFC 7396); other members replace. */
 export const UPDATE_TOKEN = {
   type: 'object',
   additionalProperties: false,
@@ -148,12 +148,12 @@ export const UPDATE_TOKEN = {
     containers: {
       ...CONTAINERS,
       type: ['array', 'null'],
-      description: `The containers that the token is in from now on; ${OR_NULL}`,
+      description: `The new containers of the token; ${OR_NULL}`,
     },
     search_indexes: {
       ...SEARCH_INDEXES,
       type: ['array', 'null'],
-      description: 'The search indexes from now on; null removes them.',
+      description: 'The new search indexes; null removes them.',
     },
     fingerprint_expression: {
       ...EXPRESSION,
@@ -169,7 +169,7 @@ export const UPDATE_TOKEN = {
   },
 } as const;
 
-/** An upper limit to what a caller is shown. */
+/** An upper limit to what a caller sees. */
 const MOST = {
   type: 'string',
   enum: ['redact', 'mask'],

@@ -6,7 +6,7 @@ const BASE = BASE58_ALPHABET.length;
 const GROUP_PLACES = 5;
 const GROUP = BigInt(BASE ** GROUP_PLACES);
 
-/** Bytes as a big-endian number in base 58; each leading zero byte is a leading `1`. */
+/** Returns bytes as a big-endian number in base 58; each leading zero byte becomes a leading `1`. */
 export function base58(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes).toString('hex');
   let text = '';

@@ -3,8 +3,8 @@ import { Problem } from './problem.ts';
 const MAX_TRIES = 20;
 
 /**
- * Runs `attempt` until it gives a result. An attempt reads the record anew and gives undefined when somebody else changed
- * it in between. Throws `write_conflict` when that goes on.
+ * Runs `attempt` until it returns a result. Each attempt reads the record again and returns undefined if another caller
+ * changed it. Throws `write_conflict` after too many attempts.
  */
 export async function untilSwapped<T>(attempt: () => Promise<T | undefined>, mostTries = MAX_TRIES): Promise<T> {
   for (let tries = 0; tries < mostTries; tries++) {

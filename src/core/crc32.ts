@@ -1,9 +1,9 @@
-/** The polynomial 0x04C11DB7, its bits in the order in which they are taken: lowest first. */
+/** The polynomial 0x04C11DB7 with its bits reversed: lowest first. */
 const POLYNOMIAL = 0xedb8_8320;
 
 /**
- * CRC-32 as zlib and PNG have it (ISO 3309), unsigned. Tells accidents, among them every change of up to 32 bits in a row;
- * against intent it guards nothing. For short inputs: it goes bit by bit, which costs a start no table.
+ * Returns the unsigned CRC-32 of zlib and PNG (ISO 3309). It detects accidents, such as any change of up to 32
+ * consecutive bits, but no attacks. It works bit by bit, without a table, so it suits short inputs.
  */
 export function crc32(bytes: Uint8Array): number {
   let rest = 0xffff_ffff;

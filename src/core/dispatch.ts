@@ -23,30 +23,30 @@ import { problemReply } from './problem-reply.ts';
 import { checkMediaType, parseBody } from './request/parse-body.ts';
 import { loadBodyValidators, validate } from './request/validate.ts';
 
-/** The types whose keys are made for web pages (§2.5); the others are secrets that no page should hold. */
+/** Application types whose keys are meant for web pages (§2.5). Other keys are secrets that no page should hold. */
 const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring']);
 
-/** A rotation adds a data key and then an index key: a call may meet both, and the end of the rotation before. */
+/** A rotation adds a data key and then an index key. One call may meet both, and the end of an earlier rotation. */
 const MAX_TRIES = 4;
 
 export interface Dispatch {
   dispatch(call: Call): Promise<Reply>;
   /**
-   * Takes the same steps at once. Returns a promise only while the audit is written, and undefined for a call that has to wait
-   * for something else, or failed: `dispatch` answers it.
+   * Takes the same steps synchronously. Returns a promise only while the audit is written. Returns undefined for a call
+   * that must wait or that failed; `dispatch` answers it.
    */
   answerNow<Id extends OperationId>(
     call: Call,
     handler: HandlerNow<Id>,
     turn: Turn,
   ): Reply | Promise<Reply> | undefined;
-  /** Loads the identity behind the key of a call, for `answerNow`. Resolves to the reply when the key is not valid. */
+  /** Loads the identity behind the key of a call, for `answerNow`. Resolves to the reply when the key is invalid. */
   loadCaller(call: Call): Promise<Reply | undefined>;
 }
 
 /**
- * The one path, Call → Reply, that every operation takes through both targets. The order of its steps is the order in which a
- * caller learns what is wrong (decisions §1): nobody is told anything about a body or a token before who asks is known.
+ * The path from Call to Reply that every operation takes on both targets. Its order decides which error a caller sees
+ * first (decisions §1): a caller learns nothing about a body or a token before authentication.
  */
 export function createDispatch(world: World): Dispatch {
   const authenticator = createAuthenticator(world);
@@ -92,7 +92,7 @@ export function createDispatch(world: World): Dispatch {
       if (result === undefined) {
         const sent = call.readBody?.() ?? call;
         if (sent instanceof Promise) {
-          // `dispatch` waits for it too, but first for other things, and it may fail meanwhile.
+          // `dispatch` awaits it later. It may fail first, so handle the rejection now.
           sent.catch(() => undefined);
           return undefined;
         }
@@ -104,7 +104,7 @@ export function createDispatch(world: World): Dispatch {
         result = shown === undefined || shown instanceof Problem ? shown : reply(row, shown, trace);
       }
     } catch (error) {
-      // A change that is under way must not be made again.
+      // Do not repeat a change that is already in progress.
       if (!(error instanceof Problem) && written === undefined) return undefined;
       result = error instanceof Problem ? error : new Problem('internal_error');
     }
@@ -148,7 +148,7 @@ export function createDispatch(world: World): Dispatch {
       const sending = call.readBody?.() ?? call;
       const sent = sending instanceof Promise ? await sending : sending;
       if (sent !== sending) {
-        // A body may need seconds to arrive, and the key may end meanwhile.
+        // A body may take seconds to arrive, and the key may expire meanwhile.
         identity = await authenticator.identify(call.apiKey);
         throwIf(refusal(identity, row, call));
       }
@@ -180,7 +180,7 @@ export function createDispatch(world: World): Dispatch {
     return handler(request, caller, world);
   }
 
-  /** Makes no trace id when none was sent. */
+  /** Creates no trace id when none was sent. */
   function reply({ status }: Operation, result: Parameters<typeof stringifyJson>[0] | undefined, trace: Trace): Reply {
     const bodyText = result === undefined ? undefined : stringifyJson(result);
     if (bodyText !== undefined && isLonger(bodyText, world.limits.response)) {
@@ -204,13 +204,13 @@ export function createDispatch(world: World): Dispatch {
 
 interface Trace {
   readonly traceId: string;
-  /** The one that came with the call. */
+  /** The trace id that came with the call. */
   readonly sent: string | undefined;
 }
 
 /**
- * The trace id that came with a call, or one that is made when somebody reads it: on the file nobody does unless there is
- * a problem, and a random id is all that a read there would start the random source for.
+ * The trace id of a call: the one that was sent, or one that is generated on first use. On the file only a problem
+ * needs one, and generating it would start the random source.
  */
 function traceOf({ traceId: sent }: Call, random: Random): Trace {
   if (sent !== undefined) return { traceId: sent, sent };
@@ -225,15 +225,15 @@ function traceOf({ traceId: sent }: Call, random: Random): Trace {
 }
 
 /**
- * The keys that a call began with may have been rotated while it ran: then a record does not open, or the store refuses
- * one that was sealed with them, and the same call with the keys of now succeeds. Every change is safe to be made twice:
- * it either did not happen or, as a merge patch, gives the same again.
+ * A rotation may replace the keys during a call. Then a record does not open, or the store rejects one sealed with the
+ * old keys, and the call succeeds with the new keys. Repeating a change is safe: it has not happened yet, or it is a
+ * merge patch with the same result.
  */
 function mayBeStale(error: unknown): boolean {
   return error instanceof Problem && (error.code === 'integrity_failure' || error.code === 'write_conflict');
 }
 
-/** Returns the error that steps 2 and 3 find before the body is read. */
+/** Returns the error of steps 2 and 3, before the body is read. */
 function refusal({ grants, application }: Identity, row: Operation, call: Call): Problem | undefined {
   if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) return new Problem('origin_refused');
   const { permission, orFlag } = row;

@@ -16,7 +16,7 @@ import type { SnapshotReads } from './scan-ports.ts';
 import type { OpenedTenant } from './tenants/tenant-codec.ts';
 import type { Activity } from './tokens/activity.ts';
 
-/** A result whose opened values may still be text, and whose optional members may be there and undefined: they are not printed. */
+/** A result whose opened values may still be text. Optional members may be undefined and are then not printed. */
 export type Shown<T> = Json extends T
   ? Json | JsonText
   : T extends readonly (infer I)[]
@@ -30,14 +30,14 @@ export type Shown<T> = Json extends T
         }
       : T;
 
-/** Steps 6 and 7 of the one path for one operation. Throws problems 403 (no rule reaches it), 404 and 409. */
+/** Steps 6 and 7 of the one path for one operation. Throws problems 403 (no rule matches), 404 and 409. */
 export type Handler<Id extends OperationId> = (
   request: Request<Id>,
   caller: Caller,
   world: World,
 ) => Promise<Shown<ResultOf<Id>> | JsonText>;
 
-/** One turn of the event loop, in which several calls are answered. */
+/** One turn of the event loop; it answers several calls together. */
 export interface Turn {
   readonly reads: SnapshotReads;
   readonly bodies: BodyValidators;
@@ -49,7 +49,10 @@ export interface Turn {
   insert<T>(token: NewToken & { readonly change: AuditedChange }, shown: T): Written<T>;
 }
 
-/** A result to show once a change is on disk. `written` rejects with `write_conflict` when the call is to be repeated. */
+/**
+ * A result for the time when a change is on disk. `written` rejects with `write_conflict` when the call must be
+ * repeated.
+ */
 export class Written<T> {
   readonly shown: T;
   readonly written: Promise<void>;
@@ -60,7 +63,7 @@ export class Written<T> {
   }
 }
 
-/** The same within a turn, synchronously. Returns a problem, or undefined for a call that has to wait. */
+/** The handler within a turn, synchronously. Returns a problem, or undefined for a call that must wait. */
 export type HandlerNow<Id extends OperationId> = (
   request: Request<Id>,
   caller: Caller,
@@ -82,7 +85,7 @@ export interface Caller extends Identity {
   readonly trail: Trail;
 }
 
-/** All that the core asks of the outside. */
+/** The core's dependencies. */
 export interface World {
   readonly store: Store;
   readonly keyring: Keyring;
@@ -92,12 +95,12 @@ export interface World {
   readonly activity: Activity;
   readonly audit: Audit;
   readonly logWatch: LogWatch;
-  /** Updates that set expressions of a token that the caller cannot read: each may be an attempt to learn its data. */
+  /** Updates that set expressions of a token without read access: each may try to learn its data. */
   readonly limitUnread: MinuteLimit;
-  /** Creates that return a duplicate which the caller cannot read: each confirms a guess. */
+  /** Creates that return a duplicate without read access: each confirms a guess. */
   readonly limitUnreadDuplicates: MinuteLimit;
   /** `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens: number;
-  /** Called with every error that the caller does not see; writes to this machine's stderr. */
+  /** Receives every error that the caller does not see; writes to this machine's stderr. */
   readonly reportError: (error: unknown, traceId: string) => void;
 }

@@ -5,11 +5,12 @@ import { loadedOnce } from './loaded-once.ts';
 import { loadBodyValidators } from './request/validate.ts';
 
 /**
- * The handler of each row of the table; a missing one does not compile. Each loads at its first call, because a command
- * calls one of them and ends.
+ * The handler of each row of the table; a missing one does not compile. Each handler loads on its first call, because a
+ * command calls only one.
  */
 export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>> } = {
   createToken: loadedOnce(async () => (await import('./tokens/create.ts')).createToken),
+  previewToken: loadedOnce(async () => (await import('./tokens/preview.ts')).previewToken),
   listTokens: loadedOnce(async () => (await import('./tokens/list.ts')).listTokens),
   listTokensByCursor: loadedOnce(async () => (await import('./tokens/list.ts')).listTokensByCursor),
   searchTokens: loadedOnce(async () => (await import('./tokens/list.ts')).searchTokens),
@@ -23,6 +24,7 @@ export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>
   listApplications: loadedOnce(async () => (await import('./applications/read.ts')).listApplications),
   getApplicationByKey: loadedOnce(async () => (await import('./applications/read.ts')).getApplicationByKey),
   explainAccess: loadedOnce(async () => (await import('./applications/explain.ts')).explainApplicationAccess),
+  measureReach: loadedOnce(async () => (await import('./applications/reach.ts')).measureReach),
   getApplication: loadedOnce(async () => (await import('./applications/read.ts')).getApplication),
   updateApplication: loadedOnce(async () => (await import('./applications/change.ts')).updateApplication),
   regenerateApplicationKey: loadedOnce(async () => (await import('./applications/change.ts')).regenerateApplicationKey),
@@ -37,8 +39,8 @@ export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>
 };
 
 /**
- * Loads the code of all operations. A daemon calls it before its first request: later it may run out of descriptors, or an
- * update may have replaced the files.
+ * Loads the code of all operations. A daemon calls this before its first request: later it may run out of descriptors,
+ * or an update may have replaced the files.
  */
 export async function loadOperations(): Promise<void> {
   const handlers = Object.values(HANDLERS).map((load) => load());

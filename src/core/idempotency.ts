@@ -13,18 +13,18 @@ const KEY = new RegExp(IDEMPOTENCY_KEY);
 /** The identity of a call with an idempotency key. */
 type KeyedRequest = Pick<StoredReply, 'tenant_id' | 'application_id' | 'key_hash' | 'request_hash'>;
 
-/** The text of a reply, and the records that it shows. */
+/** The text of a reply, and the records in it. */
 interface OpenedReply {
   readonly entities: readonly string[];
   readonly bodyText: string;
 }
 
 /**
- * Makes a change that is asked for twice with one idempotency key happen once. The reply is stored with the change, in the same
- * commit; a failure and a success that changed nothing are not stored.
+ * Ensures that a change with one idempotency key happens once. Stores the reply with the change, in the same commit.
+ * Does not store a failure, or a success without a change.
  */
 export function createIdempotency({ store, keyring, clock }: Pick<World, 'store' | 'keyring' | 'clock'>) {
-  /** The keys whose first call runs in this process. Of two in different processes the store refuses the later commit. */
+  /** The keys whose first call runs in this process. If two processes run one, the store rejects the later commit. */
   const running = new Set<string>();
 
   function seal(request: KeyedRequest, entities: readonly string[], shown: Printable): StoredReply {
@@ -33,7 +33,10 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
   }
 
   return {
-    /** Returns undefined for a call without a key, or of an operation that changes nothing. Throws 400 for a bad key. */
+    /**
+     * Returns undefined for a call without a key, or for an operation that changes nothing. Throws 400 for an invalid
+     * key.
+     */
     requestOf(call: Call, sent: SentBody, application: ApplicationRecord): KeyedRequest | undefined {
       const { operation, params, query, idempotencyKey: key } = call;
       if (key === undefined || !takesIdempotencyKey(OPERATIONS[operation])) return undefined;
@@ -48,20 +51,26 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
       };
     },
 
-    /** Returns the stored reply. Throws `idempotency_mismatch` when the key is taken by another request, or its reply emptied. */
+    /**
+     * Returns the stored reply. Throws `idempotency_mismatch` when another request used the key, or when the reply was
+     * emptied.
+     */
     async find(request: KeyedRequest): Promise<OpenedReply | undefined> {
       const { tenant_id, application_id, key_hash, request_hash } = request;
       const stored = await store.findReply(tenant_id, application_id, key_hash, clock.now());
       if (stored === undefined) return undefined;
       const isSame = Buffer.compare(stored.request_hash, request_hash) === 0;
       if (!isSame || stored.sealed.length === 0) throw new Problem('idempotency_mismatch');
-      // Uses the caller's values, not the found row's: a row that was moved does not open.
+      // Uses the caller's values, not those of the row: a moved row does not open.
       const text = keyring.openReply({ ...request, created_at: stored.created_at, sealed: stored.sealed });
       const end = text.indexOf('\n');
       return { entities: JSON.parse(text.slice(0, end)) as string[], bodyText: text.slice(end + 1) };
     },
 
-    /** Runs a call whose change takes its reply along. Throws `idempotency_in_progress` while another with the key runs. */
+    /**
+     * Runs a call and stores its reply with its change. Throws `idempotency_in_progress` while another call with the
+     * key runs.
+     */
     async run<T>(request: KeyedRequest, trail: Trail, work: (trail: Trail) => Promise<T>): Promise<T> {
       const key = Buffer.from(request.key_hash).toString('base64url');
       if (running.has(key)) throw new Problem('idempotency_in_progress', { retryAfter: 1 });

@@ -5,7 +5,7 @@ export interface LoadedOnce<T> {
   loaded?: T;
 }
 
-/** Loads on the first call, and never twice. What could not be loaded, for want of a descriptor perhaps, is tried again by the next. */
+/** Loads on the first call and keeps the result. Retries after a failure, such as too few descriptors. */
 export function loadedOnce<T>(load: () => Promise<T>): LoadedOnce<T> {
   let loading: Promise<T> | undefined;
 

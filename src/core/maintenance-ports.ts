@@ -12,18 +12,18 @@ import type {
 } from './ports.ts';
 import type { StoredReply } from './reply-ports.ts';
 
-/** A token that was read, and the same one under newer keys: same revision, same contents. */
+/** A token as read, and the same token under newer keys: same revision, same contents. */
 export interface ResealedToken {
   readonly before: TokenRecord;
   readonly after: TokenRecord;
-  /** Absent: as they were. */
+  /** Absent when unchanged. */
   readonly indexes?: TokenIndexes | undefined;
 }
 
-/** A step of a walk over the tokens of a tenant in the order of ids: those under other keys than the current ones. */
+/** A step of a walk over a tenant's tokens by id: those under older keys. */
 export interface StaleTokens {
   readonly tokens: readonly TokenRecord[];
-  /** The walk goes on after this id. Absent at the end. */
+  /** The walk continues after this id. Absent at the end. */
   readonly next?: string | undefined;
 }
 
@@ -33,13 +33,15 @@ export interface KeysOfTenant {
   readonly keys: readonly WrappedKey[];
 }
 
-/** Which commit a store is at. `mark` is random and new with each, so that two histories never agree on both. */
+/**
+ * The commit that a store has reached. Each commit has a new random `mark`, so two histories never share both values.
+ */
 export interface ChangeMark {
   readonly counter: number;
   readonly mark: Uint8Array;
 }
 
-/** Something that is not as the vault wrote it. `what` is a fixed text. */
+/** A difference from what the vault wrote. `what` is a fixed text. */
 export interface Finding {
   readonly table: string;
   readonly id: string;
@@ -49,9 +51,9 @@ export interface Finding {
 /** A row in its stored form, for inspection. */
 export interface InspectedRow<T> {
   readonly id: string;
-  /** Undefined when the clear columns of the row have values that the vault never writes. */
+  /** Undefined when the clear columns hold values that the vault never writes. */
   readonly record: T | undefined;
-  /** The blind indexes that the row is found by; empty but for a token. */
+  /** The blind indexes of the row; empty for anything but a token. */
   readonly indexes: readonly Uint8Array[];
 }
 
@@ -63,12 +65,17 @@ export interface InspectedRecords {
   readonly reply: StoredReply;
 }
 
-/** The part of a store for the holder of the vault's key: its keys, and whether it is as it was written. */
+/** The part of a store for the holder of the vault's key: its keys, and checks for damage. */
 export interface Maintenance {
   header(): Promise<VaultHeader>;
-  /** False when the header is no longer `expected`. The old one is nowhere in the store when this resolves. */
+  /**
+   * Returns false when the header is no longer `expected`. The old header is gone from the store when this resolves.
+   */
   replaceHeader(header: VaultHeader, expected: VaultHeader, audit: AuditDraft): Promise<boolean>;
-  /** The same with all wrapped keys of all tenants. False also when `keys` are not exactly those that there are. */
+  /**
+   * Replaces the header and all wrapped keys of all tenants. Returns false, too, when `keys` do not match the stored
+   * keys.
+   */
   replaceMasterKey(
     header: VaultHeader,
     expected: VaultHeader,
@@ -76,24 +83,28 @@ export interface Maintenance {
     audit: AuditDraft,
   ): Promise<boolean>;
 
-  /** False when the tenant is gone, has a key with as large an id, or the key is wrapped by a former master key. */
+  /**
+   * Returns false when the tenant is gone, has a key with the same or a larger id, or the key is wrapped by a former
+   * master key.
+   */
   addTenantKey(tenantId: string, key: WrappedKey, audit: AuditDraft): Promise<boolean>;
   /**
-   * Destroys a key that a newer one has replaced: it is nowhere in the store when this resolves, unless another process
-   * reads for seconds. False while a record is under it, or when it is the newest of its purpose.
+   * Destroys a replaced key: it is gone from the store when this resolves, unless another process reads for seconds.
+   * Returns false while a record uses it, or when it is the newest of its purpose.
    */
   removeTenantKey(tenantId: string, keyId: number, audit: AuditDraft): Promise<boolean>;
-  /** How many records of the tenant are under other keys than these, expired ones included. */
+  /** Counts the records of the tenant under other keys than these, expired ones included. */
   countStale(tenantId: string, current: KeyIds): Promise<number>;
-  /** Looks at some hundreds of tokens whose ids are after `after`; finds at most `limit`, and no more than some megabytes. */
+  /** Examines some hundreds of tokens with ids after `after`. Returns at most `limit` tokens and a few megabytes. */
   findStaleTokens(tenantId: string, current: KeyIds, after: string, limit: number): Promise<StaleTokens>;
   findStaleApplications(tenantId: string, current: KeyIds, limit: number): Promise<readonly ApplicationRecord[]>;
-  /** Replaces those that still are as they were read; answers how many. */
+  /** Replaces those that are unchanged since they were read; returns their number. */
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
 
   /**
-   * Removes all tokens, tombstones and counters of these tenants, in one step, and what the store keeps of them; their
-   * applications stay, and their stored replies are emptied. Answers how many tokens there were, expired ones included. One entry for each tenant that there is.
+   * Removes all tokens, tombstones and counters of these tenants, and the store's data about them, in one step. Keeps
+   * their applications and empties their stored replies. Returns the number of tokens, expired ones included, for each
+   * existing tenant.
    */
   removeAllTokens(tenantIds: readonly string[], audit: (tenantId: string) => AuditDraft): Promise<number>;
 
@@ -101,7 +112,7 @@ export interface Maintenance {
   lastChange(): Promise<ChangeMark>;
   /** Returns the findings that need no key: a damaged structure, indexes and counters that differ from their rows. */
   inspect(): Promise<readonly Finding[]>;
-  /** In order of id, after `after`; expired ones included. */
+  /** In order of id, after `after`; includes expired ones. */
   inspectRows<Table extends keyof InspectedRecords>(
     table: Table,
     tenantId: string,
@@ -117,7 +128,7 @@ export interface SnapshotFacts extends AuditHead {
   readonly saved_at: Instant;
 }
 
-/** The facts with the keyed hash over them. */
+/** The facts and their keyed hash. */
 export interface SignedFacts extends SnapshotFacts {
   readonly mac: Uint8Array;
 }
@@ -133,29 +144,30 @@ export interface InspectedSnapshot {
 type VerifyFacts = (facts: SignedFacts) => void;
 
 /**
- * A store in one file of this machine, with what only such a store can do. Only commands for the holder of the file's
- * key use it; handlers use `Store`. Paths are absolute.
+ * A store in one file of this machine, with operations that only such a store has. Only commands for the holder of the
+ * file's key use it; handlers use `Store`. Paths are absolute.
  */
 export interface FileStore extends Store {
-  /** Limits the memory for pages of the file, for a caller that reads each row once. In KiB. */
+  /** Limits the page cache, for a caller that reads each row once. In KiB. */
   limitCache(kib: number): void;
   /**
-   * Copies the records of one moment to a new file of mode 0600, which appears whole and on the disk, or not at all. An
-   * older file gives way with `replace`. `sign` makes the facts. Throws the faults `file_exists`, `file_unwritable`,
+   * Copies the records of one moment to a new file of mode 0600. The copy appears complete and synced, or not at all.
+   * Replaces an older file with `replace`. `sign` makes the facts. Throws the faults `file_exists`, `file_unwritable`,
    * `no_space`, and the problem `vault_busy`.
    */
   saveSnapshot(
     target: string,
     options: { readonly replace: boolean; readonly sign: (head: AuditHead) => SignedFacts },
   ): Promise<void>;
-  /** `loadable` asks for the reason that keeps the vault from loading it. Throws the fault `damaged`. */
+  /** `loadable` also finds the reason that keeps the vault from loading it. Throws the fault `damaged`. */
   inspectSnapshot(
     path: string,
     options: { readonly verify: VerifyFacts; readonly loadable: boolean },
   ): Promise<InspectedSnapshot>;
   /**
-   * Puts the records of a snapshot in place of those that its tenants have, in one transaction, and removes their stored replies. The audit, the keys and
-   * tenants that were made since stay. Throws the faults `damaged` and `conflict`; then nothing has changed.
+   * Replaces the records of the snapshot's tenants with those of the snapshot, in one transaction, and removes their
+   * stored replies. Keeps the audit, the keys and later tenants. Throws the faults `damaged` and `conflict` without a
+   * change.
    */
   loadSnapshot(
     path: string,
@@ -166,25 +178,31 @@ export interface FileStore extends Store {
   ): Promise<void>;
 }
 
-/** Where the anchor is kept, outside the store: a small text that is read whole and replaced whole. */
+/** The store of the anchor, outside the vault: a small text, read and replaced as a whole. */
 export interface AnchorNote {
-  /** For messages: the path that the user named. */
+  /** The path that the user named, for messages. */
   readonly place: string;
-  /** Undefined when there is none yet. Throws the fault `file_unwritable`. */
+  /** Undefined before the first one. Throws the fault `file_unwritable`. */
   read(): Promise<string | undefined>;
   /** Throws the faults `file_unwritable`, `no_space`. */
   write(text: string): Promise<void>;
 }
 
-/** The folder that a vault's snapshots are in: a file for each, named like it. Paths are absolute. */
+/** The folder of a vault's snapshots: one file each, named like the snapshot. Paths are absolute. */
 export interface SnapshotFolder {
-  /** In alphabetical order; empty where there is no folder. Foreign files may be among them. */
+  /** In alphabetical order; empty without a folder. May include foreign files. */
   names(): Promise<readonly string[]>;
-  /** Where the snapshot is, or would be. */
+  /** The path of the snapshot, whether or not it exists. */
   pathOf(name: string): string;
-  /** Resolves to its size in bytes; undefined where there is none. Throws the faults of a file that is not safe to open. */
+  /**
+   * Resolves to its size in bytes; undefined if it does not exist. Throws the faults of a file that is not safe to
+   * open.
+   */
   check(name: string): Promise<number | undefined>;
-  /** Makes the folder, for this user only, and removes what killed saves left. Throws the faults `file_unwritable`, `file_unsafe`. */
+  /**
+   * Creates the folder with access for this user only, and removes the remains of killed saves. Throws the faults
+   * `file_unwritable`, `file_unsafe`.
+   */
   prepare(): Promise<void>;
   remove(name: string): Promise<void>;
 }

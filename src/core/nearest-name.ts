@@ -1,8 +1,8 @@
-/** Returns the known name nearest to `name`, or undefined when none is near: for "did you mean". */
+/** Returns the known name nearest to `name`, for "did you mean"; undefined when none is near. */
 export function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.min(3, Math.ceil(name.length / 2)) + 1;
-  // A long name is not a typing mistake, and the distance is quadratic in the length.
+  // A long name is hardly a typing error, and the distance takes quadratic time.
   if (name.length > 64) return undefined;
   for (const candidate of known) {
     const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
@@ -31,7 +31,7 @@ export function nearestHint(
   return known.length === 0 ? undefined : all;
 }
 
-/** Levenshtein's distance, one row at a time. */
+/** The Levenshtein distance, row by row. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

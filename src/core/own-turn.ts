@@ -1,8 +1,8 @@
 let last: Promise<void> = Promise.resolve();
 
 /**
- * Resolves in a turn of the event loop that no other caller gets. Long work calls it before each step of some milliseconds:
- * other requests then wait for one step only, however many callers there are.
+ * Resolves in a turn of the event loop that no other caller gets. Long work awaits it before each step of some
+ * milliseconds, so other requests wait for one step only, whatever the number of callers.
  */
 export function ownTurn(): Promise<void> {
   last = last.then(() => new Promise((resolve) => setImmediate(resolve)));
@@ -12,7 +12,9 @@ export function ownTurn(): Promise<void> {
 /** Milliseconds of work in one turn. */
 const PACE_MS = 5;
 
-/** Returns a function for each step of long work: returns a promise of a turn of its own when this one took long. */
+/**
+ * Returns a function to call after each step of long work: it returns a promise of a new turn when this one took long.
+ */
 export function createPace(): () => Promise<void> | undefined {
   let since = performance.now();
   return () => {

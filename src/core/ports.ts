@@ -389,6 +389,8 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
   replaceClockNote(note: string, expected: string): Promise<boolean>;
   /** Returns the latest expiry in the store at or before `now`; 0 when there is none. */
   latestExpiry(now: Instant): Promise<Instant>;
+  /** Returns the earliest expiry in the store after `now`; undefined when there is none. */
+  nextExpiry(now: Instant): Promise<Instant | undefined>;
 
   /** Finishes the writes under way, then releases what the store holds open. */
   close(): Promise<void>;

@@ -3,7 +3,9 @@ import { PROBLEMS, type ProblemCode, type ProblemStatus } from '../contract/prob
 /** The errors of a request, by the dotted path of the member (`rules.0.container`). */
 export type MemberErrors = Readonly<Record<string, readonly string[]>>;
 
-/** Returns `path: message`, a line for each message; empty for a problem without members. `nameOf` rewords a path. */
+/**
+ * Returns `path: message`, one line for each message; empty for a problem without members. `nameOf` translates a path.
+ */
 export function memberLines(
   errors: MemberErrors | null | undefined,
   nameOf = (path: string): string => path,
@@ -14,10 +16,10 @@ export function memberLines(
 }
 
 export interface ProblemOptions {
-  /** Replaces the registry's text. Sent to the caller: never built from an exception's message or from a value. */
+  /** Replaces the registry's text. The caller receives it, so it never contains an exception's message or a value. */
   readonly detail?: string;
   readonly errors?: MemberErrors;
-  /** Stays on this machine's stderr. */
+  /** Printed only on this machine's stderr. */
   readonly cause?: unknown;
   /** Seconds. */
   readonly retryAfter?: number;
@@ -35,8 +37,8 @@ export class Problem extends Error {
     const { status } = PROBLEMS[code];
     const detail = options.detail ?? PROBLEMS[code].detail;
     const { stackTraceLimit } = Error;
-    // Only those of 500 and above are reported with their stack; the others are answers, and a stack takes longer than the rest of one.
-    // Where intrinsics are frozen it is not set, and does not throw.
+    // Only statuses from 500 need a stack, and it takes most of the time of creating a problem. With frozen intrinsics
+    // this sets nothing and does not throw.
     if (status < 500) Reflect.set(Error, 'stackTraceLimit', 0);
     super(`${code}: ${detail}`, { cause: options.cause });
     Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);
@@ -49,7 +51,7 @@ export class Problem extends Error {
   }
 }
 
-/** The `invalid_request` problem for one member. */
+/** Returns the `invalid_request` problem for one member. */
 export function invalid(path: string, message: string): Problem {
   return new Problem('invalid_request', { errors: { [path]: [message] } });
 }

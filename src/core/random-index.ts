@@ -1,8 +1,8 @@
 import type { Random } from './ports.ts';
 
 /**
- * Returns a function that gives whole numbers from 0 up to, not including, `size` (at most 256), each as likely as the
- * others: it throws away bytes beyond the last whole multiple. It takes `batch` random bytes at a time.
+ * Returns a function that returns uniform whole numbers from 0 to below `size` (at most 256). It discards bytes beyond
+ * the last whole multiple, and takes `batch` random bytes at a time.
  */
 export function createRandomIndex(random: Random, batch = 64): (size: number) => number {
   let bytes = new Uint8Array();

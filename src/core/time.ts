@@ -4,8 +4,8 @@ import type { Instant } from './ports.ts';
 const LAST_YEAR = 9999;
 
 /**
- * ISO 8601 as every response shows it: milliseconds, UTC written `+00:00` (decisions §1). Put together here:
- * `toISOString` makes V8 look up the machine's time zone, which it does not need, and is the slower of both afterwards, too.
+ * Returns ISO 8601 in the form of every response: milliseconds, UTC written `+00:00` (decisions §1). `toISOString`
+ * would make V8 look up the machine's time zone, and is slower on later calls, too.
  */
 export function formatInstant(instant: Instant): string {
   const day = Math.floor(instant / DAY_MS);
@@ -24,7 +24,7 @@ export function formatInstant(instant: Instant): string {
 
 const DAY_MS = 86_400_000;
 
-/** Tokens shown together were mostly made on the same few days. */
+/** Most tokens of a page were created on a few days, so cache the date. */
 let lastDay = { day: Number.NaN, text: '' };
 
 function digits(value: number, count: number): string {
@@ -32,8 +32,8 @@ function digits(value: number, count: number): string {
 }
 
 /**
- * Returns the milliseconds of an ISO 8601 date or date-time; NaN for other texts. `Date.parse` alone takes 30 February
- * for 2 March.
+ * Returns the milliseconds of an ISO 8601 date or date-time; NaN for other texts. `Date.parse` alone reads 30 February
+ * as 2 March.
  */
 export function parseInstant(text: string): Instant {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? [];

@@ -11,10 +11,10 @@ import { createTokenNow } from './tokens/create.ts';
 import { getTokenNow } from './tokens/get.ts';
 import { listTokensNow } from './tokens/list.ts';
 
-/** Bytes of sealed values that the lists of one turn read. */
+/** The sealed bytes that the lists of one turn may read. */
 const MAX_LISTED = 512 * 1024;
 
-/** Tokens that share a write: a row of the audit names them all. */
+/** The maximum number of tokens in one write: an audit row names them all. */
 const MAX_GROUP = 256;
 
 /** The operations that a turn answers. */
@@ -34,13 +34,13 @@ interface Waiting {
   readonly call: Call;
   readonly handler: HandlerNow<OperationId>;
   readonly answered: (reply: Reply) => void;
-  /** It has waited for a turn before. */
+  /** True once it has waited for a turn. */
   readonly isSecond?: boolean;
 }
 
 /**
- * Answers the calls that arrive in one turn of the event loop together, at its end: one look at the authority, one snapshot,
- * one write. A call sees every change that was committed before it arrived. What has to wait takes the way of `dispatch`.
+ * Answers the calls of one turn of the event loop together at its end: one version check, one snapshot, one write. A
+ * call sees every change that was committed before it arrived. Calls that must wait go through `dispatch`.
  */
 export function createTurns(
   { dispatch, answerNow, loadCaller }: Dispatch,
@@ -57,9 +57,9 @@ export function createTurns(
       const turn: Turn = { reads, bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert: inserts.add };
       return calls.map(({ call, handler }) => answerNow(call, handler, turn));
     });
-    // Without replies each call is repeated, so nothing of it is written here.
+    // Each call is repeated if there are no replies, so nothing is written here.
     if (replies !== undefined) inserts.end();
-    // Replies go out after the snapshot: a slow client must not keep it open.
+    // Send replies after the snapshot ends: a slow client must not keep it open.
     for (const [index, one] of calls.entries()) {
       const { call, answered, isSecond } = one;
       const isUnknown = known.has(call.apiKey) && known.get(call.apiKey) === undefined;
@@ -90,7 +90,7 @@ export function createTurns(
   };
 }
 
-/** Collects the tokens of a turn, and inserts them in groups. */
+/** Collects the tokens of a turn and inserts them in groups. */
 function createInserts({ store, audit, clock }: Pick<World, 'store' | 'audit' | 'clock'>) {
   const groups: InsertGroup[] = [];
 
@@ -99,7 +99,7 @@ function createInserts({ store, audit, clock }: Pick<World, 'store' | 'audit' | 
       const obstacles = await store.insertTokens(tokens, clock.now(), audit.draftAll(changes));
       if (obstacles.length === 0) return;
     } catch (error) {
-      // One missing tenant must not fail the calls of the others.
+      // A missing tenant must not fail the calls of others.
       if (!(error instanceof Problem) || error.code !== 'unauthenticated') throw error;
     }
     throw new Problem('write_conflict');

@@ -1,6 +1,6 @@
-/** Bytes of one kind that a daemon holds in memory at a time. */
+/** A limit on the bytes of one kind that a daemon holds in memory at a time. */
 export interface ByteBudget {
-  /** Returns false, and takes nothing, when `bytes` more would be too many. */
+  /** Returns false, and reserves nothing, when `bytes` more would exceed the limit. */
   take(bytes: number): boolean;
   giveBack(bytes: number): void;
 }

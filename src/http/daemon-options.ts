@@ -2,24 +2,25 @@ import type { Limits } from '../contract/limits.ts';
 import { HEADER_PREFIX } from '../contract/patterns.ts';
 import { Fault } from '../core/fault.ts';
 import { isOrigin } from './cors.ts';
+import type { ConsoleContext, ConsoleRequests } from './endpoints.ts';
 import { isLoopback } from './own-hosts.ts';
 import type { LogFormat } from './request-log.ts';
 
-/** How long the daemon waits for clients that are slow, in milliseconds. */
+/** Timeouts for slow clients, in milliseconds. */
 export interface Timeouts {
   /** From the first byte of a request, or from the connection, to the end of its headers. */
   readonly headers: number;
   /** From the first byte of a request to the end of its body. */
   readonly request: number;
-  /** How often the two above are looked at; Node's 30 s would let a slow header live that long. */
+  /** The interval of checking the two above; Node's 30 s would let a slow header live that long. */
   readonly check: number;
   /** An idle connection between two requests. */
   readonly keepAlive: number;
-  /** A connection on which nothing moves at all: a client that does not read its reply. */
+  /** A connection without any traffic, such as a client that does not read its reply. */
   readonly stalled: number;
-  /** From `stop()` until connections with a request still under way are cut. */
+  /** From `stop()` until connections with open requests are cut. */
   readonly stop: number;
-  /** For a client that sends on after a refusal, so that it reads the refusal and not a reset. */
+  /** For a client that keeps sending after a rejection, so that it reads the rejection instead of a reset. */
   readonly linger: number;
 }
 
@@ -37,22 +38,31 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
 export interface DevControls {
   readonly clock: {
     now(): number;
-    /** How far it is ahead of the machine's clock. */
+    /** The offset ahead of the machine's clock. */
     offset(): number;
-    /** Each resolves to how many records were removed because they have expired. */
+    /** Each resolves to the number of expired records that it removed. */
     set(at: number): Promise<number>;
     advance(by: number): Promise<number>;
     reset(): Promise<number>;
+    nextExpiry(): Promise<number | undefined>;
   };
-  /** Puts the vault back to how it was made; absent where it is kept. */
+  /** The states that the vault can go back to. Each rejects with a fault. */
+  readonly snapshots: {
+    list(): Promise<readonly object[]>;
+    save(name: string, options: { readonly replace: boolean }): Promise<object>;
+    /** Calls under way end before it, others continue after it. */
+    load(name: string): Promise<object>;
+    delete(name: string): Promise<void>;
+  };
+  /** Restores the vault's initial state; absent for a persistent vault. */
   readonly reset?: (() => Promise<void>) | undefined;
 }
 
 /** The address of a daemon. */
 export interface DaemonOptions {
-  /** Not looked at when `socket` is given. */
+  /** Ignored when `socket` is given. */
   readonly host: string;
-  /** 0: a free one. */
+  /** 0 means a free port. */
   readonly port: number;
   /** Path of a Unix socket, or name of a Windows pipe. */
   readonly socket?: string | undefined;
@@ -61,14 +71,14 @@ export interface DaemonOptions {
   readonly limits: Limits;
   /** Rejects, best with a 503 problem, while the vault cannot answer. */
   readonly ready: () => Promise<void>;
-  /** Sentences about paused or wrong parts, for the body of `/readyz`. */
+  /** Sentences about paused or faulty parts, for the body of `/readyz`. */
   readonly notices?: (() => Promise<readonly string[]>) | undefined;
-  /** One line a request on stderr. */
+  /** Prints one line for each request on stderr. */
   readonly log: LogFormat | false;
   readonly version: string;
   /** Names that `Host` may have besides the loopback ones. */
   readonly hostNames?: readonly string[] | undefined;
-  /** Another address than loopback, in clear text. */
+  /** Allows other addresses than loopback in clear text. */
   readonly allowInsecureHost?: boolean | undefined;
   /** PEM texts. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
@@ -77,6 +87,10 @@ export interface DaemonOptions {
   readonly corsOrigins?: readonly string[] | undefined;
   /** The number of processes on this address: the limits of a peer are divided among them. Default: 1. */
   readonly processes?: number | undefined;
+  /** Makes the web console, at the first request below `/ui/`. */
+  readonly console?: ((context: ConsoleContext) => Promise<ConsoleRequests>) | undefined;
+  /** There is nothing but the console. */
+  readonly isConsoleOnly?: boolean | undefined;
   /** Further controls for a management key, in tests. */
   readonly dev?: DevControls | undefined;
 }
@@ -99,7 +113,7 @@ export function checkDaemonOptions(options: DaemonOptions): void {
   const exposed = options.socket === undefined && !isLoopback(options.host);
   if (exposed && options.tls === undefined && options.allowInsecureHost !== true) {
     throw new Fault('usage', `${options.host} is not a loopback address, and API keys would travel in clear text`, {
-      hint: 'give --tls-cert and --tls-key, or say --insecure-http',
+      hint: 'pass --tls-cert and --tls-key, or --insecure-http',
     });
   }
 }

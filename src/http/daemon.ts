@@ -3,25 +3,27 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Client, Reply } from '../contract/call.ts';
+import type { ProblemCode } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { createByteBudget } from './byte-budget.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daemon-options.ts';
-import { type AnswerOptions, createEndpoints } from './endpoints.ts';
+import { type AnswerOptions, type ConsoleRequests, createEndpoints } from './endpoints.ts';
 import { createHostCheck, urlHost } from './own-hosts.ts';
 import { createRawRefusal } from './raw-refusal.ts';
-import { logRequest } from './request-log.ts';
+import { type Answered, failureReply, logRequest, requestRecord } from './request-log.ts';
 import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
 import { createServer, createStop, listenOnPort, listenOnSocket } from './server.ts';
 import { takeTurns } from './take-turns.ts';
 import { writeReply } from './write-reply.ts';
 
-/** Bytes of replies that all processes of a daemon hold at a time until clients have read them. */
+/** The bytes of unread replies that all processes of a daemon hold at a time. */
 const MAX_UNSENT_BYTES = 128 * 1024 * 1024;
-/** Bytes of a reply that needs no room of `MAX_UNSENT_BYTES`. */
+/** Replies up to this size do not count toward `MAX_UNSENT_BYTES`. */
 const SMALL_REPLY = 64 * 1024;
+const CONSOLE_PATH = /^\/ui(?:[/?]|$)/;
 const TRACE_ID = /^[\x20-\x7e]{1,200}$/;
 
 /** A daemon that accepts requests. */
@@ -29,13 +31,13 @@ export interface Daemon {
   /** `http://127.0.0.1:8484`, or `unix:/path.sock`. */
   readonly url: string;
   readonly port?: number;
-  /** Stops accepting, lets requests under way finish, and resolves within 10 s. The client stays open. */
+  /** Stops accepting, lets open requests finish, and resolves within 10 s. The client stays open. */
   stop(): Promise<void>;
 }
 
 /**
- * Serves a client over HTTP: the skin of the daemon. It makes calls of requests and responses of replies, and decides
- * nothing that a vault on the same machine would not decide without it. Throws the faults `address_in_use` and `usage`.
+ * Serves a client over HTTP. Converts requests to calls and replies to responses; all other decisions belong to the
+ * vault. Throws the faults `address_in_use` and `usage`.
  */
 export async function startDaemon(client: Client, options: DaemonOptions): Promise<Daemon> {
   checkDaemonOptions(options);
@@ -57,10 +59,13 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   let isOwnHost: (host: string) => boolean = () => false;
 
   const server = await createServer(options, timeouts);
-  const stopServer = createStop(server, timeouts.stop, () => client.endWaits?.());
+  const stopServer = createStop(server, timeouts.stop, () => {
+    client.endWaits?.();
+    dev?.end();
+  });
   const screen = createScreen(limits, keyHeader, (host) => isOwnHost(host));
 
-  /** Returns the reply, or the problem `vault_busy` while unread replies take all of `MAX_UNSENT_BYTES`. */
+  /** Returns the reply, or the problem `vault_busy` while unread replies exceed `MAX_UNSENT_BYTES`. */
   function withinBudget(response: ServerResponse, reply: Reply): Reply {
     const { bodyText = '', traceId } = reply;
     // UTF-8 needs at most three bytes for a code unit.
@@ -78,13 +83,16 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     const { linger } = timeouts;
     const all = [...cors.fields(response.req), ...fields, ...(reply.replayed ? [replayedHeader, 'true'] : [])];
     writeReply(response, reply, { traceHeader, allow, fields: all, close: stopping, bodyLimit: limits.body, linger });
-    if (options.log === false) return;
-    logRequest(options.log, reply, {
-      method: response.req.method,
-      route,
-      applicationId,
-      start: starts.get(response.req),
-    });
+    if (more.isUnlogged) return;
+    const { req } = response;
+    note(reply, { method: req.method, route, applicationId, start: starts.get(req) }, req);
+  }
+
+  function note(reply: Reply, answered: Answered, request?: IncomingMessage): void {
+    if (options.log === false && dev === undefined) return;
+    const record = requestRecord(reply, answered);
+    if (options.log !== false) logRequest(options.log, record, reply);
+    dev?.note(record, reply, request);
   }
 
   const refusal = createRawRefusal({
@@ -92,9 +100,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     urlLimit: limits.url,
     linger: timeouts.linger,
     current: (socket) => turns.newest(socket),
-    onRefused: (reply) => {
-      if (options.log !== false) logRequest(options.log, reply, {});
-    },
+    onRefused: (reply) => note(reply, {}),
   });
   server.on('clientError', refusal.clientError);
   const context = { keyHeader, traceIdOf: traceOf, answer };
@@ -109,12 +115,31 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
       ...context,
     });
 
+  let console: Promise<ConsoleRequests> | undefined;
+  function showConsole(request: IncomingMessage, response: ServerResponse, refused: ProblemCode | undefined): void {
+    console ??= options.console?.({ ...context, options, sendToDev: dev?.ask });
+    console?.then(
+      (handle) => handle(request, response, refused),
+      (error: unknown) => answer(response, failureReply(error, traceOf(request))),
+    );
+  }
+
   function receive(request: IncomingMessage, response: ServerResponse): void {
-    if (options.log !== false) starts.set(request, performance.now());
+    if (options.log !== false || dev !== undefined) starts.set(request, performance.now());
     const code = screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
-    if (code !== undefined) answer(response, problemReply(new Problem(code), traceOf(request)));
+    if (options.console !== undefined && CONSOLE_PATH.test(request.url ?? '')) showConsole(request, response, code);
+    else if (code !== undefined) answer(response, problemReply(new Problem(code), traceOf(request)));
+    else if (options.console !== undefined && isBrowserAtRoot(request)) {
+      answer(
+        response,
+        { status: 302, traceId: traceOf(request) },
+        {
+          fields: ['Location', '/ui/', 'Content-Length', '0'],
+        },
+      );
+    } else if (options.isConsoleOnly) answer(response, problemReply(new Problem('route_not_found'), traceOf(request)));
     else if (dev === undefined) dispatch(request, response);
-    else dev(request, response, () => dispatch(request, response));
+    else dev.take(request, response, () => dispatch(request, response));
   }
   // Ignores an unknown expectation, as any unknown header; the reader of the body answers 100-continue.
   const turns = takeTurns(receive);
@@ -135,9 +160,13 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(options.host)}:${port}`, port, stop };
 }
 
+function isBrowserAtRoot({ method, url, headers }: IncomingMessage): boolean {
+  return method === 'GET' && url === '/' && /\btext\/html\b/.test(headers.accept ?? '');
+}
+
 /**
- * The request's trace id: its header's value when that is printable ASCII of at most 200 characters, else a new one, put
- * in the header's place so that whoever asks again gets the same. `header` is in lower case.
+ * Returns the request's trace id: its header's value if that is printable ASCII of at most 200 characters, else a new
+ * one. Stores it in the header, so that later calls return the same. `header` is in lower case.
  */
 function traceIdOf(request: IncomingMessage, header: string): string {
   const sent = request.headers[header];

@@ -3,7 +3,7 @@ import { PROBLEMS, type ProblemCode } from '../contract/problems.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { allowedMethods } from './routes.ts';
 
-/** The faults that a test has asked for, in the order in which it did: the first that matches happens. */
+/** The faults that a test has set, in order; the first match happens. */
 export function createDevFaults() {
   let faults: readonly DevFault[] = [];
   return {
@@ -14,7 +14,7 @@ export function createDevFaults() {
     clear(): void {
       faults = [];
     },
-    /** The fault of this request, which is then one nearer to its end. */
+    /** Returns the fault of this request and counts it down. */
     take(method: string, url: string): DevFault | undefined {
       const found = faults.find(({ request }) => matches(request, method, url));
       if (found === undefined) return undefined;
@@ -31,7 +31,7 @@ const MAX_DELAY_MS = 25_000;
 const REQUEST = /^(\*|GET|HEAD|POST|PUT|PATCH|DELETE) (\/[!-~]*)$/;
 const MEMBERS: readonly string[] = ['request', 'status', 'retry_after', 'delay_ms', 'drop', 'times'];
 
-/** Checks a fault that was sent. Throws the problem `invalid_request`. */
+/** Checks a received fault. Throws the problem `invalid_request`. */
 export function readDevFault(sent: Readonly<Record<string, unknown>>): DevFault {
   const stray = Object.keys(sent).find((name) => !MEMBERS.includes(name));
   if (stray !== undefined) throw invalid(stray, `is not one of ${MEMBERS.join(', ')}`);
@@ -47,7 +47,7 @@ export function readDevFault(sent: Readonly<Record<string, unknown>>): DevFault 
   }
   if (drop && status !== undefined) throw invalid('drop', 'must not be given with status: there is no answer');
   if (!drop && status === undefined && delay_ms === undefined) {
-    throw invalid('status', 'must be given, or delay_ms, or drop');
+    throw invalid('status', 'is required, unless delay_ms or drop is given');
   }
   if (retry_after !== undefined && status !== 429 && status !== 503) {
     throw invalid('retry_after', 'must only be given with a status of 429 or 503');
@@ -62,7 +62,7 @@ export function readDevFault(sent: Readonly<Record<string, unknown>>): DevFault 
   };
 }
 
-/** The problem that a fault answers with. */
+/** Returns the problem that a fault answers with. */
 export function problemOfFault({ status, retry_after: retryAfter }: DevFault): Problem | undefined {
   const code = status === undefined ? undefined : problemOf(status);
   if (code === undefined) return undefined;
@@ -70,7 +70,7 @@ export function problemOfFault({ status, retry_after: retryAfter }: DevFault): P
   return new Problem(code, { ...options, ...(retryAfter !== undefined && { retryAfter }) });
 }
 
-/** Takes the registry's first problem of the status: it is the plainest. */
+/** Uses the registry's first problem of the status, the most general one. */
 function problemOf(status: number): ProblemCode | undefined {
   return (Object.keys(PROBLEMS) as ProblemCode[]).find((code) => PROBLEMS[code].status === status);
 }

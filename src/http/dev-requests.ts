@@ -1,24 +1,25 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Client, Reply } from '../contract/call.ts';
-import { DEV_PATHS } from '../contract/dev-paths.ts';
-import { invalid, Problem } from '../core/problem.ts';
+import type { Client, Reply, SentBody } from '../contract/call.ts';
+import { CONSOLE_AGENT, DEV_PATHS } from '../contract/dev-paths.ts';
+import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
-import { formatInstant, parseInstant } from '../core/time.ts';
+import { formatInstant } from '../core/time.ts';
 import { createByteBudget } from './byte-budget.ts';
 import type { DevControls } from './daemon-options.ts';
+import { advanceOf, parseDevBody, type Sent, timeOf } from './dev-body.ts';
 import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
-import { headerOf, type RequestContext } from './endpoints.ts';
+import { createDevRequestLog, readDevRequestsQuery } from './dev-request-log.ts';
+import { createDevSnapshots } from './dev-snapshots.ts';
+import { headerOf, type RequestContext, type SendToDev } from './endpoints.ts';
 import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
 import { isOwnMachine } from './own-hosts.ts';
 import { readBody } from './read-body.ts';
-import { failureReply } from './request-log.ts';
+import { failureReply, type RequestRecord } from './request-log.ts';
+import { findRoute } from './routes.ts';
 
 const MAX_BODY = 64 * 1024;
 /** Bytes of all bodies together. */
 const MAX_BODIES = 1024 * 1024;
-/** The last millisecond of the year 9999. */
-const LAST_INSTANT = 253_402_300_799_999;
-const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /** The parts of the daemon that these requests use. */
 export interface DevContext extends RequestContext {
@@ -28,37 +29,64 @@ export interface DevContext extends RequestContext {
   readonly isFromBrowser: (request: IncomingMessage) => boolean;
 }
 
-type Sent = Readonly<Record<string, unknown>>;
-/** Resolves to the body of the reply; undefined: 204. */
-type Action = (sent: Sent) => Promise<object | undefined>;
+/** These are not shown among the requests. */
+const OWN_REQUESTS = /^\/dev\//;
 
-/** Takes a request before the router does. `next` hands it on. */
-export type DevRequests = (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
+/** A request for a control, from a connection or from the console of this daemon. */
+interface DevCall {
+  readonly url: string;
+  readonly apiKey: string | undefined;
+  readonly fromBrowser: boolean;
+  /** Whose wrong keys are counted. */
+  readonly peer: string;
+  readonly traceId: string;
+  readonly readBody: () => SentBody | Promise<SentBody>;
+}
+
+/** Resolves to the body of the reply; undefined: 204. `name` is the one in the path. */
+type Action = (sent: Sent, url: string, name: string) => Promise<object | undefined>;
+
+export interface DevRequests {
+  /** Takes a request before the router does. `next` hands it on. */
+  readonly take: (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
+  /** Answers a request of the console. */
+  readonly ask: SendToDev;
+  /** Keeps an answered request for `GET /dev/requests`. */
+  readonly note: (record: RequestRecord, reply: Reply, request: IncomingMessage | undefined) => void;
+  /** Answers the requests that wait, now and later. */
+  readonly end: () => void;
+}
 
 /**
- * What a `--dev` daemon has before its router: the paths below `/dev/`, for management keys on this machine, and the
- * faults that they have asked for. A fault comes before everything else that a request would meet, its key included.
+ * Handles requests before the router of a `--dev` daemon: the paths below `/dev/`, for management keys on this machine,
+ * and the faults that they have set. A fault precedes every other check of a request, even of its key.
  */
 export function createDevRequests({ controls, client, ...context }: DevContext): DevRequests {
   const { keyHeader, traceIdOf, isFromBrowser, answer } = context;
   const countFailure = createFailureLimit(FAILURES_A_SECOND);
   const budget = createByteBudget(MAX_BODIES);
   const faults = createDevFaults();
+  const snapshots = createDevSnapshots(controls.snapshots);
   const { clock } = controls;
+  const requests = createDevRequestLog(clock.now);
 
-  const shownClock = (removed?: number) => ({
-    now: formatInstant(clock.now()),
-    offset_ms: clock.offset(),
-    ...(removed !== undefined && { removed }),
-  });
+  async function showClock(removed?: number) {
+    const next = await clock.nextExpiry();
+    return {
+      now: formatInstant(clock.now()),
+      offset_ms: clock.offset(),
+      ...(next !== undefined && { next_expiry: formatInstant(next) }),
+      ...(removed !== undefined && { removed }),
+    };
+  }
   const shownFaults = () => ({ data: faults.list() });
 
   const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
     [DEV_PATHS.clock]: {
-      GET: async () => shownClock(),
-      PUT: async (sent) => shownClock(await clock.set(timeOf(sent))),
-      POST: async (sent) => shownClock(await clock.advance(advanceOf(sent, clock.now()))),
-      DELETE: async () => shownClock(await clock.reset()),
+      GET: () => showClock(),
+      PUT: async (sent) => showClock(await clock.set(timeOf(sent))),
+      POST: async (sent) => showClock(await clock.advance(advanceOf(sent, clock.now()))),
+      DELETE: async () => showClock(await clock.reset()),
     },
     [DEV_PATHS.faults]: {
       GET: async () => shownFaults(),
@@ -71,6 +99,15 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
         return shownFaults();
       },
     },
+    [DEV_PATHS.requests]: {
+      GET: async (_sent, url) => ({ data: await requests.newer(readDevRequestsQuery(url)) }),
+    },
+    [DEV_PATHS.snapshots]: {
+      GET: snapshots.list,
+      POST: snapshots.save,
+    },
+    [DEV_PATHS.snapshot]: { DELETE: (_sent, _url, name) => snapshots.delete(name) },
+    [DEV_PATHS.snapshotLoad]: { POST: (_sent, _url, name) => snapshots.load(name) },
     [DEV_PATHS.reset]: {
       POST: async () => {
         if (controls.reset === undefined) {
@@ -84,16 +121,16 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
     },
   };
 
-  async function reply(request: IncomingMessage, response: ServerResponse, action: Action): Promise<Reply> {
-    const traceId = traceIdOf(request);
+  async function reply(call: DevCall, action: Action, name: string): Promise<Reply> {
+    const { traceId } = call;
     try {
-      const refused = await refusalOf(request, traceId);
+      const refused = await refusalOf(call);
       if (refused !== undefined) return refused;
-      const body = await readBody(request, response, { limit: MAX_BODY, budget });
+      const body = await call.readBody();
       if (body.bodyFault !== undefined) {
         throw new Problem(body.bodyFault === 'too_large' ? 'body_too_large' : 'malformed_json');
       }
-      const result = await action(parse(body.bodyText));
+      const result = await action(parseDevBody(body.bodyText), call.url, name);
       return result === undefined
         ? { status: 204, traceId }
         : { status: 200, bodyText: JSON.stringify(result), traceId };
@@ -103,18 +140,17 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
   }
 
   /** Only management keys pass: no other type of application may read the tenant. */
-  async function refusalOf(request: IncomingMessage, traceId: string): Promise<Reply | undefined> {
-    const apiKey = headerOf(request, keyHeader);
-    const fromBrowser = isFromBrowser(request);
+  async function refusalOf({ apiKey, fromBrowser, peer, traceId }: DevCall): Promise<Reply | undefined> {
     const asked = await client.call({ operation: 'getTenant', apiKey, params: {}, query: [], fromBrowser, traceId });
     if (asked.status === 200) return undefined;
     if (asked.status !== 401) return asked;
-    const tooMany = countFailure(addressOf(request));
+    const tooMany = countFailure(peer);
     return tooMany ? problemReply(tooMany, traceId) : asked;
   }
 
   function fail(request: IncomingMessage, response: ServerResponse, next: () => void): void {
-    const fault = faults.take(request.method ?? '', request.url ?? '');
+    const { method = '', url = '' } = request;
+    const fault = faults.take(method, url);
     if (fault === undefined) {
       next();
       return;
@@ -123,62 +159,74 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
     const happen = (): void => {
       if (fault.drop) request.socket.destroy();
       else if (problem === undefined) next();
-      else answer(response, problemReply(problem, traceIdOf(request)));
+      else answer(response, problemReply(problem, traceIdOf(request)), routeOf(method, url));
     };
     if (fault.delay_ms === undefined) happen();
     else setTimeout(happen, fault.delay_ms).unref();
   }
 
-  return (request, response, next) => {
-    const path = (request.url ?? '').replace(/\?.*$/, '').replace(/\/$/, '');
-    const actions = Object.hasOwn(ACTIONS, path) && isOwnMachine(addressOf(request)) ? ACTIONS[path] : undefined;
-    if (actions === undefined) {
+  function take(request: IncomingMessage, response: ServerResponse, next: () => void): void {
+    const { method = '', url = '' } = request;
+    const peer = addressOf(request);
+    const { actions, action, route, name } = find(method, url);
+    if (actions === undefined || !isOwnMachine(peer)) {
       fail(request, response, next);
       return;
     }
-    const { method = '' } = request;
-    const action = Object.hasOwn(actions, method) ? actions[method] : undefined;
+    const traceId = traceIdOf(request);
     if (action === undefined) {
-      const refused = problemReply(new Problem('method_not_allowed'), traceIdOf(request));
-      answer(response, refused, { route: path, allow: Object.keys(actions).join(', ') });
+      const refused = problemReply(new Problem('method_not_allowed'), traceId);
+      answer(response, refused, { route, allow: Object.keys(actions).join(', ') });
       return;
     }
-    void reply(request, response, action).then((made) => answer(response, made, { route: path }));
+    const call = {
+      ...{ url, peer, traceId, apiKey: headerOf(request, keyHeader), fromBrowser: isFromBrowser(request) },
+      readBody: () => readBody(request, response, { limit: MAX_BODY, budget }),
+    };
+    void reply(call, action, name).then((made) => answer(response, made, { route }));
+  }
+
+  function find(method: string, url: string) {
+    const { route, name } = devRouteOf(url.replace(/\?.*$/, '').replace(/\/$/, ''));
+    const actions = Object.hasOwn(ACTIONS, route) ? ACTIONS[route] : undefined;
+    const action = actions !== undefined && Object.hasOwn(actions, method) ? actions[method] : undefined;
+    return { actions, action, route, name };
+  }
+
+  const ask: SendToDev = async ({ method, path, apiKey, body }, traceId) => {
+    const { actions, action, name } = find(method, path);
+    if (action === undefined) {
+      return problemReply(new Problem(actions === undefined ? 'route_not_found' : 'method_not_allowed'), traceId);
+    }
+    const bodyText = body === undefined ? undefined : JSON.stringify(body);
+    const call = { url: path, apiKey, fromBrowser: false, peer: '', traceId, readBody: () => ({ bodyText }) };
+    return reply(call, action, name);
   };
+
+  return {
+    take,
+    ask,
+    note(record, made, request) {
+      const isOfConsole = request?.headers['user-agent'] === CONSOLE_AGENT;
+      if (!isOfConsole && !OWN_REQUESTS.test(request?.url ?? '')) requests.add(record, made);
+    },
+    end: requests.end,
+  };
+}
+
+/** Only the paths of snapshots have a name. */
+function devRouteOf(path: string): { readonly route: string; readonly name: string } {
+  const [, name, load] = /^\/dev\/snapshots\/([^/]+)(\/load)?$/.exec(path) ?? [];
+  if (name === undefined) return { route: path, name: '' };
+  return { route: load === undefined ? DEV_PATHS.snapshot : DEV_PATHS.snapshotLoad, name };
+}
+
+function routeOf(method: string, url: string): { readonly route?: string } {
+  const match = findRoute(method, url);
+  return typeof match === 'object' ? { route: match.route.path } : {};
 }
 
 /** A Unix socket has none. */
 function addressOf({ socket }: IncomingMessage): string {
   return socket.remoteAddress ?? '';
-}
-
-function parse(text: string | undefined): Sent {
-  if (text === undefined || text === '') return {};
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (cause) {
-    throw new Problem('malformed_json', { cause });
-  }
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  throw new Problem('invalid_request', { detail: 'The body must be a JSON object.' });
-}
-
-function onlyMember(sent: Sent, name: string): unknown {
-  const stray = Object.keys(sent).find((each) => each !== name);
-  if (stray !== undefined) throw invalid(stray, `is not known; the body is { ${name} }`);
-  return sent[name];
-}
-
-function timeOf(sent: Sent): number {
-  const now = onlyMember(sent, 'now');
-  const instant = typeof now === 'string' && ISO.test(now) ? parseInstant(now) : Number.NaN;
-  if (instant >= 0 && instant <= LAST_INSTANT) return instant;
-  throw invalid('now', 'must be an ISO 8601 time with its offset, from 1970 to 9999: 2030-01-31T12:00:00Z');
-}
-
-function advanceOf(sent: Sent, now: number): number {
-  const by = onlyMember(sent, 'advance_ms');
-  if (typeof by === 'number' && Number.isInteger(by) && by >= 0 && now + by <= LAST_INSTANT) return by;
-  throw invalid('advance_ms', 'must be a whole number of milliseconds, at least 0 and to no later year than 9999');
 }

@@ -1,6 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Client, Reply, SentBody } from '../contract/call.ts';
+import type { DevRequest } from '../contract/dev-paths.ts';
 import type { OperationId } from '../contract/operations.ts';
+import type { ProblemCode } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { createByteBudget } from './byte-budget.ts';
@@ -13,7 +15,7 @@ import { announcedLength, readBody } from './read-body.ts';
 import { failureReply } from './request-log.ts';
 import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
 
-/** Bytes of request bodies that all processes of a daemon hold at a time. */
+/** The bytes of request bodies that all processes of a daemon hold at a time. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** The parts of the daemon that answer requests. */
@@ -34,14 +36,32 @@ export interface EndpointContext extends RequestContext {
 export interface AnswerOptions {
   /** For the log. */
   readonly route?: string;
-  /** For the log: who asked, when the key was good. */
+  /** For the log: the calling application, if the key was valid. */
   readonly applicationId?: string | undefined;
   readonly allow?: string | undefined;
   /** Further fields, names and values in turn. */
   readonly fields?: readonly string[];
+  /** Leaves no line in the log. */
+  readonly isUnlogged?: boolean;
 }
 
-/** Request → Call → Reply: everything between a request and the client. */
+/** What answers requests below `/ui/`. `refused` is what the daemon found wrong with one already. */
+export type ConsoleRequests = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  refused: ProblemCode | undefined,
+) => void;
+
+/** Sends a request to the controls of a `--dev` daemon. A daemon without them answers `route_not_found`. */
+export type SendToDev = (request: DevRequest, traceId: string) => Promise<Reply>;
+
+/** What a console gets of its daemon. */
+export interface ConsoleContext extends RequestContext, Pick<EndpointContext, 'options'> {
+  /** Absent without `--dev`. */
+  readonly sendToDev?: SendToDev | undefined;
+}
+
+/** Turns a request into a call and its reply into a response. */
 export function createEndpoints(client: Client, context: EndpointContext): RequestListener {
   const { options, keyHeader, idempotencyHeader, cors, traceIdOf, answer } = context;
   const { processes = 1 } = options;
@@ -106,7 +126,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     ownAnswers[name]().then(
       (bodyText) => answer(response, { status: 200, bodyText, traceId }, { route }),
       (error: unknown) => {
-        // Not ready is always a 503, whatever the reason: it is the answer of `/readyz`, not of the operation behind it.
+        // Returns 503 for every reason: this is the answer of `/readyz`, not of an operation.
         const isOther = name === 'readyz' && !(error instanceof Problem && error.status === 503);
         const reply = failureReply(isOther ? new Problem('vault_busy') : error, traceId);
         answer(response, reply, { route });
@@ -147,8 +167,8 @@ export function headerOf({ headers }: IncomingMessage, name: string): string | u
 }
 
 /**
- * The Content-Type, unless a Content-Encoding lies over it: the codings are not undone, and bytes under one are not of the
- * type that they would be without it. So the dispatcher answers 415, in its place after 401 and 403.
+ * Returns the Content-Type, except under a Content-Encoding: the daemon does not decode it, so the bytes are not of
+ * that type. The dispatcher then answers 415, in its order after 401 and 403.
  */
 function mediaTypeOf(request: IncomingMessage): string | undefined {
   const coding = request.headers['content-encoding'];
@@ -172,7 +192,7 @@ function createOwnAnswers(options: EndpointContext['options']): Readonly<Record<
 
   return {
     root: async () => root,
-    // Made when it is first asked for: most daemons never are.
+    // Built on first use: most daemons never need it.
     openapi: () => {
       document ??= import('../contract/openapi/openapi.ts').then(({ openApiText }) =>
         openApiText({ version, headerPrefix }),

@@ -1,17 +1,19 @@
 import { Problem } from '../core/problem.ts';
 
-/** Failed authentications a second, after which a peer gets 429. */
+/** Failed authentications in a second, after which a peer gets 429. */
 export const FAILURES_A_SECOND = 20;
 
 const WINDOW_MS = 1_000;
 const PEERS_BEFORE_PRUNING = 1_024;
 
-/** Counts a failed authentication of a peer. Returns the problem `too_many_requests` when the peer has had its share. */
+/**
+ * Counts a failed authentication of a peer. Returns the problem `too_many_requests` when the peer exceeds its limit.
+ */
 export type CountFailure = (peer: string) => Problem | undefined;
 
 /**
- * After `failures` within a second, counted from a peer's first, its further ones are told to wait until that second has
- * passed. Good keys pass: all callers of one machine are one peer, and none of them may lock the others out.
+ * After `failures` within a second of a peer's first failure, further failures get 429 until that second has passed.
+ * Valid keys always pass: all callers of one machine are one peer, and none may lock the others out.
  */
 export function createFailureLimit(failures: number): CountFailure {
   const windows = new Map<string, { readonly start: number; count: number }>();

@@ -7,7 +7,7 @@ export function isLoopback(host: string): boolean {
   return LOOPBACK.test(host);
 }
 
-/** Where a connection comes from: its address, or `''` for a Unix socket, which only this machine reaches. */
+/** Returns the remote address of a connection, or `''` for a Unix socket, which only this machine reaches. */
 export function isOwnMachine(address: string): boolean {
   return address === '' || isLoopback(address);
 }
@@ -18,9 +18,9 @@ export function urlHost(host: string): string {
 }
 
 /**
- * Whether a `Host` value names this daemon. A page that rebinds its own name to 127.0.0.1 still sends its own name, and
- * is turned away here. The port may be left out only where it is the scheme's default (RFC 9110 §7.2).
- * A Unix socket has no port and accepts every Host, because the client invents the name in the URL.
+ * Returns whether a `Host` value names this daemon. A page that rebinds its own name to 127.0.0.1 still sends its own
+ * name, and is rejected here. The port may be absent only if it is the scheme's default (RFC 9110 §7.2). A Unix socket
+ * has no port and accepts every Host, because the client invents the name in the URL.
  */
 export function createHostCheck(
   { host: ownHost, tls, hostNames = [] }: Pick<DaemonOptions, 'host' | 'tls' | 'hostNames'>,

@@ -1,6 +1,6 @@
 type Pair = readonly [name: string, value: string];
 
-/** `fault` is the name, as sent, of the first parameter whose percent-encoding is broken. */
+/** `fault` is the name, as sent, of the first parameter with broken percent-encoding. */
 export interface ParsedQuery {
   readonly pairs: readonly Pair[];
   readonly fault?: string | undefined;
@@ -9,8 +9,9 @@ export interface ParsedQuery {
 const NONE: ParsedQuery = { pairs: [] };
 
 /**
- * The query of a request target as pairs in the order sent (`application/x-www-form-urlencoded`: `+` is a space). Unlike
- * `URLSearchParams` it tells of percent-encoding that is not UTF-8: replacement characters would search for something else.
+ * Parses the query of a request target into pairs in the order sent (`application/x-www-form-urlencoded`: `+` is a
+ * space). Unlike `URLSearchParams` it reports percent-encoding that is not UTF-8: replacement characters would search
+ * for something else.
  */
 export function parseQuery(url: string): ParsedQuery {
   const start = url.indexOf('?');

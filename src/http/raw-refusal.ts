@@ -13,7 +13,7 @@ const CODES: ReadonlyMap<string, ProblemCode> = new Map([
   ['ERR_HTTP_REQUEST_TIMEOUT', 'request_timeout'],
 ]);
 
-/** A request line that is one, whatever its method. */
+/** A well-formed request line with any method. */
 const REQUEST_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}) (\/[\x21\x22\x24-\x7e]*) HTTP\/1\.[01]\r\n/;
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 
@@ -33,9 +33,9 @@ interface RefusalOptions {
   readonly onRefused: (reply: Reply) => void;
 }
 
-/** Answers bytes that never became a request, on the socket itself; then closes the connection. */
+/** Answers bytes that form no request, on the socket itself, then closes the connection. */
 export function createRawRefusal(options: RefusalOptions) {
-  // Node reports the same broken connection again for every packet that still arrives on it.
+  // Node reports the same broken connection again for every further packet.
   const refused = new WeakSet<Duplex>();
 
   function refuse(socket: Duplex, code: ProblemCode, allow?: string): void {
@@ -56,15 +56,15 @@ export function createRawRefusal(options: RefusalOptions) {
       if (error.code === 'ECONNRESET' || !socket.writable || isSilent(socket)) socket.destroy();
       else if (current === undefined || current.writableFinished) refuse(socket, code, allow);
       else if (current.req.complete) {
-        // Pipelining: the faulty bytes come after a request that is still being answered, and must not answer it.
+        // Pipelining: the faulty bytes follow a request that is still in progress, and must not answer it.
         current.once('finish', () => (socket.writable ? refuse(socket, code, allow) : socket.destroy()));
       } else if (current.headersSent) {
-        // Node corks what it writes until the next tick: destroyed now, the reply would be lost.
+        // Node corks its writes until the next tick; destroying the socket now would lose the reply.
         endSoon(socket, options.linger);
       } else if (current.socket === null) socket.destroy();
       else refuse(socket, code, allow);
     },
-    /** CONNECT asks for a tunnel, and Node makes no response object for it. */
+    /** CONNECT asks for a tunnel, and Node creates no response object for it. */
     connect(socket: Duplex): void {
       socket.on('error', () => undefined);
       refuse(socket, 'method_not_allowed', ALL_METHODS);
@@ -80,7 +80,7 @@ function endSoon(socket: Duplex, linger: number, text = ''): void {
   socket.end(text);
 }
 
-/** A connection that never sent a byte (a browser's spare one) asked nothing: it gets no answer. */
+/** A connection without any bytes (a browser's spare one) gets no answer. */
 function isSilent(socket: Duplex): boolean {
   return 'bytesRead' in socket && socket.bytesRead === 0;
 }
@@ -90,7 +90,7 @@ function diagnose(error: ConnectionError, urlLimit: number): readonly [code: Pro
   if (!Buffer.isBuffer(error.rawPacket)) return [code];
   const packet = error.rawPacket.toString('latin1', 0, urlLimit + 128);
   if (error.code === 'HPE_HEADER_OVERFLOW') {
-    // Node counts the request line among the headers; a first line that alone is over the limit is the URL's doing.
+    // Node counts the request line as a header, so a first line above the limit means a long URL.
     return /^[A-Z]{3,12} \/[^\r\n]*$/.test(packet) ? ['url_too_long'] : [code];
   }
   if (error.code !== 'HPE_INVALID_METHOD') return [code];

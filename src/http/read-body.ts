@@ -23,9 +23,9 @@ export interface ReadOptions {
 }
 
 /**
- * Reads the body as text, and no further than `limit` bytes: the rest of a larger one stays unread. Returns no promise when
- * the body has arrived. Throws `vault_busy` when the daemon holds too many bodies, and `request_timeout` when the client
- * goes away before the end. A byte order mark stays in the text, where the JSON parser refuses it (RFC 8259 §8.1).
+ * Reads the body as text, up to `limit` bytes; the rest of a larger one stays unread. Returns no promise when the body
+ * has arrived. Throws `vault_busy` when the daemon holds too many bodies, and `request_timeout` when the client leaves
+ * before the end. A byte order mark stays in the text; the JSON parser rejects it (RFC 8259 §8.1).
  */
 export function readBody(
   request: IncomingMessage,
@@ -37,10 +37,10 @@ export function readBody(
   if (length !== undefined && length > limit) return TOO_LARGE;
   if (request.headers.expect !== undefined) {
     response.writeContinue();
-    // Marks the body as asked for: see `leavesBody` in write-reply.ts.
+    // Marks the body as requested: see `leavesBody` in write-reply.ts.
     request.headers.expect = undefined;
   }
-  // No 'close' event follows to give the bytes back.
+  // No 'close' event follows to release the bytes.
   if (response.destroyed) throw gone();
   let held = 0;
   response.once('close', () => budget.giveBack(held));
@@ -53,7 +53,7 @@ export function readBody(
 
   if (!request.complete) return collect(request, limit, hold);
   if (request.readableLength > limit) return TOO_LARGE;
-  // Before the bytes are taken: the call may be tried again.
+  // Checked before the bytes are reserved, so the call may be repeated.
   if (!hold(request.readableLength)) throw busy();
   const bytes: Buffer | null = request.read();
   return bytes === null ? EMPTY : textOf(bytes);
@@ -71,7 +71,7 @@ function textOf(bytes: Buffer): SentBody {
   return bytes.length === 0 ? EMPTY : isUtf8(bytes) ? { bodyText: bytes.toString('utf8') } : NOT_UTF8;
 }
 
-/** `hold` returns false when there is no room for more bytes. */
+/** `hold` returns false when the bytes exceed the limit. */
 function collect(request: IncomingMessage, limit: number, hold: (bytes: number) => boolean): Promise<SentBody> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -101,7 +101,7 @@ function collect(request: IncomingMessage, limit: number, hold: (bytes: number) 
     }
 
     request.on('data', onData).on('end', onEnd).on('close', onClose);
-    // A connection that breaks inside the body emits 'close'; without a listener its 'error' would end the process.
+    // A connection that breaks during the body emits 'close'; without a listener its 'error' would end the process.
     request.on('error', () => undefined);
   });
 }

@@ -5,9 +5,9 @@ import { problemReply } from '../core/problem-reply.ts';
 
 /** The facts of an answered request. */
 export interface Answered {
-  /** Absent when the request was not HTTP enough to have one. */
+  /** Absent when the request was not valid HTTP. */
   readonly method?: string | undefined;
-  /** The pattern of the table, never the path: paths carry token ids. */
+  /** The pattern of the table, never the path: paths contain token ids. */
   readonly route?: string | undefined;
   /** The calling application; absent when the key was not valid. */
   readonly applicationId?: string | undefined;
@@ -17,7 +17,10 @@ export interface Answered {
 
 let waiting = '';
 
-/** Writes the lines of one turn of the event loop together. A crash may lose those of the last turn; an exit does not. */
+/**
+ * Collects the lines of one turn of the event loop and writes them together. A crash may lose those of the last turn;
+ * an exit does not.
+ */
 function writeLine(line: string): void {
   if (waiting === '') setImmediate(writeWaiting);
   waiting += `${line}\n`;
@@ -32,30 +35,40 @@ process.on('exit', () => {
   if (waiting !== '') writeWaiting();
 });
 
-/** Writes a request to stderr in one line, of these members and no others: a path, a header or a body may hold a secret. */
+/** An answered request as logs show it. Nothing else of a request: a path, a header or a body may hold a secret. */
+export type RequestRecord = ReturnType<typeof requestRecord>;
+
+export function requestRecord(reply: Reply, { method, route, applicationId, start }: Answered) {
+  const ms = start === undefined ? undefined : Math.round((performance.now() - start) * 1000) / 1000;
+  const [time, trace_id, application_id] = [new Date().toISOString(), reply.traceId, applicationId];
+  return { time, trace_id, method, route, status: reply.status, application_id, ms };
+}
+
+/** Returns the code of a reply that is a problem. */
+export function problemCodeOf({ status, bodyText = '' }: Reply): string | undefined {
+  return status >= 400 ? /"type":"([^"]*)"/.exec(bodyText)?.[1]?.slice(PROBLEM_TYPE_PREFIX.length) : undefined;
+}
+
+/** Writes a request to stderr in one line. */
 const LINES = {
-  json: (reply, { method, route, applicationId }, ms) => {
-    const level = reply.status >= 500 ? 'error' : 'info';
-    const [time, trace_id, application_id] = [new Date().toISOString(), reply.traceId, applicationId];
-    return JSON.stringify({ time, level, trace_id, method, route, status: reply.status, application_id, ms });
+  json: ({ time, trace_id, method, route, status, application_id, ms }) => {
+    const level = status >= 500 ? 'error' : 'info';
+    return JSON.stringify({ time, level, trace_id, method, route, status, application_id, ms });
   },
-  text: ({ status, bodyText = '' }, { method, route, applicationId }, ms) => {
-    const problem =
-      status >= 400 ? /"type":"([^"]*)"/.exec(bodyText)?.[1]?.slice(PROBLEM_TYPE_PREFIX.length) : undefined;
+  text: ({ method, route, status, application_id, ms }, reply) => {
     const took = ms === undefined ? undefined : `${ms.toFixed(1)} ms`;
-    const words = [method, route, status, took, applicationId && `application ${applicationId}`, problem];
+    const application = application_id && `application ${application_id}`;
+    const words = [method, route, status, took, application, problemCodeOf(reply)];
     return `vault: ${words.filter((word) => word !== undefined).join(' ')}`;
   },
-} as const satisfies Record<string, (reply: Reply, answered: Answered, ms: number | undefined) => string>;
+} as const satisfies Record<string, (record: RequestRecord, reply: Reply) => string>;
 
 /** `json` for machines, `text` for people. */
 export type LogFormat = keyof typeof LINES;
 
 /** Logs a request that is answered. */
-export function logRequest(format: LogFormat, reply: Reply, answered: Answered): void {
-  const { start } = answered;
-  const ms = start === undefined ? undefined : Math.round((performance.now() - start) * 1000) / 1000;
-  writeLine(LINES[format](reply, answered, ms));
+export function logRequest(format: LogFormat, record: RequestRecord, reply: Reply): void {
+  writeLine(LINES[format](record, reply));
 }
 
 /**

@@ -6,7 +6,7 @@ export const OWN_PATHS = { root: '/', openapi: '/openapi.json', livez: '/livez',
 
 export type OwnPath = keyof typeof OWN_PATHS;
 
-/** The operation or the own page at a path. `path` is the pattern of the table: `/tokens/{id}`. */
+/** The operation or the daemon's own page at a path. `path` is the pattern of the table: `/tokens/{id}`. */
 export type Route =
   | { readonly path: string; readonly operation: OperationId }
   | { readonly path: string; readonly own: OwnPath };
@@ -14,7 +14,7 @@ export type Route =
 export interface RouteMatch {
   readonly route: Route;
   readonly params: Readonly<Record<string, string>>;
-  /** The parameter whose percent-encoding is broken; `params` then holds the text as sent. */
+  /** The parameter with broken percent-encoding; `params` then holds the text as sent. */
   readonly paramFault?: string | undefined;
 }
 
@@ -78,7 +78,7 @@ function find(method: string, url: string): RouteMatch | 'bad_path' | undefined 
   return isWhole(params) ? { route, params } : undefined;
 }
 
-/** Rejects empty parameters: `/tokens//` is no path of the table. */
+/** Rejects empty parameters: `/tokens//` is not in the table. */
 function isWhole(params: Readonly<Record<string, string | undefined>>): params is Readonly<Record<string, string>> {
   return Object.values(params).every((value) => value);
 }

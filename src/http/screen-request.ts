@@ -6,7 +6,7 @@ import type { ProblemCode } from '../contract/problems.ts';
 const ORIGIN_FORM = /^\/[\x21\x22\x24-\x7e]*$/;
 
 /**
- * Returns what is wrong with the request line and the headers, before routing; undefined when nothing is. Node checks the
+ * Returns the error in the request line and the headers, before routing; undefined when there is none. Node checks the
  * grammar; this checks the rules that Node leaves to the application. `keyHeader` is in lower case.
  */
 export function createScreen(

@@ -5,16 +5,16 @@ import { connect, type ListenOptions, type Socket } from 'node:net';
 import { Fault } from '../core/fault.ts';
 import type { DaemonOptions, Timeouts } from './daemon-options.ts';
 
-/** For the version and the spaces of the request line, which Node counts as header bytes. */
+/** Room for the version and the spaces of the request line, which Node counts as header bytes. */
 const REQUEST_LINE_SLACK = 64;
-/** How often connections that have become idle meanwhile are closed. */
+/** The interval of closing idle connections. */
 const SWEEP_MS = 50;
 const IS_WINDOWS = process.platform === 'win32';
 
-/** A server of node:http or node:https with the daemon's limits, on no address yet. */
+/** Creates a server of node:http or node:https with the daemon's limits, without an address. */
 export async function createServer({ limits, tls }: DaemonOptions, timeouts: Timeouts): Promise<Server> {
   const options = {
-    // URL and headers have limits of their own (screen-request.ts); this one only keeps Node from reading on for ever.
+    // URL and headers have their own limits (screen-request.ts); this one only stops an endless header.
     maxHeaderSize: limits.url + limits.headers + REQUEST_LINE_SLACK,
     headersTimeout: timeouts.headers,
     requestTimeout: timeouts.request,
@@ -29,19 +29,22 @@ export async function createServer({ limits, tls }: DaemonOptions, timeouts: Tim
         ...options,
         ...tls,
         minVersion: 'TLSv1.2',
-        // The limits above begin with HTTP; Node's own for what comes before it is two minutes.
+        // The limits above apply from the first byte of HTTP; Node's own limit before that is two minutes.
         handshakeTimeout: timeouts.headers,
       })
     : (await import('node:http')).createServer(options);
   server.timeout = timeouts.stalled;
   // Limits the size instead: a limited count would silently drop later headers, such as a second Host.
   server.maxHeadersCount = 0;
-  // A client may close its sending side once its request is out (`printf … | nc`); it still gets the reply.
+  // A client may close its sending side after its request (`printf … | nc`); it still gets the reply.
   Object.assign(server, { httpAllowHalfOpen: true });
   return server;
 }
 
-/** Resolves to the port, the one that the system chose when `port` was 0. Throws the fault `address_in_use`, or `usage`. */
+/**
+ * Resolves to the port; if `port` was 0, to the one that the system chose. Throws the fault `address_in_use`, or
+ * `usage`.
+ */
 export async function listenOnPort(server: Server, host: string, port: number): Promise<number> {
   await listen(server, { host, port }, `port ${port} on ${host}`);
   const address = server.address();
@@ -50,8 +53,8 @@ export async function listenOnPort(server: Server, host: string, port: number): 
 }
 
 /**
- * Listens on a Unix socket of mode 0600 (a pipe's name on Windows, where the file system knows nothing of it). What a
- * dead daemon left behind is removed; a live one, or a file of another kind, is the fault `address_in_use`.
+ * Listens on a Unix socket of mode 0600, or on a named pipe on Windows, which has no file mode. Removes the socket of a
+ * dead daemon. Throws the fault `address_in_use` for a live daemon or another kind of file.
  */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
   if (IS_WINDOWS) {
@@ -59,7 +62,7 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
     return;
   }
   await removeStaleSocket(path);
-  // The socket is made before `listen` returns: no other user can connect in between.
+  // `listen` creates the socket before it returns, so no other user can connect in between.
   const umask = process.umask(0o177);
   try {
     const listening = listen(server, { path }, `the socket ${path}`);
@@ -97,7 +100,7 @@ async function isAnswered(path: string): Promise<boolean> {
   }
 }
 
-/** Begins to listen before it returns. */
+/** Starts to listen before it returns. */
 async function listen(server: Server, options: ListenOptions, place: string): Promise<void> {
   server.listen(options);
   try {
@@ -110,7 +113,7 @@ async function listen(server: Server, options: ListenOptions, place: string): Pr
 }
 
 /**
- * Returns a function that stops the server and ends waits; call it before the server listens, so that it knows every
+ * Returns a function that stops the server and ends waits. Call it before the server listens, so that it knows every
  * connection.
  */
 export function createStop(server: Server, graceMs: number, endWaits?: () => void): () => Promise<void> {
@@ -133,7 +136,7 @@ export function createStop(server: Server, graceMs: number, endWaits?: () => voi
         clearTimeout(cut);
         resolve();
       });
-      // To Node a connection without a first byte is not idle: it waits for the headers.
+      // Node does not count a connection without a first byte as idle: it waits for the headers.
       for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
     });
 }

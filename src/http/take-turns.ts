@@ -1,16 +1,16 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** Requests that may wait on one connection; a client that pipelines more is cut off. */
+/** How many requests may wait on one connection; a client that pipelines more is cut off. */
 const MAX_WAITING = 100;
 
 /**
- * Hands on one request of a connection at a time: a pipelined one waits until the response before its own has been handed to
- * the system. So a connection holds one reply, and a client that does not read makes no further ones.
+ * Passes on one request of a connection at a time: a pipelined one waits until the system has the response before it.
+ * So a connection holds one reply, and a client that does not read causes no further ones.
  */
 export function takeTurns(receive: RequestListener) {
   const newest = new WeakMap<Duplex, ServerResponse>();
-  /** How many requests wait. */
+  /** The number of waiting requests. */
   const waiting = new WeakMap<Duplex, number>();
 
   function wait(request: IncomingMessage, response: ServerResponse, before: ServerResponse): void {
@@ -21,12 +21,12 @@ export function takeTurns(receive: RequestListener) {
       socket.destroy();
       return;
     }
-    // Node resumes the connection once it has parsed this request.
+    // Node resumes the connection after it has parsed this request.
     process.nextTick(() => waiting.get(socket) !== 0 && socket.pause());
     before.once('close', () => {
       const left = (waiting.get(socket) ?? 1) - 1;
       waiting.set(socket, left);
-      // After a response with `Connection: close` Node sends no other.
+      // Node sends nothing after a response with `Connection: close`.
       if (!socket.writable) return;
       // Node resumes a connection whenever a response ends.
       if (left > 0) socket.pause();

@@ -2,19 +2,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from '../contract/call.ts';
 import { announcedLength } from './read-body.ts';
 
-/** The parts of a header section beside the reply. */
+/** The parts of a header section besides the reply. */
 export interface ReplyHeaderOptions {
-  /** The trace header's name, as it is written. */
+  /** The trace header's name in its original case. */
   readonly traceHeader: string;
   /** The methods of a 405. */
   readonly allow?: string | undefined;
   /** Further fields, names and values in turn. */
   readonly fields?: readonly string[];
-  /** The connection ends with this reply. */
+  /** Closes the connection after this reply. */
   readonly close?: boolean;
 }
 
-/** Bytes of an unread body that are read away to keep the connection; a longer one ends it. */
+/** The bytes of an unread body that are discarded to keep the connection; a longer body closes it. */
 const MAX_DRAINED = 64 * 1024;
 
 export interface WriteOptions extends ReplyHeaderOptions {
@@ -24,7 +24,7 @@ export interface WriteOptions extends ReplyHeaderOptions {
   readonly linger: number;
 }
 
-/** Sends the reply; a client that is already gone gets nothing. */
+/** Sends the reply; does nothing if the client has gone. */
 export function writeReply(response: ServerResponse, reply: Reply, options: WriteOptions): void {
   if (response.destroyed || response.writableEnded) return;
   const request = response.req;
@@ -36,19 +36,19 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
   response.end(reply.bodyText);
 }
 
-/** Returns whether the request has a body that will not be read to its end: the connection cannot be used again. */
+/** Returns whether the request has a body that will stay unread, so that the connection cannot be reused. */
 function leavesBody(request: IncomingMessage, limit: number): boolean {
   const length = announcedLength(request);
-  // Whether or not it has arrived by now: who sends too much learns the same each time.
+  // Ignores whether it has already arrived: each too large body gets the same answer.
   if (length !== undefined && length > limit) return true;
   if (request.complete) return false;
   if (length === undefined || length > MAX_DRAINED || request.readableDidRead) return true;
-  // RFC 9110 §10.1.1: without 100-continue a client may send its body, or may not.
+  // RFC 9110 §10.1.1: without 100-continue the client may or may not send its body.
   return length > 0 && request.headers.expect !== undefined;
 }
 
 /**
- * The reply goes out at once; then what the client still sends is read away for a moment before the connection closes.
+ * Sends the reply at once, then discards what the client still sends for a moment before it closes the connection.
  * Closing with unread bytes would reset the connection, and the reset can overtake the reply (RFC 9112 §9.6).
  */
 function writeAndLinger(request: IncomingMessage, response: ServerResponse, reply: Reply, options: WriteOptions): void {
@@ -67,7 +67,7 @@ function writeAndLinger(request: IncomingMessage, response: ServerResponse, repl
   request.resume();
 }
 
-/** The header section as a flat list of names and values, the form that Node writes without making an object of it first. */
+/** Returns the header section as a flat list of names and values, which Node writes without building an object. */
 export function replyHeaders(reply: Reply, options: ReplyHeaderOptions): string[] {
   const headers = [
     'Cache-Control',

@@ -7,9 +7,9 @@ import type { Sodium } from './sodium.ts';
 import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
 
 /**
- * What outlives a master key. API keys are known only by their hashes, tombstones and an anchor by their MACs, and the
- * audit is one chain of sealed and indexed entries: none of them can be made anew, so a new master key keeps the keys of the
- * first one.
+ * The keys that outlive a master key. API keys are known only by their hashes, tombstones and an anchor by their MACs,
+ * and the audit is one chain of sealed and indexed entries. None of them can be recomputed, so a new master key keeps
+ * the keys of the first one.
  */
 const CARRIED = ['api_key_hash', 'audit_chain', 'audit_sealing', 'tombstone', 'anchor', 'audit_index'] as const;
 
@@ -18,7 +18,10 @@ export type CarriedKeys = Readonly<Record<(typeof CARRIED)[number], Uint8Array>>
 /** The part of a header that opens the keys of a vault. */
 export type KeyHeader = VaultIdentity & Pick<VaultHeader, 'carried'>;
 
-/** The carried keys: derived from the first master key; under a later one, opened from `header.carried`. The caller wipes them. */
+/**
+ * Returns the carried keys: derived from the first master key, or opened from `header.carried` under a later one. The
+ * caller wipes them.
+ */
 export function openCarriedKeys(sodium: Sodium, master: Uint8Array, header: KeyHeader): CarriedKeys {
   if (header.carried === undefined) return carriedKeys((name) => deriveFromMaster(sodium, master, name));
   const wrapping = deriveFromMaster(sodium, master, 'carried_wrapping');
@@ -35,7 +38,7 @@ function carriedKeys(make: (name: (typeof CARRIED)[number], index: number) => Ui
 }
 
 /**
- * The carried keys for the header of a later generation: an envelope, its key id the generation, of
+ * Seals the carried keys for the header of a later generation. The key id of the envelope is the generation; it holds
  *
  *     offset  0                32              64                96            128        160
  *             API-key hash 32  audit chain 32  audit sealing 32  tombstone 32  anchor 32  audit index 32

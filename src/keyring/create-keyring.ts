@@ -9,11 +9,14 @@ import { KEY_BYTES } from './sub-keys.ts';
 
 export interface CreateKeyringOptions {
   readonly now: Instant;
-  /** Takes a passphrase of fewer than 12 characters. */
+  /** Accepts a passphrase of fewer than 12 characters. */
   readonly allowWeak?: boolean | undefined;
 }
 
-/** A new vault's keys: a random master key, wrapped for the credential in slot 0. Throws `weak_passphrase`, `usage`. */
+/**
+ * Creates a new vault's keys: a random master key, wrapped for the credential in slot 0. Throws `weak_passphrase`,
+ * `usage`.
+ */
 export async function createKeyring(
   credential: Credential,
   { now, allowWeak = false }: CreateKeyringOptions,

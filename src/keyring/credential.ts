@@ -1,14 +1,14 @@
 import { Fault } from '../core/fault.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
-/** The secret that unlocks a vault: the 32 raw bytes of a key file, or a passphrase as it was typed. */
+/** The secret that unlocks a vault: the 32 raw bytes of a key file, or a passphrase as typed. */
 export type Credential =
   | { readonly kind: 'key_file'; readonly key: Uint8Array }
   | { readonly kind: 'passphrase'; readonly passphrase: string };
 
 export type CredentialKind = Credential['kind'];
 
-/** How messages name a credential. */
+/** The names of credentials in messages. */
 export const CREDENTIAL_NAMES = { key_file: 'key file', passphrase: 'passphrase' } as const satisfies Record<
   CredentialKind,
   string
@@ -27,7 +27,7 @@ export function requireStrongPassphrase(passphrase: string, allowWeak: boolean):
   }
 }
 
-/** Throws `usage` or `weak_passphrase` when a credential is not fit to be given a slot. */
+/** Throws `usage` or `weak_passphrase` for a credential that cannot have a slot. */
 export function checkNewCredential(credential: Credential, allowWeak: boolean): void {
   if (credential.kind === 'passphrase') requireStrongPassphrase(credential.passphrase, allowWeak);
   else if (credential.key.length !== KEY_BYTES) throw new Fault('usage', `a key file has exactly ${KEY_BYTES} bytes`);

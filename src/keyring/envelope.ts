@@ -36,7 +36,7 @@ const TAG_BYTES = 16;
 export const ENVELOPE_OVERHEAD = CIPHERTEXT_AT + TAG_BYTES;
 
 /**
- * Seals bytes under a key into
+ * Seals bytes under a key. The envelope is
  *
  *     offset  0      1           5          29
  *             suite  key id u32  nonce 24   ciphertext ‖ tag 16
@@ -69,7 +69,7 @@ function requireKey({ length }: Uint8Array): void {
 }
 
 function requireEnvelope(bytes: Uint8Array): void {
-  // A damaged row may hold something else than bytes here.
+  // A damaged row may hold another type here.
   const isEnvelope = bytes instanceof Uint8Array && bytes.length >= ENVELOPE_OVERHEAD && bytes[0] === SUITE;
   if (!isEnvelope) throw new Problem('integrity_failure');
 }
@@ -102,7 +102,7 @@ export function openEnvelope(sodium: Sodium, key: Uint8Array, context: Uint8Arra
   }
 }
 
-/** Seals a text, padded, as `sealEnvelope` does. */
+/** Seals a padded text, as `sealEnvelope` does. */
 export function sealText(
   sodium: Sodium,
   key: Uint8Array,
@@ -119,7 +119,7 @@ export function sealText(
 /** Returns the text that `sealText` sealed. Throws `integrity_failure` as `openEnvelope` does. */
 export function openText(sodium: Sodium, key: Uint8Array, context: Uint8Array, envelope: Uint8Array): string {
   const padded = openEnvelope(sodium, key, context, envelope);
-  // Copied into Buffer's pool: V8 takes three times as long to give a small array a buffer of its own.
+  // Copies into Buffer's pool: V8 takes three times as long to give a small array its own buffer.
   const copy = Buffer.from(padded);
   const text = unpadText(copy);
   padded.fill(0);

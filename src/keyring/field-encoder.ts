@@ -1,24 +1,24 @@
 const TAG = { absent: 0, ascii: 1, utf16: 2, number: 3, bytes: 4, list: 5 } as const;
 
 const INITIAL_CAPACITY = 256;
-/** Bytes that the encoder of `encodeFields` keeps room for. */
+/** The initial capacity of the encoder of `encodeFields`, in bytes. */
 const MAX_KEPT = 64 * 1024;
 
 /** A value that a context can contain. */
 export type Field = string | number | Uint8Array | undefined;
 
 /**
- * Writes values one after the other so that different sequences never give the same bytes: what contexts, MACs and
- * keyed hashes are taken over. Each field says its type and, where it varies, its length; integers are big endian.
+ * Encodes a sequence of values so that different sequences never give the same bytes. Contexts, MACs and keyed hashes
+ * use these bytes. Each field states its type and, if it varies, its length; integers are big endian.
  *
  *     00                          absent
  *     01 ‖ length u32 ‖ bytes     text whose code units are all below 0x80, one byte each
  *     02 ‖ length u32 ‖ bytes     any other text, UTF-16LE: lone surrogates stay apart from each other and from U+FFFD
  *     03 ‖ IEEE 754 double        number
  *     04 ‖ length u32 ‖ bytes     bytes
- *     05 ‖ count u32              a list: so many fields follow
+ *     05 ‖ count u32              a list: this many fields follow
  *
- * An encoder that was given a prefix starts with it and goes back to it with `reset`.
+ * An encoder with a prefix starts with it, and `reset` returns to it.
  */
 export class FieldEncoder {
   readonly #start: number;
@@ -48,7 +48,7 @@ export class FieldEncoder {
     const at = this.#length + 5;
     const bytes = this.#bytes;
     let index = 0;
-    // Contexts are short and nearly always ASCII: a loop costs less than a call into Buffer.
+    // Contexts are short and nearly always ASCII, so a loop costs less than a call into Buffer.
     for (; index < count; index++) {
       const unit = value.charCodeAt(index);
       if (unit > 0x7f) break;
@@ -99,7 +99,7 @@ export class FieldEncoder {
     this.#length = this.#start;
   }
 
-  /** Bytes that it has room for. */
+  /** The capacity in bytes. */
   get capacity(): number {
     return this.#bytes.length;
   }
@@ -119,7 +119,7 @@ export class FieldEncoder {
     if (this.#length + more <= this.#bytes.length) return;
     const grown = Buffer.alloc(2 * (this.#length + more));
     grown.set(this.#bytes);
-    // The written bytes may be the very value that a keyed hash hides.
+    // The written bytes may be the value that a keyed hash hides.
     this.#bytes.fill(0);
     this.#bytes = grown;
     this.#view = new DataView(grown.buffer, grown.byteOffset, grown.length);
@@ -128,7 +128,7 @@ export class FieldEncoder {
 
 let shared = new FieldEncoder();
 
-/** The encoding of one sequence. The caller owns the bytes, and wipes them when they are secret. */
+/** Returns the encoding of one sequence. The caller owns the bytes, and wipes them when they are secret. */
 export function encodeFields(...fields: readonly Field[]): Uint8Array {
   const encoder = shared;
   try {
@@ -136,7 +136,7 @@ export function encodeFields(...fields: readonly Field[]): Uint8Array {
     return new Uint8Array(encoder.written());
   } finally {
     encoder.wipe();
-    // One long value should not keep its room for ever.
+    // Shrink after a long value, so that its memory is freed.
     if (encoder.capacity > MAX_KEPT) shared = new FieldEncoder();
   }
 }

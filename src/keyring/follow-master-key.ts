@@ -5,9 +5,9 @@ import type { Credential } from './credential.ts';
 import { unlockKeyring } from './unlock-master-key.ts';
 
 /**
- * A keyring that keeps its credential, so that a vault which is being served survives `vault keys rotate --master` by
- * another process: `refresh` unlocks again when the header shows another generation. What was opened before stays open: those
- * keys are the tenants' own. Holding the credential gives a reader of this memory nothing that the master key does not.
+ * A keyring that keeps its credential. A served vault thereby survives `vault keys rotate --master` by another process:
+ * `refresh` unlocks again when the header shows another generation. Opened tenants stay open, since their keys do not
+ * change. The credential in memory reveals no more than the master key does.
  */
 export async function followMasterKey(
   header: VaultHeader,

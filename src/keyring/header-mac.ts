@@ -31,7 +31,7 @@ export function headerMac(sodium: Sodium, header: Omit<VaultHeader, 'mac'>, mast
   return mac;
 }
 
-/** Throws the fault `damaged` when the header is not the one that was made with this master key. */
+/** Throws the fault `damaged` when the header was not made with this master key. */
 export function verifyHeader(sodium: Sodium, header: VaultHeader, master: Uint8Array): void {
   const expected = headerMac(sodium, header, master);
   if (header.mac.length !== expected.length || !sodium.memcmp(header.mac, expected)) {
@@ -39,7 +39,7 @@ export function verifyHeader(sodium: Sodium, header: VaultHeader, master: Uint8A
   }
 }
 
-/** Throws `newer_format` or `damaged` when the header cannot be one of this version's, before anything is done with it. */
+/** Throws `newer_format` or `damaged` for a header that is not of this version, before it is used. */
 export function checkHeaderShape(header: VaultHeader): void {
   if (Number.isInteger(header.format) && header.format > FORMAT) {
     throw new Fault('newer_format', `the vault has format ${header.format}; this version knows ${FORMAT}`);

@@ -20,10 +20,10 @@ const REPLY_HASH_BYTES = 32;
 /** An id of `Random.timeOrderedId`: it begins with 48 bits of time (RFC 9562 §5.7). */
 const TIME_ORDERED = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** There is one key for the audit and the stored replies, for the whole life of a vault. */
+/** One key serves the audit and the stored replies for the whole life of a vault. */
 const AUDIT_KEY_ID = 1;
 
-/** The context of an audit entry. It has the vault's format, not the master key's: an entry outlives the key. */
+/** The context of an audit entry. It contains the vault's format, not the master key's: an entry outlives the key. */
 function auditContexts({ format, vault_id }: VaultIdentity): (at: Instant) => Uint8Array {
   const encoder = new FieldEncoder(encodeFields('token-vault audit event', format, vault_id, AUDIT_KEY_ID));
   return (at) => {
@@ -37,7 +37,7 @@ function wipe(keys: readonly Uint8Array[]): void {
   for (const key of keys) key.fill(0);
 }
 
-/** The keys under a master key. The caller wipes the master key: what is needed of it is derived here. */
+/** Creates the keys under a master key. Derives the keys that it needs at once; the caller wipes the master key. */
 export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array): Keyring {
   const identity = { vault_id: vault.vault_id, format: vault.format, generation: vault.generation };
   const carried = openCarriedKeys(sodium, master, vault);
@@ -59,8 +59,9 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     return encodeFields('token-vault stored reply', format, vault_id, AUDIT_KEY_ID, ...row);
   };
 
-  // Every opened tenant's keys are wiped when the vault is locked, or when nothing reaches them any more. The registry
-  // watches the object that the tenant's functions share, not their keyring, from which a caller may have taken them.
+  // Wipes every opened tenant's keys when the vault is locked, or when they become unreachable. The registry watches
+  // the object that the tenant's functions share. It does not watch their keyring, because a caller may have extracted
+  // the functions.
   const opened = new Set<readonly Uint8Array[]>();
   const forgotten = new FinalizationRegistry<readonly Uint8Array[]>((bytes) => {
     wipe(bytes);
@@ -115,11 +116,12 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     auditSubject({ kind, tenant_id, id }) {
       lock.requireUnlocked();
       subjects.reset();
-      // One field is encoded faster than three. No id has a line end.
+      // One field is encoded faster than three. No id contains a line end.
       subjects.text(`${kind}\n${tenant_id}\n${id}`);
       const blind = sodium.crypto_generichash(AUDIT_SUBJECT_BYTES, subjects.written(), carried.audit_index);
-      // The time first: tokens that were created together are neighbours in the index, and a commit writes fewer pages. The
-      // time is no secret, since the entry of the creation shows it; which records are read and by whom is one.
+      // Puts the time first: tokens that were created together are neighbours in the index, and a commit writes fewer
+      // pages. The time is no secret, since the entry of the creation shows it. Which records are read, and by whom, is
+      // secret.
       if ((kind === 'token' || kind === 'application') && TIME_ORDERED.test(id))
         blind.set(Buffer.from(id.slice(0, 8) + id.slice(9, 13), 'hex'));
       return blind;
@@ -138,7 +140,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
     replyHash(...fields) {
       lock.requireUnlocked();
-      // Its first field keeps it apart from the subjects of the audit, which the same key indexes.
+      // The first field separates it from the audit subjects, which the same key indexes.
       const message = encodeFields('token-vault reply hash', ...fields);
       const hash = sodium.crypto_generichash(REPLY_HASH_BYTES, message, carried.audit_index);
       message.fill(0);
@@ -156,7 +158,8 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       return openText(sodium, carried.audit_sealing, replyContext(reply), reply.sealed);
     },
 
-    // These keys belong to one master key: a process that can unlock another one wraps this (follow-master-key.ts).
+    // These keys belong to one master key. A process that can unlock another one wraps this object
+    // (follow-master-key.ts).
     refresh: async () => lock.requireUnlocked(),
 
     close() {

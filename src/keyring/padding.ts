@@ -5,8 +5,9 @@ const STEPS_END = 1024;
 const MARKER = { utf8: 0x80, utf16: 0x81 } as const;
 
 /**
- * How many bytes are sealed for `length` bytes of text and marker: steps of 64 up to 1 KiB, then Padmé (Nikitin et al.,
- * "Reducing Metadata Leakage from Encrypted Files", PETS 2019, §4.4), which adds at most 12 % and leaks O(log log) bits.
+ * Returns the padded size of `length` bytes of text and marker: steps of 64 up to 1 KiB, then Padmé (Nikitin et al.,
+ * "Reducing Metadata Leakage from Encrypted Files", PETS 2019, §4.4), which adds at most 12 % and leaks O(log log)
+ * bits.
  */
 export function paddedLength(length: number): number {
   if (length <= STEPS_END) return Math.ceil(length / STEP) * STEP;
@@ -17,8 +18,8 @@ export function paddedLength(length: number): number {
 }
 
 /**
- * The bytes that are sealed for a text: `text ‖ 0x80 ‖ zeros` with the text in UTF-8. Text with lone surrogates, which
- * UTF-8 would lose, is in UTF-16LE and its marker is 0x81. The caller wipes the bytes.
+ * Returns the bytes to seal for a text: `text ‖ 0x80 ‖ zeros` with the text in UTF-8. Text with lone surrogates, which
+ * UTF-8 would lose, is in UTF-16LE with the marker 0x81. The caller wipes the bytes.
  */
 export function padText(text: string): Uint8Array {
   const wellFormed = text.isWellFormed();
@@ -31,7 +32,7 @@ export function padText(text: string): Uint8Array {
   return padded;
 }
 
-/** The text that `padText` made these bytes of; undefined for any bytes that it never makes. */
+/** Returns the text of bytes from `padText`; undefined for any other bytes. */
 export function unpadText(padded: Buffer): string | undefined {
   let length = padded.length - 1;
   while (length >= 0 && padded[length] === 0) length--;

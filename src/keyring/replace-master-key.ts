@@ -11,9 +11,10 @@ import { unwrapTenantKey, wrapTenantKey } from './tenant-key.ts';
 import { openSlot } from './unlock-master-key.ts';
 
 /**
- * A new random master key, its generation one more: all tenants' keys wrapped under it, the carried keys taken along. Of the
- * slots only the credential's stays, because the others' key-encryption keys are not known here; they are added again with
- * `addSlot`. Throws `wrong_credential`, `damaged`, and the problem `integrity_failure` when a tenant's key does not unwrap.
+ * Creates a new random master key with the next generation. Wraps all tenants' keys under it and keeps the carried
+ * keys. Keeps only the credential's slot, because the other slots' key-encryption keys are unknown here; `addSlot` adds
+ * them again. Throws `wrong_credential`, `damaged`, and the problem `integrity_failure` when a tenant's key does not
+ * unwrap.
  */
 export async function replaceMasterKey(
   header: VaultHeader,

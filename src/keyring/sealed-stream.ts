@@ -6,7 +6,7 @@ import type { LargeSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 import type { TransferKey } from './transfer-key.ts';
 
-/** "VLTX": how a sealed export begins. No JSON text and no CSV of ours does. */
+/** "VLTX", the start of a sealed export. No JSON text and no CSV of ours begins with it. */
 export const SEALED_MAGIC = Buffer.from('VLTX');
 
 const LAYOUT = 0x01;
@@ -25,17 +25,17 @@ export type Opener = { readonly kind: 'recipient'; readonly key: TransferKey } |
 type Passphrase = Extract<Credential, { readonly kind: 'passphrase' }>;
 
 /**
- * Seals a stream of bytes under a key of its own, integers big endian:
+ * Seals a stream of bytes under its own key, integers big endian:
  *
  *     offset  0       4       5     6                                      then
- *             "VLTX"  layout  kind  how the stream key is reached          secretstream header 24, chunks
+ *             "VLTX"  layout  kind  stream key, sealed or derived          secretstream header 24, chunks
  *
  *     kind 1 (recipient)   sealed box of the stream key 80 (X25519, crypto_box_seal)
  *     kind 2 (passphrase)  passes u32 ‖ memory KiB u32 ‖ salt 16 ‖ commitment 32; the stream key is Argon2id's (slot-kdf.ts)
  *     chunk                length u32 ‖ that many bytes of crypto_secretstream_xchacha20poly1305, at most 64 KiB + 17
  *
- * `layout` is 0x01. The additional data of the first chunk is everything before it, so that no byte of the head can be
- * changed; the last chunk, and no other, has the tag FINAL, and nothing follows it: a file that was cut does not open to its end.
+ * `layout` is 0x01. The additional data of the first chunk is everything before it, which protects the head. Only the
+ * last chunk has the tag FINAL, and nothing follows it, so a truncated file does not open to its end.
  */
 export async function* sealStream(
   sodium: LargeSodium,
@@ -67,8 +67,8 @@ export async function* sealStream(
 }
 
 /**
- * The bytes that were sealed. Each chunk is proven before it is given out; that the last one has come is known only when
- * this ends. Throws the faults `wrong_credential`, and `damaged` for whatever is not as it was sealed.
+ * Yields the original bytes. Verifies each chunk before it yields it; only the end of the iteration proves that the
+ * file is complete. Throws the fault `wrong_credential`, and `damaged` for altered bytes.
  */
 export async function* openStream(
   sodium: LargeSodium,
@@ -117,7 +117,7 @@ function pull(sodium: LargeSodium, state: State, chunk: Uint8Array, context: Uin
 }
 
 function damaged(cause?: unknown): Fault {
-  const hint = 'carry it over again, or make the export again; rows before the damage may have been imported';
+  const hint = 'copy the file again, or repeat the export; rows before the damage may have been imported';
   return new Fault('damaged', 'the sealed file is damaged, or was cut off', { hint, cause });
 }
 
@@ -140,24 +140,24 @@ async function reachStreamKey(sodium: LargeSodium, opener: Opener, reached: Buff
       return sodium.crypto_box_seal_open(reached, opener.key.public_key, opener.key.secret_key);
     } catch (cause) {
       throw new Fault('wrong_credential', 'the export is not sealed for this key', {
-        hint: 'give the secret key of the --recipient that it was sealed for, with --identity',
+        hint: 'pass the secret key of its --recipient with --identity',
         cause,
       });
     }
   }
   const cost: PassphraseCost = { passes: reached.readUInt32BE(0), memory_kib: reached.readUInt32BE(4) };
-  // A file is not trusted before it is opened: it must not take this machine's memory, or hours.
+  // Do not trust the file before it is opened: its cost must not exhaust this machine's memory or take hours.
   if (!isWithinBounds(cost)) throw damaged();
   const salt = reached.subarray(8, 8 + SALT_BYTES);
   const { kek, commitment } = await deriveSlotKeys(sodium, opener, salt, cost);
   if (sodium.memcmp(commitment, reached.subarray(8 + SALT_BYTES))) return kek;
   kek.fill(0);
   throw new Fault('wrong_credential', 'the passphrase is not the one that the export is sealed with', {
-    hint: 'give the passphrase of the export with --seal-passphrase-file',
+    hint: 'pass the passphrase of the export with --seal-passphrase-file',
   });
 }
 
-/** Bytes by count, out of pieces of any size. */
+/** Reads exact numbers of bytes from pieces of any size. */
 function byteSource(pieces: AsyncIterable<Uint8Array>) {
   const iterator = pieces[Symbol.asyncIterator]();
   let waiting: Buffer = Buffer.alloc(0);

@@ -14,15 +14,17 @@ export interface PassphraseCost {
 export const PASSPHRASE_COST: PassphraseCost = { passes: 3, memory_kib: 64 * 1024 };
 
 /**
- * What a slot may ask for. A file is not trusted before it is unlocked: below the bounds a guess is too cheap, above them
- * opening the file would take this machine's memory or hours.
+ * The accepted cost of a slot. Do not trust a file before it is unlocked: a lower cost makes guessing too cheap, a
+ * higher one would exhaust this machine's memory or take hours.
  */
 const COST_BOUNDS = {
   passes: { min: 2, max: 16 },
   memory_kib: { min: 19 * 1024, max: 1024 * 1024 },
 } as const satisfies Record<keyof PassphraseCost, { readonly min: number; readonly max: number }>;
 
-/** The limit of all slots together, in KiB times passes: that of one slot. A wrong passphrase runs each of them. */
+/**
+ * The limit of all slots together, in KiB times passes; the same as for one slot. A wrong passphrase runs each slot.
+ */
 const MAX_WORK = COST_BOUNDS.passes.max * COST_BOUNDS.memory_kib.max;
 
 /** The two halves of the derivation: the commitment may be stored, the KEK may not. */
@@ -38,14 +40,14 @@ export function isWithinBounds(cost: PassphraseCost): boolean {
   });
 }
 
-/** Returns whether slots that are each within bounds may be tried one after the other. */
+/** Returns whether slots that are each within bounds may be tried in sequence. */
 export function isBearable(costs: readonly PassphraseCost[]): boolean {
   return costs.reduce((work, { passes, memory_kib }) => work + passes * memory_kib, 0) <= MAX_WORK;
 }
 
 /**
- * A slot's KEK and its commitment: 64 bytes of keyed BLAKE2b over the salt for a key file, of Argon2id for a passphrase.
- * `cost` is checked by whoever read it, and does not matter for a key file. The caller wipes the KEK.
+ * Derives a slot's KEK and its commitment: 64 bytes of keyed BLAKE2b over the salt for a key file, of Argon2id for a
+ * passphrase. The caller has checked `cost`, which does not matter for a key file, and wipes the KEK.
  */
 export async function deriveSlotKeys(
   sodium: Pick<Sodium, 'crypto_generichash'>,
@@ -58,7 +60,7 @@ export async function deriveSlotKeys(
     const message = encodeFields('token-vault key file', salt);
     derived = sodium.crypto_generichash(2 * KEY_BYTES, message, credential.key);
   } else {
-    // NFC (UAX #15): the same passphrase typed on another system gives the same bytes.
+    // NFC (UAX #15): the same passphrase gives the same bytes on every system.
     const passphrase = Buffer.from(credential.passphrase.normalize('NFC'), 'utf8');
     const sumo = await loadLargeSodium();
     const algorithm = sumo.crypto_pwhash_ALG_ARGON2ID13;

@@ -30,8 +30,8 @@ const NO_COST: PassphraseCost = { passes: 0, memory_kib: 0 };
  *             layout  kind  passes u32  memory KiB u32  created_at u64  salt 16  commitment 32  envelope 77  checksum u32
  *
  * `layout` is 0x01, `kind` 0x01 (key file; passes and memory are 0) or 0x02 (passphrase). The bytes up to the envelope
- * are the slot's clear part; the envelope, its key id the generation, holds the master key. The checksum, the CRC-32
- * of all before it, guards against nobody: it tells a slot damaged by accident from a wrong credential.
+ * are the slot's clear part. The envelope holds the master key; its key id is the generation. The checksum, a CRC-32
+ * of all bytes before it, stops no attacker: it distinguishes an accidentally damaged slot from a wrong credential.
  */
 export interface Slot {
   readonly kind: CredentialKind;
@@ -70,7 +70,7 @@ export function encodeSlot(slot: Slot): Uint8Array {
   return bytes;
 }
 
-/** Throws the fault `damaged` for bytes that no version 1 slot has, and for a cost out of bounds. */
+/** Throws the fault `damaged` for bytes that are no version 1 slot, and for a cost out of bounds. */
 export function decodeSlot(number: number, bytes: Uint8Array): Slot {
   const view = viewOf(bytes);
   const intact = bytes.length === SLOT_BYTES && view.getUint32(CHECKSUM_AT) === checksum(bytes);
@@ -118,8 +118,9 @@ export async function wrapMasterKey(
 }
 
 /**
- * The master key in a slot, or undefined when the credential is not this slot's: only the commitment decides that, so a
- * slot whose commitment matches but which does not unwrap is damaged (the fault), never a wrong credential.
+ * Returns the master key in a slot, or undefined when the credential is not this slot's. Only the commitment decides
+ * that. A slot with a matching commitment that does not unwrap is therefore damaged (the fault), never a wrong
+ * credential.
  */
 export async function unwrapMasterKey(
   sodium: Sodium,

@@ -7,14 +7,17 @@ import { decodeSlot, wrapMasterKey } from './slot.ts';
 import { loadSodium } from './sodium.ts';
 import { openSlot } from './unlock-master-key.ts';
 
-/** One slot, for people. */
+/** The public facts of one slot. */
 export interface SlotSummary {
   readonly slot: number;
   readonly kind: CredentialKind;
   readonly created_at: Instant;
 }
 
-/** Needs no key: until the vault is unlocked, the result is only as reliable as the file. In order of number. */
+/**
+ * Lists the slots in order of number. Needs no key: until the vault is unlocked, the result is only as reliable as the
+ * file.
+ */
 export function listSlots(header: VaultHeader): readonly SlotSummary[] {
   return header.slots
     .map(({ slot, bytes }) => {
@@ -29,8 +32,8 @@ async function withSlots(header: VaultHeader, master: Uint8Array, slots: VaultHe
 }
 
 /**
- * The header in which one more credential opens the vault. `master` is from `unlockMasterKey`. No record is touched. A credential
- * that opens a slot is refused (`conflict`): with a second one, `removeSlot` would not lock it out.
+ * Returns the header with a slot for one more credential. `master` is from `unlockMasterKey`. Changes no record.
+ * Rejects a credential that already opens a slot (`conflict`): after `removeSlot` it would still open the other one.
  */
 export async function addSlot(
   header: VaultHeader,
@@ -54,7 +57,7 @@ export async function addSlot(
   return withSlots(header, master, [...header.slots, added]);
 }
 
-/** Which slot the credential opens, if any. */
+/** Returns the slot that the credential opens, if any. */
 export async function findSlot(header: VaultHeader, credential: Credential): Promise<number | undefined> {
   try {
     const { master, slot } = await openSlot(header, credential);
@@ -67,14 +70,14 @@ export async function findSlot(header: VaultHeader, credential: Credential): Pro
 }
 
 /**
- * The header in which a slot's credential no longer opens the vault. It still opens older copies of the file: only a new
- * master key helps against those. The last slot cannot be removed.
+ * Returns the header without a slot: its credential no longer opens the vault. It still opens older copies of the file;
+ * only a new master key helps against those. The last slot cannot be removed.
  */
 export async function removeSlot(header: VaultHeader, master: Uint8Array, number: number): Promise<VaultHeader> {
   verifyHeader(await loadSodium(), header, master);
   const left = header.slots.filter(({ slot }) => slot !== number);
   if (left.length === header.slots.length) {
-    throw new Fault('not_found', `there is no key slot ${number}`, { hint: '`vault keys list` shows them' });
+    throw new Fault('not_found', `there is no key slot ${number}`, { hint: 'list them with `vault keys list`' });
   }
   if (left.length === 0) {
     throw new Fault('conflict', 'the last key slot cannot be removed', { hint: 'add another key first' });

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type sodium from 'libsodium-wrappers';
 import type sumo from 'libsodium-wrappers-sumo';
 
-/** libsodium as the keyring uses it. Synchronous once loaded. */
+/** The functions of libsodium that the keyring uses. Synchronous once loaded. */
 export type Sodium = typeof sodium;
 
 /** The larger libsodium, for passphrases, sealed exports and their keys. */
@@ -13,13 +13,13 @@ const require = createRequire(import.meta.filename);
 
 let loading: Promise<Sodium> | undefined;
 
-/** Loads libsodium on the first call of the process, and never twice. */
+/** Loads libsodium once, on the first call of the process. */
 export function loadSodium(): Promise<Sodium> {
   loading ??= load<Sodium>('libsodium-wrappers');
   return loading;
 }
 
-/** Returns the version of libsodium that seals, such as `1.0.20`. */
+/** Returns the version of libsodium in use, such as `1.0.20`. */
 export async function sodiumVersion(): Promise<string> {
   return (await loadSodium()).SODIUM_VERSION_STRING;
 }

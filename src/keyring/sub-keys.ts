@@ -1,10 +1,13 @@
 import type { IndexPurpose } from '../core/ports.ts';
 import type { Sodium } from './sodium.ts';
 
-/** Bytes of every key of the hierarchy. */
+/** The length of every key of the hierarchy, in bytes. */
 export const KEY_BYTES = 32;
 
-/** The keys derived from the vault's master key with `crypto_kdf_derive_from_key`: one id each, never used again. */
+/**
+ * The keys derived from the vault's master key with `crypto_kdf_derive_from_key`. Each has one id, which is never
+ * reused.
+ */
 export const MASTER_SUB_KEYS = {
   header_mac: 1,
   api_key_hash: 2,
@@ -30,7 +33,7 @@ export const INDEX_SUB_KEYS = {
   client_fingerprint: 6,
 } as const satisfies Record<IndexPurpose | 'client_fingerprint', number>;
 
-/** The `ctx` of the derivation, 8 bytes: keeps the two tables apart. */
+/** The `ctx` of the derivation, 8 bytes; it separates the two tables. */
 const CONTEXT = { master: 'vaultmst', index: 'vaultidx' } as const;
 
 export function deriveFromMaster(sodium: Sodium, master: Uint8Array, name: keyof typeof MASTER_SUB_KEYS): Uint8Array {

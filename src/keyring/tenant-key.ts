@@ -23,7 +23,7 @@ function wrapContext(vault: VaultIdentity, tenantId: string, key: KeyLabel): Uin
   );
 }
 
-/** A new random key under the wrapping key: an envelope whose key id is the master key's generation. */
+/** Creates a random key under the wrapping key, as an envelope whose key id is the master key's generation. */
 export function createTenantKey(
   sodium: Sodium,
   wrappingKey: Uint8Array,
@@ -37,7 +37,7 @@ export function createTenantKey(
   return wrapped;
 }
 
-/** A key's bytes under the wrapping key. */
+/** Wraps a key's bytes under the wrapping key. */
 export function wrapTenantKey(
   sodium: Sodium,
   wrappingKey: Uint8Array,
@@ -51,7 +51,7 @@ export function wrapTenantKey(
   return { key_id, purpose, generation: vault.generation, wrapped, created_at };
 }
 
-/** The bytes of a wrapped key. Throws `integrity_failure` when anything about it is not as it was made. */
+/** Returns the bytes of a wrapped key. Throws `integrity_failure` when any part of it was altered. */
 export function unwrapTenantKey(
   sodium: Sodium,
   wrappingKey: Uint8Array,
@@ -66,13 +66,13 @@ export function unwrapTenantKey(
   return bytes;
 }
 
-/** One tenant's keys, unwrapped and derived. They are filled with zeros when the vault is locked. */
+/** One tenant's keys, unwrapped and derived. Filled with zeros when the vault is locked. */
 export interface TenantKeys {
   /** Data-encryption keys by key id. */
   readonly data: ReadonlyMap<number, Uint8Array>;
-  /** The newest data key's id: it seals. */
+  /** The id of the newest data key, which seals. */
   readonly sealing: number;
-  /** Newest first; a rotation that is under way leaves the older ones until no token is found under them. */
+  /** Newest first. A rotation in progress keeps older ones until no token uses them. */
   readonly index: readonly OpenedIndexKey[];
 }
 
@@ -107,7 +107,7 @@ export function openTenantKeys(
   return { data, sealing: Math.max(...data.keys()), index: index.sort((a, b) => b.key_id - a.key_id) };
 }
 
-/** The bytes of all keys, for wiping. */
+/** Returns the bytes of all keys, for wiping. */
 export function tenantKeyBytes(keys: TenantKeys): readonly Uint8Array[] {
   return [...keys.data.values(), ...keys.index.flatMap((index) => Object.values(index.keys))];
 }

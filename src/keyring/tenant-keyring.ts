@@ -9,10 +9,10 @@ import type { OpenedIndexKey, TenantKeys } from './tenant-key.ts';
 
 const BLIND_INDEX_BYTES = 16;
 const FINGERPRINT_BYTES = 32;
-/** Cached blind indexes of containers. */
+/** The number of cached blind indexes of containers. */
 const MAX_CONTAINERS = 1000;
 
-/** One lock for all tenants of a keyring; it never unlocks. */
+/** One lock for all tenants of a keyring. Locking is final. */
 export class Lock {
   locked = false;
 
@@ -22,8 +22,8 @@ export class Lock {
 }
 
 /**
- * Writes the context of a sealed value. Which vault and tenant it is never changes, so that part is encoded once; the
- * rest is written over the last call's. The answer is good until the next call.
+ * Writes the context of a sealed value. Encodes the fixed vault and tenant once; the rest overwrites that of the last
+ * call. The result is valid until the next call.
  */
 function contextWriter(vault: VaultIdentity, tenantId: string): (context: SealContext, keyId: number) => Uint8Array {
   const encoder = new FieldEncoder(encodeFields('token-vault value', SUITE, vault.format, vault.vault_id, tenantId));
@@ -78,7 +78,7 @@ export function tenantKeyring(
 }
 
 function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readonly<Lock>): IndexKey {
-  /** A tenant has few containers, and every token has some. */
+  /** A tenant has few containers, and every token has one, so cache them. */
   const containers = new Map<string, Uint8Array>();
 
   function hash(purpose: IndexPurpose, value: string): Uint8Array {

@@ -3,13 +3,13 @@ import { Fault } from '../core/fault.ts';
 import type { LargeSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
-/** The prefixes of both halves of a transfer key: they show at sight what a file or a flag holds. */
+/** The prefixes of both halves of a transfer key; they identify the half in a file or a flag. */
 const SECRET_PREFIX = 'vault-transfer-secret-1:';
 const PUBLIC_PREFIX = 'vault-transfer-1:';
 
 const BASE64URL = /^[\w-]{43}$/;
 
-/** An X25519 key pair: what is sealed to the public half is opened by the secret one only. */
+/** An X25519 key pair: only the secret half opens what the public half seals. */
 export interface TransferKey {
   readonly public_key: Uint8Array;
   readonly secret_key: Uint8Array;
@@ -33,16 +33,19 @@ export function parseTransferKey(sodium: LargeSodium, text: string): TransferKey
   return { secret_key, public_key: sodium.crypto_scalarmult_base(secret_key) };
 }
 
-/** Throws the fault `usage` for a text that is no public half, and for a point that no secret key leads to (RFC 7748 §6.1). */
+/**
+ * Throws the fault `usage` for a text that is no public half, and for a point that belongs to no secret key (RFC 7748
+ * §6.1).
+ */
 export function parseRecipient(sodium: LargeSodium, text: string): Uint8Array {
   const key = parse(PUBLIC_PREFIX, text);
   if (key !== undefined && canBeSealedFor(sodium, key)) return key;
   throw new Fault('usage', '--recipient must be a public key of `vault keygen`', {
-    hint: `it begins with ${PUBLIC_PREFIX}`,
+    hint: `pass a key that begins with ${PUBLIC_PREFIX}`,
   });
 }
 
-/** libsodium rejects points of low order: everybody could open what is sealed for one. */
+/** libsodium rejects points of low order: anyone could open data sealed for one. */
 function canBeSealedFor(sodium: LargeSodium, key: Uint8Array): boolean {
   try {
     sodium.crypto_box_seal(new Uint8Array(0), key);

@@ -9,7 +9,7 @@ import { loadSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
 /**
- * The master key of a vault, 32 bytes; the caller wipes them. What changes the slots needs it (slots.ts), everything
+ * Returns the master key of a vault, 32 bytes; the caller wipes them. Changes of slots need it (slots.ts); everything
  * else unlocks a keyring. Throws the faults `wrong_credential`, `damaged`, `newer_format`.
  */
 export async function unlockMasterKey(header: VaultHeader, credential: Credential): Promise<Uint8Array> {
@@ -17,8 +17,8 @@ export async function unlockMasterKey(header: VaultHeader, credential: Credentia
 }
 
 /**
- * The same, with the number of the slot that the credential opened. Every slot is checked before any derivation runs, and
- * only slots of the credential's kind are tried.
+ * Also returns the number of the slot that the credential opened. Checks every slot before any derivation runs, and
+ * tries only slots of the credential's kind.
  */
 export async function openSlot(
   header: VaultHeader,
@@ -30,7 +30,7 @@ export async function openSlot(
   const name = CREDENTIAL_NAMES[credential.kind];
   if (candidates.length === 0) {
     const other = CREDENTIAL_NAMES[credential.kind === 'key_file' ? 'passphrase' : 'key_file'];
-    throw new Fault('wrong_credential', `no ${name} opens this vault`, { hint: `it is opened by a ${other}` });
+    throw new Fault('wrong_credential', `no ${name} opens this vault`, { hint: `use a ${other}` });
   }
   if (credential.kind === 'key_file' && credential.key.length !== KEY_BYTES) {
     throw new Fault('wrong_credential', `a key file has exactly ${KEY_BYTES} bytes`);
@@ -53,7 +53,7 @@ export async function openSlot(
   throw new Fault('wrong_credential', `the ${name} does not open this vault`);
 }
 
-/** The keys of an existing vault. Throws the faults `wrong_credential`, `damaged`, `newer_format`. */
+/** Returns the keys of an existing vault. Throws the faults `wrong_credential`, `damaged`, `newer_format`. */
 export async function unlockKeyring(header: VaultHeader, credential: Credential): Promise<Keyring> {
   const master = await unlockMasterKey(header, credential);
   try {

@@ -14,7 +14,7 @@ import { type ClientOptions, typedClient, type VaultClient } from '../client/cre
 import { directClient } from '../client/direct.ts';
 import type { Call, Reply } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
-import { createVault, openVault as openFile } from '../vault/vault.ts';
+import { checkUnopenedVault, createVault, openVault as openFile } from '../vault/vault.ts';
 
 /** At most one of `keyFile`, `key` and `passphrase` may be given. */
 export interface OpenVaultOptions {
@@ -25,19 +25,19 @@ export interface OpenVaultOptions {
   /** The 32 bytes of a key file. The vault works on a copy. */
   readonly key?: Uint8Array | undefined;
   readonly passphrase?: string | undefined;
-  /** The path of an anchor, as of `vault serve --anchor`: an older copy of the file is refused. */
+  /** The path of an anchor, as for `vault serve --anchor`: an older copy of the file is rejected. */
   readonly anchor?: string | undefined;
-  /** Makes the vault if the file is missing, and its key file if that is missing, too. */
+  /** Creates the vault if the file is missing, and its key file if that is missing, too. */
   readonly createIfMissing?: boolean | undefined;
 }
 
 /** A vault file that is open in this process. */
 export interface OpenedVault {
-  /** The first tenant and its management key, which is shown this once. Undefined for a file that existed. */
+  /** The first tenant and its management key, which is shown only once. Undefined for a file that existed. */
   readonly created: { readonly tenant_id: string; readonly management_key: string } | undefined;
-  /** Returns a client with the methods of `token-vault/client` that calls with one API key. */
+  /** Returns a client with the methods of `token-vault/client`, bound to one API key. */
   client(options: Pick<ClientOptions, 'apiKey' | 'timeout' | 'signal'>): VaultClient;
-  /** Waits for the calls that run, closes the file and wipes the keys. Later calls return the same promise. */
+  /** Waits for running calls, closes the file and wipes the keys. Later calls return the same promise. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -53,18 +53,18 @@ const OPTIONS = {
   createIfMissing: { is: isBoolean, said: 'true or false' },
 } as const satisfies Record<keyof OpenVaultOptions, OptionRow>;
 
-/** Another process may be making the key file and the vault. */
+/** Another process may be creating the key file and the vault. */
 const MAX_TRIES = 40;
 const PAUSE_MS = 50;
 
 /**
- * Opens a vault file in this process, without a daemon. Daemons, commands and other processes may use the file at the same
- * time. Throws a `TypeError` for wrong options. Rejects with an error whose `code` is `file_missing`, `wrong_credential`,
- * `file_unsafe`, `not_a_vault` or another code of `vault --file`, and whose `hint` says what to do.
+ * Opens a vault file in this process, without a daemon. Daemons, commands and other processes may use the file at the
+ * same time. Throws a `TypeError` for wrong options. Rejects with an error that has a `code`, as of `vault --file`
+ * (`file_missing`, `wrong_credential`, `file_unsafe`, `not_a_vault`, …), and a `hint`.
  */
 export async function openVault(options: OpenVaultOptions): Promise<OpenedVault> {
   checkOptions('openVault', OPTIONS, options);
-  if (options.file === undefined) throw new TypeError('openVault: file must be given, as a path');
+  if (options.file === undefined) throw new TypeError('openVault: file is required: a path');
   const openers = (['keyFile', 'key', 'passphrase'] as const).filter((name) => options[name] !== undefined);
   if (openers.length > 1) throw new TypeError(`openVault: only one of ${openers.join(' and ')} can be given`);
   for (let tries = 1; ; tries += 1) {
@@ -91,7 +91,7 @@ async function openOrCreate(options: OpenVaultOptions): Promise<OpenedVault> {
     const made = isNew ? await createVault({ file, credential, tenantName: 'default' }) : undefined;
     await made?.vault.close();
     const created = made && { tenant_id: made.tenant.id, management_key: made.application.key ?? '' };
-    // A program may end without `close`: entries of the audit that are not on disk by then are lost.
+    // A program may exit without `close` and lose audit entries that are not on disk yet.
     const settings = { auditStrict: true, ...(process.env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }) };
     const vault = await openFile({ file, credential, anchor, ...settings });
     const stopSweeper = startSweeper({ sweep: vault.sweep, notices: vault.notices, report: () => undefined });
@@ -116,11 +116,14 @@ async function credentialOf(options: OpenVaultOptions, isNew: boolean): Promise<
   const { file, key, passphrase, keyFile } = options;
   if (passphrase !== undefined) return keptCredential({ kind: 'passphrase', passphrase });
   if (key !== undefined) return keptCredential({ kind: 'key_file', key: key.slice() });
-  if (!isNew) return keptCredential(await readKeyFile(keyFile ?? keyFileBeside(file), 'keyFile'));
+  if (!isNew) {
+    await checkUnopenedVault(file);
+    return keptCredential(await readKeyFile(keyFile ?? keyFileBeside(file), 'keyFile'));
+  }
   return keyFile === undefined ? makeKeyFileBeside(file, 'keyFile') : provideKeyFile(keyFile, 'keyFile');
 }
 
-/** Makes clients. `end` waits until their calls have ended. */
+/** Creates clients. `end` waits until their calls have ended. */
 function closable(
   call: (call: Call) => Promise<Reply>,
   end: (idle: () => Promise<unknown>) => Promise<void>,
@@ -129,7 +132,7 @@ function closable(
   let closing: Promise<void> | undefined;
 
   async function send(sent: Call, signal: AbortSignal): Promise<Reply> {
-    if (closing !== undefined) throw new Fault('usage', 'the vault is closed', { hint: 'open it again: openVault' });
+    if (closing !== undefined) throw new Fault('usage', 'the vault is closed', { hint: 'call openVault again' });
     signal.throwIfAborted();
     const reply = call(sent).finally(() => running.delete(reply));
     running.add(reply);

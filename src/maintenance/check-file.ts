@@ -12,7 +12,7 @@ import type { Progress } from './rotate-tenant.ts';
 export type OpenLocked = () => Promise<{ readonly store: Store; unlock(): Promise<Keyring> }>;
 
 export interface FileReport extends CheckReport {
-  /** Sentences about problems that are no damage, such as a clock in doubt. */
+  /** Sentences about problems other than damage, such as a clock in doubt. */
   readonly notices: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export interface FileCheck {
   readonly progress?: Progress | undefined;
 }
 
-/** Everything that `vault doctor` checks. A vault that cannot even be opened is a finding, too. */
+/** Runs all checks of `vault doctor`. Reports a vault that does not open as a finding, too. */
 export async function checkFile(open: OpenLocked, { anchor, wall, progress }: FileCheck): Promise<FileReport> {
   const findings: Finding[] = [];
   let notices: readonly string[] = [];
@@ -39,7 +39,7 @@ export async function checkFile(open: OpenLocked, { anchor, wall, progress }: Fi
     if (anchor !== undefined) await compareWithAnchor(parts, anchor).catch(found('counter'));
     notices = await compareClock(parts, wall).catch((error: unknown) => {
       if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
-      findings.push({ table: 'counter', id: '', what: 'the note on time was altered' });
+      findings.push({ table: 'counter', id: '', what: 'the clock note was altered' });
       return [];
     });
     const report = await checkVault(parts, progress);
@@ -62,8 +62,8 @@ async function compareClock({ store, keyring }: Pick<KeyHolder, 'store' | 'keyri
 }
 
 /**
- * Makes a copy of `from` and has `check` look at it before it gets its name. Rejects with the fault `damaged`, and makes no copy,
- * when there are findings. Errors name `from`, because the temporary name means nothing to the user.
+ * Copies `from` and runs `check` on the copy before it gets its name. Rejects with the fault `damaged`, and keeps no
+ * copy, when there are findings. Errors name `from`, because the temporary name means nothing to the user.
  */
 export async function checkedCopy(
   from: string,
@@ -84,7 +84,7 @@ export async function checkedCopy(
     if (first !== undefined) {
       const found = renamed([first.table, first.id, first.what].filter(Boolean).join(' '));
       throw new Fault('damaged', `no copy was made: ${found}`, {
-        hint: '`vault doctor` on the source names all that is damaged',
+        hint: 'run `vault doctor` on the source to find all damage',
       });
     }
   });

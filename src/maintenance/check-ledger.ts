@@ -5,28 +5,28 @@ import { headerMark } from './header-event.ts';
 import type { KeyHolder } from './key-holder.ts';
 import { createLedger, everythingOf, type LedgerParts, type LedgerTable, readLedger, subjectOf } from './ledger.ts';
 
-const PUT_BACK = 'is not at the revision that the audit says: it was put back';
+const PUT_BACK = 'has another revision than in the audit: an older row was put back';
 const REMOVED = 'is in the audit, but its row is gone: it was removed outside the vault';
-const REVIVED = 'was removed, says the audit: its row was put back';
-const OUTLIVED = 'is older than the removal of all tokens, says the audit: its row was put back';
-const LATE = 'was put back: it is older than this look at the vault, and was not there when it began';
-const UNSURE = 'tokens were reset or a snapshot loaded while doctor looked: let it look again';
+const REVIVED = 'was removed according to the audit: its row was put back';
+const OUTLIVED = 'is older than the removal of all tokens in the audit: its row was put back';
+const LATE = 'was put back: it is older than this check, and was missing when the check began';
+const UNSURE = 'tokens were reset or a snapshot was loaded during the check: run it again';
 const MISCOUNTED = 'has another number of tokens than in the audit: rows were put back or removed outside the vault';
 const UNKNOWN = 'is not in the audit: its row was copied in, or the audit was cut';
 
-/** Attempts to read the counters between two changes of the audit. */
+/** How often to try to read the counters between two changes of the audit. */
 const MAX_TRIES = 20;
 
-/** How long a write may take from its time to its commit: it waits for other processes. In milliseconds. */
+/** The longest time from a write's timestamp to its commit, in milliseconds: it waits for other processes. */
 const SLACK_MS = 15_000;
 
-/** The parts of a row that the audit accounts for; a sealed value is bound to both. */
+/** The parts of a row that the audit covers; a sealed value is bound to both. */
 type RowFacts = Pick<TokenRecord, 'revision' | 'created_at'>;
 
 /**
- * Holds the rows against the audit: what was put back, removed or added behind the vault's back opens well, and is here found.
- * Reads the audit up to now. Rows are read afterwards, so that whatever changes meanwhile has an entry behind this point:
- * those rows are left out. A broken audit is a finding, and then accounts for nothing.
+ * Compares the rows with the audit. Finds rows that were restored, removed or added outside the vault, although they
+ * open well. Reads the audit up to now, and the rows afterwards; a row that changes meanwhile has a later entry and is
+ * skipped. A broken audit is a finding and then covers nothing.
  */
 export async function startLedgerCheck(
   parts: Pick<KeyHolder, 'store' | 'keyring'> & Pick<LedgerParts, 'rest' | 'tokens'>,
@@ -67,7 +67,10 @@ export async function startLedgerCheck(
     }
   }
 
-  /** Compares the counters with the ledger while the audit is at one place. Gives up when a snapshot is loaded meanwhile. */
+  /**
+   * Compares the counters with the ledger while the audit does not change. Gives up when a snapshot is loaded
+   * meanwhile.
+   */
   async function checkCounts(): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES && broken === undefined; tries++) {
       for await (const placed of walkAudit(parts, head)) {
@@ -95,7 +98,7 @@ export async function startLedgerCheck(
     entries,
     checkCounts,
 
-    /** A stored row. Its facts are undefined where it has none, or where they cannot be read. */
+    /** A stored row. Its facts are undefined when it has none or they are unreadable. */
     saw(table: LedgerTable, tenantId: string, id: string, facts: RowFacts | undefined): void {
       if (table === 'tenant') tenants.add(id);
       const expected = ledger.take(table, tenantId, id);
@@ -111,7 +114,7 @@ export async function startLedgerCheck(
       if (ledger.take('token', tenantId, id) !== 'removed') report('tombstone', tenantId, id, UNKNOWN);
     },
 
-    /** Returns the findings after all rows have been seen. */
+    /** Returns the findings after the last row. */
     async findings(): Promise<readonly Finding[]> {
       if (broken) return [broken];
       await checkHeader();
@@ -125,7 +128,7 @@ export async function startLedgerCheck(
           const { at, sequence } = placed;
           const subjects = ledger.apply(placed);
           for (const one of subjects) touched.add(one);
-          // A tail of the audit that was cut off and put back would otherwise excuse its subjects.
+          // Otherwise a tail of the audit that was cut off and restored would excuse its subjects.
           if (subjects.length > 0 && at < startedAt - SLACK_MS) late.add(sequence);
         }
       } catch (error) {

@@ -27,7 +27,7 @@ export function checkTombstone(keyring: Keyring, row: InspectedRow<Tombstone>): 
   });
 }
 
-/** Returns the findings about one stored reply. An emptied one has nothing to open. */
+/** Returns the findings about one stored reply. An empty one has nothing to open. */
 export function checkReply(keyring: Keyring, row: InspectedRow<StoredReply>): Promise<Finding[]> {
   return checkRow('reply', row, async (record) => {
     if (record.sealed.length > 0) keyring.openReply(record);
@@ -35,7 +35,7 @@ export function checkReply(keyring: Keyring, row: InspectedRow<StoredReply>): Pr
   });
 }
 
-/** Returns the findings about one token: about each sealed column, and about its indexes. */
+/** Returns the findings about one token: its sealed columns and its indexes. */
 export function checkToken(keyring: TenantKeyring, row: InspectedRow<TokenRecord>): Promise<Finding[]> {
   const { id, indexes } = row;
   return checkRow('token', row, async (record) => {
@@ -45,12 +45,13 @@ export function checkToken(keyring: TenantKeyring, row: InspectedRow<TokenRecord
     const under = underIndexKey(keyring, record.index_key_id);
     const { contents, indexes: expected } = await derive(under, { ...details, type, data, definition });
     const wrong: string[] = [];
-    if (contents.details.fingerprint !== details.fingerprint) wrong.push('has a fingerprint that is not of its data');
+    if (contents.details.fingerprint !== details.fingerprint)
+      wrong.push('has a fingerprint that does not match its data');
     if ((masked === undefined) !== (contents.masked === undefined)) {
-      wrong.push('has lost its masked form, or has one too many');
+      wrong.push('lacks its masked form, or has an unexpected one');
     }
     if (!sameIndexes(indexes, [expected.fingerprint, ...(expected.containers ?? []), ...expected.others])) {
-      wrong.push('has blind indexes that are not of its contents');
+      wrong.push('has blind indexes that do not match its contents');
     }
     return wrong;
   });
@@ -66,17 +67,17 @@ async function checkRow<T>(
   return wrong.map((what) => ({ table, id, what }));
 }
 
-/** The first is the fingerprint's; the others have no order. */
+/** The first index is the fingerprint's; the others have no order. */
 function sameIndexes(found: readonly Uint8Array[], expected: readonly Uint8Array[]): boolean {
   const text = (bytes: Uint8Array | undefined) => (bytes === undefined ? '' : Buffer.from(bytes).toString('hex'));
   const [left, right] = [found, expected].map((list) => [...new Set(list.map(text))].sort());
   return text(found[0]) === text(expected[0]) && left?.join() === right?.join() && found.length === left?.length;
 }
 
-/** Any other failure means that a record opened to something that the vault never writes. */
+/** Any other failure means that a record contains something that the vault never writes. */
 function whatOf(error: unknown): string {
   if (error instanceof Problem && error.code === 'vault_locked') throw error;
   return error instanceof Problem && error.code === 'integrity_failure'
     ? CLOSED
-    : 'does not hold what the vault writes';
+    : 'has contents that the vault never writes';
 }

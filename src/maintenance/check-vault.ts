@@ -8,16 +8,16 @@ import type { KeyHolder } from './key-holder.ts';
 import type { LedgerParts } from './ledger.ts';
 import type { Progress } from './rotate-tenant.ts';
 
-/** How many rows are read at once. */
+/** The number of rows in one read. */
 const PAGE = 200;
 
-/** More than these are not listed: the file as a whole is damaged. */
+/** The maximum number of listed findings: beyond it the whole file is damaged. */
 const MAX_FINDINGS = 1000;
 
 /** The report of `vault doctor`. */
 export interface CheckReport {
   readonly ok: boolean;
-  /** How many of each were opened. */
+  /** The number of opened records of each kind. */
   readonly checked: {
     readonly tenants: number;
     readonly applications: number;
@@ -28,10 +28,10 @@ export interface CheckReport {
 }
 
 /**
- * Opens every record with the keys and holds it against what it is found by; what the store can tell without a key comes
- * first, and last what the audit accounts for. Changes nothing. A record that others change meanwhile is read as one state, so
- * it is no finding. With `tokens: false` it opens no token and reads no table as a whole: it compares the header, tenants,
- * applications and the numbers of tokens with the audit, in short slices, with a `rest` between two.
+ * Opens every record with the keys and compares it with its indexes. First reports what the store finds without a key,
+ * and last what the audit shows. Changes nothing. Reads each record as one state, so a concurrent change is no finding.
+ * With `tokens: false` it opens no token and reads no whole table: it compares the header, tenants, applications and
+ * the numbers of tokens with the audit, in short slices, with a `rest` between two.
  */
 export async function checkVault(
   { store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>,
@@ -99,7 +99,7 @@ export async function checkVault(
   return { ok: findings.length === 0, checked, findings: findings.slice(0, MAX_FINDINGS) };
 }
 
-/** All rows of a tenant's table, page by page. */
+/** Yields all rows of a tenant's table, page by page. */
 async function* pagesOf<Table extends keyof InspectedRecords>(store: Store, table: Table, tenantId: string) {
   let after = '';
   for (;;) {
@@ -107,18 +107,18 @@ async function* pagesOf<Table extends keyof InspectedRecords>(store: Store, tabl
     yield rows;
     const last = rows.at(-1);
     if (last === undefined) return;
-    // An index that leads to another row than it names would lead to the same page again, for ever.
+    // A corrupt index could lead to the same page again, without end.
     if (compareBytes(last.id, after) <= 0) throw new Problem('integrity_failure');
     after = last.id;
   }
 }
 
-/** In the order of the store: of the bytes of UTF-8. */
+/** Compares as the store does: by the bytes of UTF-8. */
 function compareBytes(left: string, right: string): number {
   return Buffer.compare(Buffer.from(left), Buffer.from(right));
 }
 
-/** Undefined when something is not as it was sealed. */
+/** Returns undefined when a part differs from what was sealed. */
 function attempt<T>(open: () => T): T | undefined {
   try {
     return open();

@@ -4,24 +4,25 @@ import { Problem } from '../core/problem.ts';
 const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;
 
-/** How far the clock may be from the note without being doubted, in either direction. */
+/** How far the clock may differ from the note without doubt, in either direction. */
 const MAX_DISTANCE = DAY;
-/** How long a clock in doubt must show the new time. */
+/** How long a doubtful clock must show the new time. */
 const DOUBT_MS = HOUR;
-/** A later look at the new time starts the hour again. A command once a week must be able to end a doubt. */
+/** A later sight of the new time starts the hour again, so that a weekly command can end a doubt. */
 const MAX_STANDING = 31 * DAY;
 
 /**
- * The vault's note on time, in the store under a MAC.
+ * The vault's clock note, in the store under a MAC.
  *
- * - `expired_at`: the latest expiry that passed. The vault's clock never starts before it, so nothing that has expired returns
- *   when the machine's clock goes back. Only a settled time raises it, and it never goes down.
- * - `settled_at`: the last settled time. The vault trusts a clock within a day of it. It follows the machine's clock back.
- * - `doubted_at`: the first time of a clock further away; 0 without a doubt. The vault trusts such a clock after an hour: a
- *   long-lived process counts the hour itself, others compare with the time that the first one noted.
+ * - `expired_at`: the latest expiry that passed. The vault's clock never starts before it, so expired records never
+ *   return when the machine's clock goes back. Only a settled time raises it, and it never decreases.
+ * - `settled_at`: the last settled time. The vault trusts a clock within a day of it. It follows the machine's clock
+ *   back.
+ * - `doubted_at`: the first time of a more distant clock; 0 without a doubt. The vault trusts such a clock after an hour.
+ *   A long-lived process counts the hour itself; others compare with this time.
  *
- * A process with a clock in doubt hides expired records, but removes and raises nothing: one command with a clock 20 years
- * ahead changes only `doubted_at`, and the next command with the right clock resets it.
+ * A process with a clock in doubt hides expired records, but removes and raises nothing. One command with a clock 20
+ * years ahead changes only `doubted_at`, and the next command with the right clock resets it.
  */
 export interface ClockNote {
   readonly expired_at: Instant;
@@ -56,7 +57,7 @@ export function doubtOf({ settled_at, doubted_at }: ClockNote, wall: Instant): n
   return stood < 0 || stood > MAX_STANDING ? DOUBT_MS : Math.max(0, DOUBT_MS - stood);
 }
 
-/** Writes and returns the note after the first look of a process at a clock that shows `wall`. */
+/** Writes and returns the note after a process has first read a clock that shows `wall`. */
 export async function noteOpening(parts: NoteParts & { readonly store: Store }, wall: Instant): Promise<ClockNote> {
   return update(parts, async (note) => {
     const doubt = doubtOf(note, wall);
@@ -65,7 +66,7 @@ export async function noteOpening(parts: NoteParts & { readonly store: Store }, 
   });
 }
 
-/** Writes the note after a time beyond doubt. */
+/** Writes the note after a certain time. */
 export async function noteSettled(parts: NoteParts & { readonly store: Store }, settled: Instant): Promise<void> {
   await update(parts, (note) => settle(parts.store, note, settled));
 }
@@ -85,13 +86,13 @@ async function update(
     const note = openClockNote(parts, text);
     const after = await next(note);
     if (after === note) return note;
-    // A full or busy disk must stop no reader: the next process writes the note.
+    // A full or busy disk must not stop a reader; the next process writes the note.
     const written = await parts.store.replaceClockNote(sealClockNote(parts, after), text).catch(() => true);
     if (written) return after;
   }
 }
 
-/** Returns a sentence: nothing is purged before the machine's clock shows `until`. */
+/** Returns a sentence: the vault purges nothing before the machine's clock shows `until`. */
 export function pauseNotice(until: Instant): string {
   const time = new Date(until).toISOString();
   return `the clock is in doubt: expired tokens are hidden, but not removed before ${time}`;

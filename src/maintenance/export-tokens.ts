@@ -17,8 +17,8 @@ export type ExportView = 'full' | 'masked';
 export type ExportedToken = Readonly<Record<string, Printable | undefined>>;
 
 /**
- * The tokens of one tenant. `total` is how many there are, for a progress bar; it changes while others write. Throws `not_found` for a tenant that there is not, `usage` where none is named and
- * there are several.
+ * Exports the tokens of one tenant. `total` is the number of tokens, for a progress bar; it changes while others write.
+ * Throws `not_found` for an unknown tenant, `usage` when none is named and there are several.
  */
 export async function exportTokens(
   parts: KeyHolder,
@@ -31,10 +31,9 @@ export async function exportTokens(
 }
 
 /**
- * All live tokens of a tenant, in the order of their ids, page by page: who writes meanwhile neither moves nor hides one.
- * A `full` row is a Create Token body that makes the same token again: same id, data, definition, containers, metadata and
- * expiry. The entry of the audit is on disk before the first row is given out. Throws `integrity_failure` for a token that does
- * not open.
+ * Yields all live tokens of a tenant by id, page by page; concurrent writes neither move nor hide one. A `full` row is
+ * a Create Token body that makes the same token again: same id, data, definition, containers, metadata and expiry. The
+ * audit entry is on disk before the first row. Throws `integrity_failure` for a token that does not open.
  */
 async function* exportPages(
   { store, keyring, clock, audit }: KeyHolder,
@@ -46,7 +45,7 @@ async function* exportPages(
   let after = '';
   for (;;) {
     const page = await readPage(after).catch(async (error: unknown) => {
-      // The keys were rotated between the rows and their keys: the next attempt finds both as they are now.
+      // The keys were rotated between the two reads; the next attempt gets matching rows and keys.
       if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
       await keyring.refresh();
       return readPage(after);
@@ -86,7 +85,7 @@ function exportRow(
       id,
       type: record.type,
       data: new JsonText(openFull(keyring, id, record, columns).data),
-      // An absent mask means the type's: a token without one must state null where the type has one.
+      // An absent mask means the type's, so a token without one must state null if the type has one.
       mask: mask === undefined && defaults.mask !== undefined ? null : mask,
       search_indexes,
       fingerprint_expression,

@@ -2,8 +2,8 @@ import type { AuditEvent } from '../core/audit/audit-event.ts';
 import type { VaultHeader } from '../core/ports.ts';
 
 /**
- * Returns the event of a change of the header: its slots and their master key. Holds its MAC and that of the header `before`,
- * so that doctor finds a header that was put back, and with it a removed slot.
+ * Returns the event of a change of the header: its slots and their master key. Contains its MAC and that of the header
+ * `before`, so that doctor detects a restored header, and with it a removed slot.
  */
 export function headerEvent(
   action: 'createVault' | 'addSlot' | 'removeSlot' | 'replaceMasterKey',

@@ -7,18 +7,18 @@ import type { KeyHolder } from './key-holder.ts';
 
 const HEADING = 'token-vault anchor 1';
 
-const RESTORED = 'after a restore that you meant, remove the anchor and a new one is made';
+const RESTORED = 'after an intended restore, remove the anchor: the next command makes a new one';
 
-/** How far a vault has come. */
+/** The commit and audit entry that a vault has reached. */
 interface Reached {
   readonly change: ChangeMark;
   readonly audit: AuditHead;
 }
 
 /**
- * A note outside the vault of how far the vault had come: one commit's number and mark, and where the audit's chain stood,
- * under a MAC. Whoever can put the vault's file back to an older copy, or cut its log, but cannot reach the note, is found
- * out at the next open.
+ * Writes the anchor: a file outside the vault with the number and mark of a commit and the end of the audit's chain,
+ * under a MAC. The next open detects an older copy of the vault's file, or a cut log, unless the attacker can also
+ * replace the anchor.
  *
  *     token-vault anchor 1
  *     <vault id>
@@ -35,7 +35,7 @@ function writeAnchor(keyring: Keyring, vaultId: string, { change, audit }: Reach
 }
 
 /**
- * The entries that a vault must still have on its way. Throws the fault `damaged` for a text that is not an anchor of
+ * Parses the entries that the vault must still contain. Throws the fault `damaged` for a text that is not an anchor of
  * this vault.
  */
 function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
@@ -55,15 +55,15 @@ function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
 }
 
 /**
- * Throws the fault `damaged` when the vault has not come as far as the anchor says, or by another way. Commits after
- * the anchor are fine: it is written now and then, and not by every process. `found` is where the vault stands, its audit
- * at the entry that the anchor names.
+ * Throws the fault `damaged` when the vault is behind its anchor, or has another history. Later commits are fine: the
+ * anchor is written from time to time, and not by every process. `found` is the vault's state, its audit at the entry
+ * that the anchor names.
  */
 function checkAnchor(said: Reached, found: Reached): void {
   const behind = found.change.counter < said.change.counter;
   const apart = found.change.counter === said.change.counter && hex(found.change.mark) !== hex(said.change.mark);
   if (behind || apart) {
-    throw new Fault('damaged', 'the vault is older than its anchor: it was put back to a copy, or its log was cut', {
+    throw new Fault('damaged', 'the vault is older than its anchor: an older copy replaced it, or its log was cut', {
       hint: RESTORED,
     });
   }
@@ -78,7 +78,7 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-/** How often the anchor follows the commits, in milliseconds: so much can be cut unnoticed after a crash. */
+/** The interval of writing the anchor, in milliseconds: after a crash, this much can be cut unnoticed. */
 const EVERY_MS = 1000;
 
 type AnchorParts = Pick<KeyHolder, 'store' | 'keyring'>;
@@ -95,26 +95,26 @@ async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNot
   return text;
 }
 
-/** The same, and throws `damaged` when there is no anchor: without one, an older copy passes for the vault. */
+/** Also throws `damaged` when there is no anchor: without one, an older copy would look valid. */
 export async function compareWithAnchor(parts: AnchorParts, note: AnchorNote): Promise<void> {
   if ((await compareIfPresent(parts, note)) !== undefined) return;
   throw new Fault('damaged', `there is no anchor at ${note.place}: an older copy of the vault cannot be detected`, {
-    hint: 'the first command that opens the vault with --anchor makes one',
+    hint: 'open the vault once with --anchor to make one',
   });
 }
 
 /**
- * Compares the vault with its anchor, then writes the anchor every second and, with `close`, at the end. What it says is
- * on disk in the vault before it is read here, so a crash never leaves the anchor ahead of the vault.
+ * Compares the vault with its anchor, then writes the anchor every second and on `close`. Reads only what is already on
+ * disk, so a crash never leaves the anchor ahead of the vault.
  */
 export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<{ close(): Promise<void> }> {
   const { store, keyring } = parts;
-  // An anchor that is right is left alone: on a full disk, reads go on.
+  // Writes only a changed anchor: on a full disk, reads go on.
   let written = await compareIfPresent(parts, note);
   const { vault_id } = await store.header();
 
   async function follow(): Promise<void> {
-    // Reads the audit first and the change second: the anchor never claims more than there is.
+    // Reads the audit first and the commit second, so that the anchor never claims too much.
     const audit = await store.auditHead();
     const text = writeAnchor(keyring, vault_id, { audit, change: await store.lastChange() });
     if (text === written) return;
@@ -125,7 +125,7 @@ export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<
   await follow();
   let following: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
-    // An anchor that cannot be written for a while is only older: the next turn tries again.
+    // An anchor that cannot be written only gets older; the next turn tries again.
     following = following.then(follow).catch(() => undefined);
   }, EVERY_MS);
   timer.unref();

@@ -11,7 +11,7 @@ export interface KeyHolder {
   readonly audit: Pick<Audit, 'draft' | 'record'>;
 }
 
-/** Returns the id of the tenant that is named, or of all tenants. Throws the fault `not_found` for an unknown id. */
+/** Returns the named tenant's id, or all ids. Throws the fault `not_found` for an unknown id. */
 export async function tenantIds(store: Store, tenantId: string | undefined): Promise<readonly string[]> {
   const ids = (await store.listTenants()).map(({ tenant }) => tenant.id);
   if (tenantId === undefined) return ids;
@@ -20,10 +20,12 @@ export async function tenantIds(store: Store, tenantId: string | undefined): Pro
   return [wanted];
 }
 
-/** Returns the id of the tenant that is named, or of the only one. Throws `usage` when several could be meant. */
+/** Returns the named tenant's id, or that of the only tenant. Throws `usage` when there are several. */
 export async function onlyTenant(store: Store, tenantId: string | undefined): Promise<string> {
   const [tenant, ...others] = await tenantIds(store, tenantId);
   if (tenant !== undefined && others.length === 0) return tenant;
   const count = tenant === undefined ? 'no tenant' : `${others.length + 1} tenants`;
-  throw new Fault('usage', `--tenant is required: this vault has ${count}`, { hint: '`vault tenant list` shows them' });
+  throw new Fault('usage', `--tenant is required: this vault has ${count}`, {
+    hint: 'list them with `vault tenant list`',
+  });
 }

@@ -13,20 +13,20 @@ const SKIPPED = 'was changed, but not from its revision in the audit: an older r
 const AFTER_REMOVAL = 'was changed after it was removed: its row had been put back';
 const OTHER_HEADER = 'was changed, but not from its state in the audit: an older header had been put back';
 
-/** An entry that does not follow from those before it, or that the index lacks. */
+/** An entry that contradicts earlier entries, or that the index lacks. */
 export interface BadEntry extends Finding {
   readonly sequence: number;
 }
 
-/** The tables whose rows the audit accounts for. */
+/** The tables whose rows the audit covers. */
 export type LedgerTable = 'tenant' | 'tenant_key' | 'application' | 'token';
 
-/** Names all records of a tenant, for comparison. */
+/** The key of all records of a tenant, for comparison. */
 export function everythingOf(tenantId: string): string {
   return `* ${tenantId}`;
 }
 
-/** The records of a moment, by tenant: the contents of a snapshot of that moment. */
+/** The records at one moment, by tenant: the contents of a snapshot of that moment. */
 export type LedgerState = ReadonlyMap<string, FrozenTenant>;
 
 interface FrozenTenant {
@@ -47,17 +47,17 @@ interface TenantLedger {
   readonly rows: Readonly<Record<Exclude<LedgerTable, 'tenant'>, Map<string, number>>>;
 }
 
-/** Names a record, for comparison. */
+/** The key of a record, for comparison. */
 export function subjectOf(table: LedgerTable | 'header', tenantId: string, id: string): string {
   return `${table} ${tenantId} ${id}`;
 }
 
-/** The keys that a tenant begins with: one for its data, one for its indexes. */
+/** The first keys of a tenant: one for its data, one for its indexes. */
 const FIRST_KEYS = ['1', '2'] as const;
 
 /**
- * An empty ledger; the events are given to it in order, from the first. `states` has what there was at the places of the
- * audit that loaded snapshots were taken at. Without `tokens` they are only counted, in little memory.
+ * An empty ledger. Pass it the events in order, from the first. `states` collects the states at the audit places of
+ * loaded snapshots. Without `tokens` it only counts them, in little memory.
  */
 export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(), tokens = true) {
   const tenants = new Map<string, TenantLedger>();
@@ -100,7 +100,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     }
     if (table === 'token' && !tokens) return entities.map((entity) => subjectOf(table, id, entity));
     const isKey = table === 'tenant_key';
-    // A key has no revisions: it is made once, and removed once.
+    // A key has no revisions: it is created once and removed once.
     const after = change === 'remove' ? REMOVED : isKey ? 1 : revision;
     const named = isKey ? [String(revision)] : entities;
     for (const entity of named) {
@@ -113,7 +113,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     return action === 'createTenant' ? [...subjects, subjectOf('tenant', id, id)] : subjects;
   }
 
-  /** Keys stay as they are, and so do tenants that the snapshot does not know. */
+  /** Keys stay unchanged, and so do tenants that the snapshot does not contain. */
   function goBack(state: LedgerState): readonly string[] {
     const changed: string[] = [];
     for (const [id, frozen] of state) {
@@ -143,12 +143,12 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
 
   return {
     apply,
-    /** The changes that do not follow from the one before. They stay: later changes do not repair them. */
+    /** The changes that contradict earlier ones. Later changes do not repair them. */
     skips: (): readonly BadEntry[] => skips,
 
     /**
-     * The revision that the record must be at; `removed`; undefined for one that was never made. It is crossed off: a second
-     * row of the same id is one that was never made.
+     * Returns the expected revision of the record; `removed`; undefined for an unknown one. Removes it from the ledger,
+     * so a second row of the same id is unknown.
      */
     take(table: LedgerTable, tenantId: string, id: string): number | 'removed' | undefined {
       const tenant = tenants.get(tenantId);
@@ -158,14 +158,14 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       return revision === REMOVED ? 'removed' : revision;
     },
 
-    /** The records of the tenant that were not crossed off, and whether each was removed. */
+    /** Returns the remaining records of the tenant, and whether each was removed. */
     *left(table: Exclude<LedgerTable, 'tenant'>, tenantId: string): Generator<readonly [id: string, removed: boolean]> {
       for (const [id, revision] of tenants.get(tenantId)?.rows[table] ?? []) yield [id, revision === REMOVED];
     },
 
     /** The time of the last removal of all tokens of the tenant: older tokens cannot exist. */
     since: (tenantId: string): Instant => tenants.get(tenantId)?.since ?? 0,
-    /** How many tokens the tenant has, expired ones included. */
+    /** Returns the number of the tenant's tokens, expired ones included. */
     live: (tenantId: string): number => tenants.get(tenantId)?.live ?? 0,
     tenants: () => tenants.keys(),
     /** The MAC after the last change of the header. */
@@ -193,18 +193,17 @@ export interface ReadLedger {
   readonly bad: readonly BadEntry[];
 }
 
-/** The audit and its index. Awaits `rest` now and then, so that calls do not wait. */
+/** The audit and its index. Awaits `rest` from time to time, so that calls do not wait. */
 export interface LedgerParts extends AuditParts {
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
   readonly rest?: (() => Promise<void>) | undefined;
-  /** False: tokens are only counted. */
+  /** False to only count tokens. */
   readonly tokens?: boolean | undefined;
 }
 
 /**
- * Reads the audit from its first entry up to now. A snapshot that was loaded takes the ledger back to the place that the
- * snapshot was taken at; which places those are is known only at the end, so an audit with such entries is read twice.
- * Throws `BrokenAudit`.
+ * Reads the audit from its first entry up to now. Loading a snapshot takes the ledger back to the snapshot's place.
+ * Those places are known only at the end, so an audit with such entries is read twice. Throws `BrokenAudit`.
  */
 export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
   const places = new Set<number>();
@@ -215,7 +214,7 @@ export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
   }
 }
 
-/** Adds to `places` those that it finds named. */
+/** Adds the places that it finds to `places`. */
 async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLedger> {
   const states = new Map<number, LedgerState>();
   const ledger = createLedger(states, parts.tokens);
@@ -232,7 +231,7 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
     denials += event.counted?.count ?? 0;
     if (event.action === 'loadSnapshot') {
       const place = event.revision ?? 0;
-      if (place < 1 || place >= sequence) throw new BrokenAudit(sequence, 'names a state that there never was');
+      if (place < 1 || place >= sequence) throw new BrokenAudit(sequence, 'names a state that never existed');
       places.add(place);
     }
     ledger.apply(placed);
@@ -252,12 +251,12 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
   };
 }
 
-/** Subjects of entries that are looked up in the index at once: an entry of a batch has a thousand. */
+/** How many subjects of entries are looked up in the index at once; an entry of a batch has a thousand. */
 const BATCH = 100;
 const UNINDEXED = 'lacks a row of the index: somebody removed it outside the vault';
 const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
 
-/** Compares an index of the audit with the entries, in their order. */
+/** Compares an index of the audit with the entries, in order. */
 function indexCheck<Row>(
   { rest }: LedgerParts,
   table: string,
@@ -299,7 +298,7 @@ function indexCheck<Row>(
   };
 }
 
-/** Compares the log index, as far as it covers the audit now, with the entries, in their order. */
+/** Compares the log index, as far as it covers the audit, with the entries, in order. */
 async function logCheck(parts: LedgerParts) {
   const { store, keyring } = parts;
   const end = await store.logIndexEnd();

@@ -9,12 +9,12 @@ import { derive } from '../core/tokens/derive.ts';
 import { openToken, sealToken } from '../core/tokens/token-codec.ts';
 import type { KeyHolder } from './key-holder.ts';
 
-/** How many records one transaction re-seals: a few milliseconds of another process's waiting. */
+/** How many records one transaction reseals: other processes wait some milliseconds. */
 const BATCH = 50;
 
 interface RotationParts extends Omit<KeyHolder, 'audit'> {
   readonly audit: Pick<Audit, 'draft'>;
-  /** Awaited between two batches: lets the store's other users have their turn. */
+  /** Awaited between two batches, so that other users of the store get their turn. */
   readonly rest?: (() => Promise<void>) | undefined;
 }
 
@@ -23,9 +23,9 @@ export interface RotatedTenant {
   readonly tenant_id: string;
   readonly key_id: number;
   readonly index_key_id: number;
-  /** Records that were sealed anew in this run. */
+  /** Records that this run resealed. */
   readonly resealed: number;
-  /** An earlier run, or another process, had made the new key: this run finished its work. */
+  /** This run finished a rotation whose new key came from an earlier run or another process. */
   readonly resumed: boolean;
 }
 
@@ -33,11 +33,11 @@ export interface RotatedTenant {
 export type Progress = (done: number, total: number) => void;
 
 /**
- * New keys for a tenant: a data key always, an index key when `indexes` says so. From the moment a key is in the store every
- * writer uses it, since the store takes nothing under an older one; so what is left to do only shrinks, and the rows themselves
- * say what that is. A run that was killed is resumed by the next. Last, keys that no row is under are destroyed.
- * Undefined when the tenant is deleted meanwhile. Throws `integrity_failure` when a record does not open: what was done stays,
- * and no key is destroyed.
+ * Rotates the keys of a tenant: always the data key, the index key if `indexes` is set. Once a key is in the store
+ * every writer uses it, since the store accepts nothing under an older one. The remaining work therefore only shrinks,
+ * and the rows themselves show it, so the next run resumes a killed one. At the end it destroys unused keys. Returns
+ * undefined when the tenant is deleted meanwhile. Throws `integrity_failure` when a record does not open: finished work
+ * stays, and no key is destroyed.
  */
 export async function rotateTenant(
   parts: RotationParts,
@@ -67,7 +67,7 @@ export async function rotateTenant(
       progress(resealed, Math.max(total, resealed));
       await parts.rest?.();
     }
-    // A snapshot that was loaded meanwhile has put records under older keys back.
+    // A snapshot that was loaded meanwhile has restored records under older keys.
   } while (resealed > resealedBefore && (await store.countStale(tenantId, keyring.keyIds)) > 0);
   const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
   for (const { key_id } of keys) {
@@ -89,7 +89,7 @@ async function addKey(
   const keys = await keysOf(store, tenantId);
   if (keys === undefined) return;
   const key = keyring.createTenantKey(tenantId, purpose, keys, clock.now());
-  // Refused when another rotation was faster: then its key is the new one.
+  // Rejected if another rotation was faster: then its key is the new one.
   await store.addTenantKey(tenantId, key, keyEvent(audit, 'addTenantKey', tenantId, key.key_id));
 }
 
@@ -103,7 +103,8 @@ function keyEvent(
 }
 
 /**
- * Reseals the rest; yields the number of records after each batch. The walk over the tokens continues where it stopped.
+ * Reseals the rest and yields the number of records after each batch. Continues the walk over the tokens where it
+ * stopped.
  */
 async function* resealAll(store: Store, keyring: TenantKeyring, tenantId: string): AsyncGenerator<number> {
   for (let after: string | undefined = ''; after !== undefined; ) {
@@ -125,7 +126,9 @@ async function* resealAll(store: Store, keyring: TenantKeyring, tenantId: string
   }
 }
 
-/** Keeps the revision: nothing was changed. A record that another process changed meanwhile has the new key already. */
+/**
+ * Keeps the revision, since nothing changed. A record that another process changed meanwhile already has the new key.
+ */
 async function resealApplications(
   store: Store,
   keyring: TenantKeyring,
@@ -146,8 +149,8 @@ async function resealTenant(store: Store, keyring: TenantKeyring, tenantId: stri
 }
 
 /**
- * A token under its tenant's newest keys: the same revision with the same contents. When its index key is an older one, the
- * fingerprint and the blind indexes are computed anew. Throws `integrity_failure` for one that does not open.
+ * Returns a token under its tenant's newest keys, with the same revision and contents. If its index key is older,
+ * recomputes the fingerprint and the blind indexes. Throws `integrity_failure` for one that does not open.
  */
 async function resealToken(keyring: TenantKeyring, before: TokenRecord): Promise<ResealedToken> {
   const { unsealed, contents } = openToken(keyring, before.id, before);

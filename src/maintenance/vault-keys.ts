@@ -17,10 +17,13 @@ export interface SlotFacts {
   readonly current: boolean;
 }
 
-/** The same, as people see it. */
+/** The name of the slot for people. */
 export type Slot = Omit<SlotFacts, 'created_at'> & { readonly created_at: string };
 
-/** The slots of a header and its master key, for the holder of a credential that opens one of them. Throws `wrong_credential`. */
+/**
+ * The slots of a header and its master key, for the holder of a credential that opens one of them. Throws
+ * `wrong_credential`.
+ */
 export interface HeaderKeys {
   /** In order of number. */
   listSlots(header: VaultHeader): Promise<readonly SlotFacts[]>;
@@ -30,10 +33,10 @@ export interface HeaderKeys {
     added: Credential,
     options: { readonly now: Instant; readonly allowWeak: boolean },
   ): Promise<VaultHeader>;
-  /** Throws the faults `conflict` for the last slot, `not_found` for one that there is not. */
+  /** Throws the faults `conflict` for the last slot, `not_found` for an unknown one. */
   removeSlot(header: VaultHeader, slot: number): Promise<VaultHeader>;
   isOpenedBy(header: VaultHeader, credential: Credential): Promise<boolean>;
-  /** A new master key, and all keys of all tenants under it. Only the slot of the credential stays. */
+  /** Creates a new master key, and wraps all keys of all tenants under it. Keeps only the slot of the credential. */
   replaceMasterKey(
     header: VaultHeader,
     keys: readonly KeysOfTenant[],
@@ -43,7 +46,7 @@ export interface HeaderKeys {
 
 export interface VaultKeysParts extends KeyHolder {
   readonly headerKeys: HeaderKeys;
-  /** Awaited between two batches of a rotation: lets the store's other users have their turn. */
+  /** Awaited between two batches of a rotation, so that other users of the store get their turn. */
   readonly rest: () => Promise<void>;
 }
 
@@ -58,13 +61,15 @@ export interface TenantKeyStatus {
 export interface RotateOptions {
   /** One tenant only. */
   readonly tenantId?: string | undefined;
-  /** Index keys too: fingerprints change. */
+  /** Rotates index keys, too: fingerprints change. */
   readonly indexes: boolean;
-  /** A new master key first. */
+  /** Creates a new master key first. */
   readonly master: boolean;
 }
 
-/** Another process changes the header rarely, and an attempt may derive a key of a passphrase: a few are many. */
+/**
+ * Few attempts are enough: other processes rarely change the header, and an attempt may derive a key from a passphrase.
+ */
 const MAX_TRIES = 5;
 
 /** The work on keys for the holder of a vault's key. */
@@ -76,7 +81,7 @@ export function vaultKeys(parts: VaultKeysParts) {
     return slots.map((slot) => ({ ...slot, created_at: formatInstant(slot.created_at) }));
   }
 
-  /** Applies a change of the slots to the header that is stored at that moment. */
+  /** Applies a change of the slots to the current header. */
   async function changeSlots(
     action: 'addSlot' | 'removeSlot',
     change: (header: VaultHeader) => Promise<VaultHeader>,
@@ -89,7 +94,7 @@ export function vaultKeys(parts: VaultKeysParts) {
     }, MAX_TRIES);
   }
 
-  /** Returns the numbers of the slots that it has closed. */
+  /** Returns the numbers of the closed slots. */
   async function replaceMaster(): Promise<readonly number[]> {
     return untilSwapped(async () => {
       const before = await store.header();
@@ -124,7 +129,7 @@ export function vaultKeys(parts: VaultKeysParts) {
       return required(shown.find(({ slot }) => slot === number));
     },
 
-    /** The keys of the vault, without their bytes. `generation` is the master key's: one more with each new one. */
+    /** Returns the keys of the vault, without their bytes. `generation` is the master key's; each new one adds 1. */
     async status() {
       const { vault_id, generation, slots } = await store.header();
       const tenants: TenantKeyStatus[] = [];
@@ -140,7 +145,7 @@ export function vaultKeys(parts: VaultKeysParts) {
       return { vault_id, generation, slots: slots.length, tenants };
     },
 
-    /** `removed_slots` are those that a new master key has closed. Throws `not_found` for a tenant that there is not. */
+    /** `removed_slots` are those that a new master key has closed. Throws `not_found` for an unknown tenant. */
     async rotate({ tenantId, indexes, master }: RotateOptions, progress: Progress = () => undefined) {
       const ids = await tenantIds(store, tenantId);
       const removed_slots = master ? await replaceMaster() : [];
@@ -148,7 +153,7 @@ export function vaultKeys(parts: VaultKeysParts) {
       const rotateOne = (id: string) => rotateTenant(parts, id, { indexes }, progress);
       for (const id of ids) {
         const rotated = await rotateOne(id);
-        // A key that an unfinished run had made was once wrapped by the former master key.
+        // The former master key wrapped the key of an unfinished run, so replace that key, too.
         const last = rotated?.resumed && master ? await rotateOne(id) : rotated;
         if (last !== undefined) tenants.push(last);
         else if (tenantId !== undefined) throw noSuchTenant();

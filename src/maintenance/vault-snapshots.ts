@@ -5,7 +5,7 @@ import { formatInstant } from '../core/time.ts';
 import { type KeyHolder, tenantIds } from './key-holder.ts';
 
 /** A snapshot as people see it. */
-interface Snapshot {
+export interface Snapshot {
   readonly name: string;
   readonly saved_at: string;
   readonly tokens: number;
@@ -13,7 +13,7 @@ interface Snapshot {
 }
 
 /** The same in a list: a snapshot that cannot be loaded has a reason. */
-type ListedSnapshot = Pick<Snapshot, 'name' | 'bytes'> & Partial<Snapshot> & { readonly refused?: string };
+export type ListedSnapshot = Pick<Snapshot, 'name' | 'bytes'> & Partial<Snapshot> & { readonly refused?: string };
 
 export interface VaultSnapshotsParts extends KeyHolder {
   readonly store: FileStore;
@@ -24,13 +24,13 @@ export interface VaultSnapshotsParts extends KeyHolder {
 /** Lower case, since some disks ignore case; excludes the names that Windows reserves for devices. */
 const NAME = /^(?!(?:con|prn|aux|nul|com\d|lpt\d)$)[a-z0-9][a-z0-9_-]{0,63}$/;
 
-/** Throws the fault `usage` for a name that a snapshot cannot have. */
+/** Throws the fault `usage` for an invalid snapshot name. */
 export function checkSnapshotName(name: string): void {
   if (NAME.test(name)) return;
   throw new Fault('usage', 'a snapshot name must be 1 to 64 lower-case letters, digits, - and _');
 }
 
-/** The states that a vault can go back to, and the empty one. */
+/** Saves, loads and lists snapshots, and empties a vault. */
 export function vaultSnapshots(parts: VaultSnapshotsParts) {
   const { store, keyring, clock, audit, vault_id, folder } = parts;
 
@@ -39,7 +39,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
     checkSnapshotName(name);
     const bytes = await folder.check(name);
     if (bytes !== undefined) return bytes;
-    throw new Fault('not_found', `there is no snapshot ${name}`, { hint: '`vault snapshot list` shows them' });
+    throw new Fault('not_found', `there is no snapshot ${name}`, { hint: 'list them with `vault snapshot list`' });
   }
 
   const verify = (name: string) => (facts: SignedFacts) => {
@@ -78,7 +78,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
       return show(name, { loadable: false });
     },
 
-    /** By name. */
+    /** Lists them by name. */
     async list(): Promise<readonly ListedSnapshot[]> {
       const snapshots: ListedSnapshot[] = [];
       for (const name of (await folder.names()).filter((found) => NAME.test(found))) {
@@ -91,7 +91,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
       return snapshots;
     },
 
-    /** Throws `not_found`, `damaged`, and `conflict` for one that this vault cannot go back to. */
+    /** Throws `not_found`, `damaged`, and `conflict` for one that this vault cannot load. */
     async load(name: string): Promise<Snapshot> {
       await existing(name);
       const entry = ({ sequence }: SignedFacts, tenants: readonly string[]) =>
@@ -106,7 +106,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
       await folder.remove(name);
     },
 
-    /** Removes all tokens, of one tenant or of all; returns how many. Throws `not_found` for a tenant that there is not. */
+    /** Removes all tokens, of one tenant or of all; returns their number. Throws `not_found` for an unknown tenant. */
     async reset(tenantId: string | undefined): Promise<number> {
       const entry = (tenant_id: string) => audit.draft({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
       return store.removeAllTokens(await tenantIds(store, tenantId), entry);
@@ -114,7 +114,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
   };
 }
 
-/** A MAC over the whole description of a snapshot, under a key that outlives the master key. */
+/** Returns a MAC over the whole description of a snapshot, under a key that outlives the master key. */
 function macOf(keyring: Keyring, { vault_id, name, saved_at, sequence, link }: SnapshotFacts): Uint8Array {
   const words = ['token-vault snapshot', vault_id, name, saved_at, sequence, Buffer.from(link).toString('hex')];
   return keyring.anchorMac(words.join('\n'));

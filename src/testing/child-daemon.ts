@@ -8,10 +8,10 @@ import { type CheckedOptions, ownEnvironment, type StartedDaemon } from './start
 
 const MAX_START_MS = 30_000;
 const PAUSE_MS = 10;
-/** From src/testing/, and from each folder of dist/. */
+/** The path from src/testing/, and from each folder of dist/. */
 const BIN = path.join(import.meta.dirname, '../../bin/vault.js');
 
-/** `vault serve --dev` in a child process, which does not outlive this one. */
+/** Runs `vault serve --dev` in a child process that ends with this one. */
 export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptions): Promise<StartedDaemon> {
   const folder = makeTemporaryFolder('test');
   const readyFile = path.join(folder, 'ready.json');
@@ -37,7 +37,7 @@ export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptio
 
   async function stop(): Promise<void> {
     child.ref();
-    // On Windows a signal ends it at once; elsewhere it stops by itself, within 10 s.
+    // On Windows a signal kills the daemon at once; elsewhere it stops by itself within 10 s.
     if (child.exitCode === null && child.signalCode === null) child.kill();
     await ended;
     process.off('exit', end);

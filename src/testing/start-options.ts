@@ -9,11 +9,14 @@ export interface StartOptions {
   readonly headerPrefix?: string | undefined;
   /** Seed files to apply at the start, as by `vault seed apply`, and again after a reset. */
   readonly seedFile?: string | readonly string[] | undefined;
-  /** A whole number from 0: tenant, keys, ids of applications and generated data follow from it, and are the same in every run. */
+  /**
+   * A whole number from 0 that determines the tenant, keys, application ids and generated data, so every run has the
+   * same ones.
+   */
   readonly seed?: number | undefined;
 }
 
-/** The options, whole. */
+/** The options with their defaults. */
 export interface CheckedOptions {
   readonly mode: 'in-process' | 'child';
   readonly headerPrefix: string;
@@ -21,13 +24,13 @@ export interface CheckedOptions {
   readonly seed: string | undefined;
 }
 
-/** A daemon that accepts requests, wherever it runs. */
+/** A running daemon, in this process or another. */
 export interface StartedDaemon {
   readonly url: string;
   readonly keys: { readonly tenant_id: string; readonly management_key: string; readonly private_key: string };
   /** The output of `vault seed apply --out json`; undefined without a seed file. */
   readonly ids: JsonObject | undefined;
-  /** Ends it and removes all that it made. Further calls wait for the first. */
+  /** Stops the daemon and removes its files. Further calls wait for the first. */
   stop(): Promise<void>;
 }
 
@@ -53,7 +56,7 @@ const OPTIONS = {
   },
 } as const satisfies Record<keyof StartOptions, OptionRow>;
 
-/** The options, whole. Throws what `checkOptions` throws. */
+/** Returns the options with their defaults. Throws what `checkOptions` throws. */
 export function wholeOptions(options: StartOptions): CheckedOptions {
   checkOptions('startVault', OPTIONS, options);
   const { mode = 'in-process', headerPrefix = 'SVC', seedFile = [], seed } = options;

@@ -1,8 +1,8 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { createClient, type VaultClient } from '../client/create-client.ts';
 import { decodeProblem } from '../client/decode-problem.ts';
-import { type DevRequest, sendToDev } from '../client/remote.ts';
-import type { DevFault } from '../contract/dev-paths.ts';
+import { sendToDev } from '../client/remote.ts';
+import type { DevFault, DevRequest } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
 import { type CheckedOptions, type StartedDaemon, type StartOptions, wholeOptions } from './start-options.ts';
 
@@ -17,13 +17,13 @@ export interface TestKeys {
   readonly private_key: string;
 }
 
-/** Moves the time of the vault, and of nothing else. Each resolves to the time that it has then. */
+/** Moves the time of the vault only. Each method resolves to the vault's new time. */
 export interface TestClock {
   now(): Promise<Date>;
   set(to: Date | string): Promise<Date>;
-  /** Milliseconds. What has expired then is gone, and removed from the file. */
+  /** Advances by milliseconds. Expired tokens are removed from the file. */
   advance(milliseconds: number): Promise<Date>;
-  /** Back to the machine's time. */
+  /** Returns to the machine's time. */
   reset(): Promise<Date>;
 }
 
@@ -36,37 +36,37 @@ export interface TestFaults {
 
 /** The results of a seed file, by the names in the file. */
 export interface SeededIds {
-  /** Only applications that the start made have a key. */
+  /** Only applications that this start created have a key. */
   readonly apps: { readonly [item: string]: { readonly id: string; readonly key?: string } };
-  /** The id; of generated tokens the ids. */
+  /** The id; for generated tokens, the ids. */
   readonly tokens: { readonly [item: string]: string | readonly string[] };
 }
 
-/** A vault for one test; stopping removes it. */
+/** A vault for one test. `stop` removes it. */
 export interface TestVault {
   readonly url: string;
   readonly keys: TestKeys;
   /** The ids and keys of the seed files; empty without any. */
   readonly ids: SeededIds;
-  /** Calls with the private key: creates, reads, changes and deletes every token, revealed. */
+  /** Calls with the private key. It creates, reads, changes and deletes every token, revealed. */
   readonly client: VaultClient;
   /** Calls with the management key: applications, the tenant, the usage report. */
   readonly management: VaultClient;
   readonly clock: TestClock;
   readonly faults: TestFaults;
   /**
-   * Resets the vault to its start, with the same keys: later records are gone, their ids free, settings, clock and
-   * faults as at first.
+   * Resets the vault to its start: removes later records, frees their ids, keeps the keys, and restores settings, clock
+   * and faults.
    */
   reset(): Promise<void>;
-  /** Ends the daemon and removes all that it made. */
+  /** Stops the daemon and removes its files. */
   stop(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 /**
- * Starts a vault with an HTTP daemon on a free port of this machine, and nothing in it but what seed files say. Throws a
- * `TypeError` for options that there are not, and an error with all that is wrong with a seed file.
+ * Starts a vault with an HTTP daemon on a free port of this machine. It holds only what seed files define. Throws a
+ * `TypeError` for unknown options. Rejects with all errors of the seed files.
  */
 export async function startVault(options: StartOptions = {}): Promise<TestVault> {
   const checked = wholeOptions(options);
@@ -109,7 +109,7 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
   };
 }
 
-/** The replies of the `--dev` paths; each has one of the members. */
+/** The replies of the `--dev` paths; each has one of these members. */
 interface Answer {
   readonly now: string;
   readonly data: readonly DevFault[];
@@ -120,7 +120,7 @@ async function start(options: CheckedOptions): Promise<StartedDaemon> {
   return (await import('./in-process-daemon.ts')).startInProcess(options);
 }
 
-/** A test runner shows the message of an error, and nothing else of it. */
+/** Test runners print only an error's message. */
 function inOneMessage(error: unknown): never {
   if (!(error instanceof Fault)) throw error;
   const hint = error.hint === undefined ? [] : [`hint: ${error.hint}`];

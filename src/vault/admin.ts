@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { lastEvents, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, lastEvents, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import type { VaultHeader } from '../core/ports.ts';
 import { type Credential, requireStrongPassphrase } from '../keyring/credential.ts';
 import { replaceMasterKey } from '../keyring/replace-master-key.ts';
@@ -12,15 +12,25 @@ import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
 import { readLedger } from '../maintenance/ledger.ts';
 import type { Progress } from '../maintenance/rotate-tenant.ts';
 import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
-import { type KeyHolderOptions, openForKeyHolder } from './key-holder.ts';
+import { type KeyHolderOptions, type OpenedKeyHolder, openForKeyHolder } from './key-holder.ts';
 import { anchorFile } from './system-anchor-file.ts';
 import { MACHINE, type Times } from './system-clock.ts';
 
 const STAT = { throwIfNoEntry: false } as const;
 const READ_BY_OTHERS = 0o044;
 
-/** A batch that waited for a lock seems long; waiting as long again would help no one. */
+/** The longest pause. A batch may have taken long only because it waited for a lock. */
 const MAX_REST_MS = 20;
+
+/** The report of `vault audit verify`. */
+interface AuditReport {
+  readonly ok: boolean;
+  readonly entries?: number;
+  readonly counted_denials?: number;
+  /** The link of the last entry, in hex. */
+  readonly head?: string;
+  readonly first_bad?: { readonly sequence: number; readonly what: string };
+}
 
 /** The work on keys and the file for the holder of a vault's key, below the API. Other processes may serve the file. */
 export type VaultAdmin = Awaited<ReturnType<typeof openVaultAdmin>>;
@@ -30,19 +40,32 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
   const opened = await openForKeyHolder(options);
   return {
     ...vaultKeys({ ...opened, headerKeys: headerKeys(options.credential), rest: restBetweenBatches() }),
-    /** The last entries that `wanted` takes, newest first. */
+    /** Returns the last entries that match `wanted`, newest first. */
     lastEvents: (wanted: (placed: PlacedEvent) => boolean, limit: number) => lastEvents(opened, wanted, limit),
-    /** All entries, oldest first. Throws `BrokenAudit` at the first that is not as it was written. */
+    /** Yields all entries, oldest first. Throws `BrokenAudit` at the first altered one. */
     events: () => walkAudit(opened),
-    /** Returns the end of the audit, and the first entry that does not follow from those before it. Throws `BrokenAudit`. */
-    verifyAudit: async () => {
-      const { head, entries, denials, bad } = await readLedger(opened);
-      return { head, entries, denials, bad: bad.toSorted((a, b) => a.sequence - b.sequence)[0] };
-    },
+    verifyAudit: () => verifyAudit(opened),
     /** Throws the fault `damaged` when the vault is behind its anchor, and when there is no anchor. */
     compareWithAnchor: (anchor: string) => compareWithAnchor(opened, anchorFile(anchor)),
     close: opened.close,
   };
+}
+
+/** Returns the end of the audit, or the first entry that was altered or does not follow from those before it. */
+async function verifyAudit(opened: OpenedKeyHolder): Promise<AuditReport> {
+  try {
+    const { head, entries, denials, bad } = await readLedger(opened);
+    const [first] = bad.toSorted((a, b) => a.sequence - b.sequence);
+    if (first === undefined) {
+      const end = entries > 0 && { head: Buffer.from(head.link).toString('hex') };
+      return { ok: true, entries, ...(denials > 0 && { counted_denials: denials }), ...end };
+    }
+    const what = [first.table, first.id, first.what].filter(Boolean).join(' ');
+    return { ok: false, entries, first_bad: { sequence: first.sequence, what } };
+  } catch (error) {
+    if (!(error instanceof BrokenAudit)) throw error;
+    return { ok: false, first_bad: { sequence: error.sequence, what: error.what } };
+  }
 }
 
 function headerKeys(credential: Credential): HeaderKeys {
@@ -68,16 +91,17 @@ function headerKeys(credential: Credential): HeaderKeys {
   };
 }
 
-/** Rejects a new passphrase before anything is made: throws `weak_passphrase`. */
+/** Rejects a new passphrase before anything is created: throws `weak_passphrase`. */
 export function checkNewPassphrase(passphrase: string, allowWeak: boolean): void {
   requireStrongPassphrase(passphrase, allowWeak);
 }
 
-/** Everything that `vault doctor` checks. A vault that cannot even be opened is a finding, too. */
+/** Runs all checks of `vault doctor`. Reports a vault that does not open as a finding, too. */
 export async function checkVaultFile(
   {
     file,
     credential,
+    isOpenHere,
     anchor,
     times = MACHINE,
   }: KeyHolderOptions & { readonly anchor?: string | undefined; readonly times?: Times },
@@ -85,7 +109,7 @@ export async function checkVaultFile(
 ): Promise<FileReport> {
   const open = async () => {
     const { openVaultFile } = await import('../store/sqlite/file/open-vault-file.ts');
-    const { store, header } = await openVaultFile(file);
+    const { store, header } = await openVaultFile(file, { isOpenHere });
     return { store, unlock: () => unlockKeyring(header, credential) };
   };
   const report = await checkFile(open, {
@@ -103,7 +127,7 @@ interface CopyOptions {
   readonly credential: Credential;
 }
 
-/** Copies a vault that others may be using. The copy is opened and checked before it gets its name. */
+/** Copies a vault that others may be using. Opens and checks the copy before it gets its name. */
 export async function backUpVault({ from, to, credential }: CopyOptions, progress?: Progress): Promise<CheckReport> {
   const [{ checkFile }, { backUpVaultFile }] = await Promise.all([
     import('../store/sqlite/file/check-file.ts'),
@@ -114,7 +138,7 @@ export async function backUpVault({ from, to, credential }: CopyOptions, progres
   return checkedCopy(from, (verify) => backUpVaultFile(from, to, verify), check);
 }
 
-/** Makes a vault of a whole backup. Renames an existing file, with its log, only with `moveAside`. */
+/** Creates a vault from an undamaged backup. Renames an existing file, with its log, only with `moveAside`. */
 export async function restoreVault(
   { from, to, credential, moveAside = false }: CopyOptions & { readonly moveAside?: boolean },
   progress?: Progress,
@@ -125,8 +149,8 @@ export async function restoreVault(
 }
 
 /**
- * For long work in batches beside a daemon: rests after each batch for as long as that took, so that about half of the time
- * the file's lock, the disk and a processor are others'. Nobody then waits for much more than one batch.
+ * Pauses between the batches of long work, each time for as long as the batch took. A daemon on the same file therefore
+ * gets the lock, the disk and a processor for about half of the time.
  */
 function restBetweenBatches(): () => Promise<void> {
   let since = performance.now();

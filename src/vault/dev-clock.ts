@@ -1,31 +1,34 @@
 import type { Clock, Instant } from '../core/ports.ts';
 import { systemClock } from './system-clock.ts';
+import type { Vault } from './vault.ts';
 
 /** The movable clock of a `--dev` vault. Times and durations are in milliseconds. */
 export interface DevClock {
   now(): Instant;
-  /** How far it is ahead of the machine's clock; negative when it is behind. */
+  /** The offset from the machine's clock; negative when it is behind. */
   offset(): number;
-  /** Moves to `at`. Resolves to the number of records that it removed because they have expired. */
+  /** Moves to `at`. Resolves to the number of expired records that it removed. */
   set(at: Instant): Promise<number>;
   advance(by: number): Promise<number>;
-  /** Back to the machine's clock. */
+  /** Returns to the machine's clock. */
   reset(): Promise<number>;
+  /** Returns when the next record expires; undefined when none does. */
+  nextExpiry(): Promise<Instant | undefined>;
 }
 
-/** A clock that runs as the machine's does, `offset` away from it. */
+/** A clock that runs at `offset` from the machine's. */
 export interface MovableClock extends Clock {
   offset(): number;
   /**
-   * Stands still while `settle` runs, then goes on `offset` away from the machine's clock. Where `settle` fails, it goes on
-   * as if nothing had been asked. One move waits for the other.
+   * Stops while `settle` runs, then continues at `offset` from the machine's clock. If `settle` fails, continues as
+   * before. Moves run in sequence.
    */
   move(offset: (now: Instant) => number, settle: (from: Instant, to: Instant) => Promise<void>): Promise<void>;
 }
 
 /**
- * An offset on the machine's clock. It breaks the promise of `Clock` on purpose, and only in `move`: after a move back its
- * answers are smaller than before.
+ * An offset on the machine's clock. After a move back its values are smaller than before: only `move` breaks the
+ * promise of `Clock`, and does so on purpose.
  */
 export function movableClock(machine: Clock = systemClock()): MovableClock {
   let offset = 0;
@@ -57,11 +60,11 @@ export function movableClock(machine: Clock = systemClock()): MovableClock {
 }
 
 /**
- * The clock of a vault, moved on purpose: the sweeper, which pauses when the machine's clock jumps, does not see it, and
- * what has expired at the new time is removed at once. Before the clock goes back it stands still until everything that
- * has expired is removed, so that no move brings a record back that some reader has found expired.
+ * Returns a movable clock for a vault. The sweeper, which pauses after jumps of the machine's clock, ignores its moves;
+ * each move removes what has expired at the new time. Before the clock goes back it stops until everything expired is
+ * removed, so that an expired record never returns.
  */
-export function devClock(clock: MovableClock, sweep: () => Promise<number>): DevClock {
+export function devClock(clock: MovableClock, { sweep, nextExpiry }: Pick<Vault, 'sweep' | 'nextExpiry'>): DevClock {
   async function move(to: (now: Instant) => number): Promise<number> {
     let removed = 0;
     await clock.move(to, async (from, then) => {
@@ -76,5 +79,6 @@ export function devClock(clock: MovableClock, sweep: () => Promise<number>): Dev
     set: (at) => move((now) => clock.offset() + at - now),
     advance: (by) => move(() => clock.offset() + by),
     reset: () => move(() => 0),
+    nextExpiry,
   };
 }

@@ -1,7 +1,7 @@
 import { createAudit } from '../core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
 import type { FileStore } from '../core/maintenance-ports.ts';
-import type { Keyring } from '../core/ports.ts';
+import type { Clock, Keyring } from '../core/ports.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { openClockNote } from '../maintenance/clock-note.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
@@ -10,28 +10,40 @@ import { systemClock } from './system-clock.ts';
 export interface KeyHolderOptions {
   readonly file: string;
   readonly credential: Credential;
+  /** Default: the machine's. */
+  readonly clock?: Clock | undefined;
+  /** This process has the file open already. */
+  readonly isOpenHere?: boolean | undefined;
 }
 
 export interface OpenedKeyHolder extends KeyHolder {
   readonly vault_id: string;
   readonly store: FileStore;
-  /** Lets go of the file, and wipes the keys. */
+  /** Closes the file and wipes the keys. */
   close(): Promise<void>;
 }
 
 /** The audit is strict: a change is done when its entry is on disk. Throws the errors of `openVault`. */
-export async function openForKeyHolder({ file, credential }: KeyHolderOptions): Promise<OpenedKeyHolder> {
+export async function openForKeyHolder({
+  file,
+  credential,
+  clock,
+  isOpenHere,
+}: KeyHolderOptions): Promise<OpenedKeyHolder> {
   const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
     import('../store/sqlite/file/open-vault-file.ts'),
     import('../keyring/follow-master-key.ts'),
   ]);
-  const { header, store } = await openVaultFile(file);
+  const { header, store } = await openVaultFile(file, { isOpenHere });
   let keyring: Keyring | undefined;
   try {
     keyring = await followMasterKey(header, credential, () => store.header());
-    // An export has no expired records, even when the machine's clock went back.
+    // An export contains no expired records, even when the machine's clock went back.
     const { expired_at } = openClockNote({ keyring, vault_id: header.vault_id }, await store.clockNote());
-    return holding(store, keyring, { vault_id: header.vault_id, clock: systemClock({ floor: expired_at }) });
+    return holding(store, keyring, {
+      vault_id: header.vault_id,
+      clock: clock ?? systemClock({ floor: expired_at }),
+    });
   } catch (error) {
     await store.close();
     keyring?.close();

@@ -2,17 +2,19 @@ import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import type { Vault } from './vault.ts';
 
-/** A vault that can be closed for a moment, to put its file back to how it was. */
+/** A vault that can be closed for a moment to restore its file. */
 export interface ResettableVault {
   readonly vault: Vault;
   /**
    * Finishes running calls, runs `between` while the vault is closed, and continues with the calls that arrived
-   * meanwhile.
+   * meanwhile. Resolves to the result of `between`, or rejects as it does.
    */
-  reopen(between: () => Promise<void>): Promise<void>;
+  reopen<T>(between: () => Promise<T>): Promise<T>;
+  /** Runs `work` on the file while the vault is open, as one of its calls. */
+  during<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Wraps a vault that `open` can open anew. If that fails, every later call fails. */
+/** Wraps a vault that `open` can reopen. If reopening fails, every later call fails. */
 export function resettableVault(first: Vault, open: () => Promise<Vault>): ResettableVault {
   let current = Promise.resolve(first);
   /** Undefined while the vault is closed. */
@@ -59,6 +61,7 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
     issueKey: (tenantId) => use((vault) => vault.issueKey(tenantId)),
     endWaits: () => opened?.endWaits(),
     sweep: () => use((vault) => vault.sweep()),
+    nextExpiry: () => use((vault) => vault.nextExpiry()),
     sweepNowAndThen: () => use((vault) => vault.sweepNowAndThen()),
     close: () => use((vault) => vault.close()),
   };
@@ -82,9 +85,14 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
 
   return {
     vault,
-    async reopen(between) {
-      current = reopened(current, between);
+    async reopen<T>(between: () => Promise<T>) {
+      const outcome = Promise.withResolvers<T>();
+      // A vault that does not open is the worse failure.
+      outcome.promise.catch(() => undefined);
+      current = reopened(current, () => between().then(outcome.resolve, outcome.reject));
       await current;
+      return outcome.promise;
     },
+    during: (work) => use(work),
   };
 }

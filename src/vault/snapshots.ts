@@ -17,9 +17,10 @@ const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 /** The work on snapshots for the holder of a vault's key. Other processes may serve the file. */
 export type VaultSnapshots = Awaited<ReturnType<typeof openVaultSnapshots>>;
 
-const folderOf = (file: string): string => `${resolve(file)}.snapshots`;
+/** Returns the folder of the snapshots of a vault. */
+export const folderOf = (file: string): string => `${resolve(file)}.snapshots`;
 
-/** How many snapshots the vault can go back to as its keys are now. Throws what `openVault` throws. */
+/** Returns the number of snapshots that the vault's current keys can load. Throws what `openVault` throws. */
 export async function countLoadableSnapshots(options: KeyHolderOptions): Promise<number> {
   if (!existsSync(folderOf(options.file))) return 0;
   const snapshots = await openVaultSnapshots(options);
@@ -65,7 +66,7 @@ function snapshotFolder(folder: string): SnapshotFolder {
   };
 }
 
-/** The remains of a killed save: sealed, but they take room. A running save is younger. */
+/** Removes what a killed save left: it is sealed but needs disk space. A running save is younger. */
 async function removeLeftovers(folder: string): Promise<void> {
   for (const entry of await readdir(folder)) {
     if (!LEFTOVER.test(entry)) continue;
@@ -79,7 +80,7 @@ async function removeLeftovers(folder: string): Promise<void> {
 async function checkFolder(folder: string): Promise<void> {
   const found = await lstat(folder);
   if (!found.isDirectory()) throw new Fault('file_unsafe', `${folder} is not a folder`);
-  // Windows keeps owners and rights elsewhere.
+  // Windows keeps owners and permissions elsewhere.
   const user = process.getuid?.();
   if (user !== undefined && (found.uid !== user || (found.mode & 0o077) !== 0)) {
     throw new Fault('file_unsafe', `${folder} is open to other users`, { hint: `chmod 700 ${folder}` });

@@ -4,7 +4,7 @@ import { Fault } from '../core/fault.ts';
 import type { AnchorNote } from '../core/maintenance-ports.ts';
 import { errorCode, NO_SPACE_CODES } from '../store/sqlite/file/sqlite-error.ts';
 
-/** The anchor as a file of this path. */
+/** Stores the anchor in a file at this path. */
 export function anchorFile(path: string): AnchorNote {
   return {
     place: path,
@@ -40,4 +40,4 @@ export function anchorFile(path: string): AnchorNote {
   };
 }
 
-const HINT = '--anchor (VAULT_ANCHOR) names a file in a folder of your own, away from the vault';
+const HINT = 'put the --anchor (VAULT_ANCHOR) file into a folder of your own, away from the vault';

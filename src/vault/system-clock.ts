@@ -4,9 +4,9 @@ const HOUR = 60 * 60 * 1000;
 
 /** The sources of a clock; both in milliseconds. */
 export interface Times {
-  /** The clock on the wall, which people and time servers set. */
+  /** The wall clock, which people and time servers set. */
   readonly wall: () => number;
-  /** A clock that only runs. */
+  /** A monotonic clock. */
   readonly running: () => number;
 }
 
@@ -26,9 +26,9 @@ export interface ClockStart {
 }
 
 /**
- * The machine's clock, never before `floor` and never going back while the process lives: what has expired stays expired.
- * `settled` starts from the wall, not from the floor, and is 0 while the first time is in doubt: nothing has expired by then.
- * Jumps are seen when the clock is asked, so it must be asked now and then.
+ * The machine's clock, but never before `floor` and never backwards in this process, so that expired records stay
+ * expired. `settled` starts from the wall clock, not from the floor. While the first time is in doubt it is 0: nothing
+ * has expired by then. Jumps are noticed only when the clock is read, so read it from time to time.
  */
 export function systemClock({ floor = 0, doubt = 0, times = MACHINE }: ClockStart = {}): SystemClock {
   const { wall, running } = times;

@@ -2,7 +2,10 @@ import { randomBytes, randomFillSync, randomUUID } from 'node:crypto';
 import { V7Generator } from 'uuidv7';
 import type { Random } from '../core/ports.ts';
 
-/** Random numbers of 32 bits, each used once: most of the time of an id goes into asking the system for bytes. */
+/**
+ * Random 32-bit numbers, each used once. Most of the time for an id is spent in requests to the system, so they are
+ * read in blocks.
+ */
 const pool = new Uint32Array(256);
 let used = pool.length;
 

@@ -2,9 +2,9 @@ import type { Keyring, Store } from '../core/ports.ts';
 import { doubtOf, noteOpening, noteSettled, pauseNotice } from '../maintenance/clock-note.ts';
 import { MACHINE, type SystemClock, systemClock, type Times } from './system-clock.ts';
 
-/** The system's clock, compared with the vault's note on time. */
+/** The system's clock, compared with the vault's clock note. */
 export interface Timekeeper extends SystemClock {
-  /** Notes certain expiries. Rejects with `integrity_failure` when the note was altered. */
+  /** Records certain expiries. Rejects with `integrity_failure` when the note was altered. */
   keep(): Promise<void>;
   /** Sentences about a clock in doubt. */
   notices(): readonly string[];
@@ -16,7 +16,7 @@ interface TimekeeperParts {
   readonly vault_id: string;
 }
 
-/** Rejects with `integrity_failure` when the vault's note on time was altered. */
+/** Rejects with `integrity_failure` when the vault's clock note was altered. */
 export async function openTimekeeper(parts: TimekeeperParts, times: Times = MACHINE): Promise<Timekeeper> {
   const wall = times.wall();
   const note = await noteOpening(parts, wall);

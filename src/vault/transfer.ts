@@ -3,11 +3,11 @@ import type { LargeSodium } from '../keyring/sodium.ts';
 import { type ExportView, exportTokens } from '../maintenance/export-tokens.ts';
 import { type KeyHolderOptions, openForKeyHolder } from './key-holder.ts';
 
-/** A row of the table and those of its indexes: an export comes back to none of them. */
+/** The page cache for one table row and its index rows: an export reads none of them twice. */
 const CACHE_KIB = 2 * 1024;
 
 interface OpenExportOptions extends KeyHolderOptions {
-  /** May be left out where there is one. */
+  /** Optional if there is only one. */
   readonly tenantId: string | undefined;
   readonly view: ExportView;
 }
@@ -26,10 +26,10 @@ export async function openTokenExport({ tenantId, view, ...options }: OpenExport
   }
 }
 
-/** The sealing method that a person names: a public key, or a passphrase. */
+/** How an export is sealed: with a public key or a passphrase. */
 export type NamedSeal = { readonly recipient: string } | { readonly passphrase: string };
 
-/** Seals text as it comes. Throws the fault `usage` for a text that is no public key, `weak_passphrase`. */
+/** Seals a stream of text. Throws the fault `usage` for a text that is no public key, `weak_passphrase`. */
 export async function sealPieces(named: NamedSeal, pieces: AsyncIterable<string>): Promise<AsyncGenerator<Uint8Array>> {
   const [{ loadLargeSodium }, { sealStream }] = await Promise.all([
     import('../keyring/sodium.ts'),
@@ -49,10 +49,10 @@ async function sealOf(sodium: LargeSodium, named: NamedSeal): Promise<Seal> {
   return { kind: 'passphrase', passphrase: named.passphrase };
 }
 
-/** The opening method that a person names: the text of a secret key, or a passphrase. */
+/** How an export is opened: with the text of a secret key, or a passphrase. */
 export type NamedOpener = { readonly secret: string } | { readonly passphrase: string };
 
-/** Opens what `sealPieces` made. Throws the faults `wrong_credential`, `damaged`. */
+/** Opens the output of `sealPieces`. Throws the faults `wrong_credential`, `damaged`. */
 export async function openPieces(
   named: NamedOpener,
   pieces: AsyncIterable<Uint8Array>,
@@ -70,13 +70,13 @@ export async function openPieces(
   return openStream(sodium, opener, pieces);
 }
 
-/** How a sealed export begins. */
+/** The first bytes of a sealed export. */
 export async function isSealed(start: Uint8Array): Promise<boolean> {
   const { SEALED_MAGIC } = await import('../keyring/sealed-stream.ts');
   return SEALED_MAGIC.equals(start.subarray(0, SEALED_MAGIC.length));
 }
 
-/** A key pair to seal exports for: the secret half for a file, the public one to give away. */
+/** Creates a key pair for sealed exports: the secret half for a file, the public one for senders. */
 export async function createTransferKey(): Promise<{ readonly secret: string; readonly recipient: string }> {
   const [{ loadLargeSodium }, { newTransferKey }] = await Promise.all([
     import('../keyring/sodium.ts'),

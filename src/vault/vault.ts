@@ -10,7 +10,7 @@ import { createLogWatch } from '../core/audit/log-watch.ts';
 import { createDispatch } from '../core/dispatch.ts';
 import type { World } from '../core/handler.ts';
 import { loadOperations } from '../core/handlers.ts';
-import type { Clock, Keyring, Random, Store } from '../core/ports.ts';
+import type { Clock, Instant, Keyring, Random, Store } from '../core/ports.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { Credential } from '../keyring/credential.ts';
@@ -25,12 +25,12 @@ import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
 import type { WriteRelay } from './write-relay.ts';
 
 const SWEEP_BATCH = 500;
-/** Updates a minute that set expressions of tokens which the application cannot read. */
+/** The limit per minute of updates that set expressions of tokens which the application cannot read. */
 const UNREAD_A_MINUTE = 100;
 const REST_MS = 10;
-/** Creates a minute that return tokens which the application cannot read. */
+/** The limit per minute of creates that return tokens which the application cannot read. */
 const UNREAD_DUPLICATES_A_MINUTE = 100;
-/** Decisions §8: at most once an hour when the file is used directly. */
+/** At most once an hour when the file is used directly (decisions §8). */
 const DIRECT_SWEEP_MS = 60 * 60 * 1000;
 
 /** An unlocked vault: the one path, and the actions of the holder of the file's key that need no API key. */
@@ -38,11 +38,11 @@ export interface Vault {
   readonly file: string;
   readonly limits: Limits;
   dispatch(call: Call): Promise<Reply>;
-  /** The same for a daemon: answers the calls of one turn of the event loop together, once `ready` has been called. */
+  /** Dispatch for a daemon: answers the calls of one turn of the event loop together, after `ready` has been called. */
   take: NonNullable<Client['take']>;
   /** Loads the code of all calls. Throws the problem that keeps the vault from answering them. */
   ready(): Promise<void>;
-  /** Returns sentences about problems of a vault that still answers; none when all is well. */
+  /** Returns sentences about problems of a vault that still answers; none when there are no problems. */
   notices(): Promise<readonly string[]>;
   /**
    * Compares the header, applications and numbers of tokens with the audit, between calls. Resolves to a line for each
@@ -52,49 +52,54 @@ export interface Vault {
   createTenant(name: string): Promise<CreatedTenant>;
   listTenants(): Promise<readonly Tenant[]>;
   issueKey(tenantId: string | undefined): Promise<Application>;
-  /** Answers the calls that wait for entries of the log, now and later. */
+  /** Answers waiting log calls at once, now and later. */
   endWaits(): void;
-  /** Removes expired records, and completes the log index; resolves to the number of removed records. */
+  /** Removes expired records and completes the log index; resolves to the number of removed records. */
   sweep(): Promise<number>;
-  /** The same, at most once an hour in all processes together: for commands that come and go. */
+  /** Returns when the next record expires; undefined when none does. */
+  nextExpiry(): Promise<Instant | undefined>;
+  /** The same as `sweep`, at most once an hour in all processes together: for commands that come and go. */
   sweepNowAndThen(): Promise<void>;
   /** Finishes running writes, closes the file and wipes the keys. */
   close(): Promise<void>;
 }
 
-/** How a vault is used in this process; nothing of it is kept in the file. */
+/** The settings of a vault in this process; the file stores none of them. */
 export interface VaultSettings {
   readonly limits?: Limits | undefined;
   /** `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens?: number | undefined;
   /** How much is written to the audit, besides every change. */
   readonly auditLevel?: AuditLevel | undefined;
-  /** No secret leaves before its entry of the audit is on disk. */
+  /** Writes the audit entry to disk before any secret leaves. */
   readonly auditStrict?: boolean | undefined;
   /** The system's clock, unless tests move it: movable clocks are not persisted. */
   readonly clock?: Clock | undefined;
-  /** Writes that come many at a time are made by a thread of their own: for who serves the vault. */
+  /** Uses a writer thread for concurrent writes. For processes that serve the vault. */
   readonly writerThread?: boolean | undefined;
   /** With a writer thread: the other processes that serve the file. The first one writes for all. */
   readonly relay?: WriteRelay | undefined;
   /** Overrides randomness for ids and API keys in test vaults. Never used for sealing. */
   readonly overRandom?: ((system: Random) => Random) | undefined;
-  /** Called with every error that a caller does not see; default: a line of JSON on stderr. */
+  /** Receives every error that a caller does not see; default: a line of JSON on stderr. */
   readonly reportError?: World['reportError'] | undefined;
 }
 
 export interface OpenVaultOptions extends VaultSettings {
   readonly file: string;
   readonly credential: Credential;
-  /** A file outside the vault that records how far it had come: an older copy in its place is refused. */
+  /** A file outside the vault that records its latest commit, so that an older copy is rejected. */
   readonly anchor?: string | undefined;
   /** The sources of the vault's clock; default: the machine's. */
   readonly times?: Times | undefined;
-  /** The most memory for pages of the file, in KiB; by default 16 MiB. */
+  /** The limit of the page cache, in KiB; default: 16 MiB. */
   readonly cacheKib?: number | undefined;
 }
 
-/** Opens a vault file and unlocks its keys. Throws faults: missing, unsafe, foreign, newer or damaged file, wrong credential. */
+/**
+ * Opens a vault file and unlocks its keys. Throws faults: missing, unsafe, foreign, newer or damaged file, wrong
+ * credential.
+ */
 export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
   const { file, credential, anchor, times, cacheKib, ...options } = opening;
   const [{ openVaultFile }, { followMasterKey }, { loadSodium }] = await Promise.all([
@@ -102,7 +107,7 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
     import('../keyring/follow-master-key.ts'),
     import('../keyring/sodium.ts'),
   ]);
-  // Starts its WebAssembly while the vault opens, or earlier, in the bundle. Its users get a failure.
+  // Starts its WebAssembly while the vault opens; in the bundle, even earlier. Its users receive a failure.
   loadSodium().catch(() => undefined);
   const { header, store: opened, session } = await openVaultFile(file);
   let store: Store = opened;
@@ -159,7 +164,7 @@ export interface CreateVaultOptions extends OpenVaultOptions {
   readonly weakPassphrase?: boolean;
 }
 
-/** Makes a new vault file with its first tenant. An existing file is never touched; a failure leaves none. */
+/** Creates a vault file with its first tenant. Never changes an existing file; a failure leaves no file. */
 export async function createVault(options: CreateVaultOptions): Promise<CreatedTenant & { readonly vault: Vault }> {
   const [{ createVaultFile }, { openVaultFile }, { createKeyring }, { createTenant }] = await Promise.all([
     import('../store/sqlite/file/create-vault-file.ts'),
@@ -188,13 +193,16 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
   return { vault: composeVault({ ...settings, file, store, keyring, anchor: undefined, timekeeper }), ...created };
 }
 
-/** Throws, for a file that cannot be a vault whatever opens it, what opening it would: `file_missing`, `file_unsafe`, `not_a_vault`. */
+/**
+ * Throws the errors of opening a file that cannot be a vault, whatever its key: `file_missing`, `file_unsafe`,
+ * `not_a_vault`.
+ */
 export async function checkUnopenedVault(file: string): Promise<void> {
   const { checkUnopenedFile } = await import('../store/sqlite/file/check-file.ts');
   checkUnopenedFile(resolve(file));
 }
 
-/** The versions behind a vault, for fault reports: the file's format, and what reads and seals it. */
+/** The versions behind a vault, for fault reports: the file's format, the store and the keyring. */
 export async function engineVersions() {
   const [{ FORMAT }, { sqliteVersion }, { sodiumVersion }] = await Promise.all([
     import('../store/sqlite/file/schema.ts'),
@@ -212,7 +220,7 @@ export interface VaultParts extends VaultSettings {
   readonly random?: Random;
   /** Follows the commits; closed before the store. */
   readonly anchor?: { close(): Promise<void> } | undefined;
-  /** The default clock. The file notes what has expired by it, so that nothing returns when the clock goes back. */
+  /** The default clock. The file records what has expired by it, so that nothing returns when the clock goes back. */
   readonly timekeeper?: Timekeeper | undefined;
 }
 
@@ -252,7 +260,7 @@ function rest(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, REST_MS).unref());
 }
 
-/** Removes until less than a batch is left to remove. Resolves to how many it removed. */
+/** Removes batches until one is not full. Resolves to the number of removed records. */
 async function inBatches(remove: () => Promise<number>): Promise<number> {
   let removed = 0;
   for (;;) {
@@ -262,12 +270,12 @@ async function inBatches(remove: () => Promise<number>): Promise<number> {
   }
 }
 
-/** A vault of any store and keyring. */
+/** Creates a vault from any store and keyring. */
 export function composeVault(parts: VaultParts): Vault {
   const { file, store, keyring } = parts;
   const world = createWorld(parts);
   const expiryRecorder = createExpiryRecorder(world);
-  // Times of test clocks are not kept in the file.
+  // The file does not store times of test clocks.
   const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
   const path = createDispatch(world);
   let take: Vault['take'] = (call, answered) => void path.dispatch(call).then(answered);
@@ -313,6 +321,7 @@ export function composeVault(parts: VaultParts): Vault {
       await (await import('../core/audit/log-index.ts')).indexLog(world);
       return removed;
     },
+    nextExpiry: () => store.nextExpiry(world.clock.now()),
     sweepNowAndThen: async () => {
       if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweepExpired();
     },
@@ -321,7 +330,7 @@ export function composeVault(parts: VaultParts): Vault {
       await world.activity.flush();
       try {
         await world.audit.flush();
-        // A doubtful clock hides tokens, but if it was wrong they return when the vault is opened again.
+        // A doubtful clock hides tokens. If it was wrong, they return when the vault is opened again.
         await timekeeper?.keep().catch(() => undefined);
         await parts.anchor?.close();
       } finally {

@@ -14,11 +14,11 @@ export interface WriteRelay {
   /** Drops the message when that process has ended. */
   send(to: number, message: unknown): void;
   onMessage(listener: (from: number, message: unknown) => void): void;
-  /** Calls `listener` when the first process can no longer be reached. */
+  /** Calls `listener` when the first process becomes unreachable. */
   onLost(listener: () => void): void;
 }
 
-/** Makes the writes of the other processes in this one, by its own store. */
+/** Makes the writes of the other processes in this one, through its own store. */
 export function serveRelay(relay: WriteRelay, store: Store, chain: Chain): void {
   const servers = new Map<number, ReturnType<typeof createWriteServer>>();
   relay.onMessage((from, message) => {
@@ -30,7 +30,7 @@ export function serveRelay(relay: WriteRelay, store: Store, chain: Chain): void 
   });
 }
 
-/** Sends writes to the first process. `lost` is called when that ends: what it has not answered may be done or not. */
+/** Sends writes to the first process. Calls `lost` when that process ends: unanswered writes may or may not be done. */
 export function relayedWriter(relay: WriteRelay, lost: () => void): Promise<Writer> {
   const events = new EventEmitter();
   const postMessage = (message: WriteMessage | 'close') => {

@@ -1,6 +1,7 @@
 /**
- * The thread that writes tokens and the audit of a vault that is served (`startWriter`): a second connection to the file, with
- * the same session, store and group commit. Of the keys it has the one that chains the audit's entries.
+ * The thread that writes tokens and the audit of a served vault (`startWriter`). It has a second connection to the
+ * file, with the same session, store and group commit. The only key that it holds is the one that chains the audit's
+ * entries.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import manifest from '../../package.json' with { type: 'json' };
@@ -42,6 +43,6 @@ async function serveWrites(): Promise<void> {
 
 serveWrites().catch((error) => {
   chain.key.fill(0);
-  // Ends the thread; the thread that started it gets the error.
+  // Ends the thread; its parent receives the error.
   throw error;
 });

@@ -11,7 +11,7 @@ export interface WriterOrder {
   /** The version of the product: its files may be replaced while a daemon runs. */
   readonly version: string;
   readonly file: string;
-  /** The identity of the file that is open here under that name. */
+  /** The identity of the open file under that name. */
   readonly identity: string;
   readonly turns: TurnCells;
   readonly chain: AuditChainKey;
@@ -20,12 +20,12 @@ export interface WriterOrder {
 /** Its objects live for one commit, so a small young generation keeps the process small. */
 const LIMITS = { maxYoungGenerationSizeMb: 6 };
 
-/** The thread's file: beside this one in the sources; each folder of dist/ is beside dist/vault/. */
+/** The thread's file: beside this one in the sources; in dist/ each folder is beside dist/vault/. */
 const THREAD = import.meta.filename.endsWith('.ts') ? './writer-thread.ts' : '../vault/writer-thread.js';
 
 /**
- * Starts the thread that writes to the file of `session`; `chain` is wiped here. Throws when it cannot start. If it fails
- * later, that is an error that nobody caught in this process.
+ * Starts the thread that writes to the file of `session`. Wipes `chain`. Throws when it cannot start. A later failure
+ * is an uncaught error of this process.
  */
 export async function startWriter(session: Session, chain: AuditChainKey): Promise<Writer> {
   const turns = new WriteTurns(0);
@@ -47,7 +47,7 @@ export async function startWriter(session: Session, chain: AuditChainKey): Promi
 async function startWorker(order: WriterOrder): Promise<Worker> {
   try {
     const { Worker } = await import('node:worker_threads');
-    // Passes everything the thread needs: no variable of this process, which may hold a passphrase.
+    // Passes everything that the thread needs, but no variable of this process, which may hold a passphrase.
     return new Worker(path.join(import.meta.dirname, THREAD), {
       workerData: order,
       env: {},

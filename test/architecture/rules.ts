@@ -62,6 +62,23 @@ const LAYERS: readonly Layer[] = [
     mayAsTypes: ['src/vault/vault.ts', 'src/keyring/credential.ts'],
   },
   {
+    name: 'page of the console',
+    folder: 'src/console/page/',
+    may: [
+      'src/contract/',
+      'src/client/create-client.ts',
+      'src/client/request-path.ts',
+      'src/core/access/explain-access.ts',
+      'src/core/access/grants.ts',
+    ],
+    refuses: /^node:/,
+  },
+  {
+    name: 'console',
+    folder: 'src/console/',
+    may: ['src/contract/', 'src/core/problem.ts', 'src/core/problem-reply.ts', 'src/http/'],
+  },
+  {
     name: 'cli',
     folder: 'src/cli/',
     may: [
@@ -69,10 +86,12 @@ const LAYERS: readonly Layer[] = [
       'src/core/',
       'src/client/',
       'src/http/',
+      'src/console/',
       'src/maintenance/vault-snapshots.ts',
       'src/vault/vault.ts',
       'src/vault/admin.ts',
       'src/vault/dev-clock.ts',
+      'src/vault/file-commands.ts',
       'src/vault/resettable.ts',
       'src/vault/snapshots.ts',
       'src/vault/transfer.ts',
@@ -131,6 +150,8 @@ const PACKAGES: Readonly<Record<string, string>> = {
   luxon: 'src/core/',
 
   'find-my-way': 'src/http/',
+  preact: 'src/console/page/',
+  '@preact/signals': 'src/console/page/',
   undici: 'src/client/',
   commander: 'src/cli/',
   '@inquirer/prompts': 'src/cli/',
@@ -162,6 +183,19 @@ export const HEAVY = [
   'csv-stringify',
   'execa',
 ] as const;
+
+/** A page with these could run injected code, or keep or send what it shows. */
+const IN_NO_PAGE = /dangerouslySetInnerHTML|(?:inner|outer)HTML|insertAdjacent|\beval\b|new Function|https?:\/\//;
+
+export const pageHoldsNoDangerousWords: Rule = (sources) =>
+  eachFile(sources, (file, text) => {
+    if (!file.startsWith('src/console/page/')) return undefined;
+    const found = text.match(IN_NO_PAGE)?.[0];
+    if (found !== undefined) return `the page must not have ${found}`;
+    return text.includes('localStorage') && !file.endsWith('/theme.tsx')
+      ? 'only theme.tsx uses localStorage'
+      : undefined;
+  });
 
 const MAX_LINES = 400;
 const BANNED_WORDS = new Set(['util', 'utils', 'helper', 'helpers', 'common', 'manager', 'service', 'misc']);

@@ -19,7 +19,7 @@ interface Laundering {
   readonly act: (perform: Perform, keys: ActingKeys) => Promise<unknown>;
   readonly tables: readonly string[];
   readonly calls: readonly Ordinary[];
-  /** What doctor says when the index of the audit was put back too, and the calls were made. */
+  /** What doctor says when the index of the audit was put back, too, and the calls were made. */
   readonly says: RegExp;
 }
 
@@ -99,7 +99,7 @@ export async function launder(vault: Laundered, { act, tables, calls, says }: La
   const found = (await checkVaultFile({ file: altered, credential })).findings.map(({ what }) => what).join('; ');
   if (!says.test(found)) wrong.push(`doctor says ${found || 'nothing'}`);
   const admin = await openVaultAdmin({ file: altered, credential });
-  if ((await admin.verifyAudit()).bad === undefined) wrong.push('audit verify finds nothing');
+  if ((await admin.verifyAudit()).ok) wrong.push('audit verify finds nothing');
   await admin.close();
   return wrong;
 }

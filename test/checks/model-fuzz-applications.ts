@@ -17,6 +17,7 @@ export const STEPS = {
   getApplicationByKey: ({ caller }: Step): Expected => ({ status: 200, body: show(caller) }),
   getApplication,
   explainAccess,
+  measureReach,
   updateApplication,
   regenerateApplicationKey,
   deleteApplication,
@@ -98,6 +99,21 @@ function explainAccess(step: Step): Expected {
     return allowed === may && transform === (may ? granted : undefined);
   });
   return { status: 200, body: isTrue && explained.length === WRITING.length + 3 ? actual : {} };
+}
+
+/** Held to the model is how many tokens are shown how; the division by rules is not. */
+function measureReach(step: Step): Expected {
+  const { command, tenant, now, model, actual } = step;
+  const asked = find({ ...step, command: { ...command, id: String(command.body?.['application_id']) } });
+  if (!asked) return problem(404, 'application_not_found');
+  const parts = (actual['reach'] ?? []) as readonly PlainObject[];
+  const live = [...tenant.tokens.values()].filter(({ expires }) => isLive(model, expires?.instant, now));
+  const isTrue = [undefined, 'redact', 'mask', 'reveal'].every((transform) => {
+    const counted = parts.filter((part) => part['transform'] === transform).map(({ tokens }) => Number(tokens));
+    const shown = live.filter((token) => transformFor(asked, 'token:read', token) === transform);
+    return counted.reduce((sum, tokens) => sum + tokens, 0) === shown.length;
+  });
+  return { status: 200, body: isTrue ? actual : {} };
 }
 
 function updateApplication(step: Step): Expected {

@@ -12,6 +12,7 @@ const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['createToken', 26],
   ['getToken', 14],
   ['listTokens', 8],
+  ['previewToken', 3],
   ['listTokensByCursor', 4],
   ['searchTokens', 9],
   ['searchTokensByCursor', 3],
@@ -24,6 +25,7 @@ const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['getApplication', 2],
   ['getApplicationByKey', 1.5],
   ['explainAccess', 2.5],
+  ['measureReach', 1.5],
   ['updateApplication', 4],
   ['regenerateApplicationKey', 1.5],
   ['deleteApplication', 1.2],
@@ -92,14 +94,17 @@ interface Made {
   readonly bodyText?: string;
 }
 
+function newToken(draw: Draw, { now, caller }: Around): Made {
+  const rule = caller.rules.find(({ permissions }) => permissions.includes('token:create'));
+  const within = rule?.container !== undefined && draw.chance(0.6) && { containers: [rule.container] };
+  const body = { ...newTokenBody(draw, now), ...within };
+  return draw.chance(0.12) ? tokenFlaw(draw, body, now) : { body };
+}
+
 /** Of an operation that is not here: an id where its row has one, and nothing else. */
 const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: Around) => Made>>> = {
-  createToken: (draw, { now, caller }) => {
-    const rule = caller.rules.find(({ permissions }) => permissions.includes('token:create'));
-    const within = rule?.container !== undefined && draw.chance(0.6) && { containers: [rule.container] };
-    const body = { ...newTokenBody(draw, now), ...within };
-    return draw.chance(0.12) ? tokenFlaw(draw, body, now) : { body };
-  },
+  createToken: newToken,
+  previewToken: newToken,
   tokenize: (draw, { now }) => {
     const first = newTokenBody(draw, now);
     const second = draw.chance(0.2) ? first : newTokenBody(draw, now);
@@ -117,6 +122,7 @@ const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: 
   explainAccess: (draw, around) => ({
     body: { application_id: applicationId(draw, around), token_id: tokenId(draw, around) },
   }),
+  measureReach: (draw, around) => ({ body: { application_id: applicationId(draw, around) } }),
   listTokens: (draw, around) => {
     const query = tokenQuery(draw, around);
     return draw.chance(0.1) ? listFlaw(draw, query, true) : { query };

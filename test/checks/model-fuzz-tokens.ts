@@ -29,6 +29,7 @@ import {
 /** The operations on tokens (§4.1), alone and in batches. */
 export const STEPS = {
   createToken,
+  previewToken,
   listTokens,
   listTokensByCursor,
   searchTokens,
@@ -92,6 +93,25 @@ function createToken(step: Step): Expected {
   tenant.lastCreated.set(type, Math.max(now, tenant.lastCreated.get(type) ?? now));
   tenant.active.add(`${monthOf(now)}/${id}`);
   return { status: 201, body: showWritten(token, tenant, atMostMask(transformFor(caller, 'token:create', token))) };
+}
+
+/** As by Create Token in a tenant without tokens. */
+function previewToken(step: Step): Expected {
+  const { command, tenant, actual } = step;
+  const empty = { tokens: new Map(), takenIds: new Set<string>(), lastCreated: new Map(), active: new Set<string>() };
+  const own = { ...tenant, ...empty, fingerprints: new Map() };
+  const created = createToken({ ...step, tenant: own });
+  if (created.status !== 201) return created;
+  const { fingerprint: _, ...shown } = created.body as PlainObject;
+  const given = command.body?.['id'];
+  const [token] = own.tokens.values();
+  const body: PlainObject = {
+    ...shown,
+    id_is: given === undefined || given === null ? 'assigned' : String(given).includes('{{') ? 'sample' : 'given',
+    fingerprinted: token.printed,
+    search_values: (token.search_indexes ?? []).map((each: string) => textOf(evaluate(each, token) ?? null)),
+  };
+  return { status: 200, body: 'fingerprint' in actual ? shown : body };
 }
 
 /** Each as by Create Token, in order; of none anything stays when one fails. */

@@ -113,7 +113,7 @@ export function expected(
   const reads = READS_OF_MANY[operation];
   if (target === 'other' && reads) return { status: 200, items: 0 };
   // An id is taken in one tenant only (decisions §5): another tenant's does not stand in the way.
-  const creates = operation === 'createToken' || operation === 'tokenize';
+  const creates = operation === 'createToken' || operation === 'previewToken' || operation === 'tokenize';
   if (target === 'other' && !creates) return { status: operation === 'detokenize' ? 400 : 404 };
   if (!permission.startsWith('token:')) return { status: success };
 

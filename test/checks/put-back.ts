@@ -96,33 +96,33 @@ export const ROLLBACKS: Readonly<
     (perform, { apiKey }) => perform(apiKey, 'updateToken', { id: 'token-1', body: { data: 'newer' } }),
     TOKENS,
     'token',
-    /it was put back/,
+    /older row was put back/,
   ],
   'a token that was deleted': [
     (perform, { apiKey }) => perform(apiKey, 'deleteToken', { id: 'token-1' }),
     TOKENS,
     'token',
-    /was removed, says the audit/,
+    /was removed according to the audit/,
   ],
   'an application whose key was regenerated': [
     async (perform, keys) =>
       perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
     ['application'],
     'application',
-    /it was put back/,
+    /older row was put back/,
   ],
   'an application that was deleted': [
     async (perform, keys) => perform(keys.management, 'deleteApplication', await privateApplication(perform, keys)),
     ['application'],
     'application',
-    /was removed, says the audit/,
+    /was removed according to the audit/,
   ],
   'the tenant as it was before a change': [
     (perform, { management }) =>
       perform(management, 'updateTenant', { body: { name: 'x', settings: { deduplicate_tokens: 'true' } } }),
     ['tenant'],
     'tenant',
-    /it was put back/,
+    /older row was put back/,
   ],
   'the state before a token was made': [
     (perform, { apiKey }) => perform(apiKey, 'createToken', NEW_TOKEN),

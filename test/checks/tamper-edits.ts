@@ -34,7 +34,7 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
   ...edits('token', 'token-1', /clear columns/, {
     'a type that there is not': "UPDATE token SET type = 99 WHERE id = 'token-1'",
   }),
-  ...edits('token', 'token-1', /blind indexes that are not of its contents/, {
+  ...edits('token', 'token-1', /blind indexes that do not match its contents/, {
     'the list of blind indexes of another row':
       "UPDATE token SET blinds = (SELECT blinds FROM token WHERE id = 'token-2') WHERE id = 'token-1'",
     'a blind index left out, from row and index': `DELETE FROM token_index WHERE blind = (SELECT substr(blinds, 17, 16) FROM token WHERE id = 'token-1')
@@ -45,11 +45,11 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
     'an index entry removed':
       "DELETE FROM token_index WHERE blind = (SELECT substr(blinds, 1, 16) FROM token WHERE id = 'token-1')",
   }),
-  ...edits('token_index', 'token-1', /too many/, {
+  ...edits('token_index', 'token-1', /unexpected/, {
     'an index entry added':
       "INSERT INTO token_index SELECT tenant, zeroblob(16), created_at, token FROM token WHERE id = 'token-1'",
   }),
-  ...edits('token_index', 'token-2', /too many/, {
+  ...edits('token_index', 'token-2', /unexpected/, {
     'an index entry moved to another token': `UPDATE token_index SET token = (SELECT token FROM token WHERE id = 'token-2')
      WHERE blind = (SELECT substr(blinds, 1, 16) FROM token WHERE id = 'token-1')`,
   }),
@@ -59,7 +59,7 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
      DELETE FROM token WHERE id = 'token-1'`,
     'a counter changed': 'UPDATE counter SET count = count + 1 WHERE type > 0',
   }),
-  ...edits('counter', '', /last time/, {
+  ...edits('counter', '', /last creation time/, {
     'a last time of creation changed': 'UPDATE counter SET at = 1 WHERE type > 0',
   }),
   ...edits('counter', '', /counter of a month/, {
@@ -118,7 +118,7 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
   ...edits('counter', '', /note of the last commit/, {
     'the note of the last commit removed': 'DELETE FROM counter WHERE tenant = 0',
   }),
-  ...edits('counter', '', /note on time was altered/, {
+  ...edits('counter', '', /clock note was altered/, {
     'the latest expiry that passed moved to 2100':
       "UPDATE counter SET clock = '4102444800000' || substr(clock, instr(clock, ' ')) WHERE tenant = 0",
   }),

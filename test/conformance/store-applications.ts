@@ -67,6 +67,20 @@ export function storeApplications(store: () => Store): void {
       expect(await store().latestExpiry(NOW + 5000)).toBe(0);
     });
 
+    it('finds the next expiry after an instant', async () => {
+      const { id } = await addTenant(store());
+      await addToken(store(), id, { expires_at: NOW - 100 });
+      expect(await store().nextExpiry(NOW - 300)).toBe(NOW - 100);
+      const expiring = applicationRecord(id, { type: 'expiring', expires_at: NOW - 200 });
+      await store().insertApplication(expiring, ENTRY);
+      expect(await store().nextExpiry(NOW - 300)).toBe(NOW - 200);
+      expect(await store().nextExpiry(NOW - 200)).toBe(NOW - 100);
+      expect(await store().nextExpiry(NOW - 100)).not.toBe(NOW - 100);
+      expect(await store().nextExpiry(NOW + 1e12)).toBeUndefined();
+      await store().removeExpired(NOW - 100, 1000, EXPIRY_RECORDER);
+      expect(await store().nextExpiry(NOW - 300)).not.toBe(NOW - 200);
+    });
+
     it('hides an expired one at the instant and removes it when swept', async () => {
       const { id } = await addTenant(store());
       const application = applicationRecord(id, { type: 'expiring', expires_at: NOW + 100 });

@@ -177,7 +177,7 @@ describe('schemas', () => {
     // A copy under another description refers, too, and says its own.
     expect(schemas['UpdateTenant']?.['properties']?.['settings']).toEqual({
       $ref: '#/components/schemas/TenantSettings',
-      description: 'The settings from now on; without it they stay.',
+      description: 'The new settings; unchanged by default.',
     });
   });
 

@@ -366,6 +366,16 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       return true;
     },
 
+    async nextExpiry(now) {
+      state.assertOpen();
+      const all = [...state.tenants.values()].flatMap(({ tokens, applications }) => [
+        ...[...tokens.values()].map(({ record }) => record.expires_at),
+        ...[...applications.values()].map(({ expires_at }) => expires_at),
+      ]);
+      const next = Math.min(...all.map((at) => (at !== undefined && at > now ? at : Number.POSITIVE_INFINITY)));
+      return Number.isFinite(next) ? next : undefined;
+    },
+
     async latestExpiry(now) {
       state.assertOpen();
       let latest = 0;

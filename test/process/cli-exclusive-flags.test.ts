@@ -14,10 +14,10 @@ describe('of two flags that exclude each other none wins without a word', () => 
   it.each<readonly [readonly string[], Readonly<Record<string, string>>, string]>([
     [[...CREATE, '--data', '1', '--curl', '--dry-run'], {}, 'only one of --curl and --dry-run can be given'],
     [[...CREATE, '--data', '1'], { VAULT_CURL: '1', VAULT_DRY_RUN: '1' }, 'only one of --curl and --dry-run'],
-    [[...CREATE, '--data', '1', '--data', SECRET], {}, '--data is given twice, and takes one value'],
-    [[...CREATE, '--text', '1', '--text', SECRET], {}, '--text is given twice, and takes one value'],
+    [[...CREATE, '--data', '1', '--data', SECRET], {}, '--data is given twice, but has one value'],
+    [[...CREATE, '--text', '1', '--text', SECRET], {}, '--text is given twice, but has one value'],
     [[...CREATE, '--data', '1', '--text', SECRET], {}, 'only one of --data or --text can be given'],
-    [['tokens', 'create', '--body', '-', '--body', '@b.json'], {}, '--body is given twice, and takes one value'],
+    [['tokens', 'create', '--body', '-', '--body', '@b.json'], {}, '--body is given twice, but has one value'],
     [['tokens', 'create', '--body', '-', '--text', SECRET], {}, 'only one of --body and --text'],
     [[...CREATE, '--data', '1', '--deduplicate-token=true', '--deduplicate-token'], {}, '--deduplicate-token is given'],
     [['tokens', 'list', '-q', '-o', 'csv'], {}, 'only one of --quiet and --output can be given'],
@@ -60,7 +60,7 @@ describe('a command on the file, where only a daemon is named', () => {
     async (_line, words) => {
       const ended = await place.vault(words, { VAULT_URL: 'http://127.0.0.1:1' });
       expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
-      expect(ended.stderr).toContain('this command works on the file, and VAULT_URL or the profile names a daemon');
+      expect(ended.stderr).toContain('this command works on the file, but VAULT_URL or the profile names a daemon');
       expect(ended.stderr).toContain('hint: set --file (VAULT_FILE)');
     },
   );

@@ -45,8 +45,8 @@ function copyInto(folder: string): string {
 
 const told = (fact: string, hint?: string) => `vault: ${fact}\n${hint === undefined ? '' : `hint: ${hint}\n`}`;
 const on = (file: string) => ['--file', file, '--key-file', 'v.db.key'];
-const FOLDER_HINT = 'the folder of the vault must be writable: its log stands beside it';
-const DAMAGED_HINT = '`vault doctor` names what is damaged; `vault restore` brings back a backup';
+const FOLDER_HINT = 'make the folder of the vault writable: it also holds the log';
+const DAMAGED_HINT = 'run `vault doctor` to find the damage, `vault restore` to restore a backup';
 
 describe('a file or folder whose mode forbids it', () => {
   const prefix = obeyingModes();
@@ -80,7 +80,7 @@ describe('a file or folder whose mode forbids it', () => {
       exitCode: 2,
       stderr: told(
         `${place.inside(file)} cannot be written`,
-        'a vault is a regular file of your own, with mode 0600: `chmod 600 FILE`',
+        'make the vault a regular file of your own with mode 0600: `chmod 600 FILE`',
       ),
     });
   });
@@ -127,7 +127,7 @@ describe('a file that another process holds', () => {
       expect(busy).toEqual({ exitCode: 8, stderr: told('The vault is busy; try again.', 'try again') });
       expect(locked).toEqual({
         exitCode: 8,
-        stderr: told(`${place.inside(held)} is locked by another process`, 'another process holds the file; try again'),
+        stderr: told(`${place.inside(held)} is locked by another process`, 'try again: another process holds the file'),
       });
     } finally {
       writer.close();
@@ -160,7 +160,7 @@ describe('a folder that was removed under the shell', () => {
       });
       expect(ended).toEqual({
         exitCode: 2,
-        stderr: told('the current folder is gone', 'go to a folder that is there'),
+        stderr: told('the current folder is gone', 'change to an existing folder'),
       });
     },
   );
@@ -184,6 +184,6 @@ describe('a file whose bytes were lost', () => {
     expect(copied).toEqual({ exitCode: 9, stderr: told(`${file} is damaged`, DAMAGED_HINT) });
     expect(existsSync(place.inside('copy.db'))).toBe(false);
     const found = await runObeying([], ['doctor', ...on(file)]);
-    expect(found).toEqual({ exitCode: 9, stderr: told('1 finding', '`vault restore` brings back a backup') });
+    expect(found).toEqual({ exitCode: 9, stderr: told('1 finding', 'restore a backup with `vault restore`') });
   });
 });

@@ -167,7 +167,7 @@ describe('vault profile', () => {
     expect(await place.vault('tenant list --field data[0].name')).toMatchObject({ stdout: 'default\n' });
     expect(await place.vault('tenant get --url http://127.0.0.1:1')).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining('an API key is needed'),
+      stderr: expect.stringContaining('an API key is required'),
     });
     expect(await place.vault(`tenant get --profile ''`)).toMatchObject({ exitCode: 2 });
     const list = await place.vault('profile list');

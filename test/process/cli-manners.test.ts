@@ -71,6 +71,7 @@ describe('without a terminal nothing waits for an answer', () => {
 
   const SECOND_WORDS: Readonly<Record<string, readonly string[]>> = {
     'tokens create': ['--type', 'token', '--data', '1'],
+    'tokens preview': ['--type', 'token', '--data', '1'],
     'tokens patch': ['--metadata', 'a=b'],
     'apps create': ['--name', 'n', '--type', 'public', '--permission', 'token:create'],
     'apps update': ['--name', 'n'],
@@ -91,7 +92,19 @@ describe('without a terminal nothing waits for an answer', () => {
     'seed apply': [fileURLToPath(new URL('../recipes/seed.yaml', import.meta.url))],
   };
   const ASKS: readonly string[] = ['keys remove', 'snapshot load', 'snapshot delete', 'reset'];
-  const NO_FILE = ['init', 'exec', 'wait', 'env', 'completion', 'openapi', 'profile', 'clock', 'faults', 'keygen'];
+  const NO_FILE = [
+    'init',
+    'exec',
+    'wait',
+    'env',
+    'completion',
+    'openapi',
+    'profile',
+    'clock',
+    'faults',
+    'requests',
+    'keygen',
+  ];
   const ON_FILE = [...ROWS.map((row) => row.cli), ...LOCAL_COMMANDS]
     .map(({ command }) => command)
     .filter((command) => command.join(' ') !== 'seed schema')

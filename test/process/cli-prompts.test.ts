@@ -21,7 +21,7 @@ describe('on a terminal', () => {
   it('init asks twice for a passphrase and says how strong it is; it opens the vault, and a wrong one does not', async () => {
     const made = await ask('init --file a.db -o json', [
       ['Passphrase', `${PASSPHRASE}\r`],
-      ['again', `${PASSPHRASE}\r`],
+      ['Repeat', `${PASSPHRASE}\r`],
     ]);
     if (made === undefined) return;
     expect(made.stdout).toMatch(/vault: good: about \d+ bits/);
@@ -42,7 +42,7 @@ describe('on a terminal', () => {
   it('init makes nothing when the two differ', async () => {
     const made = await ask('init --file a.db', [
       ['Passphrase', `${PASSPHRASE}\r`],
-      ['again', 'another passphrase\r'],
+      ['Repeat', 'another passphrase\r'],
     ]);
     if (made === undefined) return;
     expect(made).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('the two passphrases differ') });
@@ -53,7 +53,7 @@ describe('on a terminal', () => {
     const made = await ask('init --file a.db', [['Passphrase', 'short\r']]);
     if (made === undefined) return;
     expect(made).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('fewer than 12 characters') });
-    expect(made.stdout).not.toContain('again');
+    expect(made.stdout).not.toContain('Repeat');
     expect(existsSync(place.inside('a.db'))).toBe(false);
   });
 
@@ -90,14 +90,14 @@ describe('on a terminal', () => {
   it('a passphrase behind `-` is asked for, twice where it is new, and does not stand on the screen', async () => {
     const made = await ask('init --file a.db --passphrase-file -', [
       ['Passphrase', `${PASSPHRASE}\r`],
-      ['again', `${PASSPHRASE}\r`],
+      ['Repeat', `${PASSPHRASE}\r`],
     ]);
     if (made === undefined) return;
     expect(made.exitCode).toBe(0);
     const added = await ask('keys add --file a.db --passphrase-file - --new-passphrase-file - -o json', [
       ['Passphrase', `${PASSPHRASE}\r`],
       ['New passphrase', 'anchor marble window thread\r'],
-      ['again', 'anchor marble window thread\r'],
+      ['Repeat', 'anchor marble window thread\r'],
     ]);
     expect(added?.exitCode).toBe(0);
     expect(`${made.stdout}${added?.stdout}`).not.toMatch(/orchid|marble/);

@@ -1,9 +1,15 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { request as httpRequest } from 'node:http';
+import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
 import { Agent, RetryAgent, request } from 'undici';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { PROBLEM_TYPE_PREFIX } from '../../src/contract/problems.ts';
 import { startVault, type TestVault } from '../../src/testing/start-vault.ts';
-import { startServe } from '../scripts/run-script.ts';
-import { makePlace } from './cli-fixture.ts';
+import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
+import { endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 const DAY = 24 * 60 * 60 * 1000;
 const inTime = (ms: number) => new Date(Date.now() + ms).toISOString();
@@ -94,7 +100,7 @@ describe('vault clock', () => {
     [
       'a step back',
       ['clock', 'advance', '-1h'],
-      'the clock advances forward only: 90s, 15m, 25h, 30d\nhint: forward: ',
+      'the clock advances forward only: 90s, 15m, 25h, 30d\nhint: run `vault clock advance ',
     ],
     ['a step back behind --', ['clock', 'advance', '--', '-1h'], 'the clock advances forward only'],
     ['a step back to set', ['clock', 'set', '-1h'], 'the time must be ISO 8601: 2030-01-31'],
@@ -120,6 +126,19 @@ describe('vault clock', () => {
     const audit = await place.vault('audit list --file kept.db -o json');
     expect(audit.stdout).toContain('"expireToken"');
     expect(await place.vault('doctor --file kept.db')).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('the next expiry', () => {
+  it('is shown, and the clock moves there', async () => {
+    expect(await (await send('/dev/clock')).json()).not.toHaveProperty('next_expiry');
+    const at = new Date(Date.now() + DAY).toISOString().replace('Z', '+00:00');
+    await vault.client.createToken({ body: { type: 'token', data: 1, expires_at: inTime(2 * DAY) } });
+    await vault.client.createToken({ body: { type: 'token', data: 1, expires_at: at } });
+    expect(await place.vault('clock show --field next_expiry', asManagement)).toMatchObject({ stdout: `${at}\n` });
+    const moved = await place.vault(['clock', 'set', at, '--field', 'removed'], asManagement);
+    expect(moved).toMatchObject({ stdout: '1\n' });
+    expect((await vault.client.listTokens()).data).toHaveLength(1);
   });
 });
 
@@ -205,6 +224,226 @@ describe('vault faults', () => {
   });
 });
 
+describe('vault requests', () => {
+  const SECRET = 'S3CRET';
+
+  interface Entry {
+    readonly id: number;
+    readonly [member: string]: unknown;
+  }
+  const entries = async (query = ''): Promise<readonly Entry[]> =>
+    ((await (await send(`/dev/requests${query}`)).json()) as { readonly data: readonly Entry[] }).data;
+  const newest = async () => (await entries())[0]?.id ?? 0;
+
+  it('shows what was answered, by route, and nothing else of it', async () => {
+    const before = await newest();
+    await send(`/tokens/${SECRET}`, 'GET', vault.keys.private_key);
+    await send(`/${SECRET}`, 'GET', SECRET);
+    const body = JSON.stringify({ type: 'token', data: SECRET, mask: SECRET, id: SECRET, metadata: { a: 1 } });
+    await fetch(`${vault.url}/tokens?metadata.x=${SECRET}`, {
+      method: 'POST',
+      headers: {
+        'svc-api-key': vault.keys.private_key,
+        'svc-trace-id': 'of-the-test',
+        'content-type': 'application/json',
+        'x-other': SECRET,
+      },
+      body,
+    });
+    await vault.faults.set({ request: 'GET /tokens/{id}', status: 429 });
+    await send(`/tokens/${SECRET}`, 'GET', vault.keys.private_key);
+    await vault.clock.advance(DAY);
+    await send('/livez');
+    await send('/dev/other');
+    await fetch(`${vault.url}/livez`, { headers: { 'user-agent': 'token-vault-console' } });
+
+    const shown = await entries(`?after=${before}`);
+    expect(shown.map(({ id }) => id - before)).toEqual([5, 4, 3, 2, 1]);
+    expect(shown).toMatchObject([
+      { method: 'GET', route: '/livez', status: 200 },
+      { method: 'GET', route: '/tokens/{id}', status: 429, problem: 'too_many_requests' },
+      {
+        route: '/tokens',
+        status: 400,
+        trace_id: 'of-the-test',
+        problem: 'invalid_request',
+        members: ['metadata.x'],
+      },
+      { method: 'GET', status: 404, problem: 'route_not_found' },
+      { route: '/tokens/{id}', status: 404, ms: expect.any(Number), application_id: expect.any(String) },
+    ]);
+    expect(shown[3]).not.toHaveProperty('route');
+    expect(JSON.stringify(shown)).not.toContain(SECRET);
+    const [later = 0, earlier = 0] = shown.map(({ time }) => Date.parse(String(time)));
+    expect(later - earlier).toBeGreaterThanOrEqual(DAY);
+  });
+
+  it('prints them, and with --follow those to come, until the daemon stops', async () => {
+    const own = await startVault();
+    const env = { VAULT_URL: own.url, VAULT_API_KEY: own.keys.management_key };
+    await fetch(`${own.url}/livez`);
+    const table = await place.vault('requests list -o table', env);
+    expect(table.stdout).toMatch(/^TIME +METHOD +ROUTE +STATUS +MS +BYTES .*\n\S+ \S+ +GET +\/livez +200 /);
+    const child = spawn(process.execPath, [VAULT_BIN, 'requests', 'list', '--follow', '--field', 'route'], {
+      env: cleanEnvironment(env),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    const ended = endOf(child, 20_000);
+    const printed = createInterface({ input: child.stdout });
+    for (const path of ['/livez', '/readyz', '/openapi.json']) {
+      if (path !== '/livez') await fetch(`${own.url}${path}`);
+      expect(await once(printed, 'line')).toEqual([path]);
+    }
+    await own.stop();
+    expect(await ended).toMatchObject({ exitCode: 8 });
+  });
+
+  it('ends waits when the daemon stops', async () => {
+    const own = await startVault();
+    const headers = { 'svc-api-key': own.keys.management_key };
+    const waiting = fetch(`${own.url}/dev/requests?wait=25`, { headers }).then((response) => response.json());
+    await setTimeout(200);
+    const started = performance.now();
+    await own.stop();
+    expect(await waiting).toEqual({ data: [] });
+    expect(performance.now() - started).toBeLessThan(3000);
+  });
+
+  it('waits for the next one', async () => {
+    const before = await newest();
+    const waiting = entries(`?after=${before}&wait=20`);
+    await setTimeout(100);
+    await send('/livez');
+    expect(await waiting).toMatchObject([{ id: before + 1, route: '/livez' }]);
+    expect(await codeOf(await send('/dev/requests?wait=26'))).toBe('invalid_request');
+  });
+});
+
+describe('vault snapshot on a --dev daemon', () => {
+  const create = (id: string, data = 'x') => vault.client.createToken({ body: { id, type: 'token', data } });
+  const ids = async () => (await vault.client.listTokens()).data.map(({ id }) => id);
+
+  it('goes back to a state, and prints what it prints on a file', async () => {
+    await create('one');
+    const saved = await place.vault('snapshot save base', asManagement);
+    expect(JSON.parse(saved.stdout)).toMatchObject({ name: 'base', tokens: 1 });
+    await create('two');
+    expect(await place.vault('snapshot load base', asManagement)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('--yes'),
+    });
+    expect(await place.vault('snapshot load base --yes', asManagement)).toEqual(saved);
+    expect(await ids()).toEqual(['one']);
+    const listed = await place.vault('snapshot list', asManagement);
+    expect(JSON.parse(listed.stdout)).toEqual({ data: [JSON.parse(saved.stdout)] });
+    expect(await place.vault('snapshot save base', asManagement)).toMatchObject({ exitCode: 6, stdout: '' });
+    await create('three');
+    expect(await place.vault('snapshot save base --replace --field tokens', asManagement)).toMatchObject({
+      stdout: '2\n',
+    });
+    const gone = { exitCode: 3, stdout: '', stderr: 'vault: There is no snapshot with this name.\n' };
+    for (const words of ['load', 'delete']) {
+      expect(await place.vault(`snapshot ${words} none --yes`, asManagement)).toEqual(gone);
+    }
+    expect(await ids()).toEqual(['three', 'one']);
+    expect(await place.vault('snapshot delete base --yes', asManagement)).toMatchObject({
+      stdout: '{"name":"base"}\n',
+    });
+    expect(await place.vault('snapshot list -q', asManagement)).toMatchObject({ exitCode: 0, stdout: '' });
+    expect(await place.vault('snapshot list', asPrivate)).toMatchObject({ exitCode: 5 });
+  });
+
+  it('answers requests in flight before it loads', async () => {
+    await send('/dev/snapshots', 'POST', undefined, '{"name":"empty"}');
+    const headers = { 'svc-api-key': vault.keys.private_key, 'content-type': 'application/json' };
+    const slow = httpRequest(`${vault.url}/tokens`, { method: 'POST', headers });
+    slow.write('{"id":"slow","type":"token",');
+    await setTimeout(100);
+    const order: string[] = [];
+    const loaded = send('/dev/snapshots/empty/load', 'POST').then(({ status }) => order.push(`load ${status}`));
+    await setTimeout(300);
+    const behind = vault.client.listTokens().then(({ data }) => order.push(`list ${data.length}`));
+    slow.end('"data":1}');
+    const [response] = await once(slow, 'response');
+    order.push(`create ${response.statusCode}`);
+    response.resume();
+    await Promise.all([loaded, behind]);
+    expect([order[0], order.toSorted()]).toEqual(['create 201', ['create 201', 'list 0', 'load 200']]);
+  });
+
+  it('answers every request from one state', async () => {
+    const names = Array.from({ length: 20 }, (_none, n) => `token-${n}`);
+    await Promise.all(names.map((id) => create(id, 'a')));
+    await send('/dev/snapshots', 'POST', undefined, '{"name":"a"}');
+    await Promise.all(names.map((id) => vault.client.updateToken({ params: { id }, body: { data: 'b' } })));
+    await send('/dev/snapshots', 'POST', undefined, '{"name":"b"}');
+    const seen = new Set<string>();
+    let isDone = false;
+    const reading = Array.from({ length: 4 }, async () => {
+      while (!isDone) {
+        const { data } = await vault.client.listTokens({ query: { size: 20 } });
+        seen.add([...new Set(data.map((token) => token.data))].join());
+      }
+    });
+    for (let turn = 0; turn < 10; turn += 1) {
+      expect((await send(`/dev/snapshots/${turn % 2 === 0 ? 'a' : 'b'}/load`, 'POST')).status).toBe(200);
+    }
+    isDone = true;
+    await Promise.all(reading);
+    expect([...seen].toSorted()).toEqual(['a', 'b']);
+  });
+
+  it('is gone after a reset', async () => {
+    await send('/dev/snapshots', 'POST', undefined, '{"name":"base"}');
+    await vault.reset();
+    expect(await (await send('/dev/snapshots')).json()).toEqual({ data: [] });
+  });
+
+  it.each([
+    ['{}', 'name'],
+    ['{"name":1}', 'name'],
+    ['{"name":"../x"}', 'name'],
+    ['{"name":"x","replace":1}', 'replace'],
+    ['{"name":"x","other":1}', 'other'],
+  ])('refuses to save %s', async (body, member) => {
+    const refused = await send('/dev/snapshots', 'POST', undefined, body);
+    expect([refused.status, Object.keys(((await refused.json()) as { errors: object }).errors)]).toEqual([
+      400,
+      [member],
+    ]);
+  });
+
+  it('answers on after a failed load, and says why in the list', async () => {
+    await create('one');
+    expect((await send('/dev/snapshots/none/load', 'POST')).status).toBe(404);
+    expect((await send('/dev/snapshots/A/load', 'POST')).status).toBe(400);
+    expect(await ids()).toEqual(['one']);
+  });
+
+  it('loads under a kept file, and the audit says so', { timeout: 60_000 }, async () => {
+    const daemon = await startServe(place.cwd, ['--dev', '--file', 'states.db']);
+    const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: String(daemon.ready['management_key']) };
+    await place.vault('snapshot save base', env);
+    const asOwn = { ...env, VAULT_API_KEY: String(daemon.ready['private_key']) };
+    await place.vault('tokens create --type token --text x --id one', asOwn);
+    expect(await place.vault('snapshot load base --yes', env)).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('tokens get one', asOwn)).toMatchObject({ exitCode: 3 });
+    // The file's commands know it, too; one that is damaged is refused as there.
+    writeFileSync(place.inside('states.db.snapshots/base.db'), 'x'.repeat(8192));
+    expect(await place.vault('snapshot list --file states.db --field data[0].refused')).toMatchObject({ exitCode: 0 });
+    expect(await place.vault('snapshot load base --yes', env)).toMatchObject({
+      exitCode: 9,
+      stderr: expect.stringMatching(/^vault: The snapshot is damaged; the list says how\.\nhint: /),
+    });
+    expect(await place.vault('tokens create --type token --text x --id two -q', asOwn)).toMatchObject({
+      stdout: 'two\n',
+    });
+    await daemon.stop();
+    expect((await place.vault('audit list --file states.db -o json')).stdout).toContain('"loadSnapshot"');
+    expect(await place.vault('doctor --file states.db')).toMatchObject({ exitCode: 0 });
+  });
+});
+
 describe('the paths of a --dev daemon', () => {
   it.each([
     ['no key', undefined, 401],
@@ -234,7 +473,11 @@ describe('the paths of a --dev daemon', () => {
     const wrong = await send('/dev/reset', 'GET');
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST']);
     expect((await send('/dev/clock/')).status).toBe(200);
-    expect((await send('/dev/other')).status).toBe(404);
+    const load = await send('/dev/snapshots/x/load');
+    expect([load.status, load.headers.get('allow')]).toEqual([405, 'POST']);
+    for (const path of ['other', 'snapshots/x/y', 'snapshots//load']) {
+      expect((await send(`/dev/${path}`, 'POST')).status).toBe(404);
+    }
     const refused = async (body: string, method = 'PUT') => codeOf(await send('/dev/clock', method, undefined, body));
     expect(await refused('{')).toBe('malformed_json');
     for (const body of ['[]', '{"now":1}', '{"now":"2030-01-01T00:00:00"}', '{"now":"2030-01-01","x":1}']) {
@@ -254,7 +497,7 @@ describe('the paths of a --dev daemon', () => {
     const key = await place.init('plain');
     const daemon = await startServe(place.cwd, ['--file', 'plain.db']);
     const url = String(daemon.ready['url']);
-    for (const path of ['clock', 'faults', 'reset']) {
+    for (const path of ['clock', 'faults', 'requests', 'snapshots', 'snapshots/base/load', 'reset']) {
       const response = await fetch(`${url}/dev/${path}`, { method: 'POST', headers: { 'svc-api-key': key } });
       expect([response.status, await codeOf(response)]).toEqual([404, 'route_not_found']);
     }
@@ -265,6 +508,12 @@ describe('the paths of a --dev daemon', () => {
       ['faults', 'list'],
       ['faults', 'clear'],
       ['faults', 'set', 'GET /tokens', '--drop'],
+      ['requests', 'list'],
+      ['requests', 'list', '--follow'],
+      ['snapshot', 'save', 'base'],
+      ['snapshot', 'list'],
+      ['snapshot', 'load', 'base', '--yes'],
+      ['snapshot', 'delete', 'base', '--yes'],
     ]) {
       const ended = await place.vault(words, { VAULT_URL: url, VAULT_API_KEY: key });
       expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('only a daemon started with --dev') });

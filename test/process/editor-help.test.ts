@@ -95,7 +95,7 @@ it.each([
   ['permissions', 'Permissions on every token'],
   ['remade.key', 'ApplicationWithKey.key: string'],
   ['remade.key', 'Shown once'],
-  ['containers', 'The containers that the token is in'],
+  ['containers', 'The containers of the token'],
   ['token.fingerprint', 'Equal for tokens of one tenant'],
   ['.transform', 'How the rule shows `data`'],
   ['made.rules', 'readonly AccessRule[]'],

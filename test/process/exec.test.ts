@@ -128,8 +128,7 @@ describe('vault exec', () => {
 describe('vault in vault exec', () => {
   const vault = (command: Command, more: Readonly<Record<string, string>> = {}) =>
     exec(['--', process.execPath, VAULT_BIN, ...wordsOf(command)], more);
-  const OTHER_KEY =
-    'hint: applications, the tenant, its usage and the --dev controls take the key in VAULT_MANAGEMENT_KEY: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …\n';
+  const OTHER_KEY = 'hint: use the management key: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …\n';
 
   it.each([
     [['usage'], 'report:read'],
@@ -158,7 +157,7 @@ describe('vault in vault exec', () => {
   it('env knows that there is nothing to set', async () => {
     expect(await vault('env')).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining('hint: this shell is set up already: VAULT_URL'),
+      stderr: expect.stringContaining('hint: pass --ready-file or --profile for another vault: VAULT_URL'),
     });
   });
 

@@ -51,5 +51,5 @@ it('serve names an application that was put back in its log, and that there is a
   await putBack(file, before, ['application']);
   const { body, stderr } = await serve(folder, file);
   expect(body).toEqual({ status: 'ready', notices: ['the file has 1 finding: run `vault doctor`'] });
-  expect(stderr).toContain(`finding in the file: application ${id} is not at the revision`);
+  expect(stderr).toContain(`finding in the file: application ${id} has another revision than in the audit`);
 });

@@ -58,7 +58,10 @@ describe('vault seed apply --seed', () => {
     expect((await place.vault('apps list --field pagination.total_items', env)).stdout).toBe('2\n');
     expect((await place.vault('seed apply seed.yaml --field created', env)).stdout).toBe('203\n');
     const again = await place.vault('seed apply seed.yaml --seed 7', env);
-    expect(again).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('is that of --seed 0, and not of 7') });
+    expect(again).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('was applied with --seed 0, not with --seed 7'),
+    });
     await daemon.stop();
   });
 });
@@ -95,7 +98,7 @@ it('vault serve --seed is not for an address that others reach', async () => {
   const words = ['serve', '--dev', '--seed', '7', '--host', '0.0.0.0', '--insecure-http', '--port', '0'];
   expect(await place.vault(words)).toMatchObject({
     exitCode: 2,
-    stderr: 'vault: --seed makes predictable API keys: they are not for --host 0.0.0.0\n',
+    stderr: 'vault: --seed makes predictable API keys, which --host 0.0.0.0 would expose\n',
   });
 });
 

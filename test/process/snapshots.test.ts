@@ -51,7 +51,12 @@ it('saves, resets and loads under a daemon, which answers from the records that 
   expect(noTenant).toMatchObject({ exitCode: 3, stdout: '' });
   expect(await vault('snapshot save ../out')).toMatchObject({ exitCode: 2, stdout: '' });
   const elsewhere = await vault(['--url', remote.VAULT_URL, 'snapshot', 'list']);
-  expect(elsewhere).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('works on the file') });
+  expect(elsewhere).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringMatching(/only a daemon started with --dev.*\nhint: name the file with --file/),
+  });
+  const both = await vault(['--url', remote.VAULT_URL, '--file', 'vault.db', 'snapshot', 'list']);
+  expect(both).toMatchObject({ exitCode: 2, stderr: 'vault: only one of --url and --file can be given\n' });
   expect(await result('snapshot delete base --yes')).toEqual({ name: 'base' });
   expect(await result('snapshot list')).toEqual({ data: [] });
   expect(await daemon.stop()).toBe(0);

@@ -74,7 +74,7 @@ it('names the temporary folder that is not there', () => {
   expect(() => makeTemporaryFolder('dev')).toThrow(
     expect.objectContaining({
       code: 'usage',
-      message: expect.stringContaining(`${path.join(place, 'none')} (ENOENT)`),
+      message: expect.stringContaining(`${path.join(place, 'none')} cannot be written (ENOENT)`),
     }),
   );
 });

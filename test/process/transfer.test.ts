@@ -100,7 +100,7 @@ it('carries tokens sealed from one vault to another, and names rows that are ref
     stdout: '{"created":2,"skipped":0,"failed":1}\n',
     stderr:
       'vault: 2 created, 0 there already, 1 refused\n' +
-      'hint: errors.ndjson names them; import them, corrected, as a file of their own\n',
+      'hint: errors.ndjson names them; correct them and import them as a separate file\n',
   });
   const [refused] = readFileSync(inside('errors.ndjson'), 'utf8')
     .trim()
@@ -284,10 +284,10 @@ it('says what to correct when the file cannot be imported', { timeout: 60_000 },
   const half = `${header}4242424242424242,1,2031,A\n378282246310005,12,2032,C\n4242424242424242,1\n`;
   const stopped = await importing('half.csv', half);
   expect(stopped.exitCode).toBe(7);
-  expect(stopped.stderr).toContain('the import stopped: 2 created, 0 there already, 0 refused, the others left\n');
-  expect(stopped.stderr).toContain('hint: correct it, then run again: rows with an id');
+  expect(stopped.stderr).toContain('the import stopped: 2 created, 0 there already, 0 refused, the rest left\n');
+  expect(stopped.stderr).toContain('hint: correct it, then run again: finished rows with an id');
   const resumed = await importing('half.csv', half, [...MAP, '--resume', 'j']);
-  expect(resumed.stderr).toContain('hint: correct it, then run again with --resume j: it goes on');
+  expect(resumed.stderr).toContain('hint: correct it, then run again with --resume j: it continues');
   const corrected = await importing('half.csv', `${half.trimEnd()},2031,D\n`, [...MAP, '--resume', 'j']);
   expect(corrected).toMatchObject({ exitCode: 0, stdout: '{"created":1,"skipped":2,"failed":0}\n', stderr: '' });
 });

@@ -28,7 +28,7 @@ describe('an error that nobody caught', () => {
     expect(run([...preload, ...wait])).toEqual({
       exitCode: 1,
       stdout: '',
-      stderr: 'vault: unexpected error\nhint: VAULT_DEBUG=1 shows where\n',
+      stderr: 'vault: unexpected error\nhint: set VAULT_DEBUG=1 to see where\n',
     });
     const debugged = run([...preload, ...wait], { VAULT_DEBUG: '1' });
     expect(debugged.stderr).toMatch(/^vault: unexpected error\nError: 4242424242424242\n\s+at .*break\.cjs/);
@@ -45,7 +45,7 @@ describe('an error that nobody caught', () => {
     expect(run(['--require', path.join(folder, 'break.cjs'), VAULT_BIN, '--version'])).toEqual({
       exitCode: 1,
       stdout: '',
-      stderr: 'vault: unexpected error\nhint: VAULT_DEBUG=1 shows where\n',
+      stderr: 'vault: unexpected error\nhint: set VAULT_DEBUG=1 to see where\n',
     });
   });
 });

@@ -40,7 +40,10 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   export: ['--plaintext'],
   import: ['<folder>/rows.ndjson'],
   'seed apply': ['<folder>/seed.yaml'],
+  ui: ['--no-open'],
+  'clock show': [],
   'clock set': ['2030-01-31'],
+  'requests list': [],
   'clock advance': ['1h'],
   'clock reset': [],
   'faults set': ['POST /tokens', '--drop'],
@@ -154,9 +157,9 @@ it('the table has every command that takes --file or --url', async () => {
 describe('a file that is no vault', () => {
   it.each([
     ['none.db', 2, /there is no vault at .*none\.db\nhint: make one with `vault init/],
-    ['folder.db', 2, /folder\.db is a directory\nhint: a vault is a regular file/],
-    ['empty.db', 9, /empty\.db is empty\nhint: the file was not made by `vault init`/],
-    ['text.db', 9, /text\.db is not a vault\nhint: the file was not made by `vault init`/],
+    ['folder.db', 2, /folder\.db is a directory\nhint: make the vault a regular file/],
+    ['empty.db', 9, /empty\.db is empty\nhint: name a file that `vault init` made/],
+    ['text.db', 9, /text\.db is not a vault\nhint: name a file that `vault init` made/],
   ])('%s', { timeout: 60_000 }, async (name, exitCode, said) => {
     const ran = await runAll('--file', `<folder>/${name}`);
     expect(Object.keys(ran).length).toBeGreaterThan(20);
@@ -196,21 +199,33 @@ describe('a file that is no vault', () => {
 
 describe('a URL behind which there is no vault', () => {
   it.each([
-    ['nobody', /cannot reach .*: ECONNREFUSED\nhint: is the daemon running\?/, /nobody answers/],
+    ['nobody', /cannot reach .*: ECONNREFUSED\nhint: start the daemon/, /nobody answers/],
     [
       'ssh',
-      /(?:is not a vault: no whole response\nhint: another program listens there|HPE_\w+\nhint: what listens there does not speak HTTP)/,
+      /(?:is not a vault: incomplete response\nhint: check --url \(VAULT_URL\): another program|HPE_\w+\nhint: check --url \(VAULT_URL\): another program)/,
       /HPE_/,
     ],
-    ['page', /is not a vault.*\nhint: another program listens there: check --url/, /what answers is not a vault/],
-    ['json', /is not a vault.*\nhint: another program listens there: check --url/, /what answers is not a vault/],
     [
-      'certificate',
-      /SELF_SIGNED\w+\nhint: the certificate is not trusted here: NODE_EXTRA_CA_CERTS=FILE/,
-      /SELF_SIGNED/,
+      'page',
+      /is not a vault.*\nhint: check --url \(VAULT_URL\): another program listens there/,
+      /another program answers/,
     ],
-    ['no-tls', /cannot reach .*: \w+\nhint: what listens there does not speak TLS.*is it http:/, /EPROTO|SSL/],
-    ['no-host', /cannot reach .*: (?:ENOTFOUND|EAI_AGAIN)\nhint: there is no such host/, /ENOTFOUND|EAI_AGAIN/],
+    [
+      'json',
+      /is not a vault.*\nhint: check --url \(VAULT_URL\): another program listens there/,
+      /another program answers/,
+    ],
+    ['certificate', /SELF_SIGNED\w+\nhint: set NODE_EXTRA_CA_CERTS to a PEM file/, /SELF_SIGNED/],
+    [
+      'no-tls',
+      /cannot reach .*: \w+\nhint: check --url \(VAULT_URL\): the server there has no TLS; try http:/,
+      /EPROTO|SSL/,
+    ],
+    [
+      'no-host',
+      /cannot reach .*: (?:ENOTFOUND|EAI_AGAIN)\nhint: check --url \(VAULT_URL\): the host does not exist/,
+      /ENOTFOUND|EAI_AGAIN/,
+    ],
   ])('%s', { timeout: 60_000 }, async (name, said, seen) => {
     const ran = await runAll('--url', urls.get(name) ?? '');
     expect(Object.keys(ran).length).toBeGreaterThan(10);

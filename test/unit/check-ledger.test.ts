@@ -55,7 +55,7 @@ it('does not call a vault sound whose tokens were reset while it was looked at',
   const { check, reset } = await begun();
   await reset(TENANT);
   expect(await check.findings()).toEqual([
-    { table: 'tenant', id: TENANT, what: expect.stringContaining('look again') },
+    { table: 'tenant', id: TENANT, what: expect.stringContaining('run it again') },
   ]);
 });
 

@@ -250,7 +250,9 @@ describe('--body', () => {
   });
 
   it('is never taken literally: a secret would be on the command line', async () => {
-    expect((await refusal({}, { body: '{"data":4242}' })).message).toBe('--body is @file, or - for standard input');
+    expect((await refusal({}, { body: '{"data":4242}' })).message).toBe(
+      '--body must be @file, or - for standard input',
+    );
   });
 });
 

@@ -100,7 +100,7 @@ describe('suggest', () => {
     ['a flag that is not known, behind =', ['tokens', 'create', '--tpye=c'], []],
     ['a path', ['init', '--key-file', ''], 'files'],
     ['a path behind =', ['init', '--key-file=x'], 'files'],
-    ['PowerShell’s empty word', ['tokens', '""'], ['create', 'list', ...WALKS, 'get', 'patch', 'delete']],
+    ['PowerShell’s empty word', ['tokens', '""'], ['create', 'preview', 'list', ...WALKS, 'get', 'patch', 'delete']],
     ['the fields of a query', ['tokens', 'search', 'created_'], ['created_by:', 'created_at:']],
     ['nothing for an id', ['tokens', 'get', ''], []],
     ['nothing behind the argument', ['profile', 'use', 'local', ''], []],

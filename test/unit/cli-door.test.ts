@@ -40,13 +40,13 @@ describe('chooseFile', () => {
     expect(chooseFile({}, { VAULT_URL: '' })).toBe('./vault.db');
     expect(chooseFile({}, { VAULT_URL: URL, VAULT_FILE: 'a.db' })).toBe('a.db');
     expect(chooseFile({ file: 'a.db' }, { VAULT_URL: URL })).toBe('a.db');
-    expect(() => chooseFile({ url: URL }, {})).toThrow('--url is not for it');
+    expect(() => chooseFile({ url: URL }, {})).toThrow('does not accept --url');
   });
 
   it('does not take ./vault.db for the vault of a daemon that is named', () => {
     expect(() => chooseFile({}, { VAULT_URL: URL })).toThrow('VAULT_URL or the profile names a daemon');
     expect(chooseOwnFile({}, { VAULT_URL: URL })).toBe('./vault.db');
-    expect(() => chooseOwnFile({ url: URL }, {})).toThrow('--url is not for it');
+    expect(() => chooseOwnFile({ url: URL }, {})).toThrow('does not accept --url');
   });
 });
 

@@ -49,7 +49,7 @@ it('refuses standard output, and tells which field prints the key', async () => 
   for (const member of ['key', 'application.key'] as const) {
     await expect(withKeyFile('-', never, member)).rejects.toMatchObject({
       code: 'usage',
-      hint: `without --key-out the key is in the result: --field ${member} prints it alone`,
+      hint: `omit --key-out and pass --field ${member} to print only the key`,
     });
   }
 });

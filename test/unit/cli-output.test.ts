@@ -176,7 +176,7 @@ describe('formats', () => {
     const narrow = await render('table', page, list, { colour: false, width: 80 });
     expect(narrow.text).toContain(id);
     expect(narrow.text).not.toContain('CREATED_AT');
-    expect(narrow.note).toBe('no room for created_at');
+    expect(narrow.note).toBe('hidden columns: created_at');
   });
 
   it('columns stand in line below each other, whatever is in them', async () => {

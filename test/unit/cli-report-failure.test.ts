@@ -24,11 +24,14 @@ const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
   malformed_json: 7,
   malformed_http: 7,
   unauthenticated: 4,
+  console_locked: 4,
+  console_refused: 5,
   permission_missing: 5,
   no_governing_rule: 5,
   origin_refused: 5,
   token_not_found: 3,
   application_not_found: 3,
+  snapshot_not_found: 3,
   route_not_found: 3,
   method_not_allowed: 1,
   request_timeout: 8,
@@ -36,6 +39,7 @@ const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
   idempotency_mismatch: 6,
   idempotency_in_progress: 6,
   write_conflict: 6,
+  snapshot_conflict: 6,
   body_too_large: 7,
   url_too_long: 7,
   unsupported_media_type: 7,
@@ -99,7 +103,7 @@ describe('what is told', () => {
 
   it('says nothing of an error that nobody foresaw, unless it is asked to', () => {
     expect(reportFailure(new TypeError('4242424242424242'), {})).toBe(1);
-    expect(told).toBe('vault: unexpected error\nhint: VAULT_DEBUG=1 shows where\n');
+    expect(told).toBe('vault: unexpected error\nhint: set VAULT_DEBUG=1 to see where\n');
     reportFailure(new TypeError('the message'), { VAULT_DEBUG: '1' });
     expect(told).toContain('TypeError: the message\n    at ');
   });

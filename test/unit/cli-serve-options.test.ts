@@ -163,10 +163,10 @@ describe('devBanner', () => {
   const keys = { tenant_id: 't', management_key: 'key_m', private_key: 'key_p' };
 
   it('has a line for a shell, for a port and for a socket', () => {
-    expect(devBanner('http://127.0.0.1:1', keys, 'ABC')).toMatch(
+    expect(devBanner({ url: 'http://127.0.0.1:1' }, keys, 'ABC')).toMatch(
       /^url +http:\/\/127.0.0.1:1\ntenant_id +t\nmanagement_key +key_m\nprivate_key +key_p\n[\s\S]*\ncurl -s http:\/\/127.0.0.1:1\/tokens -H 'ABC-API-KEY: key_p' /,
     );
-    expect(devBanner('unix:/a.sock', keys, 'SVC')).toContain(
+    expect(devBanner({ url: 'unix:/a.sock' }, keys, 'SVC')).toContain(
       "curl -s --unix-socket '/a.sock' http://localhost/tokens ",
     );
   });

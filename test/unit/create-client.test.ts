@@ -47,16 +47,24 @@ describe('the typed client', () => {
 
   it.each([
     ['getToken', undefined, 'getToken: params.id must be given, as a string'],
-    ['getToken', 'x', 'getToken: takes one object, of params, query, signal, traceId, idempotencyKey'],
-    ['getToken', { id: 'x' }, 'getToken: takes no id; what it takes is params, query, signal, traceId, idempotencyKey'],
+    ['getToken', 'x', 'getToken: expects an object with params, query, signal, traceId, idempotencyKey'],
+    [
+      'getToken',
+      { id: 'x' },
+      'getToken: unknown member id; known members: params, query, signal, traceId, idempotencyKey',
+    ],
     ['getToken', { params: { id: '' } }, 'getToken: params.id must be given, as a string'],
     ['deleteToken', { params: {} }, 'deleteToken: params.id must be given, as a string'],
     [
       'listTokens',
       { type: ['card'] },
-      'listTokens: takes no type; what it takes is query, signal, traceId, idempotencyKey',
+      'listTokens: unknown member type; known members: query, signal, traceId, idempotencyKey',
     ],
-    ['createToken', { data: 1 }, 'createToken: takes no data; what it takes is body, signal, traceId, idempotencyKey'],
+    [
+      'createToken',
+      { data: 1 },
+      'createToken: unknown member data; known members: body, signal, traceId, idempotencyKey',
+    ],
   ])('refuses %s(%j) before anything is asked', async (id, request, message) => {
     const { asked, fetch } = answering(200, '{}');
     const calls: Readonly<Record<string, (request: never) => Promise<unknown>>> = {

@@ -17,8 +17,8 @@ it('serve --dev prints what its ready file says in the format that was asked for
   expect(await printed('ndjson')).toBe(`${JSON.stringify(READY)}\n`);
   expect(parse(await printed('yaml'))).toEqual(READY);
   expect((await printed('csv')).split(/\r?\n/)).toEqual([
-    'url,tenant_id,management_key,private_key',
-    'http://127.0.0.1:1,t,key_m,key_p',
+    'url,tenant_id,management_key,private_key,ui',
+    'http://127.0.0.1:1,t,key_m,key_p,',
     '',
   ]);
 });

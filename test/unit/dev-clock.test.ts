@@ -20,7 +20,7 @@ function world(...expiries: readonly number[]) {
     left = left.filter((at) => at > now);
     return before - left.length;
   };
-  return { machine, clock, sweeps, dev: devClock(clock, sweep), left: () => left };
+  return { machine, clock, sweeps, dev: devClock(clock, { sweep, nextExpiry: async () => left[0] }), left: () => left };
 }
 
 describe('the clock of a --dev vault', () => {
@@ -63,10 +63,11 @@ describe('the clock of a --dev vault', () => {
     const machine = steppingClock(START);
     const clock = movableClock(machine);
     let broken = false;
-    const dev = devClock(clock, async () => {
+    const sweep = async () => {
       if (broken) throw new Error('busy');
       return 0;
-    });
+    };
+    const dev = devClock(clock, { sweep, nextExpiry: async () => undefined });
     await dev.advance(HOUR);
     broken = true;
     await expect(dev.reset()).rejects.toThrow('busy');

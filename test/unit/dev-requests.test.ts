@@ -14,7 +14,20 @@ async function ask(address: string | undefined, asked: Reply = { status: 200, bo
   const calls: Call[] = [];
   const requests = createDevRequests({
     controls: {
-      clock: { now: () => 0, offset: () => 5, set: async () => 0, advance: async () => 0, reset: async () => 0 },
+      clock: {
+        now: () => 0,
+        offset: () => 5,
+        set: async () => 0,
+        advance: async () => 0,
+        reset: async () => 0,
+        nextExpiry: async () => undefined,
+      },
+      snapshots: {
+        list: async () => [],
+        save: async () => ({}),
+        load: async () => ({}),
+        delete: async () => undefined,
+      },
     },
     client: {
       call: async (call) => {
@@ -32,7 +45,7 @@ async function ask(address: string | undefined, asked: Reply = { status: 200, bo
   const outcome = new Promise<Reply | 'next'>((done) => {
     resolve = done;
   });
-  requests(request, new ServerResponse(request), () => resolve('next'));
+  requests.take(request, new ServerResponse(request), () => resolve('next'));
   return { outcome: await outcome, calls };
 }
 

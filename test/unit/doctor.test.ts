@@ -84,7 +84,7 @@ describe('vault doctor', () => {
     expect((await doctor(file)).findings).toContainEqual({
       table: 'tenant_key',
       id: '1',
-      what: expect.stringContaining('was removed, says the audit'),
+      what: expect.stringContaining('was removed according to the audit'),
     });
     expect(tenantId).toMatch(/-/);
   });

@@ -3,17 +3,10 @@ import { PERMISSIONS, type Permission } from '../../src/contract/permissions.ts'
 import { explainAccess } from '../../src/core/access/explain-access.ts';
 import type { TokenFacts } from '../../src/core/access/governing-transform.ts';
 import { createGrants, type Grants } from '../../src/core/access/grants.ts';
-import { seededRandom } from '../fixed-world.ts';
 import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { createRandomApplications, PLAIN, TRANSFORMS } from '../random-applications.ts';
 
-const CONTAINERS = ['/pci/eu/', '/pci/test/', '/bank/high/', '/pcix/', '/general/low/'];
-const PLACES = ['/', '/pci/', '/pci/test/', '/bank/', '/pcix/', '/none/'];
-const TRANSFORMS = ['redact', 'mask', 'reveal'] as const;
-const READS = ['token:read', 'token:use'] as const;
-
-const random = seededRandom('explanations');
-const below = (n: number) => (random.bytes(4).reduce((sum, byte) => sum * 256 + byte, 0) >>> 0) % n;
-const one = <T>(all: readonly T[]): T => all[below(all.length)] as T;
+const random = createRandomApplications('explanations');
 
 interface Reader {
   readonly id: string;
@@ -24,15 +17,6 @@ describe('what is explained', () => {
   let world: MemoryVault;
   const tokens: string[] = [];
   const readers: Reader[] = [];
-
-  const rulesOf = (place: (at: number) => object, permissions: readonly string[]) =>
-    Array.from({ length: 1 + below(4) }, (_, at) => ({
-      description: one(['', 'charge cards']),
-      priority: at + 1,
-      transform: one(TRANSFORMS),
-      permissions: permissions.filter((_each, index) => index === 0 || below(2) === 0),
-      ...place(at),
-    }));
 
   async function create(key: string, body: object): Promise<Reader> {
     const made = await world.call(key, 'createApplication', { body });
@@ -48,31 +32,14 @@ describe('what is explained', () => {
       rules: [{ description: '', priority: 1, container: '/', transform: 'reveal', permissions: ['token:create'] }],
     });
     for (let n = 0; n < 240; n++) {
-      const containers = below(5) === 0 ? [one(CONTAINERS), one(CONTAINERS)] : [one(CONTAINERS)];
-      const body = { id: `token-${n}`, type: 'token', data: 'plain', mask: 'masked', containers };
+      const body = random.token(`token-${n}`);
       expect((await world.call(writer, 'createToken', { body })).status).toBe(201);
       tokens.push(body.id);
     }
     for (let n = 0; n < 30; n++) {
-      const plain = below(3) === 0 ? { permissions: ['token:read'] } : {};
-      const rules = rulesOf(() => ({ container: one(PLACES) }), READS);
-      const flag = { can_create_expiring_applications: true };
-      const parent = await create(world.management, { name: `a${n}`, type: 'private', rules, ...plain, ...flag });
+      const parent = await create(world.management, random.private(`a${n}`));
       readers.push(parent);
-      const conditions = () => ({
-        conditions: [
-          one([
-            { attribute: 'container', operator: 'starts_with', value: one(PLACES) },
-            { attribute: 'id', operator: 'starts_with', value: 'token-1' },
-          ]),
-        ],
-      });
-      const body = {
-        name: `e${n}`,
-        type: 'expiring',
-        rules: rulesOf(conditions, ['token:read']),
-        expires_at: inAnHour(),
-      };
+      const body = random.expiring(`e${n}`, inAnHour());
       const child = await world.call(parent.key, 'createApplication', { body });
       if (child.status === 201) readers.push({ id: String(child.at('id')), key: String(child.at('key')) });
     }
@@ -88,7 +55,7 @@ describe('what is explained', () => {
     const read = await world.call(reader.key, 'getToken', { id });
     if (read.status !== 200) return undefined;
     const data = read.at('data');
-    return data === undefined ? 'redact' : data === 'plain' ? 'reveal' : 'mask';
+    return data === undefined ? 'redact' : data === PLAIN ? 'reveal' : 'mask';
   }
 
   /** `off`: the answer for the rule after the one that governs, which must not pass. */
@@ -161,7 +128,7 @@ describe('an explanation', () => {
       grants([], ['token:read']),
       'token:read',
       true,
-      'No rule governs; the application holds token:read plainly.',
+      'No rule governs; the application holds token:read as a plain permission.',
     ],
     [
       'nothing',
@@ -175,7 +142,7 @@ describe('an explanation', () => {
       grants([rule(1, '/pci/', 'token:update')]),
       'token:update',
       false,
-      'A change needs token:update in every container; /bank/low/ has none.',
+      'A change needs token:update in every container; no rule grants it in /bank/low/.',
     ],
     [
       'a search without a read',

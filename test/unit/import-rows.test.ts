@@ -77,7 +77,7 @@ describe('a CSV that breaks off', () => {
   it.each([
     ['a quote in the middle', 'n\none\ntwo\n"bad"x\nthree\n', 'line 4 of the CSV: a quote is in the middle of a cell'],
     ['an open quote', 'n\none\ntwo\n"bad\nthree\n', 'line 4 of the CSV: a quote is not closed'],
-    ['a NUL behind a quote', 'n\none\ntwo\n"bad"\0\nthree\n', 'line 4 of the CSV: it holds a NUL character'],
+    ['a NUL behind a quote', 'n\none\ntwo\n"bad"\0\nthree\n', 'line 4 of the CSV: it contains a NUL character'],
   ])('yields the records before %s, however the text arrives', async (_what, text, fault) => {
     for (const step of [1, 3, text.length]) {
       expect(await readUntilFault(text, step)).toEqual({ cells: ['n', 'one', 'two'], fault });
@@ -131,7 +131,7 @@ describe('csvRows', () => {
     [['number=no'], '--map number=no: the CSV has no column no'],
     [['number=b', 'cvc=pan '], '--map cvc=pan : the CSV has no column pan '],
     [['nummer=pan'], 'no member nummer'],
-    [['number'], '--map number: it is member=column, such as number=COLUMN'],
+    [['number'], '--map number: must be member=column, such as number=COLUMN'],
     [['number=pan', 'number=b'], 'twice'],
     [['id=pan'], "must name the column of the card's number"],
     [['expiration_month=pan'], "must name the column of the card's number"],
@@ -152,7 +152,7 @@ describe('csvRows', () => {
     expect(await hint(['number=pam'])).toEqual(['usage', 'did you mean number=pan?']);
     expect(await hint(['number=something'])).toEqual(['usage', 'it has pan, b']);
     expect(await hint(['number=pan'], 'pan,b,pan\n1,2,3\n')).toEqual(['invalid_data', undefined]);
-    expect(await hint(['number=pan'], 'pan,b\n1\n')).toEqual(['invalid_data', 'there is none for the column b']);
+    expect(await hint(['number=pan'], 'pan,b\n1\n')).toEqual(['invalid_data', 'add a cell for the column b']);
   });
 
   it.each(TOKEN_TYPE_NAMES)('needs the columns without which no %s is valid, and no others', (type) => {

@@ -49,7 +49,7 @@ describe('a passphrase', () => {
     const wrong = passphrase('correct horse battery stapler');
     expect((await faultOf(unlockMasterKey(passphraseHeader, wrong))).code).toBe('wrong_credential');
     const fault = await faultOf(unlockMasterKey(passphraseHeader, KEY));
-    expect([fault.code, fault.hint]).toEqual(['wrong_credential', 'it is opened by a passphrase']);
+    expect([fault.code, fault.hint]).toEqual(['wrong_credential', 'use a passphrase']);
   });
 
   test('is stretched with Argon2id, 64 MiB, three passes', () => {
@@ -162,7 +162,7 @@ describe('slots', () => {
     const master = await unlockMasterKey(keyHeader, KEY);
     expect((await faultOf(removeSlot(keyHeader, master, 0))).code).toBe('conflict');
     const none = await faultOf(removeSlot(keyHeader, master, 1));
-    expect([none.code, none.hint]).toEqual(['not_found', '`vault keys list` shows them']);
+    expect([none.code, none.hint]).toEqual(['not_found', 'list them with `vault keys list`']);
     let header = keyHeader;
     for (let fill = 2; fill <= 8; fill++) header = await addSlot(header, master, keyFile(fill), { now: NOW });
     expect((await faultOf(addSlot(header, master, keyFile(9), { now: NOW }))).code).toBe('conflict');

@@ -86,6 +86,11 @@ describe('openVault', () => {
     ['another file', 'not_a_vault', (file) => writeFileSync(file, 'x'.repeat(8192))],
     ['an empty file', 'not_a_vault', (file) => writeFileSync(file, '')],
     [
+      'a file of another program, without a key file',
+      'not_a_vault',
+      () => ({ file: 'package.json', keyFile: undefined }),
+    ],
+    [
       'a link',
       'file_unsafe',
       (file) => {
@@ -104,8 +109,8 @@ describe('openVault', () => {
   });
 
   it.each<readonly [unknown, string]>([
-    [undefined, 'openVault takes an object of options'],
-    [{}, 'openVault: file must be given, as a path'],
+    [undefined, 'openVault expects an object of options'],
+    [{}, 'openVault: file is required: a path'],
     [{ file: '' }, 'openVault: file is a path'],
     [{ file: 'v.db', keyfile: 'k' }, 'openVault has no option keyfile; did you mean keyFile?'],
     [{ file: 'v.db', key: 'k' }, 'openVault: key is a Uint8Array of 32 bytes'],

@@ -213,7 +213,7 @@ tokens:
         expect.stringMatching(/^s\.yaml:11: tokens\.visa\.mask: /),
         expect.stringMatching(/^s\.yaml:12: tokens\.ssn-1\.expires_at: /),
       ],
-      hint: expect.stringMatching(/^the keys of web \(.*\), reader \(.*\) are not shown again: /),
+      hint: expect.stringMatching(/^regenerate the lost keys of web \(.*\), reader \(.*\) with /),
     });
     expect((await token('cards-30')).status).toBe(404);
     expect((await apply(SEED)).counts).toEqual(counts(32, 0, 3));
@@ -237,7 +237,7 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
   it('refuses a null that a patch cannot set', async () => {
     await apply('tokens: { one: { type: token, data: { a: 1 } } }');
     await expect(apply('tokens: { one: { type: token, data: { a: null } } }')).rejects.toThrow(
-      'a null inside an object',
+      'set null inside an object',
     );
   });
 
@@ -454,7 +454,7 @@ tokens:
       return seedSummary(await applySeed(world.client, world.management, document, {}), false);
     };
     await withNumber(7);
-    await expect(withNumber(0)).rejects.toThrow('is that of --seed 7, and not of 0');
+    await expect(withNumber(0)).rejects.toThrow('was applied with --seed 7, not with --seed 0');
     expect(await withNumber(7)).toMatchObject({ changed: 0, unchanged: 35 });
   });
 

@@ -111,10 +111,10 @@ describe('a seed file', () => {
   it('refuses one item in two files', async () => {
     const text = 'apps: { web: { type: public, permissions: [token:create] } }';
     const two = [await readSeedFile('a.yaml', text), await readSeedFile('b.yaml', text)];
-    await expect(createSeedDocument(two, {}, 0)).rejects.toThrow('b.yaml:1: apps.web: stands in a.yaml, too');
+    await expect(createSeedDocument(two, {}, 0)).rejects.toThrow('b.yaml:1: apps.web: also appears in a.yaml');
     const named = [await readSeedFile('a.yaml', 'seed: a'), await readSeedFile('b.yaml', 'seed: b')];
     await expect(createSeedDocument(named, {}, 0)).rejects.toThrow(
-      'b.yaml:1: seed: the files are of different seeds: a, b',
+      'b.yaml:1: seed: the files belong to different seeds: a, b',
     );
   });
 
@@ -266,10 +266,10 @@ describe('references', () => {
 
   it('of an application in an application, and of an id in itself, are refused', async () => {
     const app = `apps: { web: { type: public, name: "\${apps.web.id}", permissions: [token:create] } }`;
-    await expect(read(app)).rejects.toThrow('is known to tokens only');
+    await expect(read(app)).rejects.toThrow('only tokens may use ${');
     await expect(read(token('x', `, id: "\${tokens.one.id}"`))).rejects.toThrow('cannot be part of an id');
     const inId = `apps: { web: { type: public, permissions: [token:create] } }\n${token('x', `, id: "$\{apps.web.id}"`)}`;
-    await expect(read(inId)).rejects.toThrow('another vault has others');
+    await expect(read(inId)).rejects.toThrow('it differs between vaults');
   });
 });
 

@@ -105,6 +105,34 @@ it('looks at the store once for all calls of a turn, and asks again where it mus
   }
 });
 
+it('answers a list of a large vault in its turn, with the total of dispatch', async () => {
+  const random = seededRandom('turns');
+  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
+  const memory = createMemoryStore();
+  let waited = 0;
+  const large = { records: [], total: 250_000 };
+  const store: Store = {
+    ...memory,
+    readNow: (query) => memory.readNow?.((reads) => query({ ...reads, findTokens: () => large })),
+    async findTokens() {
+      waited += 1;
+      return large;
+    },
+  };
+  const vault = composeVault({ file: 'memory', store, keyring, random });
+  const management = (await vault.createTenant('test')).application.key ?? '';
+  await vault.ready();
+  const { key } = await keyOf(vault, management, { permissions: ['token:read'] });
+  await take(vault, { operation: 'listTokens', apiKey: key });
+  for (const query of [[], [['type', 'card']]] as const) {
+    const call = { operation: 'listTokens' as const, apiKey: key, query, traceId: TRACE, params: {} };
+    waited = 0;
+    const reply = await take(vault, call);
+    expect(waited).toBe(0);
+    expect(reply).toEqual(await vault.dispatch(call));
+  }
+});
+
 it('creates the tokens of a turn together, and repeats them one at a time when one is refused', async () => {
   const { vault, management, apiKey } = await openServed();
   const reading = await keyOf(vault, management, { permissions: ['token:read'] });

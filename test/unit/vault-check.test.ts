@@ -32,9 +32,9 @@ it('finds a sound vault sound, after resets, snapshots and rotations, and while 
 /** By the names of `ROLLBACKS`. */
 const FOUND: Readonly<Record<string, RegExp>> = {
   'a token that was deleted': /^tenant .* another number of tokens/,
-  'an application whose key was regenerated': /^application .* it was put back$/,
+  'an application whose key was regenerated': /^application .* an older row was put back$/,
   'an application that was deleted': /^application .* its row was put back$/,
-  'the tenant as it was before a change': /^tenant .* it was put back$/,
+  'the tenant as it was before a change': /^tenant .* an older row was put back$/,
   'the state before a token was made': /^tenant .* another number of tokens/,
 };
 
@@ -64,7 +64,7 @@ it('finds a header put back, after a later change, too', async () => {
   await admin.addSlot(other(9), { allowWeak: false });
   await admin.close();
   await putBack(file, before, ['header', 'slot']);
-  expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* it was put back/)]);
+  expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* an older row was put back/)]);
   const again = await openVaultAdmin({ file, credential: CREDENTIAL });
   await again.addSlot(other(8), { allowWeak: false });
   await again.close();

@@ -161,7 +161,7 @@ describe('a note on time that was altered', () => {
     await expect(open()).rejects.toMatchObject({ code: 'integrity_failure' });
     await expect(openVaultAdmin({ file, credential: CREDENTIAL })).rejects.toMatchObject({ code: 'integrity_failure' });
     const { findings } = await checkVaultFile({ file, credential: CREDENTIAL, times });
-    expect(findings).toEqual([{ table: 'counter', id: '', what: 'the note on time was altered' }]);
+    expect(findings).toEqual([{ table: 'counter', id: '', what: 'the clock note was altered' }]);
   });
 
   it('stops the sweep of a vault that is open', async () => {

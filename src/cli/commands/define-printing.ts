@@ -11,11 +11,12 @@ import {
   readFlags,
   typedFlags,
 } from '../global-flags.ts';
-import { createPrinter } from '../output/print-result.ts';
+import type { ItemPrinter } from '../output/print-items.ts';
+import { createListPrinter, createPrinter } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
 import { withProfile } from '../profiles/with-profile.ts';
 
-/** One command line of a subcommand. */
+/** A parsed command line of a subcommand. */
 export interface CommandLine {
   /** Its arguments. */
   readonly words: readonly string[];
@@ -25,10 +26,15 @@ export interface CommandLine {
   readonly env: Environment;
   /** Reads the values of a flag table. Throws the fault `usage`. */
   readonly read: <Rows extends FlagRows>(rows: Rows) => FlagValues<Rows>;
+  /** Prints items as they come: with `--follow`, if the subcommand has it. */
+  readonly items: ItemPrinter | undefined;
 }
 
-/** Returns the result to print, as an object or as JSON text; undefined when it has printed. */
-export type Work<Result extends object> = (line: CommandLine) => Promise<Result | string | undefined>;
+/**
+ * Returns the result to print, as an object or as JSON text; undefined when it has printed; the exit code of a failure
+ * that it has reported.
+ */
+export type Work<Result extends object> = (line: CommandLine) => Promise<Result | string | ExitCode | undefined>;
 
 /** Adds the flags and the output flags to a subcommand. Its action runs `work` and prints the result. */
 export function definePrinting<Result extends object = object>(
@@ -43,10 +49,17 @@ export function definePrinting<Result extends object = object>(
   command.action(async () => {
     const flags = typedFlags(command);
     const env = Object.hasOwn(rows, 'profile') ? await withProfile(flags, process.env) : process.env;
-    const printer = createPrinter(flags, env, view);
-    const result = await work({ words: command.args, flags, env, read: (own) => readFlags(own, flags, env) });
+    const read: CommandLine['read'] = (own) => readFlags(own, flags, env);
+    const follow = Object.hasOwn(rows, 'follow') && read(FLAGS.follow).follow;
+    const items = follow ? await createListPrinter(flags, env, view, true) : undefined;
+    const printer = items === undefined ? createPrinter(flags, env, view) : undefined;
+    const result = await work({ words: command.args, flags, env, read, items });
+    if (typeof result === 'number') {
+      finish(result);
+      return;
+    }
     const isObject = typeof result === 'object';
-    if (result !== undefined) await printer.print(isObject ? stringifyJson({ ...result } as Printable) : result);
+    if (result !== undefined) await printer?.print(isObject ? stringifyJson({ ...result } as Printable) : result);
     finish(isObject ? exitCode(result) : 0);
   });
 }

@@ -6,7 +6,7 @@ type Define = (command: Command, finish: Finish) => void;
 interface LocalCommand {
   readonly command: readonly [string] | readonly [string, string];
   readonly summary: string;
-  /** It goes through a target, to the file or to a daemon, as operations do. */
+  /** Works through a target, a file or a daemon, as operations do. */
   readonly usesTarget: boolean;
   /** Gives the subcommand its flags and its action; loaded when the subcommand is called. */
   readonly load: () => Promise<Define>;
@@ -15,13 +15,16 @@ interface LocalCommand {
 /** The export that defines the command, and the summary. */
 type Row<Name extends string> = readonly [define: Name, summary: string, target?: 'target'];
 
-/** The subcommands that have no endpoint behind them. */
+/** The subcommands without an endpoint. */
 export const LOCAL_COMMANDS: readonly LocalCommand[] = [
   ...commandsOf(() => import('./file/init.ts'), {
     init: ['defineInit', 'Make an encrypted file and its first tenant'],
   }),
   ...commandsOf(() => import('./serve/serve.ts'), {
     serve: ['defineServe', 'Serve the API over HTTP'],
+  }),
+  ...commandsOf(() => import('./ui/ui.ts'), {
+    ui: ['defineUi', 'Open a vault in the browser', 'target'],
   }),
   ...commandsOf(() => import('./dev/exec.ts'), {
     exec: ['defineExec', 'Run a command with a temporary vault'],
@@ -79,6 +82,7 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     doctor: ['defineDoctor', 'Check every record, index and counter'],
   }),
   ...commandsOf(() => import('./dev/clock.ts'), {
+    'clock show': ['defineClockShow', 'Show the clock of a --dev daemon'],
     'clock set': ['defineClockSet', 'Set the clock of a --dev daemon'],
     'clock advance': ['defineClockAdvance', 'Advance the clock of a --dev daemon'],
     'clock reset': ['defineClockReset', 'Reset the clock of a --dev daemon'],
@@ -87,6 +91,9 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     'faults set': ['defineFaultsSet', 'Fail, delay or drop the next requests'],
     'faults list': ['defineFaultsList', 'List the remaining faults'],
     'faults clear': ['defineFaultsClear', 'Remove the remaining faults'],
+  }),
+  ...commandsOf(() => import('./dev/requests.ts'), {
+    'requests list': ['defineRequestsList', 'List the last requests of a --dev daemon'],
   }),
   ...commandsOf(() => import('./seed/seed.ts'), {
     'seed apply': ['defineSeedApply', 'Apply seed files', 'target'],
@@ -115,7 +122,7 @@ function commandsOf<const Name extends string>(
   });
 }
 
-/** Complete command lines for the help of commands without an endpoint; some commands have their own. */
+/** Complete command lines for the help of commands without an endpoint; some commands define their own. */
 const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   init: [
     'vault init --file vault.db --key-out management.key',
@@ -127,6 +134,11 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'vault serve --dev --port 0 --ready-file ready.json \\\n    --seed-file seed.yaml --seed 7',
     'vault serve --file vault.db --socket ./vault.sock',
     'vault serve --file vault.db --host 0.0.0.0 \\\n    --tls-cert cert.pem --tls-key key.pem',
+  ],
+  ui: [
+    'vault ui',
+    'vault ui --file vault.db --api-key-file management.key',
+    'vault ui --url https://vault.test:8484 --no-open',
   ],
   wait: ['vault wait --ready-file ready.json', 'vault wait --url http://127.0.0.1:8484 --timeout 2m'],
   openapi: ['vault openapi > openapi.json', 'vault openapi --server-url http://127.0.0.1:8484'],
@@ -154,7 +166,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'audit export': ['vault audit export --out audit.ndjson'],
   'snapshot save': ['vault snapshot save seeded', 'vault snapshot save seeded --replace'],
   'snapshot list': ['vault snapshot list'],
-  'snapshot load': ['vault snapshot load seeded --yes'],
+  'snapshot load': ['vault snapshot load seeded --yes', 'vault snapshot load seeded --yes --url http://127.0.0.1:8484'],
   'snapshot delete': ['vault snapshot delete seeded'],
   reset: ['vault reset --yes', 'vault reset --tenant ID'],
   export: [

@@ -8,7 +8,7 @@ import type { ResultView } from '../output/result-view.ts';
 import { chooseFile } from '../target.ts';
 import { type CommandLine, definePrinting } from './define-printing.ts';
 
-/** Checks the flags and asks its questions before the file is opened. Returns the work. */
+/** Checks the flags and asks questions before the file is opened. Returns the work. */
 type Prepare<Work> = (line: CommandLine) => Promise<Work>;
 
 /** Returns the result to print, as an object or as JSON text; undefined when it has printed. */
@@ -33,7 +33,7 @@ export function defineOnFile<Result extends object = object>(
   definePrinting(command, finish, view, rows, workOnFile, exitCode);
 }
 
-/** The same for a subcommand that works on the opened vault as its administrator. */
+/** Like `onFile`, for a subcommand that works on the opened vault as its administrator. */
 export function defineWithAdmin(
   command: Command,
   finish: Finish,

@@ -16,7 +16,7 @@ const OPENAPI_FLAGS = {
   },
 } as const;
 
-/** `vault openapi`: the document that a daemon serves at /openapi.json, through neither target. */
+/** `vault openapi`: prints the document that a daemon serves at /openapi.json, without a target. */
 export function defineOpenApi(command: Command, finish: Finish): void {
   addFlags(command, OPENAPI_FLAGS);
   command.action(async () => {

@@ -6,7 +6,7 @@ import { RESULT_VIEWS } from '../output/result-views.ts';
 import { VERSION } from '../version.ts';
 
 /**
- * `vault --version --output json`: the versions of this program and of its base. `vault --version` alone prints one
+ * `vault --version --output json`: the versions of this program and of its runtime. `vault --version` alone prints one
  * line.
  */
 export async function showVersion(argv: readonly string[]): Promise<ExitCode> {

@@ -5,8 +5,8 @@ import { writeOut } from '../output/standard-output.ts';
 import type { Suggestions } from './suggest.ts';
 
 /**
- * What each shell is told: ask `vault completion suggest -- WORDS`, the last of them the one that is being typed. It answers
- * a line a suggestion, `value<TAB>description`, or the one line `:files`.
+ * The completion script of each shell. It runs `vault completion suggest -- WORDS`; the last word is incomplete. The
+ * command prints one suggestion a line, `value<TAB>description`, or the single line `:files`.
  */
 export const COMPLETION_SCRIPTS = {
   bash: `# vault completion for bash: eval "$(vault completion bash)"
@@ -99,10 +99,10 @@ export type CompletionShell = keyof typeof COMPLETION_SCRIPTS;
 
 const SHELLS = Object.keys(COMPLETION_SCRIPTS) as CompletionShell[];
 
-/** `vault completion`: prints the script of a shell, and answers its questions. Opens no vault. */
+/** `vault completion`: prints the script of a shell, and the suggestions for it. Opens no vault. */
 export function defineCompletion(command: Command, finish: Finish): void {
   command.argument('<shell>', SHELLS.join(', '));
-  command.argument('[words...]', 'with `suggest` for a shell: the words so far; the last is being typed');
+  command.argument('[words...]', 'for `suggest`: the typed words; the last may be incomplete');
   command.addHelpText(
     'after',
     '\nExamples:\n  eval "$(vault completion bash)"\n  vault completion fish > ~/.config/fish/completions/vault.fish',

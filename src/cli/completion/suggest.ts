@@ -10,7 +10,7 @@ import { FORMATS } from '../output/result-view.ts';
 import { allEntries, type Entry, NOUNS, nounOf } from '../program.ts';
 import { COMPLETION_SCRIPTS } from './completion.ts';
 
-/** One way to go on from where the cursor is. */
+/** One suggestion for the word at the cursor. */
 export interface Suggestion {
   readonly value: string;
   /** One line without tabs. */
@@ -21,11 +21,12 @@ export interface Suggestion {
 export type Suggestions = readonly Suggestion[] | 'files';
 
 /**
- * Suggests endings of the last word of `typed`. Reads only the tables and the names of profiles: every key press asks.
+ * Suggests endings of the last word of `typed`. Runs on every key press, so it reads only the tables and the names of
+ * profiles.
  */
 export async function suggest(typed: readonly string[], env: Environment): Promise<Suggestions> {
   const last = typed.at(-1) ?? '';
-  // PowerShell's form of an empty argument.
+  // How PowerShell passes an empty argument.
   const current = last === '""' ? '' : last;
   const place = await findPlace(typed.slice(0, -1));
   if (place.flag !== undefined) return fromSource(flagValues(place.words, place.flag), current, env);
@@ -74,7 +75,7 @@ function splitAtEquals(word: string): readonly [string, string?] {
   return at < 0 ? [word] : [word.slice(0, at), word.slice(at + 1)];
 }
 
-/** The nouns and the single words, or the verbs of a noun. */
+/** Returns the nouns and the single words, or the verbs of a noun. */
 function nextWords(words: readonly string[]): readonly Suggestion[] {
   const [noun] = words;
   if (words.length > 1) return [];
@@ -112,7 +113,7 @@ function starting(current: string, all: readonly Suggestion[]): readonly Suggest
   return all.filter(({ value }) => value.startsWith(current));
 }
 
-/** Where the values of a word come from: they are known, or they are names of profiles or of files. */
+/** The source of a word's values: a fixed list, the profiles, or files. */
 export type ValueSource = readonly string[] | 'profiles' | 'files';
 
 const OWN_FLAGS: Readonly<Record<string, ValueSource>> = {
@@ -134,10 +135,10 @@ const OWN_ARGUMENTS: Readonly<Record<string, ValueSource>> = {
   'profile remove': 'profiles',
 };
 
-/** Take as many of them as there are. */
+/** Accepts any number of them. */
 const MANY_ARGUMENTS: ReadonlySet<string> = new Set(['seed apply']);
 
-/** The values that fit a flag: those of its schema, a file for a path, else none. */
+/** Returns the source of a flag's values: its schema, files for a path, else none. */
 function flagValues(words: readonly string[], flag: Option): ValueSource {
   const row = Object.values<Operation>(OPERATIONS).find(({ cli }) => cli.command.join(' ') === words.join(' '));
   const member = row && memberFlags(row).find(({ name }) => `--${name}` === flag.long);
@@ -148,7 +149,7 @@ function flagValues(words: readonly string[], flag: Option): ValueSource {
   return /\[bool\]/.test(flag.flags) ? BOOLEANS : [];
 }
 
-/** The values that fit an argument: names of tokens are unknown without opening a vault. */
+/** Returns the source of an argument's values. Names of tokens are unknown without an open vault. */
 function argumentValues(words: readonly string[], place: number): ValueSource {
   const line = words.join(' ');
   return place === 0 || MANY_ARGUMENTS.has(line) ? (OWN_ARGUMENTS[line] ?? []) : [];
@@ -161,7 +162,7 @@ function choices(schema: Schema): readonly string[] {
   return one.enum ?? (one.type === 'boolean' ? BOOLEANS : []);
 }
 
-/** `transform=mask`, `permissions=token:read`, and the beginnings of the others: an object is written in words. */
+/** Suggests `transform=mask`, `permissions=token:read` and the start of other members: a rule is written in words. */
 function wordsOf(schema: Schema): readonly string[] {
   return Object.entries(schema.items?.properties ?? {}).flatMap(([name, property]) => {
     const values = choices(property);

@@ -16,7 +16,7 @@ import { checkValue } from '../../core/tokens/validate-data.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { memberFlags } from './member-flags.ts';
 
-/** Where questions are asked. stdout carries results only. */
+/** The terminal for questions. stdout carries only results. */
 export interface Terminal {
   readonly input?: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
@@ -27,11 +27,11 @@ type Prompts = typeof import('@inquirer/prompts');
 interface Asking {
   readonly prompts: Prompts;
   readonly terminal: Terminal;
-  /** The answer to a member that was asked for before. */
+  /** Returns the answer to an earlier question. */
   readonly answer: (member: string) => string;
 }
 
-/** Answers as if they had been typed after the member's flag; none for a member that is left out. */
+/** Returns answers in the form of typed flag values; none for a skipped member. */
 type Question = (asking: Asking) => Promise<readonly string[]>;
 
 const QUESTIONS: Readonly<Record<string, Question>> = {
@@ -56,7 +56,7 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
   'createApplication.rules': askRules,
 };
 
-/** Asks for these members of an operation's body, one after the other. Ctrl-C ends with inquirer's `ExitPromptError`. */
+/** Prompts for these members of an operation's body in order. Rejects with inquirer's `ExitPromptError` on Ctrl-C. */
 export async function askMembers(
   id: OperationId,
   members: readonly string[],
@@ -95,7 +95,7 @@ async function askData(asking: Asking, type: TokenType): Promise<string> {
   );
 }
 
-/** Optional members are left out when nothing is typed. */
+/** An empty answer omits an optional member. */
 async function askObject(asking: Asking, members: Readonly<Record<string, MemberRule>>): Promise<string> {
   const parts: string[] = [];
   for (const [name, member] of Object.entries(members)) {
@@ -133,7 +133,7 @@ async function askPermissions(
   return prompts.checkbox({ message, choices, required: !mayBeNone }, terminal);
 }
 
-/** None for management; else as many as are wanted, and at least one where there is no plain permission. */
+/** Management needs no rule. Other types need at least one if they have no plain permission. */
 async function askRules(asking: Asking): Promise<readonly string[]> {
   const { prompts, terminal, answer } = asking;
   const rules: string[] = [];

@@ -7,21 +7,21 @@ import { type Clearing, readClearing } from './clearing.ts';
 import { flagToJson, splitPair } from './flag-to-json.ts';
 import { type MemberFlag, memberFlags } from './member-flags.ts';
 
-/** The words of an operation's command line, not yet interpreted. */
+/** The uninterpreted words of an operation's command line. */
 export interface CommandInput {
   readonly arguments: readonly string[];
   /** By flag name; every occurrence, in order. A boolean flag without a value is `'true'`. */
   readonly members: Readonly<Record<string, readonly string[]>>;
   /** `--body`: `@file` or `-`. */
   readonly body?: string | undefined;
-  /** `--clear`: members, or members of members, that a merge patch takes away. */
+  /** `--clear`: members, or their members, that a merge patch removes. */
   readonly clear?: readonly string[] | undefined;
   readonly idempotencyKey?: string | undefined;
 }
 
 /**
- * The call that a command line means, without its API key. The body is JSON text put together from the texts that were
- * given, so that no value is changed on the way. Throws the fault `usage`.
+ * Returns the call of a command line, without its API key. Assembles the JSON body from the given texts, so that no
+ * value changes. Throws the fault `usage`.
  */
 export async function assembleCall(id: OperationId, input: CommandInput, read: ReadText): Promise<Call> {
   const row: Operation = OPERATIONS[id];
@@ -53,7 +53,7 @@ function pathParams(row: Operation, values: readonly string[]): Readonly<Record<
   const path = row.path.replace(/\{(\w+)\}/g, (_whole, name: string) => params[name] ?? '');
   const namesake = Object.values(OPERATIONS).find((other) => other.method === row.method && other.path === path);
   if (namesake === undefined || namesake.path === row.path) return params;
-  // Over HTTP the same path would be the other operation.
+  // Over HTTP this path would belong to another operation.
   throw new Fault('usage', 'this word is a path of the API, not an id', {
     hint: `\`vault ${namesake.cli.command.join(' ')}\``,
   });
@@ -69,7 +69,8 @@ function queryEntries(flag: MemberFlag, typed: readonly string[]): readonly (rea
 
 async function wholeBody(typed: string, other: string | undefined, read: ReadText): Promise<string> {
   if (other !== undefined) throw new Fault('usage', `only one of --body and --${other} can be given`);
-  if (typed !== '-' && !typed.startsWith('@')) throw new Fault('usage', '--body is @file, or - for standard input');
+  if (typed !== '-' && !typed.startsWith('@'))
+    throw new Fault('usage', '--body must be @file, or - for standard input');
   return read('--body', typed);
 }
 
@@ -109,7 +110,7 @@ function printObject(members: Texts): string {
   return `{${members.map(([member, text]) => `${JSON.stringify(member)}:${text}`).join(',')}}`;
 }
 
-/** Puts the members of the member that is spread into an object of their own. */
+/** Moves the members of the spread member into an object of their own. */
 function gatherSpread({ cli: { spread } }: Operation, members: Texts): Texts {
   const isInner = ([member]: Texts[number]) => member.startsWith(`${spread}.`);
   const inner = members.filter(isInner).map(([member, text]) => [member.slice(`${spread}.`.length), text] as const);
@@ -131,14 +132,14 @@ async function memberText(
   return typed === undefined && cleared === undefined ? undefined : flagToJson(flag, typed ?? [], read, cleared);
 }
 
-/** A flag that most bodies of this kind have use for: `--metadata k=v`, `--name <name>`. */
+/** Returns a flag that bodies of this kind often use: `--metadata k=v`, `--name <name>`. */
 function exampleFlag(row: Operation): string {
   const flags = memberFlags(row).filter((flag) => flag.part === 'body');
   const pairs = flags.find((flag) => flag.kind === 'pairs');
   return pairs === undefined ? `--${flags[0]?.name} …` : `--${pairs.name} k=v`;
 }
 
-/** The flags that set one member: `--data or --text`. */
+/** Returns the flags of one member: `--data or --text`. */
 function alternatives(row: Operation, member: string): string {
   if (row.cli.arguments?.includes(member)) return `<${member}>`;
   return memberFlags(row)

@@ -7,9 +7,9 @@ import { type MemberFlag, memberFlags } from './member-flags.ts';
 export type Clearing = ReadonlyMap<string, 'whole' | readonly string[]>;
 
 /**
- * The words after `--clear`: a member by its own name or its flag's (`expires-at`, `search_indexes`), or one pair of a member
- * of pairs (`metadata.customer`; everything after the first dot is its name). In a merge patch each becomes null
- * (RFC 7396). Throws the fault `usage`.
+ * Parses the words after `--clear`: a member by its own name or its flag's (`expires-at`, `search_indexes`), or one
+ * pair of a member of pairs (`metadata.customer`; everything after the first dot is its name). In a merge patch each
+ * becomes null (RFC 7396). Throws the fault `usage`.
  */
 export function readClearing(row: Operation, words: readonly string[]): Clearing {
   const flags = clearableFlags(row);
@@ -25,7 +25,7 @@ export function readClearing(row: Operation, words: readonly string[]): Clearing
   return clearing;
 }
 
-/** The members that a merge patch can take away. */
+/** Returns the members that a merge patch can remove. */
 export function clearableFlags(row: Operation): readonly MemberFlag[] {
   if (row.mediaType !== 'application/merge-patch+json') return [];
   return memberFlags(row).filter((flag) => flag.part === 'body' && flag.clearable && flag.kind !== 'text');

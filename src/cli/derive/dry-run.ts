@@ -9,12 +9,10 @@ import { loadBodyValidators, validate } from '../../core/request/validate.ts';
 import { parseApplicationExpiry, parseExpiresAt } from '../../core/tokens/expires-at.ts';
 import { checkData } from '../../core/tokens/validate-data.ts';
 
-/** The checks of a body that handlers make before they ask the store, and that need neither a key nor the vault. */
+/** The body checks of handlers that need no store, key or vault. */
 const BODY_CHECKS: { readonly [Id in OperationId]?: (body: BodyOf<Id>, now: number) => void } = {
-  createToken({ type, data, expires_at }, now) {
-    checkData(type, data);
-    if (expires_at !== undefined) parseExpiresAt(expires_at, now);
-  },
+  createToken: checkNewToken,
+  previewToken: checkNewToken,
   updateToken({ expires_at }, now) {
     if (typeof expires_at === 'string') parseExpiresAt(expires_at, now);
   },
@@ -24,9 +22,14 @@ const BODY_CHECKS: { readonly [Id in OperationId]?: (body: BodyOf<Id>, now: numb
   },
 };
 
+function checkNewToken({ type, data, expires_at }: BodyOf<'createToken'>, now: number): void {
+  checkData(type, data);
+  if (expires_at !== undefined) parseExpiresAt(expires_at, now);
+}
+
 /**
- * Checks a call as the vault would, as far as that is possible without one, and answers the request as JSON: method, path,
- * headers and body. The API key is a name in it. Throws problems.
+ * Checks a call as far as possible without a vault. Returns the request as JSON: method, path, headers and body. It
+ * shows a placeholder for the API key. Throws problems.
  */
 export async function dryRun(call: Call, headerPrefix: string | undefined): Promise<string> {
   const row: Operation = OPERATIONS[call.operation];

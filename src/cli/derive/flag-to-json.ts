@@ -9,7 +9,7 @@ import type { ReadText } from '../text-reader.ts';
 import type { FlagKind, MemberFlag } from './member-flags.ts';
 import { shorthandToJson } from './shorthand.ts';
 
-/** Longer ones are left to the API, which reports that this is no time. */
+/** The API rejects longer text: it is not a time. */
 const FROM_NOW = /^\d{1,5}(\.\d{1,3})?[smhd]$/;
 
 type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Promise<string>;
@@ -28,7 +28,7 @@ const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJ
   },
   text: async (flag, typed, read) => {
     const text = withoutLineEnd(await read(`--${flag.name}`, typed), typed);
-    // A command before the pipe that failed would otherwise store nothing, unseen.
+    // The command before the pipe has probably failed; reject the empty input instead of storing nothing.
     if (typed !== '-' || text !== '') return JSON.stringify(text);
     throw new Fault('usage', `--${flag.name}: standard input is empty`, {
       hint: `--${flag.name} '' stores an empty text`,
@@ -54,8 +54,8 @@ const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJ
 };
 
 /**
- * The JSON text of the member that `flag` sets, made of every occurrence of the flag. `cleared` are members of an object of
- * pairs that a merge patch takes away.
+ * Returns the JSON text of the member that `flag` sets, from every occurrence of the flag. `cleared` are members of an
+ * object of pairs that a merge patch removes.
  */
 export async function flagToJson(
   flag: MemberFlag,
@@ -72,7 +72,7 @@ export async function flagToJson(
   return `[${items.join(',')}]`;
 }
 
-/** `k=v` apart at the first `=`: a value may hold more of them, a name none. */
+/** Splits `k=v` at the first `=`: a value may contain more of them, a name none. */
 export function splitPair(flagName: string, typed: string): readonly [name: string, value: string] {
   const at = typed.indexOf('=');
   if (at > 0) return [typed.slice(0, at), typed.slice(at + 1)];
@@ -90,7 +90,7 @@ function pairsToJson(flag: MemberFlag, typed: readonly string[], cleared: readon
   return `{${[...pairs].map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
 }
 
-/** Each occurrence is an object or an array of them as JSON, or one object in words. */
+/** Parses each occurrence: an object or an array of objects as JSON, or one object in words. */
 async function objectsToJson(flag: MemberFlag, typed: readonly string[], read: ReadText): Promise<string> {
   const texts: string[] = [];
   let count = 0;
@@ -109,7 +109,7 @@ async function objectsToJson(flag: MemberFlag, typed: readonly string[], read: R
   return `[${texts.filter((text) => text !== '').join(',')}]`;
 }
 
-/** The message names the place of the error, never the text there: it may be a secret. */
+/** The message names the position of the error, never the text: it may be a secret. */
 function checked(flag: MemberFlag, text: string): Json {
   try {
     return parseJson(text);
@@ -121,7 +121,7 @@ function checked(flag: MemberFlag, text: string): Json {
   }
 }
 
-/** `echo` and editors add a line end; a text of several lines (a PEM key) keeps its own. */
+/** Removes the line end that `echo` and editors add; a text of several lines (a PEM key) keeps its own. */
 function withoutLineEnd(text: string, typed: string): string {
   if (typed === text) return text;
   const line = text.replace(/\r?\n$/, '');

@@ -3,32 +3,33 @@ import type { Schema } from '../../contract/schema.ts';
 import { allowsNull, typeOf, wordsOf } from './shorthand.ts';
 
 /**
- * How the words after a flag become a value:
- * `literal` the string as it stands · `time` the same, or a duration from now · `number` and `boolean` their JSON · `json` JSON, `@file` or `-` · `text` the same
- * three ways, but a plain string · `pairs` `k=v`, each a member of an object of strings · `shorthand` JSON the same three
- * ways, or the words `name=value` of one object.
+ * How the words after a flag become a value: `literal` the string unchanged · `time` the string, or a duration from now
+ * · `number` and `boolean` their JSON · `json` JSON, `@file` or `-` · `text` like `json`, but a plain string · `pairs`
+ * `k=v`, each a member of an object of strings · `shorthand` like `json`, or one object as words `name=value`.
  */
 export type FlagKind = 'literal' | 'time' | 'number' | 'boolean' | 'json' | 'text' | 'pairs' | 'shorthand';
 
 /** One flag of an operation's subcommand, derived from one property of the row's schemas. */
 export interface MemberFlag {
-  /** Kebab-case, without the dashes. */
+  /** The flag's name in kebab-case, without the dashes. */
   readonly name: string;
-  /** The member of the body or of the query that the flag sets; with a dot, one of an object in the body. */
+  /**
+   * The member of the body or of the query that the flag sets; a dot separates an object of the body from its member.
+   */
   readonly member: string;
   readonly part: 'query' | 'body';
   readonly kind: FlagKind;
-  /** May be given several times; the values make one array, or one object of pairs. */
+  /** Accepts several occurrences; the values form one array, or one object of pairs. */
   readonly repeatable: boolean;
-  /** Text that begins with `{{` is an expression and sent as a string: it can never be JSON. */
+  /** Accepts an expression: text that begins with `{{` is never JSON, so it is sent as a string. */
   readonly expression: boolean;
-  /** Null is a value of the member: `--clear` sets it in a merge patch. */
+  /** Accepts null: `--clear` sets it in a merge patch. */
   readonly clearable: boolean;
   readonly schema: Schema;
   readonly help: string;
 }
 
-/** Members that hold any JSON and are often plain text: the flag that takes it as such. */
+/** Members of any JSON that often hold plain text, with the flag for plain text. */
 const TEXT_ALTERNATIVES: Readonly<Record<string, string>> = { data: 'text' };
 
 /** The flags of an operation, query members first, each part in the order of its schema. */
@@ -74,12 +75,12 @@ function flagsOfMember(
   return [flag, { ...flag, name: alternative, kind: 'text', expression: false, help }];
 }
 
-/** Whether `--all` walks the operation's pages, by cursor or by number. */
+/** Returns whether `--all` walks the operation's pages, by cursor or by number. */
 export function takesAll({ cli, query }: Operation): boolean {
   return cli.walk !== undefined || query?.properties?.['page'] !== undefined;
 }
 
-/** An item whose members are known can be written in words. */
+/** Items with known members can be written in words. */
 function itemKind(items: Schema): FlagKind {
   return typeOf(items) === 'object' && items.properties !== undefined ? 'shorthand' : kindOf(items);
 }
@@ -92,7 +93,7 @@ function kindOf(schema: Schema): FlagKind {
   return isStringMap(schema) ? 'pairs' : 'json';
 }
 
-/** An object whose every possible member is a string. */
+/** Returns whether every possible member of the object is a string. */
 function isStringMap(schema: Schema): boolean {
   if (typeOf(schema) !== 'object') return false;
   const others = schema.additionalProperties;
@@ -102,8 +103,8 @@ function isStringMap(schema: Schema): boolean {
 }
 
 /**
- * The help text of a flag: what the member is, how it is given, its limits, and an example where its form needs one. A
- * description that speaks of characters tells their limits itself.
+ * Returns the help text of a flag: the member, its form, its limits, and an example if the form needs one. A
+ * description that mentions characters already gives the limits.
  */
 function describeMember(schema: Schema, kind: FlagKind, required: boolean): string {
   const measured = schema.maxLength === undefined ? (schema.items ?? {}) : schema;
@@ -124,7 +125,7 @@ function describeMember(schema: Schema, kind: FlagKind, required: boolean): stri
     schema.default !== undefined && `default: ${String(schema.default)}`,
     example(schema),
   ].filter(Boolean);
-  // Flags that take no JSON treat `null` as text: `--clear` has the meaning of the API's null.
+  // Returns whether `null` after the flag is text: `--clear` replaces the API's null for such flags.
   const description = kind === 'json' ? schema.description : schema.description?.replaceAll(/\bnull\b/g, '--clear');
   const text = [description, howToGive(schema, kind)].filter(Boolean).join(' ');
   return facts.length === 0 ? text : `${text} (${facts.join('; ')})`.trimStart();

@@ -2,13 +2,13 @@ import { OPERATIONS, type Operation, type OperationId } from '../../contract/ope
 import type { CommandInput } from './assemble-call.ts';
 import { memberFlags } from './member-flags.ts';
 
-/** Puts the path of a member, as a problem names it, into words of the command line. */
+/** Translates the path of a member in a problem into words of the command line. */
 export type NameMember = (path: string) => string;
 
 /**
- * A member is named by the flag that sets it: `expires_at` is `--expires-at`, `data.number` is `--data number`, `containers.0`
- * is `--container`, or `--container (value 1)` where that flag has several values. Paths of a whole body, and of what no flag
- * sets, stay as they are.
+ * Names a member by its flag: `expires_at` is `--expires-at`, `data.number` is `--data number`, `containers.0` is
+ * `--container`, or `--container (value 1)` with several values. Keeps the paths of a whole body and of members without
+ * a flag.
  */
 export function memberNamer(id: OperationId, { members, body }: Pick<CommandInput, 'members' | 'body'>): NameMember {
   const row: Operation = OPERATIONS[id];
@@ -27,7 +27,7 @@ export function memberNamer(id: OperationId, { members, body }: Pick<CommandInpu
   };
 }
 
-/** One value on the command line is one value of the array, unless it is read from elsewhere or is itself an array. */
+/** One typed value is one value of the array, unless it is an array itself or comes from a file or standard input. */
 function isAlone([first = '', ...others]: readonly string[]): boolean {
   return others.length === 0 && !/^\s*[@[]|^-$/.test(first);
 }

@@ -43,13 +43,13 @@ function clearHelp(clearable: readonly string[]): string {
   return `a member to remove (null in the patch), or one pair: metadata.customer. Repeatable. (one of ${clearable.join(', ')})`;
 }
 
-/** A member takes one value: the second must not replace the first silently. */
+/** A member takes one value; a second one must not replace it silently. */
 function addOnce(command: Command, words: string, help: string): void {
   command.option(words, help);
   const [flag = ''] = words.split(' ');
   let isGiven = false;
   command.on(`option:${flag.slice(2)}`, () => {
-    if (isGiven) throw new Fault('usage', `${flag} is given twice, and takes one value`);
+    if (isGiven) throw new Fault('usage', `${flag} is given twice, but has one value`);
     isGiven = true;
   });
 }

@@ -6,17 +6,18 @@ import { nearestName } from '../../core/nearest-name.ts';
 const WORD = /\s*(?<name>[^\s="']+)(?:=(?<value>(?:"(?:[^"\\]|\\[\s\S])*"|'[^']*'|[^\s"'])*))?(?=\s|$)/y;
 const QUOTED = /"((?:[^"\\]|\\[\s\S])*)"|'([^']*)'/g;
 
-/** The members that a rule in words may leave out: its priority and its description. */
+/** The optional members of a rule in words: its priority and its description. */
 const FILLED: Readonly<Record<string, (position: number) => string>> = {
   description: () => '""',
   priority: (position) => String(position),
 };
 
 /**
- * One object written in words, `container=/pci/ transform=mask permissions=token:read,token:create`, as JSON text. The words
- * are the members of `schema`: a list takes commas or is repeated, in the singular too; an object in a list is its required
- * members with colons between them (`condition=container:starts_with:/pci/`). `position` counts from 1.
- * Throws the fault `usage`, naming the word and what would be right.
+ * Returns the JSON text of one object in words, such as `container=/pci/ transform=mask
+ * permissions=token:read,token:create`. The words are the members of `schema`. A list uses commas or repetition, also
+ * in the singular. An object in a list is its required members separated by colons
+ * (`condition=container:starts_with:/pci/`). `position` counts from 1. Throws the fault `usage`, which names the word
+ * and the expected form.
  */
 export function shorthandToJson(flag: string, schema: Schema, text: string, position: number): string {
   const given = new Map<string, string[]>();
@@ -38,7 +39,7 @@ export function shorthandToJson(flag: string, schema: Schema, text: string, posi
   return `{${members.join(',')}}`;
 }
 
-/** Returns all words that an object can be made of, with their values. */
+/** Returns all words for the members of an object, with their values. */
 export function wordsOf(schema: Schema): string {
   return Object.entries(schema.properties ?? {})
     .map(([member, property]) => exampleOf(member, property))
@@ -133,12 +134,12 @@ function valueExample(schema: Schema): string {
   return typeof example === 'string' ? example : typeOf(schema) === 'integer' ? String(schema.minimum ?? 1) : '"…"';
 }
 
-/** The type of a member without the null that a merge patch allows beside it. */
+/** Returns the type of a member without the null that a merge patch allows. */
 export function typeOf(schema: Schema): TypeName | undefined {
   return typeof schema.type === 'object' ? schema.type[0] : schema.type;
 }
 
-/** Whether null is a value of the member: where it is written so, and where any JSON goes. */
+/** Returns whether null is a value of the member: explicitly, or because any JSON is. */
 export function allowsNull(schema: Schema): boolean {
   return typeof schema.type === 'object' || (schema.type === undefined && schema.enum === undefined);
 }

@@ -7,7 +7,7 @@ export async function renderCsv(items: readonly Json[], columns: readonly string
   return csvText(isFirst ? [columns, ...rows] : rows);
 }
 
-/** A text that a spreadsheet would run as a formula gets an apostrophe in front. */
+/** Prefixes text that a spreadsheet would run as a formula with an apostrophe. */
 export async function csvText(rows: readonly (readonly string[])[]): Promise<string> {
   const { stringify } = await import('csv-stringify/sync');
   return stringify([...rows], { escape_formulas: true });

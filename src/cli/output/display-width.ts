@@ -5,11 +5,11 @@ const PIECE = 256;
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
 const NO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}]/u;
-/** Joined, with a skin colour, a flag, or asked to be an emoji: one picture, two columns. */
+/** Combined, skin-toned, flag or variation emoji: one picture, two columns. */
 const PICTURE = /\p{Extended_Pictographic}(?:\ufe0f|\u200d|\p{Emoji_Modifier})|^\p{Regional_Indicator}{2}|\u20e3/u;
 const PLAIN = /^[\x20-\x7e]*$/;
 
-/** How many columns of a terminal a text takes. */
+/** Returns the number of terminal columns of a text. */
 export function displayWidth(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let width = 0;
@@ -17,7 +17,7 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** As much of the text as fits into `width` columns, with an ellipsis when that is not all. No character is cut apart. */
+/** Returns as much of the text as fits into `width` columns, with an ellipsis if it is cut. Splits no character. */
 export function cutToWidth(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let head = '';
@@ -31,8 +31,8 @@ export function cutToWidth(text: string, width: number): string {
 }
 
 /**
- * The text in lines of at most `width` columns, broken at spaces where there are any. A character that is wider than a line
- * has a line of its own. Takes time in proportion to the text: a value may be a mebibyte.
+ * Splits the text into lines of at most `width` columns, at spaces where possible. A character wider than a line gets
+ * its own line. Runs in linear time: a value may be a mebibyte.
  */
 export function wrapToWidth(text: string, width: number): readonly string[] {
   if (PLAIN.test(text) && text.length <= width) return [text];
@@ -54,7 +54,7 @@ export function wrapToWidth(text: string, width: number): readonly string[] {
   return [...lines, line];
 }
 
-/** Column widths that fit into `available`: the widest give first, and none gets narrower than `least`. */
+/** Returns column widths that fit into `available`. Shrinks the widest first, none below `least`. */
 export function fitWidths(natural: readonly number[], available: number, least: number): readonly number[] {
   const widths = [...natural];
   let excess = widths.reduce((sum, width) => sum + width, 0) - available;
@@ -73,12 +73,15 @@ export function fitWidths(natural: readonly number[], available: number, least: 
   return widths;
 }
 
-/** The characters as they are seen. In pieces: each step of a segmenter takes time in proportion to its whole text. */
+/**
+ * Yields characters as a reader sees them. Works in pieces: each step of a segmenter takes time in proportion to its
+ * whole text.
+ */
 function* clustersOf(text: string): Generator<string> {
   let at = 0;
   while (at < text.length) {
     const clusters = Array.from(GRAPHEMES.segment(text.slice(at, at + PIECE)), ({ segment }) => segment);
-    // The last one may go on in the next piece.
+    // The last character may continue in the next piece.
     if (at + PIECE < text.length && clusters.length > 1) clusters.pop();
     for (const cluster of clusters) {
       yield cluster;

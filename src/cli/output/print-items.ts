@@ -31,7 +31,7 @@ type MakeFormat = (view: ResultView, options: RenderOptions) => ItemFormat;
 const lines = (items: readonly Json[], print: (item: Json) => string) =>
   items.map((item) => `${print(item)}\n`).join('');
 
-/** The formats of `--all`: no envelope, and nothing is kept but what a table needs to know its widths. */
+/** The formats of `--all`, without an envelope. Only a table keeps items, to know its widths. */
 const FORMATS: Readonly<Record<Format, MakeFormat>> = {
   ndjson: () => ({ page: (items) => lines(items, stringifyJson) }),
   json: () => ({
@@ -60,7 +60,7 @@ const FORMATS: Readonly<Record<Format, MakeFormat>> = {
   },
 };
 
-/** The formats of an endless list: each item is printed as a line when it arrives. */
+/** The formats of an endless list: prints each item as a line on arrival. */
 const ENDLESS: Readonly<Partial<Record<Format, MakeFormat>>> = {
   json: FORMATS.ndjson,
   table: ({ columns }) => ({
@@ -72,7 +72,10 @@ const ENDLESS: Readonly<Partial<Record<Format, MakeFormat>>> = {
   }),
 };
 
-/** `write` takes text for stdout, `note` a word for stderr. A field is a path of an item; an item without it is an empty line. */
+/**
+ * `write` prints text to stdout, `note` a remark to stderr. A field is a path of an item; an item without it prints an
+ * empty line.
+ */
 export function createItemPrinter(
   view: ResultView,
   showing: Showing & { readonly endless?: boolean },

@@ -14,7 +14,7 @@ import { chooseShowing, renderResult, type Showing } from './render-result.ts';
 import { chooseFormat, type RenderOptions, type ResultView } from './result-view.ts';
 import { isTerminal, writeOut } from './standard-output.ts';
 
-/** How results are printed in this run. Made, and with it checked, before anything is done. */
+/** The output settings of this run, checked before anything else runs. */
 export interface Printer {
   print(bodyText: string): Promise<void>;
 }
@@ -35,7 +35,7 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
   };
 }
 
-/** The same for the items of a list as they come, `endless` or not. A field is a path of an item. */
+/** Like `preparePrinting` for the items of a list, `endless` or not. A field is a path of an item. */
 export async function createListPrinter(
   flags: GlobalFlags,
   env: Environment,
@@ -62,12 +62,12 @@ function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
 }
 
 /**
- * The part of a result that is asked for. What was typed beats what the environment says of the others, too. A field is
- * printed raw whatever the format; ids are no table of anything.
+ * Returns the requested part of a result. Typed flags override the environment, even that of other flags. A field is
+ * printed raw in every format; ids are printed without a table.
  */
 function partOf(flags: GlobalFlags, env: Environment): { readonly field: string | undefined; readonly quiet: boolean } {
   if (flags.quiet && flags.output !== undefined) {
-    throw new Fault('usage', 'only one of --quiet and --output can be given: ids are printed one a line, in no format');
+    throw new Fault('usage', 'only one of --quiet and --output can be given: --quiet prints one id a line');
   }
   if (flags.quiet) return { field: flags.field, quiet: true };
   const isFree = flags.field === undefined && flags.output === undefined;
@@ -75,10 +75,10 @@ function partOf(flags: GlobalFlags, env: Environment): { readonly field: string 
   return { field: flagValue(flags.field, env, FLAGS.output.field), quiet };
 }
 
-/** The place of a key in a result; `prepare` has checked that this result has the field. */
+/** Returns the path of a key in a result; `prepare` has checked that this result has the field. */
 const KEY_PATHS: ReadonlySet<string | undefined> = new Set(['key', 'application.key']);
 
-/** A table has been made safe cell by cell, and holds colours. */
+/** A table is already safe cell by cell, and contains colours. */
 function forTerminal(text: string, showing: Showing): string {
   if (showing.field !== undefined || showing.quiet) return stripFromLines(text);
   if (showing.format === 'table') return text;

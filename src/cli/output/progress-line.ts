@@ -1,17 +1,17 @@
 const EVERY_MS = 100;
 const WIDTH = 24;
 
-/** The progress of long work. */
+/** Reports the progress of long work. */
 export interface ProgressLine {
   show(done: number, total: number): void;
   /** Clears the line. */
   end(): void;
 }
 
-/** A count of things, `44,484`. */
+/** Formats a count: `44,484`. */
 export const groupDigits = (count: number) => count.toLocaleString('en-US');
 
-/** One line on stderr that is written over; nothing at all where stderr is no terminal. `print` puts an amount into words. */
+/** Keeps one line on stderr up to date; prints nothing when stderr is not a terminal. `print` formats an amount. */
 export function progressLine(
   label: string,
   print: (amount: number) => string = groupDigits,

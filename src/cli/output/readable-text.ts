@@ -4,10 +4,10 @@ import { isJsonArray, isJsonObject } from '../../core/json/kind.ts';
 import { memberNames } from '../../core/json/member-names.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 
-/** How deep the members of one thing get rows of their own. */
+/** How deep nested members get their own rows. */
 const ROW_DEPTH = 3;
 
-/** A value in a cell of a list, in short: `number: XXXX4242, cvc: 123`; of objects in a list only the values. */
+/** Formats a value for a cell of a list: `number: XXXX4242, cvc: 123`; for objects in a list only the values. */
 export function briefText(value: Json | undefined, schema: Schema | undefined): string {
   if (typeof value === 'string' && schema?.format === 'date-time') return localTime(value, 'minutes');
   if (isJsonArray(value)) {
@@ -17,10 +17,10 @@ export function briefText(value: Json | undefined, schema: Schema | undefined): 
   return inline(value, false);
 }
 
-/** A list in a cell is no longer than this; the entry of a list that was read names a hundred ids. */
+/** The maximum length of a list in a cell: the audit entry of a list names a hundred ids. */
 const LIST_WIDTH = 100;
 
-/** As many of the texts as there is room for, at least one, and how many more there are. */
+/** Returns as many of the texts as fit, at least one, and the number of the others. */
 function fewOf(texts: readonly string[], separator: string): string {
   const all = texts.join(separator);
   if (all.length <= LIST_WIDTH || texts.length === 1) return all;
@@ -30,7 +30,7 @@ function fewOf(texts: readonly string[], separator: string): string {
   return `${headOf(shown)}${separator}… and ${texts.length - shown} more`;
 }
 
-/** The rows of one thing: the path of each value, as `--field` takes it, and the value in words. */
+/** Returns the rows of one thing: the path of each value, as `--field` takes it, and the formatted value. */
 export function detailRows(
   path: string,
   value: Json,
@@ -50,14 +50,14 @@ export function detailRows(
   return [[path, inline(value, false)]];
 }
 
-/** The schema of a member of what `schema` describes. */
+/** Returns the schema of a member. */
 export function memberSchema(schema: Schema | undefined, name: string): Schema | undefined {
   const properties = schema?.properties;
   if (properties !== undefined && Object.hasOwn(properties, name)) return properties[name];
   return typeof schema?.additionalProperties === 'object' ? schema.additionalProperties : undefined;
 }
 
-/** A time of the API in the zone of this machine; text that is no time stays as it is. */
+/** Formats a time of the API in this machine's zone; other text stays unchanged. */
 function localTime(text: string, precision: 'minutes' | 'seconds'): string {
   const time = new Date(text);
   if (Number.isNaN(time.getTime())) return text;
@@ -74,7 +74,7 @@ function joinPath(path: string, name: string): string {
   return /^[^.[\]"\s]+$/.test(name) ? `${path}.${name}` : `${path}["${name}"]`;
 }
 
-/** A description is for reading one thing, not for a list. */
+/** A description is for a single record, not for a list. */
 function valuesOf(object: JsonObject): string {
   const names = memberNames(object).filter((name) => name !== 'description');
   return names.map((name) => nestedValues(object[name] ?? null)).join(' ');
@@ -91,7 +91,7 @@ function inline(value: Json | undefined, bracketed = true): string {
   if (isJsonArray(value)) return `[${value.map((item) => inline(item)).join(', ')}]`;
   if (!isJsonObject(value)) return stringifyJson(value);
   const names = memberNames(value);
-  // A rule without a description is the usual case.
+  // Most rules have no description.
   const telling = names.filter((name) => name !== 'description' || value[name] !== '');
   const members = (telling.length === 0 ? names : telling)
     .map((name) => `${name}: ${value[name] === '' ? '""' : inline(value[name])}`)

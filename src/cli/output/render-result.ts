@@ -14,7 +14,7 @@ import {
 } from './result-view.ts';
 import { checkField, parsePath, printPath, type Step, selectField } from './select-field.ts';
 
-/** The selection of a result: one member, the ids, or all in a format. */
+/** The selected part of a result: one member, the ids, or all in a format. */
 export interface Showing {
   readonly format: Format;
   readonly field: readonly Step[] | undefined;
@@ -39,7 +39,7 @@ const RENDERERS: Readonly<Record<Format, Render>> = {
   },
 };
 
-/** Decides what to show, and rejects before sending what no result can give. Throws the fault `usage`. */
+/** Selects the output, and rejects impossible selections before a request is sent. Throws the fault `usage`. */
 export function chooseShowing(format: Format, field: string | undefined, quiet: boolean, view: ResultView): Showing {
   if (field !== undefined && quiet) throw new Fault('usage', 'only one of --field and --quiet can be given');
   const steps = field === undefined ? undefined : parsePath(field);
@@ -47,7 +47,7 @@ export function chooseShowing(format: Format, field: string | undefined, quiet: 
   return { format: isAnyJson(view) && (format === 'table' || format === 'csv') ? 'json' : format, field: steps, quiet };
 }
 
-/** A table of a value without known members would leave most of it out. */
+/** A table of a value without known members would omit most of it. */
 function isAnyJson({ schema }: ResultView): boolean {
   return schema !== undefined && schema.properties === undefined && schema.items === undefined;
 }
@@ -70,7 +70,7 @@ function renderField(bodyText: string, steps: readonly Step[]): Rendered {
   return { text: `${rawText(value)}\n` };
 }
 
-/** Returns a string as it is, any other value as JSON; nothing for a member that is not there. */
+/** Returns a string unchanged, any other value as JSON, and nothing for an absent member. */
 export function rawText(value: Json | undefined): string {
   return typeof value === 'string' || value === undefined ? (value ?? '') : stringifyJson(value);
 }

@@ -13,13 +13,13 @@ export interface ResultView {
   readonly list: boolean;
   /** Paths of the members that a table shows, in order. */
   readonly columns: readonly string[];
-  /** A table of one thing shows its other members below the columns. */
+  /** A table of one thing lists its other members below the columns. */
   readonly rest: boolean;
-  /** The path of the member that names a thing, which `--quiet` prints; `id` where none is given. */
+  /** The path of the member that names a thing, which `--quiet` prints; default: `id`. */
   readonly idMember?: string;
 }
 
-/** A rendered result: for stdout, and a word about it for stderr. */
+/** A rendered result: text for stdout, and a remark for stderr. */
 export interface Rendered {
   readonly text: string;
   readonly note?: string | undefined;
@@ -31,14 +31,14 @@ export interface RenderOptions {
   readonly width?: number | undefined;
 }
 
-/** The things that a result is about: the items of a list, or the one thing itself. */
+/** Returns the things in a result: the items of a list, or the thing itself. */
 export function itemsOf(body: Json, { list }: Pick<ResultView, 'list'>): readonly Json[] {
   if (!list) return [body];
   const items = Array.isArray(body) ? body : selectField(body, ['data']);
   return Array.isArray(items) ? items : [];
 }
 
-/** Reports that a first page is not the whole list. Undefined for any other body. */
+/** Reports that a first page is not the whole list. Returns undefined for any other body. */
 export function firstPageNote(body: Json): string | undefined {
   const shown = itemsOf(body, { list: true }).length;
   const total = Number(selectField(body, ['pagination', 'total_items']) ?? 0);
@@ -47,17 +47,17 @@ export function firstPageNote(body: Json): string | undefined {
   return isFirst && shown < total ? `${groupDigits(shown)} of ${all}; --all for the rest` : undefined;
 }
 
-/** The place of the member that names the result. */
+/** Returns the path of the member that names the result. */
 export function idPathOf({ idMember = 'id' }: ResultView): readonly Step[] {
   return parsePath(idMember);
 }
 
-/** One member of one thing, by the path of its column. */
+/** Returns one member of one thing, by the path of its column. */
 export function cellValue(item: Json, column: string): Json | undefined {
   return selectField(item, parsePath(column));
 }
 
-/** A value as one piece of text: a string is itself, a list of strings is separated by commas, the rest is JSON. */
+/** Formats a value as one text: a string unchanged, a list of strings with commas, anything else as JSON. */
 export function cellText(value: Json | undefined): string {
   if (value === undefined) return '';
   if (typeof value === 'string') return value;
@@ -65,7 +65,7 @@ export function cellText(value: Json | undefined): string {
   return stringifyJson(value);
 }
 
-/** The members of a JSON object, or undefined for every other value. */
+/** Returns the members of a JSON object; undefined for any other value. */
 export function asObject(value: Json): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
@@ -74,7 +74,7 @@ export const FORMATS = ['table', 'json', 'yaml', 'csv', 'ndjson'] as const;
 
 export type Format = (typeof FORMATS)[number];
 
-/** `table` for people and `json` for programs, unless a flag or variable chooses another. */
+/** Defaults to `table` for people and `json` for programs; a flag or variable overrides it. */
 export function chooseFormat(asked: string | undefined, isTerminal: boolean): Format {
   if (asked === undefined) return isTerminal ? 'table' : 'json';
   const format = FORMATS.find((known) => known === asked);

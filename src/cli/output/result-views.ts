@@ -15,12 +15,12 @@ const texts = <Name extends string>(...names: readonly Name[]) =>
 const object = (properties: Members): Schema => ({ type: 'object', additionalProperties: false, properties });
 const array = (items: Schema): Schema => ({ type: 'array', items });
 
-/** A result that is one thing. A table shows all its members, in this order, unless `view` names others. */
+/** The view of a single thing. A table shows all its members, in this order, unless `view` names others. */
 function one(members: Members, view: Partial<ResultView> = {}): ResultView {
   return { schema: object(members), list: false, columns: Object.keys(members), rest: false, ...view };
 }
 
-/** A result that is `{ data: [items] }`. */
+/** The view of `{ data: [items] }`. */
 function list(members: Members, view: Partial<ResultView> = {}): ResultView {
   const schema = object({ data: array(object(members)) });
   return { schema, list: true, columns: Object.keys(members), rest: false, ...view };
@@ -39,6 +39,7 @@ const AUDIT_ENTRY = {
   at: TIME,
   action: TEXT,
   status: NUMBER,
+  revealed: FLAG,
   count: NUMBER,
   first_at: TIME,
   last_at: TIME,
@@ -55,21 +56,35 @@ const PROFILE = {
   ...texts('url', 'header_prefix', 'file', 'key_file', 'passphrase_file', 'api_key_file'),
   keeps_api_key: FLAG,
 };
-const DEV_CLOCK = { now: TEXT, offset_ms: NUMBER, removed: NUMBER };
+const DEV_CLOCK = { now: TEXT, offset_ms: NUMBER, next_expiry: TEXT, removed: NUMBER };
 const DEV_FAULT = { request: TEXT, status: NUMBER, retry_after: NUMBER, delay_ms: NUMBER, drop: FLAG, times: NUMBER };
+const DEV_REQUEST = {
+  time: TIME,
+  method: TEXT,
+  route: TEXT,
+  status: NUMBER,
+  ms: { type: 'number' },
+  bytes: NUMBER,
+  application_id: TEXT,
+  problem: TEXT,
+  members: array(TEXT),
+  trace_id: TEXT,
+  id: NUMBER,
+} as const;
 const CREATED_TENANT = { tenant: TENANT, application: APPLICATION };
 const CREATED_COLUMNS = ['tenant.id', 'tenant.name', 'application.id', 'application.name', 'application.key'];
 const SEEDED = { seed: TEXT, created: NUMBER, changed: NUMBER, unchanged: NUMBER, removed: NUMBER };
 const SEED_STEP = { action: TEXT, item: TEXT, members: array(TEXT) };
 
-/** How the results of the commands without an endpoint are shown. Those of operations are in their rows. */
+/** The views of commands without an endpoint. Operations define theirs in their rows. */
 export const RESULT_VIEWS = {
   init: one({ file: TEXT, ...CREATED_TENANT }, { columns: ['file', ...CREATED_COLUMNS], idMember: 'tenant.id' }),
   version: one({ version: TEXT, format: NUMBER, ...texts('sqlite', 'libsodium', 'node', 'platform', 'arch') }),
   dryRun: one({ method: TEXT, path: TEXT, headers: { type: 'object', additionalProperties: TEXT }, body: {} }),
-  serveDev: one(texts('url', 'tenant_id', 'management_key', 'private_key')),
+  serveDev: one(texts('url', 'tenant_id', 'management_key', 'private_key', 'ui')),
   clock: one(DEV_CLOCK),
   faults: list(DEV_FAULT),
+  requests: list(DEV_REQUEST),
   tenantCreate: one(CREATED_TENANT, { columns: CREATED_COLUMNS, idMember: 'tenant.id' }),
   tenantList: list(TENANT.properties, { columns: ['id', 'name', 'owner_id', 'created_at'] }),
   tenantIssueKey: { schema: APPLICATION, list: false, columns: ['id', 'tenant_id', 'name', 'type', 'key'], rest: true },
@@ -86,7 +101,7 @@ export const RESULT_VIEWS = {
     notices: array(TEXT),
   }),
   auditList: list(AUDIT_ENTRY, {
-    columns: ['sequence', 'at', 'action', 'status', 'count', 'application_id', 'entities'],
+    columns: ['sequence', 'at', 'action', 'status', 'revealed', 'count', 'application_id', 'entities'],
     idMember: 'sequence',
   }),
   auditVerify: one(

@@ -4,13 +4,13 @@ import { Fault } from '../../core/fault.ts';
 import { JsonNumber } from '../../core/json/kind.ts';
 import { nearestHint } from '../../core/nearest-name.ts';
 
-/** A member's name, or a place in an array. */
+/** A member's name, or an index of an array. */
 export type Step = string | number;
 
-/** `name`, `[0]` or `["any name"]`; names after the first are behind a dot. */
+/** `name`, `[0]` or `["any name"]`; a dot precedes later names. */
 const STEP = /\.?(?<name>[^.[\]"]+)|\[(?<place>\d+)\]|\["(?<quoted>[^"]*)"\]/y;
 
-/** Takes `data.cards[0]["odd.name"]` apart. Throws the fault `usage`. */
+/** Parses `data.cards[0]["odd.name"]`. Throws the fault `usage`. */
 export function parsePath(path: string): readonly Step[] {
   const steps: Step[] = [];
   STEP.lastIndex = 0;
@@ -23,7 +23,7 @@ export function parsePath(path: string): readonly Step[] {
   throw new Fault('usage', '--field must be a path such as id, data.number or data[0].id');
 }
 
-/** A path as it is typed. */
+/** Formats a path as a user types it. */
 export function printPath(steps: readonly Step[]): string {
   return steps.map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${step}`)).join('');
 }
@@ -41,8 +41,8 @@ export function selectField(value: Json, steps: readonly Step[]): Json | undefin
 }
 
 /**
- * Refuses a path that no result can have. Asked before anything is sent: a created application whose key was to be
- * printed by a misspelt name would be lost.
+ * Rejects a path that no result can have. Runs before anything is sent: a misspelt field would lose the key of a
+ * created application.
  */
 export function checkField(result: Schema | undefined, steps: readonly Step[]): void {
   if (result === undefined) throw new Fault('usage', '--field: there is no result to print');
@@ -70,13 +70,13 @@ function others(schema: Schema): Schema | undefined {
   return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {};
 }
 
-/** For a path into a list that names no item: `id`, `data.id`. */
+/** Handles a path into a list that names no item: `id`, `data.id`. */
 function itemHint({ properties = {} }: Schema, steps: readonly Step[]): string | undefined {
   const known = properties['data']?.items?.properties ?? {};
   const path = steps[0] === 'data' ? steps.slice(1) : steps;
   const [first] = path;
   if (typeof first !== 'string') return undefined;
-  // Below `data` nothing has a name: then any member shows the form.
+  // Members below `data` have no known names, so any member shows the form.
   const [example] = Object.hasOwn(known, first) || steps[0] !== 'data' ? [first] : Object.keys(known);
   if (example === undefined || !Object.hasOwn(known, example)) return undefined;
   const shown = example === first ? path : [example];

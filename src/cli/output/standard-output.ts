@@ -4,25 +4,28 @@ import { errorCode, isFullDisk } from '../error-code.ts';
 
 const STDOUT = 1;
 
-/** The capacity of the smallest pipe, in bytes (macOS): a write of this size never waits for its reader. */
+/** The capacity of the smallest pipe, in bytes (macOS): a write of this size never blocks. */
 const PIPE_BYTES = 16 * 1024;
 
-/** How many bytes may still go past `process.stdout`; once one has gone through it, all do: the order stays. */
+/**
+ * How many bytes may still bypass `process.stdout`. After the first write through it, all use it, which keeps the
+ * order.
+ */
 let room = 0;
 
-/** Whether one of Node's streams was asked for; texts may be on their way through it. */
+/** Whether the program used one of Node's streams; text may still be in it. */
 let hasStreams = true;
 
 /**
- * Says that this process was started for one command line, and that nobody else writes to its standard output. To make
- * `process.stdout` takes Node a fifth of its own start: the first texts, mostly the only ones, can then do without.
+ * Declares that this process runs one command line and that nobody else writes to its standard output. Creating
+ * `process.stdout` takes a fifth of Node's start-up time; the first texts, usually the only ones, can bypass it.
  */
 export function ownStandardOutput(): void {
   room = PIPE_BYTES;
   hasStreams = !['stdout', 'stderr'].every(watch);
 }
 
-/** Notes when a stream of this process is asked for. Answers whether that can be noted. */
+/** Records the first use of a stream of this process. Returns whether that is possible. */
 function watch(name: string): boolean {
   const found = Object.getOwnPropertyDescriptor(process, name);
   const make = found?.get;
@@ -36,8 +39,8 @@ function watch(name: string): boolean {
 }
 
 /**
- * Ends a process of one command line that has done all it was asked, unless a text may still be on its way: then it ends by
- * itself, as soon as that has arrived. To clear away all that Node has in memory takes it a tenth of its own start.
+ * Exits at once after a single command line, which saves a tenth of Node's start-up time. If text may still be in a
+ * stream, the process ends by itself once it is written.
  */
 export function endAtOnce(exitCode: number): void {
   if (!hasStreams) process.exit(exitCode);
@@ -48,7 +51,7 @@ export function isTerminal(): boolean {
   return !isFileOrPipe() && process.stdout.isTTY === true;
 }
 
-/** Writes at once as many bytes as fit. Returns their number; `process.stdout` writes the rest. */
+/** Writes as many bytes as fit at once and returns their number; `process.stdout` writes the rest. */
 export function writeAtOnce(bytes: Uint8Array): number {
   const before = room;
   room = 0;
@@ -68,7 +71,7 @@ function isFileOrPipe(): boolean {
     const found = fstatSync(STDOUT);
     return found.isFile() || found.isFIFO() || found.isSocket();
   } catch {
-    // Windows has no word on a console or on NUL with every Node: EISDIR. `process.stdout` knows what they are.
+    // On Windows some versions of Node cannot write to a console or NUL directly: EISDIR. `process.stdout` can.
     return false;
   }
 }
@@ -105,7 +108,7 @@ function writeThrough(text: string | Uint8Array): Promise<void> {
   });
 }
 
-/** Windows reports EOF for a pipe whose other end is closed. */
+/** Windows reports EOF for a pipe with a closed reader. */
 function reasonOf(error: unknown): unknown {
   const code = errorCode(error);
   if (code === 'EPIPE' || code === 'EOF') return new OutputClosed();

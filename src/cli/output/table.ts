@@ -17,9 +17,12 @@ import {
 import { parsePath, selectField } from './select-field.ts';
 
 const GAP = '  ';
-/** A column that would be narrower is left out. */
+/** Columns narrower than this are hidden. */
 const MIN_WIDTH = 10;
-/** cli-table3 pads every line to the widest cell, which may hold a mebibyte: so many rows at a time. */
+/**
+ * The number of rows that are drawn at a time: cli-table3 pads every line to the widest cell, which may hold a
+ * mebibyte.
+ */
 const DRAWN_ROWS = 100;
 const RULES =
   'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid mid mid-mid right right-mid';
@@ -29,15 +32,15 @@ type Line = readonly string[];
 type Cell = string | { readonly content: string; readonly colSpan: number };
 
 /**
- * A list becomes a table with a line an item and no empty columns, one thing a line a value. No rules are drawn: what is on
- * a terminal is copied, cut and searched. Times are local.
+ * Renders a list as a table with one line an item and no empty columns, and a single thing with one line a value. Draws
+ * no rules, so that users can copy, cut and search the output. Times are local.
  */
 export async function renderTable(body: Json, view: ResultView, options: RenderOptions): Promise<Rendered> {
   if (!view.list) return { text: await drawDetails(detailsOf(body, view), options) };
   return renderRows(itemsOf(body, view), view, options, pageNote(body));
 }
 
-/** The table of items that were collected from several pages. */
+/** Renders the items of several pages as one table. */
 export function renderAllItems(items: readonly Json[], view: ResultView, options: RenderOptions): Promise<Rendered> {
   return renderRows(items, view, options, items.length === 0 ? 'no items' : countNote(items.length));
 }
@@ -62,13 +65,13 @@ async function renderRows(
   const cells = lines.map((line) => widths.map((width, at) => cutToWidth(line[at] ?? '', width)));
   const paint = await painter(options);
   const text = await draw([cells[0]?.map(paint) ?? [], ...cells.slice(1)], widths);
-  const notes = [note, hidden.length > 0 && `no room for ${hidden.join(', ')}`].filter(Boolean);
+  const notes = [note, hidden.length > 0 && `hidden columns: ${hidden.join(', ')}`].filter(Boolean);
   return { text, note: notes.join('; ') || undefined };
 }
 
 /**
- * The widths of the columns that there is room for. The first, an id or a name, stays whole where it leaves two fifths of
- * the line to the others; times are shown whole or not at all; columns are left out from the right.
+ * Returns the widths of the visible columns. The first, an id or a name, stays whole if two fifths of the line remain
+ * for the others; times are shown whole or hidden; columns are hidden from the right.
  */
 function chooseWidths(
   natural: readonly number[],
@@ -88,7 +91,7 @@ function chooseWidths(
   return natural.slice(0, 1).map((one) => Math.min(one, width));
 }
 
-/** Returns pairs of path and text, the columns first. Members that the result lacks are left out. */
+/** Returns pairs of path and text, the columns first. Omits members that the result lacks. */
 function detailsOf(body: Json, view: ResultView): readonly Line[] {
   const others =
     isJsonObject(body) && view.rest ? memberNames(body).filter((name) => !view.columns.includes(name)) : [];
@@ -107,7 +110,7 @@ async function drawDetails(rows: readonly Line[], options: RenderOptions): Promi
   const valueWidth = width - nameWidth - GAP.length;
   const paint = await painter(options);
   const lines = rows.flatMap(([name = '', value = '']): readonly (readonly Cell[])[] => {
-    // `--field` takes the name, so it is never cut: a long one has lines of its own.
+    // `--field` needs the whole name: a long one is wrapped, never cut.
     const isLong = displayWidth(name) > nameWidth;
     const own = isLong ? wrapToWidth(name, width).map((line) => [{ content: paint(line), colSpan: 2 }]) : [];
     const values = wrapToWidth(value, valueWidth).map((line, at) => [at === 0 && !isLong ? paint(name) : '', line]);
@@ -116,7 +119,7 @@ async function drawDetails(rows: readonly Line[], options: RenderOptions): Promi
   return draw(lines, [nameWidth, valueWidth]);
 }
 
-/** Draws cells that are cut to their widths and hold no control characters. No line ends with a space. */
+/** Draws cells that are cut to their widths and free of control characters. No line ends with a space. */
 async function draw(rows: readonly (readonly Cell[])[], widths: readonly number[]): Promise<string> {
   const { default: Table } = await import('cli-table3');
   const style = { 'padding-left': 0, 'padding-right': 0, head: [], border: [] };

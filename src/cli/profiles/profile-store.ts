@@ -8,20 +8,20 @@ import { cannotMake, writeWholeFile } from '../whole-file.ts';
 import { isProfileName, type Profile, parseProfile } from './profile.ts';
 
 /**
- * The profiles of this user. One file each, so that two commands at once lose nothing:
+ * The profiles of this user. Each has its own file, so that concurrent commands lose nothing:
  *
  *     <configuration folder>/token-vault/       0700
  *       default                                 the name of the default profile
  *       profiles/NAME.json                      0600, the members of `Profile`
  */
 export interface ProfileStore {
-  /** The names, sorted. */
+  /** The sorted names. */
   list(): Promise<readonly string[]>;
-  /** Throws the fault `not_found` when there is none, `file_unsafe` when others can read it. */
+  /** Throws the fault `not_found` for an unknown name, `file_unsafe` when others can read the file. */
   read(name: string): Promise<Profile>;
-  /** Throws the faults `usage` and `file_exists` when no profile of this name can be added. */
+  /** Throws the faults `usage` and `file_exists` when it cannot add a profile of this name. */
   checkFree(name: string): Promise<void>;
-  /** Whole or not at all. Throws the fault `file_exists`. */
+  /** Writes it whole or not at all. Throws the fault `file_exists`. */
   add(name: string, profile: Profile): Promise<void>;
   remove(name: string): Promise<void>;
   defaultName(): Promise<string | undefined>;
@@ -88,7 +88,7 @@ function checkName(name: string): string {
 }
 
 function noProfile(name: string): Fault {
-  return new Fault('not_found', `there is no profile ${name}`, { hint: '`vault profile list` shows them' });
+  return new Fault('not_found', `there is no profile ${name}`, { hint: 'list them with `vault profile list`' });
 }
 
 function taken(name: string): Fault {
@@ -103,7 +103,7 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** The text of a file that only its owner can read; undefined when there is none. */
+/** Returns the text of a file that only its owner can read; undefined for a missing file. */
 async function readClosed(file: string): Promise<string | undefined> {
   const handle = await ignoreMissing(open(file));
   if (handle === undefined) return undefined;
@@ -119,7 +119,7 @@ async function ignoreMissing<T>(work: Promise<T>): Promise<T | undefined> {
   return work.catch((error: unknown) => {
     if (errorCode(error) === 'ENOENT') return undefined;
     throw new Fault('usage', `the profiles cannot be read (${errorCode(error)})`, {
-      hint: 'VAULT_CONFIG_DIR names another folder',
+      hint: 'set VAULT_CONFIG_DIR to another folder',
       cause: error,
     });
   });

@@ -8,7 +8,7 @@ export interface Profile {
   readonly key_file?: string;
   readonly passphrase_file?: string;
   readonly api_key_file?: string;
-  /** The API key itself: it is why the file of a profile is closed to others. */
+  /** The API key itself, so the profile's file is closed to others. */
   readonly api_key?: string;
 }
 
@@ -25,14 +25,14 @@ export const PROFILE_VARIABLES = {
 
 const MEMBERS = Object.keys(PROFILE_VARIABLES) as (keyof Profile)[];
 
-/** Also the names of files, on systems that see no case and keep some names for devices. */
+/** Profile names are also file names; some systems ignore case or reserve names for devices. */
 const NAME = /^(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[a-z0-9][a-z0-9._-]{0,63}$/;
 
 export function isProfileName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** The profile in a text, or undefined when it holds none. */
+/** Parses a profile; returns undefined for other text. */
 export function parseProfile(text: string): Profile | undefined {
   let value: unknown;
   try {
@@ -48,7 +48,7 @@ export function parseProfile(text: string): Profile | undefined {
   return (profile.url === undefined) === (profile.file === undefined) ? undefined : profile;
 }
 
-/** The variables that a profile sets, in a fixed order. */
+/** Returns the variables that a profile sets, in a fixed order. */
 export function variablesOf(profile: Profile): Environment {
   const set = MEMBERS.filter((member) => profile[member] !== undefined);
   return Object.fromEntries(set.map((member) => [PROFILE_VARIABLES[member], profile[member]]));

@@ -2,13 +2,13 @@ import { Fault } from '../../core/fault.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../global-flags.ts';
 import { type Profile, variablesOf } from './profile.ts';
 
-/** The vault or its credential, as flags or variables name them. */
+/** The variables that name the vault or its credential. */
 type Named = Pick<GlobalFlags, 'url' | 'file'>;
 
 /**
- * The environment with what the profile says in place of what is not set: flags and variables beat it. A profile that is
- * named (`--profile`, `VAULT_PROFILE`) stands in for all that is missing. The default one (`vault profile use`) is passed
- * over when a vault is named elsewhere: its API key must not go to another vault. An empty name means no profile.
+ * Returns the environment, with the profile's values for unset variables; typed flags win, too. A named profile
+ * (`--profile`, `VAULT_PROFILE`) fills every gap. The default one (`vault profile use`) does not apply when a vault is
+ * named elsewhere: its API key must not go to another vault. An empty name means no profile.
  */
 export async function withProfile(flags: GlobalFlags, env: Environment): Promise<Environment> {
   const asked = flags.profile ?? flagValue(undefined, env, FLAGS.profile.profile);
@@ -17,7 +17,7 @@ export async function withProfile(flags: GlobalFlags, env: Environment): Promise
   const store = await openProfileStore(env);
   const name = asked ?? (await store.defaultName());
   if (name === undefined) return env;
-  // A script would read exit code 3 as: the requested record is gone.
+  // A script would read exit code 3 as a missing record.
   const profile = await store.read(name).catch((error: unknown) => {
     if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
     throw new Fault('usage', error.message, { hint: error.hint, cause: error });

@@ -7,19 +7,19 @@ import { inlineSchema, namedSchemas, type OpenApiNode, printSchema, reference } 
 
 export interface OpenApiOptions {
   readonly version: string;
-  /** Where the API is; `/`, the place that the document itself came from, unless it is given. */
+  /** The URL of the API. The default `/` means the origin of the document. */
   readonly serverUrl?: string | undefined;
   /** The prefix of the header names; default: `SVC` (decisions §1). */
   readonly headerPrefix?: string | undefined;
 }
 
-/** By the first segment of the path; Tokens for the others. */
+/** Tags by the first segment of the path; other paths belong to Tokens. */
 const TAGS = {
   tokens: { name: 'Tokens', description: 'Sensitive values, and what a caller may see of them.' },
-  applications: { name: 'Applications', description: 'Who calls: API keys, permissions and access rules.' },
+  applications: { name: 'Applications', description: 'The callers: API keys, permissions and access rules.' },
   tenants: { name: 'Tenants', description: 'The tenant of the calling key, and its usage.' },
-  permissions: { name: 'Permissions', description: 'What applications may be allowed.' },
-  logs: { name: 'Logs', description: 'Who did what to which token or application, and how it ended.' },
+  permissions: { name: 'Permissions', description: 'The permissions that applications may hold.' },
+  logs: { name: 'Logs', description: 'The audit log: callers, operations, records and results.' },
 } as const;
 
 function tagOf({ path }: Operation) {
@@ -31,7 +31,7 @@ const describeApi = (prefix: string): string =>
 
 Every request carries the API key of an application in \`${prefix}-API-KEY\`. Every response carries a trace id in \`${prefix}-TRACE-ID\`: the request's own, when it sent one. Errors are \`application/problem+json\` (RFC 9457), those of unknown paths and methods included. A path with a trailing slash is the path without it. GET answers HEAD, too. Unknown headers are ignored; unknown query parameters and unknown members of a body are refused.`;
 
-/** The OpenAPI 3.1 document of the table. A pure function: the daemon and the CLI print the same. */
+/** Returns the OpenAPI 3.1 document of the table. A pure function: the daemon and the CLI print the same. */
 export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: OpenApiOptions): OpenApiNode {
   const rows = Object.entries<Operation>(OPERATIONS);
   const paths: Record<string, Record<string, OpenApiNode>> = {};
@@ -79,12 +79,12 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
       headers: {
         TraceId: { description: 'The trace id of the request.', required: true, schema: { type: 'string' } },
         RetryAfter: {
-          description: 'Seconds after which it may work.',
+          description: 'Seconds to wait before another try.',
           required: true,
           schema: { type: 'integer', minimum: 0 },
         },
         RetryAfterFirst: {
-          description: 'Of `idempotency_in_progress`: seconds after which the first request may have ended.',
+          description: 'For `idempotency_in_progress`: seconds until the first request may have ended.',
           schema: { type: 'integer', minimum: 0 },
         },
         Replayed: {
@@ -95,7 +95,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
       responses: {
         ...Object.fromEntries(statuses.map((status) => [responseName(status), problemResponse(headerPrefix, status)])),
         OtherProblem: {
-          description: 'Any other problem, of a request that reached no operation (405, 408, 414, 431) for one.',
+          description: 'Any other problem, such as one of a request that reached no operation (405, 408, 414, 431).',
           headers: traceHeader(headerPrefix),
           content: { 'application/problem+json': { schema: reference('schemas', 'Problem') } },
         },
@@ -128,7 +128,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
       }),
       responses: {
         [row.status]: {
-          description: row.result ? 'Done.' : 'Done; there is no body.',
+          description: row.result ? 'Done.' : 'Success, without a body.',
           headers: {
             ...traceHeader(headerPrefix),
             ...(takesIdempotencyKey(row) && {
@@ -144,7 +144,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
   }
 }
 
-/** The document as it is served and printed. */
+/** Returns the document as text. */
 export function openApiText(options: OpenApiOptions): string {
   return `${JSON.stringify(openApi(options), null, 2)}\n`;
 }
@@ -166,9 +166,8 @@ function pathParameters({ params }: Operation, example: Example | undefined): re
 }
 
 /**
- * An array is a repeated parameter (form, exploded). A map `m` is sent as `m.<key>=<value>`: OpenAPI has no style that puts
- * the name before a dot (`deepObject` writes `m[key]`), so it is an exploded object whose own keys begin with `m.`, which
- * is just what then stands in the URL.
+ * An array is a repeated parameter (form, exploded). A map `m` is sent as `m.<key>=<value>`. OpenAPI has no style with
+ * a dot after the name (`deepObject` writes `m[key]`), so the map is an exploded object whose keys begin with `m.`.
  */
 function queryParameters({ query }: Operation, example: Example | undefined): readonly OpenApiNode[] {
   return Object.entries(query?.properties ?? {}).map(([name, schema]) => {
@@ -184,7 +183,7 @@ function queryParameters({ query }: Operation, example: Example | undefined): re
       ...common,
       style: 'form',
       explode: true,
-      description: `${description} One parameter a key, \`${name}.<key>=<value>\`; all must hold, and a repeated key counts once.`,
+      description: `${description} One parameter for each key, \`${name}.<key>=<value>\`; all must match. A repeated key counts once.`,
       schema: { ...inlineSchema(shape), propertyNames: { pattern: `^${name}\\..` } },
       ...(value !== undefined && { example: Object.fromEntries(prefixed) }),
     };

@@ -3,14 +3,14 @@ import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode, type ProblemStatus, TI
 import { type OpenApiNode, reference } from './schemas.ts';
 
 /**
- * The statuses that every operation may answer: 400 at least for an unknown query parameter, and 507 without space for
- * its audit entry.
+ * The statuses that every operation may return: 400 for an unknown query parameter, 507 without space for the audit
+ * entry.
  */
 const EVERYWHERE = [400, 401, 403, 421, 429, 500, 503, 507] as const;
 
 const TRACE_ID = '00000000-0000-4000-8000-000000000000';
 
-/** The request that the example of `invalid_request` answers. */
+/** The request behind the example of `invalid_request`. */
 export const INVALID_EXAMPLE = {
   operation: 'createToken',
   body: { type: 'card', data: { number: '4242424242424241' } },
@@ -21,7 +21,7 @@ export const INVALID_EXAMPLE = {
   },
 } as const;
 
-/** The statuses of problems that an operation gives, in ascending order. */
+/** Returns the statuses of an operation's problems, in ascending order. */
 export function problemStatuses(row: Operation): readonly ProblemStatus[] {
   return [
     ...EVERYWHERE,
@@ -31,7 +31,7 @@ export function problemStatuses(row: Operation): readonly ProblemStatus[] {
   ].sort();
 }
 
-/** The response of one status: every problem that has it, each with its example. */
+/** Returns the response of one status: every problem that has it, each with its example. */
 export function problemResponse(headerPrefix: string, status: ProblemStatus): OpenApiNode {
   const title = TITLES[status];
   const rows = Object.entries(PROBLEMS).filter(([, row]) => row.status === status);
@@ -53,7 +53,7 @@ export function problemResponse(headerPrefix: string, status: ProblemStatus): Op
   };
 }
 
-/** `NotFound` of 404. */
+/** Returns the name of a status's response, such as `NotFound` for 404. */
 export function responseName(status: ProblemStatus): string {
   return TITLES[status].replaceAll(' ', '');
 }

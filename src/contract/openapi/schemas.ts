@@ -6,12 +6,15 @@ import type { Schema } from '../schema.ts';
 import { TENANT, TENANT_SETTINGS, UPDATE_TENANT, USAGE_REPORT } from '../tenant.ts';
 import { CREATE_TOKEN, TOKEN, TOKEN_PAGE, UPDATE_TOKEN } from '../token.ts';
 
-/** A node of the document: JSON, written to be printed. */
+/** A node of the printed document. */
 export interface OpenApiNode {
   readonly [name: string]: unknown;
 }
 
-/** Schemas that are printed once and referred to. One is recognised by its constants, also under another description. */
+/**
+ * Schemas that are printed once and referenced by name. They are recognised by their constants, whatever their
+ * description.
+ */
 const NAMED_SCHEMAS = {
   Token: TOKEN,
   TokenPage: TOKEN_PAGE,
@@ -39,12 +42,12 @@ export function namedSchemas(): OpenApiNode {
   return Object.fromEntries(Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [name, inlineSchema(schema)]));
 }
 
-/** A reference to a component. */
+/** Returns a reference to a component. */
 export function reference(kind: 'schemas' | 'responses' | 'parameters' | 'headers', name: string): OpenApiNode {
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/** A schema where it is used: a named one by reference, with its description if it has one of its own here. */
+/** Returns a schema at its point of use: a reference if it is named, plus its own description if that differs. */
 export function printSchema(schema: Schema): OpenApiNode {
   const found = Object.entries<Schema>(NAMED_SCHEMAS).find(([, named]) => isSame(named, schema));
   if (!found) return inlineSchema(schema);
@@ -53,7 +56,7 @@ export function printSchema(schema: Schema): OpenApiNode {
   return { ...reference('schemas', name), ...(own && { description: schema.description }) };
 }
 
-/** Whether two schemas are made of the same constants, their descriptions apart. */
+/** Returns whether two schemas have the same constants, apart from descriptions. */
 function isSame(named: Schema, schema: Schema): boolean {
   const keywords = (of: Schema) => Object.entries(of).filter(([keyword]) => keyword !== 'description');
   const wanted = new Map(keywords(named));
@@ -66,7 +69,7 @@ export function inlineSchema(schema: Schema): OpenApiNode {
   const { properties, items, additionalProperties, propertyNames, ...rest } = schema;
   const members = Object.entries(properties ?? {}).map(([name, member]) => [name, printSchema(member)]);
   return {
-    // All enums of the contract are strings; code generators need the type.
+    // Enums of the contract are strings; code generators need the type.
     ...(rest.enum && !rest.type && { type: 'string' }),
     ...rest,
     ...(properties && { properties: Object.fromEntries(members) }),

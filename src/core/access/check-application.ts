@@ -3,7 +3,7 @@ import { type ApplicationType, PERMISSIONS, type Permission } from '../../contra
 import { type MemberErrors, Problem } from '../problem.ts';
 import { normalizeContainer } from '../tokens/containers.ts';
 
-/** The part of an application that create and update share. */
+/** The members of an application that create and update share. */
 export interface ApplicationDefinition {
   readonly type: ApplicationType;
   readonly permissions: readonly Permission[];
@@ -11,7 +11,7 @@ export interface ApplicationDefinition {
   readonly can_create_expiring_applications?: boolean | undefined;
 }
 
-/** Throws `invalid_request` naming every member that an application of its type may not have (§2.4, §2.5, decisions §6). */
+/** Throws `invalid_request` for every member that the application's type does not allow (§2.4, §2.5, decisions §6). */
 export function checkApplication(application: ApplicationDefinition): void {
   refuse([
     ...checkPermissions(application.type, application.permissions, 'permissions'),
@@ -21,7 +21,7 @@ export function checkApplication(application: ApplicationDefinition): void {
   ]);
 }
 
-/** Throws `invalid_request` for what no application may have, whatever its type. */
+/** Throws `invalid_request` for members that no type allows. */
 export function checkTypeless(application: Omit<ApplicationDefinition, 'type'>): void {
   refuse(findTypeless(application));
 }
@@ -80,7 +80,7 @@ function checkPriorities(rules: readonly AccessRule[]): Finding[] {
   });
 }
 
-/** The containers in rules and their conditions, as those of tokens are: comparing them is then exact. */
+/** Lower-cases the containers in rules and conditions, as for tokens, so that comparisons are exact. */
 export function normalizeRules(rules: readonly AccessRule[]): readonly AccessRule[] {
   return rules.map((rule) => ({
     ...rule,

@@ -8,9 +8,9 @@ import { governingTransform } from './governing-transform.ts';
 import { type Grants, showsMore } from './grants.ts';
 
 /**
- * Throws 403 when an application would be given a token that its creator does not reach, or a stronger transform than its
- * creator has (decisions §6). Each call of the new application is held to its creator's grants of that moment all the
- * same (`Grants.within`): this check only tells at once what would never work.
+ * Throws 403 when an application would reach more tokens than its creator, or get a stronger transform (decisions §6).
+ * `Grants.within` also limits each call to the creator's current grants; this check reports early what would never
+ * work.
  */
 export async function checkDelegationLimits(
   wanted: { readonly permissions: readonly Permission[]; readonly rules: readonly AccessRule[] },
@@ -51,9 +51,9 @@ async function reachesRule({ conditions = [], transform }: AccessRule, caller: C
 }
 
 /**
- * Whether the tokens in and below `path` are read with at least `transform`: a rule on `path` or above it must grant it, and
- * none that is tried before it may show less of a container above, at or below `path`. A token that is in another
- * container as well may be governed by a rule on that: `Grants.within` holds each call to it.
+ * Returns whether the caller reads all tokens in and below `path` with at least `transform`: a rule on `path` or above
+ * must grant it, and no earlier rule may reveal less of a container above, at or below `path`. For a token in several
+ * containers, `Grants.within` limits each call.
  */
 function reachesWhole(grants: Grants, path: string, transform: Transform): boolean {
   for (const rule of grants.rules) {

@@ -11,12 +11,12 @@ import {
 } from './governing-transform.ts';
 import type { Grants } from './grants.ts';
 
-/** These need the permission in every container of the token (decisions §6). */
+/** These permissions must hold in every container of the token (decisions §6). */
 const IN_EVERY_CONTAINER: readonly Permission[] = ['token:create', 'token:update', 'token:delete'];
 
 /**
- * Says whether an application with these grants has a permission on a token, how it is shown, and why. The answer is that of
- * `governingTransform`, which the vault asks; the outcomes of the rules are told beside it. Pure: a web page runs it, too.
+ * Explains whether an application with these grants has a permission on a token, with which transform, and why. The
+ * verdict comes from `governingTransform`; the outcomes of the rules accompany it. Pure: a web page runs it, too.
  */
 export function explainAccess(grants: Grants, permission: TokenPermission, token: TokenFacts): ExplainedPermission {
   const transform = governingTransform(grants, permission, token);
@@ -39,7 +39,7 @@ export function explainAccess(grants: Grants, permission: TokenPermission, token
 }
 
 function explainGrant({ plain, rules }: Grants, permission: Permission, token: TokenFacts): ExplainedGrant {
-  // Leaves `within` out: explains these grants alone.
+  // Ignores `within`: explains only these grants.
   const alone: Grants = { plain, rules };
   const transform = governingTransform(alone, permission, token);
   const governing = governingRule(alone, permission, token);
@@ -107,7 +107,7 @@ function reasonOf(grants: Grants, permission: Permission, token: TokenFacts, par
   const { own, creator, missing, isFound } = parts;
   if (own.source === 'nothing') return `No rule and no plain permission grants ${permission} on this token.`;
   if (creator?.source === 'nothing') return `The creator of the application has no ${permission} on this token.`;
-  if (missing !== undefined) return `A change needs ${permission} in every container; ${missing} has none.`;
+  if (missing !== undefined) return `A change needs ${permission} in every container; no rule grants it in ${missing}.`;
   if (!isFound) return 'A search finds only tokens that the application may read.';
   const because = becauseOf(grants, permission, token);
   if (creator === undefined || own.transform === governingTransform(grants, permission, token)) return because;
@@ -116,7 +116,7 @@ function reasonOf(grants: Grants, permission: Permission, token: TokenFacts, par
 
 function becauseOf({ rules }: Grants, permission: Permission, token: TokenFacts): string {
   const rule = governingRule({ rules }, permission, token);
-  if (rule === undefined) return `No rule governs; the application holds ${permission} plainly.`;
+  if (rule === undefined) return `No rule governs; the application holds ${permission} as a plain permission.`;
   const name = rule.description === '' ? '' : ` (${rule.description})`;
   return `Rule ${rule.priority}${name} is the first that matches and grants ${permission}.`;
 }

@@ -10,9 +10,9 @@ export interface TokenFacts {
 }
 
 /**
- * How the token is shown to a caller that wants `permission` on it, or undefined when it may not have it (decisions §6):
- * the first rule in ascending priority that matches the token and grants the permission governs; without one, the plain
- * permission with its own transform.
+ * Returns the transform of a token for a caller that needs `permission`; undefined without access (decisions §6). The
+ * first rule in ascending priority that matches the token and grants the permission governs. Without one, the plain
+ * permission and its transform apply.
  */
 export function governingTransform(grants: Grants, permission: Permission, token: TokenFacts): Transform | undefined {
   const own = governingRule(grants, permission, token)?.transform ?? plainTransform(grants, permission);
@@ -26,7 +26,7 @@ function plainTransform({ plain }: Grants, permission: Permission): Transform | 
   return plain.has(permission) ? transform : undefined;
 }
 
-/** The first rule in ascending priority that matches the token and grants the permission. */
+/** Returns the first rule in ascending priority that matches the token and grants the permission. */
 export function governingRule(
   { rules }: Pick<Grants, 'rules'>,
   permission: Permission,
@@ -36,9 +36,9 @@ export function governingRule(
 }
 
 /**
- * Returns whether a caller that may update a token may set expressions, which read its stored data: one of the rules
- * that govern what the caller is shown, or without them the rule for its updates, must reveal. Plain permissions allow it
- * always (decisions §6).
+ * Returns whether a caller that may update a token may also set expressions, which read its stored data. Plain
+ * permissions always allow it. Otherwise one of the rules that govern the caller's reads must reveal, or without such
+ * rules the one for its updates (decisions §6).
  */
 export function maySetExpressions(grants: Grants, token: TokenFacts): boolean {
   const rules = SHOWING.map((permission) => governingRule(grants, permission, token)).filter(Boolean);
@@ -46,10 +46,10 @@ export function maySetExpressions(grants: Grants, token: TokenFacts): boolean {
   return governing.some((rule) => rule === undefined || rule.transform === 'reveal');
 }
 
-/** The permissions that show data. */
+/** The permissions that present data. */
 const SHOWING = ['token:read', 'token:use'] as const;
 
-/** Returns whether the caller's own transform shows more of a token once it has moved (decisions §6). */
+/** Returns whether the caller's own transform would reveal more of a token after it has moved (decisions §6). */
 export function revealsMore(grants: Grants, before: TokenFacts, after: TokenFacts): boolean {
   return [...SHOWING, 'token:update' as const].some((permission) => {
     const [old, moved] = [before, after].map((token) => governingTransform(grants, permission, token));
@@ -58,8 +58,8 @@ export function revealsMore(grants: Grants, before: TokenFacts, after: TokenFact
 }
 
 /**
- * Returns the transform of `governingTransform` when a rule on `/` governs, or no rule, so that it is the same for every
- * token. Undefined when it depends on the token, or when there is none.
+ * Returns the transform of `governingTransform` if it is the same for every token: a rule on `/` governs, or no rule.
+ * Returns undefined when it depends on the token, or when there is none.
  */
 export function transformOfEveryToken(grants: Grants, permission: Permission): Transform | undefined {
   const rule = grants.rules.find((each) => each.permissions.includes(permission));
@@ -70,7 +70,7 @@ export function transformOfEveryToken(grants: Grants, permission: Permission): T
   return outer !== undefined && showsMore(own, outer) ? outer : outer && own;
 }
 
-/** Writing needs the permission in every container that the token is in (decisions §6). */
+/** Writing needs the permission in every container of the token (decisions §6). */
 export function reachesEveryContainer(grants: Grants, permission: Permission, token: TokenFacts): boolean {
   return token.containers.every(
     (container) => governingTransform(grants, permission, { id: token.id, containers: [container] }) !== undefined,

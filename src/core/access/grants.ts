@@ -5,7 +5,7 @@ import type { Permission, Transform } from '../../contract/permissions.ts';
 export interface Grants {
   readonly plain: ReadonlySet<Permission>;
   readonly rules: readonly AccessRule[];
-  /** The grants of the private application that made this expiring one: it never reaches further (decisions §6). */
+  /** The grants of the creator of an expiring application, which limit it (decisions §6). */
   readonly within?: Grants | undefined;
 }
 
@@ -20,7 +20,7 @@ export function createGrants(
   };
 }
 
-/** Step 2 of the one path: held plainly or by any rule, whichever token it will be about. */
+/** Step 2 of the one path: held plainly or by any rule, for whatever token. */
 export function holds(grants: Grants, permission: Permission): boolean {
   const own = grants.plain.has(permission) || grants.rules.some((rule) => rule.permissions.includes(permission));
   return own && (!grants.within || holds(grants.within, permission));
@@ -28,7 +28,7 @@ export function holds(grants: Grants, permission: Permission): boolean {
 
 const STRENGTH = { redact: 0, mask: 1, reveal: 2 } as const satisfies Record<Transform, number>;
 
-/** Whether `a` shows more than `b`. */
+/** Returns whether `a` reveals more than `b`. */
 export function showsMore(a: Transform, b: Transform): boolean {
   return STRENGTH[a] > STRENGTH[b];
 }

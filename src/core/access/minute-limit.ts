@@ -3,10 +3,10 @@ import { Problem } from '../problem.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Counts a request of an application. Throws `too_many_requests`, with the seconds to wait, beyond the limit of a minute. */
+/** Counts a request of an application. Beyond the limit it throws `too_many_requests` with the seconds to wait. */
 export type MinuteLimit = (applicationId: string) => void;
 
-/** Allows each application `most` requests in each minute of the clock. */
+/** Allows each application `most` requests in each clock minute. */
 export function createMinuteLimit(most: number, clock: Clock): MinuteLimit {
   const counts = new Map<string, number>();
   let minute = 0;

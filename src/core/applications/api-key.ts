@@ -10,8 +10,8 @@ const CHECKSUM_CHARACTERS = 6;
 const FORMAT = new RegExp(API_KEY);
 
 /**
- * CRC-32 over the secret's characters, in base 58 with leading `1`s. Scanners for leaked keys can check it without our
- * code.
+ * Returns the CRC-32 over the secret's characters, in base 58 with leading `1`s. Secret scanners can check it without
+ * our code.
  */
 function checksum(secret: string): string {
   const bytes = Buffer.alloc(4);
@@ -19,7 +19,7 @@ function checksum(secret: string): string {
   return base58(bytes).padStart(CHECKSUM_CHARACTERS, '1');
 }
 
-/** A new API key (decisions §6): `key_`, 26 characters of base 58 (152 bits of randomness), 6 of checksum. */
+/** Creates an API key (decisions §6): `key_`, 26 characters of base 58 (152 bits of randomness), 6 of checksum. */
 export function generateApiKey(random: Random): string {
   const randomIndex = createRandomIndex(random, SECRET_CHARACTERS);
   const character = () => BASE58_ALPHABET.charAt(randomIndex(BASE58_ALPHABET.length));
@@ -27,12 +27,12 @@ export function generateApiKey(random: Random): string {
   return PREFIX + secret + checksum(secret);
 }
 
-/** Whether a text looks like an API key. */
+/** Returns whether a text looks like an API key. */
 export function hasApiKeyFormat(text: string): boolean {
   return FORMAT.test(text);
 }
 
-/** Returns whether a text can be an API key at all. Rejects mistyped and made-up keys without a look into the store. */
+/** Returns whether a text can be an API key. Rejects mistyped and made-up keys without reading the store. */
 export function isApiKey(text: string): boolean {
   if (!hasApiKeyFormat(text)) return false;
   const secret = text.slice(PREFIX.length, PREFIX.length + SECRET_CHARACTERS);

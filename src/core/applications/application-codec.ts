@@ -22,7 +22,7 @@ export interface OpenedApplication {
 
 type ClearColumns = Omit<ApplicationRecord, 'details'>;
 
-/** Under the newest data key. */
+/** Seals under the newest data key. */
 export function sealApplication(
   keyring: TenantKeyring,
   unsealed: Omit<ClearColumns, 'key_id'>,
@@ -33,14 +33,14 @@ export function sealApplication(
   return { record: { ...clear, details: sealed }, details };
 }
 
-/** `id` is the one that was asked for. Throws `integrity_failure`. */
+/** `id` is the requested one. Throws `integrity_failure`. */
 export function openApplication(keyring: TenantKeyring, id: string, record: ApplicationRecord): OpenedApplication {
-  // Sealed by sealApplication: opening proves that the text is its own.
+  // sealApplication sealed it: opening proves that the text is unchanged.
   const details = parseJson(keyring.open(contextOf(id, record), record.details)) as unknown;
   return { record, details: details as ApplicationDetails };
 }
 
-/** The Application (§2.4) as replies show it: without its key, unless it was made just now. */
+/** Returns the Application (§2.4) for replies: without its key, unless the key is new. */
 export function showApplication({ record, details }: OpenedApplication, key?: string): Application {
   return {
     id: record.id,
@@ -63,7 +63,7 @@ export function showApplication({ record, details }: OpenedApplication, key?: st
 
 function contextOf(id: string, record: ClearColumns): SealContext {
   const { revision, type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key_id } = record;
-  // Binds the hash, too: without the key an attacker cannot put one application's key on another.
+  // Binds the hash, too. Otherwise an attacker without the key could give one application the key of another.
   const key = Buffer.from(record.key_hash).toString('base64url');
   const clear = [type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key, key_id];
   return { table: 'application', id, column: 'details', revision, clear };

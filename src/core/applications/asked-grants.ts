@@ -6,16 +6,16 @@ import type { Caller, World } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
 import { findApplication } from './read.ts';
 
-/** The application that a question is about. */
+/** The application in question. */
 export interface AskedApplication {
   readonly application_id?: string;
   readonly application?: DraftApplication;
 }
 
 /**
- * Resolves to the grants of an application that exists, of a draft, or of one that exists with a draft's permissions and
- * rules. Throws `invalid_request`, `application_not_found`, and `permission_missing` for a draft of somebody who may create
- * no application.
+ * Resolves to the grants of an existing application, of a draft, or of an existing one with a draft's permissions and
+ * rules. Throws `invalid_request`, `application_not_found`, and `permission_missing` for a draft from a caller that may
+ * create no application.
  */
 export async function askedGrants(asked: AskedApplication, caller: Caller, world: World): Promise<Grants> {
   const { application_id: id, application: draft } = asked;

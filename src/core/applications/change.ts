@@ -13,8 +13,7 @@ import { findApplication } from './read.ts';
 export const updateApplication: Handler<'updateApplication'> = async ({ params, body }, caller, world) => {
   const { name, permissions = [], can_create_expiring_applications } = body;
   const rules = normalizeRules(body.rules ?? []);
-  // Rejects what is wrong for every type with a 400 whether or not the application exists (decisions §1, order of
-  // checks).
+  // Rejects invalid members with a 400 before it looks for the application (decisions §1, order of checks).
   checkTypeless({ permissions, rules });
   return replace(params.id, caller, world, ({ record, details }) => {
     checkApplication({ type: record.type, permissions, rules, can_create_expiring_applications });
@@ -23,7 +22,7 @@ export const updateApplication: Handler<'updateApplication'> = async ({ params, 
   });
 };
 
-/** Regenerate API Key (§4.2): the previous key is dead on the very next call. */
+/** Regenerate API Key (§4.2): the previous key fails on the next call. */
 export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = async ({ params }, caller, world) => {
   const key = generateApiKey(world.random);
   const key_hash = world.keyring.apiKeyHash(key);
@@ -31,7 +30,9 @@ export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = asy
   return replace(params.id, caller, world, change, key);
 };
 
-/** Delete Application (§4.2): its tokens stay, the expiring applications that it created go with it (decisions §6). */
+/**
+ * Delete Application (§4.2): keeps its tokens, and removes the expiring applications that it created (decisions §6).
+ */
 export const deleteApplication: Handler<'deleteApplication'> = async ({ params }, caller, world) => {
   await untilSwapped(async () => {
     const { record } = await findApplication(params.id, caller, world);
@@ -43,7 +44,10 @@ export const deleteApplication: Handler<'deleteApplication'> = async ({ params }
   return undefined;
 };
 
-/** Puts what `change` makes of the application in its place, one revision later. Shows it, with its new key if there is one. */
+/**
+ * Replaces the application with the result of `change`, one revision later. Returns it, with its new key if there is
+ * one.
+ */
 function replace(
   id: string,
   caller: Caller,
@@ -71,11 +75,14 @@ function replace(
   });
 }
 
-/** Only management applications update any, and these have no rules: another one must give what it does not hold. */
+/**
+ * Only management applications update others, and these have no rules. They may grant permissions that they do not
+ * hold.
+ */
 function refuseWidening(held: readonly Permission[], wanted: readonly Permission[]): void {
   const added = wanted.filter((permission) => !held.includes(permission));
   if (added.length === 0) return;
   throw new Problem('permission_missing', {
-    detail: `An application cannot give itself what it does not hold: ${added.join(', ')}.`,
+    detail: `An application cannot grant itself permissions that it does not hold: ${added.join(', ')}.`,
   });
 }

@@ -11,7 +11,7 @@ import { sealApplication, showApplication } from './application-codec.ts';
 
 const DEFAULT_LIFE_MS = 60_000;
 
-/** Create Application (§4.2). The key is in this reply and nowhere else: only its keyed hash is kept. */
+/** Create Application (§4.2). Only this reply contains the key: the vault stores its keyed hash. */
 export const createApplication: Handler<'createApplication'> = async ({ body }, caller, world) => {
   const { name, type, permissions = [], can_create_expiring_applications } = body;
   const rules = normalizeRules(body.rules ?? []);
@@ -52,8 +52,8 @@ function expiryOf({ type, expires_at }: CreateApplication, now: Instant): Instan
 }
 
 /**
- * Who creates without `application:create` is a private application with `can_create_expiring_applications`: it makes
- * expiring ones only, within its own reach, and they end with it (decisions §6).
+ * A caller without `application:create` is a private application with `can_create_expiring_applications`. It creates
+ * only expiring ones, limited by its own grants, and they end with it (decisions §6).
  */
 async function parentOf(
   wanted: CreateApplication & Required<Pick<CreateApplication, 'permissions' | 'rules'>>,

@@ -1,15 +1,15 @@
 import { type AuditFacts, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import type { Instant } from '../ports.ts';
 
-/** The actions below the API, by the holder of the file's key or by the vault itself, and their text in the log. */
+/** The actions outside the API, by the holder of the file's key or by the vault itself, and their text in the log. */
 const LOCAL_ACTIONS = {
   createVault: { code: 'vc', effect: ['header', 'upsert'], summary: 'Create the vault' },
   createTenant: { code: 'nc', effect: ['application', 'upsert'], summary: 'Create the tenant' },
   issueKey: { code: 'ni', effect: ['application', 'upsert'], summary: 'Create a management application on the file' },
   expireToken: { code: 'te', effect: ['token', 'remove'], summary: 'Remove an expired token' },
   expireApplication: { code: 'ae', effect: ['application', 'remove'], summary: 'Remove an expired application' },
-  addSlot: { code: 'sa', effect: ['header', 'upsert'], summary: 'Add a way to open the file' },
-  removeSlot: { code: 'sr', effect: ['header', 'upsert'], summary: 'Remove a way to open the file' },
+  addSlot: { code: 'sa', effect: ['header', 'upsert'], summary: 'Add a key slot to the file' },
+  removeSlot: { code: 'sr', effect: ['header', 'upsert'], summary: 'Remove a key slot of the file' },
   replaceMasterKey: { code: 'km', effect: ['header', 'upsert'], summary: 'Replace the master key' },
   addTenantKey: { code: 'ka', effect: ['tenant_key', 'upsert'], summary: 'Add a key of the tenant' },
   removeTenantKey: { code: 'kr', effect: ['tenant_key', 'remove'], summary: 'Destroy a key of the tenant' },
@@ -26,36 +26,36 @@ export interface TimedEvent {
 
 export type AuditedAction = OperationId | keyof typeof LOCAL_ACTIONS;
 
-/** One event of the audit: the caller, the records, the result. Never a body, a value or metadata. */
+/** One event of the audit: the caller, the records, the result. Contains no body, no value and no metadata. */
 export interface AuditEvent {
   readonly action: AuditedAction;
   /** The HTTP status of the reply; 200 for actions that are not operations. */
   readonly status: number;
   /**
-   * The revision of the record after the change, which finds records that were put back. For a key its id, for the master key
-   * its generation, for a snapshot the last place of the audit.
+   * The revision of the record after the change, which detects restored old records. For a key its id, for the master
+   * key its generation, for a snapshot the last place of the audit.
    */
   readonly revision?: number | undefined;
   readonly application_id?: string | undefined;
   /** Absent for events of the whole vault. */
   readonly tenant_id?: string | undefined;
-  /** The address that a remote caller came from; absent for this machine's own. */
+  /** The address of a remote caller; absent for this machine. */
   readonly peer?: string | undefined;
   /**
-   * The ids of the tokens or applications that it was about: all of a page's for a list; for the removal of an application
-   * those that ended with it, too; for a change of the slots the header's MAC and the one before it; for an export what it
-   * showed; for a snapshot its name and the tenants that went back.
+   * The ids of the tokens or applications of the event: for a list, all of the page. The removal of an application
+   * includes those that it created. A change of slots has the header's MACs after and before. An export has what it
+   * exported; a snapshot has its name and its tenants.
    */
   readonly entities: readonly string[];
-  /** The reply, or the export, showed plaintext. */
+  /** The reply or the export contains plaintext. */
   readonly revealed?: true | undefined;
-  /** The number of denials that one entry counts, without records and peers, and the times of the first and the last. */
+  /** The number of denials in one entry, without records and peers, and the times of the first and the last. */
   readonly counted?: { readonly count: number; readonly first_at: Instant; readonly last_at: Instant } | undefined;
 }
 
 const OPERATION_FACTS = Object.entries<Operation>(OPERATIONS).map(([id, { audit }]) => [id, audit] as const);
 
-/** The audit's record of each action. */
+/** The audit facts of each action. */
 const AUDIT_FACTS: Readonly<Record<AuditedAction, AuditFacts>> = {
   ...(Object.fromEntries(OPERATION_FACTS) as Record<OperationId, AuditFacts>),
   ...LOCAL_ACTIONS,
@@ -73,7 +73,7 @@ type Effect = Exclude<AuditFacts['effect'], 'none'>;
 export function changeOf({ action, status, revision }: AuditEvent): Effect | undefined {
   const { effect } = AUDIT_FACTS[action];
   if (status >= 400 || effect === 'none') return undefined;
-  // A create that found a duplicate has no revision: nothing was made.
+  // A create that found a duplicate has no revision: it created nothing.
   return effect[1] === 'upsert' && revision === undefined ? undefined : effect;
 }
 
@@ -84,8 +84,8 @@ const ACTIONS: ReadonlyMap<string, AuditedAction> = new Map(
 );
 
 /**
- * The text of one row: the events in order. Before each but the first stands a line with `+` and the milliseconds from the
- * first one's time to its own, which may be negative. The row has the time of the first.
+ * Encodes one row: the events in order. A line with `+` precedes each later event: its milliseconds after the first,
+ * which may be negative. The row has the time of the first.
  */
 export function encodeEvents(events: readonly TimedEvent[]): string {
   const first = events[0]?.at ?? 0;
@@ -114,10 +114,10 @@ const WHO = ['application_id', 'tenant_id', 'peer'] as const;
 const SAME = '=';
 
 /**
- * The text of an event, one field a line: code, status, revision, application, tenant, peer, entities. In a counted event
- * the count and the first and last time follow the status, after a blank each; `!` behind them is `revealed`. Ids have no line
- * ends (decisions §5); a UUID is `~` and its 22 characters of base64url. Another id that begins with `~`, `+` or `=` has a `~`
- * before it. `=` is the application, tenant or peer of the event before.
+ * Encodes an event, one field a line: code, status, revision, application, tenant, peer, entities. In a counted event
+ * the count and the first and last time follow the status, separated by blanks; `!` after them means `revealed`. Ids
+ * have no line ends (decisions §5). A UUID is `~` and its 22 characters of base64url. Another id that begins with `~`,
+ * `+` or `=` gets a `~` in front. `=` repeats the application, tenant or peer of the previous event.
  */
 function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string {
   const { action, status, revision, entities, revealed, counted } = event;

@@ -1,4 +1,4 @@
-/** The amount that is written to the audit. Changes are always written, in the transaction of the change. */
+/** How much is written to the audit. Changes are always written, in their own transaction. */
 export const AUDIT_LEVELS = {
   mutations: 'changes only',
   reveal: 'changes, denials, and reads that show plaintext',
@@ -9,7 +9,7 @@ export type AuditLevel = keyof typeof AUDIT_LEVELS;
 
 export const DEFAULT_AUDIT_LEVEL: AuditLevel = 'reveal';
 
-/** The kinds of calls that changed nothing. */
+/** The kinds of calls without a change. */
 export type ReadKind = 'denied' | 'revealed' | 'other';
 
 const WRITTEN: Readonly<Record<AuditLevel, readonly ReadKind[]>> = {
@@ -22,7 +22,7 @@ export function isAudited(level: AuditLevel, kind: ReadKind): boolean {
   return WRITTEN[level].includes(kind);
 }
 
-/** Returns whether a status is a denial. So is 429: the core's limits stop attempts to learn unreadable data. */
+/** Returns whether a status is a denial. 429 counts, too: the core's limits stop attempts to learn unreadable data. */
 export function isDenied(status: number): boolean {
   return status === 403 || status === 429;
 }

@@ -1,4 +1,4 @@
-/** The length of a link to the entry before, in bytes. */
+/** The length of a link to the previous entry, in bytes. */
 export const LINK_BYTES = 16;
 
 /** The link before the first entry. */

@@ -1,9 +1,9 @@
 import { type AuditEvent, changeOf } from './audit-event.ts';
 
 /**
- * A record that an entry changed, as the index of the audit names it. An empty `id` names all records of the kind.
- * Reads and denials have no row in that index: one each would make a revealing read a sixth slower. The log index has them later,
- * as the kinds `actor` and `entity`.
+ * A record that an entry changed, in the index of the audit. An empty `id` names all records of the kind. Reads and
+ * denials have no row in that index: it would make a revealing read a sixth slower. The log index adds them later, as
+ * the kinds `actor` and `entity`.
  */
 export interface AuditSubject {
   readonly kind: 'tenant' | 'application' | 'token' | 'actor' | 'entity';

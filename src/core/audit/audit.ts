@@ -7,10 +7,10 @@ import { subjectsOf } from './audit-subjects.ts';
 import { createDenialWindow } from './denial-window.ts';
 import type { AuditDraft, AuditStore, IndexedSubject } from './ports.ts';
 
-/** How much `record` takes before it is written, and how long it may wait, in milliseconds. */
+/** How many events `record` collects before it writes them, and how long they wait, in milliseconds. */
 const MAX_WAITING = 1024;
 const DELAY_MS = 50;
-/** Records that the events of one row name, unless one event names more. */
+/** The most records that the events of one row name, unless one event names more. */
 const MAX_NAMED = 1_000;
 
 /** A change of a record of a tenant. */
@@ -19,22 +19,26 @@ export interface AuditedChange {
   readonly tenant_id: string | undefined;
 }
 
-/** Where events go. */
+/** The writer of audit events. */
 export interface Audit {
   readonly level: AuditLevel;
-  /** The row that a store writes together with a change. `tenantId` is its application's; an event without one has its own. */
+  /**
+   * Returns the row that a store writes together with a change. `tenantId` is its application's; an event without an
+   * application has its own.
+   */
   draft(event: AuditEvent, tenantId?: string): AuditDraft;
-  /** The row of several changes that are written together. */
+  /** Returns the row of several changes that are written together. */
   draftAll(changes: readonly AuditedChange[]): AuditDraft;
   /**
-   * Writes an event that changed nothing: a moment later, in one commit with others; before it resolves where the audit is
-   * strict. Returns no promise when nobody has to wait. Denials of an application beyond 100 in a minute are counted instead, and written at the end of that minute.
-   * Throws the store's problems: then the caller must not be answered.
+   * Records an event without a change. Writes it a moment later, in one commit with others; a strict audit writes it
+   * before this resolves. Returns no promise when the caller need not wait. Beyond 100 denials of an application in a
+   * minute, counts them and writes the count at the end of that minute. Throws the store's problems: then the call must
+   * fail.
    */
   record(event: AuditEvent): Promise<void> | undefined;
-  /** Writes the waiting events. Throws the store's problems, and keeps the events then. */
+  /** Writes the waiting events. Throws the store's problems and then keeps the events. */
   settle(): Promise<void>;
-  /** Writes the waiting and the counted events. Throws the store's problems, and keeps the events then. */
+  /** Writes the waiting and the counted events. Throws the store's problems and then keeps the events. */
   flush(): Promise<void>;
 }
 
@@ -48,8 +52,8 @@ export interface AuditParts {
 }
 
 /**
- * The audit fails closed. Once entries could not be written, nothing that belongs into the audit is answered until they
- * are: each caller tries to write them, with its own, and is told of the failure.
+ * The audit fails closed. After a failed write, audited calls fail until the entries are written: each caller tries to
+ * write them with its own.
  */
 export function createAudit({ store, keyring, clock, level, strict }: AuditParts): Audit {
   let waiting: TimedEvent[] = [];
@@ -106,7 +110,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     return writeWaiting();
   }
 
-  /** One after the other, so that entries have the order of their events. */
+  /** In sequence, so that entries have the order of their events. */
   function writeWaiting(): Promise<void> {
     const written = writing.then(write);
     writing = written.catch(() => undefined);
@@ -134,7 +138,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   return { level, draft, draftAll, record, settle: writeWaiting, flush };
 }
 
-/** Divides events among rows of at most so many events, and so many records that they name. */
+/** Divides events into rows with a limited number of events and of named records. */
 function rowsOf(events: readonly TimedEvent[]): readonly (readonly TimedEvent[])[] {
   const rows: TimedEvent[][] = [];
   let row: TimedEvent[] = [];
@@ -151,7 +155,7 @@ function rowsOf(events: readonly TimedEvent[]): readonly (readonly TimedEvent[])
   return rows;
 }
 
-/** The audit rows for the removal of expired records. */
+/** Returns the audit rows for the removal of expired records. */
 export function createExpiryRecorder({ keyring, audit }: Pick<World, 'keyring' | 'audit'>): ExpiryRecorder {
   return {
     recordExpiry(record, deleted_at) {

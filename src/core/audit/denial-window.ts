@@ -2,19 +2,19 @@ import type { Instant } from '../ports.ts';
 import type { AuditEvent } from './audit-event.ts';
 
 const WINDOW_MS = 60_000;
-/** Denials of one application in a window that get their own entries. */
+/** How many denials of one application get their own entries in a window. */
 const MAX_SINGLE = 100;
 
 /** The denials of one application since the window began. */
 interface Refused {
   total: number;
-  /** Beyond the single entries, by action and status. */
+  /** Denials beyond the single entries, by action and status. */
   readonly counted: Map<string, AuditEvent>;
 }
 
 /**
- * Counts denials, so that no key fills the disk with entries. The first denial begins a window of a minute. Calls `onEnd`
- * when the window is over; it must call `end`.
+ * Counts denials, so that no key fills the disk with entries. The first denial begins a window of a minute. Calls
+ * `onEnd` after the window; `onEnd` must call `end`.
  */
 export function createDenialWindow(onEnd: () => void) {
   const applications = new Map<string, Refused>();

@@ -9,7 +9,7 @@ import { BrokenAudit, openPlace } from './walk-audit.ts';
 type Parts = Pick<World, 'store' | 'keyring' | 'clock'>;
 type Kind = Exclude<AuditSubject['kind'], 'actor' | 'entity'>;
 
-/** A row as it was read. */
+/** A row as read. */
 interface Row {
   readonly tenant_id: string;
   readonly id: string;
@@ -25,24 +25,26 @@ const REREAD: Readonly<Record<Kind, Reread>> = {
 };
 
 /**
- * Compares a row with the last audit entry that changed it. A row that somebody put back from an older copy of the file can
- * be opened, but has another revision, or was removed. Resolves to false when the row has changed since it was read.
- * Rejects with `integrity_failure` when it was put back.
+ * Compares a row with the last audit entry that changed it. A row from an older copy of the file opens, but has another
+ * revision or was removed since. Resolves to false when the row has changed since it was read. Rejects with
+ * `integrity_failure` for a restored row.
  */
 export async function isAudited(parts: Parts, kind: Kind, row: Row): Promise<boolean> {
   const event = await lastChange(parts, kind, row);
   if (event?.revision === row.revision && changeOf(event)?.[1] === 'upsert') return true;
   const now = await REREAD[kind](parts.store, row, parts.clock.now());
   if (now?.revision !== row.revision) return false;
-  throw new Problem('integrity_failure', { cause: new Error(`the ${kind} ${row.id} was put back`) });
+  throw new Problem('integrity_failure', { cause: new Error(`the ${kind} ${row.id} was restored from an older copy`) });
 }
 
-/** The same for a read. Rejects with `write_conflict` when the row has changed: the call is then repeated. */
+/** Checks a read. Rejects with `write_conflict` when the row has changed; the call is then repeated. */
 export async function requireAudited(parts: Parts, kind: Kind, row: Row): Promise<void> {
   if (!(await isAudited(parts, kind, row))) throw new Problem('write_conflict');
 }
 
-/** Returns the event of the last change. After a loaded snapshot, searches from the audit place that the snapshot names. */
+/**
+ * Returns the event of the last change. After a loaded snapshot, starts from the audit place that the snapshot names.
+ */
 async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Promise<AuditEvent | undefined> {
   const ids = kind === 'tenant' ? [''] : [id, ''];
   const blinds = ids.map((one) => parts.keyring.auditSubject({ kind, tenant_id, id: one }));

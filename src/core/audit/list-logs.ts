@@ -29,7 +29,7 @@ export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) =>
     after: after === undefined ? undefined : parseLogId(after),
     size,
   };
-  // Shows the reads of a moment ago. A vault that takes no writes still answers.
+  // Includes the latest reads. A vault that accepts no writes still answers.
   await world.audit.settle().catch(() => undefined);
   const { entries, next, searched_to } = await untilFound(question, wait * 1000, caller, world);
   return {
@@ -42,12 +42,12 @@ export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) =>
   };
 };
 
-/** Searches again whenever the audit has grown, until there is something to show or the time is over. */
+/** Searches again when the audit has grown, until it finds an entry or the time is over. */
 async function untilFound(question: LogQuestion, ms: number, caller: Caller, world: World): Promise<FoundLog> {
   const deadline = performance.now() + ms;
   let { after } = question;
   for (;;) {
-    // Entries written from here on are searched the next time.
+    // The next search finds entries from here on.
     const { sequence } = await world.store.auditHead();
     const found = await searchLog(world, { ...question, after });
     const left = deadline - performance.now();
@@ -59,7 +59,7 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
   }
 }
 
-/** Rejects with `write_conflict` when the application has changed meanwhile: the call is then repeated. */
+/** Rejects with `write_conflict` when the application has changed meanwhile; the call is then repeated. */
 async function requireCurrent({ application: { record } }: Caller, { store, clock }: World): Promise<void> {
   const now = await store.findApplication(record.tenant_id, record.id, clock.now());
   if (now?.revision !== record.revision) throw new Problem('write_conflict');

@@ -9,10 +9,10 @@ export type LogEntry = ResultOf<'listLogs'>['data'][number];
 
 type EntityType = LogEntry['entity_type'];
 
-/** The resource of a permission, where it is an entity. */
+/** The resource of a permission, if it is an entity. */
 const ENTITY_TYPES: Readonly<Record<string, EntityType>> = { token: 'token', application: 'application' };
 
-/** Returns the tenants that see an event: none for events of the whole vault, since it has other tenants, too. */
+/** Returns the tenants that see an event: none for events of the whole vault, which may concern other tenants. */
 function tenantsOf({ action, tenant_id, entities }: AuditEvent): readonly string[] {
   if (action === 'loadSnapshot') return entities.slice(1);
   return tenant_id === undefined ? [] : [tenant_id];
@@ -32,8 +32,8 @@ function entitiesOf(event: AuditEvent, type: EntityType, tenantId: string): read
 }
 
 /**
- * The subjects of an event in the log index: the caller and the entities. Leaves out changed records, which the index
- * of changes has.
+ * Returns the subjects of an event in the log index: the caller and the entities. Omits changed records, which the
+ * index of changes has.
  */
 export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
   const type = entityTypeOf(event);
@@ -44,7 +44,7 @@ export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
   ]);
 }
 
-/** Returns the entries that a tenant sees of an event, one for each entity, in order. */
+/** Returns a tenant's log entries for an event, one for each entity, in order. */
 export function logEntriesOf({ event, at, sequence, n }: PlacedEvent, tenant_id: string): readonly LogEntry[] {
   if (!tenantsOf(event).includes(tenant_id)) return [];
   const { action: operation, status, application_id, revealed = false } = event;

@@ -4,7 +4,7 @@ import { logSubjectsOf } from './log-entries.ts';
 import type { AuditEntry, LoggedRow } from './ports.ts';
 import { type AuditParts, BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
 
-/** The limits of one read and of one write to the index: rows, and subjects, of which a batch has a thousand. */
+/** The limits of one read and one write of the index: rows, and subjects (a batch has a thousand). */
 const MAX_ROWS = 20;
 const MAX_SUBJECTS = 500;
 
@@ -13,8 +13,8 @@ export interface LogParts extends AuditParts {
 }
 
 /**
- * Adds to the log index the rows of the audit that it does not cover yet, with about `limit` subjects, in slices between which
- * other calls go on. Entries are not indexed when they are written: a create would pay for random pages, and a read too.
+ * Adds missing rows of the audit to the log index, with about `limit` subjects, in slices between which other calls
+ * run. Entries are indexed later because random page writes would slow each create and read.
  */
 export async function indexLog({ store, keyring }: LogParts, limit = Number.POSITIVE_INFINITY): Promise<void> {
   for (let left = limit; left > 0; ) {
@@ -47,7 +47,7 @@ export function loggedRow(
   return { sequence, blinds: [...named.values()].map((subject) => keyring.auditSubject(subject)) };
 }
 
-/** A damaged row has nothing to index: it must not hide those behind it. */
+/** A damaged row has no index entries, but must not hide later rows. */
 function openAny(keyring: LogParts['keyring'], entry: AuditEntry): readonly PlacedEvent[] {
   try {
     return openRow(keyring, entry);

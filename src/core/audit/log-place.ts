@@ -1,6 +1,6 @@
 import { invalid } from '../problem.ts';
 
-/** The place of an entry of the log: row, event in the row, entity of the event from 1, or 0 where there is one. */
+/** The place of an entry of the log: row, event in the row, entity of the event from 1, or 0 for a single entity. */
 export type LogPlace = readonly [sequence: number, n: number, entity: number];
 
 export function parseLogId(id: string): LogPlace {
@@ -18,7 +18,7 @@ export function logCursor(place: LogPlace): string {
   return Buffer.from(place.join('.')).toString('base64url');
 }
 
-/** Throws `invalid_request` for a cursor that the list did not give. */
+/** Throws `invalid_request` for a cursor that the list did not return. */
 export function parseLogCursor(cursor: string): LogPlace {
   const id = Buffer.from(cursor, 'base64url').toString('latin1');
   if (!/^\d{1,15}(\.\d{1,9}){2}$/.test(id)) throw invalid('start', 'is not a cursor of this list');

@@ -1,9 +1,9 @@
 import { Problem } from '../problem.ts';
 import type { AuditStore } from './ports.ts';
 
-/** The interval of looking at the audit while calls wait, for all of them together. */
+/** The interval between two looks at the audit for all waiting calls. */
 const POLL_MS = 100;
-/** Calls that wait at a time. */
+/** The maximum number of waiting calls. */
 const MAX_WAITING = 64;
 
 interface Waiter {
@@ -11,11 +11,14 @@ interface Waiter {
   readonly wake: (isEnded: boolean) => void;
 }
 
-/** Wakes calls that wait for new entries of the audit, whichever process writes them. */
+/** Wakes calls that wait for new entries of the audit, from any process. */
 export interface LogWatch {
-  /** Resolves when the audit has a row behind `sequence`, or after `ms`; to true at `end`. Throws `too_many_requests`. */
+  /**
+   * Resolves when the audit has a row after `sequence`, or after `ms`. Resolves to true on `end`. Throws
+   * `too_many_requests`.
+   */
   changed(sequence: number, ms: number): Promise<boolean>;
-  /** Ends all waits, those to come included. */
+  /** Ends all waits, now and later. */
   end(): void;
 }
 

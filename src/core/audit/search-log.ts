@@ -8,19 +8,19 @@ import { comparePlaces, type LogPlace, parseLogId } from './log-place.ts';
 import type { AuditEntry } from './ports.ts';
 import { BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
 
-/** Events that one call opens, and those of one row, which is opened whole. */
+/** The maximum number of events that one call opens, and of those in one row, which is opened whole. */
 const MAX_OPENED = 5_000;
 const MAX_EVENTS_OF_ROW = 1_024;
-/** Events that are opened before other calls get a turn. */
+/** Opened events before other calls get a turn. */
 const SLICE = 250;
-/** Rows that are read at once. */
+/** The number of rows in one read. */
 const PAGE = 50;
-/** Rows that the log index need not cover: to open them takes less than to write the index. */
+/** The number of rows that the log index need not cover: opening them is faster than writing the index. */
 const MAX_TAIL = 100;
-/** How much later than its events a row may be written, in milliseconds: the rows are in the order of writing. */
+/** How much later than its events a row may be written, in milliseconds: rows are in the order of writing. */
 const SLACK_MS = 60 * 60 * 1000;
 
-/** A question to the log of a tenant. Times are from `start_at` on and before `end_at`. */
+/** A query of a tenant's log. Times range from `start_at` to before `end_at`. */
 export interface LogQuestion {
   readonly tenant_id: string;
   readonly entity_type?: string | undefined;
@@ -40,15 +40,16 @@ export interface LogQuestion {
 export interface FoundLog {
   /** Newest first. */
   readonly entries: readonly LogEntry[];
-  /** There may be older ones before this place. */
+  /** Older entries may exist before this place. */
   readonly next?: LogPlace;
-  /** The time of the last row that was looked at, when the page was not full by then. */
+  /** The time of the last examined row, if the page was not full by then. */
   readonly searched_to?: Instant;
 }
 
 /**
- * Finds entries, newest first. A question by entity or actor opens the rows that the log index names, and those that it does
- * not cover yet; any other opens one row after the other, and stops after `MAX_OPENED` events. Throws `integrity_failure`.
+ * Finds entries, newest first. A query by entity or actor opens the rows that the log index names, and those that it
+ * does not cover yet. Any other query opens row after row, and stops after `MAX_OPENED` events. Throws
+ * `integrity_failure`.
  */
 export async function searchLog(parts: LogParts, question: LogQuestion): Promise<FoundLog> {
   const { before, after = [0, 0, 0], size, start_at = 0 } = question;
@@ -86,7 +87,7 @@ function openOrFail({ keyring }: LogParts, row: AuditEntry): readonly PlacedEven
   }
 }
 
-/** The entries of an event that answer the question, but for their place. */
+/** Returns the entries of an event that match the query, whatever their place. */
 function wantedOf(placed: PlacedEvent, question: LogQuestion): readonly LogEntry[] {
   const { tenant_id, entity_type, entity_id, actor_id, operation, denied, start_at, end_at } = question;
   const { at, event } = placed;
@@ -101,7 +102,7 @@ function wantedOf(placed: PlacedEvent, question: LogQuestion): readonly LogEntry
   );
 }
 
-/** The rows that may have entries, last first. */
+/** Yields the rows that may have entries, last first. */
 async function* rowsBackwards(parts: LogParts, question: LogQuestion): AsyncGenerator<AuditEntry> {
   const { store } = parts;
   const [floor = 1] = question.after ?? [];
@@ -128,20 +129,20 @@ async function* rowsBackwards(parts: LogParts, question: LogQuestion): AsyncGene
   }
 }
 
-/** Returns where the log index ends. Covers what is older than a short tail first, as far as one call may. */
+/** Returns the end of the log index. If the uncovered tail is long, first covers as much as one call may. */
 async function coveredUpTo(parts: LogParts, head: number): Promise<number> {
   const covered = await parts.store.logIndexEnd();
   if (head - covered <= MAX_TAIL) return covered;
   try {
     await indexLog(parts, MAX_OPENED);
   } catch (error) {
-    // A vault that takes no writes still answers.
+    // A vault that accepts no writes still answers.
     if (!(error instanceof Problem)) throw error;
   }
   return parts.store.logIndexEnd();
 }
 
-/** The last row, of those up to `head`, that was written before `time`, or one near behind it. */
+/** Returns the last row up to `head` that was written before `time`, or one just after it. */
 async function lastBefore({ store }: LogParts, time: Instant, head: number): Promise<number> {
   let [low, high] = [0, head];
   while (high - low > PAGE) {

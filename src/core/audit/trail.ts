@@ -11,28 +11,28 @@ import type { AuditDraft } from './ports.ts';
 
 /** The reply of a change. */
 export interface ChangeResult {
-  /** With an idempotency key it is stored with the change. */
+  /** Stored with the change if the call has an idempotency key. */
   readonly shown: Printable;
-  /** Whether it shows plaintext. */
+  /** Whether it contains plaintext. */
   readonly revealed?: boolean;
-  /** The ids of tokens that it shows beside those that were changed. */
+  /** The ids of tokens in the reply besides those that were changed. */
   readonly besides?: readonly string[];
 }
 
-/** The audit's part of one call: its handler reports touched records, the one path reports the end. */
+/** The audit's part of one call: the handler reports records, the one path reports the end. */
 export interface Trail {
-  /** The row of a change, for the store. `revision` is the record's after it. */
+  /** Returns the row of a change, for the store. `revision` is the record's after the change. */
   changed(entities: readonly string[], revision?: number, result?: ChangeResult): AuditDraft;
-  /** The same for a change that is written together with others: `Audit.draftAll`. */
+  /** Returns the row of a change that is written together with others: `Audit.draftAll`. */
   change(entities: readonly string[], revision?: number): AuditedChange;
-  /** The ids of what the reply shows of records that it leaves as they were; `revealed` when it shows plaintext. */
+  /** Reports the ids of unchanged records in the reply; `revealed` when it contains plaintext. */
   shown(entities: readonly string[], revealed: boolean): void;
   /**
-   * The call succeeded. Records what was shown, as the audit's level requires; returns undefined when nothing is
+   * Reports success. Records the presented data as the audit's level requires; returns undefined when nothing is
    * recorded. Throws the store's problems.
    */
   finish(): Promise<void> | undefined;
-  /** The call ended with a problem. */
+  /** Reports a problem as the result of the call. */
   refuse(error: unknown): Promise<void> | undefined;
 }
 
@@ -43,7 +43,7 @@ export function createTrail(
 ): Trail {
   const { operation, peer } = call;
   const { status, method, audit: facts }: Operation = OPERATIONS[operation];
-  // Each member by its name: V8 takes microseconds to add one to what it has spread.
+  // Name each member: V8 takes microseconds to add one to a spread object.
   const event = (status: number, entities: readonly string[], revision?: number, revealed?: boolean): AuditEvent => ({
     action: operation,
     status,
@@ -55,7 +55,7 @@ export function createTrail(
     revealed: revealed || undefined,
   });
   const isWritten = (kind: ReadKind) => isAudited(audit.level, kind) && !(facts.denialsOnly && kind !== 'denied');
-  /** The ids that the path named. */
+  /** The ids in the path. */
   const named = () => Object.values(call.params).filter(mayBeId);
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
@@ -69,7 +69,7 @@ export function createTrail(
     },
 
     finish() {
-      // A change has written its entry; only a change that changed nothing reports what it showed.
+      // A change has already written its entry. A call without a change reports the presented data.
       if (method !== 'GET' && !seen) return undefined;
       if (!isWritten(seen?.revealed ? 'revealed' : 'other')) return undefined;
       return audit.record(event(status, seen?.entities ?? named(), undefined, seen?.revealed));

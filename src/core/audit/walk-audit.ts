@@ -4,18 +4,18 @@ import { type AuditEvent, decodeEvents, type TimedEvent } from './audit-event.ts
 import { NO_LINK } from './audit-link.ts';
 import type { AuditEntry, AuditHead, AuditPlace, AuditStore } from './ports.ts';
 
-/** How many rows are read at once. */
+/** The number of rows in one read. */
 const PAGE = 100;
 
 export const START: AuditHead = { sequence: 0, link: NO_LINK };
 
-/** An entry that was opened, in its place. */
+/** An opened entry with its place. */
 export interface PlacedEvent extends AuditPlace, TimedEvent {
   /** The link of its row. */
   readonly link: Uint8Array;
 }
 
-/** The audit is not as it was written: `sequence` is the first row that is not. */
+/** Damage in the audit: `sequence` is the first wrong row. */
 export class BrokenAudit extends Error {
   override readonly name = 'BrokenAudit';
   readonly sequence: number;
@@ -34,8 +34,8 @@ export interface AuditParts {
 }
 
 /**
- * The events behind `from`, in order, each held against the chain before it is given out: an entry that was altered, taken
- * out, added or moved ends it with `BrokenAudit`. A tail that was cut is seen by whoever knows where the chain had come to.
+ * Yields the events after `from` in order, and checks each against the chain first. Throws `BrokenAudit` at an entry
+ * that was altered, removed, added or moved. A missing tail shows only by comparison with a recorded end of the chain.
  */
 export async function* walkAudit({ store, keyring }: AuditParts, from: AuditHead = START): AsyncGenerator<PlacedEvent> {
   let head = from;
@@ -49,7 +49,7 @@ export async function* walkAudit({ store, keyring }: AuditParts, from: AuditHead
   }
 }
 
-/** Opens the row that follows `head`. Throws `BrokenAudit` for any other. */
+/** Opens the row after `head`. Throws `BrokenAudit` for any other. */
 function openNext(
   keyring: AuditParts['keyring'],
   head: AuditHead,
@@ -63,7 +63,7 @@ function openNext(
   return openRow(keyring, entry);
 }
 
-/** Opens one entry, and checks the link of its row to the row before it. Throws `BrokenAudit`. */
+/** Opens one entry and checks its row's link to the previous row. Throws `BrokenAudit`. */
 export async function openPlace({ store, keyring }: AuditParts, { sequence, n }: AuditPlace): Promise<AuditEvent> {
   const entries = await store.readAudit(Math.max(0, sequence - 2), Math.min(sequence, 2));
   const head = sequence === 1 ? START : entries[0];
@@ -89,7 +89,10 @@ export function openRow(
   }
 }
 
-/** The last events that `wanted` takes, newest first, at most `limit`. Each is opened; the chain is not checked. */
+/**
+ * Returns the last events that match `wanted`, newest first, at most `limit`. Opens each event without checking the
+ * chain.
+ */
 export async function lastEvents(
   { store, keyring }: AuditParts,
   wanted: (placed: PlacedEvent) => boolean,

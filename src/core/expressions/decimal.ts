@@ -4,7 +4,7 @@ import { parseJson } from '../json/parse.ts';
 import { FilterFailure } from './expression-error.ts';
 import { textOf } from './print-value.ts';
 
-/** A number in arithmetic: its text, which tells integers (`7`) from others (`7.0`), and a double. */
+/** A number in arithmetic: its text, which distinguishes integers (`7`) from others (`7.0`), and a double. */
 export interface Decimal {
   readonly text: string;
   readonly value: number;
@@ -13,7 +13,7 @@ export interface Decimal {
 
 const NUMERAL = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,9})?$/;
 
-/** The JSON number that a text means, digit by digit: `007` is 7, `+1.10` is 1.10; undefined when it means none. */
+/** Returns the JSON number in a text, digit by digit: `007` is 7, `+1.10` is 1.10; undefined for other text. */
 export function toJsonNumber(text: string): number | JsonNumber | undefined {
   if (!NUMERAL.test(text)) return undefined;
   const digits = text.replace(/^[+-]/, '').replace(/^0+(?=\d)/, '');
@@ -21,7 +21,7 @@ export function toJsonNumber(text: string): number | JsonNumber | undefined {
   return typeof parsed === 'number' || parsed instanceof JsonNumber ? parsed : undefined;
 }
 
-/** Undefined when the value is no number, no text that means one, or is too large for a double. */
+/** Returns undefined for a value that is neither a number nor the text of one, or that is too large for a double. */
 export function toDecimal(value: Json): Decimal | undefined {
   const text = textOf(value);
   if (text === undefined || !NUMERAL.test(text)) return undefined;
@@ -29,7 +29,7 @@ export function toDecimal(value: Json): Decimal | undefined {
   return Number.isFinite(double) ? { text, value: double, integer: /^[+-]?\d+$/.test(text) } : undefined;
 }
 
-/** Never negative zero, which JSON would print as `0` and compare as something else. */
+/** Avoids negative zero, which JSON would print as `0` and a comparison would treat as another value. */
 export function fromDouble(value: number): number {
   if (!Number.isFinite(value)) throw new FilterFailure('gives a number that is too large');
   return value + 0;

@@ -7,7 +7,7 @@ import { readArgument } from './parameters.ts';
 import type { FilterCall, Output, PathOperand, Template } from './parse-template.ts';
 import { printValue } from './print-value.ts';
 
-/** The values that expressions may use (decisions §4): `metadata` in `fingerprint_expression` only. */
+/** The values available to expressions (decisions §4): `metadata` in `fingerprint_expression` only. */
 export interface Scope {
   readonly data: Json;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
@@ -27,7 +27,7 @@ export function evaluateTemplate(template: Template, scope: Scope, tools: Filter
   return text;
 }
 
-/** Throws `ExpressionError` for what fails outside of `id` for all data. */
+/** Throws `ExpressionError` for an expression that fails outside of `id` for all data. */
 export function checkTemplate(template: Template, readsMetadata: boolean): void {
   for (const part of template) {
     if (typeof part === 'string') continue;
@@ -52,7 +52,7 @@ function evaluateOutput(output: Output, scope: Scope, tools: FilterTools): Json 
   return value;
 }
 
-/** Returns the value at a path; null where the data has none. Own members only: no path reaches a prototype. */
+/** Returns the value at a path; null when the data has none. Reads own members only: no path reaches a prototype. */
 function read(path: PathOperand, scope: Scope, work: WorkBudget): Json {
   let value: Json | undefined = path.root === 'data' ? scope.data : scope.metadata;
   if (value === undefined) throw outOfScope(path.position);
@@ -97,7 +97,7 @@ function closeArguments(call: FilterCall, scope: Scope, tools: FilterTools): Arg
   return args;
 }
 
-/** To name the members of a large object takes several times as long as to look at as many characters. */
+/** Listing the members of a large object takes several times as long as reading as many characters. */
 const NAMING = 8;
 
 function workOf(value: Json): number {
@@ -112,7 +112,10 @@ function outOfScope(position: number): ExpressionError {
   return new ExpressionError('metadata can be referred to in fingerprint_expression only', position);
 }
 
-/** `size`, `first` and `last` of arrays, and `size` of a text, are Liquid's; an object's member of that name is just that. */
+/**
+ * `size`, `first` and `last` of arrays, and `size` of a text, belong to Liquid. On an object such a name is an ordinary
+ * member.
+ */
 function readKey(value: Json, key: string | number, work: WorkBudget): Json {
   if (isJsonArray(value)) {
     if (key === 'size') return value.length;

@@ -1,13 +1,13 @@
 /**
- * Why an expression (decisions §4) was refused or could not be evaluated. `reason` is a fixed text that names filters and
- * parameters and never quotes the expression or the data, so all of it may be shown to the caller.
+ * Why an expression (decisions §4) was rejected or failed. `reason` is a fixed text that names filters and parameters
+ * and never quotes the expression or the data, so the caller may see it.
  */
 export class ExpressionError extends Error {
   readonly reason: string;
   /** Offset in the expression's text, in UTF-16 code units, from 0. */
   readonly position: number;
   /**
-   * The place of the expression in a mask: `card.numbers.0`; empty for a mask, or any expression, that is one string.
+   * The path of the expression in a mask: `card.numbers.0`; empty for a mask, or any expression, that is one string.
    */
   readonly path: string;
 
@@ -20,7 +20,7 @@ export class ExpressionError extends Error {
   }
 }
 
-/** Thrown by a filter, which does not know its place; its caller makes an `ExpressionError` of it. */
+/** Thrown by a filter, which does not know its place; its caller turns it into an `ExpressionError`. */
 export class FilterFailure extends Error {
   /** A fixed text that follows the filter's name: `needs an array`. */
   readonly reason: string;

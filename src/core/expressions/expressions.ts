@@ -10,14 +10,14 @@ import { type Output, parseTemplate, type Template } from './parse-template.ts';
 import { loadQueryJson } from './query-json.ts';
 
 /*
- * Expressions (decisions §4). All failures are `ExpressionError`: syntax, filters and arguments are checked before anything
- * is evaluated, and nothing is ever passed on unmasked because a filter failed.
+ * Expressions (decisions §4). All failures are `ExpressionError`. Syntax, filters and arguments are checked before
+ * evaluation. A failing filter never passes a value on unmasked.
  */
 
 export interface EvaluateOptions {
-  /** Without it random filters fail: only `id` gives it. */
+  /** Only `id` provides it; random filters fail without it. */
   readonly random?: Random | undefined;
-  /** The work that all evaluations given it may spend together; when absent, one for this evaluation. */
+  /** The work budget that several evaluations share; default: one for this evaluation. */
   readonly work?: WorkBudget | undefined;
 }
 
@@ -27,25 +27,25 @@ const CACHED_TEMPLATES = 1000;
 /** The cost of parsing, in units of work. */
 const PARSING = 256;
 
-/** Loads the code of filters that these values mention. Evaluating them needs it. */
+/** Loads the code of filters that these values mention, for their evaluation. */
 export async function loadFilters(...values: readonly (Json | undefined)[]): Promise<void> {
   if (values.some(mentionsJsonFilter)) await loadQueryJson();
 }
 
-/** A source that is exactly one `{{ … }}` gives the value with its own type, any other a string. */
+/** Evaluates a source. Exactly one `{{ … }}` returns the value with its own type, any other source a string. */
 export function evaluateExpression(source: string, scope: Scope, options: EvaluateOptions = {}): Json {
   return evaluateTemplate(templateOf(source), scope, toolsFor(options));
 }
 
-/** Evaluates one output. Filters of one budget share their work. */
+/** Evaluates one output. The filters of one budget share it. */
 export function applyFilters(output: Output, data: Json, work: WorkBudget): Json {
   return evaluateTemplate([output], { data }, toolsFor({ work }));
 }
 
 /**
- * The masked form of `scope.data`: strings are evaluated at every depth, other values are constants. A member or an item
- * whose expression gives null is left out, since the data has nothing to show there (decisions §3); undefined when that is
- * the mask itself. The error's `path` leads to the string that failed.
+ * Returns the masked form of `scope.data`. Evaluates strings at every depth; other values are constants. Omits a member
+ * or an item whose expression returns null, since the data has nothing to show there (decisions §3). Returns undefined
+ * if that is the whole mask. The error's `path` leads to the string that failed.
  */
 export function evaluateMask(mask: Json, scope: Scope, options: Pick<EvaluateOptions, 'work'> = {}): Json | undefined {
   const tools = toolsFor(options);
@@ -60,8 +60,8 @@ export function evaluateMask(mask: Json, scope: Scope, options: Pick<EvaluateOpt
 }
 
 /**
- * Throws for a string, at any depth, that is broken whatever the data is, outside of `id`. Evaluates nothing. Only a
- * fingerprint reads metadata.
+ * Throws for a string, at any depth, that fails outside of `id` for all data. Evaluates nothing. Only a fingerprint
+ * reads metadata.
  */
 export function checkExpressions(mask: Json, readsMetadata: boolean): void {
   mapMask(mask, (source) => {
@@ -74,7 +74,7 @@ function toolsFor({ random, work = createWorkBudget() }: EvaluateOptions): Filte
   return { spend: work.spend, random, queryJson: loadQueryJson.loaded };
 }
 
-/** A false yes only loads what is not needed. */
+/** A false positive only loads unneeded code. */
 function mentionsJsonFilter(mask: Json | undefined): boolean {
   if (typeof mask === 'string') return /\|\s*json/.test(mask);
   if (isJsonArray(mask)) return mask.some(mentionsJsonFilter);
@@ -95,7 +95,7 @@ type EvaluateText = (source: string) => Json;
 
 function mapMask(mask: Json, evaluate: EvaluateText, path: readonly (string | number)[] = []): Json | undefined {
   if (typeof mask === 'string') {
-    // A tag alone counts too: it is refused, not shown.
+    // A tag alone counts, too: it is rejected, not printed.
     if (!mask.includes('{{') && !mask.includes('{%')) return mask;
     try {
       return evaluate(mask) ?? undefined;
@@ -123,7 +123,7 @@ function mapMask(mask: Json, evaluate: EvaluateText, path: readonly (string | nu
 
 const templates = new Map<string, Template>();
 
-/** Forgets the template that was used longest ago. */
+/** Forgets the least recently used template. */
 function templateOf(source: string): Template {
   const template = templates.get(source) ?? parseTemplate(source);
   templates.delete(source);

@@ -8,9 +8,9 @@ import type { ArgumentOf, ParameterKind } from './parameters.ts';
 import { textOf } from './print-value.ts';
 import type { QueryJson } from './query-json.ts';
 
-/** The context of a filter beside its input and its arguments. */
+/** The context of a filter besides its input and its arguments. */
 export interface FilterTools extends WorkBudget {
-  /** Present only where random results are allowed: in `id`. */
+  /** Present only for `id`, which allows random results. */
   readonly random?: Random | undefined;
   /** Present only once a template that names the `json` filter was loaded. */
   readonly queryJson?: QueryJson | undefined;
@@ -25,16 +25,16 @@ export interface Parameter<K extends ParameterKind = ParameterKind> {
 type Parameters = Readonly<Record<string, Parameter>>;
 type ArgumentsOf<P extends Parameters> = { readonly [N in keyof P]: ArgumentOf<P[N]['kind']> };
 
-/** The arguments of one call by parameter name, each read as its parameter's kind. */
+/** The arguments of one call by parameter name, converted to their parameters' kinds. */
 export type Arguments = Readonly<Record<string, unknown>>;
 
 /**
- * One row of the filter table (decisions §4). `run` takes any input and throws `FilterFailure` for one that it cannot
- * take: a filter never passes on what it was asked to hide. Parameters are positional, in the order of `parameters`.
+ * One row of the filter table (decisions §4). `run` throws `FilterFailure` for unsuitable input: a filter never passes
+ * on a value that it should hide. Parameters are positional, in the order of `parameters`.
  */
 export interface Filter {
   readonly parameters: Parameters;
-  /** Gives another result each time: allowed in `id` only. */
+  /** Returns a different result each time; allowed in `id` only. */
   readonly random: boolean;
   run(input: Json, args: Arguments, tools: FilterTools): Json;
 }
@@ -57,7 +57,7 @@ export function defineFilter<I extends InputKind, const P extends Parameters = R
       if (input === null && !takesNull) return null;
       const value = read(input);
       if (value === undefined) throw new FilterFailure(`needs ${expects}`);
-      // The table that read the input, and the one that read the arguments, are the ones that the row's types are made of.
+      // The casts are safe: the row's types come from the tables that read the input and the arguments.
       return row.apply(value as InputOf<I>, args as ArgumentsOf<P>, tools);
     },
   };
@@ -72,11 +72,11 @@ function textOrList(value: Json): string | JsonArray | undefined {
 }
 
 /**
- * What a filter may be given. `read` answers undefined for what it is not; `takesNull` is false where null passes the
- * filter unchanged: what the data lacks stays missing instead of becoming an empty text.
+ * The kinds of input. `read` returns undefined for a value of another kind. `takesNull` is false if null passes the
+ * filter unchanged, so that missing data stays missing.
  */
 export const INPUTS = {
-  /** For filters that hide: values without an obvious text are rejected, never shown. */
+  /** For filters that hide: rejects values without an obvious text instead of printing them. */
   text: { expects: 'text or a number', takesNull: false, read: textOf },
   liquid_text: { expects: 'text, a number or a boolean', takesNull: false, read: liquidText },
   liquid_text_or_null: {

@@ -7,10 +7,16 @@ import { FilterFailure } from './expression-error.ts';
 /** Bytes of UTF-8 in one expression (decisions §4). */
 export const MAX_SOURCE = 1024;
 
-/** Bytes of UTF-8 that an expression, each filter in it, and all expressions of a mask together may give (decisions §4). */
+/**
+ * The maximum bytes of UTF-8 in the result of an expression, of each filter in it, and of all expressions of a mask
+ * together (decisions §4).
+ */
 export const MAX_OUTPUT = 64 * 1024;
 
-/** Characters, items and nodes that all expressions of one budget may look at together: well under a second. */
+/**
+ * The maximum number of characters, items and nodes that all expressions of one budget may read together: well under a
+ * second.
+ */
 const MAX_WORK = 4 * 1024 * 1024;
 
 /** Returns the bytes of a value as output: 0 for null, those of a text, or those of its JSON. */
@@ -25,15 +31,17 @@ export function exceedsOutput(value: Json): boolean {
   return isLonger(value instanceof JsonNumber ? value.lexeme : stringifyJson(value), MAX_OUTPUT);
 }
 
-/** Rejects an output that would be too long before it is built: where lengths multiply, afterwards is too late. */
+/** Rejects a too long output before it is built: where lengths multiply, a later check would be too late. */
 export function assertOutput(length: number): void {
   if (length > MAX_OUTPUT) throw new FilterFailure('gives more than 64 KiB');
 }
 
-/** The same for a caller that may not read the data: about a millisecond, so that the time shows little of the data. */
+/**
+ * The limit for a caller that may not read the data: about a millisecond, so that the time reveals little of the data.
+ */
 export const UNREAD_WORK = 64 * 1024;
 
-/** Limits that keep a few hundred characters of expression from occupying the process for minutes. */
+/** Limits that stop a short expression from occupying the process for minutes. */
 export interface WorkBudget {
   /** Throws `FilterFailure` when the budget is used up. */
   spend(units: number): void;

@@ -4,7 +4,7 @@ import { ExpressionError } from './expression-error.ts';
 import { MAX_OUTPUT } from './limits.ts';
 import { textOf } from './print-value.ts';
 
-/** Only numbers count here, no text that means one: `reveal_last: '4'` is a wrong argument. */
+/** Accepts numbers, not their text: `reveal_last: '4'` is a wrong argument. */
 function integerIn(value: Json, least: number, most: number): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most ? value : undefined;
 }
@@ -45,7 +45,7 @@ const PARAMETERS = {
 export type ParameterKind = keyof typeof PARAMETERS;
 export type ArgumentOf<K extends ParameterKind> = Exclude<ReturnType<(typeof PARAMETERS)[K]['read']>, undefined>;
 
-/** Throws `ExpressionError` when the value is not what the parameter takes. */
+/** Throws `ExpressionError` for a value of the wrong kind. */
 export function readArgument(
   filter: string,
   parameter: string,

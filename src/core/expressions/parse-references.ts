@@ -6,18 +6,20 @@ import { type Output, takeOutput } from './parse-template.ts';
 /** One `{{ <token id> | filters }}` in a text. */
 export interface TokenReference {
   readonly id: string;
-  /** The filters, on `data`. Absent: the data itself. */
+  /** The filters on `data`; absent for the data itself. */
   readonly output: Output | undefined;
   readonly position: number;
 }
 
-/** No id has a brace or a bar, and most have characters that no path of an expression has (decisions §5). */
+/**
+ * No id contains a brace or a bar, and most ids contain characters that no path of an expression has (decisions §5).
+ */
 const HEAD = /\{\{([^{}|]*)(\||\}\})/y;
 
 /** Replaces the id while the filters are parsed. */
 const OPERAND = '{{data';
 
-/** Parses a text: its parts in order. Throws `ExpressionError`. */
+/** Parses a text into its parts, in order. Throws `ExpressionError`. */
 export function parseReferences(source: string): readonly (string | TokenReference)[] {
   const parts: (string | TokenReference)[] = [];
   let at = 0;

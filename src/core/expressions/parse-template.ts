@@ -8,7 +8,7 @@ import { FILTERS } from './filters.ts';
 import { MAX_SOURCE } from './limits.ts';
 import { readArgument } from './parameters.ts';
 
-/** A parsed expression: texts and outputs in order. A template of exactly one output keeps the type of its value. */
+/** A parsed expression: texts and outputs in order. Exactly one output keeps the type of its value. */
 export type Template = readonly (string | Output)[];
 
 /** One `{{ … }}`. Positions are offsets in the expression's text. */
@@ -31,9 +31,9 @@ export interface PathOperand {
 export interface FilterCall {
   readonly name: string;
   readonly filter: Filter;
-  /** The literal arguments and the defaults, read and checked. */
+  /** The literal arguments and the defaults, converted and checked. */
   readonly args: Arguments;
-  /** The path arguments: their values are known at evaluation. */
+  /** The path arguments, evaluated later. */
   readonly open: readonly { readonly parameter: string; readonly operand: PathOperand }[];
   readonly position: number;
 }
@@ -52,7 +52,7 @@ export interface FilterCall {
  *   escape   = "\" ( one of "bfnrtv" | "u" hex digits | octal digits | any other character, for itself ) ;
  *   word     = one or more letters, digits, "_", "?" and "-" ; beyond ASCII everything but blanks is a letter
  */
-/** White space without the byte order mark, which the expression language takes for a letter. */
+/** White space without the byte order mark, which counts as a letter. */
 const BLANK = '[^\\S\\ufeff]';
 
 const WORD_CHARACTER = '(?:[\\w?\\ufeff-]|[^\\x00-\\x7f\\s\\u201c\\u201d])';
@@ -79,7 +79,7 @@ const ESCAPED: ReadonlyMap<string, string> = new Map([
   ['v', '\v'],
 ]);
 
-/** `empty` and `blank` are literals of Liquid that this language rejects. */
+/** `empty` and `blank` are literals of Liquid; this language rejects them. */
 const LITERALS: ReadonlyMap<string, boolean | null | undefined> = new Map([
   ['true', true],
   ['false', false],
@@ -115,7 +115,7 @@ export function parseTemplate(source: string): Template {
   return parts;
 }
 
-/** Parses the output that begins at an offset. `end` is the offset behind it. */
+/** Parses the output that begins at an offset. `end` is the offset after it. */
 export function takeOutput(source: string, at: number): { readonly output: Output; readonly end: number } {
   OUTPUT.lastIndex = at;
   const inside = OUTPUT.exec(source)?.[1];
@@ -123,7 +123,7 @@ export function takeOutput(source: string, at: number): { readonly output: Outpu
   return { output: parseOutput(source, at, inside), end: at + inside.length + '{{}}'.length };
 }
 
-/** The position of the parser. `text` ends with the last part of the output, so that no token reaches past it. */
+/** The position of the parser. `text` ends with the last part of the output, so that no token crosses its end. */
 interface Cursor {
   readonly text: string;
   at: number;
@@ -196,7 +196,7 @@ function parseCall(cursor: Cursor, known: number): FilterCall {
   return { name, filter, args, open, position };
 }
 
-/** Parses arguments. Leaves the cursor behind the last one. */
+/** Parses arguments. Leaves the cursor after the last one. */
 function parseArguments(cursor: Cursor, name: string, most: number) {
   const given: { readonly operand: Operand; readonly begin: number }[] = [];
   const position = cursor.at - name.length;
@@ -220,7 +220,7 @@ function parseOperand(cursor: Cursor): Operand {
   const { at } = cursor;
   const value = takeLiteral(cursor);
   if (value === undefined) return parsePath(cursor);
-  // Liquid accepts members of literals; this language does not.
+  // Liquid allows members of literals; this language does not.
   if (/[.[]/.test(cursor.text.charAt(cursor.at))) throw noRoot(at);
   return { kind: 'literal', value };
 }
@@ -252,7 +252,7 @@ function noRoot(position: number): ExpressionError {
   return new ExpressionError('only data and metadata can be referred to', position);
 }
 
-/** Parses a path. Leaves the cursor behind it. */
+/** Parses a path. Leaves the cursor after it. */
 function parsePath(cursor: Cursor): PathOperand {
   const position = cursor.at;
   const root = take(cursor, WORD);

@@ -6,28 +6,31 @@ import { loadedOnce } from '../loaded-once.ts';
 import { FilterFailure } from './expression-error.ts';
 import type { WorkBudget } from './limits.ts';
 
-/** The one value that a JSONPath (RFC 9535) finds. Throws `FilterFailure` when it finds none or several, or is no JSONPath. */
+/**
+ * Returns the one value that a JSONPath (RFC 9535) finds. Throws `FilterFailure` for none, for several, and for an
+ * invalid path.
+ */
 export type QueryJson = (path: string, value: Json, work: WorkBudget) => Json;
 
-/** Deeper than any `data`: the library counts the value itself, too. */
+/** Deeper than any `data`: the library also counts the value itself. */
 const MAX_RECURSION = MAX_DEPTH + 1;
 
-/**
- * The cost of one read beside its depth, in units of work: the library makes a node, with the whole path, for most
- * reads.
- */
+/** The base cost of one read, in units of work: for most reads the library creates a node with the whole path. */
 const READING = 8;
 
-/** The cost of each name when the members of an object are named: it takes longer through the proxy than a read. */
+/** The cost of each name in a list of members: the proxy makes it slower than a read. */
 const NAMING = 16;
 
-/** So many characters of the path are a unit of each read: with most, a condition is evaluated that may be as long as the path. */
+/**
+ * The path characters that cost one unit on each read: most reads evaluate a condition, which may be as long as the
+ * path.
+ */
 const CONDITION = 5;
 
-/** So many characters of a text that is read are a unit: conditions compare it and count its characters. */
+/** The text characters that cost one unit: conditions compare and count them. */
 const TEXT = 4;
 
-/** Without `match` and `search`: their patterns can take seconds on a short text. */
+/** Excludes `match` and `search`: their patterns can take seconds on a short text. */
 export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
   const { FunctionExpressionType, JSONPathEnvironment, JSONPathError, Nothing } = await import('json-p3');
   const environment = new JSONPathEnvironment({ maxRecursionDepth: MAX_RECURSION });
@@ -63,8 +66,8 @@ export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
 });
 
 /**
- * The value as a copy, made as it is read, whose every read is counted: a short path such as
- * `$..*[?count($..*) > 1]` visits the square of its input.
+ * Copies the value as it is read and counts every read: a short path such as `$..*[?count($..*) > 1]` visits the square
+ * of its input.
  */
 function walked(value: Json, pathLength: number, work: WorkBudget): JSONValue {
   const reading = READING + Math.ceil(pathLength / CONDITION);
@@ -94,11 +97,11 @@ function walked(value: Json, pathLength: number, work: WorkBudget): JSONValue {
     Reflect.set(members, key, copied);
     return copied;
   }
-  // JSON with numbers in place of lexemes, behind proxies that change nothing.
+  // JSON with numbers instead of lexemes, behind read-only proxies.
   return copy(value, 0) as JSONValue;
 }
 
-/** The found value as it was, with its lexemes and its order of members. */
+/** Returns the found value unchanged, with its lexemes and its order of members. */
 function original(value: Json, location: readonly (string | number)[]): Json {
   let at: Json | undefined = value;
   for (const key of location) {

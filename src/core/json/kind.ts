@@ -1,6 +1,6 @@
 import type { Json, JsonArray, JsonObject } from '../../contract/json.ts';
 
-/** A JSON number as it was written (RFC 8259 §6), for the ones that a double does not give back: `1.10`, `-0`, `9007199254740993`. */
+/** A JSON number as written (RFC 8259 §6), for those that a double would change: `1.10`, `-0`, `9007199254740993`. */
 export class JsonNumber {
   readonly lexeme: string;
 

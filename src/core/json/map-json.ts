@@ -6,9 +6,7 @@ import type { JsonText } from './stringify.ts';
 /** Returns the replacement of a value; undefined to visit its items or members. `path` is dotted, empty at the top. */
 type Visit = (value: Json, path: string) => Json | JsonText | undefined;
 
-/**
- * Returns a value with some parts replaced, in the order of its text. Parts that are neither replaced nor visited stay.
- */
+/** Returns a value with some parts replaced, in the order of its text. Keeps other parts. */
 export function mapJson(value: Json, visit: Visit, path = ''): Json | JsonText {
   const replaced = visit(value, path);
   if (replaced !== undefined) return replaced;

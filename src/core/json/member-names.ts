@@ -6,14 +6,17 @@ interface Ordered {
   readonly [MEMBER_ORDER]?: readonly string[];
 }
 
-/** The names of an object's members in the order of its text, also where JavaScript moves integer-like names to the front. */
+/**
+ * Returns the names of an object's members in the order of its text. JavaScript itself moves integer-like names to the
+ * front.
+ */
 export function memberNames(object: { readonly [name: string]: unknown }): readonly string[] {
   return (object as Ordered)[MEMBER_ORDER] ?? Object.keys(object);
 }
 
 /**
- * Makes `memberNames` answer `names`, which are all of the object's members. The note is not enumerable: a copy made by
- * spreading has its own members and must not inherit a list of others.
+ * Makes `memberNames` return `names`, which must be all of the object's members. The list is not enumerable: a spread
+ * copy has its own members and must not inherit it.
  */
 export function keepMemberOrder(object: JsonObject, names: readonly string[]): void {
   if (Object.keys(object).some((name, place) => name !== names[place])) {
@@ -21,7 +24,7 @@ export function keepMemberOrder(object: JsonObject, names: readonly string[]): v
   }
 }
 
-/** An object that inherits nothing, with these members in this order, whatever their names. */
+/** Creates an object that inherits nothing, with these members in this order. */
 export function objectOfMembers(members: ReadonlyMap<string, Json>): JsonObject {
   const object = new MemberMap();
   for (const [name, value] of members) object[name] = value;
@@ -30,9 +33,9 @@ export function objectOfMembers(members: ReadonlyMap<string, Json>): JsonObject 
 }
 
 /**
- * What an object of JSON is read into: it inherits nothing, so `__proto__` and `constructor` are members like any other.
- * V8 makes a hash table of what `Object.create(null)` gives; of this it makes an object like any other, which takes a third
- * of the time to fill, to look into and to print.
+ * The prototype of objects that are read from JSON. They inherit nothing, so `__proto__` and `constructor` are plain
+ * members. `Object.create(null)` makes V8 use a hash table; an object with this prototype takes a third of the time to
+ * fill, read and print.
  */
 export class MemberMap {
   [name: string]: Json;

@@ -20,7 +20,7 @@ const CLOSE_BRACE = 0x7d;
 const LOWER_U = 0x75;
 const FOUR_HEX_DIGITS = /^[0-9A-Fa-f]{4}$/;
 
-/** RFC 8259 §7: the code unit after the backslash, and the meaning of both. */
+/** RFC 8259 §7: the code unit after the backslash, and its meaning. */
 const ESCAPES: ReadonlyMap<number, string> = new Map([
   [QUOTE, '"'],
   [BACKSLASH, '\\'],
@@ -38,13 +38,16 @@ const LITERALS: ReadonlyMap<number, readonly [text: string, value: boolean | nul
   [0x6e, ['null', null]],
 ]);
 
-/** An integer of this many characters is exact in a double and prints as it was written. */
+/** An integer with at most this many characters is exact in a double and prints unchanged. */
 const EXACT_LENGTH = 15;
 
-/** Deeper than anything that the vault keeps or answers (`MAX_DEPTH`): what was accepted once can be read again, whatever the limit is now. */
+/**
+ * Deeper than anything that the vault stores or returns (`MAX_DEPTH`): accepted values stay readable if the limit
+ * changes.
+ */
 const DEEPEST = 1024;
 
-/** The position of the parser. `path[i]` names what it reads `i` levels down. */
+/** The position of the parser. `path[i]` names the value at depth `i`. */
 interface Cursor {
   readonly text: string;
   readonly maxDepth: number;
@@ -54,10 +57,9 @@ interface Cursor {
 }
 
 /**
- * Parses JSON (RFC 8259, strictly) without losing anything: numbers keep their lexeme, `__proto__` is a member like any
- * other, lone surrogates stay and the order of members is kept. A repeated member name is refused (RFC 8259 §4 leaves it
- * open, and readers that differ make it dangerous). `maxDepth` is how deep arrays and objects may nest. Throws
- * `JsonSyntaxError`.
+ * Parses JSON (RFC 8259, strictly) without loss. Keeps the lexeme of numbers, lone surrogates and the order of members;
+ * `__proto__` is a plain member. Rejects a repeated member name (RFC 8259 §4 leaves it open, and readers that differ
+ * make it dangerous). `maxDepth` limits the nesting of arrays and objects. Throws `JsonSyntaxError`.
  */
 export function parseJson(text: string, options: { readonly maxDepth?: number } = {}): Json {
   const cursor: Cursor = { text, maxDepth: options.maxDepth ?? DEEPEST, path: [], at: 0, depth: 0 };
@@ -67,7 +69,7 @@ export function parseJson(text: string, options: { readonly maxDepth?: number } 
   return value;
 }
 
-/** Returns the code unit it stops at; NaN, which equals nothing, at the end. */
+/** Returns the code unit at the stop; NaN, which equals nothing, at the end. */
 function skipSpace(cursor: Cursor): number {
   const { text } = cursor;
   let { at } = cursor;
@@ -124,7 +126,7 @@ function parseArray(cursor: Cursor): JsonArray {
 function parseObject(cursor: Cursor): JsonObject {
   const object = new MemberMap();
   const level = cursor.depth;
-  /** Kept from the first name that begins with a digit: before it, the engine's order is the text's. */
+  /** Kept from the first name that begins with a digit; before it, the engine keeps the order of the text. */
   let order: string[] | undefined;
   enter(cursor);
   cursor.path[level] = '';
@@ -224,7 +226,7 @@ function parseString(cursor: Cursor): string {
   }
 }
 
-/** Half of a surrogate pair is a code unit like any other: two halves in a row make their character, one alone stays. */
+/** Half of a surrogate pair is an ordinary code unit: two halves in a row form their character, a single one stays. */
 function parseEscape(cursor: Cursor): string {
   const code = cursor.text.charCodeAt(cursor.at);
   if (code === LOWER_U) {
@@ -234,7 +236,7 @@ function parseEscape(cursor: Cursor): string {
     return String.fromCharCode(Number.parseInt(digits, 16));
   }
   const character = ESCAPES.get(code);
-  if (character === undefined) throw refuse(cursor, 'syntax', 'this is no escape that JSON has');
+  if (character === undefined) throw refuse(cursor, 'syntax', 'this is not a JSON escape');
   cursor.at += 1;
   return character;
 }

@@ -12,12 +12,12 @@ export type Printable =
   | readonly Printable[]
   | { readonly [name: string]: Printable | undefined };
 
-/** Everything that must be escaped, and a little more: quotes, backslashes, whatever is not printable ASCII. */
+/** Everything that needs an escape, and a little more: quotes, backslashes, all but printable ASCII. */
 const NEEDS_ESCAPE = /[^ !#-[\]-~]/;
 
 /**
- * Compact JSON text of a value; the same value always gives the same text. Numbers kept by lexeme are printed by it,
- * `JsonText` is spliced as it stands, members whose value is undefined are left out, lone surrogates become `\uXXXX`.
+ * Returns compact JSON text; equal values give equal text. Prints numbers by their lexeme, inserts `JsonText`
+ * unchanged, omits members with the value undefined, and escapes lone surrogates as `\uXXXX`.
  */
 export function stringifyJson(value: Printable): string {
   if (typeof value === 'string') return quote(value);
@@ -63,7 +63,7 @@ function printObject(object: { readonly [name: string]: Printable | undefined })
   return `${text}}`;
 }
 
-/** JSON text that is spliced into a reply unchanged: an opened value is never parsed only to be printed. */
+/** JSON text that goes into a reply unchanged, so that an opened value need not be parsed. */
 export class JsonText {
   readonly text: string;
 

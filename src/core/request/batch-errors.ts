@@ -1,7 +1,7 @@
 import type { ProblemCode } from '../../contract/problems.ts';
 import { type MemberErrors, Problem } from '../problem.ts';
 
-/** A caller needs a few of the parts that are wrong. */
+/** A caller needs only a few of the wrong parts. */
 const MAX_PATHS = 100;
 
 /** Collects the errors in the parts of a body into one problem, at most `most` of them. */
@@ -29,7 +29,7 @@ export function createErrors(code: ProblemCode, most = MAX_PATHS) {
       return true;
     },
     throwIfAny(): void {
-      // Without a prototype a member that is called `__proto__` is one like any other, and stays.
+      // Without a prototype `__proto__` is a plain member.
       if (errors.size > 0)
         throw new Problem(code, { errors: Object.assign(Object.create(null), Object.fromEntries(errors)) });
     },

@@ -6,7 +6,7 @@ import type { ValidationError } from '../validators.generated.js';
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** The words for each schema keyword. Fixed texts: they never quote what was sent. */
+/** The text for each schema keyword. Fixed texts that never quote input. */
 const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   required: () => 'is required',
   type: (params) => `must be ${withArticle([params['type']].flat().join(' or '))}`,
@@ -30,7 +30,7 @@ const NAMED_PATTERNS: Readonly<Record<string, string>> = {
   [PLAIN_TEXT]: 'must have no control characters and no lone surrogates',
 };
 
-/** Turns the findings of a validator into `errors` by dotted path (decisions §1). */
+/** Converts the findings of a validator into `errors` by dotted path (decisions §1). */
 export function memberErrors(schema: Schema, found: readonly ValidationError[]): MemberErrors {
   const errors: Record<string, string[]> = Object.create(null);
   for (const error of found) {
@@ -38,7 +38,7 @@ export function memberErrors(schema: Schema, found: readonly ValidationError[]):
     const pointer = error.instancePath.split('/').slice(1);
     const path = pointer.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
     const at = schemaAt(schema, path);
-    // A name that may be any text is reported once, by `propertyNames`; one of a form with an example, under itself.
+    // Reports a free-form name once, by `propertyNames`, and a name of a known form under itself.
     const isName = error.schemaPath.includes('/propertyNames/');
     const isForm = at?.propertyNames?.examples !== undefined;
     if ((isName || error.keyword === 'propertyNames') && isName !== isForm) continue;
@@ -74,13 +74,13 @@ function schemaAt(schema: Schema, path: readonly string[]): Schema | undefined {
     const properties: Schema['properties'] = at?.properties;
     const others: Schema['additionalProperties'] = at?.additionalProperties;
     const own: Schema | undefined = properties && Object.hasOwn(properties, name) ? properties[name] : undefined;
-    // A map of objects; the values of a map of texts have only the general message.
+    // For a map of objects; the values of a map of texts have only the general message.
     at = at?.items ?? own ?? (typeof others === 'object' && others.properties ? others : undefined);
   }
   return at;
 }
 
-/** A boolean that is text: without the quotes the message would name what was sent. */
+/** A boolean that is text: without quotes the message would repeat the input. */
 function oneOf(values: readonly string[]): string {
   if (values.includes('true')) return `must be the string ${values.map((value) => `"${value}"`).join(' or ')}`;
   return `must be one of ${values.join(', ')}`;

@@ -8,7 +8,7 @@ interface PageQuery {
 
 const DEFAULT_SIZE = PAGE_QUERY.size.default;
 
-/** Returns the page to ask a store for (decisions §2). */
+/** Returns the page to request from a store (decisions §2). */
 export function pageRequest({ page = 1, size = DEFAULT_SIZE }: PageQuery): PageRequest {
   return { offset: Math.min((page - 1) * size, Number.MAX_SAFE_INTEGER), limit: size };
 }

@@ -7,7 +7,7 @@ import { JsonSyntaxError } from '../json/json-syntax-error.ts';
 import { parseJson } from '../json/parse.ts';
 import { Problem } from '../problem.ts';
 
-/** Step 4 of the one path: size, then text, then lossless JSON. Undefined for an operation without a body. */
+/** Step 4 of the one path: size, then text, then lossless JSON. Returns undefined for an operation without a body. */
 export function parseBody(row: Operation, sent: SentBody, limits: Limits): Json | undefined {
   const text = sent.bodyText ?? '';
   if (sent.bodyFault === 'too_large' || isLonger(text, limits.body)) {

@@ -3,7 +3,7 @@ import { isLonger } from '../is-longer.ts';
 import { JsonText, type Printable, stringifyJson } from '../json/stringify.ts';
 import { Problem } from '../problem.ts';
 
-/** Throws `result_too_large` for a reply that is longer than a response may be. */
+/** Throws `result_too_large` for a reply above the limit of a response. */
 export function printBatch(reply: Printable, { response }: Limits): JsonText {
   const text = stringifyJson(reply);
   if (isLonger(text, response)) throw tooLarge();

@@ -6,16 +6,16 @@ import { invalid } from '../problem.ts';
 
 const INTEGER = /^-?\d{1,15}$/;
 
-/** Values that are no text. Text that is none of the type stays text, and fails validation by name. */
+/** Converts values that are not text. Text of another type stays text and fails validation by name. */
 const READERS: Readonly<Record<string, (text: string) => Json | undefined>> = {
   integer: (text) => (INTEGER.test(text) ? Number(text) : undefined),
   boolean: (text) => ({ true: true, false: false })[text],
 };
 
 /**
- * Makes the query parameters the object that the row's query schema describes: an array collects what is repeated, an
- * object `m` takes `m.<key>` or `m[<key>]` (everything after the first dot is the key; a repeated key keeps its first value,
- * §4.1), an integer or boolean is read.
+ * Converts the query parameters to the object of the row's query schema. An array collects repetitions. An object `m`
+ * collects `m.<key>` or `m[<key>]`: everything after the first dot is the key, and a repeated key keeps its first value
+ * (§4.1). Integers and booleans are parsed.
  */
 export function readQuery(schema: Schema | undefined, pairs: readonly (readonly [string, string])[]): Json {
   const properties = schema?.properties ?? {};
@@ -46,7 +46,7 @@ export function readQuery(schema: Schema | undefined, pairs: readonly (readonly 
   return query;
 }
 
-/** `metadata.<key>` is also written `metadata[<key>]`. */
+/** `metadata[<key>]` is another form of `metadata.<key>`. */
 function memberAndKey(sent: string): readonly [member: string, key: string | undefined] {
   const [, member = sent, inBrackets, afterDot] = /^([^.[]+)(?:\[(.*)\]|\.(.*))$/s.exec(sent) ?? [];
   return [member, inBrackets ?? afterDot];

@@ -12,7 +12,7 @@ import { readQuery } from './read-query.ts';
 
 export type BodyValidators = typeof import('../body-validators.generated.js').BODY_VALIDATORS;
 
-/** A validated request: every part is as the row's schema requires. */
+/** A validated request: every part matches the row's schemas. */
 export interface Request<Id extends OperationId> {
   readonly params: ParamsOf<Id>;
   readonly query: QueryOf<Id>;
@@ -20,7 +20,7 @@ export interface Request<Id extends OperationId> {
 }
 
 /**
- * Step 5 of the one path: the three parts against the row's schemas; all that is wrong is reported at once. A row with a
+ * Step 5 of the one path: checks the three parts against the row's schemas and reports all errors at once. A row with a
  * body needs `bodies`.
  */
 export function validate<Id extends OperationId>(
@@ -35,7 +35,7 @@ export function validate<Id extends OperationId>(
   const validators = VALIDATORS[id];
   const params: Json = Object.assign(new MemberMap(), call.params);
   const query = readQuery(row.query, call.query);
-  // In a merge patch null means "remove" (RFC 7396), everywhere else "absent" (decisions §1).
+  // `null` means "remove" in a merge patch (RFC 7396), "absent" elsewhere (decisions §1).
   const keepsNulls = row.mediaType === 'application/merge-patch+json';
   const sentBody = row.body && body !== undefined && !keepsNulls ? dropNulls(row.body, body) : body;
   const errors = [
@@ -44,10 +44,10 @@ export function validate<Id extends OperationId>(
     check(bodies?.[id], row.body, sentBody),
   ];
   if (errors.some((found) => found !== undefined)) {
-    // Without a prototype a member that is called `__proto__` is one like any other, and stays.
+    // Without a prototype `__proto__` is a plain member.
     throw new Problem('invalid_request', { errors: Object.assign(Object.create(null), ...errors) });
   }
-  // The validators were compiled from the schemas that these types are inferred from.
+  // The validators are compiled from the schemas of these types.
   return { params, query, body: sentBody } as Request<Id>;
 }
 
@@ -75,8 +75,8 @@ function check(validator: Validator | undefined, schema: Schema | undefined, val
 }
 
 /**
- * Leaves out optional members that are written as `null`: in a body that means "absent" (decisions §1). Only members that
- * the schema names are looked at; what it does not describe (`data`, `mask`, the values of a map) stays as it was sent.
+ * Removes optional members that are `null`: in a body that means "absent" (decisions §1). Only members that the schema
+ * names count; others (`data`, `mask`, the values of a map) stay.
  */
 function dropNulls(schema: Schema, value: Json): Json {
   if (isJsonArray(value)) {

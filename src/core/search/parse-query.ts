@@ -126,12 +126,12 @@ export function parseQuery(text: string): Query {
       to: toInclusive ? to?.last : to?.first,
     };
     if (limits.from !== undefined && limits.to !== undefined && limits.from > limits.to) {
-      fail('no time lies in this range', start);
+      fail('this range is empty', start);
     }
     return { kind: 'range', field, ...limits, fromInclusive, toInclusive };
   }
 
-  /** Reads the next text if it has this form. */
+  /** Returns the next text if it has this form. */
   function read(form: RegExp): RegExpExecArray | null {
     form.lastIndex = at;
     const found = form.exec(text);
@@ -139,7 +139,7 @@ export function parseQuery(text: string): Query {
     return found;
   }
 
-  /** Takes the next word if it has this form, with the blanks before it. */
+  /** Consumes the next word if it has this form, with the blanks before it. */
   function take(form: RegExp): boolean {
     skipBlanks();
     return read(form) !== null;

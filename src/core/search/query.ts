@@ -22,13 +22,13 @@ export type Query =
       /** The key of a metadata clause. */
       readonly key?: string;
       readonly value: string;
-      /** A container and all below it. */
+      /** A container and all containers below it. */
       readonly below?: true;
     }
   | {
       readonly kind: 'range';
       readonly field: RangeField;
-      /** Milliseconds since 1970; absent: open. */
+      /** Milliseconds since 1970; absent for an open end. */
       readonly from: number | undefined;
       readonly fromInclusive: boolean;
       readonly to: number | undefined;

@@ -8,7 +8,7 @@ import type { Query } from './query.ts';
 type Match = Extract<Query, { readonly kind: 'match' }>;
 type Range = Extract<Query, { readonly kind: 'range' }>;
 
-/** Returns the conditions of a query, all of which must hold. They find exactly what the query asks for. */
+/** Returns the conditions of a query, all of which must hold. They find exactly the matches of the query. */
 export function searchCondition(query: Query, keyring: TenantKeyring): readonly TokenCondition[] {
   return query.kind === 'and' ? query.parts.map((part) => conditionOf(part, keyring)) : [conditionOf(query, keyring)];
 }
@@ -28,7 +28,7 @@ function conditionOf(query: Query, keyring: TenantKeyring): TokenCondition {
   }
 }
 
-/** Alternatives that an index answers together are one condition. */
+/** Alternatives that an index answers together form one condition. */
 function anyOf(parts: readonly TokenCondition[]): TokenCondition {
   const blinds = parts.flatMap((part) => ('index_in' in part ? [part.index_in] : []));
   if (blinds.length === parts.length) return { index_in: blinds.flat() };

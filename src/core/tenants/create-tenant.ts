@@ -9,14 +9,16 @@ import type { ApplicationRecord, TenantKeyring } from '../ports.ts';
 import { noSuchTenant } from './no-such-tenant.ts';
 import { openTenant, sealTenant, showTenant } from './tenant-codec.ts';
 
-/** A tenant that was made by the holder of the file's key, below the API: no caller, no permission. */
+/** A tenant from the holder of the file's key: it has no caller and needs no permission. */
 export interface CreatedTenant {
   readonly tenant: Tenant;
   /** The first management application, with its `key`. */
   readonly application: Application;
 }
 
-/** A new tenant, with its keys and its first management application, whose `created_by` is the owner (decisions §6). */
+/**
+ * Creates a tenant with its keys and its first management application, whose `created_by` is the owner (decisions §6).
+ */
 export async function createTenant(world: World, name: string): Promise<CreatedTenant> {
   const now = world.clock.now();
   const id = world.random.id();
@@ -32,7 +34,7 @@ export async function createTenant(world: World, name: string): Promise<CreatedT
   return { tenant: showTenant(tenant), application: showApplication(application, key) };
 }
 
-/** A fresh management application of a tenant: the way back after a lost key. */
+/** Creates another management application of a tenant, to replace a lost key. */
 export async function issueManagementKey(world: World, tenantId: string): Promise<Application> {
   const found = await world.store.findTenant(tenantId.toLowerCase());
   if (!found) throw noSuchTenant();
@@ -51,7 +53,7 @@ function madeOnFile(
   return audit.draft({ action, status: 200, tenant_id, revision, entities: [id] });
 }
 
-/** Every tenant of the vault, oldest first. */
+/** Returns every tenant of the vault, oldest first. */
 export async function showTenants(world: World): Promise<readonly Tenant[]> {
   const found = await world.store.listTenants();
   return found.map(({ tenant, keys }) =>

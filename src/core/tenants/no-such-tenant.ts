@@ -1,6 +1,6 @@
 import { Fault } from '../fault.ts';
 
-/** The fault for the id of a tenant that is not in the file. */
+/** Returns the fault for an unknown tenant id. */
 export function noSuchTenant(): Fault {
-  return new Fault('not_found', 'there is no tenant with this id', { hint: '`vault tenant list` shows them' });
+  return new Fault('not_found', 'there is no tenant with this id', { hint: 'list them with `vault tenant list`' });
 }

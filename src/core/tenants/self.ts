@@ -13,7 +13,7 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
   const { id } = tenant.record;
   return untilSwapped(async () => {
     const found = await world.store.findTenant(id);
-    // Deleted since the caller was authenticated: its key is no longer one.
+    // Deleted since authentication: the caller's key is no longer valid.
     if (!found) throw new Problem('unauthenticated');
     const { record, details } = openTenant(tenant.keyring, id, found.tenant);
     const next = sealTenant(
@@ -32,15 +32,20 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
   });
 };
 
-/** Delete Tenant (§4.3, decisions §8): its keys, applications and tokens go at once; copies of its data stay closed. */
+/**
+ * Delete Tenant (§4.3, decisions §8): removes its keys, applications and tokens at once; copies of its data can no
+ * longer be opened.
+ */
 export const deleteTenant: Handler<'deleteTenant'> = async (_request, { tenant, trail }, world) => {
   if (!(await world.store.deleteTenant(tenant.record.id, trail.changed([])))) throw new Problem('unauthenticated');
   return undefined;
 };
 
-/** Get Tenant Usage Report (§2.8): live tokens by type, and tokens created or shown in this calendar month (UTC). */
+/**
+ * Get Tenant Usage Report (§2.8): live tokens by type, and tokens created or presented in this calendar month (UTC).
+ */
 export const getUsageReport: Handler<'getUsageReport'> = async (_request, { tenant }, world) => {
-  // Waits for noted activity in the report, so that reads never wait.
+  // Flushes recorded activity for the report, so that reads never wait.
   await world.activity.flush();
   const now = world.clock.now();
   const { types, active } = await world.store.usage(tenant.record.id, monthOf(now), now);
@@ -57,7 +62,7 @@ export const getUsageReport: Handler<'getUsageReport'> = async (_request, { tena
   };
 };
 
-/** Active tokens by calendar month (UTC), the oldest first. */
+/** Active tokens by calendar month (UTC), oldest first. */
 export const getActivity: Handler<'getActivity'> = async ({ query: { months: count = 12 } }, { tenant }, world) => {
   await world.activity.flush();
   const now = world.clock.now();

@@ -19,7 +19,7 @@ export interface OpenedTenant {
 
 type ClearColumns = Omit<TenantRecord, 'details'>;
 
-/** Under the newest data key. */
+/** Seals under the newest data key. */
 export function sealTenant(
   keyring: TenantKeyring,
   unsealed: Omit<ClearColumns, 'key_id'>,
@@ -30,14 +30,14 @@ export function sealTenant(
   return { record: { ...clear, details: sealed }, details, keyring };
 }
 
-/** `id` is the one that was asked for. Throws `integrity_failure`. */
+/** `id` is the requested one. Throws `integrity_failure`. */
 export function openTenant(keyring: TenantKeyring, id: string, record: TenantRecord): OpenedTenant {
-  // Sealed by sealTenant: opening proves that the text is its own.
+  // sealTenant sealed it: opening proves that the text is unchanged.
   const details = parseJson(keyring.open(contextOf(id, record), record.details)) as unknown;
   return { record, details: details as TenantDetails, keyring };
 }
 
-/** The Tenant (§2.7) as replies show it. */
+/** Returns the Tenant (§2.7) for replies. */
 export function showTenant({ record, details }: OpenedTenant): Tenant {
   return {
     id: record.id,

@@ -1,6 +1,6 @@
 import type { Instant, PresentedToken, Store } from '../ports.ts';
 
-/** A calendar month (UTC) as a number: year × 12 + month from 0. */
+/** Returns a calendar month (UTC) as a number: year × 12 + month from 0. */
 export function monthOf(instant: Instant): number {
   const date = new Date(instant);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
@@ -9,17 +9,17 @@ export function monthOf(instant: Instant): number {
 /** The facts of a used token. */
 export type UsedToken = Pick<PresentedToken, 'tenant_id' | 'id' | 'active_month'>;
 
-/** Which tokens were used this month (§2.8). No read waits for it: what is noted is written a little later. */
+/** Records which tokens were used this month (§2.8). Writes a little later, so no read waits. */
 export interface Activity {
-  /** Notes that a caller was shown these tokens. */
+  /** Records that a caller received these tokens. */
   note(records: readonly UsedToken[], now: Instant): void;
-  /** Writes the noted activity. */
+  /** Writes the recorded activity. */
   flush(): Promise<void>;
 }
 
 const DELAY_MS = 250;
 
-/** Bookkeeping that fails is tried again with the next flush; it never fails a read. */
+/** A failed write is repeated with the next flush; it never fails a read. */
 export function createActivity(store: Store): Activity {
   let pending = new Map<string, { tenantId: string; month: number; ids: Set<string> }>();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -41,7 +41,7 @@ export function createActivity(store: Store): Activity {
 
   let written = Promise.resolve();
 
-  /** Waits for an earlier flush, too: callers rely on all of it. */
+  /** Also waits for an earlier flush: callers need everything written. */
   function flush(): Promise<void> {
     written = written.then(write);
     return written;

@@ -1,7 +1,7 @@
 const ZERO = 0x30;
 const ABA_WEIGHTS = [3, 7, 1] as const;
 
-/** Whether the digits pass the Luhn check (ISO/IEC 7812-1, annex B). The text must be digits only. */
+/** Returns whether the digits pass the Luhn check (ISO/IEC 7812-1, annex B). The text must be digits only. */
 export function passesLuhn(digits: string): boolean {
   let sum = 0;
   for (let place = 0; place < digits.length; place++) {
@@ -12,7 +12,10 @@ export function passesLuhn(digits: string): boolean {
   return sum % 10 === 0;
 }
 
-/** Whether a nine-digit ABA routing number has the right check digit: 3, 7, 1, … weigh its digits to a multiple of ten. */
+/**
+ * Returns whether a nine-digit ABA routing number has the right check digit: the sum of its digits, weighted by 3, 7,
+ * 1, …, is a multiple of ten.
+ */
 export function passesAba(digits: string): boolean {
   const sum = [...digits].reduce((total, digit, place) => total + Number(digit) * (ABA_WEIGHTS[place % 3] ?? 0), 0);
   return sum % 10 === 0;

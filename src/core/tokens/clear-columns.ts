@@ -3,7 +3,7 @@ import type { Instant, KeyIds, PresentedToken, TokenCondition, TokenRecord } fro
 import { Problem } from '../problem.ts';
 import type { TimeRange } from '../scan-ports.ts';
 
-/** The clear columns of a token, beside its id and tenant. Both sealed values are bound to them. */
+/** The clear columns of a token, besides its id and tenant. Both sealed values are bound to them. */
 export interface ClearColumns extends KeyIds {
   readonly type: TokenType;
   readonly created_by: string;
@@ -64,7 +64,10 @@ const TYPES: readonly (TokenType | undefined)[] = TOKEN_TYPE_NAMES.reduce<TokenT
   return types;
 }, []);
 
-/** Unpacks the bytes of `packClear`. Throws `integrity_failure` for others. Altered columns fail when a value is opened. */
+/**
+ * Unpacks the bytes of `packClear`. Throws `integrity_failure` for other bytes. Altered columns fail when a value is
+ * opened.
+ */
 export function unpackClear(clear: Uint8Array): ClearColumns {
   const { buffer, byteOffset, length } = clear;
   const type = TYPES[clear[TYPE_AT] ?? 0];
@@ -90,14 +93,14 @@ function readU48(view: DataView, at: number): number {
   return view.getUint16(at) * 2 ** 32 + view.getUint32(at + 2);
 }
 
-/** Tokens whose `created_by` or `modified_by` is this id. */
+/** Returns the condition for tokens whose `created_by` or `modified_by` is this id. */
 export function madeBy(column: 'created_by' | 'modified_by', id: string): TokenCondition {
   const bytes = Buffer.from(id);
   if (bytes.length !== UUID_LENGTH) return { some: [] };
   return { clear_in: { offset: column === 'created_by' ? CREATED_BY_AT : MODIFIED_BY_AT, from: bytes, to: bytes } };
 }
 
-/** Tokens that were modified in the range. */
+/** Returns the condition for tokens that were modified in the range. */
 export function modifiedIn({ from, to }: TimeRange): TokenCondition {
   const [first, last] = [Math.max(from, 1), Math.min(to, 2 ** 48 - 1)].map((at) => {
     const bytes = Buffer.alloc(6);
@@ -123,7 +126,7 @@ const INDEXED = [
   'index_key_id',
 ] as const satisfies readonly (keyof ClearColumns & keyof TokenRecord)[];
 
-/** The same for a whole record. Also throws when another column that a store searches by differs. */
+/** Reads the clear columns of a whole record. Also throws when another search column differs. */
 export function recordColumns(record: TokenRecord): ClearColumns {
   const columns = unpackClear(record.clear);
   if (INDEXED.some((name) => columns[name] !== record[name])) throw new Problem('integrity_failure');

@@ -1,16 +1,17 @@
-/** Containers are compared in lower case: those of tokens, of rules and of conditions (decisions §5). */
+/** Lower-cases a container: tokens, rules and conditions are compared in lower case (decisions §5). */
 export function normalizeContainer(container: string): string {
   return container.toLowerCase();
 }
 
-/** In the order sent, each once. */
+/** In the order sent, without duplicates. */
 export function normalizeContainers(containers: readonly string[]): readonly string[] {
   return [...new Set(containers.map(normalizeContainer))];
 }
 
 /**
- * Every container that one of these is at or below, without the root, which all are: `/pci/high/` gives `/pci/` and
- * `/pci/high/`. A rule reaches a token exactly when its container is among the token's prefixes, or is the root.
+ * Returns every container that contains one of these, and the containers themselves, without the root: `/pci/high/`
+ * gives `/pci/` and `/pci/high/`. A rule matches a token exactly when its container is among the token's prefixes, or
+ * is the root.
  */
 export function containerPrefixes(containers: readonly string[]): readonly string[] {
   const prefixes = new Set<string>();
@@ -22,7 +23,7 @@ export function containerPrefixes(containers: readonly string[]): readonly strin
   return [...prefixes];
 }
 
-/** Both normalized. They end with a slash, so `/pci/` is not above `/pci-dev/`. */
+/** Both are normalized. They end with a slash, so `/pci/` is not above `/pci-dev/`. */
 export function isAtOrBelow(container: string, ruleContainer: string): boolean {
   return container.startsWith(ruleContainer);
 }

@@ -27,7 +27,7 @@ import {
 import { checkTokenId } from './token-id.ts';
 import { checkData } from './validate-data.ts';
 
-/** The number of random aliases to try; then a UUID is assigned (decisions §5). */
+/** How many random aliases are tried before a UUID is assigned (decisions §5). */
 const MAX_ALIASES = 10;
 
 /** Create Token (§4.1). */
@@ -47,7 +47,7 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   throw new Problem('token_id_taken');
 };
 
-/** Leaves it to `createToken` to look for a duplicate, and for an alias that is free. */
+/** Leaves the search for a duplicate and a free alias to `createToken`. */
 export const createTokenNow: HandlerNow<'createToken'> = ({ body }, caller, world, turn) => {
   if (isDeduplicated(body, caller) || body.id?.includes('{{')) return undefined;
   const { seal, indexes } = prepare(body, caller, world);
@@ -61,17 +61,17 @@ function isDeduplicated({ deduplicate_token }: CreateToken, { tenant }: Caller):
   return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
 }
 
-/** Loads the code of the expressions, and prepares. Try `ids` in order. */
+/** Loads the code of the expressions and prepares the token. Try `ids` in order. */
 export async function prepareToken(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
   await loadFilters(body.id, body.mask, body.search_indexes, body.fingerprint_expression);
-  const { seal, indexes, now } = prepare(body, caller, world, reach);
-  return { seal, indexes, now, ids: idsOf(body, world), deduplicate: isDeduplicated(body, caller) };
+  const { seal, indexes, foundBy, now } = prepare(body, caller, world, reach);
+  return { seal, indexes, foundBy, now, ids: idsOf(body, world), deduplicate: isDeduplicated(body, caller) };
 }
 
-/** How a token that is created in containers is shown; undefined when the caller may not create it. */
+/** Returns the transform of a token created in these containers; undefined when the caller may not create it. */
 export type Reach = (containers: readonly string[]) => Transform | undefined;
 
-/** Rules for creating look at containers only. */
+/** Rules for creating compare containers only. */
 export function reachOf(grants: Grants): Reach {
   return (containers) => {
     const token = { id: '', containers };
@@ -80,7 +80,7 @@ export function reachOf(grants: Grants): Reach {
   };
 }
 
-/** Derives everything that does not depend on the id. `seal` throws 403 when no rule reaches the token. */
+/** Derives everything that does not depend on the id. `seal` throws 403 when no rule matches the token. */
 function prepare(
   body: CreateToken,
   { tenant, grants, application }: Caller,
@@ -92,7 +92,7 @@ function prepare(
   const now = world.clock.now();
   const expiry = body.expires_at === undefined ? undefined : parseExpiresAt(body.expires_at, now);
   const defaults: TokenTypeRow = TOKEN_TYPES[body.type];
-  // Takes the members of the request, and the type's defaults for absent ones (decisions §3).
+  // Returns the members of the request, and the type's defaults for absent ones (decisions §3).
   const definition = {
     mask: body.mask === undefined ? defaults.mask : body.mask,
     search_indexes: body.search_indexes ?? defaults.search_indexes,
@@ -101,7 +101,7 @@ function prepare(
   const { type, data, metadata } = body;
   const containers = normalizeContainers(body.containers ?? [defaults.container]);
   const token = { type, data, containers, metadata, expires_at: expiry?.text, definition };
-  const { contents, indexes } = deriveNow(keyring, token);
+  const { contents, indexes, foundBy } = deriveNow(keyring, token);
 
   function seal(id: string) {
     const unsealed = {
@@ -121,10 +121,10 @@ function prepare(
     return { record, shown: showCreated(transform, unsealed, contents) };
   }
 
-  return { seal, indexes, now };
+  return { seal, indexes, foundBy, now };
 }
 
-/** The ids to try, in order: one that was given, or one that was assigned, or aliases until one is free (decisions §5). */
+/** Yields the ids to try, in order: a given id, an assigned one, or aliases until one is free (decisions §5). */
 function* idsOf({ id, data }: CreateToken, world: World): Generator<string> {
   if (id === undefined) {
     yield world.random.timeOrderedId();
@@ -144,7 +144,7 @@ function* idsOf({ id, data }: CreateToken, world: World): Generator<string> {
     tried.add(alias);
     yield alias;
   }
-  // The same result each time: there is nothing random in it, and it is taken.
+  // Without randomness every try would give the same taken id.
   if (tried.size > 1) yield world.random.timeOrderedId();
 }
 
@@ -154,14 +154,17 @@ function checkedId(id: string): string {
   return id;
 }
 
-/** §4.1: `data` in its masked form, whatever the transform; decisions §6: never more than the transform shows. */
+/** `data` in its masked form, whatever the transform (§4.1), but never more than the transform shows (decisions §6). */
 function showCreated(transform: Transform, unsealed: UnsealedToken, contents: TokenContents): Shown<Token> {
   const { details, definition, masked } = contents;
   const data = transform === 'redact' || masked === undefined ? undefined : new JsonText(masked);
   return showToken(unsealed, details, data, definition);
 }
 
-/** Returns the oldest matching token; to a caller that cannot read it, only its identity, 100 times a minute (decisions §7). */
+/**
+ * Returns the oldest matching token. A caller that cannot read it gets only its identity, 100 times a minute (decisions
+ * §7).
+ */
 export function showDuplicate(caller: Caller, world: World, record: TokenRecord, indexes: TokenIndexes): Shown<Token> {
   const { application, tenant, grants } = caller;
   const { keyring } = tenant;

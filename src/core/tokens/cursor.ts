@@ -5,7 +5,7 @@ import { mayBeId } from './token-id.ts';
 /** Milliseconds in base 36, a dot, and the id. */
 const CURSOR = /^([0-9a-z]{1,10})\.(.*)$/s;
 
-/** Returns the cursor of the page behind a token, opaque to clients. It names a token that the page shows. */
+/** Returns the cursor of the page after a token, opaque to clients. It names a token on the page. */
 export function cursorOf({ created_at, id }: ScanPosition): string {
   return Buffer.from(`${created_at.toString(36)}.${id}`).toString('base64url');
 }

@@ -10,10 +10,12 @@ import { invalid, Problem } from '../problem.ts';
 import { containerIndexes, otherIndexes } from './indexes.ts';
 import { DEFAULT_FINGERPRINT, type TokenContents, type TokenDefinition, type TokenDetails } from './token-codec.ts';
 
-/** The values derived from a token: computed when it is written, never when it is read. */
+/** The values derived from a token on each write, never on a read. */
 export interface DerivedToken {
   readonly contents: TokenContents;
   readonly indexes: TokenIndexes;
+  /** The texts that the token is found by, in clear. */
+  readonly foundBy: { readonly fingerprinted: string; readonly search_values: readonly string[] };
 }
 
 /** A token before its contents are derived. */
@@ -23,7 +25,7 @@ type UnderivedToken = Omit<TokenDetails, 'fingerprint'> & {
   readonly definition: TokenDefinition;
 };
 
-/** Loads the code of the expressions, and derives. Rejects with the errors of `deriveNow`. */
+/** Loads the code of the expressions and derives. Rejects with the errors of `deriveNow`. */
 export async function derive(
   keyring: TenantKeyring,
   token: UnderivedToken,
@@ -35,8 +37,8 @@ export async function derive(
 }
 
 /**
- * Throws `invalid_request` naming the member and the position of a broken expression (decisions §4). For a caller that does
- * not read the token, removes expressions that fail on its data; a failing fingerprint's becomes the default.
+ * Throws `invalid_request` with the member and the position of a broken expression (decisions §4). For a caller that
+ * cannot read the token, removes expressions that fail on its data; a failing fingerprint becomes the default.
  */
 export function deriveNow(
   keyring: TenantKeyring,
@@ -46,7 +48,7 @@ export function deriveNow(
   const { type, data, containers, metadata, expires_at, definition } = token;
   const { mask, search_indexes = [], fingerprint_expression } = definition;
 
-  // One for all: each takes its time of everybody's, and a token may have a dozen.
+  // One budget for all: each evaluation blocks other calls, and a token may have a dozen.
   const work = createWorkBudget(unread ? UNREAD_WORK : undefined);
   const failed = new Set<string>();
   function evaluated<T>(path: string, evaluate: () => T): T | undefined {
@@ -59,7 +61,7 @@ export function deriveNow(
     }
   }
   const masked = mask === undefined ? undefined : evaluated('mask', () => evaluateMask(mask, { data }, { work }));
-  // The default is not held to the limit of an expression's output: data may be larger.
+  // The default has no output limit: data may be larger.
   const fingerprinted =
     fingerprint_expression === DEFAULT_FINGERPRINT
       ? data
@@ -95,10 +97,11 @@ export function deriveNow(
       others: otherIndexes(keyring, metadata, search_values),
       former: keyring.formerIndexKeys.map((key) => key.blindIndex('fingerprint', key.fingerprint(type, text))),
     },
+    foundBy: { fingerprinted: text, search_values },
   };
 }
 
-/** A rotation evaluates the stored expressions again: none may fail then. */
+/** A rotation evaluates the stored expressions again, so none may fail then. */
 function withoutFailed(definition: TokenDefinition, failed: ReadonlySet<string>): TokenDefinition {
   const { mask, search_indexes, fingerprint_expression } = definition;
   return {
@@ -108,7 +111,7 @@ function withoutFailed(definition: TokenDefinition, failed: ReadonlySet<string>)
   };
 }
 
-/** Throws `invalid_request` for expressions that are broken whatever the data is: their syntax, their filters, what they refer to. */
+/** Throws `invalid_request` for expressions that fail for all data: their syntax, their filters, their references. */
 export function checkSyntax(sent: {
   readonly mask?: Json | undefined;
   readonly search_indexes?: readonly string[] | null | undefined;

@@ -18,7 +18,7 @@ import type { UsedToken } from './activity.ts';
 import { naming } from './derive.ts';
 import { openGoverned } from './present-token.ts';
 
-/** Tokens that one read opens. */
+/** How many tokens one read opens. */
 const READ_AT_ONCE = 25;
 
 /** A text with expressions, in parts. */
@@ -29,12 +29,15 @@ interface Template {
 
 interface Reference extends TokenReference {
   readonly path: string;
-  /** It is its whole text: its value keeps its type. */
+  /** It is its whole text, so its value keeps its type. */
   readonly isWhole: boolean;
   value: Json | JsonText;
 }
 
-/** Detokenize: the body with the data of tokens, all or none. One that is missing and one out of reach are the same. */
+/**
+ * Detokenize: returns the body with the data of tokens, all or none. A missing token and an inaccessible one give the
+ * same error.
+ */
 export const detokenize: Handler<'detokenize'> = async ({ body }, caller, world) => {
   await loadFilters(body);
   const templates = findTemplates(body);
@@ -61,7 +64,7 @@ function isTemplate(value: Json): value is string {
   return typeof value === 'string' && value.includes('{{');
 }
 
-/** Throws `invalid_request` for expressions that are broken whatever the tokens are. */
+/** Throws `invalid_request` for expressions that fail for all tokens. */
 function findTemplates(body: Json): readonly Template[] {
   const wrong = createErrors('invalid_request');
   const templates: Template[] = [];
@@ -87,7 +90,7 @@ function textOf(template: Template | undefined): Json | JsonText {
   return (template?.parts ?? []).map((part) => (typeof part === 'string' ? part : part.value)).join('');
 }
 
-/** Reads the tokens and gives each reference its value. Throws `invalid_request` for tokens that the caller may not use. */
+/** Reads the tokens and resolves each reference. Throws `invalid_request` for tokens that the caller may not use. */
 async function fill(
   references: ReadonlyMap<string, readonly Reference[]>,
   caller: Caller,
@@ -106,7 +109,7 @@ async function fill(
     } catch (error) {
       if (!failed.take('', error)) throw error;
     }
-    // A body may name one token in many places.
+    // A body may reference one token many times.
     const { value } = reference;
     left -= value instanceof JsonText ? value.text.length : outputSize(value);
     if (left < 0) throw tooLarge();
@@ -149,7 +152,7 @@ async function readTokens(ids: readonly string[], now: Instant, { tenant }: Call
   return store.readNow?.(find) ?? Promise.all(ids.map((id) => store.findPresentedToken(tenant.record.id, id, now)));
 }
 
-/** Evaluates the references to a token. All their filters together have the work of one expression. */
+/** Evaluates the references to a token. All their filters share the budget of one expression. */
 function evaluator(text: string) {
   const work = createWorkBudget();
   let parsed: Json | undefined;

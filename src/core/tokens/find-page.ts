@@ -1,5 +1,5 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
-import { governingTransform } from '../access/governing-transform.ts';
+import type { TokenFacts } from '../access/governing-transform.ts';
 import type { Caller, World } from '../handler.ts';
 import { ownTurn } from '../own-turn.ts';
 import type { Instant, PageRequest, PresentedToken, TokenFilter } from '../ports.ts';
@@ -7,17 +7,18 @@ import type { ScannedToken, ScanPosition, ScanSlice } from '../scan-ports.ts';
 import { presentedColumns, unpackClear } from './clear-columns.ts';
 import { openPresented } from './token-codec.ts';
 
-/** Tokens that a scan opens in one turn of the event loop. */
+/** How many tokens a scan opens in one turn of the event loop. */
 const SCANNED_AT_ONCE = 200;
-/** Tokens that a walk looks at in its first turn, and in each later one. */
+/** How many tokens a walk examines in its first turn, and in each later one. */
 const FIRST_WALKED = 100;
 const WALKED_AT_ONCE = 1_000;
 
-/** Tokens that a caller may read and that a query asks for. */
+/** Tokens that rules reach and that a query asks for. */
 export interface Sought {
   readonly filter: TokenFilter;
-  /** Whether the filter finds exactly those. Otherwise each token is opened and compared with the caller's rules. */
+  /** Whether the filter finds exactly those. Otherwise each token is opened and `reaches` decides. */
   readonly isExact: boolean;
+  readonly reaches: (token: TokenFacts) => boolean;
 }
 
 /** Tokens of a page by number. */
@@ -27,15 +28,17 @@ interface NumberedPage {
   readonly total: number;
 }
 
-/** Finds a page by number. A page that the store cannot find at once is walked to, so that other calls wait for one slice only. */
+/** Finds a page by number, and counts up to `most` tokens and one. A page that the store cannot find at once is walked to, so that other calls wait for one slice only. */
 export async function findPage(
-  { filter, isExact }: Sought,
+  sought: Sought,
   request: PageRequest,
   now: Instant,
   caller: Caller,
   world: World,
+  most = MAX_TOTAL,
 ): Promise<NumberedPage> {
-  if (!isExact) return findGoverned(filter, request, now, caller, world);
+  const { filter, isExact } = sought;
+  if (!isExact) return findGoverned(sought, request, now, caller, world, most);
   const { records: found, total } = await world.store.findTokens(filter, request, now);
   if (found !== undefined && total !== undefined) return { records: found, total };
   const records = [...(found ?? [])];
@@ -49,21 +52,22 @@ export async function findPage(
     counted += slice.found;
     skip = Math.max(0, skip - slice.found);
     const isFull = found !== undefined || records.length === request.limit;
-    if (isFull && (total !== undefined || counted > MAX_TOTAL)) break;
+    if (isFull && (total !== undefined || counted > most)) break;
   }
   return { records, total: total ?? counted };
 }
 
-/** Finds the `limit` tokens behind a position; `next` is the place of the last of them when there are more. */
+/** Finds the `limit` tokens after a position; `next` is the place of the last one if there are more. */
 export async function findBehind(
-  { filter, isExact }: Sought,
+  sought: Sought,
   { after, limit }: { readonly after: ScanPosition | undefined; readonly limit: number },
   now: Instant,
   caller: Caller,
   world: World,
 ): Promise<{ readonly records: readonly PresentedToken[]; readonly next: ScanPosition | undefined }> {
-  // One more shows whether another page follows.
+  // One more token shows whether another page follows.
   const wanted = limit + 1;
+  const { filter, isExact } = sought;
   if (isExact) {
     const records: PresentedToken[] = [];
     for await (const slice of walk(world, filter, after, now, () => ({ skip: 0, take: wanted - records.length }))) {
@@ -73,11 +77,11 @@ export async function findBehind(
     return { records: records.slice(0, limit), next: nextOf(records, limit) };
   }
   const found: ScannedToken[] = [];
-  for await (const record of reachable(filter, after, now, caller, world)) {
+  for await (const record of reachable(sought, after, now, caller, world)) {
     found.push(record);
     if (found.length === wanted) break;
   }
-  // A token that was deleted meanwhile shortens the page, and must not end the walk.
+  // A token that was deleted meanwhile shortens the page but must not end the walk.
   const ids = found.slice(0, limit).map(({ id }) => id);
   return { records: await readAll(filter, ids, now, world), next: nextOf(found, limit) };
 }
@@ -106,33 +110,34 @@ async function* walk(
   } while (after !== undefined);
 }
 
-/** Finds a page for rules that no blind index can find. */
+/** Finds a page for rules that no blind index covers. */
 async function findGoverned(
-  filter: TokenFilter,
+  sought: Sought,
   { offset, limit }: PageRequest,
   now: Instant,
   caller: Caller,
   world: World,
+  most: number,
 ): Promise<NumberedPage> {
   const page: string[] = [];
   let total = 0;
-  for await (const { id } of reachable(filter, undefined, now, caller, world)) {
+  for await (const { id } of reachable(sought, undefined, now, caller, world)) {
     if (total >= offset && page.length < limit) page.push(id);
     total += 1;
-    if (total > MAX_TOTAL && page.length === limit) break;
+    if (total > most && page.length === limit) break;
   }
-  return { records: await readAll(filter, page, now, world), total };
+  return { records: await readAll(sought.filter, page, now, world), total };
 }
 
 /**
- * Yields the tokens behind `from` that the caller's rules reach, by opening each candidate. Reads all tokens of the tenant in
+ * Yields the tokens behind `from` that rules reach, by opening each candidate. Reads all tokens of the tenant in
  * slices, unless the indexes leave few.
  */
 async function* reachable(
-  filter: TokenFilter,
+  { filter, reaches }: Sought,
   from: ScanPosition | undefined,
   now: Instant,
-  { grants, tenant }: Caller,
+  { tenant }: Caller,
   { store }: World,
 ): AsyncGenerator<ScannedToken> {
   const { total = SCANNED_AT_ONCE + 1 } = await store.findTokens(filter, { offset: 0, limit: 0 }, now);
@@ -146,7 +151,7 @@ async function* reachable(
       : await store.scanTokens(filter, slice, now);
     for (const record of records) {
       const { containers } = openPresented(tenant.keyring, record.id, record, presentedColumns(record)).details;
-      if (governingTransform(grants, 'token:read', { id: record.id, containers })) yield record;
+      if (reaches({ id: record.id, containers })) yield record;
     }
     after = next;
   } while (after !== undefined);

@@ -2,13 +2,13 @@ import type { IndexPurpose, TenantKeyring, TokenCondition, TokenIndexes, TokenRe
 import { Problem } from '../problem.ts';
 import { containerPrefixes } from './containers.ts';
 
-/** Returns the indexed form of one metadata member: the exact key, the value without regard to case (decisions §5). */
+/** Returns the indexed form of one metadata member: the exact key, the value without case (decisions §5). */
 export function metadataText(key: string, value: string): string {
   // The length keeps `a=b` + `c` apart from `a` + `b=c`.
   return `${key.length}:${key}=${foldCase(value)}`;
 }
 
-/** The tokens that have a value: found under each index key that a token may still be found by. */
+/** Returns the condition for tokens with a value, under each index key in use. */
 export function indexed(
   keyring: TenantKeyring,
   purpose: IndexPurpose,
@@ -43,7 +43,7 @@ export function fingerprintsOf({ fingerprint, former = [] }: TokenIndexes): read
 }
 
 /**
- * Checks a token that one of these blind indexes of a fingerprint led to. An index can be edited without a key, so the
+ * Checks a token found by one of these blind indexes of a fingerprint. An index can be edited without a key, so the
  * opened fingerprint decides. Throws `integrity_failure` when it has none of the indexes.
  */
 export function requireFingerprint(
@@ -65,7 +65,8 @@ export function underIndexKey(keyring: TenantKeyring, indexKeyId: number): Tenan
 }
 
 /**
- * Text for comparing without regard to case: upper before lower, so that ß meets SS and ſ meets s, and in one normal form.
+ * Normalizes text for comparison without case: upper before lower, so that ß equals SS and ſ equals s, and in one
+ * normal form.
  */
 export function foldCase(text: string): string {
   return text.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC');

@@ -1,6 +1,7 @@
 import { MAX_TOTAL, PAGE_QUERY } from '../../contract/page.ts';
 import type { Transform } from '../../contract/permissions.ts';
 import type { ListTokensQuery, SearchTokens, TokenFilters } from '../../contract/token.ts';
+import { governingTransform, type TokenFacts } from '../access/governing-transform.ts';
 import { visibility } from '../access/visibility.ts';
 import type { Caller, Handler, HandlerNow, World } from '../handler.ts';
 import { createLines } from '../in-line.ts';
@@ -17,15 +18,15 @@ import { foldCase, indexed, metadataText } from './indexes.ts';
 import { presentToken } from './present-token.ts';
 import type { PresentedDetails } from './token-codec.ts';
 
-/** Bytes of data that lists open in one turn. */
+/** The maximum bytes of data that lists open in one turn. */
 const OPENED_AT_ONCE = 1024 * 1024;
-/** How long a page waits for others of its application. */
+/** How long a page waits for others of its application, in milliseconds. */
 const MAX_WAIT_MS = 5_000;
 
 const DEFAULT_SIZE = PAGE_QUERY.size.default;
 
 const inLine = createLines(MAX_WAIT_MS);
-/** Bytes that lists have opened in this turn of the event loop. */
+/** The bytes that lists have opened in this turn of the event loop. */
 let opened = 0;
 
 /** The parameters of a list or a search. */
@@ -41,11 +42,14 @@ interface Behind {
   readonly size?: number;
 }
 
-/** List Tokens (§4.1): members of one kind of filter are ORed, kinds are ANDed, and the caller's reach is part of the query. */
+/**
+ * List Tokens (§4.1): members of one kind of filter are ORed, kinds are ANDed. The caller's visibility is part of the
+ * query.
+ */
 export const listTokens: Handler<'listTokens'> = ({ query }, caller, world) =>
   numberedPage({ filters: query, transform: query.transform }, query, caller, world);
 
-/** The same by cursor. */
+/** List Tokens by cursor. */
 export const listTokensByCursor: Handler<'listTokensByCursor'> = ({ query }, caller, world) =>
   pageBehind({ filters: query, transform: query.transform }, query, caller, world);
 
@@ -61,7 +65,7 @@ const searched = ({ query, transform }: Pick<SearchTokens, 'query' | 'transform'
   transform,
 });
 
-/** An application has one page in the making, however many connections it asks on: a page may be of 16 MiB. */
+/** Prepares one page at a time for each application, even on several connections: a page may have 16 MiB. */
 const inTurn = <T>(caller: Caller, make: () => Promise<T>): Promise<T> =>
   inLine(caller.application.record.id, async () => {
     if (opened > OPENED_AT_ONCE) await nextStep();
@@ -72,11 +76,18 @@ const numberedPage = (asked: Asked, numbered: Numbered, caller: Caller, world: W
   inTurn(caller, async () => {
     const now = world.clock.now();
     const { records, total } = await findPage(soughtBy(asked, caller), pageRequest(numbered), now, caller, world);
-    const tokens = await show(records, asked, now, caller, world);
-    return pageOf(numbered, isWhole(asked, caller) ? total : Math.min(total, MAX_TOTAL), tokens, {
-      isCapped: total > MAX_TOTAL && !isWhole(asked, caller),
-    });
+    return pageWith(await show(records, asked, now, caller, world), total, { asked, numbered, caller });
   });
+
+/** A total above `MAX_TOTAL` is exact for all tokens of a tenant only. */
+function pageWith(
+  tokens: readonly JsonText[],
+  total: number,
+  { asked, numbered, caller }: { readonly asked: Asked; readonly numbered: Numbered; readonly caller: Caller },
+) {
+  const isCapped = total > MAX_TOTAL && !isWhole(asked, caller);
+  return pageOf(numbered, isCapped ? MAX_TOTAL : total, tokens, { isCapped });
+}
 
 const pageBehind = (asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller: Caller, world: World) =>
   inTurn(caller, async () => {
@@ -87,19 +98,19 @@ const pageBehind = (asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller
     return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
   });
 
-/** Leaves a page to `listTokens` that needs a walk, or that this turn has no room for. */
+/** Leaves a page to `listTokens` if it needs a walk or exceeds this turn's budget. */
 export const listTokensNow: HandlerNow<'listTokens'> = ({ query }, caller, world, turn) => {
   const asked = { filters: query, transform: query.transform };
   const { filter, isExact } = soughtBy(asked, caller);
   if (!isExact || turn.room <= 0) return undefined;
   const now = world.clock.now();
   const { records, total } = turn.reads.findTokens(filter, pageRequest(query), now);
-  if (records === undefined || total === undefined || total > MAX_TOTAL) return undefined;
+  if (records === undefined || total === undefined) return undefined;
   for (const { presented, full } of records) turn.room -= presented.length + full.length;
   if (turn.room < 0) return undefined;
   const page = createPage(asked, caller, world);
   for (const record of records) page.add(record);
-  return pageOf(query, total, page.end(records, now));
+  return pageWith(page.end(records, now), total, { asked, numbered: query, caller });
 };
 
 async function show(records: readonly PresentedToken[], asked: Asked, now: Instant, caller: Caller, world: World) {
@@ -112,7 +123,7 @@ async function show(records: readonly PresentedToken[], asked: Asked, now: Insta
     if (opened > OPENED_AT_ONCE) await nextStep();
     page.add(record);
   }
-  // Turning the page into text and sending it costs as much again.
+  // Printing and sending the page costs as much again.
   opened += size;
   return page.end(records, now);
 }
@@ -122,16 +133,20 @@ function soughtBy(asked: Asked, { grants, tenant }: Caller): Sought {
   const all = conditionsOf(asked, tenant.keyring);
   if (asked.query !== undefined) all.push(...searchable(grants, tenant.keyring));
   const filter = { tenant_id: tenant.record.id, all, visible: lists };
-  return { filter, isExact: exact };
+  const reaches = (token: TokenFacts) => governingTransform(grants, 'token:read', token) !== undefined;
+  return { filter, isExact: exact, reaches };
 }
 
-/** A rule grants `token:search` for its own container. Only private applications hold it, so blind indexes find exactly that. */
+/**
+ * A rule grants `token:search` for its own container. Only private applications hold it, so blind indexes find exactly
+ * those tokens.
+ */
 function searchable(grants: Caller['grants'], keyring: TenantKeyring): readonly TokenCondition[] {
   const { lists } = visibility(grants, 'token:search', keyring);
   return lists === undefined ? [] : [{ some: lists.map((every) => ({ every })) }];
 }
 
-/** Whether all tokens of the tenant are asked for, by a caller that reads all: then their number is known exactly. */
+/** Returns whether the query asks for all tokens of the tenant and the caller reads all: then their number is exact. */
 function isWhole(asked: Asked, caller: Caller): boolean {
   const { filter, isExact } = soughtBy(asked, caller);
   return isExact && filter.all.length === 0 && filter.visible === undefined;
@@ -146,7 +161,7 @@ function createPage({ filters, transform }: Asked, { tenant, grants, trail }: Ca
   return {
     add(record: PresentedToken): void {
       const presented = presentToken(tenant.keyring, grants, record.id, record, transform);
-      // A blind index is 16 bytes of a hash: the opened values have the last word.
+      // A blind index is a hash of 16 bytes, so compare the opened values.
       if (!presented || !matches(presented.details)) return;
       revealed ||= presented.transform === 'reveal';
       ids.push(record.id);
@@ -197,7 +212,7 @@ function detailsFilter({ container, fingerprint, metadata }: TokenFilters): (det
 
 function hasMetadata(text = '{}', wanted: readonly (readonly [key: string, value: string])[]): boolean {
   if (wanted.length === 0) return true;
-  // Sealed by sealToken: these are strings, of which the engine's own parser, which is faster, loses nothing.
+  // sealToken sealed it: these are strings, which the engine's own, faster parser reads without loss.
   const found = JSON.parse(text) as Readonly<Record<string, string>>;
   return wanted.every(([key, value]) => {
     const own = Object.hasOwn(found, key) ? found[key] : undefined;

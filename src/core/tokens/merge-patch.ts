@@ -3,8 +3,8 @@ import { isJsonObject } from '../json/kind.ts';
 import { memberNames, objectOfMembers } from '../json/member-names.ts';
 
 /**
- * The target with a JSON merge patch applied (RFC 7396 §2). Neither is changed. Members that stay keep their place, new
- * ones are appended. Only own members count, so `__proto__` and `constructor` are names like any other.
+ * Returns the target with a JSON merge patch applied (RFC 7396 §2); changes neither. Existing members keep their place,
+ * new ones are appended. Reads own members only, so `__proto__` and `constructor` are ordinary names.
  */
 export function applyMergePatch(target: Json | undefined, patch: Json): Json {
   if (!isJsonObject(patch)) return patch;

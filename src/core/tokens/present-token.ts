@@ -28,7 +28,7 @@ interface Presented {
 
 /**
  * Step 7 of the one path: returns the token as the caller's governing rule shows it; undefined without one. A masked or
- * redacted read never opens the plaintext. `id` is that of the request; `most` is the most that it wants to see. Throws
+ * redacted read never opens the plaintext. `id` is that of the request; `most` limits the transform. Throws
  * `integrity_failure`.
  */
 export function presentToken(
@@ -43,14 +43,14 @@ export function presentToken(
   return opened && { ...opened, text: tokenText(record, columns, opened.details, opened.data) };
 }
 
-/** A token with the JSON text of its data as a caller sees it. */
+/** A token with the JSON text of its presented data. */
 interface OpenedGoverned {
   readonly details: PresentedDetails;
   readonly transform: Transform;
   readonly data: string | undefined;
 }
 
-/** The same for the rule that governs another permission, without the text of the token. */
+/** Presents a token under the rule for another permission, without the token's text. */
 export function openGoverned(
   keyring: TenantKeyring,
   grants: Grants,
@@ -72,8 +72,8 @@ export function openGoverned(
 }
 
 /**
- * The Token (§2.1) as reads show it: what `showToken` shows without a definition, as the text of it. Most of a list's time for
- * text went into members whose names are known and whose values need no escape: UUIDs, times, base58. The others are quoted.
+ * Returns the text of the Token (§2.1) for reads, without a definition. General printing would spend most of a list's
+ * time on known members whose values need no escape: UUIDs, times, base58. Only other values are quoted.
  */
 export function tokenText(
   { id, tenant_id }: Pick<PresentedToken, 'id' | 'tenant_id'>,
@@ -92,7 +92,7 @@ export function tokenText(
   return new JsonText(`${text}}`);
 }
 
-/** The Token (§2.1) as the replies of create and update show it, with its `definition`. */
+/** Returns the Token (§2.1) for the replies of create and update, with its `definition`. */
 export function showToken(
   token: Omit<UnsealedToken, 'active_month' | 'revision'>,
   details: Omit<TokenDetails | PresentedDetails, 'fingerprint'> & { readonly fingerprint?: string | undefined },
@@ -121,15 +121,15 @@ export function showToken(
 /** The text around one token in a page. */
 const ENVELOPE = 256;
 
-/** The bytes of a token's reply beside its sealed values: names of members, ids, times, the defaults of its type. */
+/** The bytes of a token's reply besides its sealed values: names of members, ids, times, the defaults of its type. */
 const UNSEALED = 8 * 1024;
 
-/** A cheap estimate: sealed text has at least two thirds of its bytes in UTF-8. */
+/** A cheap estimate: sealed text has at least two thirds of its size in UTF-8. */
 const MAX_BYTES_PER_SEALED = 1.5;
 
 /**
- * Returns whether no reply could show a token. Each merge patch may bring as much as a body holds: what grew
- * beyond a response would be written, answered as if it were not, and be in the way of every list that it stands in.
+ * Returns whether a token is too large for every reply. Merge patches can grow a token beyond the limit of a response.
+ * Such a token would be stored, reported as a failure, and break every list that contains it.
  */
 export function isTooLarge(
   unsealed: UnsealedToken,
@@ -144,7 +144,7 @@ export function isTooLarge(
   return Buffer.byteLength(shown) + ENVELOPE > limits.response;
 }
 
-/** Throws `invalid_request` for a token that no reply could show. */
+/** Throws `invalid_request` for a token that is too large for every reply. */
 export function checkSize(unsealed: UnsealedToken, record: TokenRecord, contents: TokenContents, limits: Limits): void {
   if (!isTooLarge(unsealed, record, contents, limits)) return;
   const { data, definition } = contents;

@@ -6,21 +6,21 @@ import type { KeyIds, PresentedToken, SealContext, TenantKeyring, TokenRecord } 
 import type { ScannedToken } from '../scan-ports.ts';
 import { type ClearColumns, packClear, recordColumns } from './clear-columns.ts';
 
-/** The members that every read of a token shows. */
+/** The members that every read of a token returns. */
 export interface TokenDetails {
   readonly containers: readonly string[];
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   readonly fingerprint: string;
-  /** ISO 8601 with the offset that it was sent with (decisions §1). */
+  /** ISO 8601 with the offset that was sent (decisions §1). */
   readonly expires_at?: string | undefined;
 }
 
-/** The members as replies show them: the metadata as JSON text, spliced in unchanged. */
+/** The members in replies: the metadata as JSON text, inserted unchanged. */
 export interface PresentedDetails extends Omit<TokenDetails, 'metadata'> {
   readonly metadata?: JsonText | undefined;
 }
 
-/** The members that only replies to writers show. */
+/** The members that only writers receive. */
 export interface TokenDefinition {
   readonly mask?: Json | undefined;
   readonly search_indexes?: readonly string[] | undefined;
@@ -37,7 +37,7 @@ export interface TokenContents {
   readonly definition: TokenDefinition;
 }
 
-/** `fingerprint_expression` of a token that names none (§2.2). */
+/** The default `fingerprint_expression` (§2.2). */
 export const DEFAULT_FINGERPRINT = '{{ data | stringify }}';
 
 /** A token before it is sealed. */
@@ -47,7 +47,7 @@ export interface UnsealedToken extends Omit<ClearColumns, keyof KeyIds> {
   readonly active_month: number;
 }
 
-/** Under the newest data key. The blind indexes that go with it must be under the newest index key, as the fingerprint is. */
+/** Seals under the newest data key. Its blind indexes must use the newest index key, as the fingerprint does. */
 export function sealToken(keyring: TenantKeyring, unsealed: UnsealedToken, contents: TokenContents): TokenRecord {
   const { id, tenant_id, type, created_by, created_at, modified_by, modified_at } = unsealed;
   const { expires_at, revision, active_month } = unsealed;
@@ -68,7 +68,7 @@ export function sealToken(keyring: TenantKeyring, unsealed: UnsealedToken, conte
   const definition = encodeDefinition(type, contents.definition);
   const presented = `${details}\n${definition}\n${contents.masked ?? ''}`;
   const full = `${details}\n${contents.data}`;
-  // Each member by its name: V8 takes microseconds to add one to what it has spread.
+  // Name each member: V8 takes microseconds to add one to a spread object.
   return {
     id,
     tenant_id,
@@ -88,9 +88,9 @@ export function sealToken(keyring: TenantKeyring, unsealed: UnsealedToken, conte
 /** The contents of *presented*, for reads that do not reveal. */
 export interface OpenedPresented {
   readonly details: PresentedDetails;
-  /** The JSON text of the masked form. Without one, the token is redacted for a caller that may see only the mask. */
+  /** The JSON text of the masked form. Without one, a caller that may see only the mask gets a redacted token. */
   readonly masked: string | undefined;
-  /** For `decodeDefinition`: only writers show it. */
+  /** For `decodeDefinition`: only writers receive it. */
   readonly definitionText: string;
 }
 
@@ -127,7 +127,7 @@ export function openFull(
   return { details, data: text.slice(end + 1) };
 }
 
-/** Opens a whole record, to change it. */
+/** Opens a whole record for a change. */
 export function openToken(keyring: TenantKeyring, id: string, record: TokenRecord): OpenedToken {
   const columns = recordColumns(record);
   const { details, masked, definitionText } = openPresented(keyring, id, record, columns);
@@ -140,7 +140,7 @@ export function openToken(keyring: TenantKeyring, id: string, record: TokenRecor
   };
 }
 
-/** A token as its writer gave it to `sealToken`. */
+/** Returns the token that its writer passed to `sealToken`. */
 export interface OpenedToken {
   readonly unsealed: UnsealedToken;
   readonly contents: TokenContents;
@@ -148,7 +148,7 @@ export interface OpenedToken {
 
 /** Parses the metadata; replies use its text. */
 function parseDetails({ metadata, ...details }: PresentedDetails): TokenDetails {
-  // Sealed by sealToken: opening proves that the text is its own.
+  // sealToken sealed it: opening proves that the text is unchanged.
   return { ...details, metadata: metadata && (parseJson(metadata.text) as TokenDetails['metadata']) };
 }
 
@@ -157,9 +157,9 @@ function contextOf(id: string, clear: Uint8Array, revision: number, column: 'pre
 }
 
 /**
- * One field a line: fingerprint, expiry, containers with spaces between them, metadata as JSON text, in which no line ends.
- * Shorter than JSON, so that most tokens' fit few steps of padding, and read without parsing what only passes through.
- * Behind them *presented* has a line with the definition and one with the masked form, *full* one with `data`.
+ * One field a line: fingerprint, expiry, containers with spaces between them, metadata as JSON text, in which no line
+ * ends. Shorter than JSON, so most tokens fit few steps of padding, and needs no parsing of unused fields. In
+ * *presented*, a line with the definition and one with the masked form follow; in *full*, one with `data`.
  */
 function encodeDetails({ fingerprint, expires_at = '', containers, metadata }: TokenDetails): string {
   return [fingerprint, expires_at, containers.join(' '), metadata ? stringifyJson(metadata) : ''].join('\n');
@@ -182,9 +182,7 @@ function decodeDetails(text: string): { readonly details: PresentedDetails; read
   return { details, end };
 }
 
-/**
- * Marks the definition that a type has had by default since the first format. Other defaults would need another mark.
- */
+/** Marks the default definition of a type since the first format. Other defaults would need another mark. */
 const DEFAULTS = '1';
 
 function defaultsOf(type: TokenType): TokenDefinition {

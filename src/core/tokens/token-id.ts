@@ -1,5 +1,5 @@
 const SHORTEST = 3;
-/** In characters: code points, of which some are two UTF-16 code units. */
+/** In characters (code points), some of which are two UTF-16 code units. */
 const LONGEST = 400;
 
 /** Characters with a meaning in a URL, a query or an expression; control characters; lone surrogates. */
@@ -13,10 +13,10 @@ export function checkTokenId(id: string): string | undefined {
   return undefined;
 }
 
-/** To compile an expression with a class of Unicode takes longer than a read of the store: few ids have to wait for it. */
+/** Compiling an expression with a Unicode class takes longer than a read of the store; few ids need it. */
 const PRINTABLE_ASCII = /^[ -~]*$/;
 
-/** Whether a text may be the id of anything. What could not is no name of anything, and has no place in the audit (decisions §5). */
+/** Returns whether a text can be an id. Other texts name nothing and must not enter the audit (decisions §5). */
 export function mayBeId(text: string): boolean {
   const isShort = text.length <= LONGEST || (text.length <= 2 * LONGEST && [...text].length <= LONGEST);
   return isShort && (PRINTABLE_ASCII.test(text) || !/\p{Cc}/u.test(text));

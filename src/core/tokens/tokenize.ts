@@ -13,24 +13,24 @@ import { printBatch } from '../request/print-batch.ts';
 import { loadBodyValidators, validateBody } from '../request/validate.ts';
 import { prepareToken, type Reach, reachOf, showDuplicate } from './create.ts';
 
-/** A token request, and its path in the body. */
+/** A token request and its path in the body. */
 interface TokenRequest {
   readonly path: string;
   readonly body: Json;
 }
 
-/** A request with its token, sealed for the id to try, or with the token that it duplicates. */
+/** A request with its token, sealed for the id to try, or with its duplicate. */
 interface Member extends TokenRequest {
   readonly prepared: Awaited<ReturnType<typeof prepareToken>>;
   sealed: ReturnType<Member['prepared']['seal']>;
   duplicate?: { readonly id: string; readonly shown: Shown<Token> } | undefined;
 }
 
-/** Tokenize: Create Token for each request in the body, all in one commit or none. */
+/** Tokenize: runs Create Token for each request in the body, all in one commit or none. */
 export const tokenize: Handler<'tokenize'> = async ({ body }, caller, world) => {
   const members = await prepareAll(findRequests(body), caller, world);
   for (;;) {
-    // Before the commit: an answer that is too large must leave nothing behind.
+    // Checked before the commit: a reply that is too large must leave nothing behind.
     const reply = render(body, members, world);
     const added = members.filter(({ duplicate }) => duplicate === undefined);
     if (added.length > 0) {
@@ -73,7 +73,7 @@ function findRequests(body: Json): readonly TokenRequest[] {
   return requests;
 }
 
-/** Reports the requests that are wrong together; those that no rule reaches, when no other is wrong. */
+/** Reports all invalid requests together; if none is invalid, those that no rule allows. */
 async function prepareAll(requests: readonly TokenRequest[], caller: Caller, world: World): Promise<readonly Member[]> {
   const bodies = await loadBodyValidators();
   const reach = memoized(reachOf(caller.grants));
@@ -101,7 +101,7 @@ async function prepareAll(requests: readonly TokenRequest[], caller: Caller, wor
   return members;
 }
 
-/** Requests of a batch name few container lists. */
+/** The requests of a batch have few distinct container lists, so cache them. */
 function memoized(reach: Reach): Reach {
   const known = new Map<string, ReturnType<Reach>>();
   return (containers) => {
@@ -111,7 +111,7 @@ function memoized(reach: Reach): Reach {
   };
 }
 
-/** Takes the next alias for an id that is taken, and the token that a request duplicates. Throws `token_id_taken`. */
+/** Tries the next alias for a taken id, and uses the duplicate of a request. Throws `token_id_taken`. */
 function overcome(
   obstacles: readonly InsertObstacle[],
   added: readonly Member[],
@@ -124,7 +124,7 @@ function overcome(
     const member = added[at];
     if (member === undefined) throw new Error('unreachable: an obstacle is one of the tokens');
     const { prepared } = member;
-    // Looks again for what duplicates this token: it gets another id, or is a duplicate itself.
+    // Searches for a duplicate again: the token gets another id, or is a duplicate itself.
     for (const other of members) if (other.duplicate?.id === member.sealed.record.id) other.duplicate = undefined;
     if (duplicate !== undefined) {
       member.duplicate = { id: duplicate.id, shown: showDuplicate(caller, world, duplicate, prepared.indexes) };

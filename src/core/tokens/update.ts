@@ -40,7 +40,7 @@ const MAX_METADATA = 50;
 /** Members that read the stored data, for the masked form, the fingerprint and the blind indexes. */
 const EXPRESSIONS = ['mask', 'search_indexes', 'fingerprint_expression'] as const;
 
-/** Members by which a token may grow too large for a reply. */
+/** Members that may make a token too large for a reply. */
 const GROWING = [...EXPRESSIONS, 'data', 'metadata'] as const;
 
 /** Update Token (§4.1): merge patch for `data`, `mask` and `metadata` (RFC 7396), replacement for the rest. */
@@ -50,10 +50,10 @@ export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body
   return untilSwapped(() => attempt(id, body, caller, world, deduplicate));
 };
 
-/** Rejects what can never be right with a 400 whether or not the token exists (decisions §1, order of checks). */
+/** Rejects invalid members with a 400 before it looks for the token (decisions §1, order of checks). */
 function checkAlone(body: UpdateToken, now: Instant): void {
   if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, now);
-  // To `null` nothing can be merged, and no type takes it (decisions §3).
+  // A patch cannot merge into `null`, and no type accepts it (decisions §3).
   if (body.data === null) throw invalid('data', 'must not be null');
   checkMetadata(Object.values(body.metadata ?? {}).filter((value) => value !== null).length);
   checkSyntax(body);
@@ -66,7 +66,7 @@ function checkMetadata(members: number): void {
 interface Updated {
   readonly unsealed: UnsealedToken;
   readonly contents: TokenContents;
-  /** Its blind index, under each index key that a token may still be found by. */
+  /** The condition for its blind index, under each index key in use. */
   readonly fingerprints: readonly Uint8Array[];
 }
 
@@ -93,7 +93,7 @@ async function attempt(
   const metadata = patchedMetadata(body, details, unread);
   const old = parseJson(stored.data);
   const data = body.data === undefined ? old : applyMergePatch(old, body.data);
-  // A type's rules check one member at a time, and stored members passed them: check the patch alone.
+  // Type rules check one member at a time, and stored members already passed them, so check only the patch.
   checkData(before.type, data);
   const expiry = patchedExpiry(body, before, details, now);
   const token = { type: before.type, data, containers, metadata, expires_at: expiry?.text, definition };
@@ -111,14 +111,14 @@ async function attempt(
     GROWING.some((member) => body[member] !== undefined) &&
     isTooLarge(unsealed, after, contents, world.limits)
   ) {
-    // A problem would show the size of the data: ignore what the patch adds.
+    // A problem would reveal the size of the data, so ignore the patch's additions.
     const { containers: moved, expires_at } = body;
     const rest = { ...(moved !== undefined && { containers: moved }), ...(expires_at !== undefined && { expires_at }) };
     return attempt(id, rest, caller, world, deduplicate);
   }
   const fingerprints = fingerprintsOf(indexes);
   const original = deduplicate && !unread ? await findOriginal(id, fingerprints, caller, world) : undefined;
-  // Decisions §6: reply with nothing that depends on unreadable data, and no duplicate.
+  // The reply must not depend on unreadable data, nor on a duplicate (decisions §6).
   const shown = unread
     ? showToken(unsealed, { containers, expires_at: contents.details.expires_at }, undefined)
     : showUpdated(caller, { unsealed, contents, fingerprints }, original);
@@ -128,7 +128,10 @@ async function attempt(
   return replaced ? shown : undefined;
 }
 
-/** Throws 403 when no rule reaches the token, or when the patch would show the caller more of its stored data (decisions §6). */
+/**
+ * Throws 403 when no rule allows the update, or when it would reveal more of the stored data to the caller (decisions
+ * §6).
+ */
 function checkAccess(body: UpdateToken, grants: Grants, before: TokenFacts, after: TokenFacts): void {
   for (const touched of [before, after]) {
     if (!reachesEveryContainer(grants, 'token:update', touched)) throw new Problem('no_governing_rule');
@@ -149,13 +152,13 @@ function isReader(grants: Grants, token: TokenFacts): boolean {
   return governingTransform(grants, 'token:read', token) !== undefined;
 }
 
-/** A token is always in a container: `null` takes it back to its type's (RFC 7396 §2, decisions §3). */
+/** A token always has a container: `null` restores the type's default (RFC 7396 §2, decisions §3). */
 function patchedContainers(body: UpdateToken, { type }: UnsealedToken, details: TokenDetails): readonly string[] {
   if (body.containers === undefined) return details.containers;
   return normalizeContainers(body.containers ?? [TOKEN_TYPES[type].container]);
 }
 
-/** `null` takes the mask and the search indexes away, and the fingerprint expression back to its default. */
+/** `null` removes the mask and the search indexes, and restores the default fingerprint expression. */
 function patchedDefinition(body: UpdateToken, old: TokenDefinition): TokenDefinition {
   const { mask, search_indexes, fingerprint_expression } = body;
   const merged = mask === undefined ? old.mask : applyMergePatch(old.mask, mask);
@@ -169,10 +172,10 @@ function patchedDefinition(body: UpdateToken, old: TokenDefinition): TokenDefini
   };
 }
 
-/** Ignores too much new metadata, so that a caller that cannot read the token does not learn how much it has. */
+/** Ignores excess metadata, so that a caller that cannot read the token does not learn how much it has. */
 function patchedMetadata({ metadata }: UpdateToken, old: TokenDetails, unread: boolean): TokenDetails['metadata'] {
   if (metadata === undefined) return old.metadata;
-  // The schema lets only strings and null through, and null removes: what is left are strings.
+  // The schema allows only strings and null, and null removes, so strings remain.
   const merged = applyMergePatch(old.metadata, metadata) as TokenDetails['metadata'] | null;
   const members = Object.keys(merged ?? {}).length;
   if (unread && members > MAX_METADATA) return old.metadata;
@@ -206,7 +209,7 @@ function showUpdated(
     const { containers, fingerprint } = opened.details;
     requireFingerprint(tenant.keyring, original, fingerprint, fingerprints);
     const readable = governingTransform(grants, 'token:read', { id: original.id, containers });
-    // §4.1: both tokens stay, but a caller learns nothing of what it patched its token into.
+    // Keeps both tokens, and hides from the caller that its patch made a duplicate (§4.1).
     if (!readable) return showToken(unsealed, { ...details, metadata: undefined }, undefined);
   }
   const transform = governingTransform(grants, 'token:update', { id: unsealed.id, containers: details.containers });

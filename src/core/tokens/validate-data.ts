@@ -15,8 +15,8 @@ const ONLY_ZEROS = /^0+$/;
 const CHECK_DIGITS = { luhn: passesLuhn, aba: passesAba } as const;
 
 /**
- * What is wrong with `data` of a token of this type, by dotted path from `data` on; empty when nothing is. An optional
- * member of a card that is null is wrong too: `data` is stored as it is sent, so null does not mean "absent" in it.
+ * Returns the errors in `data` of a token of this type, by dotted path from `data` on; empty when it is valid. An
+ * explicit null in an optional member of a card is an error: `data` is stored as sent, so null does not mean "absent".
  */
 export function validateData(type: TokenType, data: Json): Record<string, string[]> {
   const rule: DataRule = TOKEN_TYPES[type].data;
@@ -25,13 +25,13 @@ export function validateData(type: TokenType, data: Json): Record<string, string
   return message === undefined ? {} : { data: [message] };
 }
 
-/** Throws `invalid_request` when something is. */
+/** Throws `invalid_request` for invalid data. */
 export function checkData(type: TokenType, data: Json): void {
   const errors = validateData(type, data);
   if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
 }
 
-/** Returns the rule's message, or undefined when the value is right. */
+/** Returns the rule's message; undefined for a valid value. */
 export function checkValue(rule: ValueRule, value: Json): string | undefined {
   return isRight(rule, value) ? undefined : rule.message;
 }

@@ -25,8 +25,8 @@ import { isExpired, tokenRows } from './tables/token-rows.ts';
 const SWEEP_BATCH = 100;
 
 /**
- * The store in one SQLite file. Each method is one read or one transaction of its session; what they do stands in the
- * modules of the tables. Other processes may have the same file open: what they commit is seen by the next call.
+ * Returns the store in one SQLite file. Each method is one read or one transaction of its session; the modules of the
+ * tables do the work. Other processes may have the same file open: the next call sees their commits.
  */
 export function sqliteStore(session: Session): FileStore {
   const { connection } = session;
@@ -44,19 +44,19 @@ export function sqliteStore(session: Session): FileStore {
   const lists = tokenLists(connection, tenants, sets, presented);
   const replies = replyRows(connection, tenants);
 
-  /** Inside the transaction of a change: its entry and its reply. */
+  /** Writes the entry and the reply of a change, in the change's transaction. */
   function record(audit: AuditDraft): void {
     audits.append(audit);
     replies.insert(audit);
   }
 
-  /** The same, if it was made. */
+  /** Also writes them, but only if the change was made. */
   function audited(changed: boolean, audit: AuditDraft | undefined): boolean {
     if (changed && audit !== undefined) record(audit);
     return changed;
   }
 
-  /** Inside the transaction of a removal: its entry. */
+  /** Writes the entry of a removal, in the removal's transaction. */
   function recordRemoval(audit: AuditDraft): void {
     audits.append(audit);
     replies.empty(audit);
@@ -69,7 +69,7 @@ export function sqliteStore(session: Session): FileStore {
     });
   }
 
-  /** The write-ahead log is emptied before this resolves, unless another process keeps reading it for seconds. */
+  /** Empties the write-ahead log before this resolves, unless another process keeps reading it for seconds. */
   async function destroy(write: () => boolean): Promise<boolean> {
     const changed = await changeAuthority('removed', write);
     if (changed) await session.emptyLog();
@@ -214,13 +214,14 @@ export function sqliteStore(session: Session): FileStore {
     },
     removeOldReplies: (now, limit) => session.write('removed', () => replies.removeOld(now, limit)),
     async claimSweep(now, interval) {
-      // Most callers are not the one: they read, and do not wait for a commit.
+      // Most callers do not get the claim: they only read and wait for no commit.
       if (!(await session.read(() => change.isSweepDue(now, interval)))) return false;
       return session.write('added', () => change.claimSweep(now, interval));
     },
     clockNote: () => session.read(() => change.clockNote()),
     replaceClockNote: (note, expected) => session.write('added', () => change.replaceClockNote(note, expected)),
     latestExpiry: (now) => session.read(() => change.latestExpiry(now)),
+    nextExpiry: (now) => session.read(() => change.nextExpiry(now)),
 
     async header() {
       const header = await session.readSnapshot(() => readHeader(connection));

@@ -64,7 +64,7 @@ export function defineAuditList(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault audit verify`: exits with 9 and names the first entry that was altered or does not follow from others. */
+/** `vault audit verify`: exits with 9 and names the first entry that was altered or breaks the chain. */
 export function defineAuditVerify(command: Command, finish: Finish): void {
   addFlags(command, FLAGS.anchor);
   defineWithAdmin(
@@ -75,7 +75,7 @@ export function defineAuditVerify(command: Command, finish: Finish): void {
       const { anchor } = read(FLAGS.anchor);
       return async (admin) => {
         if (anchor !== undefined) await admin.compareWithAnchor(anchor);
-        return verify(admin);
+        return admin.verifyAudit();
       };
     },
     (result) => ('first_bad' in result ? 9 : 0),
@@ -86,7 +86,7 @@ export function defineAuditVerify(command: Command, finish: Finish): void {
   );
 }
 
-/** `vault audit export`: for a log store; each line can be found again by its `sequence`. */
+/** `vault audit export`: for a log store; `sequence` identifies each line. */
 export function defineAuditExport(command: Command, finish: Finish): void {
   addFlags(command, EXPORT_FLAGS);
   defineWithAdmin(command, finish, RESULT_VIEWS.auditExport, async ({ flags, read }) => {
@@ -110,20 +110,6 @@ export function defineAuditExport(command: Command, finish: Finish): void {
   });
 }
 
-async function verify(admin: VaultAdmin): Promise<object> {
-  try {
-    const { head, entries, denials, bad } = await admin.verifyAudit();
-    const counted = denials > 0 && { counted_denials: denials };
-    if (bad === undefined) return { ok: true, entries, ...counted, ...(entries > 0 && { head: hex(head.link) }) };
-    const what = [bad.table, bad.id, bad.what].filter(Boolean).join(' ');
-    return { ok: false, entries, first_bad: { sequence: bad.sequence, what } };
-  } catch (error) {
-    if (!(error instanceof BrokenAudit)) throw error;
-    const { sequence, what } = error;
-    return { ok: false, first_bad: { sequence, what } };
-  }
-}
-
 async function* exportedLines(admin: VaultAdmin): AsyncGenerator<string> {
   try {
     for await (const placed of admin.events()) {
@@ -136,16 +122,17 @@ async function* exportedLines(admin: VaultAdmin): AsyncGenerator<string> {
 
 function damaged(error: unknown): never {
   if (!(error instanceof BrokenAudit)) throw error;
-  throw new Fault('damaged', error.message, { hint: '`vault doctor` names all that is damaged', cause: error });
+  throw new Fault('damaged', error.message, { hint: 'run `vault doctor` to find all damage', cause: error });
 }
 
 function shownEvent({ sequence, n, at, event }: PlacedEvent) {
-  const { action, status, application_id, tenant_id, peer, revision, entities, counted } = event;
+  const { action, status, revealed, application_id, tenant_id, peer, revision, entities, counted } = event;
   return {
     sequence: `${sequence}.${n}`,
     at: formatInstant(at),
     action,
     status,
+    revealed,
     count: counted?.count,
     first_at: counted && formatInstant(counted.first_at),
     last_at: counted && formatInstant(counted.last_at),

@@ -11,7 +11,16 @@ const path = DEV_PATHS.clock;
 const ISO_ONLY = 'the time must be ISO 8601: 2030-01-31, 2030-01-31T12:00:00Z';
 const FORWARD_ONLY = 'the clock advances forward only: 90s, 15m, 25h, 30d';
 const OTHER_WAYS =
-  'forward: `vault clock advance 25h`; to any time: `vault clock set 2030-01-31`; to the time of this machine: `vault clock reset`';
+  'run `vault clock advance 25h`, or `vault clock set 2030-01-31` for any time, or `vault clock reset` for the time of this machine';
+
+/** `vault clock show`: the daemon's time, and when the next record expires. */
+export function defineClockShow(command: Command, finish: Finish): void {
+  defineOnDevDaemon(command, finish, {
+    view: RESULT_VIEWS.clock,
+    examples: ['vault clock show', 'vault clock set "$(vault clock show --field next_expiry)"'],
+    ask: () => ({ method: 'GET', path }),
+  });
+}
 
 /** `vault clock set`: moves the daemon's clock to a time. */
 export function defineClockSet(command: Command, finish: Finish): void {
@@ -21,7 +30,7 @@ export function defineClockSet(command: Command, finish: Finish): void {
     view: RESULT_VIEWS.clock,
     examples: ['vault clock set 2030-01-31T12:00:00Z', 'vault clock set 2030-01-31 --field now'],
     names: { now: '<time>' },
-    ask: ([time = '']) => ({ method: 'PUT', path, body: { now: isoTime(time) } }),
+    ask: ({ words: [time = ''] }) => ({ method: 'PUT', path, body: { now: isoTime(time) } }),
   });
 }
 
@@ -33,7 +42,7 @@ export function defineClockAdvance(command: Command, finish: Finish): void {
     view: RESULT_VIEWS.clock,
     examples: ['vault clock advance 25h', 'vault clock advance 30d --field removed'],
     names: { advance_ms: '<duration>' },
-    ask: ([duration = '']) => ({
+    ask: ({ words: [duration = ''] }) => ({
       method: 'POST',
       path,
       body: { advance_ms: stepForward(duration) },
@@ -41,7 +50,7 @@ export function defineClockAdvance(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault clock reset`: the daemon's clock is that of its machine again. */
+/** `vault clock reset`: returns the daemon's clock to its machine's time. */
 export function defineClockReset(command: Command, finish: Finish): void {
   defineOnDevDaemon(command, finish, {
     view: RESULT_VIEWS.clock,
@@ -51,7 +60,7 @@ export function defineClockReset(command: Command, finish: Finish): void {
 }
 
 function isoTime(typed: string): string {
-  // A duration would be a time in the past, counted from this machine's clock: here it is a mistake.
+  // Reject durations here: they would count back from this machine's clock.
   const instant = /^\d{4}-/.test(typed) ? parseMoment('the time', typed) : undefined;
   if (instant !== undefined) return new Date(instant).toISOString();
   throw new Fault('usage', ISO_ONLY, { hint: OTHER_WAYS });
@@ -63,7 +72,7 @@ function stepForward(typed: string): number {
   return Math.round(parseDuration('<duration>', typed, '90s, 15m, 25h or 30d'));
 }
 
-/** `-1h` looks like a flag, and is a step back. */
+/** `-1h` looks like a flag but is a step back. */
 function refuseStepBack(command: Command, fact: string): void {
   command.exitOverride((error) => {
     if (error.code === 'commander.unknownOption' && /'-\d/.test(error.message)) {

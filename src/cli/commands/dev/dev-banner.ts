@@ -1,4 +1,3 @@
-import type { JsonObject } from '../../../contract/json.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { Format } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -8,11 +7,9 @@ import type { DevKeys } from './dev-vault.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 
-/**
- * Returns the text that `vault serve --dev` prints: for people, or in another format the contents of its ready file.
- */
+/** Returns the output of `vault serve --dev`: text for people, or the contents of its ready file in another format. */
 export async function devText(format: Format, ready: Ready, keys: DevKeys, headerPrefix: string): Promise<string> {
-  if (format === 'table') return devBanner(ready.url, keys, headerPrefix, ready.seed);
+  if (format === 'table') return devBanner(ready, keys, headerPrefix);
   const { renderResult } = await import('../../output/render-result.ts');
   const showing = { format, field: undefined, quiet: false };
   return (
@@ -20,14 +17,20 @@ export async function devText(format: Format, ready: Ready, keys: DevKeys, heade
   ).text;
 }
 
-/** The URL, the keys, the results of a seed, and a line to paste into a shell. */
-export function devBanner(url: string, keys: DevKeys, headerPrefix: string, seed?: JsonObject): string {
-  const rows = Object.entries({ url, ...keys }).map(([name, value]) => `${name.padEnd(16)}${value}`);
+/** The URL, the keys, the link of the console, the results of a seed, and a line to paste into a shell. */
+export function devBanner(
+  { url, seed, ui }: Pick<Ready, 'url' | 'seed' | 'ui'>,
+  keys: DevKeys,
+  headerPrefix: string,
+): string {
+  const rows = Object.entries({ url, ...keys, ...(ui !== undefined && { ui }) }).map(
+    ([name, value]) => `${name.padEnd(16)}${value}`,
+  );
   const seeded = seed === undefined ? '' : `\n${printIds('dotenv', seed)}`;
   return `${rows.join('\n')}\n${seeded}\nTokenize a card:\n\n${curlLine(url, keys.private_key, headerPrefix)}\n`;
 }
 
-/** The URL comes after the options: a Unix socket is one. */
+/** Print the URL after the options, since a Unix socket is an option. */
 function curlLine(url: string, key: string, headerPrefix: string): string {
   const body = JSON.stringify({ type: 'card', data: CARD });
   const where = url.startsWith('unix:')

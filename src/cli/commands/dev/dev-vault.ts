@@ -3,19 +3,23 @@ import { existsSync } from 'node:fs';
 import { copyFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { parseText } from '../../../client/decode-problem.ts';
+import type { HolderCommands } from '../../../console/holder-requests.ts';
 import { PERMISSIONS, type Permission } from '../../../contract/permissions.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
-import { type DevClock, devClock, movableClock } from '../../../vault/dev-clock.ts';
+import { type DevClock, devClock, type MovableClock, movableClock } from '../../../vault/dev-clock.ts';
+import type { VaultSnapshots } from '../../../vault/snapshots.ts';
 import type { Vault, VaultSettings } from '../../../vault/vault.ts';
 import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../../credential.ts';
 import { filePath } from '../../output-path.ts';
 import { readSecretFile } from '../../secret-file.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { provideKeyFile } from '../keys/new-credential.ts';
+import { closing } from '../on-file.ts';
+import { holderCommands } from '../ui/holder-commands.ts';
 import { makeTemporaryFolder, removeFolder } from './temporary-folder.ts';
 
-/** The facts that a first-time user needs. */
+/** The facts that a new user needs. */
 export interface DevKeys {
   readonly tenant_id: string;
   /** All management permissions. */
@@ -28,14 +32,24 @@ export interface DevVault {
   readonly vault: Vault;
   readonly keys: DevKeys;
   readonly clock: DevClock;
+  readonly snapshots: Pick<VaultSnapshots, 'list' | 'save' | 'load' | 'delete'>;
+  /** For its console. */
+  readonly holder: HolderCommands;
   /** Back to how it was at its start, with the same keys. Absent of a vault that is kept. */
   readonly reset?: () => Promise<void>;
-  /** From here on `reset` goes back to what the vault holds now. Absent of a vault that is kept. */
+  /** Makes the current contents the target of `reset`. Absent for a persistent vault. */
   readonly keepAsStart?: () => Promise<void>;
 }
 
-/** A vault before its clock is handed out. */
+/** A vault without its clock. */
 type MadeVault = Pick<DevVault, 'vault' | 'keys'>;
+
+/** The vault as it is opened again after a reset or a load. */
+interface Reopening {
+  readonly file: string;
+  readonly credential: () => Promise<Credential>;
+  readonly settings: VaultSettings & { readonly clock: MovableClock };
+}
 
 /** A vault that disappears when it is closed or the process exits; its key was never on a disk. */
 export async function temporaryDevVault(settings: VaultSettings): Promise<DevVault> {
@@ -43,38 +57,63 @@ export async function temporaryDevVault(settings: VaultSettings): Promise<DevVau
   const remove = () => removeFolder(folder);
   process.on('exit', remove);
   const key = new Uint8Array(randomBytes(KEY_BYTES));
+  const credential = async (): Promise<Credential> => ({ kind: 'key_file', key: key.slice() });
   const [file, start] = [path.join(folder, 'vault.db'), path.join(folder, 'start.db')];
-  const clock = movableClock();
-  const all = { ...settings, clock };
-  const made = await makeDevVault(file, { kind: 'key_file', key: key.slice() }, all, async () => undefined);
+  const all = { ...settings, clock: movableClock() };
+  const made = await makeDevVault(file, await credential(), all, async () => undefined);
   // Closed while it is copied: SQLite's locks do not outlive another reader of the file in the same process.
   await made.vault.close();
   await copyFile(file, start);
-  const [{ openVault }, { resettableVault }] = await Promise.all([
-    import('../../../vault/vault.ts'),
-    import('../../../vault/resettable.ts'),
-  ]);
-  const open = () => openVault({ file, credential: { kind: 'key_file', key: key.slice() }, ...all });
-  const { vault, reopen } = resettableVault(await open(), open);
+  const { reopen, vault, during, ...controls } = await controlled(undefined, { file, credential, settings: all });
   const close = async () => {
     await vault.close();
     process.off('exit', remove);
     remove();
   };
+  // Snapshots are of a past that the vault of the start does not have.
+  const goBack = async () => {
+    await rm((await import('../../../vault/snapshots.ts')).folderOf(file), { recursive: true, force: true });
+    await copyFile(start, file);
+  };
   return {
+    ...controls,
     vault: { ...vault, close },
     keys: made.keys,
-    clock: devClock(clock, vault.sweep),
-    reset: () => reopen(() => copyFile(start, file)),
+    holder: holderCommands(file, credential, during),
+    reset: () => reopen(goBack),
     keepAsStart: () => reopen(() => copyFile(file, start)),
   };
 }
 
-/** A vault that is made on first use and kept, with its key and its two API keys in files next to it. */
+/** Creates a vault on first use and keeps it, with its key and its two API keys in files beside it. */
 export async function keptDevVault(file: string, settings: VaultSettings): Promise<DevVault> {
-  const clock = movableClock();
-  const made = await keptVault(file, { ...settings, clock });
-  return { ...made, clock: devClock(clock, made.vault.sweep) };
+  const all = { ...settings, clock: movableClock() };
+  const made = await keptVault(file, all);
+  const credential = () => readKeyFile(keyFileBeside(file));
+  const { reopen: _none, during, ...controls } = await controlled(made.vault, { file, credential, settings: all });
+  return { ...controls, keys: made.keys, holder: holderCommands(file, credential, during) };
+}
+
+async function controlled(first: Vault | undefined, { file, credential, settings }: Reopening) {
+  const [{ openVault }, { resettableVault }] = await Promise.all([
+    import('../../../vault/vault.ts'),
+    import('../../../vault/resettable.ts'),
+  ]);
+  const { clock } = settings;
+  const open = async () => openVault({ file, credential: await credential(), ...settings });
+  const { vault, reopen, during } = resettableVault(first ?? (await open()), open);
+
+  async function use<T>(work: (snapshots: VaultSnapshots) => Promise<T>): Promise<T> {
+    const { openVaultSnapshots } = await import('../../../vault/snapshots.ts');
+    return closing(await openVaultSnapshots({ file, credential: await credential(), clock }), work);
+  }
+  const snapshots: DevVault['snapshots'] = {
+    list: () => during(() => use((all) => all.list())),
+    save: (name, options) => during(() => use((all) => all.save(name, options))),
+    delete: (name) => during(() => use((all) => all.delete(name))),
+    load: (name) => reopen(() => use((all) => all.load(name))),
+  };
+  return { vault, reopen, during, clock: devClock(clock, vault), snapshots };
 }
 
 async function keptVault(file: string, settings: VaultSettings): Promise<MadeVault> {
@@ -86,7 +125,7 @@ async function keptVault(file: string, settings: VaultSettings): Promise<MadeVau
     return { vault: await openVault({ file, credential, ...settings }), keys };
   }
   filePath('--file', file);
-  // These belong to an existing vault. Later they could belong to another command that makes this vault, too.
+  // Remove the old files now. Later they may belong to another command that creates this vault.
   await rm(keysFile, { force: true });
   const { credential, undo } = await provideKeyFile(keyFileBeside(file));
   try {
@@ -94,13 +133,13 @@ async function keptVault(file: string, settings: VaultSettings): Promise<MadeVau
       writeWholeFile('--file', keysFile, `${JSON.stringify(keys)}\n`),
     );
   } catch (error) {
-    // Such a command may have taken the key file that this one made.
+    // Another command may use the key file that this one created.
     if (!existsSync(file)) await undo();
     throw error;
   }
 }
 
-/** The vault, its application and what `keep` does, or nothing of it. */
+/** Creates the vault, its application and the result of `keep`, or none of them. */
 async function makeDevVault(
   file: string,
   credential: Credential,
@@ -122,7 +161,7 @@ async function makeDevVault(
   }
 }
 
-/** Uses the API, as any client would. */
+/** Calls the API like any client. */
 async function createPrivateKey(vault: Vault, apiKey: string): Promise<string> {
   const permissions = (Object.keys(PERMISSIONS) as Permission[]).filter((name) => name.startsWith('token:'));
   const rule = { description: 'everything', priority: 1, container: '/', transform: 'reveal', permissions };

@@ -8,13 +8,13 @@ import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { readReadyFile } from '../serve/ready-file.ts';
 
-/** The shell's words to set a variable, and to unset one. */
+/** How the shell sets a variable, and unsets one. */
 interface ShellRow {
   readonly set: (name: string, value: string) => string;
   readonly unset: (name: string) => string;
 }
 
-/** The shells that `vault env` speaks to. Names are our own; values are quoted so that they are nothing but values. */
+/** The shells of `vault env`. Names are our own; quotes keep values from being anything else. */
 export const SHELLS = {
   sh: {
     set: (name, value) => `export ${name}='${value.replaceAll("'", `'\\''`)}'`,
@@ -33,7 +33,7 @@ export const SHELLS = {
 
 const SHELL_NAMES = Object.keys(SHELLS) as (keyof typeof SHELLS)[];
 
-/** The key of a `--dev` daemon to select. */
+/** Which key of a `--dev` daemon to use. */
 export const KEY_NAMES = ['private', 'management'] as const;
 
 export const ENV_FLAGS = {
@@ -52,7 +52,7 @@ export const ENV_FLAGS = {
 
 type EnvFlags = FlagsOf<typeof ENV_FLAGS>;
 
-/** `vault env`: the lines that set a shell up for a daemon or a profile. */
+/** `vault env`: prints the lines that point a shell at a daemon or a profile. */
 export function defineEnv(command: Command, finish: Finish): void {
   addFlags(command, { ...ENV_FLAGS, ...FLAGS.profile });
   command.addHelpText(
@@ -79,7 +79,7 @@ const RIVALS: Readonly<Record<string, readonly string[]>> = {
 };
 
 function rivalsOf(variables: Readonly<Record<string, string>>, env: Environment): readonly string[] {
-  // Both would be two targets.
+  // Both together would be two targets.
   const otherTarget = variables['VAULT_URL'] === undefined ? 'VAULT_URL' : 'VAULT_FILE';
   const rivals = Object.keys(variables).flatMap((name) => RIVALS[name] ?? []);
   return [otherTarget, ...rivals.filter((name) => variables[name] === undefined && env[name] !== undefined)];
@@ -96,7 +96,7 @@ async function variablesFor(
   const file = flags.profile === undefined ? flagValue(flags.readyFile, env, ENV_FLAGS.readyFile) : undefined;
   if (file !== undefined) return variablesOfDaemon(file, as);
   if (as !== undefined) throw new Fault('usage', '--as needs --ready-file (VAULT_READY_FILE)');
-  // Variables of the profile only: the shell already has its own.
+  // Variables of the profile only: the shell already has the others.
   const filled = await withProfile(flags, {
     VAULT_PROFILE: env['VAULT_PROFILE'],
     VAULT_CONFIG_DIR: env['VAULT_CONFIG_DIR'],
@@ -108,7 +108,7 @@ async function variablesFor(
   const isSet = env['VAULT_URL'] ?? env['VAULT_FILE'];
   throw new Fault('usage', 'there is nothing to print', {
     hint: isSet
-      ? 'this shell is set up already: VAULT_URL or VAULT_FILE names its vault; --ready-file or --profile names another'
+      ? 'pass --ready-file or --profile for another vault: VAULT_URL or VAULT_FILE already names one'
       : 'set --ready-file (VAULT_READY_FILE) or --profile (VAULT_PROFILE)',
   });
 }
@@ -123,7 +123,7 @@ async function variablesOfDaemon(
   }
   const key = ready[`${as ?? 'private'}_key`];
   if (as !== undefined && key === undefined) {
-    throw new Fault('usage', `--as: ${file} holds no ${as} key`, { hint: 'only `vault serve --dev` writes keys' });
+    throw new Fault('usage', `--as: ${file} holds no ${as} key`, { hint: 'name a ready file of `vault serve --dev`' });
   }
   return {
     VAULT_URL: ready.url,

@@ -24,7 +24,7 @@ const EXEC_FLAGS = {
   },
   file: {
     flag: '--file <path>',
-    // VAULT_FILE names a vault of the user's own: it is not a --dev vault.
+    // Ignores VAULT_FILE: it names a user's own vault, not a --dev vault.
     env: 'VAULT_DEV_FILE',
     help: 'a vault file to keep, as `vault serve --dev --file` makes it',
   },
@@ -45,7 +45,7 @@ Examples:
     sh -c 'vault tokens get "$TOKEN_VISA"'
   vault exec --file dev.db -- node server.js`;
 
-/** `vault exec`: a vault for the time of one command. */
+/** `vault exec`: runs one command with a temporary vault. */
 export function defineExec(command: Command, finish: Finish): void {
   command.argument('<command...>', 'the command to run, after --');
   const { seedFile, ...others } = EXEC_FLAGS;
@@ -55,7 +55,7 @@ export function defineExec(command: Command, finish: Finish): void {
     `${seedFile.help} [env: ${seedFile.env}]`,
     (path: string, before: readonly string[] = []) => [...before, path],
   );
-  // A flag behind the name of the command is the command's, with and without --.
+  // A flag after the command's name belongs to the command, with and without --.
   command.passThroughOptions();
   command.addHelpText('after', HELP);
   command.action(async (words: readonly string[]) => {
@@ -81,7 +81,10 @@ export function defineExec(command: Command, finish: Finish): void {
   });
 }
 
-/** They would lead the command to another vault, or to this one by another key. Other programs have variables of the prefix, too. */
+/**
+ * Variables that would point the command at another vault, or at this one with another key. Other programs use
+ * variables with this prefix, too.
+ */
 const SELECTING: ReadonlySet<string> = new Set([
   ...Object.values({ ...FLAGS.daemon, ...FLAGS.anchor, ...FLAGS.key }).map((row) => row.env),
   ...['VAULT_FILE', 'VAULT_KEY_FILE', 'VAULT_PASSPHRASE_FILE', 'VAULT_PROFILE', 'VAULT_DEV_FILE'],
@@ -95,7 +98,7 @@ function variablesFor({ url, keys, ids }: DevDaemon, env: Environment): Readonly
     VAULT_URL: url,
     VAULT_API_KEY: keys.private_key,
     VAULT_MANAGEMENT_KEY: keys.management_key,
-    // VAULT_TENANT_ID is the --tenant of commands on a file, and this is no tenant of another vault.
+    // VAULT_TENANT_ID is the --tenant of commands on a file; it names a tenant of another vault.
     VAULT_DEV_TENANT_ID: keys.tenant_id,
   };
   const known = inherited.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
@@ -103,8 +106,8 @@ function variablesFor({ url, keys, ids }: DevDaemon, env: Environment): Readonly
 }
 
 /**
- * Runs one command without a shell, on this process's own standard streams, and resolves with its exit code: 128 and the
- * number of the signal that ended it, 127 when there is no such command, 126 when it cannot be run.
+ * Runs one command without a shell, on this process's own standard streams. Resolves with its exit code: 128 plus the
+ * signal number after a signal, 127 for an unknown command, 126 for one that cannot run.
  */
 type ChildRunner = (
   words: readonly string[],
@@ -112,8 +115,8 @@ type ChildRunner = (
 ) => Promise<ExitCode | ChildExitCode>;
 
 /**
- * From here on no signal ends this process before it has cleared away what it made: before and after the command it exits in
- * order, during the command it passes the signal on and outlives the command.
+ * Keeps signals from ending this process before it has removed its files. Before and after the command a signal exits
+ * in order; during the command this process passes the signal on and waits.
  */
 function createChildRunner(): ChildRunner {
   let kill: ((signal: NodeJS.Signals) => void) | undefined;
@@ -121,13 +124,13 @@ function createChildRunner(): ChildRunner {
   for (const signal of END_SIGNALS) {
     process.on(signal, () => {
       if (kill === undefined) process.exit(SIGNAL_EXIT_CODES[signal]);
-      // A terminal sends Ctrl-C to every process in its foreground, so the command has it already.
+      // A terminal sends Ctrl-C to every foreground process, so the command already has it.
       else if (signal !== 'SIGINT' || process.stdin.isTTY !== true) kill(signal);
     });
   }
   return async ([command, ...more], env) => {
     if (command === undefined) throw new Error('unreachable: no command');
-    // It knows how Windows finds and starts npm.cmd.
+    // This package knows how Windows finds and starts npm.cmd.
     const { execa } = await import('execa');
     const child = execa(command, more, { env, extendEnv: false, stdio: 'inherit', reject: false });
     kill = (signal) => child.kill(signal);

@@ -2,8 +2,7 @@ import type { Command } from 'commander';
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { Finish } from '../../exit-codes.ts';
-import type { FlagsOf } from '../../flags-of.ts';
-import { addFlags, flagValue, isSwitchedOn } from '../../global-flags.ts';
+import { addFlags } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { parseDuration, parseWhole } from '../../quantities.ts';
 import { defineOnDevDaemon } from './dev-daemon.ts';
@@ -22,13 +21,11 @@ const FAULT_FLAGS = {
   },
 } as const;
 
-type FaultFlags = FlagsOf<typeof FAULT_FLAGS>;
-
 /** `vault faults set`: sets faults for the next matching requests. */
 export function defineFaultsSet(command: Command, finish: Finish): void {
   command.argument('<request>', "a method or * and a path: 'POST /tokens', 'GET /tokens/{id}'");
   addFlags(command, FAULT_FLAGS);
-  defineOnDevDaemon<FaultFlags>(command, finish, {
+  defineOnDevDaemon(command, finish, {
     view: RESULT_VIEWS.faults,
     examples: [
       "vault faults set 'POST /tokens' --status 429 --times 2",
@@ -43,17 +40,16 @@ export function defineFaultsSet(command: Command, finish: Finish): void {
       retry_after: '--retry-after',
       drop: '--drop',
     },
-    ask: ([request = ''], flags) => {
-      const value = (name: Exclude<keyof FaultFlags, 'drop'>) => flagValue(flags[name], process.env, FAULT_FLAGS[name]);
-      const [delay, retryAfter] = [value('delay'), value('retryAfter')];
+    ask: ({ words: [request = ''], read }) => {
+      const { status, times, delay, retryAfter, drop } = read(FAULT_FLAGS);
       const body = {
         request,
-        status: wholeNumber('--status', value('status')),
-        times: wholeNumber('--times', value('times')),
+        status: wholeNumber('--status', status),
+        times: wholeNumber('--times', times),
         delay_ms: delay === undefined ? undefined : Math.round(parseDuration('--delay', delay)),
         retry_after:
           retryAfter === undefined ? undefined : Math.ceil(parseDuration('--retry-after', retryAfter) / 1000),
-        drop: isSwitchedOn(flags.drop, process.env, FAULT_FLAGS.drop) || undefined,
+        drop: drop || undefined,
       };
       if (body.status === undefined && delay === undefined && body.drop === undefined) {
         throw new Fault('usage', 'one of --status, --delay and --drop must be given');
@@ -66,7 +62,7 @@ export function defineFaultsSet(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault faults list`: those that are still to happen, in the order in which they were set. */
+/** `vault faults list`: lists the remaining faults in the order in which they were set. */
 export function defineFaultsList(command: Command, finish: Finish): void {
   defineOnDevDaemon(command, finish, {
     view: RESULT_VIEWS.faults,
@@ -75,7 +71,7 @@ export function defineFaultsList(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault faults clear`: none happens any more. */
+/** `vault faults clear`: removes all faults. */
 export function defineFaultsClear(command: Command, finish: Finish): void {
   defineOnDevDaemon(command, finish, {
     view: RESULT_VIEWS.faults,

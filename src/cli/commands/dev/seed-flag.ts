@@ -1,4 +1,4 @@
-/** The number that ids, keys and test data follow from; of several commands. */
+/** The seed number of ids, keys and test data, shared by several commands. */
 export const SEED_FLAG = {
   flag: '--seed <number>',
   env: 'VAULT_SEED',

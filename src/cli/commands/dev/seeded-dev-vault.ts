@@ -6,11 +6,11 @@ import { VERSION } from '../../version.ts';
 import type { DevVault } from './dev-vault.ts';
 
 export interface SeededDevVaultOptions {
-  /** Kept there; undefined: temporary. */
+  /** The path of a persistent vault; undefined for a temporary one. */
   readonly file: string | undefined;
   readonly settings: VaultSettings;
   readonly seedFiles: readonly string[];
-  /** As it was typed. */
+  /** The seed as typed. */
   readonly seed: string | undefined;
   readonly env: Environment;
 }
@@ -23,14 +23,14 @@ export interface SeededDevVault extends DevVault {
 /** A daemon on a free port of this machine. */
 export interface DevDaemon extends SeededDevVault {
   readonly url: string;
-  /** Ends the daemon and closes the vault. Further calls wait for the first. */
+  /** Stops the daemon and closes the vault. Further calls wait for the first. */
   readonly stop: () => Promise<void>;
 }
 
-/** Opens a vault, and serves it without a log. */
+/** Opens a vault and serves it without a log. */
 export async function startDevDaemon(headerPrefix: string, options: SeededDevVaultOptions): Promise<DevDaemon> {
   const dev = await openSeededDevVault(options);
-  const { vault, clock, reset } = dev;
+  const { vault, clock, snapshots, reset } = dev;
   try {
     const [{ startDaemon }, { directClient }] = await Promise.all([
       import('../../../http/daemon.ts'),
@@ -46,7 +46,7 @@ export async function startDevDaemon(headerPrefix: string, options: SeededDevVau
       notices: () => vault.notices(),
       log: false,
       version: VERSION,
-      dev: { clock, reset },
+      dev: { clock, snapshots, reset },
     });
     let stopped: Promise<void> | undefined;
     const stop = (): Promise<void> => {
@@ -61,8 +61,8 @@ export async function startDevDaemon(headerPrefix: string, options: SeededDevVau
 }
 
 /**
- * A `--dev` vault in which the seed files are applied before anybody can ask it. With a seed its tenant, its own two keys, and
- * the ids and keys of the applications follow from that number.
+ * Creates a `--dev` vault and applies the seed files before it accepts calls. With a seed, its tenant, its two keys,
+ * and the ids and keys of the applications follow from that number.
  */
 export async function openSeededDevVault(options: SeededDevVaultOptions): Promise<SeededDevVault> {
   const { file, env, seedFiles } = options;
@@ -80,7 +80,7 @@ export async function openSeededDevVault(options: SeededDevVaultOptions): Promis
     ],
   );
   const seed = parseSeed(options.seed);
-  // Checks before anything is made: most wrong seeds are rejected here.
+  // Rejects most wrong seeds before anything is created.
   const document = await loadSeed(seedFiles, env, seed ?? 0);
   const random = seed === undefined ? undefined : seededRandom(seed);
   const make = () => open({ ...options.settings, overRandom: random?.over });

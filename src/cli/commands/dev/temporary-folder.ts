@@ -8,13 +8,13 @@ import { isRunning, ownMachine } from '../../own-machine.ts';
 /** `token-vault-dev-4242-x1Y2z3`: the purpose, the process, and a random part. */
 const NAME = /^token-vault-(?:dev|test)-(\d{1,10})-[A-Za-z0-9]{6}$/;
 
-/** In the folder: where the number of the process counts. */
+/** A file in the folder with the scope of the process number. */
 const MARK = 'machine';
 
 /**
- * A new folder (0700) for what is gone when this process ends. Those of processes that were killed are removed first, and
- * nothing else: folders of this user that nobody else can write to, under a name of ours, with the mark of this machine and
- * PID namespace, whose process is gone. Throws the fault `usage` where nothing can be made.
+ * Creates a folder (0700) that is removed when this process ends. First removes the folders of killed processes: those
+ * of this user that nobody else can write to, with our name, the mark of this machine and PID namespace, and a process
+ * that has ended. Throws the fault `usage` when it cannot create one.
  */
 export function makeTemporaryFolder(kind: 'dev' | 'test'): string {
   removeLeftovers();
@@ -22,7 +22,7 @@ export function makeTemporaryFolder(kind: 'dev' | 'test'): string {
   try {
     writeFileSync(path.join(folder, MARK), ownMachine(), { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    // Without its mark no later process would remove it.
+    // Without its mark no later process would remove the folder.
     removeFolder(folder);
     throw error;
   }
@@ -34,20 +34,17 @@ function newFolder(prefix: string): string {
     return mkdtempSync(path.join(tmpdir(), prefix));
   } catch (error) {
     if (isFullDisk(error)) throw error;
-    throw new Fault('usage', `nothing can be made in the temporary folder ${tmpdir()} (${errorCode(error)})`, {
-      hint: process.platform === 'win32' ? 'TEMP names another' : 'TMPDIR names another',
+    throw new Fault('usage', `the temporary folder ${tmpdir()} cannot be written (${errorCode(error)})`, {
+      hint: process.platform === 'win32' ? 'set TEMP to another folder' : 'set TMPDIR to another folder',
       cause: error,
     });
   }
 }
 
-/** How long another file may come into a folder that is being removed, in milliseconds. */
+/** How long files may still appear in a folder during its removal, in milliseconds. */
 const MAX_WAITED_MS = 500;
 
-/**
- * With all that is in it. A thread of this process, which is about to end, or another process that ends with it, may still
- * make a file there: then it is emptied again.
- */
+/** Removes a folder with its contents. An ending thread or process may still create a file in it, so try again. */
 export function removeFolder(folder: string): void {
   const until = performance.now() + MAX_WAITED_MS;
   for (;;) {
@@ -68,7 +65,7 @@ function removeLeftovers(): void {
       const folder = path.join(tmpdir(), name);
       if (isOurs(folder) && !isRunning(Number(pid))) removeFolder(folder);
     } catch {
-      // Another process removes it, or has it open: it does no harm.
+      // Another process removes it or has it open; the folder does no harm.
     }
   }
 }
@@ -83,7 +80,7 @@ function namesIn(folder: string): readonly string[] {
 
 function isOurs(folder: string): boolean {
   const found = lstatSync(folder);
-  // Windows keeps owners and rights elsewhere; its temporary folder is the user's own.
+  // Windows keeps owners and permissions elsewhere; its temporary folder belongs to the user.
   const user = process.getuid?.();
   const isClosed = user === undefined || (found.uid === user && (found.mode & 0o022) === 0);
   return found.isDirectory() && isClosed && readFileSync(path.join(folder, MARK), 'utf8') === ownMachine();

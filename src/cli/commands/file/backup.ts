@@ -13,7 +13,7 @@ import { defineOnFile } from '../on-file.ts';
 
 /** `vault backup OUT`: copies one state of the file while other processes use it. */
 export function defineBackup(command: Command, finish: Finish): void {
-  command.argument('<out>', 'the file to make; an existing one is never touched');
+  command.argument('<out>', 'the new file; existing files are never changed');
   defineOnFile(command, finish, RESULT_VIEWS.backup, async ({ words: [out = ''] }) => {
     filePath('<out>', out);
     return async ({ file, credential }) => {
@@ -34,15 +34,15 @@ const RESTORE_FLAGS = {
   },
 } as const;
 
-/** `vault restore BACKUP --file F`: a vault at F, if the backup is whole. */
+/** `vault restore BACKUP --file F`: puts a vault at F, if the backup is undamaged. */
 export function defineRestore(command: Command, finish: Finish): void {
   command.argument('<backup>', 'the file that `vault backup` made');
   const rows = { ...RESTORE_FLAGS, ...FLAGS.file, ...FLAGS.profile };
   definePrinting(command, finish, RESULT_VIEWS.backup, rows, async ({ flags, env, read, words: [backup = ''] }) => {
     const file = filePath('--file', chooseFile(flags, env));
-    // It is a backup that is missing then, not a vault that could be made.
+    // The missing file is a backup, so do not suggest `vault init`.
     if (!existsSync(backup)) throw new Fault('file_missing', `there is no file ${backup}`, { hint: 'name a backup' });
-    // The key file may be in the vault's old place, or kept with the backup.
+    // The key file may be beside the old vault or beside the backup.
     const credential = await readCredential(existsSync(keyFileBeside(file)) ? file : backup, flags, env);
     const { restoreVault } = await import('../../../vault/admin.ts');
     const line = progressLine('checking the copy');

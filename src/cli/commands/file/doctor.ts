@@ -7,7 +7,7 @@ import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { report } from '../../report-failure.ts';
 import { defineOnFile } from '../on-file.ts';
 
-/** `vault doctor`: opens everything, changes nothing, and ends with 9 when something is not as the vault wrote it. */
+/** `vault doctor`: opens every record, changes nothing, and exits with 9 when it finds damage. */
 export function defineDoctor(command: Command, finish: Finish): void {
   defineOnFile(
     command,
@@ -30,7 +30,7 @@ export function defineDoctor(command: Command, finish: Finish): void {
     ({ ok, findings }) => {
       if (ok) return 0;
       const count = `${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`;
-      report(count, '`vault restore` brings back a backup');
+      report(count, 'restore a backup with `vault restore`');
       return 9;
     },
   );

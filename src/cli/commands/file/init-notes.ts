@@ -5,9 +5,9 @@ export type Note = readonly [fact: string, hint: string];
 
 export interface MadeVault {
   readonly file: string;
-  /** Absent: a passphrase opens the vault. */
+  /** Absent when a passphrase opens the vault. */
   readonly keyFile: string | undefined;
-  /** Where the API key is; absent: it is printed. */
+  /** The file of the API key; absent when the key is printed. */
   readonly keyOut: string | undefined;
 }
 

@@ -41,7 +41,9 @@ const INIT_FLAGS = {
   ...WEAK_PASSPHRASE_FLAGS,
 } as const;
 
-/** `vault init`: the file, its key, its first tenant and that tenant's management application, or nothing of it. */
+/**
+ * `vault init`: creates the file, its key, its first tenant and that tenant's management application, or none of them.
+ */
 export function defineInit(command: Command, finish: Finish): void {
   const rows = { ...INIT_FLAGS, ...FLAGS.file, ...FLAGS.keyOut };
   definePrinting(command, finish, RESULT_VIEWS.init, rows, (line) =>
@@ -69,7 +71,7 @@ async function init(line: CommandLine): Promise<string> {
     if (canPrompt()) for (const note of initNotes(madeBy(line, file, credential))) report(...note);
     return stringifyJson({ file, tenant: tenant as Printable, application: application as Printable });
   } catch (error) {
-    // Another command may have made this vault meanwhile, with the key file that this one made.
+    // Another command may have created this vault meanwhile, with the key file of this one.
     if (!existsSync(file)) await undo();
     throw error;
   }
@@ -80,7 +82,10 @@ function madeBy(line: CommandLine, file: string, { kind }: Credential): MadeVaul
   return { file, keyFile: kind === 'key_file' ? keyFile : undefined, keyOut: line.read(FLAGS.keyOut).keyOut };
 }
 
-/** Uses the named credential; else asks for a passphrase on a terminal; else, or if that is empty, makes a key file. */
+/**
+ * Uses the named credential; otherwise prompts for a passphrase on a terminal; otherwise, or if that is empty, creates
+ * a key file.
+ */
 async function newCredential(file: string, { flags, env }: CommandLine, allowWeak: boolean): Promise<NewCredential> {
   const named = namedCredential(flags, env);
   if (named.keyFile !== undefined) return provideKeyFile(named.keyFile);

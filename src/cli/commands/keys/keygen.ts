@@ -10,7 +10,7 @@ const KEYGEN_FLAGS = {
   out: { flag: '--out <path>', env: 'VAULT_OUT', help: 'a new file (0600) for the secret key' },
 } as const;
 
-/** `vault keygen --out K`: a key pair to seal exports for. The public key is the result. */
+/** `vault keygen --out K`: creates a key pair for sealed exports. The result is the public key. */
 export function defineKeygen(command: Command, finish: Finish): void {
   definePrinting(command, finish, RESULT_VIEWS.keygen, KEYGEN_FLAGS, async ({ read }) => {
     const file = filePath('--out', read(KEYGEN_FLAGS).out);

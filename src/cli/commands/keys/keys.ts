@@ -35,12 +35,12 @@ const REMOVE_FLAGS = {
   slot: { flag: '--slot <number>', env: 'VAULT_SLOT', help: 'the slot to remove; `vault keys list` shows them' },
 } as const;
 
-/** `vault keys list`: lists the slots, and those that the given credential opens. */
+/** `vault keys list`: lists the slots and marks those that the given credential opens. */
 export function defineKeysList(command: Command, finish: Finish): void {
   defineWithAdmin(command, finish, RESULT_VIEWS.keysList, async () => async (admin) => ({ data: await admin.slots() }));
 }
 
-/** `vault keys add`: no record is touched, and a daemon that serves the file keeps working. */
+/** `vault keys add`: adds a slot; changes no record, so a running daemon keeps working. */
 export function defineKeysAdd(command: Command, finish: Finish): void {
   addFlags(command, ADD_FLAGS);
   defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async ({ read }) => {
@@ -50,8 +50,8 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
       try {
         return await admin.addSlot(credential, { allowWeak: values.weakPassphrase });
       } catch (error) {
-        // Another command may have added the key file that this one made. For a passphrase there is nothing to undo, and every
-        // slot would be derived anew to find that out.
+        // Another command may have added the key file that this one created. A passphrase needs no undo, and the check
+        // would derive every slot again.
         const isFile = credential.kind === 'key_file';
         if (isFile && !(await admin.isOpenedBy(credential).catch(() => true))) await undo();
         throw error;
@@ -60,14 +60,14 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault keys remove`: the credential of the slot no longer opens this file; it still opens older copies. */
+/** `vault keys remove`: stops the slot's credential from opening this file; it still opens older copies. */
 export function defineKeysRemove(command: Command, finish: Finish): void {
   command.argument('[slot]', 'the same as --slot');
   addFlags(command, { ...REMOVE_FLAGS, ...FLAGS.confirm });
   defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async ({ words, flags, read }) => {
     if (words.length > 0 && 'slot' in flags) throw new Fault('usage', 'only one of <slot> and --slot can be given');
     const slot = parseSlot(words[0] ?? read(REMOVE_FLAGS).slot);
-    if (!read(FLAGS.confirm).yes) await confirmLoss(`What opens slot ${slot} will not open this file any more.`);
+    if (!read(FLAGS.confirm).yes) await confirmLoss(`The key of slot ${slot} will no longer open this file.`);
     return (admin) => admin.removeSlot(slot);
   });
   command.addHelpText(
@@ -79,7 +79,7 @@ export function defineKeysRemove(command: Command, finish: Finish): void {
 function parseSlot(text: string | undefined): number {
   if (text !== undefined && /^\d{1,2}$/.test(text)) return Number(text);
   throw new Fault('usage', '--slot (VAULT_SLOT) must be the number of a slot', {
-    hint: '`vault keys list` shows them',
+    hint: 'list them with `vault keys list`',
   });
 }
 
@@ -100,7 +100,7 @@ async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewC
   return confirmPassphrase(await promptSecret('New passphrase'), weakPassphrase);
 }
 
-/** `vault keys status`: the generation of the master key, and each tenant's keys. */
+/** `vault keys status`: reports the generation of the master key, and each tenant's keys. */
 export function defineKeysStatus(command: Command, finish: Finish): void {
   defineWithAdmin(command, finish, RESULT_VIEWS.keysStatus, async () => (admin) => admin.status());
   command.addHelpText(
@@ -158,7 +158,7 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
 
 function lostSlots(count: number): string {
   const what = count === 1 ? 'key file or passphrase' : 'key files or passphrases';
-  return `${count} other ${what} will not open this file any more.`;
+  return `${count} other ${what} will no longer open this file.`;
 }
 
 function lostSnapshots(count: number): string {

@@ -22,7 +22,7 @@ export const WEAK_PASSPHRASE_FLAGS = {
   },
 } as const;
 
-/** The key file at `path`, which `flag` names; one that does not exist is made: 32 random bytes, mode 0600. */
+/** Returns the key file at `path`, which `flag` names. Creates a missing one: 32 random bytes, mode 0600. */
 export async function provideKeyFile(path: string, flag = '--key-file'): Promise<NewCredential> {
   if (existsSync(path)) return keptCredential(await readKeyFile(path, flag));
   filePath(flag, path);
@@ -31,7 +31,7 @@ export async function provideKeyFile(path: string, flag = '--key-file'): Promise
   return { credential: { kind: 'key_file', key: new Uint8Array(key) }, undo: () => rm(path, { force: true }) };
 }
 
-/** Makes the default key file of a new vault. Rejects with `file_exists` rather than use an existing one. */
+/** Creates the default key file of a new vault. Rejects with `file_exists` rather than use an existing one. */
 export async function makeKeyFileBeside(file: string, flag = '--key-file'): Promise<NewCredential> {
   const keyFile = keyFileBeside(file);
   if (!existsSync(keyFile)) return provideKeyFile(keyFile, flag);
@@ -52,6 +52,7 @@ export async function confirmPassphrase(
   const { checkNewPassphrase } = await import('../../../vault/admin.ts');
   checkNewPassphrase(passphrase, allowWeak);
   describe?.(passphrase);
-  if ((await promptSecret('The same again')) !== passphrase) throw new Fault('usage', 'the two passphrases differ');
+  if ((await promptSecret('Repeat the passphrase')) !== passphrase)
+    throw new Fault('usage', 'the two passphrases differ');
   return keptCredential({ kind: 'passphrase', passphrase });
 }

@@ -37,7 +37,7 @@ export function defineProfileAdd(command: Command, finish: Finish): void {
   );
 }
 
-/** `vault profile use`: the profile for every command that names no vault. */
+/** `vault profile use`: sets the profile of every command that names no vault. */
 export function defineProfileUse(command: Command, finish: Finish): void {
   command.argument('<name>', 'the new default; `vault profile list` prints the names');
   define(command, finish, RESULT_VIEWS.profile, async (store, name) => {
@@ -46,7 +46,7 @@ export function defineProfileUse(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault profile list`: never an API key. */
+/** `vault profile list`: lists the profiles without their API keys. */
 export function defineProfileList(command: Command, finish: Finish): void {
   define(command, finish, RESULT_VIEWS.profileList, async (store) => {
     const data = [];
@@ -82,7 +82,7 @@ async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> 
   const target = chooseTarget(flags, env);
   const keys = await readKeys(flags, env);
   if (target.kind === 'remote') {
-    // Rejects anything but the address of a daemon.
+    // Rejects anything but a daemon's URL.
     await httpTransport(target.url, 1).close();
     const prefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
     return { url: target.url, ...(prefix !== undefined && { header_prefix: prefix }), ...keys };
@@ -105,8 +105,8 @@ async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile
       const text = isTypedByHand('-') ? await promptSecret('API key') : await createTextReader()('--api-key', '-');
       return { api_key: checkApiKey(text) };
     }
-    // Does not repeat the typed text: it is a key, and only the shell's history already has it.
-    throw new Fault('usage', '--api-key must be `-`: everybody on the machine can see a command line', {
+    // Does not repeat the typed text: it is a key, and so far only the shell's history has it.
+    throw new Fault('usage', '--api-key must be `-`: other users can see the command line', {
       hint: 'use `--api-key -` for standard input, or --api-key-file',
     });
   }
@@ -124,7 +124,7 @@ function checkApiKey(text: string): string {
   throw new Fault('usage', '--api-key is not an API key: it must be one word of printable characters');
 }
 
-/** A relative path would mean another file in another folder. */
+/** A relative path would name different files in different folders. */
 function absolute(flag: string, typed: string): string {
   if (typed !== '-') return path.resolve(typed);
   throw new Fault('usage', `${flag}: a profile cannot keep standard input`, { hint: 'name a file' });

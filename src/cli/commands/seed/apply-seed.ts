@@ -9,7 +9,10 @@ import { seedCalls } from './seed-calls.ts';
 import type { SeedDocument } from './seed-document.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
-/** The application of a dry run before the first apply: sees which ids are taken. After a kill it expires within a minute. */
+/**
+ * The application of a dry run before the first apply; it checks which ids are taken. If the process is killed, it
+ * expires within a minute.
+ */
 const READER = {
   name: 'vault seed apply --dry-run',
   type: 'expiring',
@@ -25,26 +28,27 @@ const READER = {
 };
 
 export interface ApplyOptions {
-  /** Removes what an earlier apply made and the seed no longer names. */
+  /** Removes items that an earlier apply made and the seed no longer names. */
   readonly prune?: boolean;
   /** Only plans. */
   readonly dryRun?: boolean;
-  /** Overrides randomness of the vault behind the client: ids and keys of applications follow from the seed. */
+  /** Overrides the vault's randomness, so that application ids and keys follow from the seed. */
   readonly random?: SeededRandom | undefined;
-  /** Refuses to make applications: they must have ids and keys that this target cannot give them. */
+  /** Rejects new applications: they need ids and keys that this target cannot provide. */
   readonly noNewApps?: boolean;
 }
 
 export interface AppliedSeed {
   readonly seed: string;
   readonly plan: SeedPlan;
-  /** Ids by item; a key where it is known: of those just made, and with a seeded random source of all. */
+  /** Ids by item, with known keys: those of new applications, and all keys with a seeded random source. */
   readonly apps: ReadonlyMap<string, { readonly id: string; readonly key?: string | undefined }>;
 }
 
 /**
- * Makes the vault what the seed says, through either target. Throws problems and faults that name file, line and member, and
- * the fault `conflict` when another apply of this seed took over. The next apply goes on wherever one ended.
+ * Changes the vault to match the seed, through either target. Throws problems and faults that name file, line and
+ * member, and the fault `conflict` when another apply of this seed took over. The next apply continues an interrupted
+ * one.
  */
 export async function applySeed(
   client: Client,
@@ -75,7 +79,7 @@ export async function applySeed(
       if (!dryRun) await carryOut({ document, plan, own, random, made });
       return { seed, plan, apps: await withKeys(client, document, own.record.apps, made, random) };
     } catch (error) {
-      // An apply that lost its key meanwhile can finish its last call after this one looked: plan again.
+      // Plan again: another apply that has lost its key may still finish its last call after this check.
       if (error instanceof Problem && error.code === 'token_id_taken') continue;
       throw random === undefined ? tellingOfKeys(error, made) : error;
     }
@@ -86,28 +90,28 @@ function refuseNewApps({ apps }: SeedPlan): void {
   const items = apps.flatMap(({ action, item }) => (action === 'create' ? [item.item] : [])).join(', ');
   if (items === '') return;
   throw new Fault('usage', `--seed: a daemon gives new applications random ids and keys (${items})`, {
-    hint: 'apply to the file (--file), or let the daemon apply it: `vault serve --dev --seed-file FILE --seed N`',
+    hint: 'apply it to the file (--file), or start the daemon with it: `vault serve --dev --seed-file FILE --seed N`',
   });
 }
 
-/** Another number would make other data of everything that is generated: a flag that was left out is no such wish. */
+/** Another number would change all generated data. A missing flag does not ask for that. */
 function requireSameNumber({ generatedFrom }: SeedDocument, recorded: number | undefined): void {
   if (generatedFrom === undefined || recorded === undefined || generatedFrom === recorded) return;
-  const fact = `the generated data of this seed is that of --seed ${recorded}, and not of ${generatedFrom}`;
-  const hint = `give --seed ${recorded}; for other data, give what is generated another name in the file`;
+  const fact = `this seed was applied with --seed ${recorded}, not with --seed ${generatedFrom}`;
+  const hint = `pass --seed ${recorded}, or rename the generated items in the file for other data`;
   throw new Fault('usage', fact, { hint });
 }
 
-/** Adds to an error that the keys of new applications are lost with it. */
+/** Adds to an error that it loses the keys of new applications. */
 function tellingOfKeys(error: unknown, made: MadeApps): unknown {
   if (!(error instanceof Fault) || made.size === 0) return error;
   const { code, message, details, hint } = error;
   const names = [...made].map(([item, { id }]) => `${item} (${id})`).join(', ');
-  const lost = `the keys of ${names} are not shown again: \`vault apps regenerate ID\` makes others`;
+  const lost = `regenerate the lost keys of ${names} with \`vault apps regenerate ID\``;
   return new Fault(code, message, { details, hint: hint === undefined ? lost : `${hint}; ${lost}` });
 }
 
-/** With a seeded random source the key of an application is known again, unless it was regenerated since. */
+/** A seeded random source reproduces the key of an application, unless it was regenerated since. */
 async function withKeys(
   client: Client,
   document: SeedDocument,

@@ -10,16 +10,16 @@ import type { SeedDocument, SeedToken } from './seed-document.ts';
 import { invalidSeed } from './seed-flaws.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
-/** Limits of a batch: a body may have more. */
+/** Limits of a batch; a body may hold more. */
 const BATCH_TOKENS = 200;
 const BATCH_CHARACTERS = 256 * 1024;
 
-/** Batches that run at once: the vault prepares one while it writes another. */
+/** Concurrent batches: the vault prepares one while it writes another. */
 const BATCHES_AT_ONCE = 3;
-/** Patches that run at once: writes that arrive together share a commit. */
+/** Concurrent patches: writes that arrive together share a commit. */
 const PATCHES_AT_ONCE = 16;
 
-/** Marks an unknown digest during a change. It is as long as a digest, so the record keeps room for one. */
+/** Marks an unknown digest during a change. It has the length of a digest, so the record keeps its size. */
 const UNKNOWN = '????????';
 
 interface Work {
@@ -27,18 +27,19 @@ interface Work {
   readonly plan: SeedPlan;
   readonly own: SeedApplication;
   readonly random: SeededRandom | undefined;
-  /** Gets the applications that this apply makes. */
+  /** Collects the applications that this apply creates. */
   readonly made: MadeApps;
 }
 
 /** New applications by item. */
 export type MadeApps = Map<string, { readonly id: string; readonly key: string }>;
 
-/** Which random bytes an application is made of: its own, whatever else is in the seed. */
+/** The label of an application's random bytes; independent of the rest of the seed. */
 export const appLabel = ({ name }: SeedDocument, item: string): string => `apps\0${name}\0${item}`;
 
 /**
- * Carries out a plan. After each step the record lets the next apply continue. Rejects with `token_id_taken` when a token was made since the plan.
+ * Carries out a plan. After each step the record allows the next apply to continue. Rejects with `token_id_taken` when
+ * a token was made since the plan.
  */
 export async function carryOut(work: Work): Promise<void> {
   const { document, plan, own } = work;
@@ -142,7 +143,7 @@ async function createTokens(batch: readonly NewToken[], { calls }: SeedApplicati
   }
 }
 
-/** Decisions §5: the id of a deleted token stays taken; so does that of an expired one. */
+/** Ids of deleted and expired tokens stay taken (decisions §5). */
 function takenForever({ place, id, generated }: SeedToken): Fault {
   const other = generated ? 'give the item another name (its ids are NAME-1, NAME-2, …)' : 'give it another `id:`';
   return new Fault('conflict', `${place()}: the token ${id} was deleted or has expired, and its id stays taken`, {
@@ -151,8 +152,8 @@ function takenForever({ place, id, generated }: SeedToken): Fault {
 }
 
 /**
- * Runs `work` for the items in order, `atOnce` at a time. Collects what the vault rejects as invalid, and stops at any other
- * failure. Rejects with that failure, or with the fault `invalid_data` that names all invalid members.
+ * Runs `work` for the items in order, `atOnce` at a time. Collects what the vault rejects as invalid, and stops at any
+ * other failure. Rejects with that failure, or with the fault `invalid_data`, which names all invalid members.
  */
 async function eachItem<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
   const lines: string[] = [];

@@ -39,11 +39,11 @@ export function checkTwice(texts: readonly SeedText[], flaws: SeedFlaws): void {
   for (const text of texts) {
     for (const path of itemPaths(text)) {
       const other = seen.get(path);
-      if (other !== undefined) flaws.add(text, path, `stands in ${other.file}, too`);
+      if (other !== undefined) flaws.add(text, path, `also appears in ${other.file}`);
       else seen.set(path, text);
     }
     const [own, first] = [seedName(text.value), seedName(texts[0]?.value ?? null)];
-    if (own !== first) flaws.add(text, 'seed', `the files are of different seeds: ${first}, ${own}`);
+    if (own !== first) flaws.add(text, 'seed', `the files belong to different seeds: ${first}, ${own}`);
   }
 }
 
@@ -54,10 +54,10 @@ function itemPaths({ value }: SeedText): readonly string[] {
   return asObject(value)?.['tenant'] === undefined ? items : ['tenant', ...items];
 }
 
-/** Adds what the vault would reject and the schema cannot express, before anything is made. */
+/** Adds flaws that the schema cannot express, before anything is made. */
 export function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): void {
   for (const [item, app] of membersAt(value, 'apps')) {
-    // The rules of applications need members of the right form.
+    // The rules of applications need well-formed members.
     if (flaws.has(text, `apps.${item}`)) continue;
     addRejected(
       (path, message) => flaws.add(text, `apps.${item}.${path}`, message),
@@ -75,7 +75,7 @@ export function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): void 
   }
 }
 
-/** `data` and a type, or `generate`. */
+/** Checks that an item has `data` and a type, or `generate`. */
 function checkSource(token: JsonObject, add: AddFlaw): void {
   const kind = textOf(token['generate']);
   if (kind === undefined) {
@@ -96,8 +96,8 @@ function checkData({ type, data, generate }: JsonObject, add: AddFlaw): void {
 }
 
 /**
- * Adds expressions that are broken whatever the data is, and times in an unknown format. Whether a time is past only the
- * vault's clock knows. `isFlawed` skips members of another form.
+ * Adds invalid expressions, and times in an unknown format. Only the vault's clock knows whether a time is past.
+ * `isFlawed` skips malformed members.
  */
 function checkExpressions(token: JsonObject, add: AddFlaw, isFlawed: (member: string) => boolean): void {
   for (const member of EXPRESSIONS) {
@@ -130,7 +130,7 @@ export function checkIds(parts: readonly { readonly text: SeedText; readonly val
   for (const { text, value } of parts) {
     for (const [item, token] of membersAt(value, 'tokens')) {
       const path = `tokens.${item}`;
-      // Its name, which is its id, has a flaw.
+      // Skip it: its name, which is its id, has a flaw.
       if (flaws.hasAt(text, path)) continue;
       for (const id of idsOf(item, token)) {
         count += 1;

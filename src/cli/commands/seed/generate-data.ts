@@ -8,7 +8,7 @@ import { seededBytes } from './seeded-random.ts';
 export type GeneratedKind = (typeof GENERATED_KINDS)[number];
 
 interface Draw {
-  /** From 0, below `limit`. */
+  /** Returns a number from 0 to below `limit`. */
   readonly below: (limit: number) => number;
   readonly digits: (count: number) => string;
   readonly one: <T>(choices: readonly T[]) => T;
@@ -19,7 +19,7 @@ interface KindRow {
   readonly make: (draw: Draw) => Json;
 }
 
-/** The prefixes of cards that payment services give to testers, and their lengths. */
+/** The test card prefixes of payment services, and the card lengths. */
 const TEST_CARDS = [
   { prefix: '42424242', length: 16 },
   { prefix: '55555555', length: 16 },
@@ -29,7 +29,7 @@ const TEST_CARDS = [
 const FIRST_NAMES = 'Ada Alan Barbara Claude Donald Edsger Frances Grace Ken Leslie'.split(' ');
 const LAST_NAMES = 'Example Fixture Mock Placeholder Sample Specimen Stub Test'.split(' ');
 
-/** Realistic test data that belongs to no person: valid checksums, unassigned ranges. */
+/** Generates realistic test data that belongs to no person: valid checksums, unassigned ranges. */
 export const KINDS: Readonly<Record<GeneratedKind, KindRow>> = {
   card: {
     type: 'card',
@@ -45,13 +45,13 @@ export const KINDS: Readonly<Record<GeneratedKind, KindRow>> = {
   },
   bank: {
     type: 'bank',
-    // The Federal Reserve has no district 99; no bank has an account of leading zeros.
+    // The Federal Reserve has no district 99; no bank has an account number of leading zeros.
     make: ({ digits }) =>
       object({ routing_number: withCheckDigit(`99${digits(6)}`, passesAba), account_number: `0000${digits(8)}` }),
   },
   ssn: {
     type: 'social_security_number',
-    // Areas from 900 on are never issued; groups up to 49 are no taxpayer's number either.
+    // Areas from 900 are never issued; groups up to 49 are not taxpayer numbers either.
     make: ({ below, digits }) => `9${digits(2)}-${String(1 + below(49)).padStart(2, '0')}-${digits(4)}`,
   },
   person: {
@@ -70,7 +70,7 @@ export const KINDS: Readonly<Record<GeneratedKind, KindRow>> = {
   },
 };
 
-/** The data of one token: the same for the same seed, item and number, whatever else is in the file. */
+/** Returns the data of one token. It depends only on the seed, the item and the number. */
 export function generateData(kind: GeneratedKind, label: string): Json {
   const bytes = seededBytes(label);
   const below = (limit: number): number => Buffer.from(bytes(4)).readUInt32BE() % limit;

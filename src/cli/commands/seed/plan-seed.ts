@@ -20,7 +20,7 @@ export type SeedAction = 'create' | 'change' | 'unchanged' | 'remove';
 export interface Planned<Item> {
   readonly action: SeedAction;
   readonly item: Item;
-  /** As the vault shows it; undefined when there is none. */
+  /** The item as the vault returns it; undefined when it does not exist. */
   readonly live: JsonObject | undefined;
   /** The members that differ between the file and the vault. */
   readonly members: readonly string[];
@@ -30,7 +30,7 @@ export interface SeedPlan {
   readonly tenant: Planned<JsonObject> | undefined;
   readonly apps: readonly Planned<SeedApp>[];
   readonly tokens: readonly Planned<SeedToken>[];
-  /** Items that the seed made before and no longer names. */
+  /** Items that an earlier apply made and the seed no longer names. */
   readonly removals: readonly { readonly kind: 'apps' | 'tokens'; readonly item: string; readonly id: string }[];
 }
 
@@ -100,7 +100,7 @@ function planToken(
   const data = body['data'] ?? null;
   if (!isSame(applyMergePatch(live['data'], patchTo(live['data'], data)), data)) {
     // In a merge patch null removes a member (RFC 7396 §2).
-    const fact = 'a token that exists cannot be given a null inside an object';
+    const fact = 'an update cannot set null inside an object';
     throw new Fault('invalid_data', `${item.place('data')}: ${fact}`, { hint: 'give it another id' });
   }
   const visible = differing(normalizedToken(body), normalizedToken(live));
@@ -131,7 +131,7 @@ function differing(wanted: JsonObject, live: JsonObject): readonly string[] {
   return memberNames(wanted).filter((name) => !isSame(wanted[name] ?? null, live[name] ?? null));
 }
 
-/** Compares values without regard to the order of members. */
+/** Compares values; the order of members does not matter. */
 const isSame = (a: Json, b: Json): boolean => stringifyJson(sorted(a)) === stringifyJson(sorted(b));
 
 function sorted(value: Json): Json {
@@ -141,7 +141,7 @@ function sorted(value: Json): Json {
   return objectOfMembers(new Map([...memberNames(object)].sort().map((name) => [name, sorted(object[name] ?? null)])));
 }
 
-/** Turns an application of a file or of a read into one form. */
+/** Converts an application of a file or of a read into a common form. */
 function normalizedApp({ name, permissions, rules, can_create_expiring_applications }: JsonObject): JsonObject {
   return {
     name: name ?? null,

@@ -6,18 +6,18 @@ import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts
 import { asObject } from '../../output/result-view.ts';
 import { MAX_SEED_TOKENS } from './seed-schema.ts';
 
-/** The largest number of values in a file: aliases can make a short file endless. */
+/** The largest number of values in a file: aliases can expand a short file without end. */
 const MAX_VALUES = 1_000_000;
 const MAX_DEPTH = 64;
 
 /** A seed file as JSON, and the places of its members. */
 export interface SeedText {
   readonly file: string;
-  /** null where it cannot be read. */
+  /** null when the file is invalid. */
   readonly value: Json;
-  /** Why it cannot be read: lines from 1. */
+  /** The errors, with lines from 1. */
   readonly unreadable: readonly { readonly line: number; readonly message: string }[];
-  /** The line of a member by its dotted path, or of the nearest one around it that is written in the file; from 1. */
+  /** Returns the line of a member by its dotted path, or of its nearest enclosing member in the file; from 1. */
   lineOf(path: string): number;
 }
 
@@ -26,8 +26,7 @@ export const memberPath = (path: string, step: string | number): string =>
   path === '' ? `${step}` : `${path}.${step}`;
 
 /**
- * Reads YAML 1.2, and with it JSON. Nothing is lost on the way: numbers that a double would change keep their lexeme, and
- * the order of members stays.
+ * Reads YAML 1.2, which includes JSON. Keeps the order of members and the lexeme of numbers that a double would change.
  */
 export async function readSeedFile(file: string, text: string): Promise<SeedText> {
   const {
@@ -121,24 +120,24 @@ function scalar(value: unknown, source: string | undefined): Json {
   if (typeof value === 'number') {
     const lexeme = source !== undefined && JSON_NUMBER.test(source) ? source : undefined;
     if (lexeme !== undefined && lexeme !== String(value)) return new JsonNumber(lexeme);
-    // .inf and .nan are no JSON; they stay the text that they are written as.
+    // .inf and .nan are not JSON; they stay text.
     return Number.isFinite(value) ? value : (source ?? null);
   }
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
   return source ?? null;
 }
 
-/** The items of one kind in a file, in its order; an empty object for what is none. */
+/** Returns the items of one kind in a file, in order; an empty object for anything else. */
 export function membersAt(value: Json, member: 'apps' | 'tokens'): readonly (readonly [string, JsonObject])[] {
   const items = asObject(asObject(value)?.[member] ?? null);
   if (items === undefined) return [];
   return memberNames(items).map((name) => [name, asObject(items[name] ?? null) ?? {}]);
 }
 
-/** The names of the items of a seed, in all of its files. */
+/** The names of the items of a seed, across its files. */
 export interface ItemNames {
   readonly apps: ReadonlySet<string>;
-  /** With the id, as it is written. */
+  /** `id` as the file has it. */
   readonly tokenIds: ReadonlyMap<string, string>;
 }
 

@@ -13,10 +13,10 @@ export type Resolve = (reference: string, path: string) => string;
 /** Resolves references, given the ids of applications by item. */
 export type ResolveWith = (idOfApp: (item: string) => string) => Resolve;
 
-/** Takes the place of an application's id while it is unknown, and of a reference that names nothing. */
+/** The placeholder for an unknown application id, and for a reference that names nothing. */
 export const PLAIN_ID = '00000000-0000-4000-8000-000000000000';
 
-/** The value with every reference in its texts resolved; names of members stay. */
+/** Returns the value with every reference in its texts resolved. Keeps the names of members. */
 export function resolveReferences(value: Json, resolve: Resolve, path = ''): Json {
   if (typeof value === 'string') {
     return value.replace(REFERENCE, (whole, name: string | undefined) =>
@@ -54,9 +54,9 @@ export function resolverOf(
     if (kind === 'env') return ofEnvironment(reference, path);
     if (kind === 'apps' && member === 'id' && known.apps.has(item)) {
       if (!path.startsWith('tokens.'))
-        return fail(path, `\${${reference}} is known to tokens only: applications are made before`);
+        return fail(path, `only tokens may use \${${reference}}: applications are created first`);
       if (/^tokens\.[^.]*\.id$/.test(path))
-        return fail(path, `\${${reference}} cannot be part of an id: another vault has others`);
+        return fail(path, `\${${reference}} cannot be part of an id: it differs between vaults`);
       return idOfApp(item);
     }
     if (kind === 'tokens' && member === 'id' && known.tokenIds.has(item)) {

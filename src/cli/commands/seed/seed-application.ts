@@ -24,23 +24,24 @@ interface WrittenRecord {
 }
 
 /**
- * Keeps what a later apply cannot read from the vault: `created_by` already tells which tokens the seed made. Hidden members
- * have a digest an item. With one digest for all, only an empty PATCH would show what differs, and a dry run must not write.
+ * Stores facts that a later apply cannot read from the vault; `created_by` already shows which tokens the seed made.
+ * Hidden members have a digest for each item. With one digest for all, only an empty PATCH would show the difference,
+ * and a dry run must not write.
  */
 export interface SeedRecord {
   /** Ids of applications by item. */
   readonly apps: ReadonlyMap<string, string>;
   /** Digests of members that no read shows, by the digest of the item's first id. */
   readonly hidden: ReadonlyMap<string, string>;
-  /** The `--seed` of generated data; absent without such data. */
+  /** The `--seed` of generated data; absent without generated data. */
   readonly number?: number | undefined;
 }
 
-/** The application of a seed, with the key that this apply made for it. */
+/** The application of a seed, with its key from this apply. */
 export interface SeedApplication {
   readonly id: string;
   readonly record: SeedRecord;
-  /** Calls with its key. Rejects with the fault `conflict` when another apply has made a new key. */
+  /** Calls with its key. Rejects with the fault `conflict` when another apply has regenerated the key. */
   readonly calls: SeedCalls;
   /** Calls with the management key. Rejects likewise. */
   readonly change: SeedCalls;
@@ -55,14 +56,15 @@ const nameOf = (seed: string): string => `seed: ${seed}`;
 const MARK = 'kept by vault seed apply: ';
 
 /**
- * Takes a seed for one apply: gives its application a new key. Creates the application if it is missing. An apply that took
- * the seed before gets a 401 for its next call.
+ * Locks a seed for one apply by regenerating its application's key. Creates the application if it is missing. An
+ * earlier apply of the same seed gets a 401 for its next call.
  */
 export async function takeSeed(client: Client, management: SeedCalls, seed: string): Promise<SeedApplication> {
   const asked = reportAnother(management, 'idempotency_in_progress');
   const body = { ...applicationOf(seed, MARK), type: 'private' };
   let own = await findSeedApplication(asked, seed);
-  // The key lets two first applies create one application. The second try has none: the stored reply may show a renamed one.
+  // With this key, two first applies create one application. The second try has no key: the stored reply may show a
+  // renamed application.
   for (const idempotencyKey of [`vault seed apply ${seed}`, undefined]) {
     if (own === undefined) await asked('createApplication', { body, idempotencyKey }).catch(throwUnlessMismatch);
     own ??= await findSeedApplication(asked, seed);
@@ -92,7 +94,7 @@ export async function takeSeed(client: Client, management: SeedCalls, seed: stri
   };
 }
 
-/** Finds the application of a seed; the oldest, if two management applications made one at the same time. */
+/** Finds the application of a seed; the oldest, if two management applications created one at the same time. */
 export async function findSeedApplication(management: SeedCalls, seed: string): Promise<JsonObject | undefined> {
   const all = await listApplications(management);
   return all.findLast((app) => {
@@ -100,7 +102,10 @@ export async function findSeedApplication(management: SeedCalls, seed: string): 
   });
 }
 
-/** The descriptions of its rules hold the record: only management keys read and change them, while many could forge a token. */
+/**
+ * The descriptions of its rules hold the record: only management keys read and change them, while many keys could forge
+ * a token.
+ */
 function applicationOf(seed: string, text: string): JsonObject {
   const rules = Array.from({ length: Math.ceil(text.length / MAX_DESCRIPTION) }, (_, at) => ({
     description: text.slice(at * MAX_DESCRIPTION, (at + 1) * MAX_DESCRIPTION),
@@ -129,7 +134,7 @@ function recordOf(app: JsonObject): SeedRecord {
   return { apps: new Map(apps), hidden: new Map(hidden), number };
 }
 
-/** Turns the problem that another apply causes into the fault `conflict`. */
+/** Turns the problem of a competing apply into the fault `conflict`. */
 function reportAnother(calls: SeedCalls, code: Problem['code']): SeedCalls {
   return async (operation, parts) =>
     calls(operation, parts).catch((error: unknown) => {
@@ -140,7 +145,7 @@ function reportAnother(calls: SeedCalls, code: Problem['code']): SeedCalls {
     });
 }
 
-/** Ignores that an idempotency key was used for an application that was deleted since or had another definition. */
+/** Ignores a conflict of the idempotency key: its application was deleted since, or had another definition. */
 export function throwUnlessMismatch(error: unknown): undefined {
   if (error instanceof Problem && error.code === 'idempotency_mismatch') return undefined;
   throw error;

@@ -10,20 +10,20 @@ import { asObject } from '../../output/result-view.ts';
 import { selectField } from '../../output/select-field.ts';
 import type { Place } from './seed-document.ts';
 
-/** The parts of a seed's call beside its operation. */
+/** The parts of a seed's call besides its operation. */
 export interface CallParts {
   readonly id?: string;
   readonly query?: Readonly<Record<string, readonly string[]>>;
   readonly body?: { readonly [name: string]: Printable };
   readonly idempotencyKey?: string | undefined;
-  /** The place of the item that the call is for; problems are reported with it. */
+  /** The item of the call; problems are reported with its place. */
   readonly place?: Place | undefined;
 }
 
-/** Calls with one key, and answers bodies. */
+/** Calls with one key and returns bodies. */
 export type SeedCalls = (operation: OperationId, parts?: CallParts) => Promise<JsonObject>;
 
-/** Throws the problem of the reply. Its members have the names that they have in the seed file. */
+/** Throws the problem of the reply. Names members as the seed file does. */
 export function seedCalls(client: Client, apiKey: string): SeedCalls {
   return async (operation, { id, query = {}, body, idempotencyKey, place } = {}) => {
     const row: Operation = OPERATIONS[operation];
@@ -77,10 +77,10 @@ export async function findMadeBy(calls: SeedCalls, id: string): Promise<readonly
 }
 
 const IDS_OF_A_QUERY = 50;
-/** The length of encoded ids: a daemon accepts a URL of 8 KiB. */
+/** The maximum length of encoded ids: a daemon accepts a URL of 8 KiB. */
 const LETTERS_OF_A_QUERY = 6_000;
 
-/** The tokens of these ids that there are, by id. */
+/** Returns the existing tokens of these ids, by id. */
 export async function findTokens(calls: SeedCalls, ids: readonly string[]): Promise<ReadonlyMap<string, JsonObject>> {
   const found = new Map<string, JsonObject>();
   for (const id of batchesOf(ids, IDS_OF_A_QUERY, LETTERS_OF_A_QUERY, (one) => encodeURIComponent(one).length + 4)) {
@@ -90,7 +90,7 @@ export async function findTokens(calls: SeedCalls, ids: readonly string[]): Prom
   return found;
 }
 
-/** Splits items into batches of at most `most` items and `mostLetters` letters; an item may have more alone. */
+/** Splits items into batches of at most `most` items and `mostLetters` letters; a single item may have more letters. */
 export function batchesOf<T>(
   items: readonly T[],
   most: number,

@@ -31,23 +31,23 @@ export interface SeedToken {
   readonly generated: boolean;
   readonly type: TokenType;
   readonly place: Place;
-  /** The body of the request that makes it. The ids of applications are known when those are made. */
+  /** The body of the create request. Ids of applications are known once they exist. */
   readonly body: (appIds: ReadonlyMap<string, string>) => JsonObject;
 }
 
-/** The contents of all seed files, checked. */
+/** The checked contents of all seed files. */
 export interface SeedDocument {
   readonly name: string;
   readonly tenant: { readonly place: Place; readonly body: JsonObject } | undefined;
   readonly apps: readonly SeedApp[];
   readonly tokens: readonly SeedToken[];
-  /** The number that generated data follows from; undefined where none is generated. */
+  /** The seed number of generated data; undefined without generated data. */
   readonly generatedFrom: number | undefined;
 }
 
 /**
- * Reads the files of one seed, `-` for standard input, and checks them. Throws the fault `usage` for a file that is not there,
- * and `invalid_data` for what is in it.
+ * Reads and checks the files of one seed; `-` is standard input. Throws the fault `usage` for a missing file, and
+ * `invalid_data` for wrong contents.
  */
 export async function loadSeed(files: readonly string[], env: Environment, seed: number): Promise<SeedDocument> {
   const readText = createTextReader();
@@ -63,7 +63,7 @@ export async function loadSeed(files: readonly string[], env: Environment, seed:
   return createSeedDocument(texts, env, seed);
 }
 
-/** Throws the fault `invalid_data` with every error in the files that can be found without the vault. */
+/** Throws the fault `invalid_data` with every error that it can find without the vault. */
 export async function createSeedDocument(
   texts: readonly SeedText[],
   env: Environment,

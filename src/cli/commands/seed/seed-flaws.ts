@@ -1,17 +1,17 @@
 import { Fault } from '../../../core/fault.ts';
 import type { SeedText } from './read-seed-file.ts';
 
-/** Counts the rest: a longer list is not read. */
+/** Lists this many flaws and counts the rest. */
 const MAX_REPORTED = 20;
 
-/** Collects the errors in the files of one seed, by the dotted paths of members, to report them together. */
+/** Collects the errors in the files of one seed by dotted path, to report them together. */
 export interface SeedFlaws {
   add(text: SeedText, path: string, message: string): void;
-  /** Whether something is wrong with this member, or inside it. */
+  /** Returns whether this member has a flaw, or a member inside it. */
   has(text: SeedText, path: string): boolean;
-  /** Whether something is wrong with this member itself. */
+  /** Returns whether this member itself has a flaw. */
   hasAt(text: SeedText, path: string): boolean;
-  /** Throws the fault `invalid_data` that names them in the order of the files, with file, line and member. */
+  /** Throws the fault `invalid_data`, which names the flaws in the order of the files, with file, line and member. */
   throwAny(): void;
 }
 
@@ -41,7 +41,7 @@ export function createSeedFlaws(texts: readonly SeedText[]): SeedFlaws {
   };
 }
 
-/** The fault of these lines: a single one is its message. */
+/** Returns the fault of these lines; a single line is its message. */
 export function invalidSeed(lines: readonly string[]): Fault {
   const [only = '', ...others] = lines;
   if (others.length === 0) return new Fault('invalid_data', only);
@@ -50,7 +50,7 @@ export function invalidSeed(lines: readonly string[]): Fault {
   return new Fault('invalid_data', `the seed has ${lines.length} errors`, { details });
 }
 
-/** `seed.yaml:12: tokens.visa.data`; of the whole file, `seed.yaml:1`. */
+/** Returns `seed.yaml:12: tokens.visa.data`; for the whole file, `seed.yaml:1`. */
 export function placeOf(text: SeedText, path: string): string {
   const line = `${text.file}:${text.lineOf(path)}`;
   return path === '' ? line : `${line}: ${path}`;

@@ -9,7 +9,7 @@ import type { SeedDocument } from './seed-document.ts';
 export const OUT_FORMATS = ['json', 'dotenv'] as const;
 export type OutFormat = (typeof OUT_FORMATS)[number];
 
-/** Longer than any id of an application, and any API key. */
+/** Longer than any application id or API key. */
 const MAX_ID = '0'.repeat(64);
 const MAX_KEY = '0'.repeat(256);
 
@@ -33,8 +33,8 @@ export function seededIds({ apps }: Pick<AppliedSeed, 'apps'>, document: SeedDoc
 }
 
 /**
- * The same as variables: APP_WEB_ID, APP_WEB_KEY, TOKEN_VISA; of generated tokens the first id without its number and how
- * many there are, TOKEN_CARDS and TOKEN_CARDS_COUNT, because an environment has no room for ten thousand.
+ * The same as variables: APP_WEB_ID, APP_WEB_KEY, TOKEN_VISA. Generated tokens have the first id without its number,
+ * TOKEN_CARDS, and their count, TOKEN_CARDS_COUNT: an environment cannot hold ten thousand ids.
  */
 export function seededVariables(ids: JsonObject): ReadonlyMap<string, string> {
   const variables = new Map<string, string>();
@@ -54,16 +54,16 @@ export function seededVariables(ids: JsonObject): ReadonlyMap<string, string> {
 
 const nameOf = (item: string): string => item.toUpperCase().replaceAll('-', '_');
 
-/** The text of `--out`. */
+/** Returns the text of `--out`. */
 export function printIds(format: OutFormat, ids: JsonObject): string {
   if (format === 'json') return `${stringifyJson(ids)}\n`;
-  // In single quotes nothing means anything to a shell or to a reader of dotenv; an id has neither quotes nor line ends.
+  // A shell and a dotenv reader take text in single quotes literally. Ids contain neither quotes nor line ends.
   return [...seededVariables(ids)].map(([name, value]) => `${name}='${value.replaceAll("'", '')}'\n`).join('');
 }
 
 /**
- * The text of `work`, in a new file of mode 0600 that appears whole. Its place on the disk is taken before the work is done:
- * the keys in it are shown once. Throws the faults `file_exists`, `usage` and `no_space`.
+ * Writes the text of `work` to a new file of mode 0600 that appears whole. Reserves disk space before the work runs,
+ * because keys are shown once. Throws the faults `file_exists`, `usage` and `no_space`.
  */
 export async function withOutFile<T>(
   { file, format }: { readonly file: string; readonly format: OutFormat },
@@ -86,10 +86,10 @@ export async function withOutFile<T>(
 type Line = Pick<Planned<unknown>, 'action' | 'members'> & { readonly item: string };
 type Counts = Readonly<Record<'created' | 'changed' | 'unchanged' | 'removed', number>>;
 
-/** The numbers of items made, changed, left and removed, and the change of each item. */
+/** The numbers of created, changed, unchanged and removed items, and the change of each item. */
 export type SeedSummary = Counts & { readonly seed: string; readonly data?: readonly Line[] };
 
-/** `{ seed, created, changed, unchanged, removed }`, and of a dry run what would be done to which item. */
+/** Returns `{ seed, created, changed, unchanged, removed }`; a dry run adds the planned change of each item. */
 export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean): SeedSummary {
   const planned: readonly (readonly [item: string, Planned<unknown>])[] = [
     ...(plan.tenant === undefined ? [] : [['tenant', plan.tenant] as const]),

@@ -3,13 +3,13 @@ import type { Schema } from '../../../contract/schema.ts';
 import { TENANT_SETTINGS, UPDATE_TENANT } from '../../../contract/tenant.ts';
 import { CREATE_TOKEN } from '../../../contract/token.ts';
 
-/** The limit of tokens in one seed: the record of all of them must fit the body of one request. */
+/** The limit of tokens in one seed: the record of all tokens must fit the body of one request. */
 export const MAX_SEED_TOKENS = 10_000;
 
-/** The kinds of test data that `generate` knows. */
+/** The kinds of generated test data. */
 export const GENERATED_KINDS = ['card', 'bank', 'ssn', 'person'] as const;
 
-/** The name of an item: `${apps.NAME.id}` and environment variables must be able to contain it. */
+/** The name of an item: it must fit into `${apps.NAME.id}` and environment variables. */
 const ITEM_NAME = { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', examples: ['visa-1'] } as const;
 
 /** YAML reads an unquoted `true` as a boolean: the error names the type, too. */
@@ -28,7 +28,7 @@ const APP: Schema = {
     name: { ...name, description: `${name.description} Default: the name of the item.` },
     type: {
       enum: APPLICATION.properties.type.enum.filter((type) => type !== 'expiring'),
-      description: 'What the application is for. An expiring one would be gone by the next apply.',
+      description: 'The purpose of the application. An expiring one would end before the next apply.',
     },
     permissions,
     rules,
@@ -46,23 +46,22 @@ const TOKEN: Schema = {
       minLength: 3,
       maxLength: 400,
       pattern: '^[^{}]*$',
-      description: 'The id of the token, no expression. Default: the name of the item.',
+      description: 'The id of the token; not an expression. Default: the name of the item.',
     },
     generate: {
       enum: GENERATED_KINDS,
-      description: 'Makes test data, instead of `data`: checksums are valid, and none of it is real.',
+      description: 'Generates test data instead of `data`: valid checksums, no real values.',
     },
     count: {
       type: 'integer',
       minimum: 1,
       maximum: MAX_SEED_TOKENS,
-      description:
-        'With `generate`: so many tokens, whose ids are those of the item with -1, -2, … behind. Default: 1.',
+      description: 'With `generate`: the number of tokens; -1, -2, … follow the id of the item. Default: 1.',
     },
   },
 };
 
-/** The schema of a seed file; `vault seed schema` and docs/seed.schema.json are made from it. */
+/** The schema of a seed file; the source of `vault seed schema` and docs/seed.schema.json. */
 export const SEED_SCHEMA: Schema = {
   type: 'object',
   additionalProperties: false,
@@ -71,7 +70,7 @@ export const SEED_SCHEMA: Schema = {
     seed: {
       type: 'string',
       pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',
-      description: 'What this seed is called: --prune removes only what the seed of this name made. Default: default.',
+      description: 'The name of the seed; --prune removes only items of this seed. Default: default.',
     },
     tenant: {
       type: 'object',
@@ -86,22 +85,22 @@ export const SEED_SCHEMA: Schema = {
       type: 'object',
       propertyNames: ITEM_NAME,
       additionalProperties: APP,
-      description: 'Applications, by the names that the file calls them.',
+      description: 'Applications by name.',
     },
     tokens: {
       type: 'object',
       propertyNames: ITEM_NAME,
       additionalProperties: TOKEN,
-      description: 'Tokens, by the names that the file calls them.',
+      description: 'Tokens by name.',
     },
   },
 };
 
-/** The JSON Schema document of a seed file. */
+/** Returns the JSON Schema document of a seed file. */
 export function seedSchemaDocument(): object {
   return {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: 'A seed of token-vault: what `vault seed apply` makes',
+    title: 'A seed of token-vault, for `vault seed apply`',
     ...SEED_SCHEMA,
   };
 }

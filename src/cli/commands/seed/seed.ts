@@ -34,7 +34,7 @@ const APPLY_FLAGS = {
     env: 'VAULT_PRUNE',
     help: 'remove items of earlier applies that the files no longer name',
   },
-  dryRun: { flag: '--dry-run', env: 'VAULT_DRY_RUN', help: 'print the changes and make none' },
+  dryRun: { flag: '--dry-run', env: 'VAULT_DRY_RUN', help: 'print the changes without making them' },
   seed: SEED_FLAG,
   out: {
     flag: '--out <format>',
@@ -79,7 +79,7 @@ Examples:
   vault seed apply seed.yaml --out dotenv > .env.vault
   vault seed apply apps.yaml tokens.json --prune`;
 
-/** Predictable keys are for vaults without secrets: `--dev` vaults, and vaults that a user declares to be such. */
+/** Predictable keys are for vaults without secrets: `--dev` vaults, and vaults that the user declares as such. */
 function allowKnownKeys(file: string, isTyped: boolean): void {
   if (existsSync(`${file}.dev.json`)) return;
   if (!isTyped) {
@@ -90,7 +90,7 @@ function allowKnownKeys(file: string, isTyped: boolean): void {
   report('--seed makes predictable API keys: keep no secrets in this vault');
 }
 
-/** `vault seed apply`: the tenant, applications and tokens of files, through either target. */
+/** `vault seed apply`: creates the tenant, applications and tokens of files, through either target. */
 export function defineSeedApply(command: Command, finish: Finish): void {
   command.argument('<file...>', 'YAML or JSON; - for standard input');
   addFlags(command, {
@@ -115,7 +115,7 @@ export function defineSeedApply(command: Command, finish: Finish): void {
     const apiKey = await readApiKey(flags, env);
     if (seed !== undefined && target.kind === 'direct') allowKnownKeys(target.file, flags.seed !== undefined);
     const random = seed === undefined || target.kind === 'remote' ? undefined : seededRandom(seed);
-    const client = await openTarget(target, flags, env, 'many', random?.over);
+    const client = await openTarget(target, flags, env, 'many', { overRandom: random?.over });
     const apply = async () => {
       const applied = await applySeed(client, apiKey, document, {
         prune: isSwitchedOn(flags.prune, env, APPLY_FLAGS.prune),
@@ -158,7 +158,7 @@ function outOf(
   return { format, file };
 }
 
-/** `vault seed schema`: the JSON Schema of a seed file, for editors. */
+/** `vault seed schema`: prints the JSON Schema of a seed file, for editors. */
 export function defineSeedSchema(command: Command, finish: Finish): void {
   command.action(async () => {
     await writeOut(`${JSON.stringify(seedSchemaDocument(), null, 2)}\n`);

@@ -2,14 +2,17 @@ import { createHash } from 'node:crypto';
 import type { Random } from '../../../core/ports.ts';
 import { parseWhole } from '../../quantities.ts';
 
-/** `--seed`: a whole number from 0. Undefined when it is not given. */
+/** Returns `--seed`, a whole number from 0; undefined when it is not given. */
 export function parseSeed(text: string | undefined): number | undefined {
   return text === undefined
     ? undefined
     : parseWhole(text, 0, Number.MAX_SAFE_INTEGER, '--seed must be a whole number from 0');
 }
 
-/** The same bytes for the same label on every machine: SHA-256 in counter mode. For test data, never for a secret. */
+/**
+ * Returns the same bytes for the same label on every machine: SHA-256 in counter mode. For test data, never for a
+ * secret.
+ */
 export function seededBytes(label: string): (length: number) => Uint8Array {
   let left = new Uint8Array();
   let counter = 0;
@@ -26,9 +29,9 @@ export function seededBytes(label: string): (length: number) => Uint8Array {
 
 /** Overrides randomness for ids and API keys of test vaults, on demand. */
 export interface SeededRandom {
-  /** The random source that the vault is opened with. Outside `during` it is the system's. */
+  /** The vault's random source. Outside `during` it is the system's. */
   readonly over: (system: Random) => Random;
-  /** `work` gets ids and keys that follow from the seed and the label alone. One at a time. */
+  /** Runs `work` with ids and keys that follow only from the seed and the label. One at a time. */
   during<T>(label: string, work: () => Promise<T>): Promise<T>;
   /** Returns a separate random source, which `during` uses for the same label. */
   at(label: string): Pick<Random, 'bytes' | 'id'>;
@@ -45,7 +48,7 @@ export function seededRandom(seed: number): SeededRandom {
     over: (system) => ({
       bytes: (length) => (current ?? system).bytes(length),
       id: () => (current ?? system).id(),
-      // Version 7 contains the time, which nothing in a seed needs.
+      // Version 7 contains the time, which no part of a seed needs.
       timeOrderedId: () => system.timeOrderedId(),
     }),
     async during(name, work) {
@@ -60,7 +63,7 @@ export function seededRandom(seed: number): SeededRandom {
   };
 }
 
-/** RFC 9562 §5.4: version 4 of these bytes. */
+/** Makes a version 4 UUID of these bytes (RFC 9562 §5.4). */
 function uuid(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes).toString('hex');
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);

@@ -1,14 +1,17 @@
-/** Milliseconds after the start: the first calls go before the check. */
+/** Milliseconds after the start, so that the first calls run before the check. */
 const FIRST_MS = 1000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 interface FileCheckContext {
-  /** Resolves to a line for each finding. */
+  /** Resolves to one line for each finding. */
   readonly check: () => Promise<readonly string[]>;
   readonly report: (fact: string) => void;
 }
 
-/** Checks the file soon and then once a day, without keeping the process alive. Returns a function that stops it. */
+/**
+ * Checks the file soon after the start and then daily, without keeping the process alive. Returns a function that stops
+ * it.
+ */
 export function startFileCheck({ check, report }: FileCheckContext): () => void {
   let stopped = false;
   const turn = async () => {

@@ -9,21 +9,23 @@ import { filePath } from '../../output-path.ts';
 import { readSecretFile } from '../../secret-file.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 
-/** Where a daemon is and, of a `--dev` one, its keys: what `vault serve --ready-file` writes. */
+/** The URL of a daemon and, with `--dev`, its keys: the contents of `vault serve --ready-file`. */
 export interface Ready {
   readonly url: string;
   readonly pid: number;
   readonly version: string;
-  /** Only when it is not the usual one. */
+  /** Absent for the default prefix. */
   readonly header_prefix?: string;
   readonly tenant_id?: string;
   readonly management_key?: string;
   readonly private_key?: string;
+  /** The link that opens the console. */
+  readonly ui?: string;
   /** For a vault with a seed: the ids and keys that `vault seed apply --out json` prints. */
   readonly seed?: JsonObject;
 }
 
-/** Puts a file of mode 0600 in place, whole, and removes it when the process exits. */
+/** Writes a file of mode 0600 whole, and removes it when the process exits. */
 export async function writeReadyFile(path: string, content: Ready): Promise<void> {
   filePath('--ready-file', path);
   await writeWholeFile('--ready-file', path, `${stringifyJson({ ...content } as Printable)}\n`, 'replace');
@@ -48,13 +50,13 @@ function parseReady(text: string): Ready | undefined {
   const value = parseText(text) as object | null | undefined;
   const { url, pid, version, ...others }: Readonly<Record<string, unknown>> = { ...value };
   if (!isWord(url) || typeof pid !== 'number' || !isWord(version)) return undefined;
-  const known = ['header_prefix', 'tenant_id', 'management_key', 'private_key'] as const;
+  const known = ['header_prefix', 'tenant_id', 'management_key', 'private_key', 'ui'] as const;
   const keys = known.flatMap((name) => (isWord(others[name]) ? [[name, others[name]] as const] : []));
   const seed = asObject((others['seed'] ?? null) as Json);
   return { url, pid, version, ...Object.fromEntries(keys), ...(seed !== undefined && { seed }) };
 }
 
-/** Nothing in it can do more to a shell or a terminal than be a value. */
+/** The patterns of its values: a shell or a terminal must not interpret them. */
 function isWord(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && !/\p{Cc}/u.test(value);
 }

@@ -7,8 +7,9 @@ import { chooseOwnFile } from '../../target.ts';
 import type { ServeFlags, ServeOptions } from './serve-options.ts';
 
 /**
- * What several processes cannot do together: keep one anchor, move one clock, own one socket; and what each of them would
- * have to be given anew, since no secret passes from the supervisor to a worker. Throws the fault `usage`.
+ * Rejects flags that several processes cannot share: one anchor, one movable clock, one socket. Also rejects secrets
+ * that each worker would have to ask for again, since the supervisor passes no secret to a worker. Throws the fault
+ * `usage`.
  */
 export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: ServeOptions, env: Environment): void {
   const given = [
@@ -32,19 +33,15 @@ export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: Serve
   refuseStream('--tls-key', options.tls?.key);
 }
 
-/** Without a terminal the workers report missing flags, as one process does. */
+/** Without a terminal the workers report missing flags, as a single process does. */
 function refuseTyped(file: string): void {
   if (existsSync(keyFileBeside(file)) || !existsSync(file) || !canPrompt()) return;
-  throw new Fault(
-    'usage',
-    'each of several --workers opens the file by itself: a passphrase cannot be typed for them',
-    {
-      hint: 'set --key-file (VAULT_KEY_FILE) or --passphrase-file (VAULT_PASSPHRASE_FILE)',
-    },
-  );
+  throw new Fault('usage', 'several --workers cannot share a typed passphrase', {
+    hint: 'set --key-file (VAULT_KEY_FILE) or --passphrase-file (VAULT_PASSPHRASE_FILE)',
+  });
 }
 
-/** Standard input and `<(…)` are read once. */
+/** Standard input and `<(…)` can be read only once. */
 function refuseStream(flag: string, path: string | undefined): void {
   if (path === undefined) return;
   const found = path === '-' ? undefined : statSync(path, { throwIfNoEntry: false });

@@ -19,6 +19,8 @@ export const SERVE_FLAGS = {
     help: 'with --dev: seed files to apply before the first request',
   },
   seed: SEED_FLAG,
+  ui: { flag: '--ui', env: 'VAULT_DEV_UI', help: 'with --dev: serve the console beyond this machine, too' },
+  noUi: { flag: '--no-ui', env: 'VAULT_DEV_UI', help: 'with --dev: serve no console' },
   host: { flag: '--host <address>', env: 'VAULT_HOST', help: 'the address to listen on (default: 127.0.0.1)' },
   port: { flag: '--port <number>', env: 'VAULT_PORT', help: 'the port to listen on, 0 for a free one (default: 8484)' },
   socket: { flag: '--socket <path>', env: 'VAULT_SOCKET', help: 'a Unix socket to listen on, instead of a port' },
@@ -118,10 +120,11 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
   };
   return {
     dev,
+    ui: uiOf(flags, env, dev),
     host: value('host') ?? '127.0.0.1',
     port: number('port', '8484', 0, 65_535),
     socket: socketOf(flags, env),
-    /** 1: this process alone. */
+    /** 1 means this process alone. */
     workers: number('workers', '1', 1, 64),
     headerPrefix: value('headerPrefix') ?? DEFAULT_HEADER_PREFIX,
     readyFile: value('readyFile'),
@@ -141,12 +144,19 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
   };
 }
 
+/** Whether to serve the console; undefined when nobody said so. */
+function uiOf({ ui }: ServeFlags, env: Environment, dev: boolean): boolean | undefined {
+  if (ui && !dev) throw new Fault('usage', '--ui needs --dev', { hint: '`vault ui` shows any vault' });
+  const word = env[SERVE_FLAGS.ui.env] ?? '';
+  return ui ?? (word === '' ? undefined : switchValue(SERVE_FLAGS.ui, word));
+}
+
 function parseAuditLevel(text: string | undefined): AuditLevel | undefined {
   if (text === undefined || Object.hasOwn(AUDIT_LEVELS, text)) return text as AuditLevel | undefined;
   throw new Fault('usage', `--audit (VAULT_AUDIT) must be one of ${Object.keys(AUDIT_LEVELS).join(', ')}`);
 }
 
-/** A socket is instead of a port: two at one level are a mistake, and what was typed beats the environment. */
+/** A socket replaces a port. Both at one level are an error; typed flags override the environment. */
 function socketOf(flags: ServeFlags, env: Environment): string | undefined {
   for (const name of ['port', 'host'] as const) {
     if (flags.socket !== undefined && flags[name] !== undefined) {
@@ -169,7 +179,7 @@ function tlsOf(flags: ServeFlags, env: Environment): { readonly cert: string; re
   if (cert !== undefined && key !== undefined) return { cert, key };
   if (cert === undefined && key === undefined) return undefined;
   throw new Fault('usage', `${cert === undefined ? '--tls-key needs --tls-cert' : '--tls-cert needs --tls-key'}`, {
-    hint: 'HTTPS takes both (VAULT_TLS_CERT, VAULT_TLS_KEY)',
+    hint: 'set both for HTTPS (VAULT_TLS_CERT, VAULT_TLS_KEY)',
   });
 }
 
@@ -179,5 +189,5 @@ function logOf(flags: ServeFlags, env: Environment, usual: LogFormat): LogFormat
   if (word === 'json' || word === 'text') return word;
   if (flags.log === undefined) return word === '' || switchValue(log, word) ? usual : false;
   if (word === 'true' || word === 'false') return word === 'true' ? usual : false;
-  throw new Fault('usage', '--log is text, json, true or false');
+  throw new Fault('usage', '--log must be text, json, true or false');
 }

@@ -1,6 +1,9 @@
 import type { Command } from 'commander';
+import type { Client } from '../../../contract/call.ts';
 import type { JsonObject } from '../../../contract/json.ts';
+import { DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
+import { isLoopback } from '../../../http/own-hosts.ts';
 import type { Vault } from '../../../vault/vault.ts';
 import { readCredential } from '../../credential.ts';
 import type { ExitCode, Finish } from '../../exit-codes.ts';
@@ -12,7 +15,8 @@ import { report } from '../../report-failure.ts';
 import { readSecretFile, readSmallFile } from '../../secret-file.ts';
 import { chooseOwnFile } from '../../target.ts';
 import { VERSION } from '../../version.ts';
-import type { DevVault } from '../dev/dev-vault.ts';
+import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
+import type { ConsoleLink } from '../ui/console-link.ts';
 import { startFileCheck } from './file-check.ts';
 import { type Ready, writeReadyFile } from './ready-file.ts';
 import {
@@ -26,7 +30,7 @@ import { createStopper } from './stopper.ts';
 import { startSweeper } from './sweeper.ts';
 import type { WorkerPost } from './workers.ts';
 
-/** `vault serve`: the whole API on the file, until a signal. */
+/** `vault serve`: serves the API on the file until a signal. */
 export function defineServe(command: Command, finish: Finish): void {
   addFlags(command, { ...SERVE_FLAGS, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, output: DEV_OUTPUT });
   command.action(async () => {
@@ -44,21 +48,26 @@ export function defineServe(command: Command, finish: Finish): void {
   });
 }
 
-/** Its text goes into a pipe, too: people read it in the log of what started the daemon; programs have the ready file. */
+/**
+ * Print its text even to a pipe: people read it in the log of the program that started the daemon; programs use the
+ * ready file.
+ */
 const DEV_OUTPUT = {
   ...FLAGS.output.output,
   help: 'with --dev: table (a text, the default), or json, yaml, csv or ndjson like the ready file',
 };
 
+const DEV_SESSION_MS = 8 * 60 * 60 * 1000;
+
 /** Only this machine reaches them. */
 const OWN_ADDRESSES: readonly string[] = ['127.0.0.1', 'localhost', '::1'];
 const NOT_FOR_DEV = { keyFile: '--key-file', passphraseFile: '--passphrase-file', anchor: '--anchor' } as const;
 
-/** A --dev vault makes the key that opens it, and keeps it where it looks for it. */
+/** A --dev vault creates its own key and stores it where it looks for it. */
 function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOptions): void {
   const seeded = flagValue(flags.seed, process.env, SERVE_FLAGS.seed) !== undefined;
   if (seeded && socket === undefined && !OWN_ADDRESSES.includes(host)) {
-    throw new Fault('usage', `--seed makes predictable API keys: they are not for --host ${host}`);
+    throw new Fault('usage', `--seed makes predictable API keys, which --host ${host} would expose`);
   }
   const names = Object.keys(NOT_FOR_DEV) as (keyof typeof NOT_FOR_DEV)[];
   const given = names.find((name) => flags[name] !== undefined);
@@ -108,7 +117,7 @@ async function serve(
   try {
     // Loads everything before the ready file exists: readers of that file may replace the product's files.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
-    const daemon = await listen(vault, options, dev);
+    const { daemon, link } = await listen(vault, options, dev, keys);
     let stopSweeper: (() => void) | undefined;
     let stopFileCheck: (() => void) | undefined;
     const stop = async () => {
@@ -117,7 +126,8 @@ async function serve(
       await daemon.stop();
     };
     try {
-      const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded };
+      const ui = link === undefined ? {} : { ui: link(daemon.url) };
+      const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded, ...ui };
       const text = keys && (await devText?.(format, ready, keys, options.headerPrefix));
       if (post === undefined) await putReadyFile(options, ready);
       if (post === undefined || post.isFirst) {
@@ -157,7 +167,9 @@ function readyOf(url: string, { headerPrefix }: ServeOptions): Ready {
 
 /** Members that only a `--dev` vault has are absent for others. */
 type ServedVault = Pick<DevVault, 'vault'> &
-  Partial<Pick<DevVault, 'keys' | 'clock' | 'reset'>> & { readonly seeded?: { readonly seed: JsonObject } };
+  Partial<Pick<DevVault, 'keys' | 'clock' | 'snapshots' | 'reset' | 'holder'>> & {
+    readonly seeded?: { readonly seed: JsonObject };
+  };
 
 async function openServed(
   flags: ServeFlags & GlobalFlags,
@@ -185,7 +197,12 @@ async function openServed(
   return { vault: await openVault({ file, credential, anchor, relay, ...settings }) };
 }
 
-async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omit<ServedVault, 'vault'>) {
+async function listen(
+  vault: Vault,
+  options: ServeOptions,
+  { clock, snapshots, reset, holder }: Omit<ServedVault, 'vault'>,
+  keys: DevKeys | undefined,
+) {
   const [{ startDaemon }, { directClient }] = await Promise.all([
     import('../../../http/daemon.ts'),
     import('../../../client/direct.ts'),
@@ -193,9 +210,12 @@ async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omi
   const tls = options.tls === undefined ? undefined : await readTls(options.tls);
   const ready = () => vault.ready();
   await ready();
-  const dev = clock === undefined ? undefined : { clock, reset };
-  return startDaemon(directClient(vault), {
+  const dev = clock && snapshots && { clock, snapshots, reset };
+  const client = directClient(vault);
+  const link = keys && (await devConsole(client, options, keys, holder));
+  const daemon = await startDaemon(client, {
     ...options,
+    console: link?.console,
     ready,
     notices: () => vault.notices(),
     version: VERSION,
@@ -203,9 +223,35 @@ async function listen(vault: Vault, options: ServeOptions, { clock, reset }: Omi
     tls,
     dev,
   });
+  return { daemon, link: link?.link };
 }
 
-/** Both texts, proven to fit each other before a port is taken. */
+/** The console of a --dev vault. Its page is of this machine, unless --ui says otherwise; a browser reaches no socket. */
+async function devConsole(
+  client: Client,
+  options: ServeOptions,
+  keys: DevKeys,
+  holder: DevVault['holder'] | undefined,
+): Promise<ConsoleLink | undefined> {
+  const { host, socket, tls, headerPrefix, settings } = options;
+  if (socket !== undefined || !(options.ui ?? isLoopback(host))) return undefined;
+  const { createConsoleLink } = await import('../ui/console-link.ts');
+  return createConsoleLink({
+    client,
+    apiKeys: [keys.management_key, keys.private_key],
+    about: {
+      header_prefix: headerPrefix,
+      audit_level: settings.auditLevel ?? DEFAULT_AUDIT_LEVEL,
+    },
+    holder,
+    secure: tls !== undefined,
+    idleMs: DEV_SESSION_MS,
+    lifeMs: DEV_SESSION_MS,
+    life: 'always',
+  });
+}
+
+/** Reads both texts and checks that they belong together before the port is opened. */
 async function readTls(paths: { readonly cert: string; readonly key: string }) {
   const cert = (await readSmallFile('--tls-cert', paths.cert)).toString('utf8');
   const key = (await readSecretFile('--tls-key', paths.key)).toString('utf8');

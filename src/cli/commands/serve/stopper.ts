@@ -12,8 +12,8 @@ const GRACE_MS = 9_500;
 export type Stopper = (stop: () => Promise<void>) => Promise<ExitCode>;
 
 /**
- * Calls `ask` each time that somebody wants the daemon to end. With a number the process ends at once with it where the
- * daemon stops already; without one nothing more comes of that.
+ * Calls `ask` for each request to stop. With an exit code, a request during the stop ends the process at once; without
+ * one it is ignored.
  */
 export type StopRequests = (ask: (again?: number) => void) => void;
 
@@ -22,7 +22,7 @@ const atSignals: StopRequests = (ask) => {
 };
 
 /**
- * From here on the first request, by default a SIGTERM, SIGINT or SIGHUP, stops the daemon in order, within 10 s; the second signal
+ * The first request, by default a SIGTERM, SIGINT or SIGHUP, stops the daemon in order, within 10 s. The second signal
  * ends the process at once.
  */
 export function createStopper(requests: StopRequests = atSignals): Stopper {

@@ -14,7 +14,7 @@ import { readReadyFile } from './ready-file.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:8484';
 const PAUSE_MS = 100;
-/** Without any time the daemon is asked once. */
+/** The number of attempts without a time: one. */
 const MIN_MS = 100;
 const WAIT_FLAGS = {
   timeout: {
@@ -27,14 +27,14 @@ const WAIT_FLAGS = {
 
 type WaitFlags = FlagsOf<typeof WAIT_FLAGS> & GlobalFlags;
 
-/** Location of the daemon: `name` is its address or its ready file. */
+/** The location of the daemon: `name` is its address or its ready file. */
 interface Whereabouts {
   readonly name: string;
-  /** Undefined while it is not known. */
+  /** Undefined until it is known. */
   readonly url: () => Promise<string | undefined>;
 }
 
-/** `vault wait`: returns when the daemon answers `/readyz`, and fails when it did not in time. */
+/** `vault wait`: returns when the daemon answers `/readyz`; fails after the timeout. */
 export function defineWait(command: Command, finish: Finish): void {
   addFlags(command, { ...WAIT_FLAGS, url: FLAGS.daemon.url, ...FLAGS.profile });
   command.action(async () => {
@@ -46,7 +46,10 @@ export function defineWait(command: Command, finish: Finish): void {
   });
 }
 
-/** A typed value overrides the environment. There a ready file, which names one daemon, overrides an address. */
+/**
+ * A typed value overrides the environment. In the environment a ready file, which names one daemon, overrides an
+ * address.
+ */
 async function whereabouts(flags: WaitFlags, env: Environment): Promise<Whereabouts> {
   if (flags.url !== undefined && flags.readyFile !== undefined) {
     throw new Fault('usage', 'only one of --url and --ready-file can be given');
@@ -57,7 +60,7 @@ async function whereabouts(flags: WaitFlags, env: Environment): Promise<Whereabo
   return { name: url, url: async () => url };
 }
 
-const hint = 'is `vault serve` running? What it says on stderr may tell why; --timeout gives it longer';
+const hint = 'start `vault serve`, check its stderr, or raise --timeout';
 
 async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: string): Promise<void> {
   const deadline = performance.now() + timeoutMs;
@@ -69,25 +72,25 @@ async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: st
     const url = await where.url();
     const answer =
       url === undefined ? 'there is no such file' : await askOnce(url, Math.min(Math.max(left, MIN_MS), 2000));
-    // The last attempt may be cut short: an earlier result says more than a timeout.
+    // The timeout may cut the last attempt short: an earlier result is more useful.
     seen = answer ?? seen;
     if (seen === '') return;
     await sleep(Math.min(PAUSE_MS, Math.max(0, deadline - performance.now())));
   }
 }
 
-/** The codes while no daemon listens yet. */
+/** Error codes while no daemon listens yet. */
 const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'ENOENT']);
 
-/** A certificate, a protocol and a host name do not become right by waiting. A resolver that does not answer may answer later. */
+/** Waiting does not change a certificate, a protocol or a host name. A silent resolver may answer later. */
 const PERMANENT = /^ENOTFOUND$|^EPROTO$|SSL|CERT|VERIFY|ALTNAME/;
 
-/** Misdirected Request: the daemon runs, and serves other host names. */
+/** Misdirected Request: the daemon runs and serves other host names. */
 const WRONG_HOST = 421;
 
 /**
- * Answers why the daemon is not ready, '' when it is, and undefined when nothing came in time. A connection of its own each
- * time: the last one may hang.
+ * Returns why the daemon is not ready, '' when it is ready, and undefined without an answer in time. Uses a new
+ * connection each time: the last one may hang.
  */
 async function askOnce(url: string, timeoutMs: number): Promise<string | undefined> {
   const transport = httpTransport(url, timeoutMs);
@@ -99,7 +102,7 @@ async function askOnce(url: string, timeoutMs: number): Promise<string | undefin
       });
     }
     if (status !== 200) return `it answers ${status}`;
-    return isReady(body) ? '' : 'what answers is not a vault';
+    return isReady(body) ? '' : 'another program answers';
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'unreachable') throw error;
     const code = errorCode(error.cause);
@@ -111,7 +114,7 @@ async function askOnce(url: string, timeoutMs: number): Promise<string | undefin
   }
 }
 
-/** Whatever answers 200 to every path is no daemon. */
+/** A server that answers 200 to every path is not a daemon. */
 function isReady(body: Uint8Array): boolean {
   const said = parseText(Buffer.from(body).toString());
   return typeof said === 'object' && said !== null && 'status' in said && said.status === 'ready';

@@ -5,18 +5,18 @@ import { END_SIGNALS } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
 import type { Stopper, StopRequests } from './stopper.ts';
 
-/** From the order to stop until a worker that does not is killed; it ends itself before, unless it hangs. */
+/** From the order to stop until a hanging worker is killed; others end before that. */
 const KILL_MS = 10_000;
 
 /** The number of the worker that starts first: `cluster` counts from 1. */
 const FIRST = 1;
 
 /**
- * `vault serve --workers`: starts this command line as often as `workers` says, and waits for the end. It accepts the
- * connections and deals them out in turn, and passes sealed records to the first worker, which writes for all; requests and keys
- * it never sees. The vault is served by all workers or by none:
- * when one ends, so do the others. Calls `announce` once, when all accept requests. Resolves with the exit code: what kept a
- * worker from starting, 0 after a signal, 70 after a bug, 1 after the death of a worker.
+ * `vault serve --workers`: starts `workers` copies of this command line and waits for their end. The supervisor accepts
+ * connections and distributes them in turn. It passes sealed records to the first worker, which writes for all; it sees
+ * no requests and no keys. When one worker ends, all end. Calls `announce` once, when all accept requests. Resolves
+ * with the exit code: that of a worker that could not start, 0 after a signal, 70 after a bug, 1 after the death of a
+ * worker.
  */
 export async function supervise(
   workers: number,
@@ -24,7 +24,7 @@ export async function supervise(
   announce: (url: string) => Promise<void>,
 ): Promise<ExitCode> {
   const crew = createCrew();
-  // However this process ends: the second signal, an error, the end of its patience.
+  // Runs however this process ends: second signal, error or timeout.
   process.on('exit', () => crew.kill());
   const url = await Promise.race([startAll(crew, workers), crew.lost]);
   if (typeof url === 'number') {
@@ -57,7 +57,7 @@ type Crew = ReturnType<typeof createCrew>;
 
 /** The workers that live. */
 function createCrew() {
-  // Node's default on Windows is another: there all workers accept, and mostly one gets the connections.
+  // On Windows Node's default differs: all workers accept, and one usually gets most connections.
   cluster.schedulingPolicy = cluster.SCHED_RR;
   // Messages carry bytes.
   cluster.setupPrimary({ serialization: 'advanced' });
@@ -112,7 +112,7 @@ function createCrew() {
   }
 
   return {
-    /** Resolves to its URL when the new worker accepts requests; never, when it does not come to that. */
+    /** Resolves to its URL when the new worker accepts requests. Stays pending if it never does. */
     start: () =>
       new Promise<string>((resolve) => {
         const worker = cluster.fork();
@@ -130,7 +130,7 @@ function createCrew() {
       }),
     /** Resolves with the exit code when a worker ended without an order. */
     lost,
-    /** Stops all workers in order, and those that do not serve yet at once. */
+    /** Stops all workers in order, and starting ones at once. */
     stop: () => {
       stopped ??= stop();
       return stopped;
@@ -147,13 +147,16 @@ function isExitCode(code: number | null): code is ExitCode {
 /** Sent by the supervisor to a worker that should stop in order. */
 const STOP = 'stop';
 
-/** Sent to the first worker of those that stop, when the others have ended. */
+/** Sent to the first stopping worker when the others have ended. */
 const RELEASE = 'release';
 
 /** Sent when the first worker has ended. */
 const LOST = 'lost';
 
-/** A message to another worker, which the supervisor passes on. `peer` is the number of the receiver, then of the sender. */
+/**
+ * A message to another worker, which the supervisor forwards. `peer` is the receiver on the way in and the sender on
+ * the way out.
+ */
 interface Letter {
   readonly peer: number;
   readonly message: unknown;
@@ -168,19 +171,22 @@ interface WorkerListens {
 export interface WorkerPost {
   /** Only this worker sweeps: expired records need to be removed once. */
   readonly isFirst: boolean;
-  /** The supervisor reports it, or has gone. */
+  /** The supervisor reports the error, or has gone. */
   readonly stopRequests: StopRequests;
   listens(url: string): void;
   readonly relay: NonNullable<VaultSettings['relay']>;
-  /** Resolves when no other worker sends writes: at once unless the supervisor stops this one and it is the first. */
+  /**
+   * Resolves when no other worker sends writes: at once, unless the supervisor is stopping this worker and it is the
+   * first.
+   */
   released(): Promise<void>;
-  /** From here on this process ends as soon as it has nothing to do. */
+  /** Lets this process end when it has nothing to do. */
   leave(): void;
 }
 
 /**
- * Undefined in every other process. From here on signals end no worker: they are for the supervisor, and a Ctrl-C on a
- * terminal, or a service manager, sends them to both.
+ * Returns undefined in every other process. Workers ignore signals from now on: a Ctrl-C or a service manager reaches
+ * the supervisor, too, which stops them.
  */
 export function workerPost(): WorkerPost | undefined {
   const { worker } = cluster;
@@ -217,7 +223,7 @@ export function workerPost(): WorkerPost | undefined {
         ask();
       });
       worker.on('disconnect', () => {
-        // Else Node ends the process here, with requests under way.
+        // Otherwise Node would end the process here, with open requests.
         worker.exitedAfterDisconnect = true;
         ask();
       });

@@ -1,11 +1,15 @@
 import type { Command } from 'commander';
+import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import type { VaultSnapshots } from '../../../vault/snapshots.ts';
+import { readCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { addFlags, FLAGS } from '../../global-flags.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { confirmLoss } from '../../prompt.ts';
-import type { CommandLine } from '../define-printing.ts';
+import { chooseTarget } from '../../target.ts';
+import { type CommandLine, definePrinting } from '../define-printing.ts';
+import { type Asked, openDevDaemon } from '../dev/dev-daemon.ts';
 import { closing, defineOnFile } from '../on-file.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 
@@ -23,59 +27,78 @@ const LOAD_HELP = `
 Daemons keep running and use the records of the snapshot from the next request on. The audit, the keys and newer tenants
 stay as they are. API keys that were deleted or regenerated since the snapshot work again.`;
 
+const DAEMON_HELP = `
+With --url: on a daemon started with --dev, on this machine, with its management key.`;
+
 const RESET_HELP = `
 Tenants, applications, API keys and the audit stay. Ids of deleted tokens may be used again.
 \`vault snapshot load\` restores a state with tokens.`;
 
-/** `vault snapshot save NAME`: a state to go back to. */
+/** `vault snapshot save NAME`: saves the current state. */
 export function defineSnapshotSave(command: Command, finish: Finish): void {
   command.argument('<name>', NAME);
   addFlags(command, SAVE_FLAGS);
   define(command, finish, RESULT_VIEWS.snapshot, async ({ read }, name) => {
     const { replace } = read(SAVE_FLAGS);
-    return (snapshots) => snapshots.save(name, { replace });
+    return {
+      onFile: (snapshots) => snapshots.save(name, { replace }),
+      onDaemon: { method: 'POST', path: DEV_PATHS.snapshots, body: { name, replace } },
+    };
   });
-  command.addHelpText('after', SAVE_HELP);
+  command.addHelpText('after', SAVE_HELP + DAEMON_HELP);
 }
 
-/** `vault snapshot list`. */
+/** `vault snapshot list`: lists the snapshots. */
 export function defineSnapshotList(command: Command, finish: Finish): void {
-  define(command, finish, RESULT_VIEWS.snapshotList, async () => async (snapshots) => ({
-    data: await snapshots.list(),
+  define(command, finish, RESULT_VIEWS.snapshotList, async () => ({
+    onFile: async (snapshots) => ({ data: await snapshots.list() }),
+    onDaemon: { method: 'GET', path: DEV_PATHS.snapshots },
   }));
+  command.addHelpText('after', DAEMON_HELP);
 }
 
-/** `vault snapshot load NAME`: the records as they were, in one step. */
+/** `vault snapshot load NAME`: restores the records in one step. */
 export function defineSnapshotLoad(command: Command, finish: Finish): void {
   command.argument('<name>', NAME);
   addFlags(command, FLAGS.confirm);
   define(command, finish, RESULT_VIEWS.snapshot, async (line, name) => {
     await confirmed(line, `Everything that changed since the snapshot ${name} is lost.`);
-    return (snapshots) => snapshots.load(name);
+    return {
+      onFile: (snapshots) => snapshots.load(name),
+      onDaemon: { method: 'POST', path: `${DEV_PATHS.snapshots}/${name}/load` },
+    };
   });
-  command.addHelpText('after', LOAD_HELP);
+  command.addHelpText('after', LOAD_HELP + DAEMON_HELP);
 }
 
-/** `vault snapshot delete NAME`. */
+/** `vault snapshot delete NAME`: deletes a snapshot. */
 export function defineSnapshotDelete(command: Command, finish: Finish): void {
   command.argument('<name>', NAME);
   addFlags(command, FLAGS.confirm);
   define(command, finish, RESULT_VIEWS.snapshot, async (line, name) => {
     await confirmed(line, `The snapshot ${name} is lost.`);
-    return async (snapshots) => {
-      await snapshots.delete(name);
-      return { name };
+    return {
+      onFile: async (snapshots) => {
+        await snapshots.delete(name);
+        return { name };
+      },
+      onDaemon: { method: 'DELETE', path: `${DEV_PATHS.snapshots}/${name}` },
     };
   });
+  command.addHelpText('after', DAEMON_HELP);
 }
 
-/** `vault reset`: a vault without tokens. */
+/** `vault reset`: removes all tokens. */
 export function defineReset(command: Command, finish: Finish): void {
   addFlags(command, { ...TENANT_FLAGS, ...FLAGS.confirm });
-  define(command, finish, RESULT_VIEWS.reset, async (line) => {
+  defineOnFile(command, finish, RESULT_VIEWS.reset, async (line) => {
     const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
     await confirmed(line, tenant === undefined ? 'All tokens are lost.' : 'All tokens of the tenant are lost.');
-    return async (snapshots) => ({ removed_tokens: await snapshots.reset(tenant) });
+    const { openVaultSnapshots } = await import('../../../vault/snapshots.ts');
+    return async (opened) =>
+      closing(await openVaultSnapshots(opened), async (snapshots) => ({
+        removed_tokens: await snapshots.reset(tenant),
+      }));
   });
   command.addHelpText('after', RESET_HELP);
 }
@@ -84,20 +107,35 @@ async function confirmed({ read }: CommandLine, loss: string): Promise<void> {
   if (!read(FLAGS.confirm).yes) await confirmLoss(loss);
 }
 
+interface SnapshotWork {
+  readonly onFile: (snapshots: VaultSnapshots) => Promise<object>;
+  readonly onDaemon: Asked;
+}
+
+const ROWS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.profile, ...FLAGS.key } as const;
+
+/** `prepare` checks the flags and asks its questions. */
 function define(
   command: Command,
   finish: Finish,
   view: ResultView,
-  prepare: (line: CommandLine, name: string) => Promise<(snapshots: VaultSnapshots) => Promise<object>>,
+  prepare: (line: CommandLine, name: string) => Promise<SnapshotWork>,
 ): void {
-  defineOnFile(command, finish, view, async (line) => {
+  definePrinting(command, finish, view, ROWS, async (line) => {
     const [name] = line.words;
+    const { flags, env } = line;
     const [{ checkSnapshotName }, { openVaultSnapshots }] = await Promise.all([
       import('../../../maintenance/vault-snapshots.ts'),
       import('../../../vault/snapshots.ts'),
     ]);
     if (name !== undefined) checkSnapshotName(name);
-    const work = await prepare(line, name ?? '');
-    return async (opened) => closing(await openVaultSnapshots(opened), work);
+    const { onFile, onDaemon } = await prepare(line, name ?? '');
+    const target = chooseTarget(flags, env);
+    if (target.kind === 'remote') {
+      const hint = 'name the file with --file (VAULT_FILE), or start a daemon: `vault serve --dev`';
+      return (await openDevDaemon(line, target.url, {}, hint))(onDaemon);
+    }
+    const credential = await readCredential(target.file, flags, env);
+    return closing(await openVaultSnapshots({ file: target.file, credential }), onFile);
   });
 }

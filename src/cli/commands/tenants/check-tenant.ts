@@ -7,17 +7,19 @@ export const TENANT_FLAGS = {
   tenant: {
     flag: '--tenant <id>',
     env: 'VAULT_TENANT_ID',
-    help: 'only this tenant; `vault tenant list` prints the ids',
+    help: 'only this tenant, by id',
   },
 } as const;
 
-/** Returns the tenant's id in `--tenant`, in upper or lower case; undefined without one. Throws the fault `usage`. */
+/**
+ * Returns the tenant id of `--tenant`, in upper or lower case; undefined without the flag. Throws the fault `usage`.
+ */
 export function checkTenantId<T extends string | undefined>(id: T): T {
   if (id === undefined || new RegExp(UUID).test(id)) return id;
   throw new Fault('usage', '--tenant must be the id of a tenant, a UUID');
 }
 
-/** A tenant's name as the API would take it (§8). Throws the fault `usage`. */
+/** Checks a tenant's name as the API does (§8). Throws the fault `usage`. */
 export function checkTenantName(flag: string, name: string): string {
   const { minLength, maxLength } = TENANT.properties.name;
   const length = [...name].length;

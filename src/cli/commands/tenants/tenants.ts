@@ -18,7 +18,7 @@ const TENANT = {
   help: 'the id of the tenant (default: the only one)',
 } as const;
 
-/** `vault tenant create`: the holder of the file's key needs no API key. */
+/** `vault tenant create`: creates a tenant. The file's key replaces an API key. */
 export function defineTenantCreate(command: Command, finish: Finish): void {
   addFlags(command, { name: NAME });
   const prepare = ({ read }: CommandLine) => {
@@ -28,14 +28,14 @@ export function defineTenantCreate(command: Command, finish: Finish): void {
   define(command, finish, RESULT_VIEWS.tenantCreate, prepare, 'application.key');
 }
 
-/** `vault tenant list`: every tenant of the file, oldest first. */
+/** `vault tenant list`: lists every tenant of the file, oldest first. */
 export function defineTenantList(command: Command, finish: Finish): void {
   define(command, finish, RESULT_VIEWS.tenantList, () => {
     return async (vault) => stringifyJson({ data: await vault.listTenants() });
   });
 }
 
-/** `vault tenant issue-key`: a new management application, whose key is in the result. */
+/** `vault tenant issue-key`: creates a management application; the result holds its key. */
 export function defineTenantIssueKey(command: Command, finish: Finish): void {
   addFlags(command, { tenant: TENANT });
   const prepare = ({ read }: CommandLine) => {

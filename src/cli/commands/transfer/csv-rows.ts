@@ -10,32 +10,32 @@ import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestName } from '../../../core/nearest-name.ts';
 import type { ImportRow } from './import-row.ts';
 
-/** A record of a CSV; `line` is the one that it begins on, from 1. */
+/** A record of a CSV file; `line` is its first line, from 1. */
 interface CsvRecord {
   readonly line: number;
   readonly cells: readonly string[];
 }
 
-/** A longer record has a quote that is never closed. */
+/** A longer record has an unclosed quote. */
 const MAX_RECORD_CHARACTERS = 16 * 1024 * 1024;
 const LINE_END = /\r\n|\r|\n/g;
 
-/** The part of a member's rule that counts here: a CSV has texts only, and no row is valid without what is required. */
+/** The part of a member's rule that matters for CSV: cells are text, and a row needs every required member. */
 type DataMember = Pick<MemberRule, 'required' | 'kind'>;
 
 /** The types whose `data` is not an object. */
 const WHOLE_DATA: Readonly<Record<string, DataMember>> = { data: { required: true, kind: 'text' } };
 
-/** The members of `data` that a column may go to. */
+/** The members of `data` that a column may fill. */
 function dataMembers(type: TokenType): Readonly<Record<string, DataMember>> {
   const rule: DataRule = TOKEN_TYPES[type].data;
   return rule.kind === 'object' ? rule.members : WHOLE_DATA;
 }
 
-/** The targets of a column beside `data`. */
+/** The other targets of a column. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'expires_at']);
 
-/** Which column each member is read from, as `--map` names them: `number` or `data`, `id`, `expires_at`, `metadata.NAME`. */
+/** The column of each member, as `--map` names them: `number` or `data`, `id`, `expires_at`, `metadata.NAME`. */
 export type ColumnMap = ReadonlyMap<string, string>;
 
 /** Parses `member=column` words. Throws the fault `usage`. */
@@ -47,7 +47,7 @@ export function parseColumnMap(words: readonly string[], type: TokenType): Colum
     const at = word.indexOf('=');
     const [member, column] = [word.slice(0, at), word.slice(at + 1)];
     if (at < 1 || column === '') {
-      throw new Fault('usage', `--map ${word}: it is member=column, such as ${known[0]}=COLUMN`);
+      throw new Fault('usage', `--map ${word}: must be member=column, such as ${known[0]}=COLUMN`);
     }
     if (!known.includes(member) && !/^metadata\.[^.]/.test(member)) {
       const near = nearestName(member, known);
@@ -62,7 +62,7 @@ export function parseColumnMap(words: readonly string[], type: TokenType): Colum
   return map;
 }
 
-/** Without one of these every row would be refused. */
+/** Without one of these members every row would be rejected. */
 function requireColumns(type: TokenType, members: Readonly<Record<string, DataMember>>, map: ColumnMap): void {
   const of = (required: boolean) => Object.keys(members).filter((member) => members[member]?.required === required);
   const missing = of(true).filter((member) => !map.has(member));
@@ -74,7 +74,7 @@ function requireColumns(type: TokenType, members: Readonly<Record<string, DataMe
   });
 }
 
-/** Throws the fault `usage` for a name that is no type. */
+/** Throws the fault `usage` for an unknown type. */
 export function parseTokenType(text: string): TokenType {
   const type = TOKEN_TYPE_NAMES.find((name) => name === text);
   if (type !== undefined) return type;
@@ -82,8 +82,8 @@ export function parseTokenType(text: string): TokenType {
 }
 
 /**
- * Yields the records of RFC 4180 text that arrives in pieces, and skips empty lines. Line ends may differ within the text.
- * Throws the fault `invalid_data`, after all records before it, with the line on which the broken record begins.
+ * Yields the records of RFC 4180 text that arrives in pieces, and skips empty lines. Accepts mixed line ends. Throws
+ * the fault `invalid_data`, after all records before it, with the first line of the broken record.
  */
 export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<CsvRecord> {
   const { parse } = await import('csv-parse');
@@ -106,18 +106,18 @@ export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<Cs
   function* records(): Generator<CsvRecord> {
     for (const cells of parsed.splice(0)) {
       if (cells.length > 1 || cells[0] !== '') yield { line, cells };
-      // Its own count takes a CRLF inside a cell for two lines.
+      // The parser counts a CRLF inside a cell as two lines.
       line += 1 + cells.reduce((sum, cell) => sum + (cell.match(LINE_END)?.length ?? 0), 0);
     }
   }
 
   for await (const piece of pieces) {
-    // The parser takes a NUL behind a quote for the end of the text.
+    // The parser treats a NUL after a quote as the end of the text.
     const [text = '', ...others] = piece.split('\0', 2);
     const error = await settle((done) => parser.write(text, done));
     yield* records();
     if (error !== undefined) throw brokenCsv(line, error);
-    if (others.length > 0) throw new Fault('invalid_data', `line ${line} of the CSV: it holds a NUL character`);
+    if (others.length > 0) throw new Fault('invalid_data', `line ${line} of the CSV: it contains a NUL character`);
   }
   const error = await settle((done) => parser.end(done));
   yield* records();
@@ -132,8 +132,9 @@ function brokenCsv(line: number, error: Error): Error {
 }
 
 /**
- * Create Token bodies of the records behind a header. Empty cells are members that are left out. Columns that the map does not
- * name are passed over. Throws the faults `usage` when there is no such column, `invalid_data` when a record has another number of cells.
+ * Yields Create Token bodies of the records below a header. Empty cells become absent members. Skips columns that the
+ * map does not name. Throws the fault `usage` for a missing column, and `invalid_data` for a record with another number
+ * of cells.
  */
 export async function* csvRows(
   records: AsyncIterable<CsvRecord>,
@@ -154,7 +155,7 @@ export async function* csvRows(
         'invalid_data',
         `line ${line} of the CSV has ${cells.length} cells, the header ${header.length}`,
         {
-          hint: first === undefined ? 'a cell with a comma stands in quotes' : `there is none for the column ${first}`,
+          hint: first === undefined ? 'put quotes around a cell with a comma' : `add a cell for the column ${first}`,
         },
       );
     }
@@ -182,7 +183,7 @@ function bodyOf(type: TokenType, at: ReadonlyMap<string, number>, cells: readonl
     if (text === '') continue;
     if (member.startsWith('metadata.')) metadata[member.slice('metadata.'.length)] = text;
     else if (OWN_MEMBERS.has(member)) own[member] = text;
-    // A number in another form stays a text: the vault reports the error.
+    // A number in another form stays text; the vault reports the error.
     else data[member] = members[member]?.kind === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : text;
   }
   return stringifyJson({

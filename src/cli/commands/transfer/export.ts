@@ -56,7 +56,7 @@ fingerprint expressions. Other commands may write during the export.`;
 
 type Row = Readonly<Record<string, Printable | undefined>>;
 
-/** The CSV is for spreadsheets: `data` or its masked form as JSON, without definitions. `vault import` does not read it. */
+/** CSV is for spreadsheets: `data` or its masked form as JSON, without definitions. `vault import` does not read it. */
 const COLUMNS = ['id', 'type', 'data', 'masked', 'containers', 'metadata', 'expires_at'] as const;
 
 const FORMATS = {
@@ -68,14 +68,14 @@ const FORMATS = {
 } as const;
 type Format = (typeof FORMATS)[keyof typeof FORMATS];
 
-/** Where the rows come from. */
+/** The source of the rows. */
 interface Source {
   readonly view: 'full' | 'masked' | 'api';
   pages(progress: (total: number) => void): AsyncIterable<readonly Row[]>;
   close(): Promise<void>;
 }
 
-/** `vault export`: the tokens as a file, sealed unless --plaintext is given. */
+/** `vault export`: writes the tokens to a file, sealed unless --plaintext is given. */
 export function defineExport(command: Command, finish: Finish): void {
   addFlags(command, { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...FLAGS.profile });
   addFlags(command, FLAGS.output);
@@ -149,10 +149,10 @@ async function openSource(flags: ExportFlags & GlobalFlags, env: Environment, ma
 
 function formatOf(name = 'ndjson'): Format {
   if (name === 'ndjson' || name === 'csv') return FORMATS[name];
-  throw new Fault('usage', '--format is ndjson or csv');
+  throw new Fault('usage', '--format must be ndjson or csv');
 }
 
-/** The rows as text, a page at a time. */
+/** Yields the rows as text, page by page. */
 async function* printRows(
   source: Source,
   { head, page }: Format,

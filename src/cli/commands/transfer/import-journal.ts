@@ -7,12 +7,12 @@ import { writeWholeFile } from '../../whole-file.ts';
 import { derivedId, factsOf, type ImportRow, withId } from './import-row.ts';
 
 /**
- * What an import remembers of itself, as JSON in a file of mode 0600 that is always one whole version:
+ * The progress of an import, as JSON in a file of mode 0600 that is replaced as a whole:
  *
  *     { "version": 1, "secret": 64 hex digits, "rows": how many have an answer, "refused": how many of them were refused,
  *       "sha256": of those rows }
  *
- * `secret` gives rows without an id one, so that no run of the journal makes a token twice.
+ * Rows without an id get one from `secret`, so that no run of the journal creates a token twice.
  */
 interface JournalState {
   readonly version: 1;
@@ -22,18 +22,24 @@ interface JournalState {
   readonly sha256: string;
 }
 
-/** A journal at work. */
+/** An open journal. */
 export interface ImportJournal {
-  /** How many rows earlier runs have done, and how many of these were refused. */
+  /** The number of rows that earlier runs finished, and how many of these were rejected. */
   readonly done: number;
   readonly refused: number;
-  /** The rows that are left, each with an id. Throws the fault `conflict` when those that are done are not the ones of the journal. */
+  /**
+   * Yields the remaining rows, each with an id. Throws the fault `conflict` when the finished rows differ from the
+   * journal's.
+   */
   left(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow>;
-  /** Notes that so many of the rows that were left have an answer, so many of them refused, and that no other is under way. */
+  /**
+   * Records how many of the remaining rows have an answer and how many of those were rejected. No other row may be
+   * running.
+   */
   note(rows: number, refused: number): Promise<void>;
 }
 
-/** Opens a journal, or begins one. Throws the fault `invalid_data` for a file that is none. */
+/** Opens a journal or creates one. Throws the fault `invalid_data` for another file. */
 export async function openJournal(path: string): Promise<ImportJournal> {
   const found = await readJournal(path);
   let state: JournalState = found ?? {
@@ -44,7 +50,7 @@ export async function openJournal(path: string): Promise<ImportJournal> {
     sha256: digestOf(createHash('sha256')),
   };
   const write = (next: JournalState) => writeWholeFile('--resume', path, `${JSON.stringify(next)}\n`, 'replace');
-  // On the disk before the first row: a run that is killed right away has given no id that the next would not give.
+  // Written before the first row: a killed run must not have used ids that the next run would not use.
   if (found === undefined) await write(state);
   const { rows: done, refused, secret } = state;
   const hash = createHash('sha256');
@@ -83,7 +89,7 @@ function digestOf(hash: Hash): string {
 
 function foreign(path: string): Fault {
   return new Fault('conflict', `--resume: ${path} is the journal of another import`, {
-    hint: 'name a new one, or the file that it was begun with',
+    hint: 'name a new journal, or import the original file',
   });
 }
 

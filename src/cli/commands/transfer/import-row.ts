@@ -5,11 +5,11 @@ import { parseJson } from '../../../core/json/parse.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { selectField } from '../../output/select-field.ts';
 
-/** A token to make: the body of Create Token as it is sent, and its place in the input. */
+/** A token to make: the body of Create Token as sent, and its position in the input. */
 export interface ImportRow {
   readonly line: number;
   readonly body: string;
-  /** A journal made up the id: the token that has it is this row's. */
+  /** The journal generated the id: an existing token with it is this row's. */
   readonly hasDerivedId?: boolean;
 }
 
@@ -27,21 +27,21 @@ export function isWholeRequest(body: string): boolean {
   return Object.hasOwn(parsed, 'type') && Object.hasOwn(parsed, 'data') && !factsOf(body).withoutMask;
 }
 
-/** A body that is not a JSON object has none: the vault reports what is wrong with it. */
+/** A body that is not a JSON object has no members; the vault reports the error. */
 export function factsOf(body: string): RowFacts {
-  // Most rows have neither, and need not be parsed twice.
+  // Most rows have neither member and need no second parse.
   if (!body.includes('"id"') && !body.includes('"mask"')) return { withoutMask: false };
   const parsed = parseText(body);
   if (typeof parsed !== 'object' || parsed === null) return { withoutMask: false };
   const withoutMask = 'mask' in parsed && parsed.mask === null;
-  // The vault makes an id that contains an expression, a different one each time.
+  // The vault generates an id that contains an expression, a new one each time.
   const isPlain = 'id' in parsed && typeof parsed.id === 'string' && !parsed.id.includes('{{');
   return { ...(isPlain && { id: String(parsed.id) }), withoutMask };
 }
 
 /**
- * The id that a row without one gets from a journal: the same in each run of that journal, and nobody else's. A version 8 UUID
- * (RFC 9562 §5.8) of the journal's secret and the row's line.
+ * Returns the journal's id for a row without one: the same in each run of that journal, and unique to it. A version 8
+ * UUID (RFC 9562 §5.8) of the journal's secret and the row's line.
  */
 export function derivedId(secret: string, line: number): string {
   const bytes = createHash('sha256').update(`${secret}\n${line}`).digest().subarray(0, 16);
@@ -51,14 +51,14 @@ export function derivedId(secret: string, line: number): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** The same body with an id, which it must not have yet. */
+/** Returns the body with an id; the body must have none. */
 export function withId(body: string, id: string): string {
   return body.replace(/^\s*\{/, () => `{"id":${JSON.stringify(id)},`);
 }
 
 /**
- * Whether a token, as a read shows it, is what a Create Token body would have made: type, data, metadata, containers where
- * they are named, and expiry. What reads do not show (masks, expressions) is not compared.
+ * Returns whether a token, as read, matches a Create Token body: type, data, metadata, named containers and expiry.
+ * Does not compare members that no read shows (masks, expressions).
  */
 export function isSameToken(body: string, shown: string): boolean {
   const [sent, found] = [parseJson(body), parseJson(shown)];
@@ -72,7 +72,7 @@ export function isSameToken(body: string, shown: string): boolean {
   );
 }
 
-/** `undefined` and an explicit null are both a member that is absent. */
+/** `undefined` and an explicit null both count as an absent member. */
 function sameJson(sent: Json | undefined, found: Json | undefined): boolean {
   return stringifyJson(sent ?? null) === stringifyJson(found ?? null);
 }
@@ -94,7 +94,7 @@ function sameContainers(sent: Json | undefined, found: Json | undefined): boolea
   return sorted(sent) === sorted(found);
 }
 
-/** Compares moments: the vault has its own form of times. A form that only the vault can read counts as equal. */
+/** Compares moments: the vault has its own format for times. A format that only the vault can read counts as equal. */
 function sameTime(sent: Json | undefined, found: Json | undefined): boolean {
   if (typeof sent !== 'string' || typeof found !== 'string') return (sent ?? undefined) === (found ?? undefined);
   const [left, right] = [Date.parse(sent), Date.parse(found)];

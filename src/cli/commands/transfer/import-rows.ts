@@ -2,20 +2,20 @@ import type { Client } from '../../../contract/call.ts';
 import type { ImportRow } from './import-row.ts';
 import { type RowAnswer, type RowError, rowSender } from './send-row.ts';
 
-/** Rows that are sent together, and their characters: fewer than a body may have. */
+/** The limits of rows and characters in one call, below those of a body. */
 const BATCH_ROWS = 200;
 const BATCH_CHARACTERS = 256 * 1024;
 
-/** How many batches are under way at once: the next is made while one is written. */
+/** How many batches run at once: the next is prepared while one is written. */
 const PARALLEL = 3;
 
-/** How many rows may be read after one without an answer: refused rows are reported in order. */
+/** How many rows may be read after an unanswered one: rejected rows are reported in order. */
 const MAX_AHEAD = 1_000;
 
-/** The outcome of the rows. */
+/** The counts of the rows by outcome. */
 export interface ImportCounts {
   created: number;
-  /** Rows whose token was there already, with the same contents. */
+  /** Rows whose token already existed with the same contents. */
   skipped: number;
   failed: number;
 }
@@ -23,23 +23,23 @@ export interface ImportCounts {
 /** How an import ended. */
 export interface ImportEnding {
   readonly counts: Readonly<ImportCounts>;
-  /** Rows that were under way when it was stopped, and have no answer. */
+  /** Rows that were in progress at the stop and have no answer. */
   readonly unanswered: number;
   /** Rows after those; undefined when they were not counted. */
   readonly left: number | undefined;
   /** `TransferRefused`, or an error of the client, the rows or the options. Absent when all rows are done. */
   readonly stoppedBy?: unknown;
-  /** The rows have thrown it: the same input would fail in the same way. */
+  /** The error came from the rows: the same input would fail again. */
   readonly isInputFault: boolean;
 }
 
 export interface ImportOptions {
   readonly client: Client;
   readonly apiKey: string;
-  /** Called one after the other, in the order of the rows. */
+  /** Called in sequence, in the order of the rows. */
   readonly refused: (error: RowError) => Promise<void>;
   readonly progress: (counts: Readonly<ImportCounts>) => void;
-  /** Called now and then, when every row up to this one has an answer. */
+  /** Called from time to time, when every row up to this one has an answer. */
   readonly checkpoint?: ((read: number, failed: number) => Promise<void>) | undefined;
   /** Reads the rows to their end after a failure, to count them. Not for a stream that may never end. */
   readonly countsLeft?: boolean;
@@ -48,9 +48,9 @@ export interface ImportOptions {
 const CHECKPOINT_EVERY = 2_000;
 
 /**
- * Makes a token of each row, many in one call, and keeps no more rows than are under way. A row whose id is taken by a token with
- * the same contents is passed over, so that a run that was killed is completed by the next. That the key may create tokens at
- * all is found out before the first row. Resolves when no row is under way any more, whatever has stopped it.
+ * Creates a token for each row, many in one call, and keeps only the rows in progress in memory. Skips a row whose id
+ * belongs to a token with the same contents, so that a second run completes a killed one. Checks the key's permission
+ * before the first row. Resolves when no row is in progress, whatever stopped it.
  */
 export async function importRows(rows: AsyncIterable<ImportRow>, options: ImportOptions): Promise<ImportEnding> {
   const { progress, checkpoint } = options;
@@ -58,7 +58,7 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
   const sender = rowSender(options.client, options.apiKey);
   let failure: { readonly thrown: unknown } | undefined;
   let [read, running, reported, noted] = [0, 0, 0, 0];
-  /** Resolves when the rows that were read are answered and reported, each after the one before it. */
+  /** Resolves when the rows read so far are answered and reported, in order. */
   let reports = Promise.resolve();
   const answered = () => counts.created + counts.skipped + counts.failed;
   const fail = (thrown: unknown) => {
@@ -70,7 +70,7 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
       wake = resolve;
     });
 
-  /** Resolves to the answers by the places of their rows, also when the import fails. */
+  /** Resolves to the answers by row position, even when the import fails. */
   async function send(batch: readonly ImportRow[]): Promise<readonly RowAnswer[]> {
     running += 1;
     const answers: RowAnswer[] = [];
@@ -130,7 +130,7 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
   return { counts, unanswered, left, isInputFault, ...(failure !== undefined && { stoppedBy: failure.thrown }) };
 }
 
-/** Rows before a fault of the input are a batch, too. */
+/** Send the rows before an input error as a batch, too. */
 async function* batchesOf(rows: AsyncIterable<ImportRow>): AsyncGenerator<readonly ImportRow[]> {
   let [batch, size]: [ImportRow[], number] = [[], 0];
   try {

@@ -33,7 +33,7 @@ const IMPORT_FLAGS = {
   errors: {
     flag: '--errors <path>',
     env: 'VAULT_IMPORT_ERRORS',
-    help: 'a new file for refused rows, a line of JSON each',
+    help: 'a new file for refused rows, one JSON line each',
   },
   resume: {
     flag: '--resume <path>',
@@ -42,7 +42,7 @@ const IMPORT_FLAGS = {
   },
 } as const;
 
-/** Repeatable, so that it is no row of the table. */
+/** Repeatable, so it is not in the table. */
 const MAP_FLAG = {
   flag: '--map <member=column>',
   env: 'VAULT_IMPORT_MAP',
@@ -62,7 +62,7 @@ with exit code 7.`;
 
 const MAX_REPORTED = 5;
 
-/** `vault import FILE`: a token of each row, many at a time. */
+/** `vault import FILE`: creates a token from each row, many at a time. */
 export function defineImport(command: Command, finish: Finish): void {
   command.argument('<file>', 'the file to import; - for standard input');
   addFlags(command, IMPORT_FLAGS);
@@ -127,7 +127,7 @@ function collect(word: string, before: readonly string[] = []): readonly string[
   return [...before, word];
 }
 
-/** How the bytes of the input become rows. Throws the fault `usage` before anything is opened. */
+/** Returns the function that turns the input's bytes into rows. Throws the fault `usage` before anything is opened. */
 function rowReader(
   path: string,
   flags: ImportFlags,
@@ -142,7 +142,7 @@ function rowReader(
     const map = parseColumnMap(flags.map ?? env[MAP_FLAG.env]?.split(',') ?? [], parsed);
     return (input) => csvRows(readCsv(decodeText(input.bytes)), parsed, map);
   }
-  if (format !== 'ndjson') throw new Fault('usage', '--format is ndjson or csv');
+  if (format !== 'ndjson') throw new Fault('usage', '--format must be ndjson or csv');
   if (flags.map !== undefined || flags.type !== undefined) throw new Fault('usage', '--type and --map are for a CSV');
   return (input) => readLines(decodeText(input.bytes));
 }

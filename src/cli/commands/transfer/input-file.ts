@@ -6,23 +6,26 @@ import { readNamed } from '../../secret-file.ts';
 import type { ImportRow } from './import-row.ts';
 import { chooseOpener, type OpenFlags } from './seal-flags.ts';
 
-/** More than a request's body may be, escapes and all: a line that is longer is no token. */
+/** Larger than any request body with escapes: a longer line cannot be a token. */
 const MAX_LINE = 16 * 1024 * 1024;
 
-/** The input of an import: its bytes as they were before sealing. */
+/** The input of an import, unsealed. */
 export interface InputFile {
   readonly bytes: AsyncIterable<Uint8Array>;
   /** The size in bytes, before decryption; undefined for a stream. */
   readonly size: number | undefined;
-  /** How many of them were read. */
+  /** The number of bytes read so far. */
   read(): number;
 }
 
-/** Opens a file or, for `-`, standard input; one that is sealed with what the flags name. Throws the fault `usage`. */
+/**
+ * Opens a file or, for `-`, standard input. Unseals it with the credential in the flags if needed. Throws the fault
+ * `usage`.
+ */
 export async function openInput(path: string, flags: OpenFlags, env: Environment): Promise<InputFile> {
   let read = 0;
   const pieces = (async function* () {
-    // Opens the stream when it is read: an unread stream ends the process when it fails.
+    // Opens the stream on the first read: an unread stream would end the process when it fails.
     const stream: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : readNamed(path);
     try {
       for await (const piece of stream) {
@@ -55,7 +58,7 @@ function unreadable(path: string, cause: unknown): Fault {
 /** Enough bytes to recognise a file. */
 const START_BYTES = 4;
 
-/** The first bytes, and all of them from the beginning. */
+/** The first bytes, and the whole stream from the beginning. */
 async function lookAhead(pieces: AsyncGenerator<Uint8Array>) {
   const seen: Uint8Array[] = [];
   let start = Buffer.alloc(0);
@@ -72,7 +75,7 @@ async function lookAhead(pieces: AsyncGenerator<Uint8Array>) {
   return { start, all };
 }
 
-/** The text of a stream of UTF-8, without a byte order mark. Throws the fault `invalid_data`. */
+/** Decodes a UTF-8 stream without its byte order mark. Throws the fault `invalid_data`. */
 export async function* decodeText(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const decode = (piece?: Uint8Array): string => {

@@ -8,12 +8,12 @@ import { TransferRefused } from './transfer-refused.ts';
 
 const LARGEST_PAGE = '100';
 
-/** The members of a token, as a read shows it, that Create Token takes. */
+/** The members of a read token that Create Token accepts. */
 const MEMBERS = ['id', 'type', 'data', 'containers', 'metadata', 'expires_at'] as const;
 
 /**
- * Yields the tokens that an API key may read as rows of an export, by cursor: each token that stays appears once.
- * Throws `TransferRefused`.
+ * Yields the tokens that an API key may read as rows of an export. Walks by cursor, so each remaining token appears
+ * once. Throws `TransferRefused`.
  */
 export async function* pageExport(
   client: Client,

@@ -30,7 +30,7 @@ export async function openErrorFile(path: string) {
 
 /** Further facts about an import that has ended. */
 interface Circumstances {
-  /** Rows that earlier runs of the journal have refused. */
+  /** Rows that earlier runs of the journal rejected. */
   readonly before: number;
   /** The files of `--errors` and `--resume`. */
   readonly errors: string | undefined;
@@ -48,22 +48,22 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
   const words = countWords(counts);
   const isUntouched = counts.created + counts.skipped + counts.failed + unanswered === 0;
   if (stopped && isUntouched && (fault === 'usage' || isInputFault)) {
-    // A wrong command line is reported already. The fault of a sealed file has its own hint.
+    // A wrong command line is already reported. The fault of a sealed file has its own hint.
     if (fault !== 'usage')
       report('nothing was imported', fault === 'invalid_data' ? 'correct it, then run again' : undefined);
   } else if (stopped) {
-    words.push(left === undefined ? 'the others left' : `${unanswered + left} left`);
+    words.push(left === undefined ? 'the rest left' : `${unanswered + left} left`);
     report(`the import stopped: ${words.join(', ')}`, howToGoOn(journal, isInputFault));
   } else if (!stopped && counts.failed > 0) {
-    const named = errors === undefined ? '--errors FILE names them all' : `${errors} names them`;
-    report(words.join(', '), `${named}; import them, corrected, as a file of their own`);
+    const named = errors === undefined ? 'pass --errors FILE to name them all' : `${errors} names them`;
+    report(words.join(', '), `${named}; correct them and import them as a separate file`);
   }
   const rows = before === 1 ? '1 row was' : `${before} rows were`;
-  if (before > 0) report(`${rows} refused in earlier runs`, 'import them, corrected, as a file of their own');
+  if (before > 0) report(`${rows} refused in earlier runs`, 'correct them and import them as a separate file');
   return exitCode;
 }
 
-/** Reports an import that a signal ends now. Rows without an answer yet may be stored all the same. */
+/** Reports an import that a signal stops. Rows without an answer may be stored. */
 export function reportInterrupt(counts: Readonly<ImportCounts>, journal: string | undefined): void {
   report(`the import was interrupted: ${countWords(counts).join(', ')}`, howToGoOn(journal, false));
 }
@@ -79,6 +79,6 @@ function reportStop(stoppedBy: unknown, env: Environment): ExitCode {
 function howToGoOn(journal: string | undefined, isInputFault: boolean): string {
   const again = isInputFault ? 'correct it, then run again' : 'import the same file again';
   return journal === undefined
-    ? `${again}: rows with an id that are done are passed over; those without are made anew, unless --resume names a journal from the start`
-    : `${again} with --resume ${journal}: it goes on after the rows that are done`;
+    ? `${again}: finished rows with an id are skipped; rows without one are created again, unless --resume names a journal from the start`
+    : `${again} with --resume ${journal}: it continues after the finished rows`;
 }

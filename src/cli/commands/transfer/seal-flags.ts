@@ -14,7 +14,7 @@ const PASSPHRASE_FLAG = {
   },
 } as const;
 
-/** How an export is sealed. */
+/** The recipient or passphrase that seals an export. */
 export const SEAL_FLAGS = {
   recipient: {
     flag: '--recipient <key>',
@@ -29,7 +29,7 @@ export const SEAL_FLAGS = {
   },
 } as const;
 
-/** How a sealed export is opened. */
+/** The credential that opens a sealed export. */
 export const OPEN_FLAGS = {
   identity: {
     flag: '--identity <path>',
@@ -42,7 +42,10 @@ export const OPEN_FLAGS = {
 export type SealFlags = FlagsOf<typeof SEAL_FLAGS>;
 export type OpenFlags = FlagsOf<typeof OPEN_FLAGS>;
 
-/** Undefined for an export that is not sealed. Throws the fault `usage` unless exactly one way is named, or typed on a terminal. */
+/**
+ * Returns undefined for an unsealed export. Prompts for a passphrase on a terminal. Throws the fault `usage` unless
+ * exactly one way is named.
+ */
 export async function chooseSeal(
   flags: SealFlags,
   env: Environment,
@@ -62,12 +65,12 @@ export async function chooseSeal(
       hint: 'set --recipient (VAULT_RECIPIENT), --seal-passphrase-file (VAULT_SEAL_PASSPHRASE_FILE) or --plaintext',
     });
   }
-  const passphrase = await promptSecret('Passphrase to seal the export with');
-  if ((await promptSecret('The same again')) === passphrase) return { passphrase };
+  const passphrase = await promptSecret('Passphrase for the sealed export');
+  if ((await promptSecret('Repeat the passphrase')) === passphrase) return { passphrase };
   throw new Fault('usage', 'the two passphrases differ');
 }
 
-/** Asked for only when a file turns out to be sealed. Throws the fault `usage`. */
+/** Prompts only when a file is sealed. Throws the fault `usage`. */
 export async function chooseOpener(flags: OpenFlags, env: Environment): Promise<NamedOpener> {
   const identity = flagValue(flags.identity, env, OPEN_FLAGS.identity);
   const passphraseFile = flagValue(flags.sealPassphraseFile, env, OPEN_FLAGS.sealPassphraseFile);
@@ -76,7 +79,7 @@ export async function chooseOpener(flags: OpenFlags, env: Environment): Promise<
   }
   if (identity !== undefined) return { secret: (await readSecretFile('--identity', identity)).toString('utf8') };
   if (passphraseFile !== undefined) return { passphrase: await readPassphrase(passphraseFile) };
-  if (canPrompt()) return { passphrase: await promptSecret('Passphrase that the export is sealed with') };
+  if (canPrompt()) return { passphrase: await promptSecret('Passphrase of the sealed export') };
   throw new Fault('usage', 'the file is sealed', {
     hint: 'set --identity (VAULT_IDENTITY) or --seal-passphrase-file (VAULT_SEAL_PASSPHRASE_FILE)',
   });

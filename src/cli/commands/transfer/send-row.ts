@@ -10,17 +10,17 @@ import { TransferRefused } from './transfer-refused.ts';
 const MAX_TRIES = 60;
 const PAUSE_MS = 500;
 
-/** Statuses that are about the row. Any other failure would be that of every row: it ends the import. */
+/** Statuses about one row. Any other failure would affect every row, so it ends the import. */
 const ROW_STATUSES: ReadonlySet<number> = new Set([400, 403, 404, 409, 413, 415]);
 const BUSY: ReadonlySet<number> = new Set([429, 503]);
 
-/** Rows of a refused batch that are under way at once. */
+/** Rows of a rejected batch that are sent at once. */
 const SINGLY_AT_ONCE = 32;
 
 /** The outcome of a row. */
 export type RowAnswer = 'created' | 'skipped' | RowError;
 
-/** A row that the vault refused; as a line of the file of errors. */
+/** A row that the vault rejected; one line of the error file. */
 export interface RowError {
   readonly line: number;
   readonly status: number;
@@ -29,13 +29,13 @@ export interface RowError {
   readonly errors?: MemberErrors;
 }
 
-/** Why a row was refused, in one line: of members that are wrong, which and why, in place of the fact that some are. */
+/** Why a row was rejected, in one line: the wrong members and their errors, or the problem's detail. */
 export function reasonOf({ detail, errors }: RowError): string {
   const members = memberLines(errors);
   return members.length === 0 ? detail : detail.replace(PROBLEMS.invalid_request.detail, () => members.join('; '));
 }
 
-/** Makes tokens of rows. */
+/** Creates tokens from rows. */
 export function rowSender(client: Client, apiKey: string) {
   const json = { apiKey, query: [], mediaType: 'application/json' };
   const patch = { ...json, mediaType: 'application/merge-patch+json', bodyText: '{"mask":null}' };
@@ -50,7 +50,7 @@ export function rowSender(client: Client, apiKey: string) {
   };
 
   /**
-   * The vault's reply for this operation to a body that it never accepts: it checks the permission first (decisions
+   * The vault's reply to a body that this operation never accepts: the vault checks the permission first (decisions
    * §1).
    */
   async function refusalOf(call: Call): Promise<Reply | undefined> {
@@ -64,7 +64,7 @@ export function rowSender(client: Client, apiKey: string) {
   async function send({ line, body, hasDerivedId }: ImportRow): Promise<RowAnswer> {
     const { id, withoutMask } = factsOf(body);
     if (withoutMask) {
-      // Before the token is made: it would be left with the mask of its type.
+      // Checked before the token exists: it would otherwise keep the mask of its type.
       update ??= refusalOf(calls.takeMaskAway('mask'));
       const refusal = await update;
       if (refusal !== undefined) return rowError(line, refusal);
@@ -92,15 +92,15 @@ export function rowSender(client: Client, apiKey: string) {
   }
 
   return {
-    /** Throws `TransferRefused` when the key may create no token at all. Nothing is made. */
+    /** Throws `TransferRefused` when the key may not create tokens. Creates nothing. */
     async requireCreate(): Promise<void> {
       const refusal = await refusalOf(calls.create(''));
       if (refusal !== undefined) throw new TransferRefused(refusal);
     },
 
     /**
-     * Sends a batch as one call; one that is refused row by row, so that a wrong row does not refuse the others. Calls
-     * `answered` for each row that has an answer. Rejects when no row is under way any more.
+     * Sends a batch as one call. Sends a rejected batch row by row, so that one wrong row does not fail the others.
+     * Calls `answered` for each answered row. Rejects when no row is in progress.
      */
     async sendAll(rows: readonly ImportRow[], answered: (place: number, answer: RowAnswer) => void): Promise<void> {
       const whole = rows.filter(({ body }) => isWholeRequest(body));
@@ -118,7 +118,7 @@ export function rowSender(client: Client, apiKey: string) {
   };
 }
 
-/** The reply, once the vault is not too busy to give one. */
+/** Repeats the call until the vault is not busy, and returns the reply. */
 async function untilFree(client: Client, call: Call): Promise<Reply> {
   for (let tries = 1; ; tries += 1) {
     const reply = await client.call(call);

@@ -8,7 +8,7 @@ const DIGITS = '0123456789';
 const UPPER = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 const LOWER = UPPER.toLowerCase();
 
-/** The classes whose characters are replaced; other characters stay. */
+/** The classes of characters that are replaced; other characters stay. */
 const CLASSES: readonly (readonly [RegExp, string])[] = [
   [/^\p{Nd}$/u, DIGITS],
   [/^[\p{Lu}\p{Lt}]$/u, UPPER],
@@ -20,7 +20,7 @@ function randomOf(tools: FilterTools): Random {
   return tools.random;
 }
 
-/** An alias that is the value itself would reveal everything: something must have been replaced. */
+/** An alias equal to the value would reveal everything, so at least one character must change. */
 function replaceMiddle(
   text: string,
   { first, last }: { readonly first: number; readonly last: number },
@@ -43,9 +43,9 @@ function replaceMiddle(
 
 const parameters = { first: { kind: 'count', fallback: 0 }, last: { kind: 'count', fallback: 0 } } as const;
 
-/** Random substitutes for a value. Revealed ends stay as they are. */
+/** Random substitutes for a value. Revealed ends stay unchanged. */
 export const ALIAS_FILTERS = {
-  /** A letter becomes a letter of the same case, a digit a digit. */
+  /** Replaces a letter with one of the same case, and a digit with a digit. */
   alias_preserve_format: defineFilter({
     input: 'text',
     random: true,
@@ -69,13 +69,13 @@ export const ALIAS_FILTERS = {
 
 const CARD_NUMBER = /^\d{13,19}$/;
 
-/** More than any source of randomness needs: with two open digits one try in ten fails. */
+/** The maximum number of tries: with two open digits one try in ten fails. */
 const TRIES = 200;
 
 /**
- * A random card number of the same length with the same first and last digits, Luhn-valid and another one than `number`.
- * All open digits but one are drawn. Each digit contributes to the sum in its own way, so exactly one fits for the last, and
- * every valid number is equally likely.
+ * Returns a random Luhn-valid card number with the length and the first and last digits of `number`, but different from
+ * it. Draws all open digits except one. Each digit changes the sum uniquely, so one value fits the last, and every
+ * valid number is equally likely.
  */
 function aliasCard(number: string, first: number, last: number, random: Random): string {
   if (!CARD_NUMBER.test(number)) throw new FilterFailure('needs a card number of 13 to 19 digits');

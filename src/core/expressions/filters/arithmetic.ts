@@ -11,7 +11,7 @@ function withOperand(calculate: (left: Decimal, right: Decimal) => number): Filt
   });
 }
 
-/** Rounding must not send the digits of an integer through a double. */
+/** Return integers unchanged: a double could change their digits. */
 function rounding(round: (value: number) => number): Filter {
   return defineFilter({
     input: 'number',
@@ -27,16 +27,16 @@ function assertDivisor(divisor: Decimal): void {
   if (divisor.value === 0) throw new FilterFailure('cannot divide by zero');
 }
 
-/** `value` × 10^`places`, by its decimal text: 1.005 × 100 is 100.5 and not a little less. */
+/** Returns `value` × 10^`places`, from its decimal text: 1.005 × 100 is 100.5, not slightly less. */
 function shift(value: number, places: number): number {
   const [mantissa, exponent = '0'] = String(value).split('e');
   return Number(`${mantissa}e${Number(exponent) + places}`);
 }
 
-/** Halves go away from zero. */
+/** Rounds halves away from zero. */
 function roundTo(value: number, places: number): number {
   const scaled = shift(Math.abs(value), places);
-  // Beyond, a double has no fraction that could be rounded.
+  // Larger doubles have no fraction to round.
   if (scaled > Number.MAX_SAFE_INTEGER) return value;
   return Math.sign(value) * shift(Math.round(scaled), -places);
 }
@@ -46,13 +46,13 @@ export const ARITHMETIC_FILTERS = {
   plus: withOperand((left, right) => left.value + right.value),
   minus: withOperand((left, right) => left.value - right.value),
   times: withOperand((left, right) => left.value * right.value),
-  /** Two integers give an integer, rounded down; `7.0` is none. */
+  /** Two integers return an integer, rounded down; `7.0` is not an integer. */
   divided_by: withOperand((left, right) => {
     assertDivisor(right);
     const quotient = left.value / right.value;
     return left.integer && right.integer ? Math.floor(quotient) : quotient;
   }),
-  /** Has the sign of the divisor. */
+  /** The result has the sign of the divisor. */
   modulo: withOperand((left, right) => {
     assertDivisor(right);
     return ((left.value % right.value) + right.value) % right.value;

@@ -17,7 +17,7 @@ function castTo<T extends Json>(type: string, value: T | undefined): T {
   return value;
 }
 
-/** Null passes all of the casts. What has no obvious counterpart fails: nothing is guessed. */
+/** Casts return null for null. A value without an obvious counterpart fails. */
 export const CAST_FILTERS = {
   stringify: defineFilter({
     input: 'value',
@@ -36,7 +36,7 @@ export const CAST_FILTERS = {
     apply: (value) =>
       castTo('boolean', typeof value === 'boolean' ? value : BOOLEANS.get(textOf(value)?.toLowerCase() ?? '')),
   }),
-  /** Null is looked into like any other value. */
+  /** Null is treated like any other value. */
   json: defineFilter({
     input: 'value_or_null',
     parameters: { path: { kind: 'json_path' } },

@@ -11,7 +11,7 @@ function isEmpty(value: Json): boolean {
   return isJsonObject(value) && Object.keys(value).length === 0;
 }
 
-/** Liquid's filters of arrays, and of texts as rows of characters. */
+/** Liquid's filters of arrays, and of texts as lists of characters. */
 export const LIST_FILTERS = {
   split: defineFilter({
     input: 'liquid_text',

@@ -8,7 +8,7 @@ function padding(text: string, length: number, character: string): string {
 
 /** Filters that hide. Positions and lengths count characters (code points): no surrogate pair is ever split. */
 export const MASK_FILTERS = {
-  /** `-` stays where it is, as in `XXX-XX-6789`. */
+  /** `-` stays, as in `XXX-XX-6789`. */
   reveal_last: defineFilter({
     input: 'text',
     parameters: { length: { kind: 'count' }, mask_char: { kind: 'character', fallback: 'X' } },
@@ -18,7 +18,7 @@ export const MASK_FILTERS = {
       return characters.map((character, at) => (at < hidden && character !== '-' ? mask_char : character)).join('');
     },
   }),
-  /** Masks everything when nothing would be masked: a short value must not be shown whole. */
+  /** Masks everything when nothing would be masked: a short value must not appear whole. */
   reveal: defineFilter({
     input: 'text',
     parameters: {

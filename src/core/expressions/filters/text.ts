@@ -4,7 +4,7 @@ import { assertOutput } from '../limits.ts';
 const search = { kind: 'pattern' } as const;
 const replacement = { kind: 'text' } as const;
 
-/** Looks for the text `pattern` itself, never for a regular expression. `$&` in `by` means nothing. */
+/** Searches for the literal text `pattern`, never a regular expression. `$&` in `by` has no special meaning. */
 type Replace = (text: string, pattern: string, by: string, tools: FilterTools) => string;
 
 const replaceAll: Replace = (text, pattern, by, tools) => {
@@ -22,7 +22,7 @@ function replaceOne(find: 'indexOf' | 'lastIndexOf'): Replace {
   };
 }
 
-/** A search may compare many characters at every place of the text. */
+/** A search may compare many characters at each position of the text. */
 function spendSearch(text: string, pattern: string, tools: FilterTools): void {
   tools.spend(text.length * Math.ceil(pattern.length / 16));
 }

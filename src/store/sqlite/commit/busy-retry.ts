@@ -7,8 +7,8 @@ export const BUSY_DEADLINE_MS = 5000;
 const MAX_PAUSE_MS = 40;
 
 /**
- * Waits before attempt number `attempt` (from 1). The pauses grow, so that a long lock costs little, but slowly, since most
- * locks last for some milliseconds; and are random, so that two processes do not keep meeting.
+ * Waits before attempt number `attempt` (from 1). The pauses grow, so that a long lock costs little; they grow slowly,
+ * since most locks last some milliseconds. They are random, so that two processes do not keep colliding.
  */
 export async function busyPause(attempt: number): Promise<void> {
   const longest = Math.min(MAX_PAUSE_MS, 2 ** Math.min(attempt / 2, 6));
@@ -16,9 +16,8 @@ export async function busyPause(attempt: number): Promise<void> {
 }
 
 /**
- * Runs `attempt` until it is not refused by a lock. SQLite's own waiting is synchronous and would stop the event loop for
- * as long as another process writes, so all of the waiting is done here. After the deadline the error of the last attempt is
- * thrown.
+ * Repeats `attempt` while a lock blocks it. SQLite's own waiting is synchronous and would stop the event loop, so all
+ * waiting happens here. Throws the error of the last attempt after the deadline.
  */
 export async function retryBusy<T>(attempt: () => T, deadlineMs: number = BUSY_DEADLINE_MS): Promise<T> {
   const deadline = performance.now() + deadlineMs;

@@ -3,7 +3,7 @@ import { sqliteCode } from '../file/sqlite-error.ts';
 /** The delay of emptying the log after the last write, in milliseconds: short when it contains old sealed values. */
 const QUIET_MS = { removed: 200, added: 2000 } as const;
 
-/** A write that finds no space has the log emptied, but not more often than this, in milliseconds. */
+/** A write that finds no space empties the log, but at most once in this many milliseconds. */
 const NO_SPACE_PAUSE_MS = 500;
 
 /** Under constant writing the log is emptied this long after the first write that asked for it. */
@@ -11,8 +11,8 @@ const MAX_WAIT_MS = 5000;
 
 /**
  * Empties the write-ahead log some time after writes. `secure_delete` cleans the file, but the log keeps the old pages
- * until it is truncated; doing that at every delete would cost three syncs each. After writes that removed nothing the log may
- * keep its length: the next write then overwrites it, which is faster than to append.
+ * until it is truncated, and truncating it at every delete would cost three syncs each. After writes that removed
+ * nothing the log may keep its length: the next write then overwrites it, which is faster than appending.
  */
 export class Checkpointer {
   readonly #empty: (keepLength: boolean) => boolean;
@@ -25,7 +25,7 @@ export class Checkpointer {
   #writtenAt = 0;
   #quiet: number = QUIET_MS.added;
 
-  /** `empty` empties the log and answers false, or throws, when another connection is in the way. */
+  /** `empty` empties the log. It returns false, or throws, when another connection blocks it. */
   constructor(empty: (keepLength: boolean) => boolean) {
     this.#empty = empty;
   }
@@ -39,12 +39,12 @@ export class Checkpointer {
     this.#wait(this.#quiet);
   }
 
-  /** The log itself may fill the disk: much of it was overwritten since, and needs no more room in the file. */
+  /** The log itself may fill the disk: much of it is obsolete and no longer needs space in the file. */
   afterNoSpace(): void {
     if (performance.now() - this.#attemptedAt >= NO_SPACE_PAUSE_MS) this.attempt();
   }
 
-  /** Empties the log now if nothing is in the way; otherwise it stays scheduled. */
+  /** Empties the log now if nothing blocks it; otherwise it stays scheduled. */
   attempt(keepLength = false): boolean {
     let done = false;
     this.#attemptedAt = performance.now();
@@ -52,7 +52,7 @@ export class Checkpointer {
       done = this.#empty(keepLength);
       if (done && !keepLength) this.#hasRemoved = false;
     } catch (error) {
-      // A full disk or a lock: the log stays, which loses nothing, and is tried again.
+      // A full disk or a lock: the log stays without loss, and the next attempt follows later.
       if (sqliteCode(error) === undefined) throw error;
     }
     if (done) this.stop();
@@ -66,10 +66,10 @@ export class Checkpointer {
     this.#waiting = undefined;
   }
 
-  /** Neither is a reason to keep the process alive: close() empties the log as well. */
+  /** Timers must not keep the process alive: close() empties the log as well. */
   #wait(ms: number): void {
     this.stop();
-    // A command closes the file in the turn in which it has written, and never pays for a timer.
+    // A command closes the file in the turn of its write, so it needs no timer.
     const turn = setImmediate(() => {
       this.#waiting = { timer: setTimeout(() => this.#elapsed(), ms).unref() };
     }).unref();

@@ -3,7 +3,7 @@ import { isBusy, vaultBusy } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, busyPause } from './busy-retry.ts';
 import type { WriteTurns } from './write-turns.ts';
 
-/** A transaction at a time on one connection; each call is synchronous. */
+/** One transaction at a time on one connection; each call is synchronous. */
 export interface Transactions {
   begin(): void;
   commit(): void;
@@ -12,7 +12,7 @@ export interface Transactions {
 }
 
 export interface GroupCommitOptions {
-  /** The most writes that share a commit. */
+  /** The maximum number of writes in a commit. */
   readonly size?: number;
   /** How long a write waits for another process's lock, in milliseconds. */
   readonly deadlineMs?: number;
@@ -25,20 +25,23 @@ interface Write {
   readonly reject: (error: unknown) => void;
 }
 
-/** Keeps one group's time on the event loop to some milliseconds. */
+/** Limits one group's time on the event loop to some milliseconds. */
 const GROUP_SIZE = 128;
 
 /**
- * Commits writes in groups: a commit waits for the disk, and what arrives meanwhile shares the next one.
+ * Commits writes in groups: a commit waits for the disk, and writes that arrive meanwhile share the next one.
  *
  *     run(a) run(b) ─┐ settled promises have run
  *                    └─ BEGIN a b COMMIT ─ resolve a, b
  *            run(c) run(d) run(e) ─────────── BEGIN c d e COMMIT ─ resolve c, d, e
  *
- * Invariants: a caller is answered only after the commit that holds its write; writes happen in the order in which they
- * arrived; a write that throws is undone alone (the group is rolled back and its members are run again one by one, so a
- * write must be a function of the database only); while another process holds the lock the event loop is free, and a
- * write whose deadline passes is told `vault_busy`.
+ * Invariants:
+ *
+ * - A caller is answered only after the commit of its write. Writes happen in the order of their arrival.
+ * - A write that throws is undone alone: the group is rolled back, and its members run again one by one. A write must
+ *   therefore depend on the database only.
+ * - While another process holds the lock the event loop is free. A write that misses its deadline rejects with
+ *   `vault_busy`.
  */
 export class GroupCommit {
   readonly #transactions: Transactions;
@@ -67,7 +70,7 @@ export class GroupCommit {
     });
   }
 
-  /** From here on another connection of this process, which writes too, has its turns. */
+  /** From now on this connection alternates with another writing connection of this process. */
   takeTurns(turns: WriteTurns): void {
     this.#turns = turns;
   }
@@ -93,16 +96,19 @@ export class GroupCommit {
   }
 
   async #pause(refusals: number): Promise<void> {
-    // Waits for the process that takes turns: a longer pause would leave the lock unused.
+    // Waits for the process whose turn it is: a longer pause would leave the lock unused.
     if (refusals > 0) return busyPause(this.#turns === undefined ? refusals : 1);
-    // Callers that asked together arrive in one run of promises; a lone write waits no longer than that.
+    // Concurrent callers arrive in one run of promises, so a lone write need not wait longer.
     if (this.#turns === undefined) return nextTick();
     await this.#turns.otherFirst();
-    // With another connection under load, one turn of the event loop lets all its messages arrive first.
+    // Under load from another connection, one turn of the event loop lets all its messages arrive first.
     await nextTurn();
   }
 
-  /** One transaction around the group. Answers the writes that another process's lock refused; the others are settled. */
+  /**
+   * Runs one transaction around the group. Answers the writes that another process's lock blocked; the others are
+   * settled.
+   */
   #commit(group: readonly Write[]): readonly Write[] {
     const settle: (() => void)[] = [];
     try {
@@ -129,7 +135,7 @@ export class GroupCommit {
 
   #commitOneByOne(group: readonly Write[]): readonly Write[] {
     for (const [index, write] of group.entries()) {
-      // Writes behind a refused one wait with it, which keeps the order.
+      // Writes after a blocked one wait with it, which keeps the order.
       if (this.#commit([write]).length > 0) return group.slice(index);
     }
     return [];
@@ -143,14 +149,14 @@ export class GroupCommit {
   }
 }
 
-/** Resolves when no promise that is settled waits any more. */
+/** Resolves after all settled promises have run. */
 function nextTick(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));
 }
 
 /**
- * Resolves when this turn of the event loop has seen to all that had arrived. Without node:timers/promises, which a command
- * that writes once would load for this alone.
+ * Resolves after this turn of the event loop. Avoids node:timers/promises, which a command with a single write would
+ * load only for this.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

@@ -7,12 +7,12 @@ const FROM_BYTES = 8;
 const NOTHING = new Uint8Array();
 
 /**
- * Recognizes the commits of writer threads, which touch no tenant, application or key. Other commits leave a mark of 16 random
- * bytes in the file; a thread leaves, from its second commit in a row on:
+ * Recognizes the commits of writer threads, which touch no tenant, application or key. Other commits leave a mark of 16
+ * random bytes in the file. From its second consecutive commit on, a thread leaves this mark:
  *
  *     random (16) | FROM (8): all commits after this number are the thread's | keyed hash of both and the number of the commit
  *
- * The hash keeps an edit of the file from hiding a change that another process made.
+ * The hash prevents an edit of the file from hiding a change by another process.
  */
 export class OwnCommits {
   readonly #chain: Chain;
@@ -23,21 +23,19 @@ export class OwnCommits {
     this.#chain = chain;
   }
 
-  /**
-   * Returns the mark of the thread's next commit. Null after a change by another process, which need not have counted.
-   */
+  /** Returns the mark of the thread's next commit. Null after a change by another process, whose number is unknown. */
   nextMark(alone: boolean): Buffer | null {
     if (!alone) this.#to = -1;
     return this.#to === -1 ? null : this.#markOf(randomBytes(RANDOM_BYTES), this.#from, this.#to + 1);
   }
 
-  /** Takes the number of the commit that was made with `nextMark`. */
+  /** Records the number of the commit that was made with `nextMark`. */
   note(counter: number): void {
     if (this.#to === -1) this.#from = counter;
     this.#to = counter;
   }
 
-  /** Returns whether there are commits behind `from`, up to the one of this mark, and all are a thread's. */
+  /** Returns whether there are commits after `from`, up to the one with this mark, and all belong to a thread. */
   include(from: number, { counter, mark }: ChangeMark): boolean {
     if (from >= counter || mark.length <= RANDOM_BYTES + FROM_BYTES) return false;
     const own = Number(Buffer.from(mark).readBigUInt64BE(RANDOM_BYTES));

@@ -12,9 +12,9 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
-/** The channel to a thread, or to another process, that writes. It is told to close when it has answered all calls. */
+/** The channel to a writing thread or process. It closes after it has answered all calls. */
 export interface WriterPort {
-  /** Whether it leads to another process: two processes that write empty each other's cache of pages. */
+  /** Whether it leads to another process: two writing processes invalidate each other's page cache. */
   readonly leavesProcess?: boolean;
   on(event: 'message', listener: (message: WriterMessage) => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -22,7 +22,7 @@ export interface WriterPort {
   postMessage(message: WriteMessage | 'close', transfer: readonly ArrayBuffer[]): void;
 }
 
-/** A thread or another process that writes, seen by the thread that answers calls. */
+/** A thread or another process that writes, seen from the thread that answers calls. */
 export class Writer {
   /** Resolves when the other side serves. Rejects when it cannot start. */
   readonly ready: Promise<this>;
@@ -48,7 +48,7 @@ export class Writer {
         const served = this.#state === 'serves';
         this.#state = 'closes';
         reject(error);
-        // These writes may be done and may be not.
+        // These writes may or may not be done.
         for (const call of this.#calls.values()) call.reject(error);
         this.#calls.clear();
         if (served) lost(error);
@@ -58,17 +58,17 @@ export class Writer {
     });
   }
 
-  /** Whether a write that could be made here belongs there: two sides that write wait for each other's lock. */
+  /** Whether a write that could be made here belongs there: two writing sides wait for each other's lock. */
   get takesAll(): boolean {
     return this.#port.leavesProcess === true || this.#calls.size > 0;
   }
 
-  /** Resolves, or throws, as the call does on the other thread. */
+  /** Resolves or rejects as the call does on the other thread. */
   write<Name extends WriteName>(name: Name, ...call: Parameters<Store[Name]>) {
     type Result = Awaited<ReturnType<Store[Name]>>;
     return new Promise<Result>((resolve, reject) => {
       if (this.#state === 'closes') throw new Problem('vault_stopping', { retryAfter: 1 });
-      // Runs after all calls of this turn: a message for each would take longer than a call.
+      // Runs after all calls of this turn: one message for each call would take longer than the calls.
       if (this.#outbox === undefined) process.nextTick(() => this.#post());
       this.#outbox ??= new Outbox();
       const number = this.#last + 1;

@@ -5,12 +5,12 @@ import { failureOf, Inbox, type Outcome, type WriteMessage } from './write-messa
 /** The answer to a call, by its number. */
 export type WriteReply = readonly [number, Outcome];
 
-/** Makes the calls of a message, and answers those that end together together. */
+/** Runs the calls of a message. Calls that end together share one answer. */
 export function createWriteServer(store: Store, chain: Chain, answer: (replies: readonly WriteReply[]) => void) {
   let ended: WriteReply[] = [];
 
   function end(call: number, outcome: Outcome): void {
-    // Comes when all that this commit has settled have been here.
+    // A tick later, all calls of this commit have ended.
     if (ended.length === 0) {
       process.nextTick(() => {
         const replies = ended;

@@ -11,16 +11,16 @@ import { GroupCommit, nextTurn } from './group-commit.ts';
 import type { OwnCommits } from './own-commits.ts';
 import type { WriteTurns } from './write-turns.ts';
 
-/** The remains of a write: nothing, or old sealed values in the log that must not stay there. */
+/** The content of the log after a write: nothing special, or old sealed values that must be removed. */
 export type Residue = 'added' | 'removed';
 
-/** The longest log that an idle file keeps. */
+/** The maximum length of the log of an idle file. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 
 /**
- * One connection and the rules for using it: reads are one snapshot, writes go through the group commit, locks of other
- * processes are waited for without stopping the event loop, errors of SQLite become problems, and nothing runs after
- * `close`. Callbacks are synchronous, so a read never sees a write that is not committed.
+ * One connection and the rules for using it. Reads use one snapshot; writes go through the group commit. Waiting for
+ * other processes' locks does not stop the event loop. Errors of SQLite become problems, and nothing runs after
+ * `close`. Callbacks are synchronous, so a read never sees an uncommitted write.
  */
 export class Session {
   readonly connection: Connection;
@@ -30,24 +30,27 @@ export class Session {
   readonly #checkpointer: Checkpointer;
   readonly #statements: Readonly<Record<'begin' | 'commit' | 'rollback' | 'beginRead', () => void>>;
   #closing: Promise<void> | undefined;
-  /** Raised by this connection's own changes to tenants, applications and keys: `data_version` shows only those of others. */
+  /**
+   * Raised by this connection's own changes to tenants, applications and keys: `data_version` shows only those of
+   * others.
+   */
   #authorityChanges = 0;
   #authority: Promise<string> | undefined;
-  /** The state of the file at the last look, and the number of commits by others. */
+  /** The file's state at the last check, and the number of commits by others. */
   #seen = { version: -1, counter: -1 };
   #othersChanges = 0;
   readonly #dataVersion;
   readonly #lastChange;
   /** Set in a writer thread's session. */
   #noted: OwnCommits | undefined;
-  /** `data_version` in the transaction that is open, and in the one that was committed last. */
+  /** `data_version` in the open transaction and in the last committed one. */
   #begunAt: number | undefined;
   #committedAt: number | undefined;
   #ownCommits: OwnCommits | undefined;
   /** `data_version` before the log was last truncated. */
   #truncatedAt: number | undefined;
 
-  /** `busyDeadlineMs` is how long a call waits for another process's lock, in milliseconds. */
+  /** `busyDeadlineMs` is the longest wait for another process's lock, in milliseconds. */
   constructor(connection: Connection, watch: PathWatch, busyDeadlineMs: number = BUSY_DEADLINE_MS) {
     this.connection = connection;
     this.#busyDeadlineMs = busyDeadlineMs;
@@ -76,7 +79,7 @@ export class Session {
         if (this.#noted !== undefined) this.#begunAt = this.#dataVersion().get();
       },
       commit: () => {
-        // Own commits do not move the version.
+        // Own commits do not change the version.
         const counter = count().get(this.#noted?.nextMark(this.#begunAt === this.#committedAt) ?? null);
         this.#statements.commit();
         this.#committed(counter ?? 0);
@@ -85,11 +88,11 @@ export class Session {
     };
     this.#group = new GroupCommit(transactions, { deadlineMs: busyDeadlineMs });
     this.#checkpointer = new Checkpointer((keepLength) => this.#emptyLog(keepLength));
-    // A killed process left its log, with old sealed values in it: only the next write would empty it.
+    // A killed process left its log with old sealed values in it; without this, only the next write would empty it.
     if (logSize(connection.name) > 0) this.#checkpointer.afterWrite('removed');
   }
 
-  /** Runs `query`, which is one statement, or several that need not agree. */
+  /** Runs `query`, which is one statement, or several that need no common snapshot. */
   async read<T>(query: () => T): Promise<T> {
     if (this.#closing !== undefined) throw new Problem('vault_stopping', { retryAfter: 1 });
     try {
@@ -121,14 +124,14 @@ export class Session {
       this.#statements.beginRead();
       return query(this.#authorityNow());
     } catch {
-      // The caller reads again with `read`, which waits or rejects.
+      // The caller repeats the read with `read`, which waits or rejects.
       return undefined;
     } finally {
       this.#endTransaction();
     }
   }
 
-  /** Runs `change` in a transaction that it may share with others. Resolves when that is on disk. */
+  /** Runs `change` in a transaction that it may share with others. Resolves when it is on disk. */
   async write<T>(residue: Residue, change: () => T): Promise<T> {
     try {
       const result = await this.#group.run(change);
@@ -143,7 +146,7 @@ export class Session {
     }
   }
 
-  /** Which file was opened. */
+  /** Identifies the open file. */
   get identity(): string {
     return this.#watch.identity;
   }
@@ -164,14 +167,15 @@ export class Session {
     this.#ownCommits = commits;
   }
 
-  /** To be called in every `change` that touches a tenant, an application or a key. */
+  /** Must be called in every `change` that touches a tenant, an application or a key. */
   touchAuthority(): void {
     this.#authorityChanges += 1;
   }
 
   /**
-   * One look at the file for all that ask in one turn of the event loop, once all of them have asked: a change that was
-   * committed before any of them came is seen. What came together then goes on together, too, and is answered together.
+   * Checks the file once for all callers of one turn of the event loop, after the last of them has called. Each caller
+   * therefore sees every change that was committed before its call. Callers of one turn continue together and are
+   * answered together.
    */
   authorityVersion(): Promise<string> {
     this.#authority ??= nextTurn().then(() => {
@@ -187,11 +191,11 @@ export class Session {
   #committed(counter: number): void {
     this.#noted?.note(counter);
     this.#committedAt = this.#begunAt;
-    // No other process has committed since the last look: the next look finds nothing in this.
+    // No other process has committed since the last check, so the next check finds no change from this one.
     if (counter === this.#seen.counter + 1) this.#seen = { version: this.#seen.version, counter };
   }
 
-  /** Commits of a writer thread are not others': they touch no authority. */
+  /** Commits of a writer thread do not count as others': they touch no authority. */
   #authorityNow(): string {
     const version = this.#dataVersion().get() ?? 0;
     if (version !== this.#seen.version) {
@@ -203,13 +207,13 @@ export class Session {
   }
 
   /**
-   * Whoever is now told the version reads next, before anything else happens: all of them on the snapshot that the version is
-   * of. SQLite locks and unlocks the file once for them together, which takes longer than to find a row.
+   * Callers read right after the version check, so they share one snapshot. SQLite locks and unlocks the file once for
+   * all of them; that takes longer than finding a row.
    */
   #shareSnapshot(): void {
     if (this.connection.inTransaction) return;
     this.#statements.beginRead();
-    // Comes when no promise that is settled waits for its turn any more.
+    // A tick later, every caller has read.
     process.nextTick(() => this.#endTransaction());
   }
 
@@ -229,7 +233,9 @@ export class Session {
     });
   }
 
-  /** Empties the write-ahead log. False when other connections kept it in use until the deadline: it stays scheduled. */
+  /**
+   * Empties the write-ahead log. Returns false when other connections used it until the deadline: it stays scheduled.
+   */
   async emptyLog(): Promise<boolean> {
     try {
       await retryBusy(() => {
@@ -242,7 +248,7 @@ export class Session {
     }
   }
 
-  /** Finishes the writes that were taken, empties the log, lets go of the file. */
+  /** Finishes accepted writes, empties the log and closes the file. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -274,7 +280,7 @@ export class Session {
     if (this.connection.open && this.connection.inTransaction) this.#statements.rollback();
   }
 
-  /** The log keeps its length only without other writers: they may have removed something, and been killed. */
+  /** The log keeps its length only without other writers: they may have removed data and been killed. */
   #emptyLog(keepLength: boolean): boolean {
     this.#endTransaction();
     const version = this.#dataVersion().get();
@@ -291,7 +297,7 @@ function logSize(file: string): number {
   return statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Another connection still reads from the log. Has SQLite's code so that it is waited for like any other lock. */
+/** Another connection still reads from the log. The error has SQLite's code, so it is retried like any other lock. */
 class LogInUse extends Error {
   readonly code = 'SQLITE_BUSY';
 }

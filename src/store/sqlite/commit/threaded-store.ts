@@ -6,7 +6,7 @@ import type { Session } from './session.ts';
 import type { Chain } from './write-calls.ts';
 
 export interface ThreadedStore extends FileStore {
-  /** Starts the writer. Resolves too when it cannot start: the store then writes without it. */
+  /** Starts the writer. Also resolves when it cannot start: the store then writes without it. */
   startThread(): Promise<void>;
 }
 
@@ -14,9 +14,9 @@ export interface ThreadedStore extends FileStore {
 export type StartWriter = (lost: () => void) => Promise<Writer>;
 
 /**
- * A store whose tokens are written by another thread, and the audit with them, once they come several at a time: a commit
- * waits for the disk, and this thread would wait with it, and all who read. Until then, and for all else that is written, it
- * is `sqliteStore`: a lone write ends sooner here. Where another process writes, all tokens and the audit go there at once.
+ * A store that writes tokens and the audit in another thread, once several writes arrive at a time: a commit waits for
+ * the disk and would block this thread and its readers. Lone writes and all other writes use `sqliteStore`, which ends
+ * sooner here. If another process writes, all tokens and the audit go there at once.
  */
 export function threadedStore(session: Session, chain: Chain, start: StartWriter): ThreadedStore {
   session.recognize(new OwnCommits(chain));

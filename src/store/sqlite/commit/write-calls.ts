@@ -6,7 +6,7 @@ import { REPLY } from '../tables/reply-rows.ts';
 import { TOKEN, TOMBSTONE } from '../tables/token-rows.ts';
 import type { Cell, Inbox, Outbox } from './write-messages.ts';
 
-/** Makes the link of an entry: `Keyring.auditLink`. */
+/** Computes the link of an entry: `Keyring.auditLink`. */
 export type Chain = (
   previous: Uint8Array,
   entry: { readonly sequence: number; readonly at: number; readonly sealed: Uint8Array },
@@ -51,7 +51,7 @@ function object<T extends object>(members: { readonly [Name in keyof T]-?: Argum
   };
 }
 
-/** A record of a tenant, column by column as its table names them. */
+/** Encodes a tenant's record, column by column in the order of its table. */
 function record<Row extends { readonly tenant_id: string }>(table: {
   readonly names: readonly (keyof Row & string)[];
   readonly blobs: ReadonlySet<string>;
@@ -125,7 +125,7 @@ export function putCall<Name extends WriteName>(out: Outbox, name: Name, values:
   for (const [place, member] of members.entries()) member.put(out, values[place]);
 }
 
-/** Takes the next call out of a message and makes it. */
+/** Decodes the next call of a message and runs it. */
 export function makeCall(store: Store, from: Inbox, chain: Chain): Promise<unknown> {
   const name = from.text();
   if (!isWrite(name)) throw new TypeError('there is no such write');

@@ -3,9 +3,9 @@ import { Problem } from '../../../core/problem.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
 /**
- * What goes between the thread that answers calls and the one that writes. A message has the calls of one turn of the event
- * loop: their members one after the other in one array, their bytes in one buffer. To hand over objects as they are takes
- * several times as long, and would take along whatever else lies in the memory that their bytes are a view of.
+ * The messages between the thread that answers calls and the one that writes. A message has the calls of one turn of
+ * the event loop: their members in one array, their bytes in one buffer. Passing the objects themselves takes several
+ * times as long, and would send the whole memory behind each view of bytes.
  */
 export interface WriteMessage {
   readonly cells: readonly Cell[];
@@ -31,9 +31,7 @@ export class Outbox {
     this.#size += bytes.length;
   }
 
-  /**
-   * Puts everything of `call`, or nothing when it throws: other calls must find their parts where they look for them.
-   */
+  /** Appends everything of `call`, or nothing if it throws: other calls must find their parts in place. */
   whole(call: (out: Outbox) => void): void {
     const [cells, parts, size] = [this.#cells.length, this.#parts.length, this.#size];
     try {
@@ -57,7 +55,10 @@ export class Outbox {
   }
 }
 
-/** Takes them out again, in the same order. Throws where a member is not what is asked for: both ends are of one build. */
+/**
+ * Reads the members in the same order. Throws for a member of the wrong kind, which is a bug: both ends have the same
+ * build.
+ */
 export class Inbox {
   readonly #cells: readonly Cell[];
   readonly #bytes: Buffer;

@@ -3,19 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** The memory that two threads share through `WriteTurns`. */
 export type TurnCells = Int32Array<SharedArrayBuffer>;
 
-/** The other tries every few milliseconds, but its event loop may be busy. One that never comes must not hold this one up for long. */
+/** Gives up after this time. The other side tries every few milliseconds, unless its event loop is busy. */
 const MAX_WAIT_MS = 80;
 
 /**
- * Two connections of one process that write to a file take turns. SQLite gives its lock to whoever asks in the moment in which
- * it is free, and who has just let go is there first: beside one that always has something to write, the other would wait
- * for seconds when syncs are slow.
+ * Alternates two writing connections of one process. SQLite gives a free lock to the first that asks, usually the
+ * connection that has just released it. Without turns, the other would wait for seconds when syncs are slow.
  */
 export class WriteTurns {
   readonly cells: TurnCells;
   readonly #own: 0 | 1;
 
-  /** Both sides have the same cells, and each its own place in them. */
+  /** Both sides share the cells; each has its own position in them. */
   constructor(side: 0 | 1, cells: TurnCells = new Int32Array(new SharedArrayBuffer(8))) {
     this.cells = cells;
     this.#own = side;
@@ -31,7 +30,7 @@ export class WriteTurns {
     Atomics.store(this.cells, this.#own, 0);
   }
 
-  /** Resolves when the other side, if it waits, has had its turn, or has not come for it. */
+  /** Resolves when the waiting other side has had its turn, or has not used it in time. */
   async otherFirst(): Promise<void> {
     if (!this.#otherWaits) return;
     this.wait();

@@ -8,12 +8,12 @@ import { type Connection, loadDriver } from './driver.ts';
 import { placeFile } from './place-file.ts';
 import { sqliteCode, toFileFault } from './sqlite-error.ts';
 
-/** Damage and locks are found where the copy is read from; all else is the trouble of the file that is written. */
+/** Damage and locks belong to the file that is read; all other errors belong to the file that is written. */
 const OF_THE_SOURCE = /^SQLITE_(CORRUPT|NOTADB|BUSY|IOERR_READ|IOERR_SHORT_READ)/;
 
 /**
- * Writes one consistent state of an open database to a new file of mode 0600, while others read and write it. `verify` is
- * given the copy before it gets its name; when it throws there is no copy. An existing file is never touched.
+ * Writes one consistent state of an open database to a new file of mode 0600, while others read and write it. `verify`
+ * checks the copy before it gets its name; if it throws, no copy remains. Never changes an existing file.
  */
 export async function backUpFile(
   connection: Connection,
@@ -30,7 +30,7 @@ export async function backUpFile(
   });
 }
 
-/** The same for a file that this process, or another one, may have open. */
+/** Does this for a file that this process, or another one, may have open. */
 export async function backUpVaultFile(
   file: string,
   target: string,
@@ -48,8 +48,8 @@ export async function backUpVaultFile(
 }
 
 /**
- * Copies a backup to a new vault file. `verify` is given the copy before it gets its name; when it throws there is none. The
- * backup is only read: opening it would leave a log beside it. Throws `file_missing`, `conflict` for a file that is in use,
+ * Copies a backup to a new vault file. `verify` checks the copy before it gets its name; if it throws, no copy remains.
+ * Only reads the backup: opening it would leave a log beside it. Throws `file_missing`, `conflict` for a file in use,
  * and the faults of `placeFile`.
  */
 export async function restoreVaultFile(
@@ -63,12 +63,14 @@ export async function restoreVaultFile(
   if (found === undefined) throw new Fault('file_missing', `there is no file ${source}`, { hint: 'name a backup' });
   if (!found.isFile()) throw new Fault('file_unsafe', `${source} is not a regular file`);
   if (!moveAside && existsSync(target)) {
-    throw new Fault('file_exists', `${target} exists`, { hint: '--move-aside renames it, together with its log' });
+    throw new Fault('file_exists', `${target} exists`, {
+      hint: 'pass --move-aside to rename it, together with its log',
+    });
   }
   // A log would be missing from the copy.
   if ((lstatSync(`${source}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
     throw new Fault('conflict', `${source} is in use, or was not closed`, {
-      hint: '`vault backup` copies such a file',
+      hint: 'copy it with `vault backup`',
     });
   }
   await placeFile(

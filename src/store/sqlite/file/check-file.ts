@@ -8,7 +8,7 @@ import { APPLICATION_ID } from './schema.ts';
 /** The files that SQLite keeps beside the vault while it is open, or after a crash. */
 export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
 
-/** Readable by others: its contents are sealed. */
+/** Other users may read it: its contents are sealed. */
 const WRITTEN_BY_OTHERS = 0o022n;
 
 /** The header of a database file (SQLite's "Database File Format", §1.3) and the offset of `application_id` in it. */
@@ -16,9 +16,9 @@ const HEAD_BYTES = 100;
 const APPLICATION_ID_AT = 68;
 
 /**
- * Checks that `path` may be opened as a vault: a regular file of this user or root that no one else can write, in a folder that
- * can be written. Throws `file_missing`, `file_unsafe`, `not_a_vault` (an empty file), `file_unwritable`. Of a file that this process
- * has open, `isOpenHere`, no byte is read.
+ * Checks that `path` may be opened as a vault: a regular file of this user or root that no one else can write, in a
+ * writable folder. Throws `file_missing`, `file_unsafe`, `not_a_vault` (an empty file), `file_unwritable`. Reads no
+ * byte of a file that this process has open (`isOpenHere`).
  */
 export function checkFile(path: string, isOpenHere = false): BigIntStats {
   const found = look(path);
@@ -43,7 +43,10 @@ export function checkFile(path: string, isOpenHere = false): BigIntStats {
   return found;
 }
 
-/** Checks that `path` may be a vault before anything is asked for that opens it. Only for a file that this process has not open. */
+/**
+ * Checks that `path` may be a vault before any secret is requested. Only for a file that this process does not have
+ * open.
+ */
 export function checkUnopenedFile(path: string): void {
   checkFile(path);
   if (isForeign(path)) throw new Fault('not_a_vault', `${path} is not a vault`);
@@ -70,7 +73,7 @@ function assertSafe(path: string, found: BigIntStats): void {
   if (found.isSymbolicLink()) throw new Fault('file_unsafe', `${path} is a symbolic link`);
   if (found.isDirectory()) throw new Fault('file_unsafe', `${path} is a directory`);
   if (!found.isFile()) throw new Fault('file_unsafe', `${path} is not a regular file`);
-  // Windows keeps owners and rights elsewhere: these values mean nothing there.
+  // Windows keeps owners and permissions elsewhere: these values mean nothing there.
   const user = process.getuid?.();
   if (user === undefined) return;
   if (found.uid !== BigInt(user) && found.uid !== 0n) throw new Fault('file_unsafe', `${path} belongs to another user`);
@@ -79,8 +82,8 @@ function assertSafe(path: string, found: BigIntStats): void {
 }
 
 /**
- * Whether a file that may not be opened is no vault at all: then its rights are nobody's business here. Reading it, which
- * for a file that this process has open as a database would drop its locks, is only for files that were never opened.
+ * Returns whether an inaccessible file is no vault at all; then its permissions do not matter. It reads the file, which
+ * would drop SQLite's locks on an open database, so use it only for files that were never opened.
  */
 function isForeign(path: string): boolean {
   let file: number | undefined;
@@ -96,12 +99,12 @@ function isForeign(path: string): boolean {
   }
 }
 
-/** How long an answer about the path is good for a read, in milliseconds. */
+/** How long a check of the path stays valid for reads, in milliseconds. */
 const FRESH_MS = 100;
 
 /**
- * Notices that the path no longer leads to the file that was opened: what is written after that is lost with the unlinked
- * file. Only `stat` is used: reading the file's bytes would drop SQLite's locks.
+ * Detects that the path no longer leads to the open file: later writes would be lost with the unlinked file. Uses only
+ * `stat`, since reading the file's bytes would drop SQLite's locks.
  */
 export class PathWatch {
   readonly #path: string;
@@ -122,7 +125,7 @@ export class PathWatch {
     return statSync(`${this.#path}-wal`, { bigint: true, throwIfNoEntry: false })?.ino;
   }
 
-  /** Which file was opened: equal for two paths, or two openings, that lead to one file. */
+  /** Identifies the open file: equal for two paths, or two openings, of one file. */
   get identity(): string {
     return `${this.#device}:${this.#inode}`;
   }
@@ -139,7 +142,7 @@ export class PathWatch {
     this.#checkedAt = performance.now();
   }
 
-  /** The same, but content with a check that is a moment old. */
+  /** Accepts a recent check instead of a new one. */
   checkNowAndThen(): void {
     if (performance.now() - this.#checkedAt > FRESH_MS) this.check();
   }

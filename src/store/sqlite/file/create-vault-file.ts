@@ -7,8 +7,9 @@ import { placeFile } from './place-file.ts';
 import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts';
 
 /**
- * Makes a vault at `path` that holds `header` and what `fill` puts into it. It appears whole, closed to other users, or not
- * at all; an existing file is never touched. Throws the faults `file_exists`, `file_unwritable`, `no_space`, `binding_missing`.
+ * Creates a vault at `path` that contains `header` and the rows of `fill`. It appears whole, closed to other users, or
+ * not at all; never changes an existing file. Throws the faults `file_exists`, `file_unwritable`, `no_space`,
+ * `binding_missing`.
  */
 export async function createVaultFile(
   path: string,

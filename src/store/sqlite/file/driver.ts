@@ -18,9 +18,9 @@ let driver: Driver | undefined;
 /**
  * Loads better-sqlite3 and proves that its binding works. Rejects with the fault `binding_missing`.
  *
- * Statements write an equality as `= +?` and a limit as `LIMIT +?`. Since 3.54 SQLite's planner looks at the value of a
- * bare parameter there (whereLoopOutputAdjust), and then prepares the statement again after each
- * sqlite3_clear_bindings, which better-sqlite3 calls after each run: 5 to 50 µs a run. It does not look behind a sign.
+ * Statements write an equality as `= +?` and a limit as `LIMIT +?`. Since 3.54 SQLite's planner reads the value of a
+ * bare parameter there (whereLoopOutputAdjust) and prepares the statement again after each sqlite3_clear_bindings.
+ * better-sqlite3 calls that after each run, which costs 5 to 50 µs. The planner ignores a parameter after a sign.
  */
 export async function loadDriver(): Promise<Driver> {
   driver ??= load();
@@ -44,7 +44,7 @@ function load(): Driver {
   }
 }
 
-/** Returns the version of SQLite that keeps vaults. Rejects with the fault `binding_missing`. */
+/** Returns the version of SQLite that stores vaults. Rejects with the fault `binding_missing`. */
 export async function sqliteVersion(): Promise<string> {
   const Database = await loadDriver();
   const connection = new Database(':memory:');
@@ -58,11 +58,11 @@ export async function sqliteVersion(): Promise<string> {
 type Prepare = <Params extends unknown[], Row = unknown>(sql: string) => () => BetterSqlite3.Statement<Params, Row>;
 
 interface Statements {
-  /** Answers rows as objects. */
+  /** Returns rows as objects. */
   readonly rows: Prepare;
-  /** Answers the first column. */
+  /** Returns the first column. */
   readonly value: Prepare;
-  /** Answers rows as lists. */
+  /** Returns rows as lists. */
   readonly lists: Prepare;
 }
 

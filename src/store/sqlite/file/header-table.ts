@@ -10,7 +10,7 @@ interface HeaderRow {
   readonly mac: Buffer;
 }
 
-/** The header as the file has it, unchecked: that is the keyring's. Undefined when there is none that the table could hold. */
+/** Returns the file's header unchecked: the keyring checks it. Returns undefined when there is none in a valid form. */
 export function readHeader(connection: Connection): VaultHeader | undefined {
   const row = connection
     .prepare<[], HeaderRow>('SELECT vault_id, format, created_at, generation, carried, mac FROM header')
@@ -24,7 +24,7 @@ export function readHeader(connection: Connection): VaultHeader | undefined {
   return { ...row, carried: row.carried ?? undefined, slots };
 }
 
-/** Replaces the header. Needs a transaction around it. */
+/** Replaces the header. Call it inside a transaction. */
 export function writeHeader(connection: Connection, header: VaultHeader): void {
   connection.exec('DELETE FROM slot; DELETE FROM header');
   connection

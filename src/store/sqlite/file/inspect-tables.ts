@@ -11,7 +11,7 @@ interface Check {
   readonly sql: string;
 }
 
-/** Returns a tenant's name for people: its UUID, or its number where it has no row. */
+/** Returns a tenant's name for people: its UUID, or its number if it has no row. */
 const TENANT = (column: string) =>
   `coalesce((SELECT lower(hex(id)) FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
 
@@ -62,7 +62,7 @@ const CHECKS: readonly Check[] = [
   },
   {
     table: 'container_set',
-    what: 'is a set of containers that no token has',
+    what: 'is a container set without tokens',
     sql: `SELECT DISTINCT lower(hex(s.name)) AS id FROM container_set s
       WHERE NOT EXISTS (SELECT 1 FROM token_index i WHERE i.tenant = s.tenant AND i.blind = s.name)`,
   },
@@ -90,7 +90,7 @@ const CHECKS: readonly Check[] = [
   },
   {
     table: 'counter',
-    what: 'the last time of creation of a type is not that of its last token',
+    what: 'the last creation time of a type differs from that of its last token',
     sql: `SELECT ${TENANT('c.tenant')} || ' type ' || c.type AS id
       FROM (SELECT tenant, type, max(at) AS at FROM counter WHERE type <> 0 GROUP BY 1, 2) c WHERE c.at IS NOT max(
       coalesce((SELECT max(created_at) FROM token t WHERE t.tenant = c.tenant AND t.type = c.type), 0),
@@ -113,12 +113,14 @@ interface TokenRow {
   readonly blinds: Buffer;
 }
 
-/** The ids of tokens with more entries in the index than they list. A list that breaks off counts its last part. */
+/**
+ * Selects the ids of tokens with more entries in the index than they list. The last part of a truncated list counts.
+ */
 const SUPERFLUOUS_ENTRIES = `SELECT t.id FROM token t
   JOIN (SELECT token, count(*) AS entries FROM token_index GROUP BY token) i ON i.token = t.token
   WHERE i.entries > (length(t.blinds) + ${BLIND_LENGTH - 1}) / ${BLIND_LENGTH} ORDER BY t.token`;
 
-/** Everything about the tables that can be checked without a key. To be called on one snapshot. */
+/** Runs every check of the tables that needs no key. Call it on one snapshot. */
 export function inspectTables(connection: Connection): readonly Finding[] {
   const structure = connection.pragma('integrity_check(20)') as readonly { readonly integrity_check: string }[];
   const damage = structure.map((row) => row.integrity_check).filter((text) => text !== 'ok');
@@ -130,7 +132,7 @@ export function inspectTables(connection: Connection): readonly Finding[] {
   return [...findings, ...inspectIndex(connection)];
 }
 
-/** Holds each token's own list of blind indexes against the entries of the index, both ways. */
+/** Compares each token's own list of blind indexes with the entries of the index, in both directions. */
 function inspectIndex(connection: Connection): readonly Finding[] {
   const findings: Finding[] = [];
   const entry = connection
@@ -145,7 +147,7 @@ function inspectIndex(connection: Connection): readonly Finding[] {
     }
   }
   for (const id of connection.prepare<[], string>(SUPERFLUOUS_ENTRIES).pluck().iterate()) {
-    findings.push({ table: 'token_index', id, what: 'the token has an index entry too many' });
+    findings.push({ table: 'token_index', id, what: 'the token has an unexpected index entry' });
   }
   return findings;
 }

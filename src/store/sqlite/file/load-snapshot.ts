@@ -17,7 +17,7 @@ const REPLACED = ['application', ...TABLES_OF_TOKENS] as const;
 const GONE_TENANTS = `SELECT count(*) FROM snapshot.tenant s
   WHERE NOT EXISTS (SELECT 1 FROM main.tenant t WHERE t.tenant = s.tenant AND t.id = s.id)`;
 
-/** Keys that records of the snapshot are sealed under and the vault no longer has. Its tokens are gone through once. */
+/** Keys that seal records of the snapshot and no longer exist in the vault. Reads its tokens once. */
 const LOST_KEYS = `WITH used AS MATERIALIZED (SELECT DISTINCT tenant, key_id, index_key_id FROM snapshot.token)
   SELECT count(*) FROM (
     SELECT tenant, key_id FROM snapshot.tenant UNION SELECT tenant, key_id FROM snapshot.application
@@ -26,7 +26,7 @@ const LOST_KEYS = `WITH used AS MATERIALIZED (SELECT DISTINCT tenant, key_id, in
 
 type Options<Method extends 'loadSnapshot' | 'inspectSnapshot'> = Parameters<FileStore[Method]>[1];
 
-/** Does `FileStore.loadSnapshot`: other processes see the old records or the new ones. */
+/** Implements `FileStore.loadSnapshot`: other processes see the old records or the new ones. */
 export async function loadSnapshot(
   session: Session,
   path: string,
@@ -45,7 +45,7 @@ export async function loadSnapshot(
   await session.emptyLog();
 }
 
-/** Does `FileStore.inspectSnapshot`. */
+/** Implements `FileStore.inspectSnapshot`. */
 export function inspectSnapshot(
   session: Session,
   path: string,
@@ -76,7 +76,7 @@ async function withAttached<T>(connection: Connection, path: string, work: () =>
   } catch (error) {
     const fault = toFileFault(path, error);
     if (!(fault instanceof Fault) || fault.code !== 'not_a_vault') throw fault;
-    // A file that SQLite cannot read was once written as a database.
+    // SQLite cannot read this file, although it was once written as a database.
     throw new Fault('damaged', `${path} is damaged`, { cause: error });
   }
 }
@@ -106,14 +106,14 @@ function readFacts(connection: Connection): SignedFacts | undefined {
   return Buffer.isBuffer(facts?.link) && Buffer.isBuffer(facts.mac) ? facts : undefined;
 }
 
-/** A snapshot of this vault, but of a past that this file does not have, or that its keys no longer open. */
+/** A snapshot of this vault, but of a state that this file never had, or with keys that no longer exist. */
 function refuseForeign(connection: Connection, { sequence, link }: AuditHead): void {
   const count = (sql: string) => connection.prepare<[], number>(sql).pluck().get() ?? 0;
   const entry = auditRows(connection).read(sequence - 1, 1)[0];
   if (entry?.sequence !== sequence || Buffer.compare(entry.link, link) !== 0) {
     throw new Fault(
       'conflict',
-      'the snapshot is not from the past of this file: one of the two is a copy that diverged',
+      'the snapshot is not of an earlier state of this file: one of the two is a diverged copy',
     );
   }
   if (count(GONE_TENANTS) > 0) {
@@ -137,11 +137,11 @@ function highest(connection: Connection, table: 'token' | 'application'): number
 }
 
 function replaceRecords(connection: Connection): void {
-  // A reply may be older than the snapshot although its change was committed after it, so no time separates them.
+  // A reply may predate the snapshot although its change was committed later, so no time separates them.
   for (const table of [...REPLACED, 'reply']) {
     connection.exec(`DELETE FROM main.${table} WHERE tenant IN (SELECT tenant FROM snapshot.tenant)`);
   }
-  // Rows of tenants made since may have the numbers that the snapshot's once had: its own are put behind them.
+  // Rows of later tenants may have the numbers of the snapshot's rows, so renumber the latter.
   const behind = {
     token: highest(connection, 'token'),
     application: highest(connection, 'application'),

@@ -6,9 +6,9 @@ import type { Connection } from './driver.ts';
 import type { Layout } from './schema.ts';
 
 /**
- * Brings the file to the layout's format: first a backup beside it (`FILE.v1.backup`, 0600), then all steps in one
- * transaction. Whichever process comes second finds the work done. Throws `file_exists` when such a backup is there
- * already: it is never overwritten.
+ * Brings the file to the layout's format: first makes a backup beside it (`FILE.v1.backup`, 0600), then runs all steps
+ * in one transaction. A second process finds the work done. Throws `file_exists` when such a backup already exists: it
+ * is never overwritten.
  */
 export async function migrate(
   connection: Connection,

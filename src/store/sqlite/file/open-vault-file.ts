@@ -25,13 +25,13 @@ interface OpenOptions {
   readonly busyDeadlineMs?: number | undefined;
   readonly layout?: Layout;
   /** This process has the file open already: no byte of it is read but on the new connection. */
-  readonly isOpenHere?: boolean;
+  readonly isOpenHere?: boolean | undefined;
 }
 
 /**
- * Opens the vault at `path`, still locked. Throws the faults `file_missing`, `file_unsafe`, `file_unwritable`,
- * `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`, `no_space`, `binding_missing`. A file of an older
- * format is migrated.
+ * Opens the vault at `path`, still locked. Migrates a file of an older format. Throws the faults `file_missing`,
+ * `file_unsafe`, `file_unwritable`, `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`, `no_space`,
+ * `binding_missing`.
  */
 export async function openVaultFile(
   path: string,

@@ -7,9 +7,10 @@ import { COMPANIONS } from './check-file.ts';
 import { errorCode, NO_SPACE_CODES } from './sqlite-error.ts';
 
 /**
- * Puts a database file at `path` that `build` makes. It is built under another name in the same folder, from an empty file
- * of mode 0600, and appears whole and on the disk, or not at all; an existing file is never touched, or with `replace` gives
- * way as a whole; with `moveAside` it is renamed, together with its log. Throws the faults `file_exists`, `file_unwritable`, `no_space`, and what `build` throws.
+ * Puts a database file from `build` at `path`. Builds it under another name in the same folder, from an empty file of
+ * mode 0600. It appears complete and synced, or not at all. Keeps an existing file by default; replaces it whole with
+ * `replace`; renames it with its log with `moveAside`. Throws the faults `file_exists`, `file_unwritable`, `no_space`,
+ * and what `build` throws.
  */
 export async function placeFile(
   path: string,
@@ -21,12 +22,12 @@ export async function placeFile(
   const folder = dirname(target);
   const building = join(folder, `.${basename(target).slice(0, 64)}.${randomBytes(8).toString('hex')}.new`);
   const parts = ['', ...COMPANIONS].map((suffix) => building + suffix);
-  // A signal may end the process in the middle.
+  // A signal may end the process at any point.
   const removeAll = () => {
     try {
       for (const part of parts) rmSync(part, { force: true });
     } catch {
-      // Windows keeps open files. An error here would replace the exit code.
+      // Windows does not remove open files. An error here would replace the exit code.
     }
   };
   process.on('exit', removeAll);
@@ -36,7 +37,7 @@ export async function placeFile(
     await sync(building, constants.O_RDWR);
     if (moveAside) moveFilesAside(target);
     await (replace ? rename(building, target) : publish(building, target));
-    // The new name must survive a power failure, as the contents do. Windows has no such call for folders.
+    // The new name must survive a power failure, as the contents do. Windows cannot sync a folder.
     if (process.platform !== 'win32') await sync(folder, constants.O_RDONLY);
   } catch (error) {
     throw toFault(target, error);
@@ -55,12 +56,12 @@ function assertFree(target: string): void {
     throw new Fault(
       'file_exists',
       `${target}${suffix} belongs to an older ${basename(target)}, and may hold its last writes`,
-      { hint: '`vault restore --move-aside` keeps it together with that file' },
+      { hint: 'keep both with `vault restore --move-aside`' },
     );
   }
 }
 
-/** The file and its log stay a pair: the log may hold writes that the file lacks. */
+/** Keep the file and its log together: the log may hold writes that the file lacks. */
 function moveFilesAside(target: string): void {
   const aside = `${target}.aside-${new Date().toISOString().replace(/[-:.]/g, '')}`;
   for (const suffix of ['', ...COMPANIONS]) {
@@ -82,8 +83,8 @@ async function makeEmpty(path: string): Promise<void> {
 const NO_HARD_LINKS: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
- * Gives the finished file its name. A link, unlike a rename, never replaces a file that appeared in the meantime; where there
- * are no links, a placeholder of our own is replaced, and no signal comes in between.
+ * Gives the finished file its name. A link, unlike a rename, never replaces a file that appeared meanwhile. File
+ * systems without links replace our own placeholder, without a signal in between.
  */
 async function publish(building: string, target: string): Promise<void> {
   try {

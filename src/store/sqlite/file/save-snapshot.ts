@@ -8,13 +8,13 @@ import { placeFile } from './place-file.ts';
 import { FORMAT } from './schema.ts';
 import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA, SNAPSHOT_TABLES } from './snapshot-layout.ts';
 
-/** No other process has the new file yet, and `placeFile` brings it to the disk. */
+/** No other process has the new file yet, and `placeFile` syncs it. */
 const SETTINGS = `PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;
   PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`;
 
 type Options = Parameters<FileStore['saveSnapshot']>[1];
 
-/** Does `FileStore.saveSnapshot` while others use the vault `file`. */
+/** Implements `FileStore.saveSnapshot` while others use the vault `file`. */
 export async function saveSnapshot(file: string, target: string, { replace, sign }: Options): Promise<void> {
   const Database = await loadDriver();
   await placeFile(
@@ -38,12 +38,12 @@ export async function saveSnapshot(file: string, target: string, { replace, sign
 function copy(connection: Connection, sign: Options['sign']): void {
   connection.exec('BEGIN');
   try {
-    // Reads the vault first: a lock that is in the way is met before anything is written.
+    // Reads the vault first, so that a lock fails before anything is written.
     const head = auditRows(connection, 'vault').head();
     if (head.sequence === 0) throw new Problem('integrity_failure');
     for (const statement of SNAPSHOT_SCHEMA) connection.exec(statement);
     for (const table of SNAPSHOT_TABLES) {
-      // The counters of the file, which have no tenant, stay: they never go back.
+      // Keeps the counters of the file, which have no tenant: they never go back.
       connection.exec(`INSERT INTO main.${table} SELECT * FROM vault.${table} WHERE tenant > 0`);
     }
     const { vault_id, name, saved_at, sequence, link, mac } = sign(head);

@@ -1,47 +1,47 @@
 import type { Connection } from './driver.ts';
 
-/** "VLT1": what `PRAGMA application_id` answers for a vault. */
+/** "VLT1": the `PRAGMA application_id` of a vault. */
 export const APPLICATION_ID = 0x564c5431;
 
-/** The format that this code reads and writes, kept as `PRAGMA user_version`. */
+/** The format that this code reads and writes, stored as `PRAGMA user_version`. */
 export const FORMAT = 1;
 
-/** Bytes of a blind index. `token.blinds` is the fingerprint's index and then the others, one after the other. */
+/** The length of a blind index in bytes. `token.blinds` is the fingerprint's index followed by the others. */
 export const BLIND_LENGTH = 16;
 
 /**
- * The tables, each text exactly as SQLite keeps it: on open the file's schema is compared with this list, so a trigger or
- * a view that somebody added is found before it runs.
+ * The tables, each text exactly as SQLite stores it. Opening a file compares its schema with this list, so an added
+ * trigger or view is found before it runs.
  *
- * - Tenants and tokens have small integer keys inside the file; UUIDs are 16-byte blobs; the ids of tokens are text,
- *   because lists sort and rules search by it. Times are `Instant`s.
- * - `token_index` holds one entry for each blind index of a token: a list by one index is a walk backwards, and its total a
- *   count of entries. What is new comes behind what is there, here and in `token_newest`: so pages fill up, and stay full.
+ * - Tenants and tokens have small integer keys inside the file; UUIDs are 16-byte blobs. The ids of tokens are text,
+ *   because lists sort and rules search by them. Times are `Instant`s.
+ * - `token_index` holds one entry for each blind index of a token: a list by one index walks backwards, and its total
+ *   counts entries. New entries follow the old ones, here and in `token_newest`, so pages fill up and stay full.
  *   `token.blinds` repeats them, so that the entries of a token are found without another index.
- * - `container_set` holds sets of containers that tokens share: for each blind index of a container or prefix a row with the
- *   set's name, 16 bytes made of all of them. A token of the set has one entry in `token_index`, of that name, in place of
- *   theirs. A list by a container walks the entries of its sets beside its own. A container is in a bounded number of sets;
- *   beyond it, tokens have entries of their own. A set without tokens is removed.
- * - `token.clear` holds all clear columns of a token, in the bytes that its seals are bound to; the other columns repeat
+ * - `container_set` holds sets of containers that tokens share: for each blind index of a container or prefix a row with
+ *   the set's name, 16 bytes made of all of them. A token of the set has one entry in `token_index`, for that name,
+ *   instead of theirs. A list by a container walks the entries of its sets besides its own. The number of sets of a
+ *   container is limited; beyond the limit, tokens have their own entries. A set without tokens is removed.
+ * - `token.clear` holds all clear columns of a token, in the bytes that its seals are bound to. The other columns repeat
  *   those that a statement searches, sorts or compares by. `presented` and `full` are sealed.
- * - `counter` holds what each create changes, in one page. The columns of the key that do not apply to a row are 0:
- *   - tenant, type, key_id, index_key_id: `count` is the number of rows in `token` under these keys, expired ones included;
- *     `at` is the last time of creation and never goes back;
- *   - tenant, month: `count` is the number of tokens that were active in the month;
- *   - all 0, the file: `count` is one more with each commit, `mark` 16 new random bytes, with a keyed hash behind them (40 bytes) when writer
- *     threads have touched tokens and the audit only; `at` is when the file target last
- *     removed what had expired; `clock` the vault's note on time, with a MAC. Count and mark only distinguish commits: an
- *     edit makes caches read again, and an anchor finds a count that went back.
- * - `audit` only grows: what is done, in order, each entry chained to the one before it by a keyed hash.
- * - `audit_subject` finds the entries of the audit by the records that they changed: a keyed hash of each; `n` is the place of
- *   the event in its entry.
- * - `audit_index` finds the rows of the audit by who acted and by what was read, denied or tried: a keyed hash of each. It is
- *   written later than the audit; the row with an empty `blind` has the last sequence that it covers.
- * - `reply` holds the replies to changes that were asked for with an idempotency key, for 24 hours. `sealed` is bound to the
- *   other columns; it is empty once a record that the reply shows was removed. `reply_subject` finds the replies by these
- *   records, each named as in `audit_subject`.
- * - `key_id` and `index_key_id` are the tenant's keys that a row is sealed and found under. A rotation walks the tokens and
- *   seals those under older keys anew; a key that `counter` counts no token under can be destroyed.
+ * - `counter` holds the values that each create changes, in one page. The columns of the key that do not apply are 0:
+ *   - tenant, type, key_id, index_key_id: `count` is the number of rows in `token` under these keys, expired ones
+ *     included; `at` is the last time of creation and never decreases.
+ *   - tenant, month: `count` is the number of active tokens in the month.
+ *   - all 0, the file: each commit adds 1 to `count` and writes 16 random bytes to `mark`. After writer threads have
+ *     touched only tokens and the audit, a keyed hash follows them (40 bytes). `at` is the last time when the file target
+ *     removed expired records; `clock` is the vault's clock note, with a MAC. Count and mark only distinguish commits: an
+ *     edit makes caches read again, and an anchor detects a count that decreased.
+ * - `audit` only grows: all actions in order. A keyed hash chains each entry to the previous one.
+ * - `audit_subject` finds the entries of the audit by a keyed hash of the records that they changed; `n` is the position
+ *   of the event in its entry.
+ * - `audit_index` finds the rows of the audit by a keyed hash of the caller, and of the records that were read, denied or
+ *   tried. It is written later than the audit; the row with an empty `blind` has the last sequence that it covers.
+ * - `reply` holds the replies to changes with an idempotency key, for 24 hours. `sealed` is bound to the other columns; it
+ *   is empty once a record in the reply was removed. `reply_subject` finds the replies by these records, each named as in
+ *   `audit_subject`.
+ * - `key_id` and `index_key_id` are the tenant's keys of a row. A rotation walks the tokens and reseals those under older
+ *   keys. A key without tokens in `counter` can be destroyed.
  */
 export const SCHEMA: readonly string[] = [
   `CREATE TABLE counter (
@@ -190,19 +190,19 @@ export const SCHEMA: readonly string[] = [
   'CREATE INDEX reply_subject_blind ON reply_subject (blind)',
 ];
 
-/** The condition on the row of `counter` that is the file's. */
+/** The condition for the file's own row of `counter`. */
 export const FILE_ROW = 'tenant = 0 AND type = 0 AND month = 0 AND key_id = 0 AND index_key_id = 0';
 
-/** Takes a file from one format to the next, inside a transaction. */
+/** Migrates a file from one format to the next, inside a transaction. */
 type Migration = (connection: Connection) => void;
 
-/** A format of the file, and how older ones become it. */
+/** A format of the file, and how to migrate older ones to it. */
 export interface Layout {
   readonly format: number;
   readonly schema: readonly string[];
-  /** By the format that each starts from. */
+  /** The steps by the format that each starts from. */
   readonly migrations: Readonly<Record<number, Migration>>;
 }
 
-/** Only the first format has been released: there is nothing to migrate from. */
+/** Only the first format has been released, so there is nothing to migrate. */
 export const CURRENT_LAYOUT: Layout = { format: FORMAT, schema: SCHEMA, migrations: {} };

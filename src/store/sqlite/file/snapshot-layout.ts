@@ -16,8 +16,8 @@ export const SNAPSHOT_TABLES = [
 
 /**
  * The tables of a snapshot: those of the vault without their indexes, which a load does not need, and one row of facts.
- * There is no header, no slot and no key of a tenant in it: a snapshot opens with the keys that its vault has now, or not
- * at all. There is no audit in it either, since that never goes back: only the place that it had come to.
+ * It has no header, no slot and no tenant key: only the vault's current keys open a snapshot. It has no audit either,
+ * since the audit never goes back. The facts name the place that the audit had reached.
  */
 export const SNAPSHOT_SCHEMA: readonly string[] = [
   ...SCHEMA.filter((statement) => SNAPSHOT_TABLES.some((table) => statement.startsWith(`CREATE TABLE ${table} (`))),

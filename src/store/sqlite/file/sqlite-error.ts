@@ -8,13 +8,13 @@ export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
-/** The extended result code of an error that SQLite reported (`SQLITE_IOERR_WRITE`), if it is one. */
+/** Returns the extended result code of an error from SQLite (`SQLITE_IOERR_WRITE`); undefined for other errors. */
 export function sqliteCode(error: unknown): string | undefined {
   const code = errorCode(error);
   return code?.startsWith('SQLITE_') ? code : undefined;
 }
 
-/** Another connection holds a lock that this one needs: try again later. */
+/** Returns whether another connection holds a needed lock: try again later. */
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   return code !== undefined && (code === 'SQLITE_BUSY' || code.startsWith('SQLITE_BUSY_'));
@@ -38,13 +38,13 @@ const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode | undefined>> = {
   SQLITE_IOERR_SHORT_READ: 'integrity_failure',
   SQLITE_IOERR_CORRUPTFS: 'integrity_failure',
   SQLITE_IOERR_DATA: 'integrity_failure',
-  // Rows that the tables' declarations exclude, and a header that asks for a newer SQLite: no code of ours makes them.
+  // Rows that the tables' declarations exclude, and a header that requires a newer SQLite: our code writes neither.
   SQLITE_CONSTRAINT_NOTNULL: 'integrity_failure',
   SQLITE_CONSTRAINT_CHECK: 'integrity_failure',
   SQLITE_CONSTRAINT_DATATYPE: 'integrity_failure',
   SQLITE_MISMATCH: 'integrity_failure',
   SQLITE_READONLY: 'integrity_failure',
-  // A folder whose rights were taken away is no damage.
+  // A folder without access is not damage.
   SQLITE_READONLY_DIRECTORY: undefined,
   SQLITE_READONLY_DBMOVED: 'vault_moved',
   SQLITE_CANTOPEN: 'vault_moved',
@@ -81,7 +81,7 @@ const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
 /** Returns the fault for an error of SQLite on the vault `file`; returns any other error unchanged. */
 export function toFileFault(file: string, error: unknown): unknown {
   const code = sqliteCode(error) ?? '';
-  // Opening a vault makes its log and shared memory: a full disk is no damage.
+  // Opening a vault creates its log and shared memory, so a full disk is not damage.
   if (NO_SPACE_CODES.has(code)) return new Fault('no_space', `${file} has no space left beside it`, { cause: error });
   const primary = code.split('_', 2).join('_');
   const row = Object.hasOwn(FAULT_BY_CODE, primary) ? FAULT_BY_CODE[primary] : undefined;

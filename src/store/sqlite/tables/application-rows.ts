@@ -39,7 +39,7 @@ export interface ApplicationRow extends StoredRow<ApplicationColumns> {
   readonly tenant_id: Buffer;
 }
 
-/** An application that was removed and, behind it, those that ended with it. */
+/** A removed application, followed by those that it created. */
 export interface RemovedApplications {
   readonly tenant_id: string;
   readonly ids: readonly string[];
@@ -54,7 +54,7 @@ function among(column: 'id' | 'type', values: readonly string[] | undefined): st
   return values === undefined ? '' : `AND a.${column} IN (${values.map(() => '?').join()})`;
 }
 
-/** The table `application`. All functions are synchronous and need a transaction where they write. */
+/** The table `application`. All functions are synchronous; writes need a transaction. */
 export function applicationRows(connection: Connection, tenants: TenantRows) {
   const { rows, value } = statements(connection);
   const byKeyHash = rows<[Uint8Array, number], ApplicationRow>(
@@ -133,7 +133,9 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       return changes > 0;
     },
 
-    /** Returns the removed ids: its own and those of its children; undefined when it is not there at that revision. */
+    /**
+     * Returns the removed ids: its own and those of its children; undefined when it is missing or at another revision.
+     */
     remove(tenantId: string, id: string, expectedRevision: number): readonly string[] | undefined {
       const tenant = tenants.find(tenantId);
       const key = uuidKey(id);
@@ -141,11 +143,11 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       return [id, ...removeChildren().all(tenant, key).map(uuidText)];
     },
 
-    /** Removes at most `limit` expired ones, those that ended first before others, and their children. */
+    /** Removes at most `limit` expired ones, earliest expiry first, and their children. */
     removeExpired(now: Instant, limit: number): readonly RemovedApplications[] {
       const ended: RemovedApplications[] = [];
       for (const row of expired().all(now, limit)) {
-        // Gone already when its creator was removed just before.
+        // Its creator was removed just before, and it with the creator.
         if (removeRow().run(row.application).changes === 0) continue;
         const ids = [row.id, ...removeChildren().all(row.tenant, row.id)].map(uuidText);
         ended.push({ tenant_id: uuidText(row.tenant_id), ids });

@@ -12,7 +12,7 @@ import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
 /**
- * A damaged row may hold anything: returns nothing for a value that the table excludes, so that the chain breaks there.
+ * A damaged row may hold anything. Return nothing for a value that the table excludes, so that the chain breaks there.
  */
 function asEntry({ sequence, at, sealed, link }: AuditEntry): AuditEntry {
   return {
@@ -25,7 +25,10 @@ function asEntry({ sequence, at, sealed, link }: AuditEntry): AuditEntry {
 
 const NO_BYTES = new Uint8Array();
 
-/** The tables `audit`, `audit_subject` and `audit_index` of `schema`. Synchronous; `append` needs the transaction of the change. */
+/**
+ * The tables `audit`, `audit_subject` and `audit_index` of `schema`. Synchronous; `append` needs the transaction of the
+ * change.
+ */
 export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
   const { rows, value } = statements(connection);
   const last = rows<[], AuditHead>(`SELECT sequence, link FROM ${schema}.audit ORDER BY sequence DESC LIMIT 1`);
@@ -72,7 +75,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
   return {
     head,
 
-    /** Reads the head each time: another process, or a group that was rolled back, may have moved it. */
+    /** Reads the head each time: another process, or a rolled-back group, may have moved it. */
     append(...drafts: readonly AuditDraft[]): void {
       let before = head();
       for (const { at, sealed, subjects, link } of drafts) {
@@ -82,7 +85,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
           insert().run(sequence, at, sealed, own);
           for (const { blind, n } of subjects) index().run(blind, sequence, n);
         } catch (cause) {
-          // A place behind the last is free, unless the table is damaged.
+          // The next place is free, unless the table is damaged.
           throw sqliteCode(cause)?.startsWith('SQLITE_CONSTRAINT')
             ? new Problem('integrity_failure', { cause })
             : cause;

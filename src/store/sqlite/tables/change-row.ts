@@ -6,8 +6,8 @@ import { storedText } from './columns.ts';
 /** The times that all processes share, in the file's row of `counter`. Synchronous; writes need a transaction. */
 export function changeRow(connection: Connection) {
   const { rows, value } = statements(connection);
-  // The interval counts in both directions: a sweep under a clock far ahead must not end all sweeps. This column has no
-  // MAC: an edit only delays one sweep by an hour, or starts it at once.
+  // Checks the interval in both directions: a sweep under a clock far ahead must not stop all sweeps. This column has
+  // no MAC: an edit only delays one sweep by an hour, or starts it at once.
   const isDue = value<[number, number], number>(`SELECT at NOT BETWEEN ? AND ? FROM counter WHERE ${FILE_ROW}`);
   const claim = rows<[number, number, number]>(
     `UPDATE counter SET at = ? WHERE ${FILE_ROW} AND at NOT BETWEEN ? AND ?`,
@@ -18,16 +18,20 @@ export function changeRow(connection: Connection) {
     SELECT max(
       ifnull((SELECT max(expires_at) FROM token WHERE expires_at <= ?), 0),
       ifnull((SELECT max(expires_at) FROM application WHERE expires_at <= ?), 0))`);
+  const next = value<[Instant, Instant], Instant>(`
+    SELECT min(at) FROM (SELECT min(expires_at) AS at FROM token WHERE expires_at > ?
+      UNION ALL SELECT min(expires_at) FROM application WHERE expires_at > ?)`);
 
   return {
     isSweepDue: (now: Instant, interval: number): boolean => isDue().get(now - interval + 1, now + interval - 1) === 1,
 
-    /** False when another process was faster. */
+    /** Returns false when another process was faster. */
     claimSweep: (now: Instant, interval: number): boolean =>
       claim().run(now, now - interval + 1, now + interval - 1).changes === 1,
 
     clockNote: (): string => storedText(note().get()),
     replaceClockNote: (text: string, expected: string): boolean => replace().run(text, expected).changes === 1,
     latestExpiry: (now: Instant): Instant => latest().get(now, now) ?? 0,
+    nextExpiry: (now: Instant): Instant | undefined => next().get(now, now) ?? undefined,
   };
 }

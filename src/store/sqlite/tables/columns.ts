@@ -7,7 +7,7 @@ import { uuidBytes, uuidText } from './uuid-bytes.ts';
 type Stored = string | number | Uint8Array | null;
 
 /**
- * How a column holds a value. A damaged row may hold anything, whatever the table declares: `read` throws
+ * How a column stores a value. A damaged row may hold anything, whatever the table declares: `read` throws
  * `integrity_failure` for a value that the declaration excludes.
  */
 export interface Kind<Value> {
@@ -31,17 +31,17 @@ export function storedNumber(value: unknown): number {
   return value;
 }
 
-/** The last that a `Date` can hold, in milliseconds. */
+/** The latest time of a `Date`, in milliseconds. */
 export const LAST_INSTANT = 8.64e15;
 
-/** For times that no record is sealed with: a wrong one would appear only in the output. */
+/** For times outside the sealed data: a wrong one would appear only in the output. */
 export function storedInstant(value: unknown): number {
   const instant = storedNumber(value);
   if (instant < 0 || instant > LAST_INSTANT) throw new Problem('integrity_failure');
   return instant;
 }
 
-/** A lone surrogate would become U+FFFD in the file, and match other texts. */
+/** A lone surrogate would become U+FFFD in the file and match other texts. */
 export function isStorableText(value: string): boolean {
   return value.isWellFormed();
 }
@@ -79,12 +79,12 @@ function coded<Name extends string>(codes: Readonly<Record<Name, number>>): Kind
   };
 }
 
-/** A row of columns that `read` makes a `Row` of. */
+/** A row of columns that `read` converts to a `Row`. */
 export type StoredRow<Row> = { readonly [Name in keyof Row]-?: unknown };
 
 /**
- * The columns of a table that hold the members of `Row`, by name. SELECT, INSERT and UPDATE, and the values that they bind,
- * are made from this one list, in one order. `fixed` columns never change.
+ * The columns of a table for the members of `Row`, by name. This one list, in one order, defines SELECT, INSERT and
+ * UPDATE, and the values that they bind. `fixed` columns never change.
  */
 export function columns<Row>(
   kinds: { readonly [Name in keyof Row]-?: Kind<Row[Name]> },
@@ -92,7 +92,7 @@ export function columns<Row>(
 ) {
   const names = Object.keys(kinds) as (keyof Row & string)[];
   const changing = names.filter((name) => !fixed.includes(name));
-  // Pairs are walked faster than members are looked up.
+  // Iterating over pairs is faster than looking up members.
   const pairs = names.map((name) => ({ name, kind: kinds[name] }));
   const changingPairs = pairs.filter(({ name }) => changing.includes(name));
 
@@ -104,14 +104,14 @@ export function columns<Row>(
     /** The list after SELECT. */
     of: (table: string) => names.map((name) => `${table}.${name}`).join(', '),
 
-    /** The statement that inserts `values`, and behind them the values of `more` columns. */
+    /** The statement that inserts `values`, followed by the values of `more` columns. */
     insertInto(table: string, ...more: readonly string[]): string {
       const all = [...names, ...more];
       return `INSERT INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`;
     },
     values: (row: Row): Stored[] => pairs.map(({ name, kind }) => kind.store(row[name])),
 
-    /** The list after SET, for `changes` and behind them the values of `more` columns. */
+    /** The list after SET, for `changes` followed by the values of `more` columns. */
     assigned: (...more: readonly string[]) => [...changing, ...more].map((name) => `${name} = ?`).join(', '),
     changes: (row: Row): Stored[] => changingPairs.map(({ name, kind }) => kind.store(row[name])),
 
@@ -124,7 +124,7 @@ export function columns<Row>(
   };
 }
 
-/** The stored number of each token type. A number is never given to another type. */
+/** The stored number of each token type. A number is never reused. */
 export const TOKEN_TYPE_CODES = Object.fromEntries(
   TOKEN_TYPE_NAMES.map((name) => [name, TOKEN_TYPES[name].code]),
 ) as Readonly<Record<TokenType, number>>;

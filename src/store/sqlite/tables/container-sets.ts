@@ -3,10 +3,10 @@ import { type Connection, statements } from '../file/driver.ts';
 import { BLIND_LENGTH } from '../file/schema.ts';
 import { storedBytes } from './columns.ts';
 
-/** A container is in at most this many sets: a list by it walks the entries of each. */
+/** The maximum number of sets of one container: a list by it walks the entries of each. */
 const MAX_SETS = 16;
 
-/** The table `container_set`: sets of containers that tokens share. Synchronous; what writes needs a transaction. */
+/** The table `container_set`: sets of containers that tokens share. Synchronous; writes need a transaction. */
 export type ContainerSets = ReturnType<typeof containerSets>;
 
 export function containerSets(connection: Connection) {
@@ -31,7 +31,7 @@ export function containerSets(connection: Connection) {
     'SELECT EXISTS (SELECT 1 FROM token_index WHERE tenant = +? AND blind = +?)',
   );
 
-  /** Expands a blind index of a token: the name of a set to its members. */
+  /** Expands a blind index of a token: replaces the name of a set with its members. */
   function members(tenant: number, blind: Uint8Array): readonly Uint8Array[] {
     const found = membersOf().all(tenant, blind).map(storedBytes);
     return found.length === 0 ? [blind] : found;
@@ -40,7 +40,10 @@ export function containerSets(connection: Connection) {
   return {
     members,
 
-    /** The blind indexes that a token with these containers has entries of: the name of their set, which may be new, or their own. */
+    /**
+     * Returns the blind indexes under which a token with these containers has entries: the name of their set, which may
+     * be new, or their own.
+     */
     entriesOf(tenant: number, containers: readonly Uint8Array[]): readonly Uint8Array[] {
       if (containers.length < 2) return containers;
       const name = nameOf(containers);
@@ -50,12 +53,14 @@ export function containerSets(connection: Connection) {
       return [name];
     },
 
-    /** Removes the set of this name, if it is one, when the last of its tokens has gone. */
+    /** Removes the set of this name, if it is one, after its last token. */
     removeUnused(tenant: number, blind: Uint8Array): void {
       removeUnused().run(tenant, blind, tenant, blind);
     },
 
-    /** The blind indexes by which entries of tokens with this one are found. No token has entries of two of them. */
+    /**
+     * Returns the blind indexes under which tokens with this one have entries. No token has entries under two of them.
+     */
     searched(tenant: number, blind: Uint8Array): readonly Uint8Array[] {
       const sets = setsOf().all(tenant, blind).map(storedBytes);
       return sets.length === 0 || hasEntries().get(tenant, blind) === 1 ? [blind, ...sets] : sets;

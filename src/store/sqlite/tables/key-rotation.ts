@@ -8,10 +8,10 @@ import type { TenantRows } from './tenant-rows.ts';
 import type { TokenChanges } from './token-changes.ts';
 import type { TokenRows } from './token-rows.ts';
 
-/** The sealed bytes of one batch of tokens: the batch is read, opened, sealed and written in one go. */
+/** The sealed bytes of one batch of tokens: the batch is read, opened, sealed and written as a whole. */
 const BATCH_BYTES = 1024 * 1024;
 
-/** How many tokens one step of the walk looks at: some milliseconds. */
+/** How many tokens one step of the walk examines; it takes some milliseconds. */
 const WALKED_AT_ONCE = 500;
 
 /** Key ids only grow, so older rows have a lower id. */

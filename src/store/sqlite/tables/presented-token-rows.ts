@@ -4,27 +4,27 @@ import type { ScannedToken } from '../../../core/scan-ports.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { isStorableText, number, optional, storedBytes, storedNumber, storedText } from './columns.ts';
 
-/** The columns of a read, in the order of `PRESENTED_COLUMNS`. The driver makes lists faster than objects. */
+/** The columns of a read, in the order of `PRESENTED_COLUMNS`. The driver creates lists faster than objects. */
 type PresentedRow = readonly [
   id: string,
   expires_at: number | null,
   active_month: number,
   clearLength: number,
   presentedLength: number,
-  /** The bytes of `clear`, `presented` and `full`, one after the other. */
+  /** The bytes of `clear`, `presented` and `full`, concatenated. */
   bytes: Buffer,
 ];
 
-/** SQLite returns one blob faster than three. A damaged length moves the later ones: then none of them opens. */
+/** SQLite returns one blob faster than three. A damaged length moves the later values, and then none of them opens. */
 const PRESENTED_COLUMNS = `t.id, t.expires_at, t.active_month, length(t.clear), length(t.presented),
   CAST(t.clear || t.presented || t.full AS BLOB)`;
 
-/** The same without the data. */
+/** The columns without the data. */
 const SCANNED_COLUMNS = PRESENTED_COLUMNS.replace(' || t.full', '');
 
 const optionalNumber = optional(number);
 
-/** The table `token` as reads have it. Synchronous. */
+/** The table `token` for reads. Synchronous. */
 export type PresentedTokenRows = ReturnType<typeof presentedTokenRows>;
 
 export function presentedTokenRows(connection: Connection) {
@@ -46,24 +46,24 @@ export function presentedTokenRows(connection: Connection) {
     numbers: readonly number[],
   ): PresentedToken[] {
     const rows = query().all(JSON.stringify(numbers), tenant);
-    // An entry of an index without its row: the file was altered.
+    // An index entry has no row: the file was altered.
     if (rows.length !== numbers.length) throw new Problem('integrity_failure');
     return rows.map((row) => toPresentedToken(tenantId, row));
   }
 
   return {
-    /** Expired ones too: it is the row that is asked for. So below. */
+    /** Includes expired rows, here and below: the caller decides. */
     find(tenantId: string, tenant: number, id: string): PresentedToken | undefined {
       if (!isStorableText(id)) return undefined;
       const row = byId().get(tenant, id);
       return row && toPresentedToken(tenantId, row);
     },
 
-    /** The rows of these numbers, in their order. Throws `integrity_failure` when one is not there. */
+    /** Returns the rows of these numbers, in order. Throws `integrity_failure` for a missing row. */
     getAll: (tenantId: string, tenant: number, numbers: readonly number[]) =>
       getRows(presented, tenantId, tenant, numbers),
 
-    /** The same without reading the data. */
+    /** Returns these rows without the data. */
     scanAll: (tenantId: string, tenant: number, numbers: readonly number[]): readonly ScannedToken[] =>
       getRows(scanned, tenantId, tenant, numbers),
   };

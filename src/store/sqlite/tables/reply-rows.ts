@@ -15,7 +15,10 @@ export const REPLY = columns<Omit<StoredReply, 'tenant_id'>>(
 
 export type ReplyRow = StoredRow<Omit<StoredReply, 'tenant_id'>>;
 
-/** The tables `reply` and `reply_subject`, whose rows go with their reply's. Synchronous; what writes needs the transaction of the change. */
+/**
+ * The tables `reply` and `reply_subject`; removing a reply removes its subjects. Synchronous; writes need the
+ * transaction of the change.
+ */
 export function replyRows(connection: Connection, tenants: TenantRows) {
   const { rows } = statements(connection);
   const byKey = rows<[number, Buffer | null, Uint8Array, Instant], ReplyRow>(
@@ -46,7 +49,7 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
     return row && REPLY.read(row, { tenant_id: tenantId });
   }
 
-  /** Throws `write_conflict` when the key is taken. To be called before a change that fails when it was made already. */
+  /** Throws `write_conflict` when the key is taken. Call it before a change that fails when it is repeated. */
   function requireFree({ reply }: AuditDraft): void {
     if (reply === undefined) return;
     const { tenant_id, application_id, key_hash, created_at } = reply;
@@ -71,18 +74,18 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
       }
     },
 
-    /** Empties the replies that show a record which is removed. */
+    /** Empties the replies that show a removed record. */
     empty({ subjects }: AuditDraft): void {
       for (const { blind } of subjects) emptyRows().run(blind);
     },
 
-    /** Removes those to the calls of applications that are gone. */
+    /** Removes the replies to removed applications. */
     removeOf(tenantId: string, applicationIds: readonly string[]): void {
       const tenant = tenants.need(tenantId);
       for (const id of applicationIds) removeByApplication().run(tenant, uuidKey(id));
     },
 
-    /** Removes at most `limit` that are too old to be found. */
+    /** Removes at most `limit` expired replies. */
     removeOld: (now: Instant, limit: number): number => removeOld().run(now - REPLY_LIFE_MS, limit).changes,
   };
 }

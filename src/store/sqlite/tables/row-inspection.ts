@@ -76,13 +76,13 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
   };
 }
 
-/** The id of a stored reply is that of its application and the hash of its key. */
+/** The id of a stored reply: its application and the hash of its key. */
 function splitReplyId(id: string): [Buffer, Buffer] {
   const [application = '', key = ''] = id.split(' ');
   return [uuidKey(application) ?? Buffer.alloc(0), Buffer.from(key, 'hex')];
 }
 
-/** Undefined for a number without a type. */
+/** Returns undefined for a number without a type. */
 function decoded<T>(decode: () => T): T | undefined {
   try {
     return decode();

@@ -43,10 +43,10 @@ const SELECT_TENANT = `SELECT tenant, ${TENANT.of('tenant')} FROM tenant`;
 /** The tables of tokens and their counters. */
 export const TABLES_OF_TOKENS = ['token_index', 'container_set', 'token', 'tombstone', 'counter'] as const;
 
-/** Everything that hangs on a tenant, children first. */
+/** All tables with a tenant's rows, children first. */
 const TABLES_OF_TENANT = [...TABLES_OF_TOKENS, 'reply', 'application', 'tenant_key', 'tenant'] as const;
 
-/** The tables `tenant` and `tenant_key`. All functions are synchronous and need a transaction where they write. */
+/** The tables `tenant` and `tenant_key`. All functions are synchronous; writes need a transaction. */
 export type TenantRows = ReturnType<typeof tenantRows>;
 
 export function tenantRows(connection: Connection) {
@@ -86,7 +86,7 @@ export function tenantRows(connection: Connection) {
     insertKey().run(...KEY.values(key), tenant);
   }
 
-  /** A record under an older key would be lost when that is destroyed, so its writer is sent to read the keys anew. */
+  /** A record under an older key would be lost with that key, so its writer must read the keys again. */
   function requireNewestKeys(tenant: number, { key_id, index_key_id }: Pick<KeyIds, 'key_id'> & Partial<KeyIds>): void {
     const current = newestKey().get(tenant, KEY_PURPOSE_CODES.data) === key_id;
     const found = index_key_id === undefined || newestKey().get(tenant, KEY_PURPOSE_CODES.index) === index_key_id;
@@ -98,7 +98,7 @@ export function tenantRows(connection: Connection) {
     addKey,
     requireNewestKeys,
 
-    /** The same for a write. A tenant that is gone has no callers (decisions §8). */
+    /** Returns the number for a write. A removed tenant has no callers (decisions §8). */
     need(id: string): number {
       const tenant = find(id);
       if (tenant === undefined) throw new Problem('unauthenticated');
@@ -133,7 +133,7 @@ export function tenantRows(connection: Connection) {
       return changes > 0;
     },
 
-    /** Removes all its tokens, and empties its stored replies; answers how many tokens there were. */
+    /** Removes all its tokens and empties its stored replies; returns the number of tokens. */
     empty(id: string): number | undefined {
       const tenant = find(id);
       if (tenant === undefined) return undefined;

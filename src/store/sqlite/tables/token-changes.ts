@@ -27,7 +27,7 @@ export class InsertRefused extends Error {
   }
 }
 
-/** The changes to a token that touch several tables. Synchronous; each needs a transaction around it. */
+/** The changes to a token that touch several tables. Synchronous; each needs a transaction. */
 export type TokenChanges = ReturnType<typeof tokenChanges>;
 
 export function tokenChanges(connection: Connection, { tenants, tokens, index, counts }: Tables) {
@@ -56,7 +56,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
     return number === undefined ? undefined : tokens.get(tenantId, tenant, number)?.record;
   }
 
-  /** Looks under each index key. */
+  /** Searches under each index key. */
   function findAnyDuplicate({ tenant_id }: TokenRecord, tenant: number, indexes: TokenIndexes, now: Instant) {
     for (const fingerprint of [indexes.fingerprint, ...(indexes.former ?? [])]) {
       const token = duplicate(tenant_id, tenant, fingerprint, '', now);
@@ -83,7 +83,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
   }
 
   return {
-    /** A duplicate is looked for first: with one, nothing is stored and the id does not matter. */
+    /** Search for a duplicate first: if there is one, nothing is stored and the id does not matter. */
     insert(
       record: TokenRecord,
       indexes: TokenIndexes,
@@ -145,7 +145,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       return true;
     },
 
-    /** The same token under newer keys. False when it is no longer as it was read. */
+    /** Stores the same token under newer keys. Returns false when it has changed since it was read. */
     reseal(tenantId: string, tenant: number, { before, after, indexes }: ResealedToken): boolean {
       const stored = tokens.find(tenantId, tenant, before.id);
       if (stored === undefined || stored.record.revision !== before.revision) return false;
@@ -166,7 +166,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       return true;
     },
 
-    /** Removes at most `limit` expired tokens, those that ended first before others; answers an entry for each. */
+    /** Removes at most `limit` expired tokens, earliest expiry first; returns an entry for each. */
     removeExpired(
       now: Instant,
       limit: number,

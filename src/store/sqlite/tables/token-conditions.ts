@@ -14,13 +14,13 @@ export interface Fragment {
 /** A condition on blind indexes may be disjoint: no token has two of them. */
 export type PlannedCondition = TokenCondition | { readonly index_in: readonly Uint8Array[]; readonly isDisjoint: true };
 
-/** A filter in the form that it is planned in: everything in `all`, and one of `anyOf` when that is given. */
+/** A filter ready for planning: all of `all`, and one of `anyOf` if it is given. */
 export interface TokenQuery {
   readonly all: readonly PlannedCondition[];
   readonly anyOf?: readonly (readonly PlannedCondition[])[];
 }
 
-/** Adds to each blind index the sets of containers that it is in. */
+/** Adds the sets of containers to each blind index. */
 export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: ContainerSets): TokenQuery {
   const expanded = (condition: PlannedCondition): PlannedCondition => {
     if ('every' in condition) return { every: condition.every.map(expanded) };
@@ -35,8 +35,8 @@ export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: Conta
 }
 
 /**
- * Brings visibility into `all` where that says the same, so that an application with container rules only, or with one
- * rule, is searched by index. Undefined when nothing can match.
+ * Moves visibility into `all` if that is equivalent, so that an application with container rules only, or with one
+ * rule, is searched by index. Returns undefined when nothing can match.
  */
 export function toQuery(filter: TokenFilter): TokenQuery | undefined {
   const { all, visible } = filter;
@@ -47,7 +47,7 @@ export function toQuery(filter: TokenFilter): TokenQuery | undefined {
   return lists.length === 1 ? { all: [...all, ...first] } : { all, anyOf: lists };
 }
 
-/** Alternatives that each ask for one thing of the same kind are one condition: (id a) or (id b) is id in (a, b). */
+/** Alternatives of the same kind become one condition: (id a) or (id b) is id in (a, b). */
 function mergeSingles(lists: readonly (readonly TokenCondition[])[]): readonly (readonly TokenCondition[])[] {
   const rest: (readonly TokenCondition[])[] = [];
   const ids: string[] = [];
@@ -64,7 +64,7 @@ function mergeSingles(lists: readonly (readonly TokenCondition[])[]): readonly (
   return rest;
 }
 
-/** All conditions of the query, as one condition. `TRUE` when there is none. */
+/** Returns all conditions of the query as one condition; `TRUE` when there is none. */
 export function whereQuery(query: TokenQuery): Fragment {
   const parts = query.all.map(whereCondition);
   if (query.anyOf !== undefined) {
@@ -78,7 +78,7 @@ export function whereQuery(query: TokenQuery): Fragment {
   return join(parts, ' AND ');
 }
 
-/** About how many tests a token needs, at least 1: with many, statements look at fewer tokens. */
+/** Returns roughly how many tests a token needs, at least 1: with many, statements examine fewer tokens. */
 export function weightOf({ all, anyOf = [] }: TokenQuery): number {
   return Math.max(1, sum([...all, ...anyOf.flat()]));
 }
@@ -131,7 +131,9 @@ function whereBetween(column: string, { from, to }: TimeRange): Fragment {
   return { sql: `(${column} BETWEEN ? AND ?)`, params: [from, to] };
 }
 
-/** A list's length is rounded up to a power of two by repeating its last value, so that few statements serve all lengths. */
+/**
+ * Rounds a list's length up to a power of two by repeating its last value, so that few statements serve all lengths.
+ */
 export function whereIn(column: string, values: readonly Value[]): Fragment {
   const last = values.at(-1);
   if (last === undefined) return FALSE;
@@ -152,15 +154,15 @@ function wherePrefix(prefix: string): Fragment {
 const LAST_CODE_POINT = 0x10ffff;
 
 /**
- * The least text after all texts that start with `prefix`, in the order in which SQLite compares: by UTF-8 bytes, which is
- * by code points. Undefined when there is none: the prefix is empty or all U+10FFFF.
+ * Returns the least text after all texts that start with `prefix`, in SQLite's order by UTF-8 bytes, which is by code
+ * points. Returns undefined when there is none: the prefix is empty or all U+10FFFF.
  */
 export function successor(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
   while (points.at(-1) === LAST_CODE_POINT) points.pop();
   const last = points.pop();
   if (last === undefined) return undefined;
-  // U+D800 to U+DFFF are surrogates, no code points of a text.
+  // U+D800 to U+DFFF are surrogates, which are no code points of a text.
   return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1);
 }
 

@@ -9,7 +9,7 @@ interface CountRow {
   readonly last_created_at: number;
 }
 
-/** The columns that tokens are counted by. */
+/** The columns of the token counters. */
 type Counted = Pick<TokenRecord, 'type' | 'created_at' | keyof KeyIds>;
 
 /** The counters of tokens: those of each type and key, and those that were active in each month. Synchronous. */
@@ -70,7 +70,7 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
       add(tenant, after);
     },
 
-    /** Counts each token once in a month, by the month that its row remembers. */
+    /** Counts each token once in a month, using the month in its row. */
     markActive(tenantId: string, ids: readonly string[], month: number): void {
       const tenant = tenants.find(tenantId);
       if (tenant === undefined) return;

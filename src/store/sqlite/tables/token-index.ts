@@ -32,7 +32,7 @@ export function tokenIndex(connection: Connection, sets: ContainerSets) {
     blindsOf: (tenant: number, { fingerprint, containers = [], others }: TokenIndexes): Buffer =>
       joinBlinds([fingerprint, ...sets.entriesOf(tenant, containers), ...others]),
 
-    /** Goes from the entries in `before` to those in `after`, touching only the differences. */
+    /** Changes the entries from `before` to `after`, touching only the differences. */
     replace(entry: Entry, before: Buffer, after: Buffer): void {
       const kept = new Set(splitBlinds(after).map(bytesKey));
       const had = new Set(splitBlinds(before).map(bytesKey));

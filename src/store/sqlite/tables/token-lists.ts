@@ -9,7 +9,7 @@ import type { TenantRows } from './tenant-rows.ts';
 import { type Fragment, toQuery, type Value, weightOf, withSets } from './token-conditions.ts';
 import { planScan, planTokens, planWalk } from './token-plan.ts';
 
-/** How many different statements are kept prepared. */
+/** The number of statements that stay prepared. */
 const CACHED = 64;
 
 /** A count has the first column only, a list the first three. */
@@ -63,7 +63,7 @@ export function tokenLists(
       const { tenant, query } = found;
       const plan = planTokens(tenant, query, now, offset + limit, count);
       const total = plan.total && count(plan.total);
-      // Asking for no more than there are lets a walk stop at the last one.
+      // A limit equal to the number of matches lets a walk stop at the last one.
       const wanted = total === undefined || total > MAX_TOTAL ? limit : Math.min(limit, total - offset);
       if (wanted <= 0) return { records: [], total };
       if (plan.list === undefined) return { records: undefined, total };

@@ -13,15 +13,18 @@ import {
   whereQuery,
 } from './token-conditions.ts';
 
-/** The statements of a list, each absent when it would read more than some thousand tokens: then the list is walked in slices. */
+/**
+ * The statements of a list. Each is absent if it would read more than a few thousand tokens: then the list is walked in
+ * slices.
+ */
 export interface TokenPlan {
-  /** The numbers of all tokens of the query. Ends with the order; LIMIT and OFFSET are still to be added. */
+  /** Selects the numbers of all tokens of the query. Ends with the order; LIMIT and OFFSET follow later. */
   readonly list?: Fragment | undefined;
-  /** How many there are. */
+  /** Counts them. */
   readonly total?: Fragment | undefined;
 }
 
-/** Where a search starts. `rest` is what remains to be tested of each row. */
+/** The start of a search. `rest` is what remains to be tested of each row. */
 interface Start {
   readonly from: string;
   readonly where: Fragment;
@@ -32,32 +35,32 @@ interface Start {
 
 /** The start of a query, and its cost. */
 interface Choice {
-  /** Walks that have no token in common; usually one. */
+  /** Walks without common tokens; usually one. */
   readonly starts: readonly Start[];
-  /** Whether it reads few tokens, however far the page is. */
+  /** Whether it reads few tokens, whatever the page number. */
   readonly isFew: boolean;
   /** Whether rows are read in the order of the list. */
   readonly isOrdered: boolean;
 }
 
-/** A start that matches fewer tokens than this is searched as a whole and sorted; others are walked newest first. */
+/** A start with fewer matches than this is searched as a whole and sorted; others are walked newest first. */
 const FEW = 5000;
 
-/** More than a page has: the tokens of a page are always found by their ids. */
+/** Larger than a page: the tokens of a page are always found by their ids. */
 const MIN_FEW = 128;
 
-/** The same for a start that leaves more than one test of each token. */
+/** The limit for a start that leaves more than one test of each token. */
 const fewOf = (rest: TokenQuery) => Math.max(MIN_FEW, Math.ceil(FEW / weightOf(rest)));
 
 /**
- * Chooses how to find the tokens of one tenant. Every statement gets the tenant here, and nowhere else.
+ * Chooses how to find the tokens of one tenant. Only this function adds the tenant to a statement.
  *
- * - No condition, or types only: the total comes from the counters, the list walks the index of the newest.
- * - Otherwise the search starts from the most selective of the conditions on ids and blind indexes. A start from one blind
- *   index walks its entries, newest first, so a page costs what it shows; several blind indexes together have no common
- *   order, so when they match many tokens the list walks the newest.
+ * - No condition, or types only: the total comes from the counters; the list walks the index of the newest tokens.
+ * - Otherwise the search starts from the most selective condition on ids and blind indexes. A start from one blind index
+ *   walks its entries, newest first, so the cost depends only on the page size. Several blind indexes have no common
+ *   order; if they match many tokens, the list walks the newest tokens.
  *
- * `reach` is the place of the page's last token.
+ * `reach` is the position of the page's last token.
  */
 export function planTokens(tenant: number, query: TokenQuery, now: Instant, reach: number, count: Count): TokenPlan {
   const { starts, isFew, isOrdered } = choose(tenant, query, count);
@@ -70,8 +73,8 @@ export function planTokens(tenant: number, query: TokenQuery, now: Instant, reac
 }
 
 /**
- * Plans a part of a list. Its rows are the next tokens of the start behind `after`, in the order of the list: number, time of
- * creation, id, and whether the query has them. LIMIT is still to be added.
+ * Plans a part of a list. Its rows are the next tokens of the start after `after`, in the order of the list: number,
+ * time of creation, id, and whether the query matches. LIMIT follows later.
  */
 export function planWalk(
   tenant: number,
@@ -83,7 +86,7 @@ export function planWalk(
   return walkOf(choose(tenant, query, count).starts, after, now);
 }
 
-/** The same for a walk over all tokens of the tenant, whatever the query. */
+/** Plans a walk over all tokens of the tenant, whatever the query. */
 export function planScan(tenant: number, query: TokenQuery, after: ScanPosition | undefined, now: Instant): Fragment {
   return walkOf([startFromNewest(tenant, query)], after, now);
 }
@@ -116,23 +119,23 @@ interface OrderedCondition {
   readonly index_in: readonly Uint8Array[];
 }
 
-/** Whether starts from its blind indexes, each of which walks tokens newest first, have no token in common. */
+/** Returns whether its blind indexes, each walked newest first, have no common tokens. */
 function isOrdered(condition: PlannedCondition): condition is OrderedCondition {
   return 'index_in' in condition && (condition.index_in.length === 1 || 'isDisjoint' in condition);
 }
 
-/** The condition that is expected to leave the fewest tokens, with that number (no larger than FEW). */
+/** Returns the condition with the fewest expected tokens, and their number (at most FEW). */
 function mostSelective(
   tenant: number,
   query: TokenQuery,
   count: Count,
 ): readonly [PlannedCondition, number] | undefined {
   const [only] = query.all;
-  // There is nothing to choose, and nothing else to test.
+  // A single condition needs no choice and no further test.
   if (only !== undefined && query.all.length === 1 && query.anyOf === undefined && isOrdered(only)) return [only, FEW];
   let best: readonly [PlannedCondition, number] | undefined;
   for (const condition of query.all) {
-    // With many conditions, counting each as far would take longer than the list.
+    // Counting many conditions this far would take longer than the list.
     const most = fewOf(without(query, condition));
     const expected = expectation(tenant, condition, most, count);
     if (expected !== undefined && (best === undefined || expected < best[1])) best = [condition, expected];
@@ -153,7 +156,7 @@ function expectation(tenant: number, condition: PlannedCondition, most: number, 
     : bounded('token_index t', whereIn('t.blind', condition.index_in));
 }
 
-/** `walked` are the condition's blind indexes that the search starts from: one if the condition is ordered. */
+/** `walked` are the blind indexes that the search starts from: one if the condition is ordered. */
 function startFrom(
   tenant: number,
   query: TokenQuery,
@@ -255,8 +258,8 @@ function bodyOf(start: Start, now: Instant): Fragment {
 }
 
 /**
- * Returns the count by the counters, less expired tokens that are still stored. Undefined when the counters do not
- * answer this query.
+ * Returns the count from the counters, less expired tokens that are still stored. Returns undefined when the counters
+ * do not answer this query.
  */
 function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
   if (query.anyOf !== undefined || query.all.some((condition) => !('type_in' in condition))) return undefined;
@@ -272,7 +275,7 @@ function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fra
   );
 }
 
-/** When one blind index is all that is asked for, its entries are counted, up to the cap, and no token is looked at. */
+/** For a single blind index, count its entries up to the cap and read no token. */
 function totalFromIndex(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
   const [only] = query.all;
   if (query.anyOf !== undefined || query.all.length !== 1 || only === undefined || !isOrdered(only)) return undefined;

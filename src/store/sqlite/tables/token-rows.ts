@@ -4,7 +4,9 @@ import { bytes, columns, isStorableText, number, optional, type StoredRow, text,
 
 type TokenColumns = Omit<TokenRecord, 'tenant_id'>;
 
-/** The columns of `token` that hold a record. The month is fixed here: a patch must not undo the count of `markActive`. */
+/**
+ * The columns of `token` that hold a record. The month is fixed here: a patch must not undo the count of `markActive`.
+ */
 export const TOKEN = columns<TokenColumns>(
   {
     id: text,
@@ -50,7 +52,7 @@ export interface StoredToken {
   readonly record: TokenRecord;
 }
 
-/** The table `token`, row by row. All functions are synchronous and need a transaction where they write. */
+/** The table `token`, row by row. All functions are synchronous; writes need a transaction. */
 export type TokenRows = ReturnType<typeof tokenRows>;
 
 export function tokenRows(connection: Connection) {
@@ -62,7 +64,7 @@ export function tokenRows(connection: Connection) {
   const removeRow = rows<[number]>('DELETE FROM token WHERE token = +?');
 
   return {
-    /** Expired ones too: it is the row that is asked for. */
+    /** Includes expired rows: the caller decides. */
     find(tenantId: string, tenant: number, id: string): StoredToken | undefined {
       if (!isStorableText(id)) return undefined;
       const row = byId().get(tenant, id);
@@ -74,7 +76,7 @@ export function tokenRows(connection: Connection) {
       return row && toStoredToken(tenantId, row);
     },
 
-    /** Answers the number of the new row. */
+    /** Returns the number of the new row. */
     insert(tenant: number, record: TokenRecord, blinds: Buffer): number {
       return Number(insertRow().run(...TOKEN.values(record), tenant, blinds).lastInsertRowid);
     },

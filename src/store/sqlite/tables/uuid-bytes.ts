@@ -1,9 +1,9 @@
 import { Problem } from '../../../core/problem.ts';
 
-/** Bytes of a UUID. */
+/** The length of a UUID in bytes. */
 const UUID_LENGTH = 16;
 
-/** How many are remembered in either form. A vault's tenants and applications are few, and every row names some. */
+/** The cache size in each direction. A vault has few tenants and applications, and every row names some. */
 const REMEMBERED = 1_000;
 
 const keys = new Map<string, Buffer>();
@@ -18,8 +18,8 @@ function remember<T>(known: Map<string, T>, name: string, value: T): T {
 const CANONICAL = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * Returns the 16 bytes of a UUID for a lookup, read-only. Null, which no column equals, for anything but canonical
- * lower case.
+ * Returns the 16 bytes of a UUID for a lookup, read-only. Returns null, which no column equals, for anything but
+ * canonical lower case.
  */
 export function uuidKey(id: string): Buffer | null {
   const known = keys.get(id);
@@ -27,7 +27,7 @@ export function uuidKey(id: string): Buffer | null {
   return CANONICAL.test(id) ? remember(keys, id, Buffer.from(id.replaceAll('-', ''), 'hex')) : null;
 }
 
-/** The 16 bytes that a UUID is stored as. Their order is the order of the canonical texts. Throws for any other text. */
+/** Returns the 16 bytes for storing a UUID, in the order of the canonical texts. Throws for any other text. */
 export function uuidBytes(id: string): Buffer {
   const bytes = uuidKey(id);
   if (bytes === null) throw new RangeError('an id of a tenant or an application must be a canonical lower-case UUID');

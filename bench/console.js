@@ -1,0 +1,173 @@
+import { mkdir } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { chromium } from 'playwright-core';
+import { openUi, serve } from '../scripts/run-vault.js';
+import { line, median } from './figures.js';
+import { openCopy } from './growth.js';
+import { inTurn, load, requestBytes } from './load.js';
+import { withFolder } from './vault.js';
+
+const TARGETS = { paint_ms: 200, cold_ms: 500, cached_ms: 250, turn_ms: 300, livez_ms: 50, nodes: 1000, heap_mb: 10 };
+const TURNS = 10;
+
+/** Runs in the page: the milliseconds from the start of the navigation to the first row. */
+function watchRows() {
+  const observer = new MutationObserver(() => {
+    if (document.querySelector('tbody tr') === null) return;
+    window.rowsAt = performance.now();
+    observer.disconnect();
+  });
+  observer.observe(document, { childList: true, subtree: true });
+}
+
+const firstPaint = (page) =>
+  page.evaluate(
+    () =>
+      new Promise((resolve) => {
+        new PerformanceObserver((list) => {
+          for (const { name, startTime } of list.getEntries()) {
+            if (name === 'first-contentful-paint') resolve(startTime);
+          }
+        }).observe({ type: 'paint', buffered: true });
+      }),
+  );
+
+/** Returns first paint, and rows, of a fresh profile and of a reload. */
+async function openOnce(browser, link) {
+  const page = await (await browser.newContext()).newPage();
+  await page.addInitScript(watchRows);
+  const rows = async () => (await page.waitForFunction(() => window.rowsAt)).jsonValue();
+  await page.goto(link);
+  const cold_ms = await rows();
+  const paint_ms = await firstPaint(page);
+  await page.reload();
+  const cached_ms = await rows();
+  return { page, paint_ms, cold_ms, cached_ms };
+}
+
+/** Serves a page of one word: the least that a browser takes to paint. */
+async function openBare() {
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'text/html').end('<!doctype html><title>bare</title><p>bare');
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { url: `http://127.0.0.1:${server.address().port}/`, end: () => server.close() };
+}
+
+async function paintBare(browser, url) {
+  const page = await (await browser.newContext()).newPage();
+  await page.goto(url);
+  const ms = await firstPaint(page);
+  await page.context().close();
+  return ms;
+}
+
+/** Runs in the page: turns a page or filters, and returns the milliseconds until the new rows are there. */
+function turn(act) {
+  const started = performance.now();
+  return new Promise((resolve) => {
+    let wasBusy = false;
+    const observer = new MutationObserver(() => {
+      const isBusy = document.querySelector('[aria-busy=true]') !== null;
+      wasBusy ||= isBusy;
+      if (isBusy || !wasBusy) return;
+      observer.disconnect();
+      requestAnimationFrame(() => resolve(performance.now() - started));
+    });
+    observer.observe(document, { childList: true, subtree: true, attributes: true });
+    if (act === 'older') document.querySelector('footer .buttons button:last-child').click();
+    else {
+      const field = document.querySelector('header input');
+      field.value = act;
+      field.dispatchEvent(new Event('input', { bubbles: true }));
+      field.form.requestSubmit();
+    }
+  });
+}
+
+/** Turns pages and filters; `/livez` is asked all the while. */
+async function turnLines(page, { port, filters, stated }) {
+  const next = inTurn([requestBytes({ method: 'GET', path: '/livez' }, `127.0.0.1:${port}`)]);
+  const older = [];
+  const filtered = {};
+  let done = false;
+  const alive = (async () => {
+    const times = [];
+    while (!done) times.push(...(await load({ port, connections: 1, seconds: 0.2, expected: 200, next })).times);
+    return Math.max(...times);
+  })();
+  for (let n = 0; n < TURNS; n += 1) older.push(await page.evaluate(turn, 'older'));
+  const nodes = await page.evaluate(() => document.querySelectorAll('*').length);
+  for (const filter of filters) filtered[filter] = await page.evaluate(turn, filter);
+  done = true;
+  const livez_ms = await alive;
+  const session = await page.context().newCDPSession(page);
+  await session.send('HeapProfiler.collectGarbage');
+  const heap_mb = (await session.send('Runtime.getHeapUsage')).usedSize / 1e6;
+  const judged = (name, figure, value) =>
+    line('console', name, { [figure]: value, most: TARGETS[figure], met: value <= TARGETS[figure], ...stated });
+  return [
+    judged('older', 'turn_ms', Math.max(...older)),
+    ...Object.entries(filtered).map(([filter, ms]) => judged(filter, 'turn_ms', ms)),
+    judged('livez-meanwhile', 'livez_ms', livez_ms),
+    judged('nodes', 'nodes', nodes),
+    judged('heap', 'heap_mb', heap_mb),
+  ];
+}
+
+/** Measures the console of a daemon in Chromium (design of the console, §3 and §10, checks 5 and 23). */
+export async function consolePage({ rounds, tokens, cache }) {
+  if (cache !== undefined) await mkdir(cache, { recursive: true });
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    args: ['--no-sandbox'],
+  });
+  try {
+    const rows = await withFolder(async (place, environment) => {
+      const { keys, env, ids } = await openCopy(tokens, { cache: cache ?? place, place, environment });
+      const stated = { tokens };
+      const daemon = await serve([], env);
+      const bare = await openBare();
+      const opened = [];
+      try {
+        for (let round = 0; round < rounds; round += 1) {
+          const ui = await openUi(['--url', daemon.url], { ...environment, VAULT_API_KEY: keys.reveal });
+          const bare_ms = await paintBare(browser, bare.url);
+          const { page, ...times } = await openOnce(browser, ui.link);
+          opened.push({ ...times, bare_ms, page, ui });
+          if (round < rounds - 1) await end(opened.at(-1));
+        }
+        const of = (member) => median(opened.map((each) => each[member]));
+        const [paint_ms, cold_ms, cached_ms, bare_ms] = ['paint_ms', 'cold_ms', 'cached_ms', 'bare_ms'].map(of);
+        const met = paint_ms <= TARGETS.paint_ms && paint_ms <= 2 * bare_ms;
+        const filters = [
+          'type:card',
+          'in:/pci/',
+          'customer=customer-00000500',
+          `id:${ids[0]}`,
+          'find:4242424242424242',
+        ];
+        return [
+          line('console', 'first-paint', { paint_ms, most: TARGETS.paint_ms, met, bare_ms, ...stated }),
+          line('console', 'rows-cold', { cold_ms, most: TARGETS.cold_ms, met: cold_ms <= TARGETS.cold_ms, ...stated }),
+          line('console', 'rows-cached', {
+            ...{ cached_ms, most: TARGETS.cached_ms, met: cached_ms <= TARGETS.cached_ms, ...stated },
+          }),
+          ...(await turnLines(opened.at(-1).page, { port: daemon.port, filters, stated })),
+        ];
+      } finally {
+        await end(opened.at(-1));
+        bare.end();
+        await daemon.end();
+      }
+    }, cache);
+    return { title: `The console in Chromium ${browser.version()}, medians of ${rounds} openings`, rows };
+  } finally {
+    await browser.close();
+  }
+}
+
+async function end({ page, ui }) {
+  await page.context().close();
+  await ui.end();
+}

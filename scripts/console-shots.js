@@ -1,0 +1,99 @@
+/** Takes the pictures of docs/console.md in Chromium, from a vault that it makes: npm run console:shots. */
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { chromium } from 'playwright-core';
+import { passesLuhn } from '../src/core/tokens/check-digits.ts';
+import { ROOT } from './build-output.js';
+import { bareEnvironment, serve } from './run-vault.js';
+
+const OUTPUT = path.join(ROOT, 'docs/console');
+const WIDE = { width: 1360, height: 800 };
+const TOKENS = 240;
+const PLACES = ['/pci/high/', '/pci/eu/', '/pci/test/'];
+
+/** Each picture: its name, the screen below /ui/, what is done there, and what it waits for. */
+const PICTURES = [
+  { name: 'tokens', screen: 'tokens?token=card-0000235' },
+  { name: 'see-as', screen: 'see-as?token=card-0000235' },
+  { name: 'see-as-dark', screen: 'see-as?token=card-0000230', colorScheme: 'dark' },
+  { name: 'narrow', screen: 'tokens', viewport: { width: 320, height: 640 } },
+];
+
+function tokenOf(n) {
+  const id = String(n).padStart(7, '0');
+  const metadata = { customer: String(1000 + n), env: n % 3 === 0 ? 'staging' : 'live' };
+  if (n % 10 < 6) {
+    const number = [...'0123456789'].map((digit) => `40000000000${id.slice(3)}${digit}`).find(passesLuhn);
+    const data = { number, expiration_month: (n % 12) + 1, expiration_year: 2030, cvc: '123' };
+    return { id: `card-${id}`, type: 'card', data, containers: [PLACES[n % 3]], metadata };
+  }
+  if (n % 10 < 8) {
+    return { id: `token-${id}`, type: 'token', data: `Secret ${n}`, mask: '{{ data | reveal_last: 2 }}', metadata };
+  }
+  const data = { routing_number: '021000021', account_number: `12345678${n}` };
+  return { id: `bank-${id}`, type: 'bank', data, metadata };
+}
+
+const rule = (priority, container, transform, permissions, description) => ({
+  description,
+  priority,
+  container,
+  transform,
+  permissions,
+});
+
+const APPLICATIONS = [
+  {
+    name: 'payments-api',
+    type: 'private',
+    rules: [
+      rule(1, '/pci/test/', 'redact', ['token:read'], 'no test cards'),
+      rule(2, '/pci/', 'reveal', ['token:read', 'token:update'], 'charge cards'),
+      rule(3, '/', 'mask', ['token:read'], 'everything else'),
+    ],
+  },
+  { name: 'support-desk', type: 'private', permissions: ['token:read'] },
+  { name: 'fraud-analytics', type: 'private', rules: [rule(1, '/pci/', 'redact', ['token:read'], 'count cards')] },
+  { name: 'web-checkout', type: 'public', permissions: ['token:create'] },
+];
+
+async function fill({ url, private_key, management_key }) {
+  const post = async (where, key, body) => {
+    const headers = { 'svc-api-key': key, 'content-type': 'application/json' };
+    const response = await fetch(`${url}${where}`, { method: 'POST', headers, body: JSON.stringify(body) });
+    if (!response.ok) throw new Error(`${where}: ${await response.text()}`);
+  };
+  for (const application of APPLICATIONS.toReversed()) await post('/applications', management_key, application);
+  const tokens = Array.from({ length: TOKENS }, (_, n) => tokenOf(n));
+  for (let at = 0; at < TOKENS; at += 100) await post('/tokenize', private_key, tokens.slice(at, at + 100));
+}
+
+async function shoot(browser, { url, ui }, { name, screen, act, ...options }) {
+  const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', ...options });
+  const page = await context.newPage();
+  await page.goto(ui);
+  await page.waitForSelector('nav[aria-label=Screens] a');
+  await page.goto(`${url}/ui/${screen}`);
+  await page.waitForLoadState('networkidle');
+  await act?.(page);
+  await page.screenshot({ path: path.join(OUTPUT, `${name}.png`) });
+  await context.close();
+  process.stdout.write(`docs/console/${name}.png\n`);
+}
+
+const folder = await mkdtemp(path.join(tmpdir(), 'vault-shots-'));
+const ready = path.join(folder, 'ready.json');
+const daemon = await serve(['--dev', '--ready-file', ready], bareEnvironment(folder));
+const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+try {
+  await mkdir(OUTPUT, { recursive: true });
+  const vault = JSON.parse(await readFile(ready, 'utf8'));
+  await fill(vault);
+  for (const picture of PICTURES) await shoot(browser, vault, picture);
+} finally {
+  await browser.close();
+  await daemon.end();
+  await rm(folder, { recursive: true, force: true });
+}

@@ -1,0 +1,35 @@
+import type { Command } from 'commander';
+import { DEV_PATHS } from '../../../contract/dev-paths.ts';
+import { parseJson } from '../../../core/json/parse.ts';
+import type { ExitCode, Finish } from '../../exit-codes.ts';
+import type { ItemPrinter } from '../../output/print-items.ts';
+import { itemsOf } from '../../output/result-view.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { selectField } from '../../output/select-field.ts';
+import { defineOnDevDaemon, type Send } from './dev-daemon.ts';
+
+const path = DEV_PATHS.requests;
+
+/** Seconds. A daemon lets no request wait longer. */
+const WAIT = 25;
+
+/** `vault requests list`: the last requests that the daemon answered. */
+export function defineRequestsList(command: Command, finish: Finish): void {
+  defineOnDevDaemon(command, finish, {
+    view: RESULT_VIEWS.requests,
+    examples: ['vault requests list -o table', 'vault requests list --follow'],
+    ask: () => ({ method: 'GET', path }),
+    follow,
+  });
+}
+
+/** Prints the requests, the oldest first, and then new ones as they come, until a request fails. */
+async function follow(send: Send, items: ItemPrinter): Promise<ExitCode> {
+  for (let after = '0'; ; ) {
+    const reply = await send({ method: 'GET', path: `${path}?after=${after}&wait=${WAIT}` });
+    if (typeof reply === 'number') return reply;
+    const newer = itemsOf(parseJson(reply), RESULT_VIEWS.requests);
+    await items.print(newer.toReversed());
+    after = String(selectField(newer[0] ?? null, ['id']) ?? after);
+  }
+}

@@ -1,0 +1,22 @@
+import type { HolderCommands } from '../../../console/holder-requests.ts';
+import type { Credential } from '../../credential.ts';
+
+/**
+ * The commands of the console on a vault's file that this process has open. Loads them at the first one. `credential` returns
+ * a copy each time; `hold` keeps the vault from being reset during a command.
+ */
+export function holderCommands(
+  file: string,
+  credential: () => Promise<Credential>,
+  hold = <T>(work: () => Promise<T>): Promise<T> => work(),
+): HolderCommands {
+  const load = () => import('../../../vault/file-commands.ts');
+  const run = (command: 'verify' | 'doctor' | 'keys') => () =>
+    hold(async () => (await load()).runOnFile(command, file, credential));
+  return {
+    verify: run('verify'),
+    doctor: run('doctor'),
+    keys: run('keys'),
+    file: async () => (await load()).fileFacts(file),
+  };
+}

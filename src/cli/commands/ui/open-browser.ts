@@ -1,0 +1,19 @@
+import { spawn } from 'node:child_process';
+
+/** The program that opens an address in the user's browser, and what stands before the address. */
+const OPENERS: Partial<Readonly<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
+  darwin: ['open'],
+  // An empty title: `start` takes the first quoted word for one.
+  win32: ['cmd', '/c', 'start', '""'],
+};
+
+/** Opens the address in the user's browser. Resolves to false when there is nothing that could. */
+export function openBrowser(url: string): Promise<boolean> {
+  const [program, ...words] = OPENERS[process.platform] ?? ['xdg-open'];
+  return new Promise((resolve) => {
+    const child = spawn(program, [...words, url], { stdio: 'ignore', detached: true });
+    child.once('error', () => resolve(false));
+    child.once('exit', (status) => resolve(status === 0));
+    child.unref();
+  });
+}

@@ -1,0 +1,165 @@
+import type { Command } from 'commander';
+import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
+import { Problem } from '../../../core/problem.ts';
+import { readApiKey, readCredential } from '../../credential.ts';
+import type { ExitCode, Finish } from '../../exit-codes.ts';
+import type { FlagsOf } from '../../flags-of.ts';
+import {
+  addFlags,
+  type Environment,
+  FLAGS,
+  flagValue,
+  type GlobalFlags,
+  typedFlags,
+  VAULT_FLAGS,
+} from '../../global-flags.ts';
+import { writeOut } from '../../output/standard-output.ts';
+import { withProfile } from '../../profiles/with-profile.ts';
+import { askYes, canPrompt } from '../../prompt.ts';
+import { parseDuration, parseWhole } from '../../quantities.ts';
+import { report, reportProblem } from '../../report-failure.ts';
+import { chooseTarget, openTarget } from '../../target.ts';
+import { VERSION } from '../../version.ts';
+import { createStopper } from '../serve/stopper.ts';
+import { createConsoleLink } from './console-link.ts';
+import { holderCommands } from './holder-commands.ts';
+
+const MINUTE_MS = 60_000;
+/** A session ends after this time without an action of its user, and after the second one in all. */
+export const SESSION_IDLE_MS = 15 * MINUTE_MS;
+export const SESSION_LIFE_MS = 8 * 60 * MINUTE_MS;
+
+/** A live view of a daemon elsewhere waits 20 s: the end of the command cuts it. */
+const STOP_MS = 1_000;
+
+const UI_FLAGS = {
+  ...VAULT_FLAGS,
+  apiKeyFile: {
+    flag: '--api-key-file <path...>',
+    env: FLAGS.key.apiKeyFile.env,
+    help: 'a file with an API key of the page; repeatable; VAULT_API_KEY holds a key itself',
+  },
+  port: { flag: '--port <number>', env: 'VAULT_UI_PORT', help: 'the port of the page (default: a free one)' },
+  noOpen: { flag: '--no-open', env: 'VAULT_UI_OPEN', help: 'print the link, and open no browser' },
+  idle: {
+    flag: '--idle <duration>',
+    env: 'VAULT_UI_IDLE',
+    help: 'end after this time without a request: 10m, 2h (default: 30m)',
+  },
+} as const;
+
+/** `open` is false when `--no-open` was given. */
+type UiFlags = Omit<FlagsOf<typeof UI_FLAGS>, 'noOpen'> & { readonly open?: boolean };
+
+/** `vault ui`: the console for any vault, until Ctrl-C or until nobody looks. */
+export function defineUi(command: Command, finish: Finish): void {
+  addFlags(command, UI_FLAGS);
+  command.action(async () => {
+    const { apiKeyFile, ...flags } = typedFlags<UiFlags>(command);
+    finish(await showConsole(flags, apiKeyFile ?? [], await withProfile(flags, process.env)));
+  });
+}
+
+async function showConsole(
+  flags: Omit<UiFlags, 'apiKeyFile'> & GlobalFlags,
+  apiKeyFiles: readonly string[],
+  env: Environment,
+): Promise<ExitCode> {
+  const idleMs = parseDuration('--idle', flagValue(flags.idle, env, UI_FLAGS.idle) ?? '30m');
+  const portText = flagValue(flags.port, env, UI_FLAGS.port) ?? '0';
+  const port = parseWhole(portText, 0, 65_535, '--port (VAULT_UI_PORT) must be a number from 0 to 65535');
+  const target = chooseTarget(flags, env);
+  const apiKeys = await readApiKeys(apiKeyFiles, flags, env);
+  const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix) ?? 'SVC';
+  const dev =
+    target.kind === 'remote'
+      ? (await import('../../../client/remote.ts')).devSender({ url: target.url, headerPrefix })
+      : undefined;
+  const credential = target.kind === 'direct' ? await readCredential(target.file, flags, env) : undefined;
+  const client = await openTarget(target, flags, env, 'console', { credential: structuredClone(credential) });
+  try {
+    for (const apiKey of apiKeys.length > 0 ? apiKeys : [undefined]) {
+      const reply = await client.call({ operation: 'listPermissions', apiKey, params: {}, query: [] });
+      // Without a key the vault only has to answer.
+      if (apiKey !== undefined && reply.status >= 400) return reportProblem(reply);
+    }
+    let ask: () => void = () => undefined;
+    const untilStopped = createStopper((stop) => {
+      ask = stop;
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop(130));
+    });
+    const opens = flags.open !== false && canPrompt();
+    const idle = setTimeout(() => {
+      report(`nobody used the page for ${flags.idle ?? '30m'}`);
+      ask();
+    }, idleMs);
+    const { console, link } = createConsoleLink({
+      client,
+      sendToDev: dev?.send,
+      apiKeys,
+      about: {
+        url: target.kind === 'remote' ? target.url : target.file,
+        header_prefix: headerPrefix,
+      },
+      holder:
+        target.kind === 'direct' && credential !== undefined
+          ? holderCommands(target.file, async () => structuredClone(credential))
+          : undefined,
+      secure: false,
+      idleMs: SESSION_IDLE_MS,
+      lifeMs: SESSION_LIFE_MS,
+      life: 'once',
+      // A link on a terminal is typed or clicked by who reads it; one that a browser is given may be seen by others.
+      confirm: opens ? (number) => askYes(`A browser shows ${number}. Allow it?`) : undefined,
+      onRequest: () => idle.refresh(),
+    });
+    const { startDaemon } = await import('../../../http/daemon.ts');
+    const daemon = await startDaemon(client, {
+      host: '127.0.0.1',
+      port,
+      headerPrefix: 'SVC',
+      limits: DEFAULT_LIMITS,
+      // The first call that any key may make: it reaches the store of the vault.
+      ready: async () => {
+        const { status } = await client.call({
+          operation: 'listPermissions',
+          apiKey: apiKeys[0],
+          params: {},
+          query: [],
+        });
+        if (status >= 500) throw new Problem('vault_busy');
+      },
+      log: false,
+      version: VERSION,
+      console,
+      isConsoleOnly: true,
+      timeouts: { stop: STOP_MS },
+    });
+    await show(link(daemon.url), opens);
+    return await untilStopped(async () => {
+      clearTimeout(idle);
+      await daemon.stop();
+    });
+  } finally {
+    await Promise.all([client.close(), dev?.close()]);
+  }
+}
+
+async function show(link: string, opens: boolean): Promise<void> {
+  if (opens) {
+    const { openBrowser } = await import('./open-browser.ts');
+    if (await openBrowser(link)) {
+      report('the console is open in your browser; Ctrl-C ends it');
+      return;
+    }
+    report('no browser could be opened; open this link within two minutes:');
+  }
+  await writeOut(`${link}\n`);
+}
+
+/** None is no mistake: a key can be pasted into the page. */
+async function readApiKeys(files: readonly string[], flags: GlobalFlags, env: Environment): Promise<readonly string[]> {
+  if (files.length > 0) return Promise.all(files.map((apiKeyFile) => readApiKey({ ...flags, apiKeyFile }, env)));
+  const isNamed = env['VAULT_API_KEY'] || env[UI_FLAGS.apiKeyFile.env];
+  return isNamed ? [await readApiKey(flags, env)] : [];
+}

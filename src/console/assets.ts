@@ -1,0 +1,62 @@
+import { readdir, readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import path from 'node:path';
+import { CONSOLE_FIELDS } from './console-headers.ts';
+
+/** The page's folder: each folder of dist/ is beside dist/console/. */
+const FOLDER = import.meta.filename.endsWith('.ts') ? '../../dist/console' : '../console';
+const PAGE = 'index.html';
+const COMPRESSED = '.br';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+interface Asset {
+  readonly type: string;
+  readonly bytes: Buffer;
+  /** The same under Brotli. */
+  readonly compressed: Buffer | undefined;
+}
+
+export type Assets = Awaited<ReturnType<typeof loadAssets>>;
+
+/**
+ * Reads the files of the page. They stay in memory: an update of the product may replace them while a daemon runs, and no
+ * request names a path of the disk.
+ */
+export async function loadAssets() {
+  const folder = path.join(import.meta.dirname, FOLDER);
+  const names = await readdir(folder);
+  const files = new Map(
+    await Promise.all(names.map(async (name) => [name, await readFile(path.join(folder, name))] as const)),
+  );
+  const assets = new Map<string, Asset>();
+  for (const [name, bytes] of files) {
+    const type = TYPES[path.extname(name)];
+    if (type !== undefined) assets.set(name, { type, bytes, compressed: files.get(`${name}${COMPRESSED}`) });
+  }
+
+  /** Answers a path below `/ui/`; the page itself for a path without a file extension. Returns false for no file. */
+  return (request: IncomingMessage, response: ServerResponse, below: string): boolean => {
+    const isPage = !below.includes('.');
+    const asset = assets.get(isPage ? PAGE : below);
+    if (asset === undefined) return false;
+    const { type, bytes, compressed } = asset;
+    const isCompressed =
+      compressed !== undefined && /\bbr\b/.test(request.headers['accept-encoding']?.toString() ?? '');
+    const body = isCompressed ? compressed : bytes;
+    response.writeHead(200, [
+      ...['Cache-Control', /-[0-9A-Z]{8,}\./i.test(below) ? 'public, max-age=31536000, immutable' : 'no-store'],
+      ...['X-Content-Type-Options', 'nosniff', 'Vary', 'Accept-Encoding'],
+      ...['Content-Type', type, 'Content-Length', String(body.length)],
+      ...(isCompressed ? ['Content-Encoding', 'br'] : []),
+      ...CONSOLE_FIELDS,
+    ]);
+    response.end(request.method === 'HEAD' ? undefined : body);
+    return true;
+  };
+}

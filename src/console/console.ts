@@ -1,0 +1,262 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { Client, Reply } from '../contract/call.ts';
+import { DEV_PATHS } from '../contract/dev-paths.ts';
+import { invalid, Problem } from '../core/problem.ts';
+import { problemReply } from '../core/problem-reply.ts';
+import { createByteBudget } from '../http/byte-budget.ts';
+import type { Cors } from '../http/cors.ts';
+import {
+  type ConsoleContext,
+  type ConsoleRequests,
+  createEndpoints,
+  headerOf,
+  type RequestContext,
+  type SendToDev,
+} from '../http/endpoints.ts';
+import { createFailureLimit, FAILURES_A_SECOND } from '../http/failure-limit.ts';
+import { announcedLength, readBody } from '../http/read-body.ts';
+import { failureReply } from '../http/request-log.ts';
+import { type Assets, loadAssets } from './assets.ts';
+import { CONSOLE_FIELDS } from './console-headers.ts';
+import { foreignOrigin } from './guard.ts';
+import { findHolderRequest, type HolderCommands } from './holder-requests.ts';
+import { createIdentities } from './identities.ts';
+import { createSessions, type Opened, type Session, type SessionOptions } from './sessions.ts';
+
+/** Bytes of a body that is not a call of the API. */
+const MAX_BODY = 4096;
+const SECRET_HEADER = 'x-vault-console';
+const ACTIVE_HEADER = 'x-vault-active';
+const AS_HEADER = 'x-vault-as';
+
+/** What a console is for. Times are in milliseconds. */
+export interface ConsoleOptions extends Pick<SessionOptions, 'idleMs' | 'lifeMs' | 'code' | 'confirm'> {
+  /** Where calls go. */
+  readonly client: Client;
+  /** API keys that every session has. */
+  readonly apiKeys: readonly string[];
+  /** What the page says of the vault. */
+  readonly about: {
+    /** Absent: this daemon. */
+    readonly url?: string;
+    readonly header_prefix: string;
+    /** Absent of a vault behind a daemon. */
+    readonly audit_level?: string;
+  };
+  /** Reaches the dev controls of a vault behind a daemon. */
+  readonly sendToDev?: SendToDev | undefined;
+  /** Runs a command on the vault's file; absent without the file and its key. */
+  readonly holder?: HolderCommands | undefined;
+  readonly secure: boolean;
+  /** By default the machine's, which only goes forward. */
+  readonly now?: (() => number) | undefined;
+  /** Told of every request of a page. */
+  readonly onRequest?: (() => void) | undefined;
+}
+
+type Sent = Readonly<Record<string, unknown>>;
+
+/** No page of another origin is answered. */
+const NO_CORS: Cors = { isFromBrowser: () => false, fields: () => [], preflightFields: () => undefined };
+
+/** The server half of the console: its page, its sessions, and the calls of its page as the session's applications. */
+export function createConsole(console: ConsoleOptions, context: ConsoleContext): ConsoleRequests {
+  const { client, apiKeys, about, holder, secure, now = () => performance.now(), onRequest } = console;
+  const { traceIdOf } = context;
+  const sendToDev = console.sendToDev ?? context.sendToDev;
+  const scheme = secure ? 'https' : 'http';
+  let assets: Promise<Assets> | undefined;
+  const countFailure = createFailureLimit(FAILURES_A_SECOND);
+  const budget = createByteBudget(MAX_BODY * 256);
+  const sessions = createSessions({ ...console, now, identities: () => createIdentities(client, apiKeys, sendToDev) });
+  const endpoints = new WeakMap<Session, RequestListener>();
+
+  const answer: RequestContext['answer'] = (response, reply, more = {}) =>
+    context.answer(response, reply, { ...more, fields: [...CONSOLE_FIELDS, ...(more.fields ?? [])], isUnlogged: true });
+
+  function refuse(request: IncomingMessage, response: ServerResponse, problem: Problem, allow?: string): void {
+    answer(response, problemReply(problem, traceIdOf(request)), { allow });
+  }
+
+  /** Cookies and "same site" ignore ports (RFC 6265 §8.5): consoles on two ports have a name each. */
+  const cookieName = ({ socket }: IncomingMessage) =>
+    `${secure ? '__Host-' : ''}vault_console_${socket.localPort ?? 'socket'}`;
+
+  function setCookie(request: IncomingMessage, value: string): readonly string[] {
+    const scope = secure ? 'Secure; Path=/' : 'Path=/ui/';
+    return ['Set-Cookie', `${cookieName(request)}=${value}; HttpOnly; SameSite=Strict; ${scope}`];
+  }
+
+  function sessionOf(request: IncomingMessage): Session | undefined {
+    const name = `${cookieName(request)}=`;
+    const cookies = (request.headers.cookie ?? '').split('; ').filter((pair) => pair.startsWith(name));
+    const isActive = request.headers[ACTIVE_HEADER] !== undefined;
+    return sessions.find(
+      cookies.map((pair) => pair.slice(name.length)),
+      headerOf(request, SECRET_HEADER),
+      isActive,
+    );
+  }
+
+  async function bodyOf(request: IncomingMessage, response: ServerResponse): Promise<Sent> {
+    const { bodyText = '', bodyFault } = await readBody(request, response, { limit: MAX_BODY, budget });
+    if (bodyFault === 'too_large') throw new Problem('body_too_large');
+    try {
+      const value: unknown = JSON.parse(bodyText);
+      if (typeof value === 'object' && value !== null) return { ...value };
+    } catch (cause) {
+      throw new Problem('malformed_json', { cause });
+    }
+    throw new Problem('invalid_request', { detail: 'The body must be a JSON object.' });
+  }
+
+  async function describe({ identities, activeAt, startedAt }: Session, request: IncomingMessage): Promise<Reply> {
+    const at = now();
+    const inTime = (time: number) => new Date(Date.now() + time - at).toISOString();
+    const known = await identities.describe();
+    const dev = await identities.callDev({ method: 'GET', path: DEV_PATHS.clock }, traceIdOf(request));
+    const body = {
+      url: `${scheme}://${request.headers.host}`,
+      ...about,
+      dev: dev.status === 200,
+      file: holder !== undefined,
+      identities: known,
+      active_until: inTime(activeAt + console.idleMs),
+      ends_at: inTime(startedAt + console.lifeMs),
+    };
+    return { status: 200, bodyText: JSON.stringify(body), traceId: traceIdOf(request) };
+  }
+
+  async function open(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const traceId = traceIdOf(request);
+    const { code, wait } = await bodyOf(request, response);
+    const opened = await openBy(code, wait);
+    if (opened === undefined) {
+      const tooMany = countFailure(request.socket.remoteAddress ?? '');
+      refuse(request, response, tooMany ?? new Problem('console_locked'));
+    } else if (opened === 'refused') refuse(request, response, new Problem('console_refused'));
+    else if ('number' in opened) answer(response, { status: 202, bodyText: JSON.stringify(opened), traceId });
+    else {
+      const bodyText = JSON.stringify({ secret: opened.secret });
+      answer(response, { status: 200, bodyText, traceId }, { fields: setCookie(request, opened.cookie) });
+    }
+  }
+
+  async function openBy(code: unknown, wait: unknown): Promise<Opened | undefined> {
+    if (typeof code === 'string') return sessions.open(code);
+    if (typeof wait === 'string') return sessions.awaitAnswer(wait);
+    throw invalid('code', 'is required');
+  }
+
+  function showAsset(request: IncomingMessage, response: ServerResponse, name: string): void {
+    assets ??= loadAssets();
+    assets.then(
+      (show) => show(request, response, name) || refuse(request, response, new Problem('route_not_found')),
+      (error: unknown) => answer(response, failureReply(error, traceIdOf(request))),
+    );
+  }
+
+  function callApi(session: Session, request: IncomingMessage, response: ServerResponse): void {
+    let listener = endpoints.get(session);
+    if (listener === undefined) {
+      const own = { ...context, answer, cors: NO_CORS, keyHeader: AS_HEADER, idempotencyHeader: 'idempotency-key' };
+      listener = createEndpoints(session.identities.client, own);
+      endpoints.set(session, listener);
+    }
+    request.url = request.url?.slice('/ui/api'.length);
+    listener(request, response);
+  }
+
+  /** The requests of a page that is open, by path and method. Resolves to a reply; undefined when it was sent. */
+  type Action = (session: Session, request: IncomingMessage, response: ServerResponse) => Promise<Reply>;
+  const SESSION: Readonly<Record<string, Action>> = {
+    GET: (session, request) => describe(session, request),
+    HEAD: async (_session, request) => ({ status: 204, traceId: traceIdOf(request) }),
+    DELETE: async (session, request) => {
+      sessions.lock(session);
+      return { status: 204, traceId: traceIdOf(request) };
+    },
+  };
+  const KEYS: Readonly<Record<string, Action>> = {
+    POST: async (session, request, response) => {
+      const { key } = await bodyOf(request, response);
+      if (typeof key !== 'string') throw invalid('key', 'is required');
+      await session.identities.add(key.trim());
+      return describe(session, request);
+    },
+  };
+  const ONE_KEY: Readonly<Record<string, Action>> = {
+    DELETE: async (session, request) => {
+      session.identities.remove(Number(request.url?.split('/').at(-1)));
+      return describe(session, request);
+    },
+  };
+
+  async function callDev(session: Session, request: IncomingMessage, response: ServerResponse): Promise<Reply> {
+    const { method = '', url = '' } = request;
+    const path = `/dev/${url.slice('/ui/dev/'.length)}` as const;
+    const body = announcedLength(request) === 0 ? undefined : await bodyOf(request, response);
+    return session.identities.callDev({ method, path, body }, traceIdOf(request));
+  }
+  const DEV: Readonly<Record<string, Action>> = { GET: callDev, POST: callDev, PUT: callDev, DELETE: callDev };
+
+  function actionsAt(path: string): Readonly<Record<string, Action>> | undefined {
+    if (path === '/ui/session') return SESSION;
+    if (path === '/ui/session/keys') return KEYS;
+    if (/^\/ui\/dev\/[\w/-]+$/.test(path)) return DEV;
+    const { method, run } = findHolderRequest(path) ?? {};
+    if (method !== undefined && run !== undefined) {
+      return {
+        [method]: async (_session, request) => {
+          const result = await run(holder);
+          return { status: 200, bodyText: JSON.stringify(result), traceId: traceIdOf(request) };
+        },
+      };
+    }
+    return /^\/ui\/session\/keys\/\d{1,6}$/.test(path) ? ONE_KEY : undefined;
+  }
+
+  function act(
+    actions: Readonly<Record<string, Action>>,
+    session: Session,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void {
+    const { method = '' } = request;
+    const action = Object.hasOwn(actions, method) ? actions[method] : undefined;
+    if (action === undefined) {
+      refuse(request, response, new Problem('method_not_allowed'), Object.keys(actions).join(', '));
+      return;
+    }
+    action(session, request, response).then(
+      (reply) => answer(response, reply),
+      (error: unknown) => answer(response, failureReply(error, traceIdOf(request))),
+    );
+  }
+
+  return (request, response, refused) => {
+    onRequest?.();
+    const { url = '', method = '' } = request;
+    const path = url.replace(/\?.*$/, '');
+    const foreign = foreignOrigin(request, scheme);
+    if (refused !== undefined) return refuse(request, response, new Problem(refused));
+    if (foreign !== undefined) {
+      return refuse(request, response, new Problem(foreign, { detail: 'Only the page of this console may ask.' }));
+    }
+    if (path === '/ui/session' && method === 'POST') {
+      open(request, response).catch((error: unknown) => answer(response, failureReply(error, traceIdOf(request))));
+      return;
+    }
+    const isCall = path.startsWith('/ui/api/');
+    const actions = actionsAt(path);
+    if (!isCall && actions === undefined) {
+      const isRead = method === 'GET' || method === 'HEAD';
+      if (!isRead) return refuse(request, response, new Problem('method_not_allowed'), 'GET, HEAD');
+      return showAsset(request, response, path.slice('/ui/'.length));
+    }
+    const session = sessionOf(request);
+    if (session === undefined) return refuse(request, response, new Problem('console_locked'));
+    if (isCall) callApi(session, request, response);
+    else if (actions !== undefined) act(actions, session, request, response);
+  };
+}

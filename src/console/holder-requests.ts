@@ -1,0 +1,34 @@
+import { Problem } from '../core/problem.ts';
+
+/** Commands on the vault's file, for a console that has the file and its key. Each resolves to what the command prints. */
+export interface HolderCommands {
+  verify(): Promise<object>;
+  doctor(): Promise<object>;
+  keys(): Promise<object>;
+  file(): Promise<object>;
+}
+
+const METHODS = { verify: 'POST', doctor: 'POST', keys: 'GET', file: 'GET' } as const satisfies Record<
+  keyof HolderCommands,
+  string
+>;
+
+interface HolderRequest {
+  readonly method: (typeof METHODS)[keyof HolderCommands];
+  /** Throws `route_not_found` for a console without the file. */
+  readonly run: (holder: HolderCommands | undefined) => Promise<object>;
+}
+
+const REQUESTS = Object.entries(METHODS).map(([name, method]) => {
+  const run: HolderRequest['run'] = async (holder) => {
+    if (holder !== undefined) return holder[name as keyof HolderCommands]();
+    throw new Problem('route_not_found', { detail: 'This console does not have the file of the vault and its key.' });
+  };
+  return [`/ui/holder/${name}`, { method, run }] as const;
+});
+
+const BY_PATH: ReadonlyMap<string, HolderRequest> = new Map(REQUESTS);
+
+export function findHolderRequest(path: string): HolderRequest | undefined {
+  return BY_PATH.get(path);
+}

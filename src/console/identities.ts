@@ -1,0 +1,152 @@
+import type { Application } from '../contract/application.ts';
+import type { Call, Client, Reply } from '../contract/call.ts';
+import type { DevRequest } from '../contract/dev-paths.ts';
+import { OPERATIONS, type Operation } from '../contract/operations.ts';
+import type { Permission } from '../contract/permissions.ts';
+import { PROBLEM_TYPE_PREFIX } from '../contract/problems.ts';
+import { invalid, Problem } from '../core/problem.ts';
+import { problemReply } from '../core/problem-reply.ts';
+import type { SendToDev } from '../http/endpoints.ts';
+
+/** An API key of a session, and whose it is as far as the vault tells. */
+interface Identity {
+  readonly n: number;
+  readonly apiKey: string;
+  applicationId: string | undefined;
+  application: Application | undefined;
+  /** Whether its own key was asked for its application. */
+  isAsked: boolean;
+}
+
+/** What the page is told of an identity: never the key. */
+export type ShownIdentity = { readonly n: number } & Partial<
+  Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>
+>;
+
+export type Identities = ReturnType<typeof createIdentities>;
+
+/** The API keys of a session. They stay here: the page names them by number. */
+export function createIdentities(client: Client, apiKeys: readonly string[], sendToDev?: SendToDev | undefined) {
+  let next = 0;
+  let identities: readonly Identity[] = [];
+  for (const apiKey of apiKeys) append(apiKey);
+
+  function append(apiKey: string): Identity {
+    const identity = { n: next++, apiKey, applicationId: undefined, application: undefined, isAsked: false };
+    identities = [...identities, identity];
+    return identity;
+  }
+
+  function callAs(identity: Identity, call: Call): Promise<Reply> {
+    return client.call({
+      ...call,
+      apiKey: identity.apiKey,
+      fromBrowser: undefined,
+      peer: 'console',
+      onCaller: (id) => {
+        identity.applicationId = id;
+      },
+    });
+  }
+
+  /** As the identity whose number is sent in the key's place, else as the first that holds the operation's permission. */
+  async function call(call: Call): Promise<Reply> {
+    if (call.apiKey !== undefined) {
+      const chosen = identities.find(({ n }) => String(n) === call.apiKey);
+      if (chosen !== undefined) return callAs(chosen, call);
+      return problemReply(invalid('X-Vault-As', 'is no identity of this session'), call.traceId ?? '');
+    }
+    const { permission }: Operation = OPERATIONS[call.operation];
+    return asFirst(permission, call.traceId ?? '', (identity) => callAs(identity, call));
+  }
+
+  /** A denied call is an entry in the audit: identities that are known not to hold the permission are not tried. */
+  async function asFirst(
+    permission: Permission | undefined,
+    traceId: string,
+    send: (identity: Identity) => Promise<Reply>,
+  ): Promise<Reply> {
+    for (const identity of identities) {
+      if (!mayHold(identity, permission)) continue;
+      const reply = await send(identity);
+      if (!isNotAllowed(reply)) return reply;
+    }
+    const detail = 'No API key of the console holds the permission that this needs.';
+    return problemReply(new Problem('permission_missing', { detail }), traceId);
+  }
+
+  /** Sends a request to the dev controls, as the first identity that may read the tenant. */
+  async function callDev(request: Omit<DevRequest, 'apiKey'>, traceId: string): Promise<Reply> {
+    if (sendToDev === undefined) {
+      const detail = 'Only a vault of `vault serve --dev` has dev controls.';
+      return problemReply(new Problem('route_not_found', { detail }), traceId);
+    }
+    return asFirst('tenant:read', traceId, ({ apiKey }) => sendToDev({ ...request, apiKey }, traceId));
+  }
+
+  /**
+   * Finds out whose key it is. A key that must not read applications is asked about through one that may: a denied call is an
+   * entry in the audit. Resolves to false when the key is no good.
+   */
+  async function learn(identity: Identity): Promise<boolean> {
+    const asks = { params: {}, query: [] };
+    const first = await callAs(identity, { operation: 'listPermissions', ...asks });
+    if (first.status === 401) return false;
+    const { applicationId: id } = identity;
+    const reader = identities.find(({ application }) => application?.permissions.includes('application:read'));
+    if (reader === undefined && identity.isAsked) return true;
+    identity.isAsked = true;
+    const found =
+      reader === undefined || id === undefined
+        ? await callAs(identity, { operation: 'getApplicationByKey', ...asks })
+        : await callAs(reader, { operation: 'getApplication', params: { id }, query: [] });
+    if (found.status === 200) identity.application = JSON.parse(found.bodyText ?? '');
+    return true;
+  }
+
+  return {
+    client: { call, close: async () => undefined } satisfies Client,
+    callDev,
+
+    /** Resolves to whose keys these are; a key that was regenerated or deleted is left out. */
+    async describe(): Promise<readonly ShownIdentity[]> {
+      const shown: ShownIdentity[] = [];
+      for (const identity of identities) {
+        if (!(await learn(identity))) continue;
+        const { n, applicationId: id, application } = identity;
+        if (application === undefined) shown.push({ n, ...(id !== undefined && { id }) });
+        else {
+          const { name, type, permissions, rules } = application;
+          shown.push({ n, id: application.id, name, type, permissions, rules });
+        }
+      }
+      return shown;
+    },
+
+    /** Throws `invalid_request` for a key that the vault does not know. */
+    async add(apiKey: string): Promise<void> {
+      const identity = append(apiKey);
+      if (await learn(identity)) return;
+      remove(identity.n);
+      throw invalid('key', 'is not an API key of this vault');
+    },
+
+    remove,
+  };
+
+  function remove(n: number): void {
+    identities = identities.filter((each) => each.n !== n);
+  }
+}
+
+/** Whether its application holds the permission, plainly or by a rule; true of one that is unknown. */
+function mayHold({ application }: Identity, permission: Permission | undefined): boolean {
+  if (application === undefined || permission === undefined) return true;
+  const { permissions, rules } = application;
+  return permissions.includes(permission) || rules.some((rule) => rule.permissions.includes(permission));
+}
+
+/** The key is no good, or its application does not hold the permission: another may. */
+function isNotAllowed({ status, bodyText = '' }: Reply): boolean {
+  return status === 401 || (status === 403 && bodyText.includes(`${PROBLEM_TYPE_PREFIX}permission_missing`));
+}

@@ -1,0 +1,40 @@
+import type { Application } from '../../client/create-client.ts';
+import { createGrants, type Grants } from '../../core/access/grants.ts';
+import { type Loaded, useLoaded } from './loaded.ts';
+import { isHeld } from './session.ts';
+import { vault } from './vault.ts';
+
+const PAGE_SIZE = 100;
+/** Applications that the page asks for at most. */
+const MAX_APPLICATIONS = 1_000;
+
+/** The applications of the tenant, newest first. Asks for none without `application:read`. */
+export function useApplications(): Loaded<readonly Application[]> {
+  return useLoaded(isHeld('application:read') ? 'applications' : undefined, askAll);
+}
+
+async function askAll(signal: AbortSignal): Promise<readonly Application[]> {
+  const all: Application[] = [];
+  for (let page = 1; all.length < MAX_APPLICATIONS; page += 1) {
+    const { data, pagination } = await vault().listApplications({ query: { page, size: PAGE_SIZE }, signal });
+    all.push(...data);
+    if (page >= pagination.total_pages) break;
+  }
+  return all;
+}
+
+/** Returns those that can hold permissions that show tokens, but for an expiring one whose creator is not among all. */
+export function readersOf(all: readonly Application[]): readonly Application[] {
+  const ids = new Set(all.map(({ id }) => id));
+  return all.filter(({ type, created_by }) => type === 'private' || (type === 'expiring' && ids.has(created_by ?? '')));
+}
+
+/** Returns the grants of an application; of an expiring one that a private one made, within those of its creator. */
+export function grantsOf(application: Application, all: readonly Application[]): Grants {
+  const creator = all.find((each) => isCreator(each, application));
+  return createGrants(application, creator && createGrants(creator));
+}
+
+/** Whether it made the expiring application, which then ends with it. A management application's are on their own. */
+export const isCreator = ({ id, type }: Application, made: Application): boolean =>
+  type === 'private' && made.type === 'expiring' && made.created_by === id;

@@ -1,0 +1,162 @@
+import { useState } from 'preact/hooks';
+import { type Application, VaultError } from '../../../client/create-client.ts';
+import { APPLICATION_TYPES, type ApplicationType } from '../../../contract/permissions.ts';
+import { grantsOf } from '../applications.ts';
+import { messageOf, reload } from '../loaded.ts';
+import { showNewKey } from '../new-key.tsx';
+import { useDebounced } from '../parts/debounced.ts';
+import { Draft } from '../parts/draft.tsx';
+import { type Errors, errorsAt, Field, FieldErrors } from '../parts/field.tsx';
+import { CommandLine, Wrong } from '../parts/pieces.tsx';
+import { toast } from '../parts/toast.tsx';
+import { address, go } from '../route.ts';
+import { vault } from '../vault.ts';
+import { ChangedTokens, useNewestTokens } from './changed-tokens.tsx';
+import { asType, bodyOf, type DraftState, draftOf, grantedBy } from './draft-application.ts';
+import { KnownContainers } from './known-containers.tsx';
+import { PlainChoice } from './plain-choice.tsx';
+import { ReachTable, useReach } from './reach.tsx';
+import { RulesEditor } from './rules-editor.tsx';
+
+interface FormOptions {
+  readonly all: readonly Application[];
+  readonly closed: string;
+  /** The application to change; absent: a new one. */
+  readonly of?: Application;
+}
+
+/** A new application, or changes of one; beside it which tokens it would reach, before anything is stored. */
+export function ApplicationForm({ all, closed, of }: FormOptions) {
+  const [draft, setDraft] = useState(() => draftOf(of));
+  const [refused, setRefused] = useState<{ readonly errors: Errors; readonly message?: string }>({ errors: {} });
+  const tokens = useNewestTokens();
+  const { type } = draft;
+  const settled = useDebounced(JSON.stringify(askedOf(draft, of)));
+  const reach = useReach(JSON.parse(settled).asked);
+  const errors = { ...reach.value?.errors, ...refused.errors };
+
+  function change(part: Partial<DraftState>) {
+    setRefused({ errors: {} });
+    setDraft((before) => ({ ...before, ...part }));
+  }
+
+  async function save() {
+    try {
+      const body = bodyOf(draft);
+      const saved = await (of === undefined
+        ? vault().createApplication({ body: { ...body, type } })
+        : vault().updateApplication({ params: { id: of.id }, body }));
+      if (of === undefined) showNewKey(saved);
+      toast(`${saved.name} is saved`);
+      reload();
+      go(address('applications', { app: saved.id }), 'replace');
+    } catch (error) {
+      const found = error instanceof VaultError ? error.errors : {};
+      setRefused({ errors: found, ...(Object.keys(found).length === 0 && { message: messageOf(error) }) });
+    }
+  }
+
+  return (
+    <Draft
+      title={of === undefined ? 'New application' : <>Edit {of.name}</>}
+      action={of === undefined ? 'Create' : 'Save'}
+      closed={closed}
+      isReady={draft.name !== ''}
+      onSubmit={save}
+      previewTitle="What it would reach"
+      preview={
+        <>
+          {type === 'management' ? (
+            <p class="note">Management applications read no tokens.</p>
+          ) : (
+            <DraftReach {...{ all, draft, of, tokens }} parts={reach.value?.parts ?? []} error={reach.error} />
+          )}
+          <CommandLine
+            text={`vault apps ${of === undefined ? 'create --key-out FILE' : `update ${of.id}`} --body @FILE`}
+          />
+        </>
+      }
+    >
+      <Wrong>{refused.message}</Wrong>
+      <Field
+        name="name"
+        label="name"
+        value={draft.name}
+        onInput={(name) => change({ name })}
+        errors={errorsAt(errors, 'name')}
+      />
+      {of === undefined && (
+        <div class="field">
+          <label for="field-type">type</label>
+          <select
+            id="field-type"
+            value={type}
+            onChange={({ currentTarget: { value } }) => setDraft(asType(draft, value as ApplicationType))}
+          >
+            {Object.keys(APPLICATION_TYPES).map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+          <p class="note">{APPLICATION_TYPES[type]}</p>
+        </div>
+      )}
+      {of === undefined && type === 'expiring' && (
+        <Field
+          name="expires_at"
+          label="expires_at"
+          value={draft.expires_at}
+          onInput={(expires_at) => change({ expires_at })}
+          placeholder={new Date(Date.now() + 60_000).toISOString()}
+          note="At most one day ahead. Default: one minute ahead."
+          errors={errorsAt(errors, 'expires_at')}
+          isCode
+        />
+      )}
+      {type !== 'management' && <RulesEditor {...{ draft, errors, reach, change }} />}
+      <PlainChoice {...{ draft, change }} />
+      <FieldErrors id="permissions-errors" errors={isBlank(draft) ? [] : errorsAt(errors, 'permissions')} />
+      <KnownContainers all={all} tokens={tokens} />
+    </Draft>
+  );
+}
+
+const isBlank = ({ permissions, rules }: DraftState): boolean => permissions.length + rules.length === 0;
+
+/** Whether every rule says which tokens it is for. */
+const isComplete = ({ rules }: DraftState): boolean =>
+  rules.every(
+    ({ rule: { container, conditions = [] } }) => container !== '' && conditions.every(({ value }) => value !== ''),
+  );
+
+/** What to measure, once the draft says enough. The vault knows the type of an application that exists. */
+function askedOf(draft: DraftState, of: Application | undefined) {
+  const { type } = draft;
+  if (type === 'management' || isBlank(draft) || !isComplete(draft)) return {};
+  const granted = { permissions: [], rules: [], ...grantedBy(draft) };
+  const asked =
+    of === undefined ? { application: { type, ...granted } } : { application_id: of.id, application: granted };
+  return { asked };
+}
+
+interface DraftReachOptions {
+  readonly all: readonly Application[];
+  readonly of: Application | undefined;
+  readonly draft: DraftState;
+  readonly tokens: ReturnType<typeof useNewestTokens>;
+  readonly parts: Parameters<typeof ReachTable>[0]['parts'];
+  readonly error: string | undefined;
+}
+
+function DraftReach({ all, of, draft, tokens, parts, error }: DraftReachOptions) {
+  const { permissions, type } = draft;
+  const rules = draft.rules.map(({ rule }) => rule);
+  const drafted = { ...(of ?? { id: '', tenant_id: '', name: '' }), type, permissions, rules } as Application;
+  return (
+    <>
+      <Wrong>{error}</Wrong>
+      {isBlank(draft) && <p class="note">Add a rule, or a plain permission.</p>}
+      {parts.length > 0 && <ReachTable parts={parts} />}
+      <ChangedTokens tokens={tokens} before={of && grantsOf(of, all)} after={grantsOf(drafted, all)} />
+    </>
+  );
+}

@@ -1,0 +1,119 @@
+import { useState } from 'preact/hooks';
+import type { Application } from '../../../client/create-client.ts';
+import { PERMISSIONS, type Permission, type PermissionRow } from '../../../contract/permissions.ts';
+import { readersOf } from '../applications.ts';
+import { useKeys } from '../keys.ts';
+import { Pane } from '../parts/pane.tsx';
+import { CommandLine, CopyButton, Key, Time } from '../parts/pieces.tsx';
+import { RuleText } from '../parts/rule-text.tsx';
+import { address, go } from '../route.ts';
+import { isHeld } from '../session.ts';
+import { EndKey } from './end-key.tsx';
+import { Reached, useReach } from './reach.tsx';
+
+interface PaneOptions {
+  readonly application: Application;
+  readonly all: readonly Application[];
+  readonly closed: string;
+  readonly q: string;
+}
+
+/** One application: its rules in the order of their priority, how many tokens each governs, and its plain permissions. */
+export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
+  const { id, name, type, permissions, rules, created_at, modified_at, expires_at } = application;
+  const [ending, setEnding] = useState<'regenerate' | 'delete'>();
+  const reach = useReach(type === 'management' ? undefined : { application_id: id });
+  const creator = all.find((each) => each.id === application.created_by);
+  const mayChange = isHeld('application:update');
+  const edit = () => go(address('applications', { q, app: id, draft: 'edit' }));
+  useKeys(mayChange ? { e: edit } : {});
+  return (
+    <Pane title={name} subject={id} closed={closed}>
+      <p class="summary">
+        {type} · created <Time at={created_at} /> {creator !== undefined && `by ${creator.name}`}
+        {modified_at !== undefined && (
+          <>
+            {' '}
+            · changed <Time at={modified_at} />
+          </>
+        )}
+        {expires_at !== undefined && (
+          <>
+            {' '}
+            · ends <Time at={expires_at} />
+          </>
+        )}
+        <br />
+        <code>{id}</code> <CopyButton text={id} />
+      </p>
+      <div class="buttons">
+        {mayChange && (
+          <button type="button" onClick={edit}>
+            Edit <Key name="e" />
+          </button>
+        )}
+        {readersOf(all).includes(application) && (
+          <a class="button" href={address('see-as', { app: id })}>
+            See as
+          </a>
+        )}
+        {mayChange && (
+          <button type="button" onClick={() => setEnding('regenerate')}>
+            Regenerate key
+          </button>
+        )}
+        {isHeld('application:delete') && (
+          <button type="button" class="danger" onClick={() => setEnding('delete')}>
+            Delete
+          </button>
+        )}
+      </div>
+      {type !== 'management' && (
+        <section>
+          <h3>Rules, the first that matches governs</h3>
+          {rules.length === 0 && <p class="note">No rules: the plain permissions govern every token.</p>}
+          <ol class="rules">
+            {rules
+              .toSorted((a, b) => a.priority - b.priority)
+              .map((rule) => (
+                <li key={rule.priority}>
+                  <Reached reach={reach} priority={rule.priority} />
+                  <b>Rule {rule.priority}</b> <RuleText rule={rule} />
+                  <br />
+                  <code>{rule.permissions.join(' ')}</code>
+                </li>
+              ))}
+          </ol>
+        </section>
+      )}
+      <PlainPermissions permissions={permissions} />
+      {application.can_create_expiring_applications && (
+        <p class="note">May create expiring applications within its own reach.</p>
+      )}
+      <CommandLine text={`vault apps get ${id}`} />
+      {ending !== undefined && (
+        <EndKey how={ending} {...{ application, all, closed }} onClose={() => setEnding(undefined)} />
+      )}
+    </Pane>
+  );
+}
+
+function PlainPermissions({ permissions }: { readonly permissions: readonly Permission[] }) {
+  return (
+    <section>
+      <h3>Plain permissions, on every token</h3>
+      {permissions.length === 0 && <p class="note">None.</p>}
+      <ul class="log">
+        {permissions.map((permission) => {
+          const { warning }: PermissionRow = PERMISSIONS[permission];
+          return (
+            <li key={permission}>
+              <code>{permission}</code>{' '}
+              <span class={warning ? 'warning' : 'note'}>{PERMISSIONS[permission].allows}</span>
+            </li>
+          );
+        })}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,95 @@
+import type { Application } from '../../../client/create-client.ts';
+import { useApplications } from '../applications.ts';
+import { useKeys } from '../keys.ts';
+import { FilterBar } from '../parts/filter-bar.tsx';
+import { CommandLine, Key, number, Tags, Time, Wrong } from '../parts/pieces.tsx';
+import { Rows } from '../parts/rows.tsx';
+import { address, go, route } from '../route.ts';
+import { isHeld } from '../session.ts';
+import { ApplicationForm } from './application-form.tsx';
+import { ApplicationPane } from './application-pane.tsx';
+
+const NAME = 'applications';
+
+/** All applications; one of them beside the list, or a form in its place. */
+export function Applications() {
+  const { value, error } = useApplications();
+  const { q = '', app, draft } = route.value.query;
+  const all = value ?? [];
+  const open = all.find(({ id }) => id === app);
+  const closed = address(NAME, { q, app });
+  if (value !== undefined && draft === 'new') return <ApplicationForm all={all} closed={closed} />;
+  if (open !== undefined && draft === 'edit') return <ApplicationForm all={all} closed={closed} of={open} />;
+  return (
+    <>
+      <ApplicationList all={all} isLoaded={value !== undefined} error={error} q={q} app={app} />
+      {open !== undefined && <ApplicationPane application={open} all={all} closed={address(NAME, { q })} q={q} />}
+    </>
+  );
+}
+
+interface ListOptions {
+  readonly all: readonly Application[];
+  readonly isLoaded: boolean;
+  readonly error: string | undefined;
+  readonly q: string;
+  readonly app: string | undefined;
+}
+
+function ApplicationList({ all, isLoaded, error, q, app }: ListOptions) {
+  const shown = all.filter(({ name, id }) => `${name} ${id}`.toLowerCase().includes(q.toLowerCase()));
+  const mayCreate = isHeld('application:create');
+  const create = () => go(address(NAME, { q, app, draft: 'new' }));
+  useKeys(mayCreate ? { n: create } : {});
+  return (
+    <div class="list">
+      <header>
+        <h1>Applications</h1>
+        <FilterBar text={q} hint="name or id" apply={(typed) => address(NAME, { app, q: typed })} />
+        {mayCreate && (
+          <button type="button" onClick={create}>
+            New <Key name="n" />
+          </button>
+        )}
+      </header>
+      <Wrong>{error}</Wrong>
+      {!isHeld('application:read') && <Wrong>No key of the console holds application:read. Add one.</Wrong>}
+      {isLoaded && shown.length === 0 && <p class="empty">No application matches.</p>}
+      <div>
+        {shown.length > 0 && (
+          <Rows
+            caption="Applications, newest first"
+            rows={shown}
+            idOf={({ id }) => id}
+            hrefOf={({ id }) => address(NAME, { q, app: id })}
+            open={app}
+            columns={[
+              { head: 'Name', show: ({ name }) => name },
+              { head: 'Type', show: (application) => <TypeOf of={application} /> },
+              { head: 'Rules', show: ({ rules }) => (rules.length === 0 ? '–' : rules.length), rank: 'extra' },
+              { head: 'Plain permissions', show: ({ permissions }) => <Tags of={permissions} />, rank: 'less' },
+              { head: 'Created', show: ({ created_at }) => <Time at={created_at} />, rank: 'extra' },
+            ]}
+          />
+        )}
+      </div>
+      <footer>
+        <span role="status">{isLoaded && `${number(shown.length)} of ${number(all.length)}`}</span>
+        <CommandLine text="vault apps list --all" />
+      </footer>
+    </div>
+  );
+}
+
+function TypeOf({ of: { type, expires_at } }: { readonly of: Application }) {
+  return (
+    <>
+      {type}
+      {expires_at !== undefined && (
+        <span class="ends">
+          ends <Time at={expires_at} />
+        </span>
+      )}
+    </>
+  );
+}

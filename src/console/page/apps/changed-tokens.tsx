@@ -1,0 +1,93 @@
+import type { Token } from '../../../client/create-client.ts';
+import { type ExplainedPermission, TOKEN_PERMISSIONS } from '../../../contract/explanation.ts';
+import { explainAccess } from '../../../core/access/explain-access.ts';
+import type { Grants } from '../../../core/access/grants.ts';
+import { useLoaded } from '../loaded.ts';
+import { number, Sees } from '../parts/pieces.tsx';
+import { isHeld } from '../session.ts';
+import { vault } from '../vault.ts';
+
+/** Tokens that are looked at, newest first, and those that are shown. */
+const MAX_LOOKED_AT = 1_000;
+const MAX_SHOWN = 10;
+const PAGE_SIZE = 100;
+
+/** The newest tokens, without data. */
+export function useNewestTokens(): readonly Token[] {
+  const { value } = useLoaded(isHeld('token:read') ? 'newest' : undefined, async (signal) => {
+    const tokens: Token[] = [];
+    let start: string | undefined;
+    do {
+      const query = { transform: 'redact' as const, size: PAGE_SIZE, ...(start !== undefined && { start }) };
+      const { data, pagination } = await vault().listTokensByCursor({ query, signal });
+      tokens.push(...data);
+      start = pagination.next;
+    } while (start !== undefined && tokens.length < MAX_LOOKED_AT);
+    return tokens;
+  });
+  return value ?? [];
+}
+
+interface ChangedOptions {
+  readonly tokens: readonly Token[];
+  /** Undefined: there is no application yet. */
+  readonly before: Grants | undefined;
+  readonly after: Grants;
+}
+
+/** Ten tokens that the application would see or change otherwise. The vault decides by the same function. */
+export function ChangedTokens({ tokens, before, after }: ChangedOptions) {
+  const changed = tokens.map((token) => ({ token, changes: changesOf(token, before, after) }));
+  const shown = changed.filter(({ changes }) => changes.length > 0);
+  return (
+    <section>
+      <h3>
+        Tokens that change: {number(shown.length)} of the newest {number(tokens.length)}
+      </h3>
+      {shown.length > 0 && (
+        <table>
+          <caption class="unseen">Permissions on tokens, before and after</caption>
+          <thead>
+            <tr>
+              <th scope="col">Token</th>
+              <th scope="col">Before and after</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.slice(0, MAX_SHOWN).map(({ token, changes }) => (
+              <tr key={token.id}>
+                <th scope="row">
+                  <code>{token.id}</code>
+                </th>
+                <td>
+                  {changes.map(([was, is]) => (
+                    <div key={is.permission}>
+                      <code>{is.permission}</code> <Outcome of={was} /> → <Outcome of={is} />
+                    </div>
+                  ))}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+const NO_GRANTS: Grants = { plain: new Set(), rules: [] };
+const SHOWS_DATA = ['token:read', 'token:use'];
+
+/** What each permission was and would be, where that differs. */
+function changesOf({ id, containers = [] }: Token, before: Grants = NO_GRANTS, after: Grants) {
+  return TOKEN_PERMISSIONS.map((permission) => {
+    const [was, is] = [before, after].map((grants) => explainAccess(grants, permission, { id, containers }));
+    return [was, is] as readonly [ExplainedPermission, ExplainedPermission];
+  }).filter(([was, is]) =>
+    SHOWS_DATA.includes(is.permission) ? was.transform !== is.transform : was.allowed !== is.allowed,
+  );
+}
+
+function Outcome({ of: { permission, transform, allowed } }: { readonly of: ExplainedPermission }) {
+  return SHOWS_DATA.includes(permission) ? <Sees as={transform} /> : <b>{allowed ? 'yes' : 'no'}</b>;
+}

@@ -1,0 +1,67 @@
+import type { AccessRule } from '../../../client/create-client.ts';
+import { CONTAINERS_LIST } from './known-containers.tsx';
+
+type Condition = NonNullable<AccessRule['conditions']>[number];
+
+interface ConditionsOptions {
+  readonly name: string;
+  readonly of: readonly Condition[];
+  readonly onChange: (conditions: Condition[]) => void;
+}
+
+/** The conditions of an expiring application's rule: all must hold. */
+export function Conditions({ name, of, onChange }: ConditionsOptions) {
+  const change = (at: number, part: Partial<Condition>) =>
+    onChange(of.map((each, index) => (index === at ? { ...each, ...part } : each)));
+  return (
+    <>
+      {of.map((condition, at) => (
+        // Conditions have no order and no name: their place is their identity.
+        <div class="rule-row" key={`${name}-${at}`}>
+          <select
+            aria-label="attribute"
+            value={condition.attribute}
+            onChange={({ currentTarget: { value } }) => change(at, { attribute: value as Condition['attribute'] })}
+          >
+            <option>container</option>
+            <option>id</option>
+          </select>
+          <select
+            aria-label="operator"
+            value={condition.operator}
+            onChange={({ currentTarget: { value } }) => change(at, { operator: value as Condition['operator'] })}
+          >
+            <option value="starts_with">starts with</option>
+            <option>equals</option>
+          </select>
+          <input
+            name={`${name}-value-${at}`}
+            class="code wide"
+            aria-label="value"
+            list={condition.attribute === 'container' ? CONTAINERS_LIST : ''}
+            value={condition.value}
+            autocomplete="off"
+            spellcheck={false}
+            onInput={({ currentTarget: { value } }) => change(at, { value })}
+          />
+          <button
+            type="button"
+            class="quiet"
+            aria-label="Remove the condition"
+            disabled={of.length === 1}
+            onClick={() => onChange(of.toSpliced(at, 1))}
+          >
+            ×
+          </button>
+        </div>
+      ))}
+      <button
+        type="button"
+        class="quiet"
+        onClick={() => onChange([...of, { attribute: 'id', operator: 'equals', value: '' }])}
+      >
+        + condition
+      </button>
+    </>
+  );
+}

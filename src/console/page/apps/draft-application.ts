@@ -1,0 +1,95 @@
+import type { AccessRule, Application, CreateApplication } from '../../../client/create-client.ts';
+import {
+  type ApplicationType,
+  PERMISSIONS,
+  type Permission,
+  type PermissionRow,
+} from '../../../contract/permissions.ts';
+
+/** A rule of a draft. `key` stays with it when it moves. */
+export interface DraftRule {
+  readonly key: number;
+  readonly rule: AccessRule;
+}
+
+/** What the form holds. The order of the rules decides their priorities. */
+export interface DraftState {
+  readonly name: string;
+  readonly type: ApplicationType;
+  readonly permissions: readonly Permission[];
+  readonly rules: readonly DraftRule[];
+  readonly expires_at: string;
+  readonly can_create_expiring_applications: boolean;
+}
+
+let keys = 0;
+const keyed = (rule: AccessRule): DraftRule => ({ key: keys++, rule });
+
+export function draftOf(application?: Application): DraftState {
+  return {
+    name: application?.name ?? '',
+    type: application?.type ?? 'private',
+    permissions: application?.permissions ?? [],
+    rules: (application?.rules ?? []).toSorted((a, b) => a.priority - b.priority).map(keyed),
+    expires_at: '',
+    can_create_expiring_applications: application?.can_create_expiring_applications ?? false,
+  };
+}
+
+/** The permissions that applications of the type may hold. Rules grant only those on tokens. */
+export function permissionsOf(type: ApplicationType): readonly Permission[] {
+  return (Object.keys(PERMISSIONS) as Permission[]).filter((permission) => {
+    const { types }: PermissionRow = PERMISSIONS[permission];
+    return types.includes(type);
+  });
+}
+
+/** Returns a rule for the end of the list. Of an expiring application, it compares containers. */
+export function newRule({ type, rules }: DraftState): DraftRule {
+  const where =
+    type === 'expiring'
+      ? { conditions: [{ attribute: 'container' as const, operator: 'starts_with' as const, value: '' }] }
+      : { container: '' };
+  const priority = Math.max(0, ...rules.map(({ rule }) => rule.priority)) + 1;
+  const [first = 'token:create'] = permissionsOf(type).filter((each) => each === 'token:read');
+  return keyed({ description: '', priority, ...where, transform: 'mask', permissions: [first] });
+}
+
+/** Moves a rule. The priorities keep their places. */
+export function moved(rules: readonly DraftRule[], from: number, to: number): readonly DraftRule[] {
+  const picked = rules[from];
+  if (picked === undefined || to < 0 || to >= rules.length) return rules;
+  const priorities = rules.map(({ rule }) => rule.priority);
+  return rules
+    .toSpliced(from, 1)
+    .toSpliced(to, 0, picked)
+    .map(({ key, rule }, index) => ({ key, rule: { ...rule, priority: priorities[index] ?? rule.priority } }));
+}
+
+/** Returns the draft as another type: what that type cannot hold is left out. */
+export function asType(draft: DraftState, type: ApplicationType): DraftState {
+  const allowed = permissionsOf(type);
+  const permissions = draft.permissions.filter((each) => allowed.includes(each));
+  return { ...draft, type, permissions, rules: [], can_create_expiring_applications: false };
+}
+
+/** Returns the members that create, update and a measurement share. */
+export function grantedBy({ permissions, rules }: DraftState): Pick<AccessFields, 'permissions' | 'rules'> {
+  return {
+    ...(permissions.length > 0 && { permissions: [...permissions] }),
+    ...(rules.length > 0 && { rules: rules.map(({ rule }) => rule) }),
+  };
+}
+
+type AccessFields = { readonly permissions?: readonly Permission[]; readonly rules?: readonly AccessRule[] };
+
+/** Returns the body of a create, or without the type that of an update. */
+export function bodyOf(draft: DraftState): Omit<CreateApplication, 'type'> {
+  const { name, type, expires_at, can_create_expiring_applications } = draft;
+  return {
+    name,
+    ...grantedBy(draft),
+    ...(type === 'private' && can_create_expiring_applications && { can_create_expiring_applications }),
+    ...(expires_at !== '' && { expires_at }),
+  };
+}

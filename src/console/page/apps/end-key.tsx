@@ -1,0 +1,67 @@
+import type { Application } from '../../../client/create-client.ts';
+import { isCreator } from '../applications.ts';
+import { reload } from '../loaded.ts';
+import { showNewKey } from '../new-key.tsx';
+import { Time } from '../parts/pieces.tsx';
+import { toast } from '../parts/toast.tsx';
+import { TypedConfirm } from '../parts/typed-confirm.tsx';
+import { go } from '../route.ts';
+import { session } from '../session.ts';
+import { vault } from '../vault.ts';
+
+interface EndKeyOptions {
+  readonly how: 'regenerate' | 'delete';
+  readonly application: Application;
+  readonly all: readonly Application[];
+  /** The address without the application. */
+  readonly closed: string;
+  readonly onClose: () => void;
+}
+
+/** Deletes an application or replaces its key, after its name was typed. Both end the key at once. */
+export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions) {
+  const { id, name } = application;
+  const isDelete = how === 'delete';
+  const children = all.filter((each) => isCreator(application, each));
+
+  async function confirm() {
+    if (isDelete) {
+      await vault().deleteApplication({ params: { id } });
+      toast(`${name} is deleted`);
+      go(closed, 'replace');
+    } else showNewKey(await vault().regenerateApplicationKey({ params: { id } }));
+    reload();
+  }
+
+  return (
+    <TypedConfirm
+      action={isDelete ? 'Delete the application' : 'Regenerate the key'}
+      word={name}
+      command={isDelete ? `vault apps delete ${id}` : `vault apps regenerate ${id} --key-out FILE`}
+      onConfirm={confirm}
+      onClose={onClose}
+    >
+      <p>
+        The API key of <b>{name}</b> stops working at once. {isDelete ? 'Its tokens stay.' : 'A new one is shown once.'}
+      </p>
+      {isOwn(id) && <p class="warning">This console uses the key, and loses it.</p>}
+      {children.length > 0 && (
+        <>
+          <p>{isDelete ? 'These expiring applications end with it:' : 'These expiring applications go on:'}</p>
+          <ul>
+            {children.map((child) => (
+              <li key={child.id}>
+                {child.name}, ends <Time at={child.expires_at} /> at the latest
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </TypedConfirm>
+  );
+}
+
+function isOwn(id: string): boolean {
+  const { value } = session;
+  return value.kind === 'open' && value.about.identities.some((each) => each.id === id);
+}

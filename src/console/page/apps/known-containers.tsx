@@ -1,0 +1,31 @@
+import type { Application, Token } from '../../../client/create-client.ts';
+import { TOKEN_TYPES } from '../../../contract/token-types.ts';
+
+export const CONTAINERS_LIST = 'known-containers';
+
+interface KnownOptions {
+  readonly all: readonly Application[];
+  readonly tokens: readonly Token[];
+}
+
+/** The containers of token types, of rules and of the newest tokens, and those above them: what fields offer. */
+export function KnownContainers({ all, tokens }: KnownOptions) {
+  const found = [
+    ...Object.values(TOKEN_TYPES).map(({ container }) => container),
+    ...all.flatMap(({ rules }) => rules.flatMap(({ container = '/' }) => container)),
+    ...tokens.flatMap(({ containers = [] }) => containers),
+  ];
+  const known = [...new Set(found.flatMap(withParents))].toSorted();
+  return (
+    <datalist id={CONTAINERS_LIST}>
+      {known.map((container) => (
+        <option key={container} value={container} />
+      ))}
+    </datalist>
+  );
+}
+
+/** `/a/b/`: `/`, `/a/`, `/a/b/`. */
+function withParents(container: string): readonly string[] {
+  return [...container.matchAll(/\//g)].map(({ index }) => container.slice(0, index + 1));
+}

@@ -1,0 +1,86 @@
+import { VaultError } from '../../../client/create-client.ts';
+import type { DraftApplication } from '../../../contract/explanation.ts';
+import type { ReachPart } from '../../../contract/reach.ts';
+import { type Loaded, useLoaded } from '../loaded.ts';
+import type { Errors } from '../parts/field.tsx';
+import { number, Sees } from '../parts/pieces.tsx';
+import { isHeld } from '../session.ts';
+import { vault } from '../vault.ts';
+
+interface Asked {
+  readonly application_id?: string;
+  readonly application?: DraftApplication;
+}
+
+/** How many tokens each rule governs; of a draft that the vault refuses, what is wrong with it. */
+export interface Reach {
+  readonly parts: readonly ReachPart[];
+  readonly errors: Errors;
+}
+
+/** Counts the tokens of an application, or of a draft. Does not ask while `asked` is undefined. */
+export function useReach(asked: Asked | undefined): Loaded<Reach> {
+  const question = asked && isHeld('application:read') ? JSON.stringify(asked) : undefined;
+  return useLoaded(question, async (signal) => {
+    try {
+      const { reach } = await vault().measureReach({ body: asked ?? {}, signal });
+      return { parts: reach, errors: {} };
+    } catch (error) {
+      if (!(error instanceof VaultError) || error.status !== 400) throw error;
+      const errors = Object.entries(error.errors).map(([path, texts]) => [path.replace('application.', ''), texts]);
+      return { parts: [], errors: Object.fromEntries(errors) };
+    }
+  });
+}
+
+interface ReachedOptions {
+  readonly reach: Loaded<Reach>;
+  readonly priority: number;
+}
+
+/** How many tokens a rule governs. */
+export function Reached({ reach: { value, error, isLoading }, priority }: ReachedOptions) {
+  const parts = value?.parts.filter((part) => part.priority === priority) ?? [];
+  const isUnknown = value === undefined || Object.keys(value.errors).length > 0;
+  return (
+    <span class={isLoading ? 'reached loading' : 'reached'} title={error ?? 'tokens that it governs for token:read'}>
+      {isUnknown ? '…' : parts.length === 0 ? 'reads none' : parts.map(countOf).join(' + ')}
+    </span>
+  );
+}
+
+const countOf = ({ tokens, capped }: ReachPart): string => `${number(tokens)}${capped ? '+' : ''} tokens`;
+
+/** Every part of the reach, in the order in which it is decided. */
+export function ReachTable({ parts }: { readonly parts: readonly ReachPart[] }) {
+  return (
+    <table>
+      <caption class="unseen">Tokens by what governs them</caption>
+      <thead>
+        <tr>
+          <th scope="col">Because of</th>
+          <th scope="col">Sees</th>
+          <th scope="col">Tokens</th>
+        </tr>
+      </thead>
+      <tbody>
+        {parts.map((part) => (
+          <tr key={`${part.priority} ${part.transform}`}>
+            <th scope="row">
+              {SOURCES[part.source]} {part.priority}
+            </th>
+            <td>
+              <Sees as={part.transform} />
+            </td>
+            <td>
+              {number(part.tokens)}
+              {part.capped && '+'}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const SOURCES = { rule: 'rule', permission: 'plain permission', nothing: 'no grant' } as const;

@@ -1,0 +1,129 @@
+import type { AccessRule } from '../../../client/create-client.ts';
+import { type Permission, TRANSFORMS, type Transform } from '../../../contract/permissions.ts';
+import { FieldErrors } from '../parts/field.tsx';
+import { Conditions } from './conditions.tsx';
+import { CONTAINERS_LIST } from './known-containers.tsx';
+
+interface RuleEditorOptions {
+  readonly rule: AccessRule;
+  /** What the type may hold on tokens. */
+  readonly offered: readonly Permission[];
+  readonly errors: readonly string[];
+  readonly warnings: readonly string[];
+  readonly reached: preact.ComponentChildren;
+  readonly onChange: (rule: AccessRule) => void;
+  /** By how many places. */
+  readonly onMove: (step: -1 | 1) => void;
+  readonly onRemove: () => void;
+  readonly isFirst: boolean;
+  readonly isLast: boolean;
+}
+
+/** One rule of a draft. Alt ↑ and Alt ↓ move it. */
+export function RuleEditor(options: RuleEditorOptions) {
+  const { rule, offered, errors, warnings, reached, onChange, onMove, onRemove, isFirst, isLast } = options;
+  const { priority, container, conditions, transform, permissions, description } = rule;
+  const name = `rule-${priority}`;
+
+  function moveByKey(event: KeyboardEvent) {
+    const step = event.altKey ? ({ ArrowUp: -1, ArrowDown: 1 } as const)[event.key] : undefined;
+    if (step === undefined) return;
+    event.preventDefault();
+    onMove(step);
+  }
+
+  const toggle = (permission: Permission) =>
+    onChange({
+      ...rule,
+      permissions: offered.filter((each) => permissions.includes(each) !== (each === permission)),
+    });
+
+  return (
+    <fieldset class="rule" onKeyDown={moveByKey}>
+      <legend>Rule {priority}</legend>
+      <div class="rule-head">
+        {reached}
+        <span class="buttons">
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => onMove(-1)}
+            disabled={isFirst}
+            aria-label={`Move rule ${priority} up`}
+          >
+            ↑
+          </button>
+          <button
+            type="button"
+            class="quiet"
+            onClick={() => onMove(1)}
+            disabled={isLast}
+            aria-label={`Move rule ${priority} down`}
+          >
+            ↓
+          </button>
+          <button type="button" class="quiet" onClick={onRemove} aria-label={`Remove rule ${priority}`}>
+            Remove
+          </button>
+        </span>
+      </div>
+      {conditions !== undefined && (
+        <Conditions name={name} of={conditions} onChange={(next) => onChange({ ...rule, conditions: next })} />
+      )}
+      <div class="rule-row">
+        {conditions === undefined && (
+          <label class="wide">
+            container, and below
+            <input
+              name={`${name}-container`}
+              class="code"
+              list={CONTAINERS_LIST}
+              value={container}
+              placeholder="/pci/"
+              autocomplete="off"
+              spellcheck={false}
+              aria-invalid={errors.length > 0}
+              aria-describedby={`${name}-errors`}
+              onInput={({ currentTarget: { value } }) => onChange({ ...rule, container: value })}
+            />
+          </label>
+        )}
+        <label>
+          shows data
+          <select
+            value={transform}
+            onChange={({ currentTarget: { value } }) => onChange({ ...rule, transform: value as Transform })}
+          >
+            {Object.keys(TRANSFORMS).map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        </label>
+        <label class="wide">
+          description
+          <input
+            name={`${name}-description`}
+            value={description}
+            autocomplete="off"
+            spellcheck={false}
+            onInput={({ currentTarget: { value } }) => onChange({ ...rule, description: value })}
+          />
+        </label>
+      </div>
+      <FieldErrors id={`${name}-errors`} errors={errors} />
+      <div class="checks">
+        {offered.map((permission) => (
+          <label key={permission}>
+            <input type="checkbox" checked={permissions.includes(permission)} onChange={() => toggle(permission)} />{' '}
+            <code>{permission}</code>
+          </label>
+        ))}
+      </div>
+      {warnings.map((each) => (
+        <p class="warning" key={each}>
+          {each}
+        </p>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,79 @@
+import { useRef, useState } from 'preact/hooks';
+import type { Loaded } from '../loaded.ts';
+import { type Errors, errorsAt } from '../parts/field.tsx';
+import { type DraftState, moved, newRule, permissionsOf } from './draft-application.ts';
+import { type Reach, Reached } from './reach.tsx';
+import { RuleEditor } from './rule-editor.tsx';
+import { ruleWarnings } from './rule-warnings.ts';
+
+interface RulesOptions {
+  readonly draft: DraftState;
+  readonly errors: Errors;
+  readonly reach: Loaded<Reach>;
+  readonly change: (part: Partial<DraftState>) => void;
+}
+
+/** The rules of a draft, in the order in which the vault tries them. */
+export function RulesEditor({ draft, errors, reach, change }: RulesOptions) {
+  const { type, rules, permissions } = draft;
+  const place = useRef<HTMLOListElement>(null);
+  const [dragged, setDragged] = useState<number>();
+  const offered = permissionsOf(type);
+  const plainRules = rules.map(({ rule }) => rule);
+
+  const move = (from: number, to: number) => change({ rules: moved(rules, from, to) });
+
+  function add() {
+    change({ rules: [...rules, newRule(draft)] });
+    requestAnimationFrame(() => place.current?.querySelector<HTMLElement>('li:last-child input')?.focus());
+  }
+
+  return (
+    <section>
+      <h2>Rules</h2>
+      <p class="note">The first that matches a token governs. Drag, or Alt ↑ and Alt ↓, to order.</p>
+      <ol class="rule-list" ref={place}>
+        {rules.map(({ key, rule }, at) => (
+          <li
+            key={key}
+            class={dragged === at ? 'dragged' : undefined}
+            onDragOver={(event) => dragged !== undefined && event.preventDefault()}
+            onDrop={() => {
+              if (dragged !== undefined) move(dragged, at);
+              setDragged(undefined);
+            }}
+          >
+            <span
+              class="grip"
+              aria-hidden="true"
+              draggable
+              onDragStart={(event) => {
+                // Firefox drags nothing without data.
+                event.dataTransfer?.setData('text/plain', '');
+                setDragged(at);
+              }}
+              onDragEnd={() => setDragged(undefined)}
+            >
+              ⠿
+            </span>
+            <RuleEditor
+              rule={rule}
+              offered={offered}
+              errors={errorsAt(errors, `rules.${at}`)}
+              warnings={ruleWarnings(rule, plainRules, permissions, offered.includes('token:read'))}
+              reached={<Reached reach={reach} priority={rule.priority} />}
+              onChange={(next) => change({ rules: rules.with(at, { key, rule: next }) })}
+              onMove={(step) => move(at, at + step)}
+              onRemove={() => change({ rules: rules.toSpliced(at, 1) })}
+              isFirst={at === 0}
+              isLast={at === rules.length - 1}
+            />
+          </li>
+        ))}
+      </ol>
+      <button type="button" onClick={add}>
+        + rule
+      </button>
+    </section>
+  );
+}

@@ -1,0 +1,96 @@
+import { commandOf } from '../parts/command-of.ts';
+import { JsonView } from '../parts/json-view.tsx';
+import { Pane } from '../parts/pane.tsx';
+import { CommandLine, number, Time } from '../parts/pieces.tsx';
+import { address } from '../route.ts';
+import type { LogEvent } from './log-events.ts';
+import type { LogFilter } from './log-filter.ts';
+import { Actor, Result } from './log-rows.tsx';
+
+interface EntryPaneOptions {
+  readonly event: LogEvent;
+  /** Of applications, by id. */
+  readonly names: ReadonlyMap<string, string>;
+  readonly closed: string;
+}
+
+/** One call: its caller, its result, and links to the records that it was about. */
+export function EntryPane({ event, names, closed }: EntryPaneOptions) {
+  const { place, entities, entity_type: type, actor_id: actor, operation, message, created_at, ...rest } = event;
+  const { id: _first, entity_id: _one, ...more } = rest;
+  const [entity] = entities;
+  return (
+    <Pane title={message.replace(/\.$/, '')} subject={place} closed={closed}>
+      <dl class="facts">
+        <dt>Time</dt>
+        <dd>
+          <Time at={created_at} /> <code>{created_at}</code>
+        </dd>
+        <dt>Actor</dt>
+        <dd>
+          {actor !== undefined && names.has(actor) ? (
+            <a href={address('applications', { app: actor })}>
+              <Actor of={event} names={names} />
+            </a>
+          ) : (
+            <code>{actor ?? 'the vault, or the operator of its file'}</code>
+          )}
+          {actor !== undefined && <Only filter={{ actor }} of="this actor" />}
+        </dd>
+        <dt>Operation</dt>
+        <dd>
+          <code>{operation}</code>
+          <Only filter={{ operation }} of="this operation" />
+        </dd>
+        <dt>Result</dt>
+        <dd>
+          <Result of={event} />
+        </dd>
+        <dt>{entities.length > 1 ? `${number(entities.length)} ${type}s` : type}</dt>
+        <dd>
+          {entity === undefined && 'named none'}
+          {entities.map((id) => (
+            <div key={id}>
+              <Entity id={id} type={type} />
+              <Only filter={{ entity: id }} of="this entity" />
+            </div>
+          ))}
+        </dd>
+      </dl>
+      <JsonView
+        text={JSON.stringify({ id: place, operation, actor_id: actor, entity_type: type, ...more, created_at })}
+      />
+      {entity !== undefined && (
+        <CommandLine text={commandOf({ operation: 'listLogs', query: { entity_id: entity } })} />
+      )}
+    </Pane>
+  );
+}
+
+const SCREENS: Readonly<Record<string, (id: string) => string>> = {
+  token: (id) => address('tokens', { token: id }),
+  application: (id) => address('applications', { app: id }),
+};
+
+function Entity({ id, type }: { readonly id: string; readonly type: string }) {
+  const to = SCREENS[type]?.(id);
+  return to === undefined ? (
+    <code>{id}</code>
+  ) : (
+    <a href={to}>
+      <code>{id}</code>
+    </a>
+  );
+}
+
+/** Leads to the entries that are like this one. */
+function Only({ filter, of }: { readonly filter: LogFilter; readonly of: string }) {
+  return (
+    <>
+      {' '}
+      <a class="only" href={address('audit', { ...filter })}>
+        only {of}
+      </a>
+    </>
+  );
+}

@@ -1,0 +1,128 @@
+import { useEffect, useState } from 'preact/hooks';
+import { type Loaded, messageOf, useLoaded } from '../loaded.ts';
+import { vault } from '../vault.ts';
+import type { LogEntry } from './log-events.ts';
+import { isFiltered, type LogFilter, queryOf } from './log-filter.ts';
+
+/** Entries of a page. */
+export const PAGE_SIZE = 50;
+/** New entries that are asked for at once, and those that are shown above the page. */
+const MAX_NEW = 100;
+/** Seconds that a call waits for new entries. */
+const WAIT = 20;
+/** Milliseconds between two calls, and after one that failed. */
+const PAUSE_MS = 100;
+const RETRY_MS = 2_000;
+
+export interface LogPage {
+  /** Newest first. */
+  readonly entries: readonly LogEntry[];
+  /** The cursor of older entries. */
+  readonly next: string | undefined;
+  /** How far the search came before the page was full. */
+  readonly searchedTo: string | undefined;
+  /** No older entry is new. */
+  readonly after: string;
+}
+
+interface Fresh {
+  readonly page?: LogPage | undefined;
+  readonly entries: readonly LogEntry[];
+  /** How many more there are: the list is not at its top. */
+  readonly held: number;
+  readonly error?: string | undefined;
+}
+
+export interface LiveLog extends Loaded<LogPage> {
+  readonly fresh: Omit<Fresh, 'page'>;
+  /** Asks for the page again. */
+  readonly renew: () => void;
+}
+
+const NONE: Fresh = { entries: [], held: 0 };
+
+/** A page of the log, and the entries since. `isAtTop` decides whether new entries may move the rows. */
+export function useLiveLog(
+  filter: LogFilter,
+  start: string | undefined,
+  isLive: boolean,
+  isAtTop: () => boolean,
+): LiveLog {
+  const [round, setRound] = useState(0);
+  const renew = () => setRound((last) => last + 1);
+  const loaded = useLoaded(JSON.stringify([filter, start, round]), (signal) => askLog(filter, start, signal));
+  const { value: page, isLoading } = loaded;
+  const [all, setFresh] = useState(NONE);
+  const fresh = all.page === page ? all : NONE;
+
+  useEffect(() => {
+    if (!isLive || page === undefined || isLoading) return;
+    const stop = new AbortController();
+    let known = fresh;
+    const show = (next: Partial<Fresh>) => {
+      known = { ...known, error: undefined, ...next, page };
+      setFresh(known);
+    };
+    void follow(filter, known.entries[0]?.id ?? page.after, stop.signal, {
+      found(entries, isCut) {
+        if (known.held > 0 || !isAtTop()) show({ held: known.held + entries.length });
+        else if (isCut || known.entries.length + entries.length > MAX_NEW) renew();
+        else show({ entries: [...entries, ...known.entries] });
+      },
+      failed: (error) => show({ error: messageOf(error) }),
+    });
+    return () => stop.abort();
+  }, [isLive, page, isLoading]);
+
+  return { ...loaded, fresh, renew };
+}
+
+async function askLog(filter: LogFilter, start: string | undefined, signal: AbortSignal): Promise<LogPage> {
+  // An entry that is written between the two questions is found twice, and shown once.
+  const newest = isFiltered(filter) || start !== undefined ? await askNewest(signal) : undefined;
+  const query = { ...queryOf(filter), size: PAGE_SIZE, ...(start !== undefined && { start }) };
+  const { data, pagination } = await vault().listLogs({ query, signal });
+  const { next, searched_to: searchedTo } = pagination;
+  return { entries: data, next, searchedTo, after: newest ?? data[0]?.id ?? '0.0' };
+}
+
+async function askNewest(signal: AbortSignal): Promise<string | undefined> {
+  const { data } = await vault().listLogs({ query: { size: 1 }, signal });
+  return data[0]?.id;
+}
+
+interface Follower {
+  /** `isCut`: there are more, older than these. */
+  readonly found: (entries: readonly LogEntry[], isCut: boolean) => void;
+  readonly failed: (error: unknown) => void;
+}
+
+/** Waits for entries newer than `after`, again and again. */
+async function follow(filter: LogFilter, after: string, stop: AbortSignal, { found, failed }: Follower): Promise<void> {
+  let last = after;
+  while (!stop.aborted) {
+    try {
+      await untilVisible();
+      // The next search begins here, though none of the entries before matched.
+      const newest = isFiltered(filter) ? await askNewest(stop) : undefined;
+      const query = { ...queryOf(filter), after: last, wait: WAIT, size: MAX_NEW };
+      const { data, pagination } = await vault().listLogs({ query, signal: stop });
+      if (stop.aborted) return;
+      if (data.length > 0) found(data, pagination.next !== undefined);
+      last = data[0]?.id ?? newest ?? last;
+      await pause(PAUSE_MS);
+    } catch (error) {
+      if (stop.aborted) return;
+      failed(error);
+      await pause(RETRY_MS);
+    }
+  }
+}
+
+/** A tab that nobody sees asks for nothing: a browser has few connections for all tabs of a console. */
+function untilVisible(): Promise<unknown> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((resolve) => addEventListener('visibilitychange', resolve, { once: true }));
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

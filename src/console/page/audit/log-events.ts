@@ -1,0 +1,27 @@
+import type { VaultClient } from '../../../client/create-client.ts';
+
+type LogPage = Awaited<ReturnType<VaultClient['listLogs']>>;
+
+export type LogEntry = LogPage['data'][number];
+
+/** A call, with its entries: one for each thing that it was about. */
+export interface LogEvent extends LogEntry {
+  /** `SEQUENCE.N`. */
+  readonly place: string;
+  readonly entities: readonly string[];
+}
+
+/** `SEQUENCE.N` of an entry's id: the same for all entries of a call. */
+const placeOf = (id: string): string => id.split('.', 2).join('.');
+
+/** Groups entries by call. The order stays. */
+export function eventsOf(entries: readonly LogEntry[]): readonly LogEvent[] {
+  const events = new Map<string, LogEvent & { readonly entities: string[] }>();
+  for (const entry of entries) {
+    const place = placeOf(entry.id);
+    const event = events.get(place) ?? { ...entry, place, entities: [] };
+    if (entry.entity_id !== undefined) event.entities.push(entry.entity_id);
+    events.set(place, event);
+  }
+  return [...events.values()];
+}

@@ -1,0 +1,117 @@
+import { OPERATIONS } from '../../../contract/operations.ts';
+import { holderRun } from '../holder.ts';
+import { FilterBar } from '../parts/filter-bar.tsx';
+import { HolderCommand } from '../parts/holder-command.tsx';
+import { number } from '../parts/pieces.tsx';
+import { address, go } from '../route.ts';
+import { session } from '../session.ts';
+import type { LogFilter } from './log-filter.ts';
+
+/** What `vault audit verify` prints. */
+interface Verified {
+  readonly ok: boolean;
+  readonly entries?: number;
+  readonly head?: string;
+  readonly first_bad?: { readonly sequence: number; readonly what: string };
+}
+
+const verify = holderRun<Verified>('verify');
+
+const OPERATION_IDS = Object.keys(OPERATIONS).sort();
+
+interface LogFiltersOptions {
+  readonly filter: LogFilter;
+  readonly live: string | undefined;
+  /** Of applications, by id. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
+/** The filters of the log, and the check of the whole of it. */
+export function LogFilters({ filter, live, names }: LogFiltersOptions) {
+  const { entity = '', actor = '', operation = '', denied } = filter;
+  const addressOf = (changed: LogFilter & { readonly live?: string }) =>
+    address('audit', { ...filter, live, ...changed });
+  const { value } = session;
+  const level = value.kind === 'open' ? value.about.audit_level : undefined;
+  return (
+    <>
+      <header>
+        <h1>Audit</h1>
+        <FilterBar
+          text={entity}
+          hint="id of a token or an application"
+          apply={(typed) => addressOf({ entity: typed })}
+        />
+        <Choice name="actor" chosen={actor} options={[...names]} choose={(id) => go(addressOf({ actor: id }))} />
+        <Choice
+          name="operation"
+          chosen={operation}
+          options={OPERATION_IDS.map((id) => [id, id])}
+          choose={(id) => go(addressOf({ operation: id }))}
+        />
+      </header>
+      <section class="tools" aria-label="View">
+        <Check isOn={denied !== undefined} turn={(isOn) => go(addressOf({ denied: isOn ? '1' : '' }))}>
+          denied only
+        </Check>
+        <Check isOn={live !== 'off'} turn={(isOn) => go(addressOf({ live: isOn ? '' : 'off' }))}>
+          live
+        </Check>
+        <HolderCommand
+          label="Verify"
+          run={verify}
+          command="vault audit verify"
+          isGood={({ ok }) => ok}
+          show={verdictOf}
+        />
+        {level === 'mutations' && <span class="note">This vault does not record reads.</span>}
+      </section>
+    </>
+  );
+}
+
+function verdictOf({ ok, entries = 0, head = '', first_bad: bad }: Verified) {
+  if (!ok) return `entry ${bad?.sequence}: ${bad?.what}`;
+  return (
+    <>
+      verified {number(entries)} entries, head <code title={head}>{head.slice(0, 8)}</code>
+    </>
+  );
+}
+
+interface ChoiceOptions {
+  readonly name: string;
+  readonly chosen: string;
+  readonly options: readonly (readonly [value: string, text: string])[];
+  readonly choose: (value: string) => void;
+}
+
+/** A list to choose from. The chosen value may be none of it: of a deleted application, or of an action on the file. */
+function Choice({ name, chosen, options, choose }: ChoiceOptions) {
+  const isOther = chosen !== '' && !options.some(([value]) => value === chosen);
+  return (
+    <select aria-label={name} value={chosen} onChange={({ currentTarget: { value } }) => choose(value)}>
+      <option value="">any {name}</option>
+      {isOther && <option value={chosen}>{chosen}</option>}
+      {options.map(([value, text]) => (
+        <option key={value} value={value}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+interface CheckOptions {
+  readonly isOn: boolean;
+  readonly turn: (isOn: boolean) => void;
+  readonly children: string;
+}
+
+function Check({ isOn, turn, children }: CheckOptions) {
+  return (
+    <label>
+      <input type="checkbox" checked={isOn} onChange={({ currentTarget: { checked } }) => turn(checked)} /> {children}
+    </label>
+  );
+}

@@ -1,0 +1,78 @@
+import { number, Time } from '../parts/pieces.tsx';
+import { Rows } from '../parts/rows.tsx';
+import type { LogEntry, LogEvent } from './log-events.ts';
+
+interface LogRowsOptions {
+  readonly events: readonly LogEvent[];
+  readonly names: ReadonlyMap<string, string>;
+  readonly open: string | undefined;
+  /** Returns the address that opens the event at a place. */
+  readonly hrefOf: (place: string) => string;
+}
+
+/** The events of the log, a row each. */
+export function LogRows({ events, names, open, hrefOf }: LogRowsOptions) {
+  return (
+    <Rows
+      caption="Entries of the log, newest first"
+      rows={events}
+      idOf={({ place }) => place}
+      hrefOf={({ place }) => hrefOf(place)}
+      open={open}
+      columns={[
+        { head: 'Time', show: ({ created_at }) => <Time at={created_at} /> },
+        { head: 'Actor', show: (event) => <Actor of={event} names={names} />, rank: 'extra' },
+        { head: 'Operation', show: ({ operation }) => <OperationName of={operation} /> },
+        { head: 'Entity', show: (event) => <Entities of={event} />, rank: 'extra' },
+        { head: 'Result', show: (event) => <Result of={event} /> },
+        { head: '#', show: ({ place }) => <code>{place}</code>, rank: 'less' },
+      ]}
+    />
+  );
+}
+
+interface ActorOptions {
+  readonly of: LogEntry;
+  readonly names: ReadonlyMap<string, string>;
+}
+
+/** The name of the application, or its id where it is unknown or deleted. */
+export function Actor({ of: { actor_id: id, actor_type: type }, names }: ActorOptions) {
+  if (id === undefined) return <span class="soft">{type}</span>;
+  return (
+    <span class="name" title={id}>
+      {names.get(id) ?? <code>{id.slice(0, 8)}…</code>}
+    </span>
+  );
+}
+
+/** A narrow column breaks it before a capital. */
+function OperationName({ of: operation }: { readonly of: string }) {
+  return (
+    <span class="word">
+      {operation.split(/(?=[A-Z])/).map((word) => (
+        <>
+          {word}
+          <wbr />
+        </>
+      ))}
+    </span>
+  );
+}
+
+function Entities({ of: { entities, entity_type: type } }: { readonly of: LogEvent }) {
+  const [id] = entities;
+  if (id === undefined) return <span class="soft">{type}</span>;
+  return entities.length === 1 ? <code>{id}</code> : `${number(entities.length)} ${type}s`;
+}
+
+/** The status of the reply, and what makes it worth a look. */
+export function Result({ of: { status, revealed } }: { readonly of: LogEntry }) {
+  const isDenied = status === 403 || status === 429;
+  return (
+    <span class="result">
+      {status} {isDenied && <span class="sees denied">denied</span>}
+      {revealed && <span class="sees reveal">revealed</span>}
+    </span>
+  );
+}

@@ -1,0 +1,34 @@
+import { CommandLine } from '../parts/pieces.tsx';
+import { route } from '../route.ts';
+import { lastCommand } from './ask-dev.ts';
+import { Clock } from './clock.tsx';
+import { Faults } from './faults.tsx';
+import { requests } from './live-requests.ts';
+import { RequestPane } from './request-pane.tsx';
+import { Requests } from './requests.tsx';
+import { Snapshots } from './snapshots.tsx';
+
+/** The controls of a `--dev` vault, and its requests. */
+export function DevTools() {
+  const { request } = route.value.query;
+  const chosen = requests.value.find(({ id }) => String(id) === request);
+  return (
+    <>
+      <div class="list dev">
+        <header>
+          <h1>Dev tools</h1>
+        </header>
+        <div class="controls">
+          <Clock />
+          <Faults />
+          <Snapshots />
+        </div>
+        <Requests />
+        <footer>
+          <CommandLine text={lastCommand.value} />
+        </footer>
+      </div>
+      {chosen && <RequestPane entry={chosen} />}
+    </>
+  );
+}

@@ -1,0 +1,48 @@
+import { signal } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import type { DevRequestEntry } from '../../../contract/dev-paths.ts';
+import { messageOf } from '../loaded.ts';
+import { askDev } from './ask-dev.ts';
+
+const MAX_SHOWN = 500;
+/** Seconds that the daemon waits for a request. */
+const WAIT = 20;
+/** Milliseconds between questions: under load each has an answer at once. */
+const PAUSE_MS = 500;
+/** Milliseconds after a failure. */
+const RETRY_MS = 3_000;
+
+/** The requests, newest first. They stay while other screens are shown. */
+export const requests = signal<readonly DevRequestEntry[]>([]);
+
+/** Follows the requests of the daemon while the component is mounted and `isLive`. Returns what went wrong. */
+export function useRequests(isLive: boolean): string | undefined {
+  const [error, setError] = useState<string>();
+  useEffect(() => {
+    if (!isLive) return;
+    const controller = new AbortController();
+    void follow(controller.signal, setError);
+    return () => controller.abort();
+  }, [isLive]);
+  return error;
+}
+
+async function follow(signal: AbortSignal, setError: (error: string | undefined) => void): Promise<void> {
+  // The first question does not wait: a list without requests is an answer.
+  for (let wait = 0; !signal.aborted; wait = WAIT) {
+    const after = requests.peek()[0]?.id ?? 0;
+    let pause = PAUSE_MS;
+    try {
+      const path = `requests?after=${after}&wait=${wait}`;
+      const { data } = await askDev<{ readonly data: readonly DevRequestEntry[] }>('GET', path, undefined, signal);
+      if (signal.aborted) return;
+      if (data.length > 0) requests.value = [...data, ...requests.peek()].slice(0, MAX_SHOWN);
+      setError(undefined);
+    } catch (wrong) {
+      if (signal.aborted) return;
+      setError(messageOf(wrong));
+      pause = RETRY_MS;
+    }
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+}

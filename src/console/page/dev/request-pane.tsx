@@ -1,0 +1,117 @@
+import type { VaultClient } from '../../../client/create-client.ts';
+import type { DevRequestEntry } from '../../../contract/dev-paths.ts';
+import { OPERATIONS } from '../../../contract/operations.ts';
+import { useApplications } from '../applications.ts';
+import { useLoaded } from '../loaded.ts';
+import { Pane } from '../parts/pane.tsx';
+import { number, Time, Wrong } from '../parts/pieces.tsx';
+import { address } from '../route.ts';
+import { isHeld } from '../session.ts';
+import { vault } from '../vault.ts';
+
+type LogEntry = Awaited<ReturnType<VaultClient['listLogs']>>['data'][number];
+
+/** Milliseconds around a request in which its entry of the audit is looked for. */
+const AROUND_MS = 2_000;
+
+/** One request: its facts, and its entry of the audit. */
+export function RequestPane({ entry }: { readonly entry: DevRequestEntry }) {
+  const applications = useApplications();
+  const {
+    id,
+    application_id: app,
+    method,
+    route = '?',
+    time,
+    status,
+    ms,
+    bytes,
+    trace_id,
+    problem,
+    members = [],
+  } = entry;
+  const facts = {
+    Status: status,
+    Problem: problem,
+    Members: members.join(', '),
+    Application: applications.value?.find((each) => each.id === app)?.name ?? app,
+    Time: <Time at={time} />,
+    Took: ms === undefined ? undefined : `${ms.toFixed(1)} ms`,
+    Reply: `${number(bytes)} bytes`,
+    'Trace id': <code>{trace_id}</code>,
+  };
+  return (
+    <Pane
+      title={
+        <code>
+          {method} {route}
+        </code>
+      }
+      subject={String(id)}
+      closed={address('dev')}
+    >
+      <dl class="keys">
+        {Object.entries(facts).map(
+          ([term, fact]) =>
+            fact !== undefined &&
+            fact !== '' && (
+              <div key={term}>
+                <dt>{term}</dt>
+                <dd>{fact}</dd>
+              </div>
+            ),
+        )}
+      </dl>
+      <AuditEntry entry={entry} />
+    </Pane>
+  );
+}
+
+/** The entry that the request made, by its time and application: the list of requests holds no id of a token. */
+function AuditEntry({ entry }: { readonly entry: DevRequestEntry }) {
+  const { id, method, route, time, status, application_id: app } = entry;
+  const [operation] = Object.entries(OPERATIONS).find(([, row]) => row.method === method && row.path === route) ?? [];
+  const isKnown = app !== undefined && operation !== undefined && isHeld('log:read');
+  const { value, error } = useLoaded(isKnown ? String(id) : undefined, async (signal) => {
+    const at = Date.parse(time);
+    const isoAt = (ms: number) => new Date(ms).toISOString();
+    const around = { start_date: isoAt(at - AROUND_MS), end_date: isoAt(at + AROUND_MS) };
+    const { data } = await vault().listLogs({
+      query: { actor_id: app ?? '', operation: operation ?? '', ...around },
+      signal,
+    });
+    const away = ({ created_at }: LogEntry) => Math.abs(Date.parse(created_at) - at);
+    return data.filter((each) => each.status === status).sort((one, other) => away(one) - away(other));
+  });
+  const [found] = value ?? [];
+  const isToken = found?.entity_type === 'token' && found.entity_id !== undefined;
+  return (
+    <section>
+      <h3>Audit</h3>
+      <Wrong>{error}</Wrong>
+      {!isKnown && <p class="note">{reasonOf(app, operation)}</p>}
+      {value?.length === 0 && <p class="note">The audit holds no entry of this request.</p>}
+      {found !== undefined && (
+        <p>
+          <a href={auditAddress(found)}>{found.message}</a>{' '}
+          {found.entity_id !== undefined && <code>{found.entity_id}</code>}
+        </p>
+      )}
+      {isToken && status === 403 && (
+        <p>
+          <a href={address('see-as', { app, token: found.entity_id })}>Why was it denied?</a>
+        </p>
+      )}
+    </section>
+  );
+}
+
+/** Its filters narrow the audit to calls like this one; a call has several entries, `SEQUENCE.N.K`. */
+function auditAddress({ id, entity_id: entity, actor_id: actor, operation }: LogEntry): string {
+  return address('audit', { entity, actor, operation, entry: id.split('.', 2).join('.') });
+}
+
+function reasonOf(app: string | undefined, operation: string | undefined): string {
+  if (operation === undefined) return 'The request was for no operation.';
+  return app === undefined ? 'The request had no valid API key.' : 'No key here holds log:read.';
+}

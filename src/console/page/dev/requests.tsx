@@ -1,0 +1,50 @@
+import { useState } from 'preact/hooks';
+import { useApplications } from '../applications.ts';
+import { Time, Wrong } from '../parts/pieces.tsx';
+import { Rows } from '../parts/rows.tsx';
+import { address, route } from '../route.ts';
+import { requests, useRequests } from './live-requests.ts';
+
+/** The last requests of the daemon, newest first. */
+export function Requests() {
+  const [isLive, setLive] = useState(true);
+  const error = useRequests(isLive);
+  const applications = useApplications();
+  return (
+    <>
+      <header class="requests">
+        <h2>Requests</h2>
+        <button type="button" aria-pressed={isLive} onClick={() => setLive(!isLive)}>
+          Live
+        </button>
+      </header>
+      <Wrong>{error}</Wrong>
+      {requests.value.length === 0 && <p class="empty">No requests yet. Those of this page are not shown.</p>}
+      <div>
+        <Rows
+          caption="Requests, newest first"
+          rows={requests.value}
+          idOf={({ id }) => String(id)}
+          hrefOf={({ id }) => address('dev', { request: String(id) })}
+          open={route.value.query['request']}
+          columns={[
+            { head: 'Request', show: ({ method, route: path }) => <code>{[method, path ?? '?'].join(' ')}</code> },
+            { head: 'Status', show: ({ status }) => <b class={`status s${Math.floor(status / 100)}`}>{status}</b> },
+            { head: 'ms', show: ({ ms }) => ms?.toFixed(1), rank: 'less' },
+            {
+              head: 'Application',
+              show: ({ application_id: id }) => applications.value?.find((each) => each.id === id)?.name ?? id,
+              rank: 'extra',
+            },
+            { head: 'Problem', show: ({ problem, members }) => problemText(problem, members), rank: 'extra' },
+            { head: 'Time', show: ({ time }) => <Time at={time} />, rank: 'less' },
+          ]}
+        />
+      </div>
+    </>
+  );
+}
+
+function problemText(problem: string | undefined, members: readonly string[] = []): string {
+  return [problem, members.join(', ')].filter(Boolean).join(': ');
+}

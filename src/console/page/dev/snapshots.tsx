@@ -1,0 +1,91 @@
+import { useState } from 'preact/hooks';
+import { useLoaded } from '../loaded.ts';
+import { number, Time, Wrong } from '../parts/pieces.tsx';
+import { session } from '../session.ts';
+import { askDev, useControl } from './ask-dev.ts';
+import { Sure } from './sure.tsx';
+
+interface Snapshot {
+  readonly name: string;
+  readonly saved_at?: string;
+  readonly tokens?: number;
+  /** Why it cannot be loaded. */
+  readonly refused?: string;
+}
+
+/** The states that the vault can go back to. */
+export function Snapshots() {
+  const { act, error } = useControl();
+  const [typed, setTyped] = useState('');
+  const snapshots = useLoaded('snapshots', (signal) =>
+    askDev<{ readonly data: readonly Snapshot[] }>('GET', 'snapshots', undefined, signal),
+  );
+  const { data = [] } = snapshots.value ?? {};
+  const replace = data.some(({ name }) => name === typed);
+
+  function save(event: SubmitEvent) {
+    event.preventDefault();
+    const command = `vault snapshot save ${typed}${replace ? ' --replace' : ''}`;
+    void act(command, () => askDev('POST', 'snapshots', { name: typed, replace }));
+  }
+  const load = (name: string) =>
+    void act(`vault snapshot load ${name} --yes`, () => askDev('POST', `snapshots/${name}/load`));
+  const remove = (name: string) =>
+    void act(`vault snapshot delete ${name} --yes`, () => askDev('DELETE', `snapshots/${name}`));
+
+  return (
+    <section aria-labelledby="dev-snapshots">
+      <h2 id="dev-snapshots">Snapshots</h2>
+      <ul class="chips" aria-label="Saved snapshots">
+        {data.map(({ name, tokens, saved_at, refused }) => (
+          <li key={name}>
+            <code>{name}</code>{' '}
+            {refused ?? (
+              <>
+                {number(tokens ?? 0)} tokens, <Time at={saved_at} />
+              </>
+            )}{' '}
+            <Sure
+              label="Load"
+              question={`Load ${name}? Later changes are lost`}
+              disabled={refused !== undefined}
+              act={() => load(name)}
+            />{' '}
+            <Sure label="Delete" question={`Delete ${name}?`} act={() => remove(name)} />
+          </li>
+        ))}
+        {snapshots.value !== undefined && data.length === 0 && <li class="none">none</li>}
+      </ul>
+      <div class="buttons">
+        <form class="buttons" onSubmit={save}>
+          <input
+            name="name"
+            required
+            pattern="[a-z0-9_\-]{1,64}"
+            title="lower-case letters, digits, - and _"
+            placeholder="before-run"
+            autocomplete="off"
+            spellcheck={false}
+            aria-label="Name of the snapshot"
+            value={typed}
+            onInput={({ currentTarget: { value } }) => setTyped(value)}
+          />
+          <button type="submit">{replace ? 'Replace' : 'Save'}</button>
+        </form>
+        <Sure
+          label="Reset"
+          question="Reset the vault? All changes since its start are lost"
+          act={() => void act(resetCommand(), () => askDev('POST', 'reset'))}
+        />
+      </div>
+      <Wrong>{error ?? snapshots.error}</Wrong>
+    </section>
+  );
+}
+
+/** No command resets a daemon. */
+function resetCommand(): string {
+  const { value } = session;
+  const prefix = value.kind === 'open' ? value.about.header_prefix.toUpperCase() : 'SVC';
+  return `curl -sS -X POST "$VAULT_URL"/dev/reset -H "${prefix}-API-KEY: $VAULT_API_KEY"`;
+}

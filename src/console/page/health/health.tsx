@@ -1,0 +1,172 @@
+import { askHolder, holderRun } from '../holder.ts';
+import { type Loaded, useLoaded } from '../loaded.ts';
+import { shellWord } from '../parts/command-of.ts';
+import { HolderCommand } from '../parts/holder-command.tsx';
+import { CommandLine, number, Wrong } from '../parts/pieces.tsx';
+import { hasFile, isHeld, send, session } from '../session.ts';
+import { vault } from '../vault.ts';
+import { byteSize } from './byte-size.ts';
+import { type KeyFacts, Keys } from './keys.tsx';
+
+interface Ready {
+  readonly isReady: boolean;
+  readonly version: string;
+  /** Sentences about problems of a vault that still answers, or why it does not. */
+  readonly notices: readonly string[];
+  /** Undefined without `report:read`. */
+  readonly tokens: number | undefined;
+}
+
+/** What `GET /ui/holder/file` answers. Sizes are in bytes. */
+interface FileFacts {
+  readonly file: string;
+  readonly bytes: number;
+  readonly log_bytes: number;
+  readonly format: number;
+}
+
+/** What `vault doctor` prints. */
+interface Checked {
+  readonly ok: boolean;
+  readonly checked: {
+    readonly tenants: number;
+    readonly applications: number;
+    readonly tokens: number;
+    readonly audit_entries: number;
+  };
+  readonly findings: readonly { readonly table: string; readonly id: string; readonly what: string }[];
+  readonly notices: readonly string[];
+}
+
+const doctor = holderRun<Checked>('doctor');
+
+/** Whether the vault answers, and the state of its file and keys. */
+export function Health() {
+  const ready = useLoaded('ready', askReady);
+  const file = useLoaded(hasFile() ? 'file' : undefined, (signal) => askHolder<FileFacts>('file', 'GET', signal));
+  const keys = useLoaded(hasFile() ? 'keys' : undefined, (signal) => askHolder<KeyFacts>('keys', 'GET', signal));
+  const path = shellWord(file.value?.file ?? 'FILE');
+  const { findings = [], notices = [] } = doctor.state.value.result ?? {};
+  return (
+    <div class="list">
+      <header>
+        <h1>Health</h1>
+      </header>
+      <div class="scroller cards">
+        <Service of={ready} />
+        <section class="card">
+          <h2>File</h2>
+          <Wrong>{file.error}</Wrong>
+          {file.value !== undefined && (
+            <dl class="facts">
+              <dt>File</dt>
+              <dd>
+                <code>{file.value.file}</code>
+              </dd>
+              <dt>Size</dt>
+              <dd>{byteSize(file.value.bytes)}</dd>
+              <dt>Log</dt>
+              <dd>{byteSize(file.value.log_bytes)}</dd>
+              <dt>Format</dt>
+              <dd>{file.value.format}</dd>
+            </dl>
+          )}
+          <HolderCommand
+            label="Doctor"
+            run={doctor}
+            command={`vault doctor --file ${path}`}
+            isGood={({ ok }) => ok}
+            show={verdictOf}
+          />
+          <ul class="log">
+            {[...findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' ')), ...notices].map(
+              (text) => (
+                <li key={text}>{text}</li>
+              ),
+            )}
+          </ul>
+          <h3>Backup</h3>
+          <CommandLine text={`vault backup COPY --file ${path}`} />
+        </section>
+        <section class="card">
+          <h2>Keys</h2>
+          <Wrong>{keys.error}</Wrong>
+          {!hasFile() && <p class="note">The keys need the file.</p>}
+          {keys.value === undefined ? (
+            <CommandLine text={`vault keys status --file ${path}`} />
+          ) : (
+            <Keys of={keys.value} file={path} />
+          )}
+        </section>
+      </div>
+    </div>
+  );
+}
+
+function Service({ of: { value, error } }: { readonly of: Loaded<Ready> }) {
+  const { value: state } = session;
+  const about = state.kind === 'open' ? state.about : undefined;
+  const isDaemon = about !== undefined && /^(https?|unix):/.test(about.url);
+  return (
+    <section class="card">
+      <h2>Vault</h2>
+      <Wrong>{error}</Wrong>
+      {value !== undefined && (
+        <>
+          <p class={value.isReady ? 'figure good' : 'figure bad'}>{value.isReady ? 'ready' : 'not ready'}</p>
+          {value.notices.map((text) => (
+            <Wrong key={text}>{text}</Wrong>
+          ))}
+          <dl class="facts">
+            <dt>Version</dt>
+            <dd>{value.version}</dd>
+            <dt>Where</dt>
+            <dd>
+              <code>{about?.url}</code>
+            </dd>
+            {about?.audit_level !== undefined && (
+              <>
+                <dt>Audit level</dt>
+                <dd>{about.audit_level}</dd>
+              </>
+            )}
+            {value.tokens !== undefined && (
+              <>
+                <dt>Tokens</dt>
+                <dd>{number(value.tokens)}</dd>
+              </>
+            )}
+          </dl>
+        </>
+      )}
+      {isDaemon && <CommandLine text={`vault wait --url ${shellWord(about.url)}`} />}
+    </section>
+  );
+}
+
+async function askReady(signal: AbortSignal): Promise<Ready> {
+  const [ready, live] = await Promise.all([send('api/readyz', { signal }), send('api/livez', { signal })]);
+  const { notices, detail }: { readonly notices?: readonly string[]; readonly detail?: string } = await ready.json();
+  const { version }: { readonly version: string } = await live.json();
+  const tokens = ready.ok && isHeld('report:read') ? await countTokens(signal) : undefined;
+  return { isReady: ready.ok, version, notices: notices ?? (detail === undefined ? [] : [detail]), tokens };
+}
+
+async function countTokens(signal: AbortSignal): Promise<number> {
+  const { token_report: report } = await vault().getUsageReport({ signal });
+  return Object.values(report.metrics_by_type).reduce((sum, { count }) => sum + count, 0);
+}
+
+function verdictOf({ ok, checked, findings }: Checked) {
+  const { tenants, applications, tokens, audit_entries: entries } = checked;
+  const counts = [
+    [tenants, 'tenant'],
+    [applications, 'application'],
+    [tokens, 'token'],
+    [entries, 'audit entry'],
+  ] as const;
+  const text = counts.map(([count, name]) => `${number(count)} ${count === 1 ? name : plural(name)}`).join(', ');
+  return ok ? `ok: ${text}` : `${number(findings.length)} ${findings.length === 1 ? 'finding' : 'findings'}: ${text}`;
+}
+
+const plural = (name: string): string => (name.endsWith('y') ? `${name.slice(0, -1)}ies` : `${name}s`);

@@ -1,0 +1,77 @@
+import { signal } from '@preact/signals';
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { Application } from '../../client/create-client.ts';
+import { useKeys } from './keys.ts';
+import { CommandLine } from './parts/pieces.tsx';
+import { toast } from './parts/toast.tsx';
+
+interface Owner {
+  readonly id: string;
+  readonly name: string;
+}
+
+const owner = signal<Owner | undefined>(undefined);
+
+/** In no signal and no state: those keep the value before. */
+let apiKey = '';
+
+/** Shows the new API key of an application until it is saved. */
+export function showNewKey({ id, name, key = '' }: Application): void {
+  apiKey = key;
+  owner.value = { id, name };
+}
+
+/** A new API key: shown once, until "I have saved it", Lock or a reload. */
+export function NewKey() {
+  return owner.value === undefined ? null : <ShownKey owner={owner.value} />;
+}
+
+function ShownKey({ owner: { id, name } }: { readonly owner: Owner }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const place = useRef<HTMLElement>(null);
+  // Esc would lose the key.
+  useKeys({ Escape: () => undefined });
+
+  function forget() {
+    apiKey = '';
+    place.current?.replaceChildren();
+    owner.value = undefined;
+  }
+
+  useLayoutEffect(() => {
+    place.current?.replaceChildren(apiKey);
+    return forget;
+  }, []);
+  // Before the next key, which would else act on the page behind.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+
+  const copy = () =>
+    navigator.clipboard.writeText(apiKey).then(
+      () => toast('Copied'),
+      () => toast('The browser refused to copy.'),
+    );
+
+  return (
+    <dialog ref={dialog} onCancel={(event) => event.preventDefault()} aria-labelledby="new-key-title">
+      <h2 id="new-key-title">New API key of {name}</h2>
+      <p>It is shown once. The vault keeps only a hash of it.</p>
+      <p>
+        <code class="new-key" ref={place} />
+      </p>
+      <div class="buttons">
+        {isSecureContext && (
+          <button type="button" onClick={copy}>
+            Copy
+          </button>
+        )}
+        <button type="button" class="main" onClick={forget}>
+          I have saved it
+        </button>
+      </div>
+      <p class="note">
+        Extensions and clipboard histories can read it. A command writes the next key to a file that only you can read:
+      </p>
+      <CommandLine text={`vault apps regenerate ${id} --key-out FILE`} />
+    </dialog>
+  );
+}

@@ -1,0 +1,58 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useKeys } from '../keys.ts';
+import { go } from '../route.ts';
+import { Key } from './pieces.tsx';
+
+interface DraftOptions {
+  readonly title: ComponentChildren;
+  readonly action: string;
+  /** The address to go to on Cancel. */
+  readonly closed: string;
+  readonly isReady: boolean;
+  readonly onSubmit: () => Promise<void>;
+  readonly previewTitle: ComponentChildren;
+  readonly preview: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+/** A form that takes the place of the list, and beside it what it would make. Ctrl Enter sends it. */
+export function Draft({ title, action, closed, isReady, onSubmit, previewTitle, preview, children }: DraftOptions) {
+  const form = useRef<HTMLFormElement>(null);
+  const [isSending, setSending] = useState(false);
+  const isOff = !isReady || isSending;
+  useKeys({ 'Ctrl Enter': () => isOff || form.current?.requestSubmit() });
+  useEffect(() => form.current?.querySelector<HTMLElement>('input, select, textarea')?.focus(), []);
+
+  async function send(event: Event) {
+    event.preventDefault();
+    setSending(true);
+    await onSubmit();
+    setSending(false);
+  }
+
+  return (
+    <>
+      <form class="draft" ref={form} onSubmit={send} autocomplete="off">
+        <header>
+          <h1>{title}</h1>
+          <span class="buttons">
+            <button type="button" onClick={() => go(closed)}>
+              Cancel
+            </button>
+            <button type="submit" class="main" disabled={isOff}>
+              {action} <Key name="Ctrl Enter" />
+            </button>
+          </span>
+        </header>
+        <div class="scroller">{children}</div>
+      </form>
+      <section class="pane preview" aria-labelledby="preview-title">
+        <header>
+          <h2 id="preview-title">{previewTitle}</h2>
+        </header>
+        <div class="scroller">{preview}</div>
+      </section>
+    </>
+  );
+}

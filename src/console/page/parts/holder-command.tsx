@@ -1,0 +1,44 @@
+import type { ComponentChildren } from 'preact';
+import type { HolderRun } from '../holder.ts';
+import { hasFile } from '../session.ts';
+import { CopyButton, Time } from './pieces.tsx';
+
+interface HolderCommandOptions<T> {
+  readonly label: string;
+  readonly run: HolderRun<T>;
+  /** The command line that does the same. */
+  readonly command: string;
+  readonly isGood: (result: T) => boolean;
+  readonly show: (result: T) => ComponentChildren;
+}
+
+/** Runs a command on the vault's file, and shows what it found. A console without the file shows the command. */
+export function HolderCommand<T>({ label, run, command, isGood, show }: HolderCommandOptions<T>) {
+  const { isRunning, result, error, at } = run.state.value;
+  if (!hasFile()) {
+    return (
+      <span class="holder">
+        {label} needs the file: <code>{command}</code> <CopyButton text={command} />
+      </span>
+    );
+  }
+  return (
+    <span class="holder">
+      <button type="button" title={command} onClick={run.start} disabled={isRunning}>
+        {isRunning ? `${label}…` : label}
+      </button>
+      <span role="status" aria-busy={isRunning}>
+        {error !== undefined && <span class="bad">{error}</span>}
+        {result !== undefined && !isRunning && (
+          <span class={isGood(result) ? 'good' : 'bad'}>
+            {show(result)}
+            <span class="soft">
+              {' · '}
+              <Time at={at} />
+            </span>
+          </span>
+        )}
+      </span>
+    </span>
+  );
+}

@@ -1,0 +1,33 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { useKeys } from '../keys.ts';
+import { go } from '../route.ts';
+import { Key } from './pieces.tsx';
+
+interface PaneOptions {
+  readonly title: ComponentChildren;
+  /** What it is about: a change moves the focus here. */
+  readonly subject: string;
+  /** The address without it. */
+  readonly closed: string;
+  readonly isWide?: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** Shows one row beside the list, or over it where the page is narrow. */
+export function Pane({ title, subject, closed, isWide, children }: PaneOptions) {
+  const place = useRef<HTMLElement>(null);
+  useKeys({ Escape: () => go(closed) });
+  useEffect(() => place.current?.focus({ preventScroll: true }), [subject]);
+  return (
+    <section class={isWide ? 'pane wide' : 'pane'} ref={place} tabIndex={-1} aria-labelledby="pane-title">
+      <header>
+        <h2 id="pane-title">{title}</h2>
+        <button type="button" onClick={() => go(closed)}>
+          Close <Key name="Esc" />
+        </button>
+      </header>
+      <div class="scroller">{children}</div>
+    </section>
+  );
+}

@@ -1,0 +1,81 @@
+import type { ComponentChildren } from 'preact';
+import type { Transform } from '../../../contract/permissions.ts';
+import { clock } from '../dev/clock-state.ts';
+import { toast } from './toast.tsx';
+
+const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const UNITS = [
+  ['year', 31_557_600_000],
+  ['month', 2_629_800_000],
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+] as const;
+
+/** A time: relative by the clock of the vault, with the exact one as its title. */
+export function Time({ at }: { readonly at: string | undefined }) {
+  if (at === undefined) return null;
+  const ms = Date.parse(at) - Date.now() - (clock.value?.offset_ms ?? 0);
+  const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ['second', 1_000];
+  return (
+    <time dateTime={at} title={at}>
+      {RELATIVE.format(Math.trunc(ms / size), unit)}
+    </time>
+  );
+}
+
+/** How an application sees data. */
+export function Sees({ as = 'nothing' }: { readonly as?: Transform | 'nothing' | undefined }) {
+  return <span class={`sees ${as}`}>{as}</span>;
+}
+
+export function Tags({ of = [] }: { readonly of?: readonly string[] | undefined }) {
+  return (
+    <span class="tags">
+      {of.map((tag) => (
+        <code class="tag" key={tag}>
+          {tag}
+        </code>
+      ))}
+    </span>
+  );
+}
+
+export function Key({ name }: { readonly name: string }) {
+  return <kbd>{name}</kbd>;
+}
+
+/** The command line that shows the same. */
+export function CommandLine({ text }: { readonly text: string }) {
+  return (
+    <p class="command">
+      <span>as a command</span> <code>{text}</code> <CopyButton text={text} />
+    </p>
+  );
+}
+
+/** Copies what the page shows anyway. A page on plain HTTP beyond this machine has no clipboard. */
+export function CopyButton({ text }: { readonly text: string }) {
+  if (!isSecureContext) return null;
+  const copy = () =>
+    navigator.clipboard.writeText(text).then(
+      () => toast('Copied'),
+      () => toast('The browser refused to copy.'),
+    );
+  return (
+    <button type="button" class="quiet" onClick={copy}>
+      Copy
+    </button>
+  );
+}
+
+/** What went wrong. Screen readers announce it. */
+export function Wrong({ children }: { readonly children: ComponentChildren }) {
+  return children ? (
+    <p class="wrong" role="alert">
+      {children}
+    </p>
+  ) : null;
+}
+
+export const number = (value: number): string => value.toLocaleString('en');

@@ -1,0 +1,114 @@
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useKeys } from '../keys.ts';
+import { messageOf } from '../loaded.ts';
+import { session } from '../session.ts';
+import { tokenText } from '../vault.ts';
+import { forgetMatch } from './forget-match.ts';
+import { jsonNodes, memberText } from './json-nodes.ts';
+import { Key, Wrong } from './pieces.tsx';
+import { toast } from './toast.tsx';
+
+/** Seconds that plaintext is shown, and stays in the clipboard. */
+const SECONDS = 30;
+
+/** What ends the plaintext: another tab or window, the browser's Back, and printing. */
+const ENDS = ['blur', 'visibilitychange', 'pagehide', 'beforeprint'];
+
+/** The buttons that show and copy the plaintext of a token. It is in text nodes of this component, and nowhere else. */
+export function Reveal({ id }: { readonly id: string }) {
+  const place = useRef<HTMLPreElement>(null);
+  const [left, setLeft] = useState(0);
+  const [error, setError] = useState<string>();
+  const isShown = left > 0;
+  const newest = useRef(id);
+  newest.current = id;
+
+  function hide() {
+    place.current?.replaceChildren();
+    forgetMatch();
+    setLeft(0);
+  }
+
+  async function show() {
+    setError(undefined);
+    try {
+      const data = await dataOf(id);
+      // The pane may show another token, or be gone, by now.
+      if (newest.current !== id) return;
+      place.current?.replaceChildren(jsonNodes(data));
+      forgetMatch();
+      setLeft(SECONDS);
+    } catch (wrong) {
+      setError(messageOf(wrong));
+    }
+  }
+
+  async function copy() {
+    setError(undefined);
+    try {
+      await navigator.clipboard.writeText(copied(await dataOf(id)));
+      forgetMatch();
+      toast(`Copied for ${SECONDS} seconds`);
+      setTimeout(clearClipboard, SECONDS * 1_000);
+    } catch (wrong) {
+      setError(messageOf(wrong));
+    }
+  }
+
+  // Before the next paint: the pane may show another token by then.
+  useLayoutEffect(() => hide, [id]);
+  useEffect(() => {
+    if (!isShown) return;
+    const timer = setInterval(() => setLeft((seconds) => Math.max(0, seconds - 1)), 1_000);
+    for (const end of ENDS) addEventListener(end, hide, true);
+    return () => {
+      clearInterval(timer);
+      for (const end of ENDS) removeEventListener(end, hide, true);
+    };
+  }, [isShown]);
+  useEffect(() => {
+    if (!isShown) hide();
+  }, [isShown]);
+  useKeys(isShown ? { Escape: hide, v: hide } : { v: () => void show() });
+
+  return (
+    <section class="reveal">
+      <h3>Plaintext</h3>
+      <div class="buttons">
+        <button type="button" class={isShown ? '' : 'danger'} onClick={isShown ? hide : show}>
+          {isShown ? 'Hide' : 'Reveal'} <Key name={isShown ? 'Esc' : 'v'} />
+        </button>
+        {isSecureContext && (
+          <button type="button" onClick={copy}>
+            Copy without showing
+          </button>
+        )}
+        {isShown && <progress max={SECONDS} value={left} aria-label="Seconds until the plaintext is hidden" />}
+      </div>
+      <pre class="json plain" ref={place} hidden={!isShown} />
+      <p class="note">{auditNote()} Extensions and clipboard histories can read what is shown or copied.</p>
+      <Wrong>{error}</Wrong>
+    </section>
+  );
+}
+
+async function dataOf(id: string): Promise<string> {
+  const data = memberText(await tokenText(id, ''), 'data');
+  if (data === undefined) throw new Error('No key of this console reveals the token.');
+  return data;
+}
+
+/** A string is copied as it is, other JSON as its text. */
+function copied(data: string): string {
+  return data.startsWith('"') ? JSON.parse(data) : data;
+}
+
+function clearClipboard(): void {
+  if (document.hasFocus()) navigator.clipboard.writeText('').catch(() => undefined);
+}
+
+function auditNote(): string {
+  const { value } = session;
+  const level = value.kind === 'open' ? value.about.audit_level : undefined;
+  return level === 'mutations' ? 'This vault does not record reads.' : 'Each is an entry in the audit.';
+}

@@ -1,0 +1,66 @@
+import { useKeys } from '../keys.ts';
+import { address, go } from '../route.ts';
+import { CommandLine, Key, number } from './pieces.tsx';
+
+/** A page of a list by cursor. */
+interface Place {
+  /** How many rows are before it. */
+  readonly at: number;
+  readonly start: string | undefined;
+  readonly next: string | undefined;
+  readonly shown: number;
+  readonly size: number;
+  readonly total: string | undefined;
+  /** The rows are still those of the page before. */
+  readonly isLoading: boolean;
+}
+
+interface TurnerOptions {
+  readonly screen: string;
+  /** The members of the address that stay. */
+  readonly query: Readonly<Record<string, string | undefined>>;
+  readonly place: Place;
+  readonly command: string;
+}
+
+/** The cursors of the pages before, by the cursor of the page. A reload loses them: Newer then leads to the first page. */
+const before = new Map<string, string | undefined>();
+
+/** Turns the pages of a list. */
+export function Turner({ screen, query, place, command }: TurnerOptions) {
+  const { at, start, shown, size, total, isLoading } = place;
+  const next = isLoading ? undefined : place.next;
+  const turn = (to: number, cursor: string | undefined) =>
+    go(address(screen, { ...query, start: cursor, at: to === 0 ? undefined : String(to) }));
+
+  function older() {
+    if (next === undefined) return;
+    before.set(next, start);
+    turn(at + shown, next);
+  }
+
+  function newer() {
+    if (start === undefined) return;
+    const cursor = before.get(start);
+    turn(cursor === undefined ? 0 : Math.max(0, at - size), cursor);
+  }
+
+  useKeys({ ']': older, '[': newer });
+  return (
+    <footer>
+      <span role="status">
+        {shown === 0 || isLoading ? '' : `${number(at + 1)}–${number(at + shown)}`}
+        {shown > 0 && total !== undefined && !isLoading && ` of ${total}`}
+      </span>
+      <CommandLine text={command} />
+      <span class="buttons">
+        <button type="button" onClick={newer} disabled={start === undefined}>
+          Newer <Key name="[" />
+        </button>
+        <button type="button" onClick={older} disabled={next === undefined}>
+          Older <Key name="]" />
+        </button>
+      </span>
+    </footer>
+  );
+}

@@ -1,0 +1,68 @@
+import type { ComponentChildren } from 'preact';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useKeys } from '../keys.ts';
+import { messageOf } from '../loaded.ts';
+import { Field } from './field.tsx';
+import { CommandLine, Wrong } from './pieces.tsx';
+
+interface TypedConfirmOptions {
+  readonly action: string;
+  /** The text that must be typed. */
+  readonly word: string;
+  readonly command: string;
+  readonly onConfirm: () => Promise<unknown>;
+  readonly onClose: () => void;
+  /** What it does. */
+  readonly children: ComponentChildren;
+}
+
+/** Asks for a name before something that cannot be undone. */
+export function TypedConfirm({ action, word, command, onConfirm, onClose, children }: TypedConfirmOptions) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [typed, setTyped] = useState('');
+  const [error, setError] = useState<string>();
+  const close = () => dialog.current?.close();
+  useKeys({ Escape: close });
+  // Before the next key, which would else act on the page behind.
+  useLayoutEffect(() => dialog.current?.showModal(), []);
+
+  async function confirm(event: Event) {
+    event.preventDefault();
+    if (typed !== word) return;
+    try {
+      await onConfirm();
+      close();
+    } catch (wrong) {
+      setError(messageOf(wrong));
+    }
+  }
+
+  return (
+    <dialog ref={dialog} onClose={onClose} aria-labelledby="confirm-title">
+      <form onSubmit={confirm}>
+        <h2 id="confirm-title">{action}</h2>
+        {children}
+        <Field
+          name="confirm"
+          label={
+            <>
+              Type <code>{word}</code> to confirm
+            </>
+          }
+          value={typed}
+          onInput={setTyped}
+        />
+        <Wrong>{error}</Wrong>
+        <div class="buttons">
+          <button type="submit" class="danger" disabled={typed !== word}>
+            {action}
+          </button>
+          <button type="button" onClick={close}>
+            Cancel
+          </button>
+        </div>
+        <CommandLine text={command} />
+      </form>
+    </dialog>
+  );
+}

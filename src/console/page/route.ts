@@ -1,0 +1,44 @@
+import { signal } from '@preact/signals';
+
+/** The state that the address holds: ids, types, containers, metadata filters and cursors; never a value of a token. */
+export interface Route {
+  readonly screen: string;
+  readonly query: Readonly<Record<string, string>>;
+}
+
+const BASE = '/ui/';
+const FIRST_SCREEN = 'tokens';
+
+function read(): Route {
+  const screen = location.pathname.slice(BASE.length) || FIRST_SCREEN;
+  return { screen, query: Object.fromEntries(new URLSearchParams(location.search)) };
+}
+
+export const route = signal(read());
+
+/** Returns the address of a screen. Members that are undefined or empty are left out. */
+export function address(screen: string, query: Readonly<Record<string, string | undefined>> = {}): string {
+  const pairs = Object.entries(query).flatMap(([name, value]) => (value ? [[name, value]] : []));
+  const text = new URLSearchParams(pairs).toString();
+  return `${BASE}${screen}${text && `?${text}`}`;
+}
+
+/** Goes to an address of this page. */
+export function go(to: string, how: 'push' | 'replace' = 'push'): void {
+  history[how === 'push' ? 'pushState' : 'replaceState'](null, '', to);
+  route.value = read();
+}
+
+/** Follows links and the browser's Back. */
+export function startRouter(): void {
+  addEventListener('popstate', () => (route.value = read()));
+  addEventListener('click', (event) => {
+    const link = event.target instanceof Element ? event.target.closest('a') : null;
+    const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+    if (link === null || !isPlain || link.target !== '' || event.defaultPrevented) return;
+    const { origin, pathname, search } = new URL(link.href);
+    if (origin !== location.origin || !pathname.startsWith(BASE)) return;
+    event.preventDefault();
+    go(pathname + search);
+  });
+}

@@ -1,0 +1,28 @@
+import { Applications } from './apps/applications.tsx';
+import { Audit } from './audit/audit.tsx';
+import { DevTools } from './dev/dev-tools.tsx';
+import { Health } from './health/health.tsx';
+import { SeeAs } from './see-as/see-as.tsx';
+import type { About } from './session.ts';
+import { Tokens } from './tokens/tokens.tsx';
+import { Usage } from './usage/usage.tsx';
+
+/** A screen, its place in the address and the key behind `g`. */
+export interface ScreenRow {
+  readonly id: string;
+  readonly name: string;
+  readonly key: string;
+  readonly show: () => preact.JSX.Element;
+  /** Absent: every console has it. */
+  readonly needs?: (about: About) => boolean;
+}
+
+export const SCREENS: readonly ScreenRow[] = [
+  { id: 'tokens', name: 'Tokens', key: 't', show: Tokens },
+  { id: 'see-as', name: 'See as', key: 's', show: SeeAs },
+  { id: 'applications', name: 'Applications', key: 'a', show: Applications },
+  { id: 'audit', name: 'Audit', key: 'l', show: Audit },
+  { id: 'usage', name: 'Usage', key: 'u', show: Usage },
+  { id: 'dev', name: 'Dev tools', key: 'd', show: DevTools, needs: ({ dev }) => dev },
+  { id: 'health', name: 'Health', key: 'h', show: Health },
+];

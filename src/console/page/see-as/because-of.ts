@@ -1,0 +1,16 @@
+import type { ExplainedGrant, ExplainedPermission } from '../../../contract/explanation.ts';
+
+/** Returns what decides a permission, in two or three words. */
+export function becauseOf({ own, creator, allowed }: ExplainedPermission): string {
+  if (creator !== undefined && own.source !== 'nothing' && creator.transform !== own.transform) {
+    return `its creator: ${sourceOf(creator)}`;
+  }
+  const source = sourceOf(own);
+  return allowed || own.source === 'nothing' ? source : `${source}, not in every container`;
+}
+
+function sourceOf({ source, rules }: ExplainedGrant): string {
+  if (source === 'permission') return 'plain permission';
+  const governing = rules.find(({ outcome }) => outcome === 'governs');
+  return governing === undefined ? 'no grant' : `rule ${governing.priority}`;
+}

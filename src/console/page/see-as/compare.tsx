@@ -1,0 +1,51 @@
+import type { Application } from '../../../client/create-client.ts';
+import { go } from '../route.ts';
+
+/** Applications beside the first one. */
+const MOST = 3;
+
+/** Returns the applications that an address compares with another one. */
+export function chosenOf(
+  ids: string | undefined,
+  readers: readonly Application[],
+  first: Application | undefined,
+): readonly Application[] {
+  const found = (ids ?? '').split(',').flatMap((id) => readers.filter((each) => each.id === id && each !== first));
+  return [...new Set(found)].slice(0, MOST);
+}
+
+interface CompareOptions {
+  readonly readers: readonly Application[];
+  readonly chosen: readonly Application[];
+  /** The address that compares with these. */
+  readonly hrefOf: (ids: readonly string[]) => string;
+}
+
+/** Adds applications to compare with, and takes them away. */
+export function Compare({ readers, chosen, hrefOf }: CompareOptions) {
+  const left = readers.filter((each) => !chosen.includes(each));
+  const ids = chosen.map(({ id }) => id);
+  return (
+    <>
+      {chosen.map(({ id, name }) => (
+        <a class="tag" key={id} href={hrefOf(ids.filter((each) => each !== id))} aria-label={`Compare without ${name}`}>
+          {name} ×
+        </a>
+      ))}
+      {chosen.length < MOST && left.length > 0 && (
+        <select
+          aria-label="Compare with"
+          value=""
+          onChange={({ currentTarget: { value } }) => go(hrefOf([...ids, value]))}
+        >
+          <option value="">Compare…</option>
+          {left.map(({ id, name }) => (
+            <option key={id} value={id}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,65 @@
+import { readersOf, useApplications } from '../applications.ts';
+import { FilterBar } from '../parts/filter-bar.tsx';
+import { Wrong } from '../parts/pieces.tsx';
+import { address, go, route } from '../route.ts';
+import { isHeld } from '../session.ts';
+import { addressable, parseFilter } from '../tokens/filter.ts';
+import { Compare, chosenOf } from './compare.tsx';
+import { SeenTokens } from './seen-tokens.tsx';
+import { Why } from './why.tsx';
+
+/** The tokens as an application sees them. */
+export function SeeAs() {
+  const applications = useApplications();
+  const { q = '', app, start, at = '0', token } = route.value.query;
+  const compared = route.value.query['with'];
+  const all = applications.value ?? [];
+  const readers = readersOf(all);
+  const application = readers.find(({ id }) => id === app) ?? readers[0];
+  const others = chosenOf(compared, readers, application);
+  const filter = parseFilter(addressable(q));
+  return (
+    <>
+      <div class="list">
+        <header>
+          <h1>See as</h1>
+          <select
+            aria-label="Application"
+            value={application?.id}
+            onChange={({ currentTarget: { value } }) =>
+              go(address('see-as', { q, start, at, token, with: compared, app: value }))
+            }
+          >
+            {readers.map(({ id, name, type }) => (
+              <option key={id} value={id}>
+                {name} ({type})
+              </option>
+            ))}
+          </select>
+          <Compare
+            readers={readers.filter(({ id }) => id !== application?.id)}
+            chosen={others}
+            hrefOf={(ids) => address('see-as', { q, app, start, at, token, with: ids.join(',') })}
+          />
+          <FilterBar
+            text={q}
+            hint="type:card  in:/pci/"
+            apply={(typed) => address('see-as', { app, token, with: compared, q: addressable(typed) })}
+          />
+        </header>
+        <Wrong>{applications.error}</Wrong>
+        {!isHeld('application:read') && <Wrong>No key of the console holds application:read. Add one.</Wrong>}
+        {applications.value !== undefined && application === undefined && (
+          <p class="empty">No application can read tokens yet. Create one: vault apps create --type private</p>
+        )}
+        {typeof filter === 'string' && <Wrong>{filter}</Wrong>}
+        {application !== undefined && typeof filter !== 'string' && (
+          <SeenTokens {...{ application, others, all, filter, q, start, token, compared }} at={Number(at)} />
+        )}
+      </div>
+      {application !== undefined && token !== undefined && (
+        <Why {...{ application, all, id: token }} closed={address('see-as', { q, app, start, at, with: compared })} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,102 @@
+import type { Application, Token } from '../../../client/create-client.ts';
+import { explainAccess } from '../../../core/access/explain-access.ts';
+import { grantsOf } from '../applications.ts';
+import { useLoaded } from '../loaded.ts';
+import { dataSummary } from '../parts/data-summary.ts';
+import { Sees, Tags, Wrong } from '../parts/pieces.tsx';
+import { type Column, Rows } from '../parts/rows.tsx';
+import { Turner } from '../parts/turner.tsx';
+import { address } from '../route.ts';
+import type { Filter } from '../tokens/filter.ts';
+import { askPage, askTotal, PAGE_SIZE } from '../tokens/token-page.ts';
+import { CountAll } from './count-all.tsx';
+
+const OUTCOMES = ['reveal', 'mask', 'redact', 'nothing'] as const;
+type Outcome = (typeof OUTCOMES)[number];
+
+interface SeenOptions {
+  readonly application: Application;
+  /** Those beside it, and how the address names them. */
+  readonly others: readonly Application[];
+  readonly compared: string | undefined;
+  readonly all: readonly Application[];
+  readonly filter: Filter;
+  readonly q: string;
+  readonly start: string | undefined;
+  readonly at: number;
+  readonly token: string | undefined;
+}
+
+/** A page of tokens, and how the application sees each; beside others, a column for each of them. */
+export function SeenTokens({ application, others, compared, all, filter, q, start, at, token }: SeenOptions) {
+  const page = useLoaded(`${q} ${start ?? ''}`, (signal) => askPage(filter, start, signal));
+  const total = useLoaded(q, (signal) => askTotal(filter, signal));
+  const { tokens = [], next } = page.value ?? {};
+  const seesOf = askerOf(application, all);
+  const kept = { q, app: application.id, with: compared };
+  return (
+    <>
+      <div class="counts">
+        Of the {tokens.length} below:
+        {OUTCOMES.map((outcome) => (
+          <span key={outcome}>
+            <Sees as={outcome} /> <b>{tokens.filter((each) => seesOf(each) === outcome).length}</b>
+          </span>
+        ))}
+        <CountAll id={application.id} />
+      </div>
+      <Wrong>{page.error}</Wrong>
+      {page.value !== undefined && tokens.length === 0 && (
+        <p class="empty">{q === '' ? 'The vault has no tokens yet.' : 'No token matches the filter.'}</p>
+      )}
+      <div class={page.isLoading ? 'loading' : ''} aria-busy={page.isLoading}>
+        <Rows
+          caption={`Tokens as ${[application, ...others].map(({ name }) => name).join(', ')} sees them`}
+          rows={tokens}
+          idOf={({ id }) => id}
+          hrefOf={({ id }) => address('see-as', { ...kept, start, at: at === 0 ? undefined : String(at), token: id })}
+          open={token}
+          columns={[
+            { head: 'Token', show: ({ id }) => <code>{id}</code> },
+            { head: 'Containers', show: ({ containers }) => <Tags of={containers} />, rank: 'extra' },
+            ...(others.length === 0 ? aloneColumns(seesOf) : columnsOf([application, ...others], all)),
+          ]}
+        />
+      </div>
+      <Turner
+        screen="see-as"
+        query={{ ...kept, token }}
+        place={{
+          ...{ at, start, next, shown: tokens.length, size: PAGE_SIZE },
+          ...{ total: total.value, isLoading: page.isLoading },
+        }}
+        command={`vault apps explain ${application.id} --token ${token ?? 'ID'}`}
+      />
+    </>
+  );
+}
+
+/** Returns a function that says what the application sees of a token. */
+function askerOf(application: Application, all: readonly Application[]): (token: Token) => Outcome {
+  const grants = grantsOf(application, all);
+  return ({ id, containers = [] }) => explainAccess(grants, 'token:read', { id, containers }).transform ?? 'nothing';
+}
+
+function aloneColumns(seesOf: (token: Token) => Outcome): readonly Column<Token>[] {
+  return [
+    { head: 'Sees', show: (token) => <Sees as={seesOf(token)} /> },
+    { head: 'Data', show: (token) => <SeenData as={seesOf(token)} masked={dataSummary(token.data)} /> },
+  ];
+}
+
+const columnsOf = (compared: readonly Application[], all: readonly Application[]): readonly Column<Token>[] =>
+  compared.map((each) => {
+    const seesOf = askerOf(each, all);
+    return { head: each.name, show: (token) => <Sees as={seesOf(token)} /> };
+  });
+
+function SeenData({ as, masked }: { readonly as: Outcome; readonly masked: string }) {
+  if (as === 'reveal') return <span title="plaintext: open the row to reveal it">••••••••</span>;
+  if (as === 'mask') return <code>{masked}</code>;
+  return as === 'redact' ? <i>left out</i> : null;
+}

@@ -1,0 +1,168 @@
+import type { Application } from '../../../client/create-client.ts';
+import type { ExplainedGrant, ExplainedPermission } from '../../../contract/explanation.ts';
+import { explainAccess } from '../../../core/access/explain-access.ts';
+import { grantsOf } from '../applications.ts';
+import { useLoaded } from '../loaded.ts';
+import { memberText } from '../parts/json-nodes.ts';
+import { JsonView } from '../parts/json-view.tsx';
+import { Pane } from '../parts/pane.tsx';
+import { CommandLine, Sees, Wrong } from '../parts/pieces.tsx';
+import { Reveal } from '../parts/reveal.tsx';
+import { RuleText } from '../parts/rule-text.tsx';
+import { tokenText } from '../vault.ts';
+import { becauseOf } from './because-of.ts';
+
+const WRITES = ['token:update', 'token:delete', 'token:use', 'token:search'] as const;
+
+const OUTCOMES = {
+  governs: 'governs',
+  passed_over: 'passed over',
+  no_match: 'no match',
+  not_reached: 'not reached',
+} as const;
+
+interface WhyOptions {
+  readonly application: Application;
+  readonly all: readonly Application[];
+  readonly id: string;
+  readonly closed: string;
+}
+
+/** One token as the application sees it, and why. */
+export function Why({ application, all, id, closed }: WhyOptions) {
+  const token = useLoaded(id, (signal) => tokenText(id, '?transform=mask', signal));
+  return (
+    <Pane
+      title={
+        <>
+          <code>{id}</code> as {application.name}
+        </>
+      }
+      subject={`${application.id} ${id}`}
+      closed={closed}
+      isWide
+    >
+      <Wrong>{token.error}</Wrong>
+      {token.value !== undefined && !token.isLoading && <Explained {...{ application, all, id }} text={token.value} />}
+    </Pane>
+  );
+}
+
+function Explained({ application, all, id, text }: Omit<WhyOptions, 'closed'> & { readonly text: string }) {
+  const { containers = [] }: { readonly containers?: readonly string[] } = JSON.parse(text);
+  const grants = grantsOf(application, all);
+  const facts = { id, containers };
+  const read = explainAccess(grants, 'token:read', facts);
+  const creator = all.find(({ id: each }) => each === application.created_by);
+  const masked = memberText(text, 'data');
+  return (
+    <>
+      <section class="forms">
+        <Shown as="redact" gets={read} name={application.name}>
+          no <code>data</code>
+        </Shown>
+        <Shown as="mask" gets={read} name={application.name}>
+          {masked === undefined ? 'no mask: data is left out' : <JsonView text={masked} />}
+        </Shown>
+        <Shown as="reveal" gets={read} name={application.name}>
+          <Reveal id={id} />
+        </Shown>
+      </section>
+      <section>
+        <h3>Why</h3>
+        <p class="verdict">{read.reason}</p>
+        <div class="grants">
+          <Grant title={application.name} of={application} explained={read.own} />
+          {read.creator !== undefined && creator !== undefined && (
+            <Grant title={`${creator.name}, its creator`} of={creator} explained={read.creator} />
+          )}
+        </div>
+      </section>
+      <section>
+        <h3>May it do more?</h3>
+        <table>
+          <caption class="unseen">Other permissions on the token</caption>
+          <thead>
+            <tr>
+              <th scope="col">Permission</th>
+              <th scope="col">On this token</th>
+              <th scope="col">Because of</th>
+            </tr>
+          </thead>
+          <tbody>
+            {WRITES.map((permission) => explainAccess(grants, permission, facts)).map((explained) => (
+              <tr key={explained.permission}>
+                <th scope="row">
+                  <code>{explained.permission}</code>
+                </th>
+                <td>
+                  <span class={`sees ${explained.allowed ? 'mask' : 'nothing'}`}>
+                    {explained.allowed ? 'yes' : 'no'}
+                  </span>
+                </td>
+                <td>{becauseOf(explained)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <CommandLine text={`vault apps explain ${application.id} --token ${id}`} />
+    </>
+  );
+}
+
+interface ShownOptions {
+  readonly as: 'redact' | 'mask' | 'reveal';
+  readonly gets: ExplainedPermission;
+  readonly name: string;
+  readonly children: preact.ComponentChildren;
+}
+
+function Shown({ as, gets, name, children }: ShownOptions) {
+  const isIt = gets.transform === as;
+  return (
+    <div class={isIt ? 'form gets' : 'form'}>
+      <p>
+        <Sees as={as} /> {isIt && <b>{name} gets this</b>}
+      </p>
+      {children}
+    </div>
+  );
+}
+
+interface GrantOptions {
+  readonly title: string;
+  readonly of: Application;
+  readonly explained: ExplainedGrant;
+}
+
+/** The rules of one application in order, and its plain permission last. */
+function Grant({ title, of, explained }: GrantOptions) {
+  const isPlain = of.permissions.includes('token:read');
+  return (
+    <div>
+      <h4>{title}</h4>
+      <ol class="rules">
+        {explained.rules.map(({ priority, outcome, reason }) => {
+          const rule = of.rules.find((each) => each.priority === priority);
+          return (
+            <li key={priority} class={outcome}>
+              <b>Rule {priority}</b> {rule && <RuleText rule={rule} />}
+              <br />
+              {OUTCOMES[outcome]}: {reason}
+            </li>
+          );
+        })}
+        <li class={explained.source === 'permission' ? 'governs' : ''}>
+          <b>Plain</b> <code>token:read</code> <Sees as="mask" />
+          <br />
+          {isPlain
+            ? explained.source === 'permission'
+              ? 'governs: no rule does'
+              : 'not reached: a rule governs'
+            : 'not held'}
+        </li>
+      </ol>
+    </div>
+  );
+}

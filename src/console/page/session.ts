@@ -1,0 +1,155 @@
+import { signal } from '@preact/signals';
+import type { Application } from '../../client/create-client.ts';
+import type { Permission } from '../../contract/permissions.ts';
+
+/** An API key that the server half holds for this session. The page never sees the key. */
+export type Identity = { readonly n: number } & Partial<
+  Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>
+>;
+
+/** What `GET /ui/session` answers. */
+export interface About {
+  readonly url: string;
+  readonly header_prefix: string;
+  readonly dev: boolean;
+  readonly audit_level?: string;
+  /** Whether the console holds the key of the file. */
+  readonly file: boolean;
+  readonly identities: readonly Identity[];
+}
+
+export type SessionState =
+  | { readonly kind: 'opening' }
+  | { readonly kind: 'confirm'; readonly number: string }
+  | { readonly kind: 'locked'; readonly reason: string }
+  | { readonly kind: 'open'; readonly about: About };
+
+export const session = signal<SessionState>({ kind: 'opening' });
+
+/** The identity that is chosen under "Acting as"; undefined: the first with the permission. */
+export const actingAs = signal<number | undefined>(undefined);
+
+const SECRET = 'vault-console';
+/** Milliseconds to wait for another tab of this console. */
+const TAB_MS = 200;
+/** Milliseconds between looks at the session, so that the end of the server locks the page. */
+const LOOK_MS = 15_000;
+
+type Message = { readonly kind: 'ask' | 'lock' } | { readonly kind: 'secret'; readonly secret: string };
+
+const tabs = new BroadcastChannel(SECRET);
+let isActive = true;
+
+/** Sends a request of this session. A 401 locks the page. */
+export async function send(path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = new Headers(init.headers);
+  headers.set('x-vault-console', sessionStorage.getItem(SECRET) ?? '');
+  if (isActive) headers.set('x-vault-active', '1');
+  isActive = false;
+  const response = await fetch(`/ui/${path}`, { ...init, headers, cache: 'no-store' });
+  if (response.status === 401 && session.peek().kind === 'open') close('The session has ended.');
+  return response;
+}
+
+/** Opens the session: by the code in the address, by the secret of this tab, or by that of another tab. */
+export async function openSession(): Promise<void> {
+  for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (isActive = true), { passive: true });
+  tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
+    const secret = sessionStorage.getItem(SECRET);
+    if (data.kind === 'lock') close('Locked in another tab.');
+    if (data.kind === 'ask' && secret !== null) tabs.postMessage({ kind: 'secret', secret } satisfies Message);
+  });
+  const code = new URLSearchParams(location.hash.slice(1)).get('code');
+  if (code !== null) {
+    history.replaceState(null, '', location.pathname + location.search);
+    await openByCode(code);
+  } else if (sessionStorage.getItem(SECRET) !== null || (await askTabs())) await describe();
+  else close('Open the console by its link: vault ui, or the link that vault serve --dev prints.');
+  setInterval(look, LOOK_MS);
+}
+
+async function openByCode(code: string): Promise<void> {
+  let body: object = { code };
+  for (;;) {
+    const response = await post('session', body).catch(() => undefined);
+    if (response === undefined) return close('The server of the console does not answer.');
+    const { secret, number, wait }: { readonly [name: string]: string } = response.ok ? await response.json() : {};
+    if (response.status === 403) return close('The terminal did not allow this browser.');
+    if (secret !== undefined) {
+      sessionStorage.setItem(SECRET, secret);
+      return describe();
+    }
+    if (number === undefined) return close('This link was used already, or is too old. Run vault ui again.');
+    session.value = { kind: 'confirm', number };
+    body = { wait };
+  }
+}
+
+function post(path: string, body: object): Promise<Response> {
+  return send(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
+}
+
+/** Resolves to whether another tab gave its secret. */
+function askTabs(): Promise<boolean> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, TAB_MS, false);
+    tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
+      if (data.kind !== 'secret') return;
+      sessionStorage.setItem(SECRET, data.secret);
+      resolve(true);
+    });
+    tabs.postMessage({ kind: 'ask' } satisfies Message);
+  });
+}
+
+async function describe(): Promise<void> {
+  const response = await send('session');
+  if (response.ok) session.value = { kind: 'open', about: await response.json() };
+  else close('The session has ended. Open the console by its link again.');
+}
+
+async function look(): Promise<void> {
+  if (session.peek().kind !== 'open') return;
+  await send('session', { method: 'HEAD' }).catch(() =>
+    close('The server of the console has stopped. Start it again, and open its new link.'),
+  );
+}
+
+/** Adds a pasted API key. Returns what is wrong with it, if anything. */
+export async function addKey(key: string): Promise<string | undefined> {
+  const response = await post('session/keys', { key });
+  const body: About & { readonly errors?: { readonly key?: readonly string[] }; readonly detail?: string } =
+    await response.json();
+  if (!response.ok) return `The key ${body.errors?.key?.[0] ?? body.detail ?? 'was refused'}.`;
+  session.value = { kind: 'open', about: body };
+  return undefined;
+}
+
+/** Locks all tabs. */
+export async function lock(): Promise<void> {
+  const ended = send('session', { method: 'DELETE' }).catch(() => undefined);
+  tabs.postMessage({ kind: 'lock' } satisfies Message);
+  close('Locked.');
+  await ended;
+}
+
+function close(reason: string): void {
+  sessionStorage.removeItem(SECRET);
+  session.value = { kind: 'locked', reason };
+}
+
+/** Returns whether the console has the file of the vault and its key. */
+export function hasFile(): boolean {
+  const { value } = session;
+  return value.kind === 'open' && value.about.file;
+}
+
+/** Returns whether one of the identities holds the permission, plainly or by a rule. */
+export function isHeld(permission: Permission): boolean {
+  const { value } = session;
+  const identities = value.kind === 'open' ? value.about.identities : [];
+  return identities.some(
+    ({ permissions = [], rules = [] }) =>
+      permissions.includes(permission) || rules.some((rule) => rule.permissions.includes(permission)),
+  );
+}

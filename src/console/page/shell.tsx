@@ -1,0 +1,97 @@
+import { useErrorBoundary, useState } from 'preact/hooks';
+import { ClockLine } from './dev/clock-line.tsx';
+import { Identities } from './identities.tsx';
+import { KeyList, openKeyList } from './key-list.tsx';
+import { useKeys } from './keys.ts';
+import { reload } from './loaded.ts';
+import { Locked } from './locked.tsx';
+import { NewKey } from './new-key.tsx';
+import { Palette } from './palette.tsx';
+import { Key, Wrong } from './parts/pieces.tsx';
+import { Toast } from './parts/toast.tsx';
+import { address, go, route } from './route.ts';
+import { SCREENS } from './screens.ts';
+import { type About, lock, session } from './session.ts';
+import { ThemeChoice } from './theme.tsx';
+
+/** The page: the side bar, and the screen that the address names. */
+export function Shell() {
+  const state = session.value;
+  return (
+    <>
+      {state.kind === 'open' ? <Open about={state.about} /> : <Locked state={state} />}
+      <Toast />
+    </>
+  );
+}
+
+function Open({ about }: { readonly about: About }) {
+  const shown = SCREENS.filter(({ needs }) => needs?.(about) ?? true);
+  const [isMore, setMore] = useState(false);
+  const { screen } = route.value;
+  const current = shown.find(({ id }) => id === screen);
+  useKeys({
+    ...Object.fromEntries(shown.map(({ id, key }) => [`g ${key}`, () => go(address(id))])),
+    r: reload,
+    '?': openKeyList,
+    'Ctrl l': () => void lock(),
+  });
+  return (
+    <div class="shell">
+      <nav class="side" aria-label="Screens">
+        <span class="brand">
+          <img src="/ui/favicon.svg" alt="" width="18" height="18" /> vault
+        </span>
+        <ul>
+          {shown.map(({ id, name, key }) => (
+            <li key={id}>
+              <a href={address(id)} aria-current={id === screen ? 'page' : undefined}>
+                {name} <Key name={`g ${key}`} />
+              </a>
+            </li>
+          ))}
+        </ul>
+        <ClockLine isDev={about.dev} />
+        <button type="button" class="more" aria-expanded={isMore} onClick={() => setMore(!isMore)}>
+          {isMore ? 'Less' : 'More'}
+        </button>
+        <div class={isMore ? 'below shown' : 'below'}>
+          <Identities identities={about.identities} />
+          <ThemeChoice />
+          <p class="where" title={about.url}>
+            {about.url.replace(/^https?:\/\//, '')}
+            {about.dev && ' · dev'}
+            {!isSecureContext && ' · not encrypted'}
+          </p>
+          <button type="button" onClick={openKeyList}>
+            Keys <Key name="?" />
+          </button>
+          <button type="button" onClick={() => void lock()}>
+            Lock <Key name="Ctrl L" />
+          </button>
+        </div>
+      </nav>
+      <main key={screen}>{current === undefined ? <NoScreen /> : <Screen show={current.show} />}</main>
+      <KeyList screens={shown} />
+      <Palette screens={shown} />
+      <NewKey />
+    </div>
+  );
+}
+
+/** A screen that fails shows its error in its own place; the side bar stays. */
+function Screen({ show: Show }: { readonly show: () => preact.JSX.Element }) {
+  const [error] = useErrorBoundary();
+  return error === undefined ? <Show /> : <Wrong>{String(error)}</Wrong>;
+}
+
+function NoScreen() {
+  return (
+    <div class="empty">
+      <h1>No such screen</h1>
+      <p>
+        <a href={address('tokens')}>Go to the tokens</a>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,28 @@
+const SETTING = 'theme';
+const THEMES = ['system', 'light', 'dark'] as const;
+
+const chosen = (): string => localStorage.getItem(SETTING) ?? 'system';
+
+/** Applies the chosen theme. It is the only thing that the page keeps in localStorage. */
+export function startTheme(): void {
+  document.documentElement.dataset['theme'] = chosen();
+}
+
+export function ThemeChoice() {
+  return (
+    <label class="theme">
+      Theme
+      <select
+        value={chosen()}
+        onChange={({ currentTarget: { value } }) => {
+          localStorage.setItem(SETTING, value);
+          startTheme();
+        }}
+      >
+        {THEMES.map((theme) => (
+          <option key={theme}>{theme}</option>
+        ))}
+      </select>
+    </label>
+  );
+}

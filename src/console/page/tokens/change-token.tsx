@@ -1,0 +1,96 @@
+import { useState } from 'preact/hooks';
+import type { Token } from '../../../client/create-client.ts';
+import { messageOf, reload, useLoaded } from '../loaded.ts';
+import { Draft } from '../parts/draft.tsx';
+import { JsonView } from '../parts/json-view.tsx';
+import { CommandLine, Wrong } from '../parts/pieces.tsx';
+import { toast } from '../parts/toast.tsx';
+import { go } from '../route.ts';
+import { sendText, tokenPath, tokenText } from '../vault.ts';
+import { type Outcome, outcomeOf } from './new-token.tsx';
+import { EMPTY_DRAFT, type TokenDraft } from './token-draft.ts';
+import { TokenFields } from './token-fields.tsx';
+import { patchText } from './token-patch.ts';
+
+const KEPT = 'Empty keeps it; null removes it. It cannot be read here, so what you type replaces it.';
+
+const NOTES = {
+  data: 'Empty keeps it. JSON is merged into it, and a null removes a member; a text replaces it.',
+  mask: KEPT,
+  search_indexes: `One a line. ${KEPT}`,
+  fingerprint_expression: KEPT,
+  containers: 'One a line. Empty takes it back to the default of the type.',
+  metadata: 'name=value, one a line',
+  expires_at: 'Empty removes it.',
+};
+
+/** Changes a token by a merge patch, which is shown before it is sent. */
+export function ChangeToken({ id, closed }: { readonly id: string; readonly closed: string }) {
+  const { value, error } = useLoaded(id, (signal) => tokenText(id, '?transform=mask', signal));
+  if (value === undefined) return <div class="list">{error !== undefined && <Wrong>{error}</Wrong>}</div>;
+  return <ChangeForm key={id} id={id} token={JSON.parse(value)} closed={closed} />;
+}
+
+interface ChangeOptions {
+  readonly id: string;
+  readonly token: Token;
+  readonly closed: string;
+}
+
+function ChangeForm({ id, token, closed }: ChangeOptions) {
+  const [start] = useState(() => draftOf(token));
+  const [draft, setDraft] = useState(start);
+  const [refused, setRefused] = useState<Outcome>({ errors: {} });
+  const patch = patchText(start, draft);
+
+  async function save() {
+    const init = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' } };
+    const outcome = await outcomeOf(sendText(tokenPath(id), patch, init)).catch((wrong) => ({
+      errors: {},
+      message: messageOf(wrong),
+    }));
+    if (!('text' in outcome)) return setRefused(outcome);
+    toast('The token is changed');
+    reload();
+    go(closed, 'replace');
+  }
+
+  return (
+    <Draft
+      title={
+        <>
+          Change <code>{id}</code>
+        </>
+      }
+      action="Save"
+      closed={closed}
+      isReady={patch !== '{}'}
+      onSubmit={save}
+      previewTitle="The merge patch that is sent"
+      preview={
+        <>
+          {patch === '{}' ? <p class="note">Nothing is changed yet.</p> : <JsonView text={patch} />}
+          <CommandLine text={`vault tokens patch ${id} --body @FILE`} />
+        </>
+      }
+    >
+      <Wrong>{refused.message}</Wrong>
+      <TokenFields
+        draft={draft}
+        errors={refused.errors}
+        change={(part) => {
+          setRefused({ errors: {} });
+          setDraft((before) => ({ ...before, ...part }));
+        }}
+        notes={NOTES}
+        hasDefaults={false}
+      />
+    </Draft>
+  );
+}
+
+/** What can be read of a token, as it would be typed. */
+function draftOf({ type, containers = [], metadata = {}, expires_at = '' }: Token): TokenDraft {
+  const text = Object.entries(metadata).map((pair) => pair.join('='));
+  return { ...EMPTY_DRAFT, type, containers: containers.join('\n'), metadata: text.join('\n'), expires_at };
+}

@@ -1,0 +1,101 @@
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { Field } from '../parts/field.tsx';
+
+/** Filters that are offered at once. */
+const MAX_OFFERED = 8;
+
+/** Behind a `|` inside `{{`: the name of a filter, and its arguments. */
+const FILTER = /\{\{(?:(?!\}\}).)*\|\s*([a-z_0-9]*)(\s*:[^|{}]*)?$/s;
+
+/** A field for expressions. Behind `{{ data |`, it offers filters and names their arguments. */
+export function ExpressionField(options: Parameters<typeof Field>[0]) {
+  const { name, value, onInput } = options;
+  const [before, setBefore] = useState('');
+  const [at, setAt] = useState(0);
+  const caret = useRef<number>();
+  const { typed = '', offered, known } = offersOf(value.startsWith(before) ? before : '');
+  const isOpen = offered.length > 0;
+  const chosen = Math.min(at, offered.length - 1);
+  const id = `offers-${name}`;
+
+  function complete(filter: string) {
+    const start = before.slice(0, before.length - typed.length) + filter;
+    onInput(start + value.slice(before.length), start.length);
+    setBefore(start);
+    caret.current = start.length;
+  }
+
+  // A new value puts the cursor at the end. The next key may come before a frame is drawn.
+  useLayoutEffect(() => {
+    const field = document.activeElement;
+    const place = caret.current;
+    caret.current = undefined;
+    if (place !== undefined && field instanceof HTMLTextAreaElement) field.setSelectionRange(place, place);
+  }, [value]);
+
+  function press(event: KeyboardEvent) {
+    const act = KEYS[event.key];
+    if (!isOpen || act === undefined || event.ctrlKey) return;
+    event.preventDefault();
+    if (act === 'close') setBefore('');
+    else if (act === 'take') complete(offered[chosen] ?? '');
+    else setAt((chosen + act + offered.length) % offered.length);
+  }
+
+  return (
+    <Field
+      {...options}
+      onInput={(text, caret) => {
+        onInput(text, caret);
+        setBefore(text.slice(0, caret));
+        setAt(0);
+      }}
+      control={{
+        'aria-autocomplete': 'list',
+        'aria-controls': isOpen ? id : undefined,
+        'aria-activedescendant': isOpen ? `${id}-${chosen}` : undefined,
+        onKeyDown: press,
+        onBlur: () => setBefore(''),
+      }}
+    >
+      {known !== undefined && <p class="signature code">{signatureOf(known)}</p>}
+      {isOpen && (
+        <div id={id} class="offers code" role="listbox" aria-label="Filters">
+          {offered.map((filter, index) => (
+            <div
+              key={filter}
+              id={`${id}-${index}`}
+              role="option"
+              aria-selected={index === chosen}
+              tabIndex={-1}
+              onMouseDown={(event) => {
+                event.preventDefault();
+                complete(filter);
+              }}
+            >
+              {signatureOf(filter)}
+            </div>
+          ))}
+        </div>
+      )}
+    </Field>
+  );
+}
+
+const KEYS: Readonly<Record<string, 1 | -1 | 'take' | 'close'>> = {
+  ...{ ArrowDown: 1, ArrowUp: -1, Enter: 'take', Tab: 'take', Escape: 'close' },
+};
+
+/** Returns the filters that a text in front of the cursor may go on with, or the one that it names. */
+function offersOf(before: string) {
+  const [, typed, rest] = FILTER.exec(before) ?? [];
+  const known = typed !== undefined && Object.hasOwn(FILTER_PARAMETERS, typed) ? typed : undefined;
+  const isNaming = typed !== undefined && rest === undefined && known === undefined;
+  const offered = isNaming ? Object.keys(FILTER_PARAMETERS).filter((each) => each.startsWith(typed)) : [];
+  return { typed, known, offered: offered.slice(0, MAX_OFFERED) };
+}
+
+function signatureOf(filter: string): string {
+  const parameters = FILTER_PARAMETERS[filter] ?? [];
+  return parameters.length === 0 ? filter : `${filter}: ${parameters.join(', ')}`;
+}

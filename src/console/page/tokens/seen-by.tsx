@@ -1,0 +1,57 @@
+import { explainAccess } from '../../../core/access/explain-access.ts';
+import { grantsOf, readersOf, useApplications } from '../applications.ts';
+import { Sees, Wrong } from '../parts/pieces.tsx';
+import { address } from '../route.ts';
+import { becauseOf } from '../see-as/because-of.ts';
+import { isHeld } from '../session.ts';
+
+interface SeenByOptions {
+  /** The token, as the vault wrote it. */
+  readonly text: string;
+  /** It is not stored. */
+  readonly isDraft?: boolean;
+}
+
+/** Each application that can read tokens, and how it sees this one. The vault decides by the same function. */
+export function SeenBy({ text, isDraft }: SeenByOptions) {
+  const { value, error } = useApplications();
+  const { id, containers = [] }: { readonly id: string; readonly containers?: readonly string[] } = JSON.parse(text);
+  const readers = readersOf(value ?? []);
+  return (
+    <section>
+      <h3>{isDraft ? 'Would be seen by' : 'Seen by'}</h3>
+      <Wrong>{error}</Wrong>
+      {!isHeld('application:read') && <p class="note">No key here holds application:read.</p>}
+      {value !== undefined && (
+        <table>
+          <caption class="unseen">How applications see the token</caption>
+          <thead>
+            <tr>
+              <th scope="col">Application</th>
+              <th scope="col">Sees</th>
+              <th scope="col">Because of</th>
+            </tr>
+          </thead>
+          <tbody>
+            {readers.map((application) => {
+              const explained = explainAccess(grantsOf(application, value), 'token:read', { id, containers });
+              return (
+                <tr key={application.id}>
+                  <th scope="row">
+                    <a href={address('see-as', { app: application.id, token: isDraft ? '' : id })}>
+                      {application.name}
+                    </a>
+                  </th>
+                  <td>
+                    <Sees as={explained.transform} />
+                  </td>
+                  <td>{becauseOf(explained)}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,93 @@
+import type { TokenType } from '../../../client/create-client.ts';
+import { TOKEN_TYPES, type TokenTypeRow } from '../../../contract/token-types.ts';
+
+/** The members of a new token, as they are typed. */
+export interface TokenDraft {
+  readonly type: TokenType;
+  readonly data: string;
+  readonly mask: string;
+  readonly search_indexes: string;
+  readonly fingerprint_expression: string;
+  readonly id: string;
+  readonly containers: string;
+  readonly metadata: string;
+  readonly expires_at: string;
+  readonly deduplicate_token: string;
+}
+
+export const EMPTY_DRAFT: TokenDraft = {
+  ...{ type: 'token', data: '', mask: '', search_indexes: '', fingerprint_expression: '', id: '' },
+  ...{ containers: '', metadata: '', expires_at: '', deduplicate_token: '' },
+};
+
+type Member = Exclude<keyof TokenDraft, 'type'>;
+
+/** How the text of a member becomes JSON. */
+const WRITTEN: Readonly<Record<Member, (text: string, draft: TokenDraft) => string>> = {
+  data: dataText,
+  mask: jsonOrText,
+  search_indexes: (text) => JSON.stringify(lines(text)),
+  fingerprint_expression: (text) => JSON.stringify(text),
+  id: (text) => JSON.stringify(text),
+  containers: (text) => JSON.stringify(lines(text)),
+  metadata: (text) => JSON.stringify(pairs(text)),
+  expires_at: (text) => JSON.stringify(text),
+  deduplicate_token: (text) => text,
+};
+
+/**
+ * Returns the body of a create, as text: `data` goes to the vault as it was typed, its numbers too. Members without text are
+ * left out.
+ */
+export function createText(draft: TokenDraft): string {
+  return objectText([['type', JSON.stringify(draft.type)], ...memberTexts(draft)]);
+}
+
+export function memberTexts(draft: TokenDraft): readonly (readonly [string, string])[] {
+  return (Object.keys(WRITTEN) as Member[]).flatMap((name) =>
+    draft[name].trim() === '' ? [] : [[name, WRITTEN[name](draft[name], draft)] as const],
+  );
+}
+
+export function objectText(members: readonly (readonly [string, string])[]): string {
+  return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
+}
+
+/** Whether `data` is read as JSON. Types of texts read digits as a text, too. */
+export function isReadAsJson({ type, data }: Pick<TokenDraft, 'type' | 'data'>): boolean {
+  const row: TokenTypeRow = TOKEN_TYPES[type];
+  return isJson(data) && (row.data.kind !== 'text' || data.trimStart().startsWith('"'));
+}
+
+function dataText(text: string, { type }: TokenDraft): string {
+  return isReadAsJson({ type, data: text }) ? text : JSON.stringify(text);
+}
+
+function jsonOrText(text: string): string {
+  return isJson(text) ? text : JSON.stringify(text);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const lines = (text: string): readonly string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+
+/** Reads `name=value`, one a line. */
+export function pairs(text: string): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    lines(text).map((line) => {
+      const [name = '', ...value] = line.split('=');
+      return [name.trim(), value.join('=').trim()];
+    }),
+  );
+}

@@ -1,0 +1,70 @@
+import type { ComponentChildren } from 'preact';
+import type { TokenType } from '../../../client/create-client.ts';
+import { TOKEN_TYPES, type TokenTypeRow } from '../../../contract/token-types.ts';
+import { type Errors, errorsAt, Field } from '../parts/field.tsx';
+import { ExpressionField } from './expression-field.tsx';
+import { isReadAsJson, type TokenDraft } from './token-draft.ts';
+
+interface FieldsOptions {
+  readonly draft: TokenDraft;
+  readonly errors: Errors;
+  readonly change: (part: Partial<TokenDraft>) => void;
+  /** The members to show, with a note each. */
+  readonly notes: Readonly<Partial<Record<keyof TokenDraft, ComponentChildren>>>;
+  /** Whether an empty field takes the default of the type. */
+  readonly hasDefaults: boolean;
+}
+
+const EXPRESSIONS = ['mask', 'search_indexes', 'fingerprint_expression', 'id'];
+const ROWS: Readonly<Record<string, number>> = { data: 2, mask: 2, search_indexes: 3, containers: 1, metadata: 2 };
+
+/** The fields of a token. The vault's errors are under the field that they are about. */
+export function TokenFields({ draft, errors, change, notes, hasDefaults }: FieldsOptions) {
+  const defaults = hasDefaults ? defaultsOf(draft.type) : {};
+  return (
+    <>
+      {(Object.keys(notes) as (keyof TokenDraft)[]).map((name) => {
+        const Control = EXPRESSIONS.includes(name) ? ExpressionField : Field;
+        return (
+          <Control
+            key={name}
+            name={name}
+            label={name}
+            value={draft[name]}
+            onInput={(value) => change({ [name]: value })}
+            rows={ROWS[name] ?? 1}
+            placeholder={defaults[name]}
+            errors={errorsAt(errors, name)}
+            note={name === 'data' && draft.data !== '' ? readAs(draft) : notes[name]}
+            isCode
+          />
+        );
+      })}
+      <div class="field">
+        <label for="field-deduplicate">deduplicate_token</label>
+        <select
+          id="field-deduplicate"
+          value={draft.deduplicate_token}
+          onChange={({ currentTarget: { value } }) => change({ deduplicate_token: value })}
+        >
+          <option value="">as the tenant's setting</option>
+          <option value="true">yes: answer with the token that has the same fingerprint</option>
+          <option value="false">no</option>
+        </select>
+      </div>
+    </>
+  );
+}
+
+const readAs = (draft: TokenDraft): string => `is read as ${isReadAsJson(draft) ? 'JSON' : 'text'}`;
+
+/** What a new token gets where the field is empty. */
+function defaultsOf(type: TokenType): Readonly<Partial<Record<keyof TokenDraft, string>>> {
+  const { mask, search_indexes = [], container }: TokenTypeRow = TOKEN_TYPES[type];
+  return {
+    ...(mask !== undefined && { mask: typeof mask === 'string' ? mask : JSON.stringify(mask, null, 2) }),
+    search_indexes: search_indexes.join('\n'),
+    fingerprint_expression: '{{ data | stringify }}',
+    containers: container,
+  };
+}

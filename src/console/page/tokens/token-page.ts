@@ -1,0 +1,43 @@
+import type { Token } from '../../../client/create-client.ts';
+import { vault } from '../vault.ts';
+import { type Filter, searchQuery } from './filter.ts';
+
+/** Tokens of a page. */
+export const PAGE_SIZE = 50;
+
+export interface TokenPage {
+  readonly tokens: readonly Token[];
+  /** The cursor of the next page. */
+  readonly next: string | undefined;
+}
+
+/** The members of a list's query; what is empty is left out. */
+export function queryOf({ type, container, id, fingerprint, metadata }: Filter) {
+  return {
+    ...(type.length > 0 && { type }),
+    ...(container.length > 0 && { container }),
+    ...(id.length > 0 && { id }),
+    ...(fingerprint.length > 0 && { fingerprint }),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  };
+}
+
+/** Asks for a page behind a cursor. Data is masked, whatever the identity may see. */
+export async function askPage(filter: Filter, start: string | undefined, signal: AbortSignal): Promise<TokenPage> {
+  const paged = { transform: 'mask' as const, size: PAGE_SIZE, ...(start !== undefined && { start }) };
+  const { pagination, data } =
+    filter.find === undefined
+      ? await vault().listTokensByCursor({ query: { ...queryOf(filter), ...paged }, signal })
+      : await vault().searchTokensByCursor({ body: { query: searchQuery(filter), ...paged }, signal });
+  return { tokens: data, next: pagination.next };
+}
+
+/** Asks how many tokens the filter finds: `10,000` or, above the cap, `100,000+`. */
+export async function askTotal(filter: Filter, signal: AbortSignal): Promise<string> {
+  const one = { size: 1, transform: 'redact' as const };
+  const { pagination } =
+    filter.find === undefined
+      ? await vault().listTokens({ query: { ...queryOf(filter), ...one }, signal })
+      : await vault().searchTokens({ body: { query: searchQuery(filter), ...one }, signal });
+  return `${pagination.total_items.toLocaleString('en')}${pagination.total_items_capped ? '+' : ''}`;
+}

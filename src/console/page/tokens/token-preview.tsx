@@ -1,0 +1,76 @@
+import type { TokenPreview as Preview } from '../../../contract/preview.ts';
+import { memberText } from '../parts/json-nodes.ts';
+import { JsonView } from '../parts/json-view.tsx';
+import { CommandLine, Tags } from '../parts/pieces.tsx';
+import { SeenBy } from './seen-by.tsx';
+
+const ID_IS = {
+  given: 'as given',
+  sample: 'a sample: a random part is drawn again when it is created',
+  assigned: 'a sample: another one is assigned when it is created',
+} as const;
+
+interface PreviewOptions {
+  /** The reply of a preview, as the vault wrote it; empty: there was none yet. */
+  readonly text: string;
+  /** It belongs to an earlier draft. */
+  readonly isStale: boolean;
+}
+
+/** What a create would make: the id, the masked form, the texts that the token is found by, and who would see it. */
+export function TokenPreview({ text, isStale }: PreviewOptions) {
+  return (
+    <>
+      {text === '' ? (
+        <p class="note">Type data: the vault then shows what it would make of it.</p>
+      ) : (
+        <Made {...{ text, isStale }} />
+      )}
+      <CommandLine text="vault tokens create --body @FILE" />
+    </>
+  );
+}
+
+function Made({ text, isStale }: PreviewOptions) {
+  const { id, id_is, search_indexes = [], search_values, fingerprinted, containers, mask }: Preview = JSON.parse(text);
+  const masked = memberText(text, 'data');
+  return (
+    <div class={isStale ? 'stale' : ''}>
+      <h3>
+        id <span class="note">{ID_IS[id_is]}</span>
+      </h3>
+      <code>{id}</code>
+      <h3>Masked</h3>
+      {masked === undefined || mask === undefined ? (
+        <p class="note">no mask: data is left out where it would be masked</p>
+      ) : (
+        <JsonView text={masked} />
+      )}
+      <h3>Found by</h3>
+      {search_indexes.length === 0 ? (
+        <p class="note">no search index</p>
+      ) : (
+        <table>
+          <caption class="unseen">Search indexes and their values</caption>
+          <tbody>
+            {search_indexes.map((expression, at) => (
+              <tr key={expression}>
+                <th scope="row">
+                  <code>{expression}</code>
+                </th>
+                <td>
+                  <code>{search_values[at]}</code>
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <h3>Fingerprint of</h3>
+      <code>{fingerprinted}</code>
+      <h3>Containers</h3>
+      <Tags of={containers} />
+      <SeenBy text={text} isDraft />
+    </div>
+  );
+}

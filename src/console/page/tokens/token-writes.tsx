@@ -1,0 +1,58 @@
+import { useState } from 'preact/hooks';
+import { useKeys } from '../keys.ts';
+import { reload } from '../loaded.ts';
+import { commandOf } from '../parts/command-of.ts';
+import { Key } from '../parts/pieces.tsx';
+import { toast } from '../parts/toast.tsx';
+import { TypedConfirm } from '../parts/typed-confirm.tsx';
+import { go } from '../route.ts';
+import { isHeld } from '../session.ts';
+import { vault } from '../vault.ts';
+
+interface WritesOptions {
+  readonly id: string;
+  readonly closed: string;
+  /** The address of the form that changes it. */
+  readonly change: string;
+}
+
+/** Changes and deletes a token. */
+export function TokenWrites({ id, closed, change }: WritesOptions) {
+  const [isDeleting, setDeleting] = useState(false);
+  const mayChange = isHeld('token:update');
+  const edit = () => go(change);
+  useKeys(mayChange ? { e: edit } : {});
+
+  async function remove() {
+    await vault().deleteToken({ params: { id } });
+    toast('The token is deleted');
+    reload();
+    go(closed, 'replace');
+  }
+
+  return (
+    <div class="buttons writes">
+      {mayChange && (
+        <button type="button" onClick={edit}>
+          Change <Key name="e" />
+        </button>
+      )}
+      {isHeld('token:delete') && (
+        <button type="button" class="danger" onClick={() => setDeleting(true)}>
+          Delete
+        </button>
+      )}
+      {isDeleting && (
+        <TypedConfirm
+          action="Delete the token"
+          word={id}
+          command={commandOf({ operation: 'deleteToken', params: { id } })}
+          onConfirm={remove}
+          onClose={() => setDeleting(false)}
+        >
+          <p>Its data is gone for good. A backup may still hold it.</p>
+        </TypedConfirm>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,146 @@
+import { signal } from '@preact/signals';
+import { useKeys } from '../keys.ts';
+import { useLoaded } from '../loaded.ts';
+import { commandOf } from '../parts/command-of.ts';
+import { dataSummary } from '../parts/data-summary.ts';
+import { FilterBar } from '../parts/filter-bar.tsx';
+import { CommandLine, Key, Tags, Time, Wrong } from '../parts/pieces.tsx';
+import { Rows } from '../parts/rows.tsx';
+import { Turner } from '../parts/turner.tsx';
+import { address, go, route } from '../route.ts';
+import { isHeld } from '../session.ts';
+import { ChangeToken } from './change-token.tsx';
+import { addressable, type Filter, parseFilter } from './filter.ts';
+import { NewToken } from './new-token.tsx';
+import { askPage, askTotal, PAGE_SIZE, queryOf } from './token-page.ts';
+import { TokenPane } from './token-pane.tsx';
+import { TypeCounts } from './type-counts.tsx';
+
+/** The text of the filter. `find:` is here only: the address must not hold a value. */
+const found = signal('');
+
+/** All tokens, by cursor, with the filter of the address. */
+export function Tokens() {
+  const { q = '', start, at = '0', token, draft } = route.value.query;
+  const text = addressable(found.value) === q ? found.value : q;
+  const filter = parseFilter(text);
+  const here = { q, start, at, token };
+  const create = () => go(address('tokens', { ...here, draft: 'new' }));
+  const mayCreate = isHeld('token:create');
+  const isList = draft === undefined;
+  useKeys(mayCreate && isList ? { n: create } : {});
+  if (draft === 'new') return <NewToken closed={address('tokens', here)} />;
+  if (draft === 'change' && token !== undefined) return <ChangeToken id={token} closed={address('tokens', here)} />;
+  return (
+    <>
+      <div class="list">
+        <header>
+          <h1>Tokens</h1>
+          <FilterBar
+            text={text}
+            hint="type:card  in:/pci/  customer=1042  id:…"
+            apply={(typed) => {
+              found.value = typed;
+              return address('tokens', { q: addressable(typed), token });
+            }}
+          />
+          {mayCreate && (
+            <button type="button" onClick={create}>
+              New token <Key name="n" />
+            </button>
+          )}
+        </header>
+        <TypeCounts q={q} />
+        {typeof filter === 'string' ? (
+          <Wrong>{filter}</Wrong>
+        ) : (
+          <TokenList filter={filter} text={text} q={q} start={start} at={Number(at)} token={token} />
+        )}
+      </div>
+      {token !== undefined && (
+        <TokenPane
+          id={token}
+          closed={address('tokens', { q, start, at })}
+          change={address('tokens', { ...here, draft: 'change' })}
+        />
+      )}
+    </>
+  );
+}
+
+interface ListOptions {
+  readonly filter: Filter;
+  readonly text: string;
+  readonly q: string;
+  readonly start: string | undefined;
+  /** How many tokens are newer than the page. */
+  readonly at: number;
+  readonly token: string | undefined;
+}
+
+function TokenList({ filter, text, q, start, at, token }: ListOptions) {
+  const page = useLoaded(`${text} ${start ?? ''}`, (signal) => askPage(filter, start, signal));
+  const total = useLoaded(text, (signal) => askTotal(filter, signal));
+  const { tokens = [], next } = page.value ?? {};
+  const hasAny = text !== '';
+  if (page.value !== undefined && tokens.length === 0 && at === 0) {
+    return (
+      <div class="empty">
+        <p>
+          {hasAny ? 'No token matches the filter.' : 'The vault has no tokens yet. Create one here, or in a terminal:'}
+        </p>
+        <CommandLine
+          text={
+            hasAny ? listCommand(filter) : 'vault tokens create --type card --data \'{"number":"4242424242424242"}\''
+          }
+        />
+      </div>
+    );
+  }
+  return (
+    <>
+      <Wrong>{page.error}</Wrong>
+      <div class={page.isLoading ? 'loading' : ''} aria-busy={page.isLoading}>
+        <Rows
+          caption="Tokens, newest first"
+          rows={tokens}
+          idOf={({ id }) => id}
+          hrefOf={({ id }) => address('tokens', { q, start, at: at === 0 ? undefined : String(at), token: id })}
+          open={token}
+          columns={[
+            { head: 'Id', show: ({ id }) => <code>{id}</code> },
+            { head: 'Type', show: ({ type }) => type, rank: 'extra' },
+            { head: 'Data, masked', show: ({ data }) => <code>{dataSummary(data)}</code> },
+            { head: 'Containers', show: ({ containers }) => <Tags of={containers} />, rank: 'extra' },
+            {
+              head: 'Metadata',
+              show: ({ metadata = {} }) => <Tags of={Object.entries(metadata).map((pair) => pair.join('='))} />,
+              rank: 'less',
+            },
+            { head: 'Created', show: ({ created_at }) => <Time at={created_at} />, rank: 'less' },
+          ]}
+        />
+      </div>
+      <Turner
+        screen="tokens"
+        query={{ q, token }}
+        place={{
+          at,
+          start,
+          next,
+          shown: tokens.length,
+          size: PAGE_SIZE,
+          total: total.value,
+          isLoading: page.isLoading,
+        }}
+        command={listCommand(filter)}
+      />
+    </>
+  );
+}
+
+function listCommand(filter: Filter): string {
+  const { find } = filter;
+  if (find !== undefined) return 'vault tokens search \'data:"…"\' --transform mask';
+  return commandOf({ operation: 'listTokens', query: { ...queryOf(filter), transform: 'mask' } });
+}

@@ -1,0 +1,30 @@
+import { useLoaded } from '../loaded.ts';
+import { number } from '../parts/pieces.tsx';
+import { address } from '../route.ts';
+import { isHeld } from '../session.ts';
+import { vault } from '../vault.ts';
+
+/** The numbers of tokens by type, from the usage report, as links to those tokens. */
+export function TypeCounts({ q }: { readonly q: string }) {
+  const { value } = useLoaded(isHeld('report:read') ? 'usage' : undefined, (signal) =>
+    vault().getUsageReport({ signal }),
+  );
+  const counts = Object.entries(value?.token_report.metrics_by_type ?? {}).filter(([, { count }]) => count > 0);
+  const all = counts.reduce((sum, [, { count }]) => sum + count, 0);
+  const chips = [
+    ['all', '', all] as const,
+    ...counts.map(([type, { count }]) => [type, `type:${type}`, count] as const),
+  ];
+  return (
+    <ul class="counts" aria-label="Tokens by type">
+      {value !== undefined &&
+        chips.map(([name, filter, count]) => (
+          <li key={name}>
+            <a href={address('tokens', { q: filter })} aria-current={q === filter ? 'true' : undefined}>
+              {name} <b>{number(count)}</b>
+            </a>
+          </li>
+        ))}
+    </ul>
+  );
+}

@@ -1,0 +1,67 @@
+import { number } from '../parts/pieces.tsx';
+
+interface ColumnsOptions {
+  readonly items: readonly { readonly name: string; readonly value: number }[];
+  /** A line is drawn here when a column reaches it. */
+  readonly limit: number;
+}
+
+const [STEP, WIDTH, HEIGHT, BELOW, ABOVE] = [48, 34, 130, 24, 24];
+const MONTH = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' });
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact' });
+
+/** Columns by month, and the same as a table. */
+export function Columns({ items, limit }: ColumnsOptions) {
+  const top = Math.max(1, ...items.map(({ value }) => value));
+  const heightOf = (value: number) => (HEIGHT * value) / top;
+  const width = STEP * items.length;
+  return (
+    <>
+      <svg class="columns" viewBox={`0 0 ${width} ${ABOVE + HEIGHT + BELOW}`} aria-hidden="true">
+        {items.map(({ name, value }, at) => (
+          <g key={name}>
+            <title>{`${name}: ${number(value)}`}</title>
+            <rect class="back" x={at * STEP} width={STEP} height={ABOVE + HEIGHT} />
+            <rect
+              x={at * STEP + (STEP - WIDTH) / 2}
+              y={ABOVE + HEIGHT - Math.max(value > 0 ? 2 : 0, heightOf(value))}
+              width={WIDTH}
+              height={Math.max(value > 0 ? 2 : 0, heightOf(value))}
+              rx="2"
+            />
+            <text x={(at + 0.5) * STEP} y={ABOVE + HEIGHT - heightOf(value) - 4}>
+              {value > 0 ? SHORT.format(value) : ''}
+            </text>
+            <text x={(at + 0.5) * STEP} y={ABOVE + HEIGHT + BELOW - 4}>
+              {MONTH.format(Date.parse(`${name}-15`))}
+            </text>
+          </g>
+        ))}
+        <line x2={width} y1={ABOVE + HEIGHT} y2={ABOVE + HEIGHT} />
+        {limit > 0 && limit <= top && (
+          <line class="limit" x2={width} y1={ABOVE + HEIGHT - heightOf(limit)} y2={ABOVE + HEIGHT - heightOf(limit)} />
+        )}
+      </svg>
+      <details>
+        <summary>Table</summary>
+        <table>
+          <caption class="unseen">Active tokens by month</caption>
+          <thead>
+            <tr>
+              <th scope="col">Month</th>
+              <th scope="col">Active tokens</th>
+            </tr>
+          </thead>
+          <tbody>
+            {items.map(({ name, value }) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td>{number(value)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </details>
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+import { useLoaded } from '../loaded.ts';
+import { CommandLine, number, Wrong } from '../parts/pieces.tsx';
+import { address } from '../route.ts';
+import { isHeld } from '../session.ts';
+import { vault } from '../vault.ts';
+import { Columns } from './columns.tsx';
+
+const MONTHS = 12;
+
+/** How many tokens there are, and how many were active. */
+export function Usage() {
+  const isAllowed = isHeld('report:read');
+  const { value, error } = useLoaded(isAllowed ? 'usage' : undefined, async (signal) => {
+    const [{ token_report: report }, { months }] = await Promise.all([
+      vault().getUsageReport({ signal }),
+      vault().getActivity({ query: { months: MONTHS }, signal }),
+    ]);
+    return { report, months };
+  });
+  const types = Object.entries(value?.report.metrics_by_type ?? {})
+    .map(([type, { count }]) => ({ type, count }))
+    .filter(({ count }) => count > 0)
+    .sort((a, b) => b.count - a.count);
+  const largest = types[0]?.count ?? 1;
+  const active = value?.report.monthly_active_tokens ?? 0;
+  const included = value?.report.included_monthly_active_tokens ?? 0;
+  return (
+    <div class="list">
+      <header>
+        <h1>Usage</h1>
+      </header>
+      <Wrong>{error}</Wrong>
+      {!isAllowed && <Wrong>No key of the console holds report:read. Add one.</Wrong>}
+      {value !== undefined && (
+        <div class="scroller cards">
+          <section class="card">
+            <h2>Tokens by type</h2>
+            <p class="figure">{number(types.reduce((sum, { count }) => sum + count, 0))}</p>
+            <table>
+              <caption class="unseen">Tokens by type</caption>
+              <thead class="unseen">
+                <tr>
+                  <th scope="col">Type</th>
+                  <th scope="col">Tokens</th>
+                  <th scope="col">Share</th>
+                </tr>
+              </thead>
+              <tbody>
+                {types.map(({ type, count }) => (
+                  <tr key={type}>
+                    <th scope="row">
+                      <a href={address('tokens', { q: `type:${type}` })}>{type}</a>
+                    </th>
+                    <td class="number">{number(count)}</td>
+                    <td class="share">
+                      <svg class="bar" aria-hidden="true" width="100%" height="12">
+                        <rect width={`${Math.max(0.5, (100 * count) / largest)}%`} height="12" rx="2" />
+                      </svg>
+                    </td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+            {types.length === 0 && <p class="note">No tokens yet.</p>}
+            <CommandLine text="vault usage" />
+          </section>
+          <section class="card">
+            <h2>Active by month</h2>
+            <p class="figure">
+              {number(active)} <span class="note">of {number(included)} included this month</span>
+            </p>
+            <Columns
+              items={value.months.map(({ month, active_tokens }) => ({ name: month, value: active_tokens }))}
+              limit={included}
+            />
+            <p class="note">
+              A token is active in the month in which it is created or shown; deleted tokens count, too. The lists of
+              this console show tokens, so viewing them counts as use.
+            </p>
+            <CommandLine text={`vault tenant activity --months ${MONTHS}`} />
+          </section>
+        </div>
+      )}
+    </div>
+  );
+}

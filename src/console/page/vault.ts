@@ -1,0 +1,50 @@
+import { createClient, type Fetch, type VaultClient, VaultError } from '../../client/create-client.ts';
+import { actingAs, send, session } from './session.ts';
+
+/** Sends a request of the typed client as one of this session: the server half adds the API key. */
+const sessionFetch: Fetch = async (url, { method, headers, body, signal }) => {
+  const own = Object.entries(headers).flatMap(([name, value]) => {
+    const [, word] = /-(api-key|trace-id|idempotency-key)$/i.exec(name) ?? [];
+    if (word === undefined) return [[name, value] as const];
+    return word.toLowerCase() === 'idempotency-key' ? [['idempotency-key', value] as const] : [];
+  });
+  return call(url, { method, headers: Object.fromEntries(own), signal, ...(body !== undefined && { body }) });
+};
+
+/** Sends a request of the API as the chosen identity. `path` begins behind `/ui/api/`. */
+function call(path: string, init: RequestInit): Promise<Response> {
+  const headers = new Headers(init.headers);
+  if (actingAs.value !== undefined) headers.set('x-vault-as', String(actingAs.value));
+  return send(`api/${path.replace(/^\/+/, '')}`, { ...init, headers });
+}
+
+let client: VaultClient | undefined;
+
+/** The API of the vault. */
+export function vault(): VaultClient {
+  const { value } = session;
+  const headerPrefix = value.kind === 'open' ? value.about.header_prefix : 'SVC';
+  client ??= createClient({ url: '', apiKey: '', headerPrefix, fetch: sessionFetch });
+  return client;
+}
+
+/** Resolves to the text of a token as the vault wrote it: `JSON.parse` would round its numbers. */
+export function tokenText(id: string, query: '' | '?transform=mask', signal?: AbortSignal): Promise<string> {
+  return textOf(tokenPath(id) + query, { signal: signal ?? null });
+}
+
+/** Sends a body as it was typed, for the same reason. Resolves to the text of the reply. */
+export function sendText(path: string, body: string, init: RequestInit = {}): Promise<string> {
+  return textOf(path, { method: 'POST', headers: { 'content-type': 'application/json' }, ...init, body });
+}
+
+export function tokenPath(id: string): string {
+  return `tokens/${/^\.{1,2}$/.test(id) ? id.replaceAll('.', '%2E') : encodeURIComponent(id)}`;
+}
+
+async function textOf(path: string, init: RequestInit): Promise<string> {
+  const response = await call(path, init);
+  const text = await response.text();
+  if (response.ok) return text;
+  throw new VaultError(response.status, JSON.parse(text), { traceId: '' });
+}

@@ -1,0 +1,126 @@
+import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import type { Identities } from './identities.ts';
+
+const SECRET_BYTES = 32;
+/** How long a code, and the answer of the terminal, are waited for. */
+const CODE_MS = 2 * 60_000;
+/** A page that waits for the terminal asks again after this time. */
+const POLL_MS = 20_000;
+
+export interface SessionOptions {
+  /** Milliseconds that only go forward. */
+  readonly now: () => number;
+  /** Milliseconds without an action of the user, and in all, after which a session ends. */
+  readonly idleMs: number;
+  readonly lifeMs: number;
+  /** What the address of the page says to open it; with `once` one time, within two minutes. */
+  readonly code: { readonly text: string; readonly life: 'once' | 'always' };
+  /** Asks whoever sits at the terminal about the number that the page shows; absent: a code is enough. */
+  readonly confirm?: ((number: string) => Promise<boolean>) | undefined;
+  readonly identities: () => Identities;
+}
+
+/** An open page: two secrets, of which only hashes are kept (design of the console, §5.2). */
+export interface Session {
+  readonly cookie: Buffer;
+  readonly secret: Buffer;
+  readonly startedAt: number;
+  activeAt: number;
+  readonly identities: Identities;
+}
+
+/** What a page that sent a good code gets: both secrets, or a number to confirm and a word to ask again with. */
+export type Opened =
+  | { readonly session: Session; readonly cookie: string; readonly secret: string }
+  | { readonly number: string; readonly wait: string }
+  | 'refused';
+
+interface Question {
+  readonly number: string;
+  readonly wait: string;
+  readonly hash: Buffer;
+  readonly endsAt: number;
+  readonly answer: Promise<boolean>;
+}
+
+/** The code, questions to the terminal, and sessions: all of them in memory only. */
+export function createSessions({ now, idleMs, lifeMs, code, confirm, identities }: SessionOptions) {
+  const codeHash = hashOf(code.text);
+  let codeEndsAt = code.life === 'once' ? now() + CODE_MS : Number.POSITIVE_INFINITY;
+  let questions: readonly Question[] = [];
+  const sessions = new Set<Session>();
+
+  function start(): Opened {
+    const [cookie, secret] = [randomSecret(), randomSecret()];
+    const at = now();
+    const session = {
+      cookie: hashOf(cookie),
+      secret: hashOf(secret),
+      startedAt: at,
+      activeAt: at,
+      identities: identities(),
+    };
+    sessions.add(session);
+    return { session, cookie, secret };
+  }
+
+  function ask(question: (number: string) => Promise<boolean>): Opened {
+    const number = String(randomInt(10_000)).padStart(4, '0');
+    const wait = randomSecret();
+    // Nobody at the terminal to ask: that is a no.
+    const answer = question(number).catch(() => false);
+    questions = [...questions, { number, wait, hash: hashOf(wait), endsAt: now() + CODE_MS, answer }];
+    return { number, wait };
+  }
+
+  return {
+    /** Returns undefined for a code that is wrong, used or too old. */
+    open(sent: string): Opened | undefined {
+      if (!isSame(codeHash, sent) || now() >= codeEndsAt) return undefined;
+      if (code.life === 'once') codeEndsAt = 0;
+      return confirm === undefined ? start() : ask(confirm);
+    },
+
+    /** Waits for the terminal, 20 s at most. Resolves to undefined when nobody was asked with this word. */
+    async awaitAnswer(wait: string): Promise<Opened | undefined> {
+      questions = questions.filter(({ endsAt }) => now() < endsAt);
+      const question = questions.find(({ hash }) => isSame(hash, wait));
+      if (question === undefined) return undefined;
+      const pending = new Promise<'pending'>((resolve) => setTimeout(resolve, POLL_MS, 'pending').unref());
+      const answer = await Promise.race([question.answer, pending]);
+      if (answer === 'pending') return { number: question.number, wait };
+      // Of several that asked at once, one gets the session.
+      if (!questions.includes(question)) return undefined;
+      questions = questions.filter((each) => each !== question);
+      return answer ? start() : 'refused';
+    },
+
+    /** Returns the session that both secrets belong to. `isActive`: the user did something. */
+    find(cookies: readonly string[], secret: string | undefined, isActive: boolean): Session | undefined {
+      const at = now();
+      for (const each of sessions) {
+        if (at - each.activeAt >= idleMs || at - each.startedAt >= lifeMs) sessions.delete(each);
+      }
+      if (secret === undefined) return undefined;
+      const found = [...sessions].find(
+        (each) => isSame(each.secret, secret) && cookies.some((cookie) => isSame(each.cookie, cookie)),
+      );
+      if (found !== undefined && isActive) found.activeAt = at;
+      return found;
+    },
+
+    lock: (session: Session) => sessions.delete(session),
+  };
+}
+
+function randomSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+function hashOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+function isSame(hash: Buffer, secret: string): boolean {
+  return timingSafeEqual(hash, hashOf(secret));
+}

@@ -1,0 +1,65 @@
+import { MAX_REACH, type ReachPart } from '../../contract/reach.ts';
+import { type GovernedPart, governedParts } from '../access/governed-parts.ts';
+import type { Caller, Handler, World } from '../handler.ts';
+import { createLines } from '../in-line.ts';
+import { ownTurn } from '../own-turn.ts';
+import type { Instant } from '../ports.ts';
+import { findPage } from '../tokens/find-page.ts';
+import { askedGrants } from './asked-grants.ts';
+
+/** How long a measurement waits for others of its application. */
+const MAX_WAIT_MS = 5_000;
+
+const inLine = createLines(MAX_WAIT_MS);
+
+/**
+ * Counts the tokens that an application reads, by what governs them (design of the console, §7). Opens tokens only for
+ * rules that compare a part of a container's segment. Each count has a turn of the event loop, as each slice of a walk.
+ */
+export const measureReach: Handler<'measureReach'> = async ({ body }, caller, world) => {
+  const grants = await askedGrants(body, caller, world);
+  const parts = governedParts(grants, 'token:read', caller.tenant.keyring);
+  return inLine(caller.application.record.id, async () => {
+    const now = world.clock.now();
+    const counted: ReachPart[] = [];
+    for (const part of parts) {
+      await ownTurn();
+      counted.push(present(part, await countTokens(part, now, caller, world)));
+    }
+    return { reach: merged(counted) };
+  });
+};
+
+/** Counts up to `MAX_REACH` tokens and one. */
+async function countTokens(
+  { all, isExact, has }: GovernedPart,
+  now: Instant,
+  caller: Caller,
+  world: World,
+): Promise<number> {
+  if (all === undefined) return 0;
+  const sought = { filter: { tenant_id: caller.tenant.record.id, all }, isExact, reaches: has };
+  const { total } = await findPage(sought, { offset: 0, limit: 0 }, now, caller, world, MAX_REACH);
+  return total;
+}
+
+function present({ rule, transform }: GovernedPart, tokens: number): ReachPart {
+  const source = rule !== undefined ? 'rule' : transform === undefined ? 'nothing' : 'permission';
+  return { source, ...(rule && { priority: rule.priority }), ...(transform && { transform }), tokens, capped: false };
+}
+
+/** Adds the parts of a rule that show the same. Of a rule that governs no token, keeps the first. */
+function merged(parts: readonly ReachPart[]): readonly ReachPart[] {
+  const sums = new Map<string, ReachPart>();
+  for (const part of parts) {
+    const name = `${part.priority} ${part.transform}`;
+    sums.set(name, { ...part, tokens: part.tokens + (sums.get(name)?.tokens ?? 0) });
+  }
+  const rows = [...sums.values()];
+  return rows
+    .filter((row, index) => {
+      const others = rows.filter(({ priority }) => priority === row.priority);
+      return row.tokens > 0 || (others.every(({ tokens }) => tokens === 0) && rows.indexOf(others[0] ?? row) === index);
+    })
+    .map((row) => ({ ...row, tokens: Math.min(row.tokens, MAX_REACH), capped: row.tokens > MAX_REACH }));
+}

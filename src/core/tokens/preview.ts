@@ -1,0 +1,19 @@
+import type { TokenPreview } from '../../contract/preview.ts';
+import type { CreateToken } from '../../contract/token.ts';
+import type { Handler } from '../handler.ts';
+import { prepareToken } from './create.ts';
+
+/**
+ * Returns what Create Token would return, and the texts that the token would be found by. Reads and stores no token, so a
+ * preview reports neither a taken id nor a duplicate: both would tell the caller about tokens that it cannot read.
+ */
+export const previewToken: Handler<'previewToken'> = async ({ body }, caller, world) => {
+  const { seal, ids, foundBy } = await prepareToken(body, caller, world);
+  const { fingerprint, ...shown } = seal(ids.next().value).shown;
+  return { ...shown, id_is: kindOf(body), ...foundBy };
+};
+
+function kindOf({ id }: CreateToken): TokenPreview['id_is'] {
+  if (id === undefined) return 'assigned';
+  return id.includes('{{') ? 'sample' : 'given';
+}

@@ -1,0 +1,40 @@
+import { invalid, Problem } from '../core/problem.ts';
+import { parseInstant } from '../core/time.ts';
+
+/** The last millisecond of the year 9999. */
+const LAST_INSTANT = 253_402_300_799_999;
+const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
+
+export type Sent = Readonly<Record<string, unknown>>;
+
+/** Reads the body of a request for a control; none is an object without members. */
+export function parseDevBody(text: string | undefined): Sent {
+  if (text === undefined || text === '') return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (cause) {
+    throw new Problem('malformed_json', { cause });
+  }
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
+  throw new Problem('invalid_request', { detail: 'The body must be a JSON object.' });
+}
+
+function onlyMember(sent: Sent, name: string): unknown {
+  const stray = Object.keys(sent).find((each) => each !== name);
+  if (stray !== undefined) throw invalid(stray, `is not known; the body is { ${name} }`);
+  return sent[name];
+}
+
+export function timeOf(sent: Sent): number {
+  const now = onlyMember(sent, 'now');
+  const instant = typeof now === 'string' && ISO.test(now) ? parseInstant(now) : Number.NaN;
+  if (instant >= 0 && instant <= LAST_INSTANT) return instant;
+  throw invalid('now', 'must be an ISO 8601 time with its offset, from 1970 to 9999: 2030-01-31T12:00:00Z');
+}
+
+export function advanceOf(sent: Sent, now: number): number {
+  const by = onlyMember(sent, 'advance_ms');
+  if (typeof by === 'number' && Number.isInteger(by) && by >= 0 && now + by <= LAST_INSTANT) return by;
+  throw invalid('advance_ms', 'must be a whole number of milliseconds, at least 0 and to no later year than 9999');
+}

@@ -1,0 +1,81 @@
+import type { Reply } from '../contract/call.ts';
+import type { DevRequestEntry } from '../contract/dev-paths.ts';
+import { invalid } from '../core/problem.ts';
+import { formatInstant } from '../core/time.ts';
+import { parseQuery } from './parse-query.ts';
+import { problemCodeOf, type RequestRecord } from './request-log.ts';
+
+const MAX_KEPT = 500;
+/** Seconds. */
+const MAX_WAIT = 25;
+/** A caller chooses the names of unknown members. */
+const MAX_MEMBERS = 10;
+const MAX_MEMBER_NAME = 100;
+
+/** The last requests of a `--dev` daemon, in memory. `now` is the clock of the vault, which dates its audit, too. */
+export function createDevRequestLog(now: () => number) {
+  const kept: DevRequestEntry[] = [];
+  const waiting = new Set<() => void>();
+  let newest = 0;
+  let isEnded = false;
+
+  function wake(): void {
+    for (const one of waiting) one();
+    waiting.clear();
+  }
+
+  return {
+    add(record: RequestRecord, reply: Reply): void {
+      newest += 1;
+      const { bodyText = '' } = reply;
+      const [time, bytes, problem] = [formatInstant(now()), Buffer.byteLength(bodyText), problemCodeOf(reply)];
+      const members = problem === undefined ? undefined : membersOf(bodyText);
+      kept.push({ id: newest, ...record, time, bytes, problem, members });
+      if (kept.length > MAX_KEPT) kept.shift();
+      wake();
+    },
+
+    /** Resolves to the requests after the one with the id `after`, newest first; without any at the latest after `wait` seconds. */
+    async newer({ after, wait }: Readonly<Record<'after' | 'wait', number>>): Promise<readonly DevRequestEntry[]> {
+      if (newest <= after && wait > 0 && !isEnded) {
+        const { promise, resolve } = Promise.withResolvers<void>();
+        const late = setTimeout(resolve, wait * 1000);
+        waiting.add(resolve);
+        await promise;
+        clearTimeout(late);
+        waiting.delete(resolve);
+      }
+      return kept.filter(({ id }) => id > after).reverse();
+    },
+
+    /** Ends all waits, those to come included. */
+    end(): void {
+      isEnded = true;
+      wake();
+    },
+  };
+}
+
+/** Reads `after` and `wait` from a URL. Throws the problem `invalid_request`. */
+export function readDevRequestsQuery(url: string): Readonly<Record<'after' | 'wait', number>> {
+  const read = { after: 0, wait: 0 };
+  const { pairs, fault } = parseQuery(url);
+  if (fault !== undefined) throw invalid(fault, 'is not validly percent-encoded');
+  for (const [name, value] of pairs) {
+    if (name !== 'after' && name !== 'wait') throw invalid(name, 'is not known; known are after and wait');
+    read[name] = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+  }
+  if (!(read.after >= 0)) throw invalid('after', 'must be the id of a request');
+  if (!(read.wait <= MAX_WAIT)) throw invalid('wait', `must be a whole number of seconds from 0 to ${MAX_WAIT}`);
+  return read;
+}
+
+function membersOf(bodyText: string): readonly string[] | undefined {
+  const { errors } = JSON.parse(bodyText) as { readonly errors?: object };
+  return (
+    errors &&
+    Object.keys(errors)
+      .slice(0, MAX_MEMBERS)
+      .map((name) => name.slice(0, MAX_MEMBER_NAME))
+  );
+}

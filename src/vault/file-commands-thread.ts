@@ -1,0 +1,38 @@
+/** The thread of a command on a file that its process serves (`runOnFile`): a second connection, for one answer. */
+import { parentPort, workerData } from 'node:worker_threads';
+import manifest from '../../package.json' with { type: 'json' };
+import { Fault } from '../core/fault.ts';
+import { checkVaultFile, openVaultAdmin, type VaultAdmin } from './admin.ts';
+import type { FileAnswer, FileOrder, ThreadCommand } from './file-commands.ts';
+
+const { version, command, file, credential }: FileOrder = workerData;
+
+const COMMANDS: Readonly<Record<ThreadCommand, () => Promise<object>>> = {
+  verify: () => asAdmin((admin) => admin.verifyAudit()),
+  doctor: () => checkVaultFile({ file, credential, isOpenHere: true }),
+  keys: () => asAdmin(async (admin) => ({ ...(await admin.status()), slots: await admin.slots() })),
+};
+
+async function asAdmin(work: (admin: VaultAdmin) => Promise<object>): Promise<object> {
+  const admin = await openVaultAdmin({ file, credential, isOpenHere: true });
+  try {
+    return await work(admin);
+  } finally {
+    await admin.close();
+  }
+}
+
+async function answer(): Promise<FileAnswer> {
+  try {
+    if (version !== manifest.version) throw new Fault('usage', `version ${manifest.version} was installed meanwhile`);
+    return { result: await COMMANDS[command]() };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { failure: error.message };
+  } finally {
+    if (credential.kind === 'key_file') credential.key.fill(0);
+  }
+}
+
+// Anything else that was thrown ends the thread; `runOnFile` gets the error.
+answer().then((sent) => parentPort?.postMessage(sent));

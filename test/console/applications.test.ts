@@ -1,0 +1,248 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Application, createClient } from '../../src/client/create-client.ts';
+import { PERMISSIONS } from '../../src/contract/permissions.ts';
+import { type DevVault, fill, findBarriers, heapOf, launch, openConsole, rule, startDev } from './fixture.ts';
+
+// Design of the console, §6.4 and checks 20 and 24.
+
+let browser: Browser;
+let vault: DevVault;
+let payments: Application;
+let receipts: Application;
+
+beforeAll(async () => {
+  [browser, vault] = await Promise.all([launch(), startDev()]);
+  await fill(vault, 120);
+  payments = await create('payments', [rule(1, '/pci/test/', 'redact'), rule(4, '/pci/', 'reveal')], {
+    can_create_expiring_applications: true,
+  });
+  receipts = await createClient({ url: vault.url, apiKey: payments.key ?? '' }).createApplication({
+    body: {
+      name: 'receipts',
+      type: 'expiring',
+      expires_at: new Date(Date.now() + 3_600_000).toISOString(),
+      rules: [
+        {
+          description: 'one place',
+          priority: 1,
+          conditions: [{ attribute: 'container', operator: 'equals', value: '/pci/high/' }],
+          transform: 'mask',
+          permissions: ['token:read'],
+        },
+      ],
+    },
+  });
+});
+afterAll(async () => {
+  await browser.close();
+  await vault.end();
+});
+
+const create = (name: string, rules: never[], more = {}) =>
+  vault.management.createApplication({ body: { name, type: 'private', rules, ...more } });
+
+const named = async (name: string) =>
+  (await vault.management.listApplications({ query: { size: 100 } })).data.find((each) => each.name === name);
+
+async function open(query: string, options = {}): Promise<Page> {
+  const { page } = await openConsole(browser, vault, options);
+  await page.goto(`${vault.url}/ui/applications?${query}`);
+  await page.waitForSelector('main h1');
+  await page.waitForLoadState('networkidle');
+  return page;
+}
+
+const reads = (apiKey: string) =>
+  createClient({ url: vault.url, apiKey })
+    .listTokens({ query: { size: 1 } })
+    .then(
+      ({ pagination }) => pagination.total_items,
+      ({ code }) => code,
+    );
+
+/** Everything of the page that could hold a key, but for its heap. */
+const holdings = (page: Page): Promise<string> =>
+  page.evaluate(() =>
+    [
+      document.documentElement.outerHTML,
+      location.href,
+      JSON.stringify(history.state),
+      JSON.stringify({ ...sessionStorage }),
+      JSON.stringify({ ...localStorage }),
+    ].join('\n'),
+  );
+
+describe('an application', () => {
+  it('is shown with the reach of its rules, in the order of their priority', async () => {
+    const page = await open(`app=${payments.id}`);
+    await page.waitForSelector('.reached:has-text("tokens")');
+    expect(await page.locator('.rules li').allInnerTexts()).toEqual([
+      expect.stringMatching(/24 tokens[\s\S]*Rule 1 \/pci\/test\/ redact/),
+      expect.stringMatching(/48 tokens[\s\S]*Rule 4 \/pci\/ reveal/),
+    ]);
+    await page.click('.pane a:has-text("See as")');
+    await page.waitForURL(`**/see-as?app=${payments.id}`);
+    await page.context().close();
+  });
+
+  it('is created by the keyboard alone, as its preview says', async () => {
+    const page = await open('');
+    await page.keyboard.press('n');
+    await page.waitForSelector('.draft');
+    await page.keyboard.type('fraud');
+    await page.focus('text=+ rule');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('[name=rule-1-container]:focus');
+    await page.keyboard.type('/pci/');
+    await page.waitForSelector('.preview tbody tr:has-text("rule 1"):has-text("72")');
+    expect(await page.locator('.preview h3').innerText()).toBe('Tokens that change: 72 of the newest 120');
+    expect(await page.locator('.preview section tbody tr').count()).toBe(10);
+    await page.keyboard.press('Control+Enter');
+    const key = await page.waitForSelector('.new-key').then((place) => place.innerText());
+    expect(await reads(key)).toBe(72);
+    expect(await named('fraud')).toMatchObject({
+      type: 'private',
+      permissions: [],
+      rules: [{ priority: 1, container: '/pci/', transform: 'mask', permissions: ['token:read'] }],
+    });
+    await page.context().close();
+  });
+
+  it.each([
+    ['public', 'token:create'],
+    ['management', 'application:read'],
+    ['expiring', 'token:read'],
+  ])('of the type %s is offered the permissions of that type only', async (type, permission) => {
+    const page = await open('draft=new');
+    await page.selectOption('#field-type', type);
+    await page.fill('[name=name]', `a ${type} one`);
+    const offered = await page.locator('.plain-choice code').allInnerTexts();
+    expect(offered).toEqual(
+      Object.entries(PERMISSIONS).flatMap(([name, { types }]) => (types.some((each) => each === type) ? [name] : [])),
+    );
+    await page.click(`.plain-choice >> text="${permission}"`);
+    await page.keyboard.press('Control+Enter');
+    await page.waitForSelector('.new-key');
+    expect(await named(`a ${type} one`)).toMatchObject({ type, permissions: [permission] });
+    await page.context().close();
+  });
+
+  it('is changed: rules move with Alt, and the preview shows what changes', async () => {
+    const { id } = await create('moving', [rule(3, '/pci/test/', 'redact'), rule(7, '/pci/', 'reveal')]);
+    const page = await open(`app=${id}`);
+    await page.keyboard.press('e');
+    await page.waitForSelector('.preview h3:has-text("0 of the newest 120")');
+    await page.focus('[name=rule-7-container]');
+    await page.keyboard.press('Alt+ArrowUp');
+    await page.waitForSelector('.warning:has-text("Never governs: rule 3 comes first.")');
+    await page.waitForSelector('.preview h3:has-text("24 of the newest 120")');
+    expect(await page.locator('.preview section tbody td').first().innerText()).toMatch(/redact\s+→\s+reveal/);
+    expect(await page.evaluate(() => (document.activeElement as HTMLInputElement).value)).toBe('/pci/');
+    await page.keyboard.press('Control+Enter');
+    await page.waitForSelector('.pane h2:has-text("moving")');
+    const { rules } = await vault.management.getApplication({ params: { id } });
+    expect(rules.map(({ priority, container }) => [priority, container])).toEqual([
+      [3, '/pci/'],
+      [7, '/pci/test/'],
+    ]);
+    await page.context().close();
+  });
+
+  it('that the vault refuses shows why under the rule', async () => {
+    const page = await open('draft=new');
+    await page.fill('[name=name]', 'refused');
+    await page.click('text=+ rule');
+    await page.fill('[name=rule-1-container]', 'pci');
+    await page.waitForSelector('fieldset.rule .field-errors:has-text("container: has characters")');
+    await page.keyboard.press('Control+Enter');
+    await page.waitForTimeout(300);
+    expect(await page.locator('.field-errors:has-text("container: has characters")').count()).toBe(1);
+    expect(await named('refused')).toBeUndefined();
+    await page.context().close();
+  });
+
+  it('is deleted once its name is typed, and lists those that end with it', async () => {
+    const page = await open(`app=${payments.id}`);
+    await page.click('.pane button:has-text("Delete")');
+    expect(await page.locator('dialog[open]').innerText()).toContain('receipts, ends');
+    await page.keyboard.type('payment');
+    expect(await page.isDisabled('dialog[open] button[type=submit]')).toBe(true);
+    await page.keyboard.press('Enter');
+    await page.waitForTimeout(200);
+    expect(await named('payments')).toBeDefined();
+    await page.keyboard.type('s');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.pane', { state: 'detached' });
+    expect(await named('payments')).toBeUndefined();
+    expect(await reads(receipts.key ?? '')).toBe('unauthenticated');
+    await page.context().close();
+  });
+});
+
+describe('a new key', () => {
+  it.each(['I have saved it', 'a reload', 'Lock'])('opens the API, and is gone after %s', async (end) => {
+    const { id, key: old = '' } = await create(`owner: ${end}`, [rule(1, '/pci/', 'mask')]);
+    const page = await open(`app=${id}`);
+    await page.click('text=Regenerate key');
+    await page.keyboard.type(`owner: ${end}`);
+    await page.keyboard.press('Enter');
+    const key = await page.waitForSelector('.new-key').then((place) => place.innerText());
+    expect(await Promise.all([old, key].map(reads))).toEqual(['unauthenticated', 72]);
+    await page.keyboard.press('Escape');
+    await page.waitForTimeout(1_000);
+    expect((await holdings(page)).includes(key)).toBe(true);
+    expect((await heapOf(page)).includes(key)).toBe(true);
+    if (end === 'a reload') await page.reload();
+    else if (end === 'Lock') await page.keyboard.press('Control+l');
+    else await page.click('dialog[open] button.main');
+    await page.waitForSelector('.new-key', { state: 'detached' });
+    expect((await holdings(page)).includes('key_')).toBe(false);
+    expect((await heapOf(page)).includes(key)).toBe(false);
+    await page.context().close();
+  });
+});
+
+describe('the screen', () => {
+  const STATES = ['', 'app=ID', 'app=ID&draft=edit', 'draft=new'];
+
+  async function atEachState(page: Page, look: (state: string) => Promise<void>): Promise<void> {
+    const { id } = (await named('odd')) ?? (await create('odd', [rule(1, '/', 'reveal'), rule(2, '/pci/', 'mask')]));
+    for (const state of STATES) {
+      await page.goto(`${vault.url}/ui/applications?${state.replace('ID', id)}`);
+      await page.waitForSelector('main h1', { state: 'attached' });
+      await page.waitForLoadState('networkidle');
+      await look(state);
+    }
+    await page.goto(`${vault.url}/ui/applications?app=${id}`);
+    await page.click('.pane button:has-text("Delete")');
+    await look('delete');
+  }
+
+  it.each(['light', 'dark'] as const)('meets no barrier in the %s theme', async (colorScheme) => {
+    const page = await open('', { colorScheme });
+    await atEachState(page, async (state) => expect([state, ...(await findBarriers(page))]).toEqual([state]));
+    await page.keyboard.type('odd');
+    await page.click('dialog[open] >> text=Cancel');
+    await page.click('.pane button:has-text("Regenerate")');
+    await page.keyboard.type('odd');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.new-key');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.context().close();
+  });
+
+  it('has no horizontal scroll bar at 320 pixels', async () => {
+    await create(`long ${'name'.repeat(40)}`, [rule(1, `/${'place'.repeat(40)}/`, 'mask')]);
+    const page = await open('', { viewport: { width: 320, height: 640 } });
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    await atEachState(page, async (state) => expect([state, await overflow()]).toEqual([state, 0]));
+    const { id } = (await named(`long ${'name'.repeat(40)}`)) ?? {};
+    for (const state of [`app=${id}`, `app=${id}&draft=edit`]) {
+      await page.goto(`${vault.url}/ui/applications?${state}`);
+      await page.waitForLoadState('networkidle');
+      expect([state, await overflow()]).toEqual([state, 0]);
+    }
+    await page.context().close();
+  });
+});

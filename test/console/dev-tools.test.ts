@@ -1,0 +1,344 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { BIN, bareEnvironment, vault as cli } from '../../scripts/run-vault.js';
+import { type DevVault, fill, findBarriers, launch, openConsole, rule, startDev, watch } from './fixture.ts';
+
+// Design of the console, §6.7.
+
+const HOUR = 3_600_000;
+const SECRET = 'S3CRET';
+
+let browser: Browser;
+let vault: DevVault;
+let page: Page;
+let complaints: readonly string[];
+/** The key of an application that sees only /pci/. */
+let payments: { readonly id: string; readonly key: string };
+
+beforeAll(async () => {
+  [browser, vault] = await Promise.all([launch(), startDev()]);
+  const rules = [rule(1, '/pci/', 'reveal')];
+  const made = await vault.management.createApplication({ body: { name: 'payments', type: 'private', rules } });
+  payments = { id: made.id, key: made.key ?? '' };
+  await fill(vault, 20);
+  ({ page, complaints } = await openConsole(browser, vault));
+  await page.keyboard.press('g');
+  await page.keyboard.press('d');
+  await page.waitForSelector('h1:has-text("Dev tools")');
+});
+afterAll(async () => {
+  await browser.close();
+  await vault.end();
+});
+beforeEach(() => page.goto(`${vault.url}/ui/dev`));
+
+const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
+const ask = (path: string, key: string, init: RequestInit = {}) =>
+  fetch(vault.url + path, { ...init, headers: { 'svc-api-key': key, 'content-type': 'application/json' } });
+
+/** What a command prints about the vault of the page. */
+async function command(...args: readonly string[]) {
+  const env = { ...bareEnvironment(vault.folder), VAULT_URL: vault.url, VAULT_API_KEY: vault.management_key };
+  return cli(args, env);
+}
+
+/** The command that the screen shows. */
+const shown = () => page.textContent('footer .command code');
+
+describe('the clock', () => {
+  it('moves, and every screen says so', async () => {
+    await button('+1 h').click();
+    await page.waitForSelector('.clock-line:has-text("Clock 1 h ahead")');
+    expect(await shown()).toBe('vault clock advance 1h');
+    expect(await command('clock', 'show')).toMatchObject({ offset_ms: HOUR });
+    await button('+1 d').click();
+    await page.waitForSelector('.controls:has-text("1 d 1 h ahead")');
+    await page.goto(`${vault.url}/ui/tokens`);
+    await page.waitForSelector('.clock-line:has-text("Clock 1 d 1 h ahead")');
+    await page.goto(`${vault.url}/ui/dev`);
+    await button('Back').click();
+    await page.waitForFunction(() => document.querySelector('.clock-line')?.textContent === '');
+    expect(await shown()).toBe('vault clock reset');
+    expect(await command('clock', 'show')).toMatchObject({ offset_ms: 0 });
+  });
+
+  it('goes to the next expiry, and says how many records it removed', async () => {
+    expect(await button('Until next expiry').isDisabled()).toBe(true);
+    const expires_at = new Date(Date.now() + 3 * HOUR).toISOString();
+    for (const data of ['a', 'b']) await vault.client.createToken({ body: { type: 'token', data, expires_at } });
+    await page.keyboard.press('r');
+    await button('Until next expiry').click();
+    await page.waitForSelector('.controls:has-text("removed 2")');
+    await page.waitForSelector('.clock-line:has-text("ahead")');
+    expect(await shown()).toBe(`vault clock set ${expires_at.replace('Z', '+00:00')}`);
+    await button('Back').click();
+    await page.waitForSelector('.controls:has-text("removed 0")');
+  });
+
+  it('goes to a time that is typed', async () => {
+    await page.getByLabel('New time').fill('2030-01-31T12:00:00');
+    await button('Set').click();
+    await page.waitForFunction(() => document.querySelector('.now')?.textContent?.startsWith('2030-01-'));
+    expect((await command('clock', 'show')).now).toMatch(/^2030-01-/);
+    await button('Back').click();
+    await page.waitForFunction(() => document.querySelector('.clock-line')?.textContent === '');
+  });
+
+  it('that a command moved is shown after a reload', async () => {
+    await command('clock', 'advance', '2h');
+    await page.keyboard.press('r');
+    await page.waitForSelector('.clock-line:has-text("2 h ahead")');
+    await button('Back').click();
+    await page.waitForFunction(() => document.querySelector('.clock-line')?.textContent === '');
+  });
+});
+
+describe('faults', () => {
+  it('are added, happen, and are cleared', async () => {
+    await page.getByLabel('Times').fill('2');
+    await page.getByLabel('Delay in ms').fill('5');
+    await button('Add').click();
+    await page.waitForSelector('.chips:has-text("POST /tokens → 429 after 5 ms ×2")');
+    expect(await shown()).toBe("vault faults set 'POST /tokens' --status 429 --times 2 --delay 5ms");
+    const [fault] = (await command('faults', 'list')).data;
+    expect(fault).toEqual({ request: 'POST /tokens', status: 429, times: 2, delay_ms: 5 });
+    expect((await ask('/tokens', vault.private_key, { method: 'POST', body: '{}' })).status).toBe(429);
+    await page.keyboard.press('r');
+    await page.waitForSelector('.chips:has-text("×1")');
+    await button('Clear').click();
+    await page.waitForSelector('.chips[aria-label^=Faults]:has-text("none")');
+    expect((await command('faults', 'list')).data).toEqual([]);
+  });
+
+  it('that are wrong are refused in words', async () => {
+    await page.getByLabel('Method and path').fill('BREW /tokens');
+    await button('Add').click();
+    await page.waitForSelector('.controls .wrong:has-text("request must be")');
+  });
+});
+
+describe('snapshots', () => {
+  const ids = async () => (await vault.client.listTokens({ query: { size: 100 } })).data.map(({ id }) => id);
+
+  it('are saved, replaced, loaded and deleted', async () => {
+    await page.getByLabel('Name of the snapshot').fill('base');
+    await button('Save').click();
+    await page.waitForSelector('.chips:has-text("base 20 tokens")');
+    expect(await shown()).toBe('vault snapshot save base');
+    expect((await command('snapshot', 'list')).data).toMatchObject([{ name: 'base', tokens: 20 }]);
+    await vault.client.createToken({ body: { id: 'late', type: 'token', data: 1 } });
+    await button('Replace').click();
+    await page.waitForSelector('.chips:has-text("base 21 tokens")');
+    await vault.client.deleteToken({ params: { id: 'late' } });
+    await button('Load').click();
+    expect(await ids()).not.toContain('late');
+    await button('Load base? Later changes are lost').click();
+    await expect.poll(ids).toContain('late');
+    await page.waitForFunction(() => document.querySelector('footer code')?.textContent?.includes('load base --yes'));
+    await button('Delete').click();
+    await button('Delete base?').click();
+    await page.waitForSelector('.chips[aria-label^=Saved]:has-text("none")');
+    expect((await command('snapshot', 'list')).data).toEqual([]);
+  });
+
+  it('are kept when the second press does not follow', async () => {
+    await page.getByLabel('Name of the snapshot').fill('kept');
+    await button('Save').click();
+    await button('Delete').click();
+    await page.keyboard.press('Tab');
+    await button('Delete').waitFor();
+    expect((await command('snapshot', 'list')).data).toMatchObject([{ name: 'kept' }]);
+  });
+
+  it('and all tokens are gone after a reset of a temporary vault', async () => {
+    const own = await startDev();
+    await fill(own, 3);
+    const { page: other } = await openConsole(browser, own);
+    await other.goto(`${own.url}/ui/dev`);
+    await other.getByRole('button', { name: 'Reset' }).click();
+    await other.getByRole('button', { name: 'Reset the vault?' }).click();
+    await expect.poll(async () => (await own.client.listTokens()).data).toEqual([]);
+    await other.waitForSelector('footer code:has-text("/dev/reset")');
+    await other.context().close();
+    await own.end();
+  });
+
+  it('of a kept vault have no reset, and the screen says so', async () => {
+    const own = await startDev(['--file', path.join(vault.folder, 'kept.db')]);
+    const { page: other } = await openConsole(browser, own);
+    await other.goto(`${own.url}/ui/dev`);
+    await other.getByRole('button', { name: 'Reset' }).click();
+    await other.getByRole('button', { name: 'Reset the vault?' }).click();
+    await other.waitForSelector('.wrong:has-text("Only a temporary vault can be reset")');
+    await other.context().close();
+    await own.end();
+  });
+});
+
+describe('requests', () => {
+  const rows = () =>
+    page.$$eval('.list tbody tr', (all) => all.map((row) => [...row.children].map(({ textContent }) => textContent)));
+
+  it('come live, with no path, query value or body, and are those of the command', async () => {
+    await page.waitForSelector('.dev footer');
+    await ask(`/tokens/${SECRET}`, vault.private_key);
+    await ask(`/tokens?metadata.x=${SECRET}`, vault.private_key);
+    await ask(`/${SECRET}`, vault.private_key);
+    const body = JSON.stringify({ type: 'token', data: SECRET, mask: `{{ ${SECRET}`, metadata: { a: SECRET } });
+    await ask('/tokens', vault.private_key, { method: 'POST', body });
+    await page.waitForSelector('tbody tr:first-child:has-text("POST /tokens")');
+    const [first, , third] = await rows();
+    expect([first?.[1], first?.[3], first?.[4]]).toEqual([
+      '400',
+      'private',
+      expect.stringMatching(/^invalid_request: mask/),
+    ]);
+    expect(third?.[0]).toBe('GET /tokens');
+    const printed = (await command('requests', 'list')).data as readonly Readonly<Record<string, unknown>>[];
+    const all = await rows();
+    expect(all.map(([request, status]) => [request, status])).toEqual(
+      printed.map(({ method, route = '?', status }) => [`${method} ${route}`, String(status)]),
+    );
+    expect(await page.content()).not.toContain(SECRET);
+    expect(JSON.stringify(printed)).not.toContain(SECRET);
+  });
+
+  it('would show an id that the daemon sent', async () => {
+    await page.route('**/ui/dev/requests*', (route) =>
+      route.fulfill({
+        json: { data: [{ id: 1e9, method: 'GET', route: `/${SECRET}`, status: 200, time: '2030-01-01' }] },
+      }),
+    );
+    await page.reload();
+    await page.waitForSelector(`tbody tr:has-text("${SECRET}")`);
+    expect(await page.content()).toContain(SECRET);
+    await page.unroute('**/ui/dev/requests*');
+  });
+
+  it('stand still while Live is off', async () => {
+    await page.waitForSelector('tbody tr');
+    await button('Live').click();
+    const before = (await rows()).length;
+    await ask('/livez', vault.private_key);
+    await page.waitForTimeout(1_000);
+    expect((await rows()).length).toBe(before);
+    await button('Live').click();
+    await page.waitForSelector('tbody tr:first-child:has-text("GET /livez")');
+  });
+
+  it('do not show those of the page', async () => {
+    const newest = async () => (await command('requests', 'list')).data[0]?.id;
+    const before = await newest();
+    for (const screen of ['tokens', 'see-as', 'dev']) {
+      await page.goto(`${vault.url}/ui/${screen}`);
+      await page.waitForLoadState('networkidle', { timeout: 2_000 }).catch(() => undefined);
+    }
+    expect(await newest()).toBe(before);
+    await ask('/livez', vault.private_key);
+    expect(await newest()).toBe(before + 1);
+  });
+
+  it('lead to their entry of the audit, and a denied one to the reason', async () => {
+    await ask('/tokens/item-0006', payments.key);
+    await page.click('tbody tr:has-text("403") a.row');
+    await page.waitForSelector('.pane:has-text("Denied: get a token")');
+    expect(await page.textContent('.pane')).toContain('no_governing_rule');
+    const link = new URL((await page.getAttribute('.pane section a', 'href')) ?? '', vault.url);
+    const { data } = await vault.management.listLogs({ query: { entity_id: 'item-0006', denied: true } });
+    expect(Object.fromEntries(link.searchParams)).toEqual({
+      entity: 'item-0006',
+      actor: payments.id,
+      operation: 'getToken',
+      entry: data[0]?.id.split('.', 2).join('.'),
+    });
+    await page.click('text=Why was it denied?');
+    await page.waitForSelector('.pane h2:has-text("item-0006 as payments")');
+    expect(new URL(page.url()).searchParams.get('app')).toBe(payments.id);
+  });
+
+  it('that succeeded have an entry, and no reason', async () => {
+    await ask('/tokens/item-0000', payments.key);
+    await page.click('tbody tr:has-text("GET /tokens/{id}"):has-text("200") a.row');
+    await page.waitForSelector('.pane:has-text("item-0000")');
+    expect(await page.textContent('.pane')).not.toContain('Why');
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('.pane', { state: 'detached' });
+  });
+
+  it('without an application say why there is no entry', async () => {
+    await ask('/tokens', 'key_wrong');
+    await page.click('tbody tr:has-text("401") a.row');
+    await page.waitForSelector('.pane:has-text("The request had no valid API key.")');
+  });
+});
+
+describe('the screen', () => {
+  it.each([{ colorScheme: 'light' }, { colorScheme: 'dark' }, { forcedColors: 'active' }] as const)(
+    'meets no barrier with %o, and breaks no policy',
+    async (media) => {
+      await page.emulateMedia({ forcedColors: 'none', ...media });
+      await page.waitForSelector('tbody tr');
+      expect(await findBarriers(page)).toEqual([]);
+      await page.click('a.row');
+      await page.waitForSelector('.pane');
+      expect(await findBarriers(page)).toEqual([]);
+      expect(complaints.filter((each) => !each.includes('status of 4'))).toEqual([]);
+    },
+  );
+
+  it('has no horizontal scroll bar at 320 pixels, and nothing is cut off', async () => {
+    await page.setViewportSize({ width: 320, height: 640 });
+    await page.waitForSelector('tbody tr');
+    const right = () =>
+      page.$$eval('main *', (all) => Math.max(...all.map((each) => each.getBoundingClientRect().right)));
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+    expect(await right()).toBeLessThanOrEqual(320);
+    await page.evaluate(() => document.querySelector('.controls')?.append('x'.repeat(99)));
+    expect(await page.evaluate(() => document.querySelector('.controls')?.scrollWidth ?? 0)).toBeGreaterThan(320);
+    await page.setViewportSize({ width: 1280, height: 720 });
+  });
+});
+
+describe('vault ui --url', () => {
+  /** Opens the console of a daemon. */
+  async function openUi(url: string, key: string) {
+    const env = { ...bareEnvironment(vault.folder), VAULT_API_KEY: key };
+    const child = spawn(process.execPath, [BIN, 'ui', '--no-open', '--url', url], {
+      env,
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    const [link] = await once(child.stdout.setEncoding('utf8'), 'data');
+    const { page: other } = await watch(browser, String(link).trim());
+    await other.waitForSelector('nav[aria-label=Screens] a');
+    return { other, child };
+  }
+
+  it('has the dev tools of a --dev daemon, whose list leaves its requests out', async () => {
+    const newest = async () => (await command('requests', 'list')).data[0]?.id;
+    const before = await newest();
+    const { other, child } = await openUi(vault.url, vault.management_key);
+    await other.click('nav >> text=Dev tools');
+    await other.waitForSelector('tbody tr');
+    await other.getByRole('button', { name: '+1 h' }).click();
+    await other.waitForSelector('.clock-line:has-text("ahead")');
+    expect(await command('clock', 'show')).toMatchObject({ offset_ms: HOUR });
+    await other.getByRole('button', { name: 'Back' }).click();
+    expect(await newest()).toBe(before);
+    await other.waitForTimeout(1_000); // the list of requests waits for the next one
+    const started = performance.now();
+    child.kill('SIGTERM');
+    expect((await once(child, 'close'))[0]).toBe(0);
+    expect(performance.now() - started).toBeLessThan(5_000);
+    await other.context().close();
+  });
+
+  it('has none of a private key', async () => {
+    const { other } = await openUi(vault.url, vault.private_key);
+    expect(await other.textContent('nav ul')).not.toContain('Dev tools');
+    await other.context().close();
+  });
+});

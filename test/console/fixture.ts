@@ -1,0 +1,116 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import axe from 'axe-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { bareEnvironment, serve } from '../../scripts/run-vault.js';
+import { createClient, type VaultClient } from '../../src/client/create-client.ts';
+import { passesLuhn } from '../../src/core/tokens/check-digits.ts';
+import { CHROMIUM } from './require-chromium.ts';
+
+export const launch = (args: readonly string[] = []): Promise<Browser> =>
+  chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', ...args] });
+
+export interface DevVault {
+  readonly url: string;
+  /** The link that opens the console. */
+  readonly ui: string;
+  readonly management_key: string;
+  readonly private_key: string;
+  /** With the private key, and with the management key. */
+  readonly client: VaultClient;
+  readonly management: VaultClient;
+  readonly folder: string;
+  /** Resolves to the exit code. */
+  end(): Promise<unknown>;
+}
+
+/** Starts `vault serve --dev` of the built product. */
+export async function startDev(args: readonly string[] = []): Promise<DevVault> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'vault-console-'));
+  const ready = path.join(folder, 'ready.json');
+  const daemon = await serve(['--dev', '--ready-file', ready, ...args], bareEnvironment(folder));
+  const { url, ui, management_key, private_key } = JSON.parse(await readFile(ready, 'utf8'));
+  return {
+    ...{ url, ui, management_key, private_key, folder },
+    client: createClient({ url, apiKey: private_key }),
+    management: createClient({ url, apiKey: management_key }),
+    async end() {
+      const code = await daemon.end();
+      await rm(folder, { recursive: true, force: true });
+      return code;
+    },
+  };
+}
+
+/** A page, and what it did. */
+export interface Watched {
+  readonly page: Page;
+  /** The addresses that it asked for. */
+  readonly asked: readonly string[];
+  /** Errors of the console, and violations of its policy. */
+  readonly complaints: readonly string[];
+}
+
+/** Opens an address in a fresh profile. */
+export async function watch(browser: Browser, address: string, options: BrowserContextOptions = {}): Promise<Watched> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const [asked, complaints]: string[][] = [[], []];
+  page.on('request', (request) => asked?.push(request.url()));
+  page.on('console', (message) => message.type() === 'error' && complaints?.push(message.text()));
+  page.on('pageerror', (error) => complaints?.push(String(error)));
+  await page.goto(address);
+  return { page, asked: asked ?? [], complaints: complaints ?? [] };
+}
+
+/** Opens the console of a dev vault, and waits for its tokens. */
+export async function openConsole(browser: Browser, { ui }: Pick<DevVault, 'ui'>, options: BrowserContextOptions = {}) {
+  const watched = await watch(browser, ui, options);
+  await watched.page.waitForSelector('nav[aria-label=Screens] a');
+  return watched;
+}
+
+const PLACES = ['/pci/high/', '/pci/eu/', '/pci/test/'];
+
+/** Makes tokens of four types, `count` in all. Returns their ids. */
+export async function fill({ client }: DevVault, count: number): Promise<readonly string[]> {
+  const items = Array.from({ length: count }, (_, n) => {
+    const metadata = { customer: String(1000 + n), env: n % 3 === 0 ? 'staging' : 'test' };
+    const id = `item-${String(n).padStart(4, '0')}`;
+    if (n % 10 < 6) {
+      const number = [...'0123456789'].map((digit) => `40000000000${id.slice(5)}${digit}`).find(passesLuhn);
+      return { id, type: 'card', data: { number, cvc: '123' }, containers: [PLACES[n % 3]], metadata };
+    }
+    if (n % 10 < 9) return { id, type: 'token', data: `Secret ${n}`, mask: '{{ data | reveal_last: 2 }}', metadata };
+    return { id, type: 'social_security_number', data: `123-45-${1000 + n}`, metadata };
+  });
+  for (let from = 0; from < count; from += 100) await client.tokenize({ body: items.slice(from, from + 100) });
+  return items.map(({ id }) => id);
+}
+
+export const rule = (priority: number, container: string, transform: string, permissions = ['token:read']) =>
+  ({ description: `rule ${priority}`, priority, container, transform, permissions }) as never;
+
+const STANDARDS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22aa', 'best-practice'];
+
+/** Returns what axe finds wrong with the page. */
+export async function findBarriers(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  return page.evaluate(async (values) => {
+    const injected = globalThis as typeof globalThis & { readonly axe: typeof axe };
+    const { violations } = await injected.axe.run(document, { runOnly: { type: 'tag', values } });
+    return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`));
+  }, STANDARDS);
+}
+
+/** Returns what a garbage collected heap snapshot of the page holds. */
+export async function heapOf(page: Page): Promise<string> {
+  const session = await page.context().newCDPSession(page);
+  const chunks: string[] = [];
+  session.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => chunks.push(chunk));
+  await session.send('HeapProfiler.collectGarbage');
+  await session.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false });
+  await session.detach();
+  return chunks.join('');
+}

@@ -1,0 +1,95 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DevVault, fill, findBarriers, launch, openConsole, startDev } from './fixture.ts';
+
+// Design of the console, §6.8.
+
+let browser: Browser;
+let vault: DevVault;
+
+beforeAll(async () => {
+  [browser, vault] = await Promise.all([launch(), startDev()]);
+  await fill(vault, 120);
+});
+afterAll(async () => {
+  await browser.close();
+  await vault.end();
+});
+
+async function openHealth(prepare: (page: Page) => Promise<unknown> = async () => undefined) {
+  const watched = await openConsole(browser, vault);
+  await prepare(watched.page);
+  await watched.page.goto(`${vault.url}/ui/health`);
+  await watched.page.waitForSelector('.card .figure');
+  return watched;
+}
+
+it('shows whether the vault is ready, its file and its keys', async () => {
+  const { page, complaints } = await openHealth();
+  expect(await page.textContent('.figure')).toBe('ready');
+  await page.waitForSelector('.card:nth-child(2) dd:has-text("vault.db")');
+  await page.waitForSelector('.card:nth-child(3) td:has-text("key file current")');
+  const text = await page.textContent('main');
+  for (const part of ['Version0.1.0', 'Tokens120', 'KB', 'Format1', '0 records left to reseal', 'vault backup']) {
+    expect(text).toContain(part);
+  }
+  expect(complaints).toEqual([]);
+  await page.context().close();
+});
+
+it('runs the doctor, and keeps its report', async () => {
+  const { page } = await openHealth();
+  await page.click('button:has-text("Doctor")');
+  await page.waitForSelector('.holder .good:has-text("ok: 1 tenant, 2 applications, 120 tokens")');
+  await page.click('nav a:has-text("Usage")');
+  await page.waitForSelector('h1:has-text("Usage")');
+  await page.click('nav a:has-text("Health")');
+  await page.waitForSelector('.holder .good');
+  await page.context().close();
+});
+
+describe('a vault in trouble', () => {
+  it('shows that it is not ready, and why', async () => {
+    const { page } = await openHealth((page) =>
+      page.route('**/ui/api/readyz', (route) => route.fulfill({ status: 503, json: { detail: 'The vault is busy.' } })),
+    );
+    expect(await page.textContent('.figure')).toBe('not ready');
+    await page.waitForSelector('.wrong:has-text("The vault is busy.")');
+    await page.context().close();
+  });
+
+  it('shows the notices of a vault that answers', async () => {
+    const json = { status: 'ready', notices: ['the file has 1 finding: run `vault doctor`'] };
+    const { page } = await openHealth((page) => page.route('**/ui/api/readyz', (route) => route.fulfill({ json })));
+    await page.waitForSelector('.wrong:has-text("the file has 1 finding")');
+    await page.context().close();
+  });
+
+  it('lists findings without a barrier', async () => {
+    const checked = { tenants: 1, applications: 2, tokens: 120, audit_entries: 9 };
+    const findings = [{ table: 'token', id: 'item-0001', what: 'does not open' }];
+    const json = { ok: false, checked, findings, notices: ['the clock is in doubt'] };
+    const { page } = await openHealth((page) => page.route('**/ui/holder/doctor', (route) => route.fulfill({ json })));
+    await page.click('button:has-text("Doctor")');
+    await page.waitForSelector('.holder .bad:has-text("1 finding")');
+    await page.waitForSelector('li:has-text("token item-0001 does not open")');
+    await page.waitForSelector('li:has-text("the clock is in doubt")');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.context().close();
+  });
+});
+
+it('without the file shows the commands instead', async () => {
+  const { page, asked } = await openHealth((page) =>
+    page.route('**/ui/session', async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), file: false } });
+    }),
+  );
+  await page.waitForSelector('.holder:has-text("Doctor needs the file: vault doctor --file FILE")');
+  await page.waitForSelector('code:has-text("vault keys status --file FILE")');
+  expect(await page.locator('button:has-text("Doctor")').count()).toBe(0);
+  expect(asked.filter((address) => address.includes('/ui/holder/'))).toEqual([]);
+  expect(await findBarriers(page)).toEqual([]);
+  await page.context().close();
+});

@@ -1,0 +1,262 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readTable } from '../vectors/read-vectors.ts';
+import { type DevVault, fill, findBarriers, heapOf, launch, openConsole, startDev } from './fixture.ts';
+
+// Design of the console, §6.3 and checks 22 and 24.
+
+let browser: Browser;
+let vault: DevVault;
+
+beforeAll(async () => {
+  [browser, vault] = await Promise.all([launch(), startDev()]);
+  await fill(vault, 20);
+});
+afterAll(async () => {
+  await browser.close();
+  await vault.end();
+});
+
+async function open(query: string, options = {}): Promise<Page> {
+  const { page } = await openConsole(browser, vault, options);
+  await page.goto(`${vault.url}/ui/tokens?${query}`);
+  // A handle of an element would keep the form in memory.
+  await page.locator('.draft').waitFor();
+  await page.waitForLoadState('networkidle');
+  return page;
+}
+
+const errorsOf = (page: Page, name: string) => page.locator(`#field-${name}-errors span`).allInnerTexts();
+const total = async () => (await vault.client.listTokens({ query: { size: 1 } })).pagination.total_items;
+
+/** Types into fields, and waits for the preview of it. */
+async function draft(page: Page, fields: Readonly<Record<string, string>>): Promise<Record<string, unknown>> {
+  const reply = page.waitForResponse((response) => response.url().endsWith('/tokens/preview'));
+  for (const [name, text] of Object.entries(fields)) await page.fill(`[name=${name}]`, text);
+  const answered = await (await reply).json();
+  await page.waitForSelector('.state');
+  return answered;
+}
+
+describe('a new token', () => {
+  it('is created by the keyboard alone, as its preview says', async () => {
+    const { page } = await openConsole(browser, vault);
+    await page.waitForSelector('a.row');
+    const before = await total();
+    await page.keyboard.press('n');
+    await page.waitForSelector('#field-type:focus');
+    await page.keyboard.type('social');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('123-45-6789');
+    await page.waitForSelector('.state.valid');
+    const preview = await page.locator('.preview').innerText();
+    expect(preview).toContain('"XXX-XX-6789"');
+    expect(preview).toMatch(/\{\{ data \| last4 \}\}\s+6789/);
+    expect(preview).toContain('/pii/high/');
+    expect(preview).toMatch(/private\s+reveal\s+rule 1/);
+    expect(await total()).toBe(before);
+    await page.keyboard.press('Control+Enter');
+    await page.waitForSelector('.pane h2 code');
+    const id = await page.locator('.pane h2').innerText();
+    expect(await vault.client.getToken({ params: { id } })).toMatchObject({
+      type: 'social_security_number',
+      data: '123-45-6789',
+      containers: ['/pii/high/'],
+    });
+    expect(await total()).toBe(before + 1);
+    await page.context().close();
+  });
+
+  it('has what each field says', async () => {
+    const page = await open('draft=new');
+    await draft(page, {
+      data: '{"n": 9007199254740993, "name": "Ann"}',
+      mask: '{"name": "{{ data.name | reveal_last: 1 }}"}',
+      search_indexes: '{{ data.name }}\n{{ data.name | upcase }}',
+      fingerprint_expression: '{{ data.name }}',
+      id: 'given-id',
+      containers: '/a/\n/b/',
+      metadata: 'tier=gold\nnote=a=b',
+      expires_at: '2035-12-31T00:00:00Z',
+    });
+    await page.selectOption('#field-deduplicate', 'false');
+    await page.waitForSelector('.preview :text("as given")');
+    await page.keyboard.press('Control+Enter');
+    await page.waitForSelector('.pane h2:has-text("given-id")');
+    expect(await vault.client.getToken({ params: { id: 'given-id' } })).toMatchObject({
+      containers: ['/a/', '/b/'],
+      metadata: { tier: 'gold', note: 'a=b' },
+      expires_at: '2035-12-31T00:00:00.000+00:00',
+    });
+    const reply = await fetch(`${vault.url}/tokens/given-id`, { headers: { 'SVC-API-KEY': vault.private_key } });
+    expect(await reply.text()).toContain('"n":9007199254740993');
+    const { data } = await vault.client.searchTokens({ body: { query: 'data:"ANN"' } });
+    expect(data.map(({ id }) => id)).toEqual(['given-id']);
+    await page.context().close();
+  });
+
+  it('shows each broken expression under its field, stores nothing, and gets no fingerprint', async () => {
+    const page = await open('draft=new');
+    const before = await total();
+    const broken = readTable('expressions').flatMap(({ fields: [source = '', data = '', result = ''] }) => {
+      const [, at, message] = /^error at (\d+): (.*)$/.exec(result) ?? [];
+      if (message === undefined || data === 'null' || /^mask/.test(source) || /^[A-Z]/.test(data)) return [];
+      const text: string = source.startsWith('"') ? JSON.parse(source) : source;
+      return [{ text, data, error: `${message} at character ${Number(at) + 1}` }];
+    });
+    expect(broken.length).toBeGreaterThan(80);
+    for (const { text, data, error } of broken) {
+      const answered = await draft(page, { data, mask: text });
+      await expect.poll(() => errorsOf(page, 'mask'), { message: text }).toEqual([error]);
+      expect(answered).not.toHaveProperty('fingerprint');
+      expect(await page.isDisabled('.draft button.main')).toBe(true);
+    }
+    const answered = await draft(page, { data: 'some text', mask: '{{ data | last4 }}' });
+    await page.waitForSelector('.state.valid');
+    expect(answered).toMatchObject({ fingerprinted: 'some text' });
+    expect(answered).not.toHaveProperty('fingerprint');
+    expect(await total()).toBe(before);
+    await page.context().close();
+  }, 180_000);
+
+  it.each([
+    ['data', '{"number":"1"}', 'number: must be a card number'],
+    ['search_indexes', '{{ data | nope }}', '0: unknown filter'],
+    ['fingerprint_expression', '{{ data', 'character'],
+    ['id', '{{ data | alias_x }}', 'unknown filter'],
+    ['containers', 'x', '0: has characters'],
+    ['metadata', `${'x'.repeat(200)}=1`, 'has a member whose name is'],
+    ['expires_at', 'soon', 'must'],
+  ])('that is wrong in %s says so there', async (name, text, message) => {
+    const page = await open('draft=new');
+    await page.selectOption('#field-type', 'card');
+    await draft(page, { data: '{"number":"4242424242424242"}', [name]: text });
+    await expect.poll(() => errorsOf(page, name)).toEqual([expect.stringContaining(message)]);
+    expect(await page.getAttribute(`[name=${name}]`, 'aria-invalid')).toBe('true');
+    await page.context().close();
+  });
+
+  it('that the vault refuses at the end keeps the form', async () => {
+    const page = await open('draft=new');
+    await draft(page, { data: 'x', id: 'item-0000' });
+    await page.keyboard.press('Control+Enter');
+    await page.waitForSelector('.draft .wrong, #field-id-errors span');
+    expect(await page.inputValue('[name=data]')).toBe('x');
+    await page.context().close();
+  });
+
+  it.each(['Cancel', 'Create', 'Lock'])('leaves no trace of what was typed after %s', async (end) => {
+    const page = await open('draft=new');
+    const value = `plaintext before ${end}`;
+    await page.click('[name=data]');
+    await page.keyboard.type(value);
+    await page.locator('.state.valid').waitFor();
+    expect((await heapOf(page)).includes(value)).toBe(true);
+    if (end === 'Lock') await page.keyboard.press('Control+l');
+    else await page.click(`.draft button:has-text("${end}")`);
+    await page.waitForSelector('.draft', { state: 'detached' });
+    await page.waitForLoadState('networkidle');
+    expect(page.url()).not.toContain('plaintext');
+    expect(await page.evaluate(() => document.documentElement.outerHTML)).not.toContain(value);
+    expect((await heapOf(page)).includes(value)).toBe(false);
+    await page.context().close();
+  });
+
+  it('completes filters, and names their arguments', async () => {
+    const page = await open('draft=new');
+    await page.click('[name=mask]');
+    await page.keyboard.type('{{ data | rev');
+    expect(await page.locator('[role=option]').allInnerTexts()).toEqual([
+      'reveal_last: length, mask_char=X',
+      expect.stringContaining('reveal: first=0'),
+      'reverse',
+    ]);
+    expect(await findBarriers(page)).toEqual([]);
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    expect(await page.inputValue('[name=mask]')).toBe('{{ data | reveal_last');
+    await page.keyboard.type(': 4');
+    expect(await page.locator('.signature').innerText()).toBe('reveal_last: length, mask_char=X');
+    await page.keyboard.type(' }}');
+    expect(await page.locator('.signature, [role=option]').count()).toBe(0);
+    await page.keyboard.type(' {{ data | l');
+    await page.waitForSelector('[role=option]');
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('[role=option]', { state: 'detached' });
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('field-mask');
+    await page.context().close();
+  });
+});
+
+describe('a token', () => {
+  it('is changed by the patch that the form shows', async () => {
+    const { page } = await openConsole(browser, vault);
+    await page.goto(`${vault.url}/ui/tokens?token=item-0001`);
+    await page.waitForSelector('.writes');
+    await page.keyboard.press('e');
+    await page.waitForSelector('.draft');
+    expect(await page.isDisabled('.draft button.main')).toBe(true);
+    await page.fill('[name=data]', '{"cvc": null}');
+    await page.fill('[name=metadata]', 'customer=1\ntier=gold');
+    const patch = { data: { cvc: null }, metadata: { customer: '1', tier: 'gold', env: null } };
+    expect(JSON.parse(await page.locator('.preview .json').innerText())).toEqual(patch);
+    await page.keyboard.press('Control+Enter');
+    await page.waitForSelector('.pane h2:has-text("item-0001")');
+    const changed = await vault.client.getToken({ params: { id: 'item-0001' } });
+    expect([changed.data, changed.metadata]).toEqual([{ number: expect.any(String) }, { customer: '1', tier: 'gold' }]);
+    await page.context().close();
+  });
+
+  it('whose change is refused shows why under the field', async () => {
+    const page = await open('token=item-0002&draft=change');
+    await page.fill('[name=mask]', '{{ data | reveal_lst: 4 }}');
+    await page.keyboard.press('Control+Enter');
+    await expect
+      .poll(() => errorsOf(page, 'mask'))
+      .toEqual(['unknown filter; did you mean reveal_last? at character 11']);
+    await page.context().close();
+  });
+
+  it('is deleted once its id is typed', async () => {
+    const { page } = await openConsole(browser, vault);
+    await page.goto(`${vault.url}/ui/tokens?token=item-0003`);
+    await page.click('.writes >> text=Delete');
+    await page.keyboard.type('item-0003');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.pane', { state: 'detached' });
+    await expect(vault.client.getToken({ params: { id: 'item-0003' } })).rejects.toThrow('token_not_found');
+    await page.context().close();
+  });
+});
+
+describe('the forms', () => {
+  async function atEachForm(page: Page, look: (form: string) => Promise<void>): Promise<void> {
+    for (const form of ['draft=new', 'token=item-0000&draft=change']) {
+      await page.goto(`${vault.url}/ui/tokens?${form}`);
+      await page.waitForSelector('.draft');
+      await look(form);
+    }
+    await page.goto(`${vault.url}/ui/tokens?draft=new`);
+    await draft(page, { data: 'x'.repeat(300) });
+    await page.waitForSelector('.state.valid');
+    await page.waitForLoadState('networkidle');
+    await look('valid');
+    await draft(page, { mask: '{{ data | reveal_lst: 4 }}' });
+    await page.waitForSelector('.state.invalid');
+    await look('invalid');
+  }
+
+  it.each(['light', 'dark'] as const)('meet no barrier in the %s theme', async (colorScheme) => {
+    const page = await open('draft=new', { colorScheme });
+    await atEachForm(page, async (form) => expect([form, ...(await findBarriers(page))]).toEqual([form]));
+    await page.context().close();
+  });
+
+  it('have no horizontal scroll bar at 320 pixels', async () => {
+    const page = await open('draft=new', { viewport: { width: 320, height: 640 } });
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    await atEachForm(page, async (form) => expect([form, await overflow()]).toEqual([form, 0]));
+    await page.context().close();
+  });
+});

@@ -1,0 +1,437 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DevVault, fill, findBarriers, launch, openConsole, rule, startDev, watch } from './fixture.ts';
+
+// Design of the console, §10: checks 1, 2, 7 to 11, 14 to 17 and 24.
+
+/** Every screen, and every state with a pane. */
+const SCREENS = [
+  'tokens',
+  'tokens?token=item-0000',
+  'tokens?draft=new',
+  'see-as',
+  'see-as?token=item-0000',
+  'applications',
+  ...['audit?live=off', 'usage', 'health'],
+  'no-such-screen',
+];
+
+let browser: Browser;
+let vault: DevVault;
+
+beforeAll(async () => {
+  [browser, vault] = await Promise.all([launch(), startDev()]);
+  await fill(vault, 120);
+  await vault.management.createApplication({
+    body: { name: 'payments', type: 'private', rules: [rule(1, '/pci/test/', 'redact'), rule(2, '/pci/', 'reveal')] },
+  });
+});
+afterAll(async () => {
+  await browser.close();
+  await vault.end();
+});
+
+async function settle(page: Page): Promise<void> {
+  await page.waitForLoadState('networkidle');
+  await page.waitForFunction(() => document.querySelector('[aria-busy=true]') === null);
+}
+
+async function atEachScreen(page: Page, look: (screen: string) => Promise<void>): Promise<void> {
+  for (const screen of SCREENS) {
+    await page.goto(`${vault.url}/ui/${screen}`);
+    await settle(page);
+    await look(screen);
+  }
+}
+
+describe('a walk through every screen', () => {
+  it('asks this origin only, and breaks no policy', async () => {
+    const { page, asked, complaints } = await openConsole(browser, vault);
+    await atEachScreen(page, async () => undefined);
+    expect(new Set(asked.map((each) => new URL(each).origin))).toEqual(new Set([vault.url]));
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  it.each(['light', 'dark'] as const)('meets no barrier in the %s theme', async (colorScheme) => {
+    const { page } = await openConsole(browser, vault, { colorScheme });
+    await atEachScreen(page, async (screen) => expect([screen, ...(await findBarriers(page))]).toEqual([screen]));
+    await page.keyboard.press('?');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+l');
+    await page.waitForSelector('main.locked');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.context().close();
+  });
+
+  it('meets no barrier in forced colours', async () => {
+    const { page } = await openConsole(browser, vault, { forcedColors: 'active' });
+    await atEachScreen(page, async (screen) => expect([screen, ...(await findBarriers(page))]).toEqual([screen]));
+    await page.context().close();
+  });
+
+  it('notices a barrier', async () => {
+    const { page } = await openConsole(browser, vault);
+    await page.evaluate(() => document.body.append(document.createElement('img')));
+    expect((await findBarriers(page)).join()).toContain('image-alt');
+    await page.context().close();
+  });
+
+  it('has no horizontal scroll bar at 320 pixels', async () => {
+    const { page } = await openConsole(browser, vault, { viewport: { width: 320, height: 640 } });
+    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    await atEachScreen(page, async (screen) => expect([screen, await overflow()]).toEqual([screen, 0]));
+    await page.evaluate(() =>
+      document.body.append(Object.assign(document.createElement('pre'), { textContent: 'x'.repeat(99) })),
+    );
+    expect(await overflow()).toBeGreaterThan(0);
+    await page.context().close();
+  });
+});
+
+describe('the keyboard', () => {
+  it('opens a row, and Esc returns to it', async () => {
+    const { page } = await openConsole(browser, vault);
+    await page.waitForSelector('a.row');
+    for (const key of ['j', 'j', 'ArrowDown', 'k']) await page.keyboard.press(key);
+    const focused = () => page.evaluate(() => document.activeElement?.textContent);
+    const id = await focused();
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.pane');
+    expect(await page.textContent('.pane h2')).toBe(id);
+    expect(await page.evaluate(() => document.activeElement?.className)).toBe('pane');
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('.pane', { state: 'detached' });
+    expect(await focused()).toBe(id);
+    await page.context().close();
+  });
+
+  it('reaches every control, and leaves it again', async () => {
+    const { page } = await openConsole(browser, vault);
+    await page.goto(`${vault.url}/ui/tokens?token=item-0000`);
+    await page.waitForSelector('.reveal button');
+    const wanted = await page.evaluate(() => {
+      const controls = [...document.querySelectorAll('a, button, input, select')] as HTMLElement[];
+      const seen = controls.filter(
+        (each) => each.tabIndex >= 0 && each.checkVisibility() && !each.matches(':disabled'),
+      );
+      for (const [at, each] of seen.entries()) each.dataset['stop'] = String(at);
+      return seen.length;
+    });
+    const stops = new Set<string | undefined>();
+    for (let press = 0; press < wanted + 5; press += 1) {
+      await page.keyboard.press('Tab');
+      stops.add(await page.evaluate(() => (document.activeElement as HTMLElement | null)?.dataset['stop']));
+    }
+    stops.delete(undefined);
+    expect(stops.size).toBe(wanted);
+    await page.context().close();
+  });
+
+  it('changes the screen, the page and the filter, unless the setting is off', async () => {
+    const { page } = await openConsole(browser, vault);
+    await page.waitForSelector('footer:has-text("1–50 of 120")');
+    await page.keyboard.press(']');
+    await page.waitForSelector('footer:has-text("51–100 of 120")');
+    await page.keyboard.press(']');
+    await page.waitForSelector('footer:has-text("101–120 of 120")');
+    await page.keyboard.press('[');
+    await page.keyboard.press('[');
+    await page.waitForSelector('footer:has-text("1–50 of 120")');
+    await page.keyboard.press('/');
+    await page.keyboard.type('type:card customer=1002');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('footer:has-text("1–1 of 1")');
+    expect(page.url()).toContain('q=type%3Acard+customer%3D1002');
+    await page.keyboard.press('Escape');
+    // The second key counts for one second, which a busy machine may take.
+    const pressBoth = async () => {
+      await page.keyboard.press('g');
+      await page.keyboard.press('s');
+      return page.textContent('h1');
+    };
+    await expect.poll(pressBoth).toBe('See as');
+    await page.keyboard.press('?');
+    await page.uncheck('dialog input');
+    await page.click('dialog button');
+    await page.keyboard.press('g');
+    await page.keyboard.press('t');
+    await page.waitForTimeout(100);
+    expect(await page.textContent('h1')).toBe('See as');
+    await page.context().close();
+  });
+});
+
+describe('Compare', () => {
+  it('shows applications beside each other, and leaves one out', async () => {
+    const { page } = await openConsole(browser, vault);
+    await page.goto(`${vault.url}/ui/see-as`);
+    const heads = () => page.$$eval('.list thead th', (all) => all.map(({ textContent }) => textContent));
+    await page.waitForSelector('.list thead th:has-text("Sees")');
+    await page.selectOption('select[aria-label="Compare with"]', { label: 'private' });
+    await page.waitForSelector('.list thead th:has-text("private")');
+    expect(await heads()).toEqual(['Token', 'Containers', 'payments', 'private']);
+    // A social security number is outside /pci/.
+    const row = await page.$$eval('tbody tr:has([href*=item-0119]) .sees', (all) =>
+      all.map((each) => each.textContent),
+    );
+    expect(row).toEqual(['nothing', 'reveal']);
+    expect(await findBarriers(page)).toEqual([]);
+    await page.click('a[aria-label="Compare without private"]');
+    await page.waitForSelector('.list thead th:has-text("Sees")');
+    await page.context().close();
+  });
+});
+
+describe('Ctrl K', () => {
+  it.each([
+    ['see', 'h1:has-text("See as")'],
+    ['item-0003', '.pane:has-text("item-0003")'],
+    ['show all keys', 'dialog[open]:has-text("Keys")'],
+    ['lock', 'main.locked'],
+  ])('%s leads to %s', async (typed, wanted) => {
+    const { page } = await openConsole(browser, vault);
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type(typed);
+    expect(await findBarriers(page)).toEqual([]);
+    await page.keyboard.press('Enter');
+    await page.waitForSelector(wanted);
+    await page.context().close();
+  });
+
+  it('Esc closes it, and nothing behind it', async () => {
+    const { page } = await openConsole(browser, vault);
+    await page.goto(`${vault.url}/ui/tokens?token=item-0000`);
+    await page.waitForSelector('.pane');
+    await page.keyboard.press('Control+k');
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('dialog[open]', { state: 'detached' });
+    expect(await page.$('.pane')).not.toBeNull();
+    await page.context().close();
+  });
+});
+
+describe('a filter', () => {
+  it.each([
+    ['nonsense', 'nonsense is no filter'],
+    ['type:nothing', 'nothing is no type'],
+    ['color:red', 'color: is no filter'],
+    ['in:nowhere', 'container'],
+  ])('that is wrong, %s, is refused at once', async (text, message) => {
+    const { page } = await openConsole(browser, vault);
+    await page.fill('.filter input', text);
+    await page.keyboard.press('Enter');
+    await page.waitForSelector(`.wrong:has-text("${message}")`);
+    await page.context().close();
+  });
+
+  it('by a value finds its token, and keeps the value out of the address', async () => {
+    const { page, asked } = await openConsole(browser, vault);
+    await page.fill('.filter input', 'find:123-45-1009 type:social_security_number');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('footer:has-text("1–1 of 1")');
+    expect(await page.textContent('a.row')).toBe('item-0009');
+    expect([page.url(), ...asked].filter((each) => each.includes('123-45'))).toEqual([]);
+    await page.context().close();
+  });
+});
+
+it('shows markup, quotes and odd characters as text', async () => {
+  const odd = `<img src=x onerror=alert(1)>"'&lt;${'x'.repeat(300)}`;
+  const id = `id-"'(!)$*,;:@~\u05d0${'x'.repeat(300)}`;
+  const metadata = { note: odd.slice(0, 60) };
+  await vault.client.createToken({ body: { id, type: 'token', data: odd, mask: odd, metadata } });
+  await vault.management.createApplication({
+    body: { name: odd.slice(0, 80), type: 'private', permissions: ['token:read'] },
+  });
+  const { page, complaints } = await openConsole(browser, vault);
+  for (const screen of ['tokens', 'see-as']) {
+    await page.goto(`${vault.url}/ui/${screen}?${new URLSearchParams({ token: id })}`);
+    await settle(page);
+    expect(await page.textContent('.pane h2')).toContain(id);
+  }
+  expect(await page.textContent('body')).toContain(metadata.note);
+  expect(await page.evaluate(() => document.querySelectorAll('img[src=x]').length)).toBe(0);
+  expect(complaints).toEqual([]);
+  await vault.client.deleteToken({ params: { id } });
+  await page.context().close();
+});
+
+describe('injected', () => {
+  /** Each returns whether it was blocked. */
+  const ATTACKS: readonly (readonly [string, string])[] = [
+    [
+      'a script element',
+      "const s = document.createElement('script'); s.append('window.hit = 1'); document.head.append(s); !window.hit",
+    ],
+    [
+      'markup',
+      "(() => { try { document.body.innerHTML = '<b id=hit>'; } catch {} return !document.querySelector('#hit'); })()",
+    ],
+    ['a string timer', "(() => { try { setTimeout('window.hit = 1', 0); } catch { return true; } return false; })()"],
+    ['a foreign request', "fetch('http://127.0.0.1:1/').then(() => false, () => true)"],
+    [
+      'a style element',
+      "const e = document.createElement('style'); e.append('body { color: red }'); document.head.append(e); getComputedStyle(document.body).color !== 'rgb(255, 0, 0)'",
+    ],
+    [
+      'a style attribute',
+      "document.body.setAttribute('style', 'color: red'); getComputedStyle(document.body).color !== 'rgb(255, 0, 0)'",
+    ],
+  ];
+
+  it.each(ATTACKS)('%s is blocked, and reported', async (_, attack) => {
+    const { page } = await openConsole(browser, vault);
+    await page.evaluate(() => {
+      const reports: string[] = [];
+      Object.assign(globalThis, { reports });
+      document.addEventListener('securitypolicyviolation', (event) => reports.push(event.effectiveDirective));
+    });
+    expect(await page.evaluate(`(async () => await eval(${JSON.stringify(attack)}))()`)).toBe(true);
+    await expect.poll(() => page.evaluate(() => Reflect.get(globalThis, 'reports').length)).toBeGreaterThan(0);
+    await page.context().close();
+  });
+
+  it('a style is not, under a weaker policy', async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.route('**/ui/', async (route) => {
+      const response = await route.fetch();
+      const policy = response
+        .headers()
+        ['content-security-policy']?.replace("style-src 'self'", "style-src 'unsafe-inline'");
+      await route.fulfill({ response, headers: { ...response.headers(), 'content-security-policy': policy ?? '' } });
+    });
+    await page.goto(vault.ui);
+    expect(await page.evaluate(`(async () => await eval(${JSON.stringify(ATTACKS[4]?.[1])}))()`)).toBe(false);
+    await context.close();
+  });
+});
+
+describe('a session', () => {
+  it('takes the code out of the address and the history', async () => {
+    const { page } = await openConsole(browser, vault);
+    expect(page.url()).not.toContain('code');
+    expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2);
+    await page.context().close();
+  });
+
+  it('is shared by tabs, and locked in all of them', async () => {
+    const { page } = await openConsole(browser, vault);
+    const second = await page.context().newPage();
+    await second.goto(`${vault.url}/ui/see-as`);
+    await second.waitForSelector('h1:has-text("See as")');
+    await page.keyboard.press('Control+l');
+    await Promise.all([page, second].map((each) => each.waitForSelector('main.locked')));
+    expect(await second.textContent('body')).not.toContain('item-');
+    await second.reload();
+    await second.waitForSelector('main.locked');
+    await page.context().close();
+  });
+
+  it('is not open to another profile', async () => {
+    const { page } = await watch(browser, `${vault.url}/ui/tokens`);
+    await page.waitForSelector('main.locked');
+    await page.context().close();
+  });
+
+  it('of two consoles on one host stay open', async () => {
+    const other = await startDev();
+    const { page } = await openConsole(browser, vault);
+    const second = await page.context().newPage();
+    await second.goto(other.ui);
+    await second.waitForSelector('nav[aria-label=Screens] a');
+    await page.reload();
+    await page.waitForSelector('a.row');
+    await page.context().close();
+    await other.end();
+  });
+
+  it('is locked when the daemon is gone', async () => {
+    const other = await startDev();
+    const { page } = await openConsole(browser, other);
+    await page.clock.install();
+    await page.reload();
+    await page.waitForSelector('h1:has-text("Tokens")');
+    await other.end();
+    await page.clock.runFor(15_000);
+    await page.waitForSelector('main.locked');
+    await page.context().close();
+  });
+});
+
+describe('a page of another port', () => {
+  let server: Server;
+  let foreign: string;
+
+  beforeAll(async () => {
+    server = createServer((_, response) => response.setHeader('content-type', 'text/html').end('<!doctype html>'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    foreign = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(() => server.close());
+
+  async function openForeign(): Promise<Page> {
+    const { page } = await openConsole(browser, vault);
+    await page.goto(foreign);
+    return page;
+  }
+
+  it.each([
+    ['reads nothing', "fetch(URL + '/ui/api/tokens', { credentials: 'include', headers: { 'x-vault-console': 'x' } })"],
+    ['opens no session', "fetch(URL + '/ui/session', { method: 'POST', body: '{}', credentials: 'include' })"],
+    ['locks no session', "fetch(URL + '/ui/session', { method: 'DELETE', credentials: 'include' })"],
+    [
+      'frames nothing',
+      "new Promise((resolve, reject) => { const f = document.createElement('iframe'); f.src = URL + '/ui/'; f.onload = () => (f.contentDocument === null ? reject() : resolve(f.contentDocument.body.textContent)); document.body.append(f); })",
+    ],
+    ['reads no script', 'import(URL + document.title)'],
+  ])('%s', async (_, attack) => {
+    const page = await openForeign();
+    const text = attack.replaceAll('URL', JSON.stringify(vault.url));
+    const outcome = await page.evaluate(`(${text}).then((r) => 'read ' + (r.status ?? r), () => 'refused')`);
+    expect(outcome).toMatch(/^(refused|read )$|^read (401|403)$/);
+    await page.goto(`${vault.url}/ui/tokens`);
+    await page.waitForSelector('a.row');
+    await page.context().close();
+  });
+
+  it('has no handle on a window of the console', async () => {
+    const page = await openForeign();
+    const popup = page.context().waitForEvent('page');
+    await page.evaluate((url) => Object.assign(globalThis, { opened: open(`${url}/ui/tokens`) }), vault.url);
+    await (await popup).waitForLoadState();
+    await expect.poll(() => page.evaluate(() => Reflect.get(globalThis, 'opened').closed)).toBe(true);
+    await page.context().close();
+  });
+});
+
+it('is not served to another host name', async () => {
+  const named = await launch(['--host-resolver-rules=MAP evil.test 127.0.0.1']);
+  const page = await (await named.newContext()).newPage();
+  const response = await page.goto(vault.ui.replace('127.0.0.1', 'evil.test'));
+  expect(response?.status()).toBe(421);
+  await named.close();
+});
+
+it('is not there without --dev, nor with --no-ui', async () => {
+  const plain = await startDev(['--no-ui']);
+  const response = await fetch(`${plain.url}/ui/`);
+  expect([response.status, (await response.json()).type]).toEqual([404, expect.stringContaining('route_not_found')]);
+  expect(plain.ui).toBeUndefined();
+  await plain.end();
+});
+
+it('holds no key in what it serves', async () => {
+  const page = await (await fetch(`${vault.url}/ui/`)).text();
+  const assets = [...page.matchAll(/\/ui\/[\w.-]+/g)].map(([name]) => name);
+  expect(assets).toHaveLength(3);
+  for (const asset of ['/ui/', ...assets]) {
+    const text = await (await fetch(`${vault.url}${asset}`)).text();
+    expect([vault.private_key, vault.management_key].some((key) => text.includes(key))).toBe(false);
+  }
+  expect(page).not.toContain('key_');
+});

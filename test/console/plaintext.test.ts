@@ -1,0 +1,146 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type DevVault, fill, heapOf, launch, openConsole, startDev } from './fixture.ts';
+
+// Design of the console, §5.4 and checks 13, 18 and 19.
+
+const ID = 'item-0000';
+const NUMBER = '4000000000000002';
+
+let browser: Browser;
+let vault: DevVault;
+
+beforeAll(async () => {
+  [browser, vault] = await Promise.all([launch(), startDev()]);
+  await fill(vault, 60);
+});
+afterAll(async () => {
+  await browser.close();
+  await vault.end();
+});
+
+async function openToken(): Promise<Page> {
+  const { page } = await openConsole(browser, vault);
+  await page.clock.install();
+  await page.goto(`${vault.url}/ui/tokens?token=${ID}`);
+  await page.waitForSelector('.reveal');
+  return page;
+}
+
+/** Everything of the page that could hold plaintext, but for its heap. */
+const holdings = (page: Page): Promise<string> =>
+  page.evaluate(() =>
+    [
+      document.documentElement.outerHTML,
+      location.href,
+      JSON.stringify(history.state),
+      JSON.stringify({ ...sessionStorage }),
+      JSON.stringify({ ...localStorage }),
+      ...[...document.querySelectorAll('input')].map(({ value }) => value),
+    ].join('\n'),
+  );
+
+const ENDS: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = [
+  ['30 seconds', (page) => page.clock.runFor(31_000)],
+  ['Esc', (page) => page.keyboard.press('Escape')],
+  ['v', (page) => page.keyboard.press('v')],
+  ['another window', (page) => page.evaluate(() => dispatchEvent(new Event('blur')))],
+  ['another tab', (page) => page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))],
+  ['printing', (page) => page.evaluate(() => dispatchEvent(new Event('beforeprint')))],
+  ['another screen', (page) => page.click('nav a[href="/ui/see-as"]')],
+  ['another token', (page) => page.click('a.row >> nth=3')],
+  ['Lock', (page) => page.keyboard.press('Control+l')],
+];
+
+describe('plaintext', () => {
+  it('is nowhere in the page before Reveal', async () => {
+    const page = await openToken();
+    expect((await holdings(page)).includes(NUMBER)).toBe(false);
+    expect((await heapOf(page)).includes(NUMBER)).toBe(false);
+    await page.context().close();
+  });
+
+  it.each(ENDS)('is shown, and is gone after %s', async (_, end) => {
+    const page = await openToken();
+    await page.keyboard.press('v');
+    await page.waitForSelector('.plain .json-text');
+    expect(await page.textContent('.plain')).toContain(NUMBER);
+    expect((await holdings(page)).includes(NUMBER)).toBe(true);
+    await end(page);
+    await page.waitForFunction(() => (document.querySelector('.plain')?.textContent ?? '') === '');
+    expect((await holdings(page)).includes(NUMBER)).toBe(false);
+    expect((await heapOf(page)).includes(NUMBER)).toBe(false);
+    await page.context().close();
+  });
+
+  it('that a script keeps is found', async () => {
+    const page = await openToken();
+    await page.evaluate((number) => Object.assign(globalThis, { kept: `it is ${number}` }), NUMBER);
+    expect((await heapOf(page)).includes(NUMBER)).toBe(true);
+    await page.context().close();
+  });
+
+  it('that arrives after the pane was closed is not shown', async () => {
+    const page = await openToken();
+    let answer = () => {};
+    await page.route(`**/ui/api/tokens/${ID}`, async (route) => {
+      await new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      await route.continue();
+    });
+    await page.keyboard.press('v');
+    await page.click('a.row >> nth=3');
+    answer();
+    await page.waitForTimeout(200);
+    expect((await holdings(page)).includes(NUMBER)).toBe(false);
+    await page.context().close();
+  });
+});
+
+it('records a reveal in the audit, and no list', async () => {
+  const before = await vault.management.listLogs({ query: { size: 100 } });
+  const page = await openToken();
+  await page.goto(`${vault.url}/ui/see-as?token=${ID}`);
+  await page.waitForSelector('.verdict');
+  const newest = before.data[0]?.id ?? '';
+  expect((await vault.management.listLogs({ query: { after: newest } })).data).toEqual([]);
+  await page.keyboard.press('v');
+  await page.waitForSelector('.plain .json-text');
+  const { data } = await vault.management.listLogs({ query: { after: newest } });
+  expect(data.map(({ operation, entity_id, revealed }) => [operation, entity_id, revealed])).toEqual([
+    ['getToken', ID, true],
+  ]);
+  await page.context().close();
+});
+
+it('keeps no key where scripts read, and no cookie', async () => {
+  const { page } = await openConsole(browser, vault);
+  expect(await page.evaluate(() => document.cookie)).toBe('');
+  const kept = await page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]));
+  expect(kept).not.toContain('key_');
+  expect((await heapOf(page)).includes(vault.private_key)).toBe(false);
+  const [cookie] = await page.context().cookies();
+  expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/ui/', expires: -1 });
+  await page.context().close();
+});
+
+it('copies without showing', async () => {
+  const { page } = await openConsole(browser, vault);
+  await page.clock.install();
+  // The policy of the page forbids it to read the clipboard, so its writes are noted.
+  await page.addInitScript(() => {
+    const written: string[] = [];
+    Object.assign(globalThis, { written });
+    navigator.clipboard.writeText = async (text) => void written.push(text);
+  });
+  await page.goto(`${vault.url}/ui/tokens?token=item-0006`);
+  await page.click('text=Copy without showing');
+  await page.waitForSelector('.toast:has-text("Copied")');
+  expect((await holdings(page)).includes('Secret 6')).toBe(false);
+  const written = () => page.evaluate(() => Reflect.get(globalThis, 'written'));
+  expect(await written()).toEqual(['Secret 6']);
+  await page.clock.runFor(31_000);
+  expect(await written()).toEqual(['Secret 6', '']);
+  await page.context().close();
+});

@@ -1,0 +1,11 @@
+import { access } from 'node:fs/promises';
+
+/** The browser of the tests. */
+export const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
+
+/** Fails without a browser: a check that is left out would pass. */
+export async function setup(): Promise<void> {
+  await access(CHROMIUM).catch(() => {
+    throw new Error(`${CHROMIUM} is missing.\nhint: install the package chromium, or name a browser in CHROMIUM`);
+  });
+}

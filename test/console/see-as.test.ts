@@ -1,0 +1,155 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { BIN, bareEnvironment } from '../../scripts/run-vault.js';
+import { createClient } from '../../src/client/create-client.ts';
+import { createRandomApplications, PLAIN } from '../random-applications.ts';
+import { type DevVault, launch, openConsole, startDev } from './fixture.ts';
+
+// Design of the console, §10, check 21: See as equals the vault for 40 random applications and 240 tokens.
+
+const TOKENS = 240;
+const APPLICATIONS = 40;
+
+type Seen = Readonly<Record<string, string>>;
+
+let browser: Browser;
+let vault: DevVault;
+/** What each application sees of each token, by the id of the application. */
+const truth = new Map<string, Seen>();
+
+beforeAll(async () => {
+  [browser, vault] = await Promise.all([launch(), startDev()]);
+  const random = createRandomApplications('see as');
+  const items = Array.from({ length: TOKENS }, (_, n) => random.token(`token-${n}`));
+  for (let at = 0; at < TOKENS; at += 100) await vault.client.tokenize({ body: items.slice(at, at + 100) });
+  const inAnHour = new Date(Date.now() + 3_600_000).toISOString();
+  for (let n = 0; truth.size < APPLICATIONS; n += 1) {
+    const parent = await vault.management.createApplication({ body: random.private(`private ${n}`) });
+    truth.set(parent.id, await readAll(parent.key));
+    const body = random.expiring(`expiring ${n}`, inAnHour);
+    // Refused when a rule is beyond those of its creator.
+    const child = await createClient({ url: vault.url, apiKey: parent.key })
+      .createApplication({ body })
+      .catch(() => undefined);
+    if (child !== undefined && truth.size < APPLICATIONS) truth.set(child.id, await readAll(child.key));
+  }
+});
+afterAll(async () => {
+  await browser.close();
+  await vault.end();
+});
+
+async function readAll(apiKey: string): Promise<Seen> {
+  const client = createClient({ url: vault.url, apiKey });
+  const seen: Record<string, string> = {};
+  await Promise.all(
+    Array.from({ length: TOKENS }, async (_, n) => {
+      const id = `token-${n}`;
+      seen[id] = await client.getToken({ params: { id } }).then(
+        ({ data }) => (data === undefined ? 'redact' : data === PLAIN ? 'reveal' : 'mask'),
+        ({ status }) => (status === 403 ? 'nothing' : String(status)),
+      );
+    }),
+  );
+  return seen;
+}
+
+/** Returns how many answers of the page are not those of the vault. */
+async function differences(page: Page, ids: readonly string[]): Promise<number> {
+  let different = 0;
+  for (const id of ids) {
+    await page.selectOption('header select', id);
+    await page.waitForFunction(
+      (app) => document.querySelector('footer .command')?.textContent?.includes(app) === true,
+      id,
+    );
+    const told = await walk(page);
+    expect(Object.keys(told)).toHaveLength(TOKENS);
+    different += Object.entries(truth.get(id) ?? {}).filter(([token, seen]) => told[token] !== seen).length;
+  }
+  return different;
+}
+
+const PAGE_SIZE = 50;
+const FIRSTS = Array.from({ length: Math.ceil(TOKENS / PAGE_SIZE) }, (_, n) => 1 + n * PAGE_SIZE);
+
+/** Reads every page of the screen, from the first to the last or back. */
+async function walk(page: Page): Promise<Seen> {
+  const told: Record<string, string> = {};
+  const isLast = await page.isVisible(`footer:has-text("${FIRSTS.at(-1)}–")`);
+  for (const first of isLast ? FIRSTS.toReversed() : FIRSTS) {
+    if (Object.keys(told).length > 0) await page.keyboard.press(isLast ? '[' : ']');
+    await page.waitForSelector(`footer:has-text("${first}–")`);
+    const rows = await page.$$eval('tbody tr', (all) =>
+      all.map((row) => [row.querySelector('code')?.textContent ?? '', row.querySelector('.sees')?.textContent ?? '']),
+    );
+    Object.assign(told, Object.fromEntries(rows));
+  }
+  return told;
+}
+
+async function openSeeAs(): Promise<Page> {
+  const { page } = await openConsole(browser, vault);
+  await page.goto(`${vault.url}/ui/see-as`);
+  await page.waitForSelector('header select option', { state: 'attached' });
+  return page;
+}
+
+describe('See as', () => {
+  it('equals the vault, expiring applications included', { timeout: 120_000 }, async () => {
+    const page = await openSeeAs();
+    const names = await page.$$eval('header select option', (all) => all.map(({ textContent }) => textContent));
+    expect(names.filter((name) => name?.includes('expiring')).length).toBeGreaterThan(5);
+    expect(await differences(page, [...truth.keys()])).toBe(0);
+    await page.context().close();
+  });
+
+  it('control: another order of the rules is found', async () => {
+    const page = await openSeeAs();
+    await page.route('**/ui/api/applications*', async (route) => {
+      const response = await route.fetch();
+      const body = await response.json();
+      for (const { rules } of body.data) for (const rule of rules) rule.priority = 100 - rule.priority;
+      await route.fulfill({ response, json: body });
+    });
+    await page.reload();
+    await page.waitForSelector('header select option', { state: 'attached' });
+    expect(await differences(page, [...truth.keys()].slice(0, 8))).toBeGreaterThan(50);
+    await page.context().close();
+  });
+
+  it('counts all tokens as vault apps reach does, and as it shows them', async () => {
+    const page = await openSeeAs();
+    for (const [id, seen] of [...truth].slice(0, 6)) {
+      await page.selectOption('header select', id);
+      await page.click('text=Count all');
+      await page.waitForSelector('.count');
+      const told = await page.$$eval('.count', (all) =>
+        all.map((each) => [
+          each.querySelector('.sees')?.textContent ?? '',
+          Number(each.querySelector('b')?.textContent),
+        ]),
+      );
+      const sums: Record<string, number> = {};
+      for (const [transform, tokens] of told) sums[String(transform)] = (sums[String(transform)] ?? 0) + Number(tokens);
+      const wanted: Record<string, number> = {};
+      for (const transform of Object.values(seen)) wanted[transform] = (wanted[transform] ?? 0) + 1;
+      expect(Object.fromEntries(Object.entries(sums).filter(([, tokens]) => tokens > 0))).toEqual(wanted);
+    }
+    await page.context().close();
+  });
+
+  it('equals vault apps explain', async () => {
+    for (const [id, seen] of [...truth].slice(0, 6)) {
+      const args = ['apps', 'explain', id, '--token', 'token-7', '--url', vault.url, '-o', 'json'];
+      const env = { ...bareEnvironment(vault.folder), VAULT_API_KEY: vault.management_key };
+      const { stdout } = await promisify(execFile)(process.execPath, [BIN, ...args], { env });
+      const [read] = JSON.parse(stdout).permissions.filter(
+        ({ permission }: { permission: string }) => permission === 'token:read',
+      );
+      expect(read.transform ?? 'nothing').toBe(seen['token-7']);
+    }
+  });
+});

@@ -1,0 +1,178 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { BIN, bareEnvironment, openUi, run, serve, vault } from '../../scripts/run-vault.js';
+import { startOnTerminal } from '../process/cli-fixture.ts';
+import { CERT, CERT_KEY } from '../process/http-certificate.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+import { launch, watch } from './fixture.ts';
+
+// Design of the console, §10: checks 3, 11 and 12.
+
+const folder = temporaryFolder(afterAll);
+const inside = (name: string) => path.join(folder, name);
+const env = bareEnvironment(folder);
+const FILE = inside('vault.db');
+const KEYS = ['--api-key-file', inside('management.key'), '--api-key-file', inside('private.key')];
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await launch();
+  const { application } = await vault(['init', '--file', FILE], env);
+  await writeFile(inside('management.key'), application.key, { mode: 0o600 });
+  await writeFile(inside('tls.crt'), CERT);
+  await writeFile(inside('tls.key'), CERT_KEY, { mode: 0o600 });
+  const rule = 'container=/ transform=reveal permissions=token:create,token:read';
+  const app = ['apps', 'create', '--name', 'till', '--type', 'private', '--rule', rule];
+  const direct = ['--file', FILE, '--api-key-file'];
+  const made = await vault([...app, ...direct, inside('management.key')], env);
+  await writeFile(inside('private.key'), made.key, { mode: 0o600 });
+  for (const n of [1, 2, 3]) {
+    const token = [
+      'tokens',
+      'create',
+      '--type',
+      'card',
+      '--id',
+      `card-${n}`,
+      '--data',
+      '{"number":"4242424242424242"}',
+    ];
+    await vault([...token, ...direct, inside('private.key')], env);
+  }
+});
+afterAll(() => browser.close());
+
+async function startUi(args: readonly string[], more: Readonly<Record<string, string>> = {}) {
+  const started = await openUi(args, { ...env, ...more });
+  onTestFinished(async () => {
+    await started.end();
+  });
+  return started;
+}
+
+/** What the first page shows, but for times. */
+async function firstPage(link: string): Promise<readonly string[]> {
+  const { page, complaints } = await watch(browser, link);
+  await page.waitForSelector('tbody tr');
+  const rows = await page.$$eval('tbody tr', (all) =>
+    all.map((row) =>
+      [...row.querySelectorAll('td, th')]
+        .slice(0, 4)
+        .map(({ textContent }) => textContent)
+        .join(' '),
+    ),
+  );
+  expect(complaints).toEqual([]);
+  await page.context().close();
+  return rows;
+}
+
+const DAEMONS: readonly (readonly [what: string, serve: readonly string[], ui: readonly string[]])[] = [
+  ['a daemon', [], []],
+  ['a daemon over TLS', ['--tls-cert', inside('tls.crt'), '--tls-key', inside('tls.key')], []],
+  ['a daemon with another prefix of its headers', ['--header-prefix', 'XYZ'], ['--header-prefix', 'XYZ']],
+  ['a daemon with two workers', ['--workers', '2'], []],
+];
+
+describe('vault ui shows the first page', () => {
+  const PAGE = ['card-3', 'card-2', 'card-1'].map((id) => `${id} card XXXXXXXXXXXX4242 /pci/high/`);
+
+  it('of a file', async () => {
+    const { link, end } = await startUi(['--file', FILE, ...KEYS]);
+    expect(await firstPage(link)).toEqual(PAGE);
+    expect(await end()).toBe(0);
+  });
+
+  it.each(DAEMONS)('of %s', async (_what, args, more) => {
+    const daemon = await serve(['--file', FILE, ...args], env);
+    const url = daemon.url.replace('127.0.0.1', 'localhost');
+    const { link, end } = await startUi(['--url', url, ...more, ...KEYS], { NODE_EXTRA_CA_CERTS: inside('tls.crt') });
+    expect(await firstPage(link)).toEqual(PAGE);
+    await end();
+    await daemon.end();
+  });
+
+  it('of a daemon on a socket', async () => {
+    const socket = inside('vault.sock');
+    const child = spawn(process.execPath, [BIN, 'serve', '--no-log', '--file', FILE, '--socket', socket], { env });
+    await once(child.stderr, 'data');
+    const { link, end } = await startUi(['--url', `unix:${socket}`, ...KEYS]);
+    expect(await firstPage(link)).toEqual(PAGE);
+    await end();
+    child.kill('SIGTERM');
+    await once(child, 'close');
+  });
+});
+
+describe('a link of vault ui', () => {
+  it('opens one page', async () => {
+    const { link, end } = await startUi(['--file', FILE, ...KEYS]);
+    await firstPage(link);
+    const { page } = await watch(browser, link);
+    await page.waitForSelector('[role=alert]');
+    expect(await page.title()).not.toContain('Tokens');
+    await page.context().close();
+    await end();
+  });
+
+  it('without a key lets a key be pasted', async () => {
+    const { link, end } = await startUi(['--file', FILE]);
+    const { page } = await watch(browser, link);
+    await page.waitForSelector('text=No API key of the console holds');
+    await page.fill('[type=password]', await readFile(inside('private.key'), 'utf8'));
+    await page.click('text=Use this key');
+    await page.waitForSelector('text=card-1');
+    await page.context().close();
+    await end();
+  });
+});
+
+describe('on a terminal', () => {
+  /** Starts `vault ui`, whose browser is a program that writes the link into a file. */
+  async function openOnTerminal(answer: string): Promise<{ page: Page; ended: ReturnType<typeof startOnTerminal> }> {
+    const [bin, link] = [inside(answer), inside(`${answer}.link`)];
+    await run(['-e', `require('fs').mkdirSync('${bin}')`], env);
+    await writeFile(
+      path.join(bin, 'xdg-open'),
+      `#!/bin/sh\nprintf %s "$1" > '${link}.new'; mv '${link}.new' '${link}'\n`,
+      {
+        mode: 0o755,
+      },
+    );
+    const PATH = `${bin}:${process.env['PATH']}`;
+    const ended = startOnTerminal(`ui --file '${FILE}' ${KEYS.join(' ')} --idle 3s`, { cwd: folder, env: { PATH } }, [
+      ['Allow it?', `${answer}\r`],
+    ]);
+    for (let n = 0; n < 100 && !(await isThere(link)); n += 1) await delay(100);
+    const { page } = await watch(browser, await readFile(link, 'utf8'));
+    return { page, ended };
+  }
+
+  const isThere = (file: string) =>
+    access(file).then(
+      () => true,
+      () => false,
+    );
+
+  it('a yes to the number opens the page', async () => {
+    const { page, ended } = await openOnTerminal('y');
+    await page.waitForSelector('tbody tr');
+    await page.context().close();
+    expect((await ended)?.stdout).toMatch(/A browser shows \d{4}\. Allow it\?/);
+  });
+
+  it('a no leaves it locked', async () => {
+    const { page, ended } = await openOnTerminal('n');
+    const { stdout } = (await ended) ?? { stdout: '' };
+    await page.waitForSelector('[role=alert]');
+    expect(await page.$('tbody tr')).toBeNull();
+    expect(stdout).toMatch(/A browser shows \d{4}/);
+    await page.context().close();
+  });
+});

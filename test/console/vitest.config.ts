@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/console/**/*.test.ts'],
+    globalSetup: 'test/console/require-chromium.ts',
+    pool: 'forks',
+    // A test mostly waits for the browser.
+    maxWorkers: 3,
+    expect: { poll: { timeout: 15_000 } },
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+});

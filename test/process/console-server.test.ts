@@ -1,0 +1,444 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type ConsoleOptions, createConsole } from '../../src/console/console.ts';
+import { CONSOLE_FIELDS } from '../../src/console/console-headers.ts';
+import { Problem } from '../../src/core/problem.ts';
+import { problemReply } from '../../src/core/problem-reply.ts';
+import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { daemonOptions, raw } from './http-fixture.ts';
+
+// The server half of the console over raw HTTP: every row of §5.3 of its design, and its two secrets.
+
+const MINUTE = 60_000;
+const CODE = 'the code of the link';
+
+let world: MemoryVault;
+let writer: string;
+let now: number;
+const daemons: Daemon[] = [];
+
+beforeEach(async () => {
+  now = 0;
+  world = await openMemoryVault('console');
+  const permissions = ['token:create', 'token:read', 'token:delete'];
+  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
+  writer = await world.application({ name: 'writer', type: 'private', rules: [rule] });
+});
+afterEach(async () => {
+  await Promise.all(daemons.splice(0).map((daemon) => daemon.stop()));
+});
+
+async function serve(options: Partial<ConsoleOptions> = {}, more: { readonly isConsoleOnly?: true } = {}) {
+  const daemon = await startDaemon(
+    world.client,
+    daemonOptions({
+      limits: world.vault.limits,
+      ...more,
+      console: async (context) =>
+        createConsole(
+          {
+            client: world.client,
+            apiKeys: [world.management, writer],
+            about: { header_prefix: 'SVC' },
+            secure: false,
+            code: { text: CODE, life: 'always' },
+            idleMs: 15 * MINUTE,
+            lifeMs: 8 * 60 * MINUTE,
+            now: () => now,
+            ...options,
+          },
+          context,
+        ),
+    }),
+  );
+  daemons.push(daemon);
+  return site(daemon.port ?? 0);
+}
+
+type Fields = Readonly<Record<string, string | undefined>>;
+
+/** What a page of the daemon at `port` sends. A field that is undefined is left out. */
+function site(port: number) {
+  const origin = `http://127.0.0.1:${port}`;
+  const own = { Host: `127.0.0.1:${port}`, Origin: origin, 'Sec-Fetch-Site': 'same-origin' };
+
+  async function send(head: string, fields: Fields = {}, body?: string) {
+    const all: Fields = { ...own, ...(body !== undefined && { 'Content-Length': String(body.length) }), ...fields };
+    const lines = Object.entries(all).flatMap(([name, value]) => (value === undefined ? [] : [`${name}: ${value}`]));
+    const { responses } = await raw(port, `${[`${head} HTTP/1.1`, ...lines].join('\r\n')}\r\n\r\n${body ?? ''}`, {
+      head: head.startsWith('HEAD'),
+    });
+    const [response] = responses;
+    if (response === undefined) throw new Error(`no response to ${head}`);
+    return response;
+  }
+
+  const post = (path: string, body: object, fields?: Fields) => send(`POST ${path}`, fields, JSON.stringify(body));
+
+  async function open(): Promise<Fields> {
+    const { body, headers } = await post('/ui/session', { code: CODE });
+    const cookie = headers.get('set-cookie')?.replace(/;.*/, '') ?? '';
+    return { Cookie: cookie, 'X-Vault-Console': JSON.parse(body).secret };
+  }
+
+  return { port, origin, send, post, open };
+}
+
+const codeOf = ({ body }: { readonly body: string }) => JSON.parse(body || '{}').type?.replace(/.*:/, '');
+
+describe('every response below /ui/', () => {
+  test.each<[what: string, head: string, status: number, fields?: Fields]>([
+    ['of a session', 'GET /ui/session', 401],
+    ['of a path with an extension', 'GET /ui/nothing.js', 404],
+    ['of a verb', 'PUT /ui/session', 401],
+    ['of a call', 'GET /ui/api/tokens', 401],
+    ['of a page', 'DELETE /ui/', 405],
+    ['to a foreign host', 'GET /ui/', 421, { Host: 'evil.test' }],
+    ['to another origin', 'GET /ui/', 403, { Origin: 'http://evil.test' }],
+  ])('%s has the fields', async (_what, head, status, fields) => {
+    const { send } = await serve();
+    const response = await send(head, fields);
+    expect(response.status).toBe(status);
+    for (let at = 0; at < CONSOLE_FIELDS.length; at += 2) {
+      expect(response.headers.get(String(CONSOLE_FIELDS[at]).toLowerCase())).toBe(CONSOLE_FIELDS[at + 1]);
+    }
+    expect(response.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('is of the console alone', async () => {
+    const { send } = await serve();
+    const response = await send('GET /livez');
+    expect(response.headers.get('content-security-policy')).toBeUndefined();
+  });
+});
+
+describe('where a request comes from', () => {
+  test.each([
+    ['the page', 'GET', {}, undefined],
+    ['a browser without Fetch metadata', 'GET', { 'Sec-Fetch-Site': undefined }, undefined],
+    ['a read without Origin', 'GET', { Origin: undefined }, undefined],
+    ['another port of this host', 'GET', { 'Sec-Fetch-Site': 'same-site' }, 'origin_refused'],
+    ['another site', 'GET', { 'Sec-Fetch-Site': 'cross-site' }, 'origin_refused'],
+    ['an address that is typed', 'GET', { 'Sec-Fetch-Site': 'none' }, 'origin_refused'],
+    ['a word that is none', 'GET', { 'Sec-Fetch-Site': 'same-origin, none' }, 'origin_refused'],
+    ['another origin', 'GET', { Origin: 'http://evil.test' }, 'origin_refused'],
+    ['an origin of another port', 'GET', { Origin: 'http://127.0.0.1:1' }, 'origin_refused'],
+    ['an opaque origin', 'GET', { Origin: 'null' }, 'origin_refused'],
+    ['a change without Origin', 'DELETE', { Origin: undefined }, 'origin_refused'],
+    ['a name that is rebound', 'GET', { Host: 'evil.test' }, 'wrong_host'],
+  ] as const)('%s: %s %j', async (_what, method, fields, code) => {
+    const { send, open } = await serve();
+    const response = await send(`${method} /ui/session`, { ...(await open()), ...fields });
+    expect(codeOf(response)).toBe(code);
+  });
+
+  test('a preflight gets no answer that a browser takes for a yes', async () => {
+    const { send, open } = await serve();
+    const asked = {
+      Origin: 'http://evil.test',
+      'Access-Control-Request-Method': 'GET',
+      'Sec-Fetch-Site': 'cross-site',
+    };
+    const { status, headers } = await send('OPTIONS /ui/api/tokens', { ...(await open()), ...asked });
+    expect([status, headers.get('access-control-allow-origin')]).toEqual([403, undefined]);
+  });
+});
+
+describe('the two secrets', () => {
+  test('neither is worth anything alone, nor with another session', async () => {
+    const { send, open } = await serve();
+    const [one, other] = [await open(), await open()];
+    const cases: readonly (readonly [Fields, number])[] = [
+      [one, 200],
+      [other, 200],
+      [{ Cookie: one['Cookie'] }, 401],
+      [{ 'X-Vault-Console': one['X-Vault-Console'] }, 401],
+      [{ ...one, 'X-Vault-Console': other['X-Vault-Console'] }, 401],
+      [{ ...one, Cookie: 'vault_console_1=x' }, 401],
+      [{}, 401],
+      [{ ...one, Cookie: `a=b; ${one['Cookie']}; vault_console_1=x` }, 200],
+    ];
+    for (const [fields, status] of cases) {
+      expect((await send('GET /ui/api/tokens', fields)).status, JSON.stringify(fields)).toBe(status);
+    }
+  });
+
+  test('the cookie is for this port, and for no script', async () => {
+    const { port, post } = await serve();
+    const { headers } = await post('/ui/session', { code: CODE });
+    const name = `vault_console_${port}`;
+    expect(headers.get('set-cookie')).toMatch(new RegExp(`^${name}=[\\w-]{43}; HttpOnly; SameSite=Strict; Path=/ui/$`));
+  });
+
+  test('over TLS it is of this host alone', async () => {
+    const { port, origin, post } = await serve({ secure: true });
+    const { headers } = await post('/ui/session', { code: CODE }, { Origin: origin.replace('http', 'https') });
+    const name = `__Host-vault_console_${port}`;
+    expect(headers.get('set-cookie')).toMatch(
+      new RegExp(`^${name}=[\\w-]{43}; HttpOnly; SameSite=Strict; Secure; Path=/$`),
+    );
+  });
+
+  test('sessions of consoles on two ports stay open', async () => {
+    const [one, two] = [await serve(), await serve()];
+    const [first, second] = [await one.open(), await two.open()];
+    const cookies = { Cookie: `${first['Cookie']}; ${second['Cookie']}` };
+    expect((await one.send('GET /ui/session', { ...first, ...cookies })).status).toBe(200);
+    expect((await two.send('GET /ui/session', { ...second, ...cookies })).status).toBe(200);
+    expect((await two.send('GET /ui/session', { ...first, ...cookies })).status).toBe(401);
+  });
+});
+
+describe('a session', () => {
+  test('ends after 15 minutes without an action, however much the page polls', async () => {
+    const { send, open } = await serve();
+    const fields = await open();
+    now = 14 * MINUTE;
+    expect((await send('GET /ui/api/tokens', fields)).status).toBe(200);
+    now = 15 * MINUTE;
+    expect(codeOf(await send('GET /ui/api/tokens', fields))).toBe('console_locked');
+  });
+
+  test('goes on while its user does something, and ends after 8 hours', async () => {
+    const { send, open } = await serve();
+    const fields = { ...(await open()), 'X-Vault-Active': '1' };
+    for (; now < 8 * 60 * MINUTE; now += 10 * MINUTE) expect((await send('GET /ui/session', fields)).status).toBe(200);
+    expect((await send('GET /ui/session', fields)).status).toBe(401);
+  });
+
+  test('is locked', async () => {
+    const { send, open } = await serve();
+    const [fields, other] = [await open(), await open()];
+    expect((await send('DELETE /ui/session', fields)).status).toBe(204);
+    expect((await send('GET /ui/session', fields)).status).toBe(401);
+    expect((await send('GET /ui/session', other)).status).toBe(200);
+  });
+
+  test('names its applications, and no key', async () => {
+    const { send, open } = await serve();
+    const { body } = await send('GET /ui/session', await open());
+    expect(JSON.parse(body)).toMatchObject({
+      header_prefix: 'SVC',
+      dev: false,
+      identities: [
+        { n: 0, type: 'management' },
+        { n: 1, type: 'private', name: 'writer' },
+      ],
+    });
+    expect(body).not.toContain('key_');
+  });
+
+  test('calls as the application that holds the permission, or as the one that is named', async () => {
+    const { send, open } = await serve();
+    const fields = await open();
+    for (const path of ['/ui/api/tokens', '/ui/api/applications', '/ui/api/tokens?size=1']) {
+      expect((await send(`GET ${path}`, fields)).status).toBe(200);
+    }
+    expect(codeOf(await send('GET /ui/api/tokens', { ...fields, 'X-Vault-As': '0' }))).toBe('permission_missing');
+    expect(codeOf(await send('GET /ui/api/tokens', { ...fields, 'X-Vault-As': '7' }))).toBe('invalid_request');
+    expect(codeOf(await send('GET /ui/api/tenants/self/x', fields))).toBe('route_not_found');
+  });
+
+  test('does not take a key from a request', async () => {
+    const { send, open } = await serve({ apiKeys: [] });
+    const fields = { ...(await open()), 'SVC-API-KEY': writer };
+    expect(codeOf(await send('GET /ui/api/tokens', fields))).toBe('permission_missing');
+  });
+
+  test('takes a key that is pasted, for itself alone', async () => {
+    const { post, send, open } = await serve({ apiKeys: [] });
+    const [fields, other] = [await open(), await open()];
+    const { body } = await post('/ui/session/keys', { key: ` ${writer}\n` }, fields);
+    expect(JSON.parse(body).identities).toMatchObject([{ n: 0 }]);
+    expect((await send('GET /ui/api/tokens', fields)).status).toBe(200);
+    expect((await send('GET /ui/api/tokens', other)).status).toBe(403);
+    expect(JSON.parse((await send('DELETE /ui/session/keys/0', fields)).body).identities).toEqual([]);
+    expect((await send('GET /ui/api/tokens', fields)).status).toBe(403);
+    const wrong = await post('/ui/session/keys', { key: `${writer.slice(0, -1)}!` }, fields);
+    expect(JSON.parse(wrong.body).errors).toEqual({ key: ['is not an API key of this vault'] });
+    expect(wrong.body).not.toContain(writer.slice(4, 20));
+  });
+});
+
+describe('the dev controls', () => {
+  async function serveDev(status = 200) {
+    const asked: object[] = [];
+    const site = await serve({
+      apiKeys: [writer, world.management],
+      sendToDev: async (request, traceId) => {
+        if (request.apiKey !== world.management) return problemReply(new Problem('permission_missing'), traceId);
+        asked.push(request);
+        return { status, bodyText: '{}', traceId };
+      },
+    });
+    return { ...site, asked };
+  }
+
+  test('get the request of the page with the key of the application that may read the tenant', async () => {
+    const { send, post, open, asked } = await serveDev();
+    const fields = await open();
+    expect(JSON.parse((await send('GET /ui/session', fields)).body).dev).toBe(true);
+    await post('/ui/dev/snapshots', { name: 'a' }, fields);
+    const { status, body } = await send('GET /ui/dev/requests?after=1&wait=2', fields);
+    await send('DELETE /ui/dev/snapshots/a', fields);
+    const apiKey = world.management;
+    expect([status, body, asked]).toEqual([
+      200,
+      '{}',
+      [
+        { method: 'GET', path: '/dev/clock', apiKey },
+        { method: 'POST', path: '/dev/snapshots', apiKey, body: { name: 'a' } },
+        { method: 'GET', path: '/dev/requests?after=1&wait=2', apiKey, body: undefined },
+        { method: 'DELETE', path: '/dev/snapshots/a', apiKey, body: undefined },
+      ],
+    ]);
+  });
+
+  test('get nothing without the session, from another origin or for a path of another kind', async () => {
+    const { send, open, asked } = await serveDev();
+    const fields = await open();
+    expect((await send('GET /ui/dev/clock')).status).toBe(401);
+    expect((await send('POST /ui/dev/reset', { ...fields, Origin: 'http://evil.test' })).status).toBe(403);
+    expect((await send('POST /ui/dev/../tokens', fields)).status).toBe(405);
+    expect((await send('OPTIONS /ui/dev/clock', fields)).status).toBe(405);
+    expect(asked).toEqual([]);
+  });
+
+  test('are shown as absent by a daemon that does not have them', async () => {
+    const { send, open } = await serveDev(404);
+    expect(JSON.parse((await send('GET /ui/session', await open())).body).dev).toBe(false);
+  });
+
+  test('of a vault without them, and without a management key, are refused in plain words', async () => {
+    const plain = await serve();
+    const refused = await plain.send('GET /ui/dev/clock', await plain.open());
+    expect([codeOf(refused), JSON.parse(refused.body).detail]).toEqual([
+      'route_not_found',
+      'Only a vault of `vault serve --dev` has dev controls.',
+    ]);
+    const { send, open } = await serve({ apiKeys: [], sendToDev: () => Promise.reject(new Error('asked')) });
+    expect(codeOf(await send('GET /ui/dev/clock', await open()))).toBe('permission_missing');
+  });
+});
+
+describe('commands on the file', () => {
+  const REQUESTS = [
+    ['POST', 'verify'],
+    ['POST', 'doctor'],
+    ['GET', 'keys'],
+    ['GET', 'file'],
+  ] as const;
+  const holder = {
+    verify: async () => ({ ran: 'verify' }),
+    doctor: async () => ({ ran: 'doctor' }),
+    keys: async () => ({ ran: 'keys' }),
+    file: async () => ({ ran: 'file' }),
+  };
+
+  test.each(REQUESTS)('%s %s runs in a session of a console with the file', async (method, name) => {
+    const { send, open } = await serve({ holder });
+    const { status, body } = await send(`${method} /ui/holder/${name}`, await open());
+    expect([status, JSON.parse(body)]).toEqual([200, { ran: name }]);
+  });
+
+  test.each(REQUESTS)('%s %s does not, without', async (method, name) => {
+    const { send, open } = await serve();
+    const fields = await open();
+    expect(codeOf(await send(`${method} /ui/holder/${name}`, fields))).toBe('route_not_found');
+    expect(JSON.parse((await send('GET /ui/session', fields)).body).file).toBe(false);
+  });
+
+  test.each<[what: string, fields: (own: Fields) => Fields, code: string]>([
+    ['without secrets', () => ({}), 'console_locked'],
+    ['with the cookie alone', ({ Cookie }) => ({ Cookie }), 'console_locked'],
+    ['from another port', (own) => ({ ...own, 'Sec-Fetch-Site': 'same-site' }), 'origin_refused'],
+    ['from another origin', (own) => ({ ...own, Origin: 'http://evil.test' }), 'origin_refused'],
+    ['to another host', (own) => ({ ...own, Host: 'evil.test' }), 'wrong_host'],
+  ])('does not run %s', async (_what, fieldsOf, code) => {
+    let ran = 0;
+    const counting = { ...holder, doctor: async () => ({ ran: ++ran }) };
+    const { send, open } = await serve({ holder: counting });
+    const own = await open();
+    expect(codeOf(await send('POST /ui/holder/doctor', fieldsOf(own)))).toBe(code);
+    expect((await send('POST /ui/holder/doctor', own)).body).toBe('{"ran":1}');
+  });
+
+  test('takes its own method, and no other name', async () => {
+    const { send, open } = await serve({ holder });
+    const fields = await open();
+    const { status, headers } = await send('GET /ui/holder/doctor', fields);
+    expect([status, headers.get('allow')]).toEqual([405, 'POST']);
+    for (const name of ['constructor', 'x', 'doctor/']) {
+      expect((await send(`POST /ui/holder/${name}`, fields)).status).toBe(405);
+    }
+  });
+});
+
+describe('a code', () => {
+  const once = { code: { text: CODE, life: 'once' } } as const;
+
+  test('opens one session', async () => {
+    const { post } = await serve(once);
+    expect((await post('/ui/session', { code: 'another' })).status).toBe(401);
+    expect((await post('/ui/session', { code: CODE })).status).toBe(200);
+    expect(codeOf(await post('/ui/session', { code: CODE }))).toBe('console_locked');
+  });
+
+  test('opens nothing after two minutes', async () => {
+    const { send, post } = await serve(once);
+    await send('GET /ui/session');
+    now = 2 * MINUTE;
+    expect((await post('/ui/session', { code: CODE })).status).toBe(401);
+  });
+
+  test('is guessed 20 times a second', async () => {
+    const { post } = await serve();
+    const statuses = await Promise.all(Array.from({ length: 40 }, () => post('/ui/session', { code: 'x' })));
+    expect(statuses.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(21);
+    expect(statuses.some(({ status }) => status === 429)).toBe(true);
+  });
+
+  test.each([[{}], [{ code: 1 }], [[]]])('is a text: %j', async (body) => {
+    const { post } = await serve();
+    expect(codeOf(await post('/ui/session', body))).toBe('invalid_request');
+  });
+
+  test.each<[what: string, answer: () => Promise<boolean>, status: number, code: string | undefined]>([
+    ['allows', async () => true, 200, undefined],
+    ['refuses', async () => false, 403, 'console_refused'],
+    ['is gone', () => Promise.reject(new Error('no terminal')), 403, 'console_refused'],
+  ])('waits for a terminal that %s', async (_what, answer, status, code) => {
+    let asked = '';
+    const { post } = await serve({
+      ...once,
+      confirm: (number) => {
+        asked = number;
+        return answer();
+      },
+    });
+    const first = await post('/ui/session', { code: CODE });
+    const { number, wait } = JSON.parse(first.body);
+    expect([first.status, number, first.headers.get('set-cookie')]).toEqual([202, asked, undefined]);
+    expect(number).toMatch(/^\d{4}$/);
+    const second = await post('/ui/session', { wait });
+    expect([second.status, codeOf(second)]).toEqual([status, code]);
+    // Nothing more comes of it.
+    expect((await post('/ui/session', { wait })).status).toBe(401);
+    expect((await post('/ui/session', { wait: `${wait}x` })).status).toBe(401);
+  });
+});
+
+describe('a console alone', () => {
+  test('answers nothing else', async () => {
+    const { send } = await serve({}, { isConsoleOnly: true });
+    for (const head of ['GET /tokens', 'GET /livez', 'POST /tokens']) {
+      expect(codeOf(await send(head, { 'SVC-API-KEY': writer }))).toBe('route_not_found');
+    }
+  });
+
+  test('is where a browser at the root goes', async () => {
+    const { send } = await serve({}, { isConsoleOnly: true });
+    const { status, headers } = await send('GET /', { Accept: 'text/html,*/*' });
+    expect([status, headers.get('location')]).toEqual([302, '/ui/']);
+  });
+});

@@ -1,0 +1,123 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BIN, bareEnvironment, run, serve, vault } from '../../scripts/run-vault.js';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+// Commands on the file that a console runs while its process serves the vault: design of the console, §4 and §7.
+
+const folder = temporaryFolder(afterAll);
+const file = path.join(folder, 'vault.db');
+const env = bareEnvironment(folder);
+let daemon: Awaited<ReturnType<typeof serve>>;
+let ready: { readonly url: string; readonly ui: string; readonly private_key: string; readonly management_key: string };
+let headers: Record<string, string>;
+
+beforeAll(async () => {
+  const readyFile = path.join(folder, 'ready.json');
+  daemon = await serve(['--dev', '--file', file, '--ready-file', readyFile], env);
+  ready = JSON.parse(await readFile(readyFile, 'utf8'));
+  const code = new URL(ready.ui).hash.slice('#code='.length);
+  const own = { origin: ready.url, 'content-type': 'application/json' };
+  const opened = await fetch(`${ready.url}/ui/session`, {
+    method: 'POST',
+    headers: own,
+    body: JSON.stringify({ code }),
+  });
+  const { secret } = (await opened.json()) as { readonly secret: string };
+  headers = { ...own, cookie: opened.headers.get('set-cookie')?.replace(/;.*/, '') ?? '', 'x-vault-console': secret };
+  const items = Array.from({ length: 100 }, (_, n) => ({ type: 'token', data: `Secret ${n}` }));
+  for (let turn = 0; turn < 30; turn += 1) {
+    const key = { 'svc-api-key': ready.private_key, 'content-type': 'application/json' };
+    const { status } = await fetch(`${ready.url}/tokenize`, {
+      method: 'POST',
+      headers: key,
+      body: JSON.stringify(items),
+    });
+    expect(status).toBe(201);
+  }
+}, 60_000);
+afterAll(() => daemon.end());
+
+async function ask(method: 'GET' | 'POST', name: string) {
+  const response = await fetch(`${ready.url}/ui/holder/${name}`, { method, headers });
+  const text = await response.text();
+  return { status: response.status, text, body: JSON.parse(text) };
+}
+
+describe('the console prints what the command prints', () => {
+  test('verify', async () => {
+    const { body } = await ask('POST', 'verify');
+    expect(body).toEqual(await vault(['audit', 'verify', '--file', file], env));
+    expect(body.ok).toBe(true);
+  });
+
+  test('doctor', async () => {
+    const { body } = await ask('POST', 'doctor');
+    expect(body).toEqual(await vault(['doctor', '--file', file], env));
+    expect(body.checked.tokens).toBe(3000);
+  });
+
+  test('keys list and keys status', async () => {
+    const { body } = await ask('GET', 'keys');
+    const { data } = await vault(['keys', 'list', '--file', file], env);
+    expect(body).toEqual({ ...(await vault(['keys', 'status', '--file', file], env)), slots: data });
+  });
+
+  test('facts about the file', async () => {
+    const { body } = await ask('GET', 'file');
+    expect(body).toMatchObject({ file, format: 1 });
+    expect(body.bytes).toBeGreaterThan(100_000);
+  });
+});
+
+test('no reply holds a key', async () => {
+  const secrets = [ready.management_key, ready.private_key, (await readFile(`${file}.key`)).toString('hex')];
+  for (const [method, name] of [
+    ['POST', 'verify'],
+    ['POST', 'doctor'],
+    ['GET', 'keys'],
+    ['GET', 'file'],
+  ] as const) {
+    const { status, text } = await ask(method, name);
+    expect([status, secrets.filter((secret) => text.includes(secret))]).toEqual([200, []]);
+  }
+});
+
+test('calls are answered while the doctor looks at the file', async () => {
+  let isDone = false;
+  const doctor = ask('POST', 'doctor').finally(() => {
+    isDone = true;
+  });
+  let longest = 0;
+  let calls = 0;
+  while (!isDone) {
+    const start = performance.now();
+    await (await fetch(`${ready.url}/livez`)).text();
+    longest = Math.max(longest, performance.now() - start);
+    calls += 1;
+  }
+  expect((await doctor).body.ok).toBe(true);
+  expect(calls).toBeGreaterThan(10);
+  expect(longest).toBeLessThan(250);
+});
+
+test('two that ask at once get one run', async () => {
+  const [first, second] = await Promise.all([ask('POST', 'verify'), ask('POST', 'verify')]);
+  expect(first.text).toBe(second.text);
+});
+
+test('the key that is taken out of the file opens it no more, and the reply says so', async () => {
+  const added = path.join(folder, 'added.key');
+  await vault(['keys', 'add', '--file', file, '--new-key-file', added], env);
+  const { data }: { readonly data: readonly { readonly slot: number; readonly current: boolean }[] } = await vault(
+    ['keys', 'list', '--file', file],
+    env,
+  );
+  const own = data.find(({ current }) => current)?.slot;
+  await run([BIN, 'keys', 'remove', String(own), '--yes', '--file', file, '--key-file', added], env);
+  const { status, body } = await ask('GET', 'keys');
+  expect([status, body.detail]).toEqual([500, expect.stringMatching(/key file/)]);
+  await writeFile(`${file}.key`, await readFile(added));
+  expect((await ask('GET', 'keys')).status).toBe(200);
+});

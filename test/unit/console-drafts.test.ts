@@ -1,0 +1,83 @@
+import { describe, expect, it } from 'vitest';
+import { ruleWarnings } from '../../src/console/page/apps/rule-warnings.ts';
+import { createText, EMPTY_DRAFT } from '../../src/console/page/tokens/token-draft.ts';
+import { patchText } from '../../src/console/page/tokens/token-patch.ts';
+
+// The forms of the console, without their page. Design of the console, §6.3 and §6.4.
+
+describe('a warning', () => {
+  const at = (priority: number, container: string, transform: string, ...permissions: string[]) => ({
+    description: '',
+    priority,
+    container,
+    transform,
+    permissions,
+  });
+
+  it('is not about the rule that comes first', () => {
+    const [first, second] = [at(1, '/pci/', 'mask', 'token:read'), at(2, '/', 'mask', 'token:read')];
+    expect(ruleWarnings(first as never, [first, second] as never, [], true)).toEqual([]);
+  });
+
+  it.each([
+    ['none', [at(1, '/pci/', 'mask', 'token:read')], [], []],
+    [
+      'a rule behind one that covers it',
+      [at(1, '/', 'mask', 'token:read'), at(2, '/pci/', 'mask', 'token:read')],
+      [],
+      ['Never governs: rule 1 comes first.'],
+    ],
+    [
+      'a permission behind one that covers it',
+      [at(1, '/', 'mask', 'token:read'), at(2, '/pci/', 'mask', 'token:read', 'token:delete')],
+      [],
+      ['Never governs token:read: rule 1 comes first.'],
+    ],
+    ['a narrower rule first', [at(1, '/pci/', 'mask', 'token:read'), at(2, '/', 'mask', 'token:read')], [], []],
+    ['reveal everywhere', [at(1, '/', 'reveal', 'token:read')], [], ['Reveals every token.']],
+    ['reveal to a writer', [at(1, '/', 'reveal', 'token:create')], [], []],
+    [
+      'a blind update',
+      [at(1, '/pci/', 'mask', 'token:update')],
+      [],
+      ['Grants token:update without token:read: it changes tokens that it cannot see.'],
+    ],
+    ['an update of what is read plainly', [at(1, '/pci/', 'mask', 'token:update')], ['token:read'], []],
+    [
+      'an update of what another rule reads',
+      [at(1, '/', 'mask', 'token:read'), at(2, '/pci/', 'mask', 'token:update')],
+      [],
+      [],
+    ],
+  ] as const)('about the last rule: %s', (_, rules, plain, warnings) => {
+    expect(ruleWarnings(rules.at(-1) as never, rules as never, plain as never, true)).toEqual(warnings);
+  });
+});
+
+describe('the text of', () => {
+  it.each([
+    [{ type: 'token', data: 'a text' }, '{"type":"token","data":"a text"}'],
+    [{ type: 'token', data: '1.10' }, '{"type":"token","data":1.10}'],
+    [{ type: 'card_number', data: '4242424242424242' }, '{"type":"card_number","data":"4242424242424242"}'],
+    [{ type: 'card_number', data: '"4242"' }, '{"type":"card_number","data":"4242"}'],
+    [{ type: 'card', data: '{"number":"1"}' }, '{"type":"card","data":{"number":"1"}}'],
+  ] as const)('a create: %j', (typed, text) => {
+    expect(createText({ ...EMPTY_DRAFT, ...typed })).toBe(text);
+  });
+
+  const before = { ...EMPTY_DRAFT, containers: '/a/', metadata: 'a=1\nb=2', expires_at: '2035-01-01' };
+  it.each([
+    [{}, '{}'],
+    [{ data: '"x"' }, '{"data":"x"}'],
+    [{ mask: 'null' }, '{"mask":null}'],
+    [{ search_indexes: 'null' }, '{"search_indexes":null}'],
+    [{ containers: '' }, '{"containers":null}'],
+    [{ containers: '/a/\n/b/' }, '{"containers":["/a/","/b/"]}'],
+    [{ metadata: 'a=1' }, '{"metadata":{"b":null}}'],
+    [{ metadata: '' }, '{"metadata":null}'],
+    [{ expires_at: '' }, '{"expires_at":null}'],
+    [{ deduplicate_token: 'true' }, '{"deduplicate_token":true}'],
+  ])('a patch: %j', (typed, text) => {
+    expect(patchText(before, { ...before, ...typed })).toBe(text);
+  });
+});

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest';
+import type { FaultCode } from '../../src/contract/faults.ts';
+import type { ProblemCode } from '../../src/contract/problems.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { createDevSnapshots } from '../../src/http/dev-snapshots.ts';
+
+it.each<[FaultCode, ProblemCode]>([
+  ['usage', 'invalid_request'],
+  ['not_found', 'snapshot_not_found'],
+  ['file_exists', 'snapshot_conflict'],
+  ['conflict', 'snapshot_conflict'],
+  ['damaged', 'integrity_failure'],
+  ['no_space', 'no_space'],
+])('the fault %s of a snapshot is the problem %s, without its message', async (fault, code) => {
+  const fail = () => Promise.reject(new Fault(fault, '/home/somebody/vault.db'));
+  const snapshots = createDevSnapshots({ list: fail, save: fail, load: fail, delete: fail });
+  for (const work of [snapshots.list(), snapshots.save({ name: 'a' }), snapshots.load('a'), snapshots.delete('a')]) {
+    const problem: unknown = await work.catch((error: unknown) => error);
+    expect(problem).toMatchObject({ name: 'Problem', code });
+    expect(JSON.stringify(problem)).not.toContain('somebody');
+  }
+});
+
+it('another fault stays what it is, and the daemon reports only its kind', async () => {
+  const fault = new Fault('file_unsafe', '/home/somebody/vault.db');
+  const fail = () => Promise.reject(fault);
+  await expect(createDevSnapshots({ list: fail, save: fail, load: fail, delete: fail }).load('a')).rejects.toBe(fault);
+});

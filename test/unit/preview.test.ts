@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openMemoryVault } from '../memory-store/memory-vault.ts';
+
+it('asks the store for no token, writes nothing, and shows no fingerprint', async () => {
+  const asked: string[] = [];
+  const store = new Proxy(createMemoryStore(), {
+    get(target, name, receiver) {
+      if (/token|duplicate|insert|replace|append/i.test(String(name))) asked.push(String(name));
+      return Reflect.get(target, name, receiver);
+    },
+  });
+  const world = await openMemoryVault('preview', undefined, {}, () => store);
+  const key = await world.application({ name: 'a', type: 'private', permissions: ['token:create', 'token:read'] });
+  const body = { id: 'tok-1', type: 'token', data: 'secret', deduplicate_token: true };
+  expect((await world.call(key, 'createToken', { body })).status).toBe(201);
+  asked.length = 0;
+  const { status, text } = await world.call(key, 'previewToken', { body });
+  expect([status, asked]).toEqual([200, []]);
+  expect(JSON.parse(text)).not.toHaveProperty('fingerprint');
+  expect(JSON.parse(text)).toMatchObject({ id: 'tok-1', id_is: 'given', fingerprinted: 'secret', search_values: [] });
+  // Control: a create does ask.
+  expect((await world.call(key, 'createToken', { body })).status).toBe(201);
+  expect(asked).not.toEqual([]);
+});

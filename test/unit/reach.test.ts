@@ -1,0 +1,96 @@
+import { expect, it } from 'vitest';
+import type { ReachPart } from '../../src/contract/reach.ts';
+import { seededRandom } from '../fixed-world.ts';
+import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+
+const CONTAINERS = ['/pci/eu/', '/pci/test/', '/bank/high/', '/pcix/', '/general/low/'];
+const PLACES = ['/', '/pci/', '/pc', '/pci/test/', '/bank/', '/none/'];
+const TRANSFORMS = ['redact', 'mask', 'reveal'] as const;
+const READ = 'token:read';
+
+const random = seededRandom('reach');
+const below = (n: number) => (random.bytes(4).reduce((sum, byte) => sum * 256 + byte, 0) >>> 0) % n;
+const one = <T>(all: readonly T[]): T => all[below(all.length)] as T;
+
+const condition = (place: string) => ({
+  conditions: [{ attribute: 'container', operator: 'starts_with', value: place }],
+});
+const rule = (priority: number, place: object) => {
+  return { description: '', priority, ...place, transform: one(TRANSFORMS), permissions: [READ] };
+};
+
+async function measured(world: MemoryVault, application_id: string): Promise<readonly ReachPart[]> {
+  const { status, text } = await world.call(world.management, 'measureReach', { body: { application_id } });
+  expect(status, text).toBe(200);
+  return JSON.parse(text).reach;
+}
+
+/** The same count from one explanation for each token. */
+async function explained(world: MemoryVault, application_id: string, tokens: readonly string[]) {
+  const counts: Record<string, number> = {};
+  for (const token_id of tokens) {
+    const { text } = await world.call(world.management, 'explainAccess', { body: { application_id, token_id } });
+    const read = JSON.parse(text).permissions.find(({ permission }: { permission: string }) => permission === READ);
+    const governing = read.own.rules.find(({ outcome }: { outcome: string }) => outcome === 'governs');
+    const name = `${governing?.priority} ${read.transform}`;
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+}
+
+it('counts what is explained, of 40 random applications, expiring ones included', { timeout: 60_000 }, async () => {
+  const world = await openMemoryVault('reach');
+  const writer = await world.application({ name: 'w', type: 'private', permissions: ['token:create'] });
+  const tokens: string[] = [];
+  for (let n = 0; n < 60; n++) {
+    const containers = below(4) === 0 ? [one(CONTAINERS), one(CONTAINERS)] : [one(CONTAINERS)];
+    await world.call(writer, 'createToken', { body: { id: `token-${n}`, type: 'token', data: n, containers } });
+    tokens.push(`token-${n}`);
+  }
+  let expiring = 0;
+  for (let n = 0; n < 40; n++) {
+    const places = Array.from({ length: 1 + below(3) }, (_, at) =>
+      rule(at + 1, { container: one(PLACES.filter((each) => each.endsWith('/'))) }),
+    );
+    const plain = below(3) === 0 ? { permissions: [READ] } : {};
+    const body = { name: `a${n}`, type: 'private', ...plain, rules: places, can_create_expiring_applications: true };
+    const parent = await world.call(world.management, 'createApplication', { body });
+    expect(parent.status, parent.text).toBe(201);
+    const rules = Array.from({ length: 1 + below(3) }, (_, at) => rule(at + 1, condition(one(PLACES))));
+    const expires_at = new Date(world.clock.now() + 3_600_000).toISOString();
+    const child = await world.call(String(parent.at('key')), 'createApplication', {
+      body: { name: `e${n}`, type: 'expiring', rules, expires_at },
+    });
+    if (child.status === 201) expiring += 1;
+    // A creator may come to see less than what it once passed on.
+    const weaker = { ...body, type: undefined, rules: places.map((each) => ({ ...each, transform: one(TRANSFORMS) })) };
+    const changed = await world.call(world.management, 'updateApplication', {
+      id: String(parent.at('id')),
+      body: weaker,
+    });
+    expect(changed.status, changed.text).toBe(200);
+    for (const made of child.status === 201 ? [parent, child] : [parent]) {
+      const id = String(made.at('id'));
+      const counted = (await measured(world, id)).filter((part) => part.tokens > 0);
+      const found = Object.fromEntries(
+        counted.map(({ priority, transform, tokens }) => [`${priority} ${transform}`, tokens]),
+      );
+      expect(found).toEqual(await explained(world, id, tokens));
+    }
+  }
+  expect(expiring).toBeGreaterThan(5);
+});
+
+it('counts to 10,000', async () => {
+  const memory = createMemoryStore();
+  const totals = [10_000, 10_001];
+  const findTokens = async () => ({ records: [], total: totals.shift() ?? 0 });
+  const world = await openMemoryVault('capped', undefined, {}, () => ({ ...memory, findTokens }));
+  const body = { application: { type: 'private', rules: [rule(1, { container: '/pci/' })], permissions: [READ] } };
+  const { text } = await world.call(world.management, 'measureReach', { body });
+  expect(JSON.parse(text).reach).toMatchObject([
+    { source: 'rule', priority: 1, tokens: 10_000, capped: false },
+    { source: 'permission', transform: 'mask', tokens: 10_000, capped: true },
+  ]);
+});
