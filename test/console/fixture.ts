@@ -94,14 +94,39 @@ export const rule = (priority: number, container: string, transform: string, per
 
 const STANDARDS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22aa', 'best-practice'];
 
-/** Returns what axe finds wrong with the page. */
-export async function findBarriers(page: Page): Promise<readonly string[]> {
+/** Returns what axe finds wrong with the page in its present colours, by all rules or by one. */
+export async function findBarriers(page: Page, rule?: string): Promise<readonly string[]> {
   await page.evaluate(axe.source);
-  return page.evaluate(async (values) => {
+  const runOnly = rule === undefined ? { type: 'tag', values: STANDARDS } : { type: 'rule', values: [rule] };
+  return page.evaluate(async (runOnly) => {
     const injected = globalThis as typeof globalThis & { readonly axe: typeof axe };
-    const { violations } = await injected.axe.run(document, { runOnly: { type: 'tag', values } });
+    const { violations } = await injected.axe.run(document, { runOnly } as axe.RunOptions);
     return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(' ')}`));
-  }, STANDARDS);
+  }, runOnly);
+}
+
+/** Returns by how many pixels the page is wider than its window. */
+export const overflow = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+
+/** Returns what is wrong with the page in light, dark and forced colours, and in a window of 320 pixels. */
+export async function findFaults(page: Page): Promise<readonly string[]> {
+  const light = await findBarriers(page);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  const dark = await findBarriers(page, 'color-contrast');
+  await page.emulateMedia({ colorScheme: 'light', forcedColors: 'active' });
+  const forced = await findBarriers(page, 'color-contrast');
+  await page.emulateMedia({ forcedColors: 'none' });
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 320, height: 640 });
+  const wider = await overflow(page);
+  await page.setViewportSize(size ?? { width: 1280, height: 720 });
+  return [
+    ...light,
+    ...dark.map((barrier) => `dark: ${barrier}`),
+    ...forced.map((barrier) => `forced colours: ${barrier}`),
+    ...(wider > 0 ? [`${wider} pixels too wide`] : []),
+  ];
 }
 
 /** Returns what a garbage collected heap snapshot of the page holds. */

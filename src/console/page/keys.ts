@@ -1,4 +1,4 @@
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 
 /** What keys do, by `KeyboardEvent.key`, or two keys with a space between. */
 export type Keys = Readonly<Record<string, () => void>>;
@@ -18,7 +18,8 @@ export const singleKeys = {
 
 /** Gives keys a meaning while the component is mounted. The component that was mounted last wins. */
 export function useKeys(keys: Keys): void {
-  useEffect(() => {
+  // Before the next key, which may come before the next frame.
+  useLayoutEffect(() => {
     layers.push(keys);
     return () => void layers.splice(layers.indexOf(keys), 1);
   });
@@ -36,15 +37,15 @@ export function startKeys(): void {
     if (isTyping && key === 'Escape' && target instanceof HTMLElement) target.blur();
     if (!event.ctrlKey && key !== 'Escape' && !singleKeys.get()) return;
     const pressed = event.ctrlKey ? `Ctrl ${key}` : key;
-    const isSecond = first.key !== '' && event.timeStamp - first.at < SEQUENCE_MS;
-    const names = isSecond ? [`${first.key} ${pressed}`, pressed] : [pressed];
-    first = { key: isSecond ? '' : pressed, at: event.timeStamp };
-    for (const name of names) {
+    const isSoon = event.timeStamp - first.at < SEQUENCE_MS;
+    const both = `${first.key} ${pressed}`;
+    const acts = (isSoon ? [both, pressed] : [pressed]).flatMap((name) => {
       const act = layers.findLast((layer) => Object.hasOwn(layer, name))?.[name];
-      if (act === undefined) continue;
-      event.preventDefault();
-      act();
-      return;
-    }
+      return act === undefined ? [] : [{ name, act }];
+    });
+    first = { key: acts[0]?.name === both ? '' : pressed, at: event.timeStamp };
+    if (acts[0] === undefined) return;
+    event.preventDefault();
+    acts[0].act();
   });
 }

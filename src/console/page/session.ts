@@ -30,7 +30,7 @@ export const session = signal<SessionState>({ kind: 'opening' });
 export const actingAs = signal<number | undefined>(undefined);
 
 const SECRET = 'vault-console';
-/** Milliseconds to wait for another tab of this console. */
+/** Milliseconds to wait for another tab before the page shows that it is locked. */
 const TAB_MS = 200;
 /** Milliseconds between looks at the session, so that the end of the server locks the page. */
 const LOOK_MS = 15_000;
@@ -63,8 +63,8 @@ export async function openSession(): Promise<void> {
   if (code !== null) {
     history.replaceState(null, '', location.pathname + location.search);
     await openByCode(code);
-  } else if (sessionStorage.getItem(SECRET) !== null || (await askTabs())) await describe();
-  else close('Open the console by its link: vault ui, or the link that vault serve --dev prints.');
+  } else if (sessionStorage.getItem(SECRET) !== null) await describe();
+  else askTabs();
   setInterval(look, LOOK_MS);
 }
 
@@ -89,17 +89,20 @@ function post(path: string, body: object): Promise<Response> {
   return send(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
 }
 
-/** Resolves to whether another tab gave its secret. */
-function askTabs(): Promise<boolean> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, TAB_MS, false);
-    tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
-      if (data.kind !== 'secret') return;
-      sessionStorage.setItem(SECRET, data.secret);
-      resolve(true);
-    });
-    tabs.postMessage({ kind: 'ask' } satisfies Message);
-  });
+/** Asks the other tabs for their secret. A busy tab may answer after the page shows that it is locked. */
+function askTabs(): void {
+  const take = ({ data }: MessageEvent<Message>) => {
+    if (data.kind !== 'secret') return;
+    tabs.removeEventListener('message', take);
+    sessionStorage.setItem(SECRET, data.secret);
+    void describe();
+  };
+  tabs.addEventListener('message', take);
+  tabs.postMessage({ kind: 'ask' } satisfies Message);
+  setTimeout(() => {
+    if (session.peek().kind === 'opening' && sessionStorage.getItem(SECRET) === null)
+      close('Open the console by its link: vault ui, or the link that vault serve --dev prints.');
+  }, TAB_MS);
 }
 
 async function describe(): Promise<void> {
