@@ -12,13 +12,40 @@ const WIDE = { width: 1360, height: 800 };
 const TOKENS = 240;
 const PLACES = ['/pci/high/', '/pci/eu/', '/pci/test/'];
 
+const CARD = '{"number": "4242424242424242", "expiration_month": 12, "expiration_year": 2030}';
+
 /** Each picture: its name, the screen below /ui/, what is done there, and what it waits for. */
 const PICTURES = [
   { name: 'tokens', screen: 'tokens?token=card-0000235' },
+  { name: 'new-token', screen: 'tokens?draft=new', act: typeToken, wait: '.state.valid' },
   { name: 'see-as', screen: 'see-as?token=card-0000235' },
   { name: 'see-as-dark', screen: 'see-as?token=card-0000230', colorScheme: 'dark' },
+  { name: 'application', screen: 'applications', act: changeRules, wait: '.preview tbody tr' },
+  { name: 'audit', screen: 'audit?live=off', act: (page) => page.click('.list tbody tr a.row'), wait: '.pane' },
+  { name: 'usage', screen: 'usage' },
   { name: 'narrow', screen: 'tokens', viewport: { width: 320, height: 640 } },
+  { name: 'dev-tools', screen: 'dev', act: useDevTools, wait: '.clock-line:has-text("ahead")' },
 ];
+
+async function typeToken(page) {
+  await page.selectOption('#field-type', 'card');
+  await page.fill('[name=data]', CARD);
+  await page.fill('[name=containers]', '/pci/high/');
+}
+
+async function changeRules(page) {
+  await page.click('a.row:has-text("payments-api")');
+  await page.waitForSelector('.pane');
+  await page.keyboard.press('e');
+  await page.waitForSelector('.draft');
+  await page.focus('[name=rule-2-container]');
+  await page.keyboard.press('Alt+ArrowUp');
+  await page.evaluate(() => document.activeElement?.blur());
+}
+
+async function useDevTools(page) {
+  await page.click('button:has-text("+1 h")');
+}
 
 function tokenOf(n) {
   const id = String(n).padStart(7, '0');
@@ -67,16 +94,22 @@ async function fill({ url, private_key, management_key }) {
   for (const application of APPLICATIONS.toReversed()) await post('/applications', management_key, application);
   const tokens = Array.from({ length: TOKENS }, (_, n) => tokenOf(n));
   for (let at = 0; at < TOKENS; at += 100) await post('/tokenize', private_key, tokens.slice(at, at + 100));
+  const headers = { 'svc-api-key': private_key };
+  for (const { id } of tokens.slice(0, 30)) await fetch(`${url}/tokens/${id}`, { headers });
+  await fetch(`${url}/tokens/${tokens[7].id}`, { headers: { 'svc-api-key': management_key } });
 }
 
-async function shoot(browser, { url, ui }, { name, screen, act, ...options }) {
+async function shoot(browser, { url, ui }, { name, screen, act, wait, ...options }) {
   const context = await browser.newContext({ viewport: WIDE, colorScheme: 'light', ...options });
   const page = await context.newPage();
   await page.goto(ui);
   await page.waitForSelector('nav[aria-label=Screens] a');
   await page.goto(`${url}/ui/${screen}`);
-  await page.waitForLoadState('networkidle');
+  await page.waitForSelector('main h1');
   await act?.(page);
+  if (wait !== undefined) await page.waitForSelector(wait);
+  await page.waitForFunction(() => document.querySelector('[aria-busy=true]') === null);
+  await page.waitForTimeout(1_000);
   await page.screenshot({ path: path.join(OUTPUT, `${name}.png`) });
   await context.close();
   process.stdout.write(`docs/console/${name}.png\n`);

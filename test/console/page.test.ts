@@ -28,6 +28,9 @@ const SCREENS = [
   'no-such-screen',
 ];
 
+/** Pixels from the top of the window to the first row of a list. */
+const NEAR_THE_TOP = expect.toSatisfy((y: number) => y < 200);
+
 let browser: Browser;
 let vault: DevVault;
 
@@ -55,6 +58,9 @@ describe('a walk through every screen', () => {
       await page.goto(`${vault.url}/ui/${screen}`);
       await settle(page);
       expect([screen, ...(await findFaults(page))]).toEqual([screen]);
+      const firstRow = page.locator('.list tbody tr:has(a.row)').first();
+      if ((await firstRow.count()) > 0)
+        expect([screen, (await firstRow.boundingBox())?.y]).toEqual([screen, NEAR_THE_TOP]);
     }
     await page.keyboard.press('?');
     expect(await findFaults(page)).toEqual([]);
