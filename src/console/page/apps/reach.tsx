@@ -49,7 +49,8 @@ export function Reached({ reach: { value, error, isLoading }, priority }: Reache
   );
 }
 
-const countOf = ({ tokens, capped }: ReachPart): string => `${number(tokens)}${capped ? '+' : ''} tokens`;
+const countOf = ({ tokens, capped }: ReachPart): string =>
+  `${number(tokens)}${capped ? '+' : ''} ${tokens === 1 ? 'token' : 'tokens'}`;
 
 /** Every part of the reach, in the order in which it is decided. */
 export function ReachTable({ parts }: { readonly parts: readonly ReachPart[] }) {
