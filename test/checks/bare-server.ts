@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Answers everything with 200 and does nothing. Prints its port; ends by itself. */
+/** Prints its port, answers every request with 200, and exits after two minutes. */
 const SERVER = `
 import { createServer } from 'node:http';
 const server = createServer((request, response) => { request.resume(); response.end('{}'); });
@@ -9,7 +9,7 @@ server.listen(0, '127.0.0.1', () => console.log(server.address().port));
 setTimeout(() => process.exit(), 120000);
 `;
 
-/** A server of node:http in a process of its own, without anything of the vault's. */
+/** Starts a plain `node:http` server in its own process, as a baseline for measurements. */
 export async function startBareServer(): Promise<{ readonly url: string; readonly port: number; close(): void }> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', SERVER], {
     stdio: ['ignore', 'pipe', 'inherit'],

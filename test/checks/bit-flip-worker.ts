@@ -6,30 +6,29 @@ import { type Answers, askAll, differenceOf, type Question } from './flipped-ans
 import { type Change, cellsOf, createFlippedCopy, farApart } from './flipped-copy.ts';
 import { seededNumbers } from './perform.ts';
 
-/** Bytes side by side that are replaced by noise at once, to see whether anybody looks at them. */
+/** Bytes in a cell. The worker replaces a whole cell with noise to learn whether any question reads it. */
 export const CELL = 32;
-/** Of the bytes that nobody seems to look at, so many are flipped in one copy, far from each other. */
+/** Maximum number of unread bytes that one copy flips together, far apart from each other. */
 const GROUP = 24;
-/** Of so many groups one byte is flipped alone, too. */
+/** Share of the groups from which one byte is also flipped alone. */
 const SPOTS = 1 / 3;
 
-/** What one worker is given. */
 export interface FlipJob {
   readonly bytes: Uint8Array;
-  /** A path of its own, where the altered copies stand one after the other. */
+  /** A path for this worker alone. Each altered copy replaces the copy before it. */
   readonly file: string;
   readonly key: Uint8Array;
   readonly questions: readonly Question[];
   readonly seed: number;
-  /** The offsets to flip a bit of, in ascending order. */
+  /** The offsets of the bytes to flip, in ascending order. */
   readonly offsets: Uint32Array;
-  /** Whole cells, of which the quiet ones may be flipped in groups; else every byte has a copy for itself. */
+  /** Whether bytes in unread cells may be flipped in groups. If false, every byte gets its own copy. */
   readonly grouped: boolean;
-  /** For the control: what is answered is held against this one's answers, and doctor is not asked. */
+  /** Used by the control: skips doctor, so that losses count as missed. */
   readonly blind?: boolean;
 }
 
-/** One flip that came to what must not be. */
+/** A flip that led to a wrong answer or to a loss. */
 export interface FlipTrouble {
   readonly offset: number;
   readonly bit: number;
@@ -38,29 +37,29 @@ export interface FlipTrouble {
 
 export interface FlipTally {
   readonly flips: number;
-  /** Copies that had one flip, and copies that had a group of them. */
+  /** Copies with one flip; `groups` counts the copies with several. */
   readonly alone: number;
   readonly groups: number;
-  /** Groups that were not answered as the sound vault answers, so that each of their bytes was tried alone. */
+  /** Groups that changed an answer, so that each of their bytes was tried alone. */
   readonly split: number;
-  /** Bytes of a group that were tried alone as well. */
+  /** Bytes of a group that were also tried alone. */
   readonly spots: number;
   readonly identical: number;
-  /** Answered with an error that says so. */
+  /** Copies that the vault rejects with a clear error. */
   readonly errors: number;
-  /** Something was absent without a word, and doctor named it. */
+  /** Losses without an error that doctor found. */
   readonly foundByDoctor: number;
-  /** The same, and doctor did not. */
+  /** Losses without an error that doctor did not find. */
   readonly missed: readonly FlipTrouble[];
   readonly wrong: readonly FlipTrouble[];
-  /** How often each fault and problem was the answer. */
+  /** How often each fault or problem was returned, by code. */
   readonly codes: Readonly<Record<string, number>>;
 }
 
 /**
- * Flips one bit of each byte. Most bytes of a file are looked at by nobody who reads tokens: free space, indexes of other
- * questions. Which these are is seen by cells of noise; their bytes are flipped in groups, each in another place of the
- * file, and a group that is answered in any other way than the sound vault is taken apart and tried byte by byte.
+ * Flips one bit of each byte. Token reads never touch most bytes of a file, such as free space and other indexes. Noise
+ * in whole cells finds these bytes. They are flipped in groups to save time. When a group changes an answer, each of
+ * its bytes is tried alone.
  */
 async function flipAll(job: FlipJob): Promise<FlipTally> {
   const { bytes, file, key, questions, seed, offsets, grouped, blind = false } = job;
@@ -137,7 +136,7 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
     });
   }
 
-  /** Whether all of them stayed without effect. */
+  /** Returns true when the whole group changed no answer. */
   async function flipTogether(group: readonly Flip[]): Promise<boolean> {
     groups += 1;
     if (await isQuiet(group)) {
@@ -168,7 +167,7 @@ async function flipAll(job: FlipJob): Promise<FlipTally> {
   return { flips, alone, groups, split, spots, identical, errors, foundByDoctor, missed, wrong, codes };
 }
 
-/** What it says and where it was thrown. */
+/** Returns the error message and the line that threw it. */
 function placeOf(error: unknown): string {
   const [what, where] = String(error instanceof Error ? error.stack : error).split('\n');
   return `${what} ${where?.trim() ?? ''}`;
@@ -188,9 +187,9 @@ function start(job: FlipJob): void {
   );
 }
 
-// The module is loaded by whoever looks for checks, too; only the process that is told to flip does so.
+// `scripts/check.js` imports this module too, so start only when asked to.
 if (process.argv[2] === 'flip') {
   process.once('message', start);
-  // Whoever sent the job is gone.
+  // Exit with the parent process.
   process.once('disconnect', () => process.exit(1));
 }

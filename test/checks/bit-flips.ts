@@ -9,14 +9,14 @@ import { type Check, CheckFailure, type CheckOptions, type Figures } from './che
 import type { Question } from './flipped-answers.ts';
 import { createCaller, seededNumbers } from './perform.ts';
 
-/** Where files cost no disk, on Linux. */
+/** A file system in memory, on Linux. It saves disk writes. */
 const MEMORY = '/dev/shm';
 const TOKENS = 40;
-/** How many are read one by one, too. */
+/** How many tokens are also read one by one. */
 const SINGLE = 5;
 const QUICK_FLIPS = 1_500;
 const CONTROL_FLIPS = 3_000;
-/** How many troubles of a kind the figures name. */
+/** The most troubles of each kind that the error message names. */
 const MAX_NAMED = 20;
 
 interface Subject {
@@ -25,7 +25,7 @@ interface Subject {
   readonly questions: readonly Question[];
 }
 
-/** A closed vault with tokens of every type that a flip could turn into another, and all that is asked of it. */
+/** Creates and closes a vault with several token types and deleted tokens, and returns the questions to ask it. */
 async function makeSubject(file: string, random: () => number): Promise<Subject> {
   const key = Uint8Array.from({ length: 32 }, () => Math.floor(random() * 256));
   const { vault, application } = await createVault({
@@ -63,7 +63,7 @@ async function makeSubject(file: string, random: () => number): Promise<Subject>
   }
   await client.close();
   const questions: Question[] = [
-    // All of them by their ids in one call, which takes half the time of as many.
+    // One list call takes half the time of single reads.
     { operation: 'listTokens', apiKey: revealing, query: [['size', '100'], ...ids.map((id) => ['id', id] as const)] },
     ...ids.slice(0, SINGLE).map((id): Question => ({ operation: 'getToken', apiKey: revealing, id })),
     { operation: 'listTokens', apiKey: masking, query: [['size', '100']] },
@@ -74,7 +74,7 @@ async function makeSubject(file: string, random: () => number): Promise<Subject>
   return { bytes: new Uint8Array(readFileSync(file)), key, questions };
 }
 
-/** In a process of its own: a file that is altered may end whoever reads it. */
+/** Runs a job in its own process, because an altered file may crash its reader. */
 function runWorker(script: string, job: FlipJob): Promise<FlipTally> {
   return new Promise((resolve, reject) => {
     const worker = fork(script, ['flip'], { serialization: 'advanced', stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
@@ -90,7 +90,7 @@ function runWorker(script: string, job: FlipJob): Promise<FlipTally> {
 
 interface FlipOptions {
   readonly seed: number;
-  /** How many bytes; all when it is absent. */
+  /** How many bytes to flip. Default: all. */
   readonly sample?: number;
   readonly blind?: boolean;
 }
@@ -160,7 +160,7 @@ function name(troubles: readonly FlipTrouble[]): string {
 
 const run = ({ seed, quick }: CheckOptions) => flips({ seed, ...(quick && { sample: QUICK_FLIPS }) });
 
-/** Without doctor the losses that nobody was told of are there. */
+/** Skips doctor, so that silent losses must make the check fail. */
 const control = ({ seed }: CheckOptions) => flips({ seed, sample: CONTROL_FLIPS, blind: true });
 
 export const CHECK: Check = { number: 4, name: 'bit flips', quick: false, runs: 'early', run, control };

@@ -1,38 +1,38 @@
-/** What a check measured: flat, printed as they are in its one JSON line. */
+/** The measurements of a check, printed unchanged in its JSON line. */
 export type Figures = Readonly<Record<string, number | string | boolean>>;
 
 export interface CheckOptions {
-  /** The same seed gives the same cases; what the operating system schedules may still differ. */
+  /** The same seed gives the same cases. Process scheduling may still differ. */
   readonly seed: number;
-  /** A sample that ends within seconds, instead of the whole. */
+  /** Runs a sample that ends within seconds. */
   readonly quick: boolean;
 }
 
 /**
- * One claim about the product that figures can show. Modules of this folder that export a `CHECK` are found and run by
- * `scripts/check.js`; nothing has to be registered.
+ * A claim about the product that figures can prove. `scripts/check.js` finds and runs every module of this folder that
+ * exports a `CHECK`.
  */
 export interface Check {
   readonly number: number;
-  /** In words, lower-case: "permission matrix". */
+  /** A lower-case description, such as "permission matrix". */
   readonly name: string;
-  /** Whether it is part of `check:quick`, too. */
+  /** Whether `check:quick` runs it too. */
   readonly quick: boolean;
   /**
-   * How it runs with others: `alone` after all of them, because its figures are times; `early`, because it is long;
-   * `beside` all others, because it mostly waits. Absent: when its turn comes.
+   * The place in the schedule. `alone`: after all other checks, because it measures times. `early`: first, because it
+   * is long. `beside`: next to the others, because it mostly waits. Default: in order.
    */
   readonly runs?: 'alone' | 'early' | 'beside';
-  /** Throws a `CheckFailure` when the claim does not hold; resolves to the figures when it does. */
+  /** Resolves to the figures. Rejects with a `CheckFailure` when the claim does not hold. */
   run(options: CheckOptions): Promise<Figures>;
   /**
-   * The negative control: runs the same machinery on something that is wrong on purpose, and must throw a `CheckFailure`.
-   * A check whose control resolves, or fails in another way, proves nothing and counts as failed.
+   * Runs the same check on a deliberately broken subject, and must reject with a `CheckFailure`. If the control
+   * resolves or fails in another way, the check proves nothing and counts as failed.
    */
   control(options: CheckOptions): Promise<unknown>;
 }
 
-/** The claim does not hold. The figures say how often, the message says what was seen first. */
+/** Reports a claim that does not hold. The message names the first violation; the figures count them. */
 export class CheckFailure extends Error {
   override readonly name = 'CheckFailure';
   readonly figures: Figures;

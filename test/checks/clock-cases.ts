@@ -3,7 +3,7 @@ export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
 const YEAR = 365 * DAY;
 
-/** The tokens of each case: how long after its start each expires, in milliseconds. One more never does. */
+/** Token lifetimes in milliseconds from the start of the case. Each case adds a token without an expiry. */
 export const LIFETIMES = {
   half_hour: HOUR / 2,
   two_hours: 2 * HOUR,
@@ -13,34 +13,37 @@ export const LIFETIMES = {
 } as const;
 
 export interface ClockStep {
-  /** The wall's clock is set to so long after the start. */
+  /** Sets the wall clock to this many milliseconds after the start. */
   readonly set?: number;
-  /** Then so much time really passes; the sweeper has a turn every minute. */
+  /** Then lets this many milliseconds pass. The sweeper runs every minute. */
   readonly pass?: number;
-  /** False: it has none. */
+  /** False disables the sweeper during `pass`. */
   readonly sweeping?: boolean;
-  /** Then the vault is closed, and opened by a process that knows nothing of before. */
+  /** Then closes the vault and opens it in a process without earlier state. */
   readonly restart?: boolean;
-  /** The vault is closed as a command closes it, the clock is set to so long after the start, and a new process opens the vault. */
+  /**
+   * First closes the vault as a command does, sets the wall clock to this many milliseconds after the start, and opens
+   * the vault in a new process.
+   */
   readonly start?: number;
-  /** Whether the vault and doctor then name a clock in doubt. */
+  /** Whether the vault and doctor must then report that the clock is in doubt. */
   readonly doubted?: boolean;
-  /** Tokens of this lifetime or a shorter one are not to be seen afterwards, longer ones are. */
+  /** Tokens up to this lifetime must be hidden afterwards. Longer ones must be visible. */
   readonly gone: number;
-  /** Tokens of this lifetime or a shorter one are not in the file, longer ones are. */
+  /** Tokens up to this lifetime must be deleted from the file. Longer ones must remain. */
   readonly purged: number;
 }
 
 export interface ClockCase {
   readonly name: string;
-  /** What the wall's clock says when the tokens are made. */
+  /** The wall clock when the tokens are created, in milliseconds. */
   readonly start: number;
   readonly steps: readonly ClockStep[];
 }
 
 const START = Date.UTC(2031, 4, 6, 7, 8, 9);
 
-/** Time passes without anybody's doing: what expires is hidden at once and purged at the next turn. */
+/** Advances time without a jump: a token is hidden as soon as it expires and purged by the next sweep. */
 function ordinary(name: string, start: number): ClockCase {
   return {
     name,
@@ -55,7 +58,7 @@ function ordinary(name: string, start: number): ClockCase {
   };
 }
 
-/** What is hidden and not yet purged stays hidden when the clock goes back, in the same process and in the next. */
+/** Moves the clock back: hidden tokens stay hidden, in the same process and after a restart. */
 function back(name: string, by: number): ClockCase {
   return {
     name,
@@ -65,13 +68,13 @@ function back(name: string, by: number): ClockCase {
       { set: HOUR / 2 - by, gone: HOUR / 2, purged: 0 },
       { restart: true, gone: HOUR / 2, purged: 0 },
       { restart: true, gone: HOUR / 2, purged: 0 },
-      // The clock is what counts, not what has expired by another one.
+      // The sweeper uses the current clock, so the tokens that expired by the earlier clock stay.
       { pass: 2 * MINUTE, gone: HOUR / 2, purged: 0 },
     ],
   };
 }
 
-/** Nothing is purged for an hour after a jump; then the clock is believed. */
+/** Moves the clock ahead: the vault purges nothing for an hour, then trusts the clock. */
 function ahead(name: string, by: number, gone: number, later = gone): ClockCase {
   return {
     name,
@@ -84,7 +87,7 @@ function ahead(name: string, by: number, gone: number, later = gone): ClockCase 
   };
 }
 
-/** A jump that is taken back within the hour: hidden until the vault is opened anew, never purged, nothing lost. */
+/** Moves the clock ahead and back within the hour: the tokens stay hidden until a restart, and none is purged. */
 function mistake(name: string, by: number, gone: number): ClockCase {
   return {
     name,
@@ -98,7 +101,7 @@ function mistake(name: string, by: number, gone: number): ClockCase {
   };
 }
 
-/** The clock is wrong when a process starts, and right, or as wrong, when the next ones do. */
+/** Cases in which a process starts with a wrong clock, and the next one with a right or equally wrong clock. */
 const STARTS: readonly ClockCase[] = [
   {
     name: 'one-command-ahead',
@@ -162,7 +165,7 @@ const STARTS: readonly ClockCase[] = [
   },
 ];
 
-/** Europe's change to winter time in 2031 and to summer time in 2032: instants do not notice. */
+/** `dst-end` and `dst-begin` span Europe's time changes, which must have no effect. */
 export const CLOCK_CASES: readonly ClockCase[] = [
   ordinary('ordinary', START),
   ordinary('dst-end', Date.UTC(2031, 9, 26, 0, 45)),

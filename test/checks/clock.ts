@@ -12,7 +12,10 @@ import { createCaller, type Perform } from './perform.ts';
 const KEY = new Uint8Array(32).fill(7);
 const CREDENTIAL = { kind: 'key_file', key: KEY } as const;
 
-/** A wall's clock that people set, and one that only runs; `believing`: the same twice, so that no jump shows. */
+/**
+ * Creates a settable wall clock and a monotonic clock. With `believing`, both return wall time, so that no jump is
+ * detected.
+ */
 function settableTimes(start: number, believing: boolean) {
   let wall = start;
   let running = 0;
@@ -28,13 +31,13 @@ function settableTimes(start: number, believing: boolean) {
   };
 }
 
-/** One vault file, opened again and again at times of the case's choice. */
+/** A vault that a case closes and opens again. */
 interface Timed {
   readonly perform: Perform;
   readonly sweep: () => Promise<unknown>;
   readonly notices: () => Promise<readonly string[]>;
   readonly restart: () => Promise<void>;
-  /** Closes as a command does, and opens again after `set`. */
+  /** Closes the vault as a command does, calls `set`, and opens it again. */
   readonly start: (set: () => void) => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -62,7 +65,7 @@ async function openTimed(file: string, times: Times): Promise<Timed> {
   };
 }
 
-/** How many rows the file holds: what is hidden and was not purged counts. */
+/** Counts the rows in the file, including hidden tokens that are not purged yet. */
 async function rowsOf(file: string): Promise<number> {
   const { default: Database } = await import('better-sqlite3');
   const database = new Database(file, { fileMustExist: true, readonly: true });
@@ -74,7 +77,7 @@ async function rowsOf(file: string): Promise<number> {
   }
 }
 
-/** Counts what was seen and what was not as it must be. */
+/** Counts the observations that differ from the expected ones. */
 function createTally() {
   let observations = 0;
   let resurrected = 0;
@@ -178,7 +181,7 @@ async function runAll(cases: readonly ClockCase[], believing = false): Promise<F
 
 const run = () => runAll(CLOCK_CASES);
 
-/** The same cases on clocks that believe every jump: then tokens are purged that had not expired. */
+/** Hides every jump from the vault, so that it must purge tokens that have not expired. */
 const control = () => runAll(CLOCK_CASES, true);
 
 export const CHECK: Check = { number: 15, name: 'clock', quick: false, run, control };

@@ -10,16 +10,16 @@ import { type ServedVault, serveVault } from './served-vault.ts';
 
 const IDLE = { quick: 1_000, full: 10_000 } as const;
 const ACTIVE = 100;
-/** Each active connection asks so often, and pauses so long on average: a load that leaves the machine time to answer. */
+/** Requests on each active connection. `PAUSE_MS` is the average pause between them, so that the machine keeps up. */
 const ROUNDS = { quick: 10, full: 30 } as const;
 const PAUSE_MS = 400;
 const MAX_P99_MS = 100;
 const FEW_DESCRIPTORS = 256;
-/** More than the few allow. */
+/** Exceeds `FEW_DESCRIPTORS`. */
 const TOO_MANY = 400;
 const MAX_RECOVERY_MS = 5_000;
 
-/** One GET on the agent's connections; resolves to its status and milliseconds. */
+/** Sends a GET through the agent. Resolves to its status and duration in milliseconds. */
 function get(url: string, agent: Agent, apiKey: string): Promise<{ readonly status: number; readonly ms: number }> {
   const started = performance.now();
   return new Promise((resolve, reject) => {
@@ -41,7 +41,7 @@ interface Load {
   readonly random: () => number;
 }
 
-/** Connections that ask again and again, with pauses. */
+/** Sends requests with pauses on several connections. */
 async function ask({ url, apiKey, connections, rounds, random }: Load): Promise<{ took: number[]; failed: number }> {
   const agent = new Agent({ keepAlive: true, maxSockets: connections });
   const took: number[] = [];
@@ -51,7 +51,7 @@ async function ask({ url, apiKey, connections, rounds, random }: Load): Promise<
       await sleep(random() * 2 * PAUSE_MS);
       const { status, ms } = await get(url, agent, apiKey);
       if (status !== 200) failed++;
-      // The first opens the connection.
+      // The first request includes the connection set-up.
       if (round > 0) took.push(ms);
     }
   }
@@ -63,7 +63,7 @@ async function ask({ url, apiKey, connections, rounds, random }: Load): Promise<
   }
 }
 
-/** The active connections, and beside them some on a server that does nothing: what the machine adds at this moment. */
+/** Measures the vault and a bare server at the same time. The bare server shows the delay that the machine adds. */
 async function askBoth(vault: ServedVault, seed: number, rounds: number) {
   const random = seededNumbers(seed);
   const body = { type: 'token', data: 1 };
@@ -81,7 +81,7 @@ async function askBoth(vault: ServedVault, seed: number, rounds: number) {
   }
 }
 
-/** Thousands that were used once and stay open, a hundred that are in use. */
+/** Keeps thousands of used connections open and measures requests on a hundred others. */
 async function manyIdle(vault: ServedVault, { seed, quick }: CheckOptions): Promise<Figures> {
   const size = quick ? 'quick' : 'full';
   await vault.start();
@@ -104,7 +104,7 @@ async function manyIdle(vault: ServedVault, { seed, quick }: CheckOptions): Prom
     };
     if (failed > 0) throw new CheckFailure(`${failed} requests failed`, figures);
     if (figures.idle < IDLE[size]) throw new CheckFailure('idle connections were closed', figures);
-    // A busy machine delays every server alike.
+    // A busy machine delays both servers alike.
     if (figures.active_p99_ms - figures.bare_server_p99_ms >= MAX_P99_MS)
       throw new CheckFailure('active connections wait', figures);
     return figures;
@@ -125,7 +125,10 @@ async function answers(vault: ServedVault): Promise<boolean> {
   }
 }
 
-/** Connections beyond the limit are refused, those within it go on; when they close, new ones are answered. */
+/**
+ * Opens more connections than the limit allows. The daemon must keep serving the open ones, and recover when they
+ * close.
+ */
 async function atTheLimit(vault: ServedVault): Promise<Figures> {
   await vault.start({ descriptors: FEW_DESCRIPTORS });
   const idle = createKeepAlives(vault.url());
@@ -179,7 +182,7 @@ async function run(options: CheckOptions): Promise<Figures> {
   return { ...figures, ...(await withstandFloods()) };
 }
 
-/** A daemon without its guards against floods; then one that stands still for a fifth of a second now and then. */
+/** Runs a daemon without its flood guards, then a daemon that freezes for a fifth of a second now and then. */
 async function control({ seed }: CheckOptions): Promise<unknown> {
   await floodUnguarded();
   return withVault(async (vault) => {
@@ -187,7 +190,7 @@ async function control({ seed }: CheckOptions): Promise<unknown> {
     const stopping = (async () => {
       while (!over) {
         await sleep(1_000);
-        // Until it has started there is nothing to stop.
+        // The daemon may not have started yet.
         if (over || !vault.running()) continue;
         process.kill(vault.pid(), 'SIGSTOP');
         await sleep(200);

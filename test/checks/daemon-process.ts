@@ -4,37 +4,37 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-/** The built product's command line. */
+/** The built command line. */
 export const VAULT_BIN = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 
 const MAX_START_MS = 30_000;
 const MAX_STOP_MS = 20_000;
 
-/** Without this shell's settings of a vault. */
+/** The environment without `VAULT_` variables. */
 export const ENVIRONMENT: NodeJS.ProcessEnv = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')),
 );
 
 export interface DaemonOptions {
   readonly file: string;
-  /** Outside the vault's folder, when that is short of space. */
+  /** A path outside the vault's folder, which may be out of space. */
   readonly readyFile: string;
   readonly flags?: readonly string[];
-  /** What runs the daemon: a recorder, a limit. The daemon's own command line follows. */
+  /** A command that runs the daemon, such as a recorder or a limiter. The daemon's command line is appended. */
   readonly wrapper?: readonly string[];
-  /** Another product than the one of this checkout. */
+  /** The path of another product build. Default: the build of this checkout. */
   readonly bin?: string;
 }
 
 export interface DaemonProcess {
   readonly url: string;
-  /** The daemon's own, not the wrapper's. */
+  /** The process id of the daemon, not of the wrapper. */
   readonly pid: number;
-  /** Sends the signal to the daemon; resolves when all that was started is gone, to the exit code. */
+  /** Sends the signal to the daemon and waits for the whole process to end. Resolves to the exit code. */
   stop(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
 }
 
-/** Starts `vault serve`, and resolves when it accepts requests. It ends with this process at the latest. */
+/** Starts `vault serve` and waits until it accepts requests. The daemon ends with this process at the latest. */
 export async function startDaemon({
   file,
   readyFile,
@@ -91,5 +91,5 @@ async function untilReady(
 function send(pid: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(pid, signal);
-  } catch {} // gone already
+  } catch {} // already gone
 }

@@ -8,7 +8,6 @@ import { Problem } from '../../src/core/problem.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { openVault } from '../../src/vault/vault.ts';
 
-/** One question to a vault. */
 export interface Question {
   readonly operation: OperationId;
   readonly apiKey: string;
@@ -16,12 +15,12 @@ export interface Question {
   readonly query?: Call['query'];
 }
 
-/** What a vault answered to each question, or the code of the fault that kept it from being opened. */
+/** The reply to each question, or the code of the error that kept the vault from opening. */
 export type Answers = readonly Reply[] | keyof typeof FAULTS | ProblemCode;
 
 /**
- * Throws what is neither a reply nor a fault that the contract knows: an error without a code or an exit; and what the
- * vault itself did not expect, which its caller is told of as `internal_error`.
+ * Opens the vault and asks all questions. Rejects with any error that the contract does not define, including the
+ * unexpected ones that callers see as `internal_error`.
  */
 export async function askAll(file: string, credential: Credential, questions: readonly Question[]): Promise<Answers> {
   let unexpected: unknown;
@@ -43,18 +42,18 @@ export async function askAll(file: string, credential: Credential, questions: re
     }
   } catch (error) {
     if (error instanceof Fault && Object.hasOwn(FAULTS, error.code)) return error.code;
-    // The command line tells it as it tells the reply of one, and ends with 9.
+    // The command line reports these as it reports a reply with the same problem.
     if (error instanceof Problem && CLEAR.has(error.code)) return error.code;
     throw error;
   }
 }
 
-/** What a problem that stands for damage says: not that something is absent, and not that something was never there. */
+/** Problems that report damage. All others would hide it, such as a token that is not found. */
 const CLEAR: ReadonlySet<string> = new Set(['integrity_failure', 'vault_busy']);
 
 /**
- * How one answer differs from the sound one: not at all; a clear error; a loss that nobody was told of (a token absent,
- * a key unknown, a count that is off); or something else than was stored.
+ * How an answer differs from the answer of the sound vault. `error`: a clear error. `lost`: data is absent without an
+ * error. `wrong`: the answer differs in any other way.
  */
 export type Difference = 'same' | 'error' | 'lost' | 'wrong';
 
@@ -71,7 +70,7 @@ function codeOf({ bodyText = '{}' }: Reply): string {
   return body.type?.slice(PROBLEM_TYPE_PREFIX.length) ?? '';
 }
 
-/** A page whose items are all among those of the sound one, in whatever order and number: nothing false is in it. */
+/** Returns true when every item of the found page is also on the sound page. */
 function isSubset(sound: Reply, found: Reply): boolean {
   const all = itemsOf(sound);
   return all !== undefined && itemsOf(found)?.every((item) => all.includes(item)) === true;

@@ -1,26 +1,26 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
 
-/** Bits of a byte that are turned over. */
+/** A byte, and the bits in it to flip. */
 export interface Change {
   readonly offset: number;
   readonly mask: number;
 }
 
-/** A closed file that is written anew, altered in a few places, as often as it is asked for. */
+/** A closed file that can be rewritten with altered bytes. */
 export interface FlippedCopy {
-  /** As it was given. */
+  /** Writes the current content. */
   place(): void;
-  /** Writes it with these changes, and resolves to what `ask` makes of it. `again` writes it once more meanwhile. */
+  /** Writes the file with the changes, then resolves to the result of `ask`. `again` rewrites the same altered file. */
   with<T>(changes: readonly Change[], ask: (again: () => void) => Promise<T>): Promise<T>;
 }
 
-/** Nobody has `file` open when it is written. */
+/** Creates a copy at `file`. The file must be closed during each write. */
 export function createFlippedCopy(file: string, bytes: Uint8Array): FlippedCopy {
   const content = Uint8Array.from(bytes);
 
   function place(): void {
     for (const end of ['-wal', '-shm', '-journal']) rmSync(file + end, { force: true });
-    // Not truncated: some file systems then write to the disk at once.
+    // Do not truncate: some file systems then write to the disk at once.
     const handle = openSync(file, constants.O_RDWR | constants.O_CREAT, 0o600);
     try {
       writeSync(handle, content, 0, content.length, 0);
@@ -48,7 +48,7 @@ export function createFlippedCopy(file: string, bytes: Uint8Array): FlippedCopy 
   };
 }
 
-/** Offsets that stand side by side in cells of `size` bytes. */
+/** Groups the offsets into cells of `size` bytes. */
 export function cellsOf(offsets: Uint32Array, size: number): readonly (readonly number[])[] {
   const cells = new Map<number, number[]>();
   for (const offset of offsets) {
@@ -60,7 +60,7 @@ export function cellsOf(offsets: Uint32Array, size: number): readonly (readonly 
   return [...cells.values()];
 }
 
-/** Groups of at most `most`, the members of each as far from one another as they can be. */
+/** Splits the offsets into groups of at most `most`, whose members are as far apart as possible. */
 export function farApart(offsets: readonly number[], most: number): readonly (readonly number[])[] {
   const groups: number[][] = Array.from({ length: Math.ceil(offsets.length / most) }, () => []);
   for (const [index, offset] of offsets.entries()) groups[index % groups.length]?.push(offset);

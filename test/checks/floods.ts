@@ -7,7 +7,7 @@ import { inParallel } from './perform.ts';
 import { residentMiB } from './process-figures.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
-/** A page of nearly the 16 MiB that a response may have. */
+/** A page just below the response limit of 16 MiB. */
 const LARGE = { tokens: 100, bytes: 160_000 };
 const SMALL_TOKENS = 60_000;
 const PIPELINED = 64;
@@ -15,20 +15,20 @@ const READERS = 64;
 const STRANGERS = 600;
 const BODY_BYTES = 1024 * 1024;
 const FLOOD_MS = 4_000;
-/** What a flood may cost: memory that the daemon takes, in MiB, and milliseconds that a caller beside it waits. */
+/** The most that a flood may cost: daemon memory in MiB, and the wait of another caller in milliseconds. */
 const MAX_COST = {
   pipeline: { mib: 160, ms: 1_500 },
   readers: { mib: 600, ms: 1_500 },
   scan: { mib: 200, ms: 500 },
-  // Its bytes are received and thrown away, which takes time; they must take no memory.
+  // Receiving and dropping the bodies takes time, but must take no memory.
   bodies: { mib: 200, ms: 5_000 },
 } as const;
 
 type FloodName = keyof typeof MAX_COST;
 
 /**
- * Guards as they stand in the built product, and what takes each out. Several guards meet the flood `readers`; unit tests and
- * mutants hold each of them.
+ * The guard code in the built product, and its replacement without the guard. `readers` has no entry because several
+ * guards stop it; unit tests and mutants cover each of them.
  */
 const GUARDS: Readonly<Partial<Record<FloodName, readonly [before: string, after: string]>>> = {
   pipeline: ['before===void 0||before.writableFinished', 'true'],
@@ -39,13 +39,13 @@ const GUARDS: Readonly<Partial<Record<FloodName, readonly [before: string, after
   ],
 };
 
-/** What a flood floods: a vault that is served, and keys of it. */
+/** A served vault and the keys that the floods use. */
 interface Flooded {
   readonly vault: ServedVault;
   readonly port: number;
-  /** Reads all tokens, which fill a page. */
+  /** Reads all tokens, enough to fill a page. */
   readonly reader: string;
-  /** Has a rule on a part of a segment. */
+  /** Reads by a rule that matches part of a container segment. */
   readonly scanner: string;
   readonly bystander: string;
 }
@@ -55,7 +55,7 @@ interface Cost {
   readonly ms: number;
 }
 
-/** Sends its standard input on each of some connections, and reads nothing of what comes back. Ends by itself. */
+/** Sends its standard input on several connections and never reads the replies. Exits after a minute. */
 const SENDER = `
 const { connect } = require('node:net');
 const bytes = require('node:fs').readFileSync(0);
@@ -69,7 +69,7 @@ for (let n = 0; n < count; n += 1) {
 setTimeout(() => process.exit(), 60000);
 `;
 
-/** In a process of its own: what it takes to send is no delay of the daemon's. */
+/** Runs the sender in its own process, so that sending does not delay the measurements. */
 function sendUnread(port: number, count: number, bytes: string | Buffer): ChildProcess {
   const sender = spawn(process.execPath, ['-e', SENDER, String(port), String(count)], {
     stdio: ['pipe', 'ignore', 'inherit'],
@@ -90,7 +90,7 @@ const FLOODS: Readonly<Record<FloodName, (flooded: Flooded) => ChildProcess>> = 
     ),
   readers: ({ port, reader }) => sendUnread(port, READERS, requestTexts(() => port, reader).get('/tokens?size=100')),
   scan: ({ port, scanner }) => sendUnread(port, 1, requestTexts(() => port, scanner).get('/tokens')),
-  // All but the last byte: the daemon may wait for it.
+  // Leave out the last byte, so that the daemon keeps waiting for it.
   bodies: ({ port }) => {
     const { host } = requestTexts(() => port, '');
     const head = `POST /tokens HTTP/1.1\r\n${host()}Content-Type: application/json\r\nContent-Length: ${BODY_BYTES}\r\n\r\n`;
@@ -100,7 +100,7 @@ const FLOODS: Readonly<Record<FloodName, (flooded: Flooded) => ChildProcess>> = 
 
 const NAMES = Object.keys(FLOODS) as FloodName[];
 
-/** Floods for some seconds; the memory that the daemon takes meanwhile, and the longest wait of a caller beside it. */
+/** Floods for a few seconds. Resolves to the memory growth of the daemon and the longest wait of another caller. */
 async function flood(name: FloodName, flooded: Flooded): Promise<Cost> {
   const { vault, bystander } = flooded;
   const pid = vault.pid();
@@ -135,7 +135,7 @@ async function prepare(vault: ServedVault): Promise<Pick<Flooded, 'reader' | 'sc
   return { reader: vault.everything, scanner: String(made.body['key']), bystander: vault.management };
 }
 
-/** Each flood on a daemon of its own, of the product that `binOf` names. */
+/** Runs each flood on a fresh daemon of the build that `binOf` returns. */
 async function measure(
   names: readonly FloodName[],
   binOf: (name: FloodName) => string | undefined,
@@ -168,7 +168,7 @@ function figuresOf(costs: Record<FloodName, Cost>): Figures {
   );
 }
 
-/** Throws a `CheckFailure` when a flood takes too much memory, or others wait too long. */
+/** Runs every flood. Rejects with a `CheckFailure` when one takes too much memory or delays other callers too long. */
 export async function withstandFloods(): Promise<Figures> {
   const costs = await measure(NAMES, () => undefined);
   const [worst] = NAMES.filter((name) => isTooMuch(name, costs[name]));
@@ -176,7 +176,7 @@ export async function withstandFloods(): Promise<Figures> {
   return figuresOf(costs);
 }
 
-/** Rejects unless each flood costs too much once its guard is taken out. */
+/** Removes the guard against each flood. Rejects when a flood is still harmless. */
 export async function floodUnguarded(): Promise<void> {
   const products = new Map(Object.entries(GUARDS).map(([name, guard]) => [name, patchProduct(...guard)]));
   const names = NAMES.filter((name) => products.has(name));

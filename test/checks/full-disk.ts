@@ -11,7 +11,7 @@ import { limitFileSize, mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
 
 const WRITERS = 8;
-/** Room for some commits, so that the disk fills up in the middle of one. */
+/** Bytes left free: room for a few commits, so that the disk fills up during one. */
 const LEFT = 150_000;
 const MAX_RECOVERY_MS = 5_000;
 const PROBLEM = 'urn:token-vault:problem:no_space';
@@ -24,9 +24,9 @@ interface Answer {
   readonly body: { readonly type?: string; readonly data?: { readonly version: number } };
 }
 
-/** What is done to a vault on a small disk, and what must be true of it. */
+/** Runs writes and commands on a vault on a small disk, and tracks the expected tokens. */
 function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () => number) {
-  /** The version of each token, as acknowledged: a write that is refused changes nothing. */
+  /** The acknowledged version of each token. A refused write must not change it. */
   const expected = new Map<string, number>();
   const counts = { acknowledged: 0, refused: 0, reads: 0, cli_runs: 0 };
   let version = 0;
@@ -43,7 +43,7 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
     return { status: reply.status, body: text === '' ? {} : JSON.parse(text) };
   }
 
-  /** Whether it was done. Throws for every answer but success and 507. */
+  /** Returns true when the write succeeds and false on 507. Rejects on any other answer. */
   async function write(id: string | undefined): Promise<boolean> {
     version += 1;
     const own = version;
@@ -65,7 +65,7 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
     return true;
   }
 
-  /** One run of the command line: its exit code, and where that is given, what it says on stderr. */
+  /** Runs a command and checks its exit code and, when given, its stderr. */
   async function expectCli(args: readonly string[], exitCode: number, stderr?: string): Promise<void> {
     const [program = '', ...words] = [...disk.wrapper, process.execPath, VAULT_BIN, ...args];
     const env = { ...ENVIRONMENT, VAULT_API_KEY: everything };
@@ -86,13 +86,13 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
     pid: () => daemon?.pid,
 
     async start(readyFile: string, bin?: string): Promise<void> {
-      // A read that shows plaintext fails where its entry of the audit cannot be written: here reads are to go on.
+      // With the default audit, plaintext reads would fail on a full disk.
       const flags = ['--audit', 'mutations'];
       daemon = await startDaemon({ file, readyFile, flags, ...(bin !== undefined && { bin }) });
     },
     stop: async (signal: 'SIGTERM' | 'SIGKILL') => (await daemon?.stop(signal)) ?? null,
 
-    /** Each writer has tokens of its own, and stops after `count` writes, or `refusals` that were refused one after the other. */
+    /** Writes in parallel. Each writer stops after `count` writes or `refusals` consecutive refusals. */
     async writeMany(count: number, refusals: number): Promise<void> {
       const owned = [...expected.keys()];
       await inParallel(WRITERS, WRITERS, async (writer) => {
@@ -120,7 +120,9 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
       }
     },
 
-    /** Nobody has the vault open, and even the files beside it cannot be made: that is no damage, and leaves nothing behind. */
+    /**
+     * Runs commands when even the companion files cannot be created. They must report the full disk and leave no files.
+     */
     async expectNothingFits(): Promise<void> {
       const folder = dirname(file);
       const before = readdirSync(folder).filter((name) => !COMPANION.test(name));
@@ -132,7 +134,7 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
       await expectCli(['backup', copy, '--file', file], 1);
       const made = `vault: there is no space left for ${copy}\n${HINT}`;
       await expectCli(['init', '--file', copy, '--key-file', `${file}.key`], 1, made);
-      // A key is so small that it fits below any limit of the file's size.
+      // The file size limit is larger than a key.
       if (disk.way === 'tmpfs') {
         const key = join(folder, 'new.key');
         const noKey = `vault: --key-file: there is no space left for ${key}\n${HINT}`;
@@ -143,9 +145,8 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
     },
 
     /**
-     * Milliseconds until a write is done again after `freed` bytes were given back, by the same daemon. At worst every page of
-     * the log is new to the file, so that the log cannot be emptied in less room than its own size: with less, a refusal says
-     * nothing about the daemon.
+     * Returns the milliseconds until the daemon accepts a write again after `freed` bytes became free. `freed` must be
+     * at least the size of the log: at worst, every page of the log is new to the file.
      */
     async recovery(freed: number): Promise<number> {
       const log = statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
@@ -182,13 +183,13 @@ async function fillUp(disk: SmallDisk, { seed, quick, bin }: Options) {
       await use.writeMany(200, 3);
       disk.leave(0, use.pid());
       const refused = use.counts.refused;
-      // As long as it takes: what is already the log's own can hold some more writes, once the log was emptied.
+      // Write until refusals: an emptied log has room for a few more writes.
       await use.writeMany(200, 3);
       if (use.counts.refused === refused)
         throw new CheckFailure('the disk is full, and no write was refused', use.counts);
       await use.readAll();
       await use.expectCli(['tokens', 'create', '--type', 'token', '--data', '1'], 1, TOLD);
-      // One that would show plaintext fails, unless its entry of the audit happens to fit.
+      // List a type without tokens: showing plaintext needs an audit entry, which may not fit.
       await use.expectCli(['tokens', 'list', '--type', 'bank'], 0, '');
       await use.expectCli(['doctor'], 0);
       const killed = round % 2 === 1;
@@ -218,7 +219,7 @@ const prefixed = (way: string, figures: Readonly<Record<string, number>>) =>
 
 const limited = () => limitFileSize((folder) => join(folder, 'vault.db-wal'));
 
-/** On a file system that is really full, where one can be mounted; and where one cannot, too, at a limit of the file's size. */
+/** Runs on a full file system where one can be mounted, and always at a file size limit. */
 async function run(options: CheckOptions) {
   const mounted = mountSmallDisk();
   const full = mounted ? await fillUp(mounted, options) : {};
@@ -229,7 +230,7 @@ async function run(options: CheckOptions) {
   };
 }
 
-/** A product that takes a full disk for another process's lock. */
+/** Reports a full disk as another process's lock. */
 async function control(options: CheckOptions) {
   const product = patchProduct('Problem("no_space",', 'Problem("vault_busy",');
   try {

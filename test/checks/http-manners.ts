@@ -1,7 +1,7 @@
 import type { RawOptions } from '../process/http-fixture.ts';
 import { requestTexts } from '../process/refused-requests.ts';
 
-/** Unusual but right: to be answered with these statuses, in this order. */
+/** Unusual but valid requests, and the expected statuses in order. */
 export interface MannersCase {
   readonly name: string;
   readonly input: () => string | readonly string[];
@@ -12,7 +12,10 @@ export interface MannersCase {
 const TOKEN = '{"type":"token","data":"x"}';
 const LENGTH = `Content-Length: ${TOKEN.length}\r\n`;
 
-/** Slow, split, half-closed and pipelined requests; those of a pipeline carry `trace-0`, `trace-1` and so on. */
+/**
+ * Returns slow, split, half-closed and pipelined requests. Pipelined requests carry the trace ids `trace-0`, `trace-1`,
+ * and so on.
+ */
 export function mannersCases(port: () => number, key: string): readonly MannersCase[] {
   const { get, post } = requestTexts(port, key);
   const traced = (index: number) => `SVC-TRACE-ID: trace-${index}\r\n`;

@@ -1,15 +1,15 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
-/** Connections that are open and say nothing. */
+/** Open connections that send nothing. */
 export interface IdleConnections {
-  /** Opens so many more; resolves when they are open. Rejects with the error of the first that fails. */
+  /** Opens `count` more connections and waits until they are open. Rejects with the first error. */
   open(count: number): Promise<void>;
   readonly size: () => number;
   close(): void;
 }
 
-/** `url` is asked for at each opening: a daemon may have been started since. */
+/** Calls `url` for each connection, because the daemon may have restarted. */
 export function leakConnections(url: () => string): IdleConnections {
   const sockets = new Set<Socket>();
   async function openOne(): Promise<void> {
@@ -18,7 +18,7 @@ export function leakConnections(url: () => string): IdleConnections {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
     await once(socket, 'connect');
-    // A reset later on is a way of closing.
+    // A later reset only closes the socket.
     socket.on('error', () => undefined);
     socket.resume();
   }

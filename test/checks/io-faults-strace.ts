@@ -2,13 +2,13 @@ import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { ENVIRONMENT } from './daemon-process.ts';
 
-/** The `nth` call of a name that a process makes on some paths. */
+/** The `nth` call of this system call on the traced paths. */
 export interface SystemCall {
   readonly name: string;
   readonly nth: number;
 }
 
-/** How a command ended, and whether the fault that was to come did. */
+/** How a command ended. `hit` is true when the fault occurred. */
 export interface Ended {
   readonly exit: number;
   readonly stderr: string;
@@ -20,7 +20,7 @@ export interface Traced {
   /** Calls on other paths are neither counted nor failed. */
   readonly paths: readonly string[];
   readonly apiKey: string;
-  /** Where strace writes. */
+  /** The output file of strace. */
   readonly log: string;
 }
 
@@ -31,12 +31,12 @@ export function assertStrace(): void {
   throw new Error('system calls cannot be failed: this check needs Linux, strace (apt-get install strace) and ptrace');
 }
 
-/** All calls of a command on the paths, in no order. */
+/** Returns all calls that the command makes on the paths, in no particular order. */
 export async function recordCalls(traced: Traced): Promise<readonly SystemCall[]> {
   const { exit, stderr } = await run(traced, ['-e', 'trace=%file,%desc']);
   if (exit !== 0) throw new Error(`the command fails without a fault: ${stderr}`);
   const counts = new Map<string, number>();
-  // strace counts each thread's calls apart, so the calls of another thread have the same numbers.
+  // strace counts per thread, so calls of two threads can share a number.
   for (const [, thread, name = ''] of readFileSync(traced.log, 'latin1').matchAll(/^(\d+) +(\w+)\(/gm)) {
     counts.set(`${thread} ${name}`, (counts.get(`${thread} ${name}`) ?? 0) + 1);
   }
@@ -48,7 +48,7 @@ export async function recordCalls(traced: Traced): Promise<readonly SystemCall[]
   return [...most].flatMap(([name, count]) => Array.from({ length: count }, (_, index) => ({ name, nth: index + 1 })));
 }
 
-/** Runs the command, and has one call fail with EIO without being made. */
+/** Runs the command and makes one call fail with EIO instead of running it. */
 export async function failCall(traced: Traced, { name, nth }: SystemCall): Promise<Ended> {
   const ended = await run(traced, [
     '--seccomp-bpf',

@@ -4,12 +4,12 @@ import { promisify } from 'node:util';
 import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
 import { makeVaultFile, type OpenOptions, readTokens, type VaultFile, withVault } from './vault-file.ts';
 
-/** A vault with the snapshot `before`, after which tokens were changed, removed and added. */
+/** A vault with the snapshot `before`. Tokens were changed, removed and added after it. */
 export interface IoFaultVault extends VaultFile {
   readonly folder: string;
-  /** The names in the folder while nobody has the vault open. */
+  /** The file names in the folder while the vault is closed. */
   readonly files: readonly string[];
-  /** What `tokensOf` gives of it. */
+  /** The result of `tokensOf` for this vault. */
   readonly tokens: string;
 }
 
@@ -32,7 +32,7 @@ export async function makeIoFaultVault(folder: string): Promise<IoFaultVault> {
   return { ...vault, folder, files: readdirSync(folder), tokens: await tokensOf(vault) };
 }
 
-/** All tokens with their contents, as one text. Rejects when the file does not open. */
+/** Returns all tokens with their contents as one text. Rejects when the vault does not open. */
 export async function tokensOf({ everything, ...vault }: OpenOptions & Pick<VaultFile, 'everything'>): Promise<string> {
   const tokens = await withVault(vault, (perform) => readTokens(perform, everything));
   return JSON.stringify([...tokens].map(([id, { data, metadata }]) => [id, data, metadata]).sort());

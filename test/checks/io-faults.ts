@@ -10,7 +10,7 @@ import { makeMemoryFolder } from './memory-folder.ts';
 import { patchProduct } from './patched-product.ts';
 import { inParallel, seededNumbers } from './perform.ts';
 
-/** What is done to the vault of `makeIoFaultVault`. */
+/** The commands to run on the vault of `makeIoFaultVault`. */
 const COMMANDS = {
   commit: ['tokens', 'create', '--type', 'token', '--id', 'fresh', '--data', '{"new":1}', '--field', 'id'],
   rotation: ['keys', 'rotate', '--indexes', '--master', '--yes'],
@@ -18,7 +18,7 @@ const COMMANDS = {
 } as const;
 type CommandName = keyof typeof COMMANDS;
 
-/** Calls of each command that a quick run has fail. */
+/** The number of failed calls per command in a quick run. */
 const SAMPLE = 8;
 const WIDTH = 2;
 const EXITS: ReadonlySet<number> = new Set(Object.values(FAULTS).map(({ exit }) => exit));
@@ -28,7 +28,7 @@ interface Place {
   readonly traced: Traced;
 }
 
-/** A copy of the vault in a folder of its own, and the command on it. */
+/** Copies the vault to a folder of its own and prepares the command on the copy. */
 function place(vault: IoFaultVault, name: CommandName, folder: string, bin: string): Place {
   rmSync(folder, { recursive: true, force: true });
   cpSync(vault.folder, folder, { recursive: true });
@@ -38,7 +38,10 @@ function place(vault: IoFaultVault, name: CommandName, folder: string, bin: stri
   return { file, traced: { command, paths: [folder, ...beside], apiKey: vault.everything, log: `${folder}.strace` } };
 }
 
-/** What is wrong after the command ended; undefined when it did all, or nothing and said why. */
+/**
+ * Returns what is wrong after the command ended. Returns undefined when the command did everything, or did nothing and
+ * reported why.
+ */
 async function judge(vault: IoFaultVault, { file }: Place, after: string, { exit, stderr }: Ended) {
   const defined = EXITS.has(exit) && stderr.startsWith('vault: ') && !stderr.includes('unexpected error');
   if (exit !== 0 && !defined) return `ends with ${exit}: ${stderr.slice(0, 300)}`;
@@ -54,7 +57,7 @@ async function judge(vault: IoFaultVault, { file }: Place, after: string, { exit
 interface Options extends CheckOptions {
   readonly names: readonly CommandName[];
   readonly bin?: string;
-  /** Only calls of this name. */
+  /** Fails only calls with this name. */
   readonly only?: string;
 }
 
@@ -95,12 +98,12 @@ async function failCalls({ seed, quick, names, bin = VAULT_BIN, only }: Options)
   }
   const figures = { ...calls, ...counts };
   if (first !== undefined) throw new CheckFailure(first, figures);
-  // A few calls depend on the time; a fault that is never reached shows nothing.
+  // Some calls depend on timing, so a few faults may not be reached.
   if (counts.not_reached > counts.faults / 20) throw new CheckFailure('the faults are not reached', figures);
   return figures;
 }
 
-/** Each kind of call once at least, as far as they go. */
+/** Picks `SAMPLE` calls, of as many kinds as possible. */
 function sample(all: readonly SystemCall[], random: () => number): readonly SystemCall[] {
   const shuffled = all.map((call) => ({ call, at: random() })).sort((a, b) => a.at - b.at);
   const kinds = new Map(shuffled.map(({ call }) => [call.name, call]));
@@ -108,7 +111,7 @@ function sample(all: readonly SystemCall[], random: () => number): readonly Syst
   return [...new Set([...writes.slice(0, SAMPLE / 2).map(({ call }) => call), ...kinds.values()])].slice(0, SAMPLE);
 }
 
-/** A product that takes a commit that failed for done. */
+/** Reports a failed commit as done. */
 async function control(options: CheckOptions) {
   const product = patchProduct('this.#statements.commit(),', 'try{this.#statements.commit()}catch{}');
   try {

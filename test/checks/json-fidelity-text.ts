@@ -1,4 +1,4 @@
-/** JSON texts, made and compared without a JSON parser of the vault's. */
+/** Generates and compares JSON texts without the vault's JSON parser. */
 
 type Random = () => number;
 
@@ -25,7 +25,7 @@ const NAMES = [
   'é',
   'e\u0301',
 ];
-/** As JSON writes them between quotes. */
+/** String pieces in JSON notation, without the quotes. */
 const PIECES = [
   ...[
     'a',
@@ -70,7 +70,7 @@ function objectText(random: Random, depth: number): string {
   const members: string[] = [];
   for (let size = Math.floor(random() * 5); size > 0; size--) {
     const name = random() < 0.5 ? JSON.stringify(pick(random, NAMES)) : stringText(random);
-    // A member name comes once, however it is written: a second is refused.
+    // The vault rejects duplicate member names, in any notation.
     if (taken.has(JSON.parse(name))) continue;
     taken.add(JSON.parse(name));
     members.push(`${spaces(random)}${name}${spaces(random)}:${spaces(random)}${valueText(random, depth + 1)}`);
@@ -88,7 +88,7 @@ function valueText(random: Random, depth: number): string {
   return `[${items.join(',')}${spaces(random)}]`;
 }
 
-/** Any JSON value but null, in any spelling. */
+/** Returns a random JSON value other than null, in random notation. */
 export function jsonText(random: Random): string {
   for (;;) {
     const text = valueText(random, 0);
@@ -98,7 +98,10 @@ export function jsonText(random: Random): string {
 
 const TOKEN = /\s+|("(?:[^"\\]|\\.)*")|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null|[{}[\],:]/gsu;
 
-/** Strings in one spelling, numbers as they are written, no spaces: equal for equal values with members in equal order. */
+/**
+ * Splits a text into tokens, with strings in one notation and without spaces. Numbers keep their notation and members
+ * their order.
+ */
 function tokens(text: string): string[] {
   let end = 0;
   const found: string[] = [];
@@ -116,7 +119,7 @@ export function canonical(text: string): string {
   return tokens(text).join('');
 }
 
-/** The canonical text of a member of the outermost object. */
+/** Returns the canonical text of a member of the outermost object. */
 export function memberText(text: string, name: string): string | undefined {
   const all = tokens(text);
   const wanted = JSON.stringify(name);

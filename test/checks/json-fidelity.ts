@@ -12,13 +12,13 @@ const WIDTH = 24;
 interface Run {
   readonly cases: number;
   readonly seed: number;
-  /** What stands between a reply and the comparison: nothing, but for the control. */
+  /** Used by the control: alters each reply before the comparison. */
   readonly through?: (text: string) => string;
 }
 
 /**
- * Each text is created over HTTP, patched with `{}` over HTTP, read in the vault that a backup is restored to, and found
- * in an export: four places where it must be the value that was sent.
+ * Creates and patches each text over HTTP, reads it from a restored backup, and finds it in an export. All four values
+ * must equal the text that was sent.
  */
 async function compare(vault: ServedVault, { cases, seed, through = (text) => text }: Run) {
   const random = seededNumbers(seed);
@@ -43,7 +43,7 @@ async function compare(vault: ServedVault, { cases, seed, through = (text) => te
     const sent = texts[index] ?? '';
     figures.bytes += sent.length;
     const mask = '{{ data }}';
-    // Create answers with the masked form: with the whole as its mask, that is the value as an expression gives it.
+    // A create returns the masked form; this mask shows the whole value.
     const bodyText = `{"type":"token","mask":"${mask}","data":${sent}}`;
     const made = await vault.remote(vault.everything, 'createToken', { bodyText });
     const id = String(made.body['id']);
@@ -88,7 +88,7 @@ async function served<T>(work: (vault: ServedVault) => Promise<T>): Promise<T> {
 
 const run = ({ seed, quick }: CheckOptions) => served((vault) => compare(vault, { cases: quick ? QUICK : FULL, seed }));
 
-/** With the built-in parser and printer in between: numbers lose digits. */
+/** Passes replies through the built-in JSON parser, which must lose digits. */
 const control = ({ seed }: CheckOptions) =>
   served((vault) => compare(vault, { cases: 200, seed, through: (text) => JSON.stringify(JSON.parse(text)) }));
 

@@ -1,16 +1,16 @@
 import { connect, type Socket } from 'node:net';
 
 const MAX_WAIT_MS = 20_000;
-/** What opens at a time: a burst of thousands would measure the machine's queue of connections. */
+/** Connections that are opened at a time. Larger bursts would measure the machine's connection queue. */
 const WIDTH = 200;
 
-/** Connections that were used once, were answered, and are kept. */
+/** Connections that stay open after one answered request. */
 export interface KeepAlives {
-  /** Opens so many; rejects unless each is answered. */
+  /** Opens `count` connections. Rejects unless each is answered. */
   open(count: number): Promise<void>;
-  /** Tries to open so many. Resolves to how many were answered within two seconds of the last. */
+  /** Tries to open `count` connections at once. Resolves to how many are answered within two seconds. */
   attempt(count: number): Promise<number>;
-  /** Sends one more request on so many of those that are open; resolves to how many are answered. */
+  /** Sends a request on `count` open connections. Resolves to how many are answered within two seconds. */
   ask(count: number): Promise<number>;
   readonly openNow: () => number;
   close(): void;
@@ -22,7 +22,7 @@ export function createKeepAlives(url: string): KeepAlives {
   const answered = new Set<Socket>();
   const all = new Set<Socket>();
 
-  /** True when the socket is answered with 200 in time. */
+  /** Sends a request. Resolves to true when the answer is 200 and arrives in time. */
   function answer(socket: Socket, milliseconds: number): Promise<boolean> {
     return new Promise((resolve) => {
       const settle = (ok: boolean) => {
@@ -41,7 +41,7 @@ export function createKeepAlives(url: string): KeepAlives {
   async function openOne(milliseconds: number): Promise<boolean> {
     const socket = connect({ host: hostname, port: Number(port) });
     all.add(socket);
-    // A refusal, or a reset later on, is a way of closing.
+    // A refused or reset connection only closes.
     socket.on('error', () => undefined);
     socket.once('close', () => {
       all.delete(socket);

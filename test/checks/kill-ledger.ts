@@ -1,25 +1,25 @@
-/** What a token was last said to be: the version that was written into it, or deleted. */
+/** The state of a token: the version that was written, or `deleted`. */
 export type State = number | 'deleted';
 
 interface Entry {
-  /** What was sent last, and whether it was acknowledged. */
+  /** The last state that was sent; `acknowledged` is the last that the vault confirmed. */
   sent?: State;
   acknowledged?: State;
   touched: boolean;
 }
 
-/** What a read found; undefined: there is no such token. */
+/** The token that a read returned, or undefined when it was not found. */
 type Found = { readonly data: unknown; readonly metadata: unknown } | undefined;
 
-/** Keeps what the vault was sent and what it acknowledged, and holds what is read to it. */
+/** Records what was sent to the vault and what it acknowledged, and compares reads with that. */
 export interface Ledger {
-  /** A number that no write had before. */
+  /** Returns a number that no earlier write used. */
   nextVersion(): number;
   sends(id: string, state: State): void;
   acknowledges(id: string, state: State): void;
-  /** A token is what was acknowledged last, or what was sent after that; it is whole either way. */
+  /** Checks that a token is complete and in the state that was last acknowledged or last sent. */
   finds(id: string, found: Found): void;
-  /** The tokens that were written since the last time this was asked. */
+  /** Returns the tokens that were written since the last call. */
   touched(): readonly string[];
   all(): readonly string[];
   violations(): readonly string[];
@@ -32,7 +32,7 @@ export interface Ledger {
   };
 }
 
-/** `trusting`: takes a write for acknowledged when it is sent. */
+/** Creates an empty ledger. `trusting` counts a write as acknowledged when it is sent. */
 export function createLedger(trusting: boolean): Ledger {
   const entries = new Map<string, Entry>();
   const violations: string[] = [];
@@ -76,13 +76,13 @@ export function createLedger(trusting: boolean): Ledger {
       const entry = entryOf(id);
       const state = stateOf(found);
       if (state === 'half') return violates('half', id, state);
-      // Never acknowledged and not there: it was never created.
+      // An unacknowledged create may never have happened.
       const absent = state === 'deleted' && entry.acknowledged === undefined;
       if (!absent && state !== entry.acknowledged && state !== entry.sent) {
         return violates(entry.acknowledged === 'deleted' ? 'undone' : 'lost', id, state);
       }
       if (trusting && !absent && state !== entry.acknowledged) return violates('lost', id, state);
-      // What was under way has come out one way or the other, and stays so.
+      // A write in flight has now either happened or not, and that must not change later.
       if (!absent) entry.acknowledged = state;
       if (!absent) entry.sent = state;
     },
@@ -97,7 +97,7 @@ export function createLedger(trusting: boolean): Ledger {
   };
 }
 
-/** Every write puts its version into three places of a token. */
+/** Returns the version of a token, or `half` when its three copies of the version differ. */
 function stateOf(found: Found): State | 'half' {
   if (!found) return 'deleted';
   const { left, right } = found.data as { readonly left: number; readonly right: number };

@@ -7,14 +7,14 @@ import { inParallel, type PerformParts, percentile, seededNumbers } from './perf
 import { type ServedVault, serveVault } from './served-vault.ts';
 
 const WRITERS = 8;
-/** What each answers when it is done. */
+/** The status of each operation on success. */
 const DONE = { createToken: 201, updateToken: 200, deleteToken: 204 } as const;
 const CYCLES = { quick: 8, full: 200 } as const;
 const MAX_CYCLES = 600;
 const MIN_ACKNOWLEDGED = { quick: 50, full: 10_000 } as const;
 const MAX_READY_MS = 1_000;
 
-/** One writer on tokens of its own, until the daemon is gone: what it was told is all that can be expected of them. */
+/** Writes to its own tokens until the daemon is gone, and records every acknowledgement. */
 async function write(vault: ServedVault, ledger: Ledger, random: () => number): Promise<void> {
   const own: string[] = [];
 
@@ -53,7 +53,7 @@ async function write(vault: ServedVault, ledger: Ledger, random: () => number): 
   }
 }
 
-/** The command line on the same file, one process a token; it is not killed. */
+/** Creates tokens through the command line on the same file. These processes are not killed. */
 async function writeDirectly(vault: ServedVault, ledger: Ledger, until: () => boolean): Promise<void> {
   while (!until()) {
     const version = ledger.nextVersion();
@@ -74,7 +74,7 @@ async function verify(vault: ServedVault, ledger: Ledger, ids: readonly string[]
   });
 }
 
-/** Milliseconds that a Node without a program takes: what a start costs on this machine at this moment. */
+/** Returns the milliseconds that an empty Node process takes now, as a baseline for starts. */
 async function bareNode(): Promise<number> {
   const started = performance.now();
   await once(spawn(process.execPath, ['-e', '0'], { stdio: 'ignore' }), 'exit');
@@ -85,7 +85,7 @@ interface KillOptions {
   readonly seed: number;
   readonly cycles: number;
   readonly leastAcknowledged: number;
-  /** For the control: takes what was sent for acknowledged. */
+  /** Used by the control: counts writes as acknowledged when they are sent. */
   readonly trusting?: boolean;
 }
 
@@ -135,13 +135,13 @@ async function kills({ seed, cycles, leastAcknowledged, trusting = false }: Kill
 async function run({ seed, quick }: CheckOptions) {
   const size = quick ? 'quick' : 'full';
   const figures = await kills({ seed, cycles: CYCLES[size], leastAcknowledged: MIN_ACKNOWLEDGED[size] });
-  // A busy machine delays every process alike. A sample of a few starts has no 99th percentile worth the name.
+  // A busy machine delays every process alike. A few starts give no useful 99th percentile.
   const own = figures.ready_p99_ms - figures.bare_node_p99_ms;
   if (!quick && own >= MAX_READY_MS) throw new CheckFailure('not ready again within 1 s', figures);
   return figures;
 }
 
-/** A client that takes a write for done as soon as it is sent: what was under way at a kill is then missed. */
+/** Counts writes as acknowledged when they are sent, so that a kill must lose some. */
 const control = ({ seed }: CheckOptions) => kills({ seed, cycles: 20, leastAcknowledged: 0, trusting: true });
 
 export const CHECK: Check = { number: 1, name: 'kill -9', quick: true, runs: 'alone', run, control };

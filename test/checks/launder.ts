@@ -11,15 +11,15 @@ const PATCH = ['apiKey', 'updateToken', { id: 'token-1', body: { data: 'ordinary
 const PUT = ['management', 'updateApplication', { body: { name: 'x', permissions: ['token:read'] } }] as const;
 const USE = ['apiKey', 'listTokens', {}] as const;
 
-/** A call with one of the keys. One of an application without an id is about the private application. */
+/** A call with one of the keys. An application operation without an id acts on the private application. */
 type Ordinary = readonly [key: keyof ActingKeys, operation: OperationId, parts: PerformParts];
 
-/** A change whose rows somebody puts back, and ordinary calls that would make them clean. */
+/** A change whose rows are put back, and ordinary calls that must not make them look valid again. */
 interface Laundering {
   readonly act: (perform: Perform, keys: ActingKeys) => Promise<unknown>;
   readonly tables: readonly string[];
   readonly calls: readonly Ordinary[];
-  /** What doctor says when the index of the audit was put back, too, and the calls were made. */
+  /** Matches the doctor findings after the audit index was put back too and the calls were made. */
   readonly says: RegExp;
 }
 
@@ -68,9 +68,8 @@ interface Laundered extends ActingKeys {
 }
 
 /**
- * Puts the rows back before each of the calls, which must then fail with `integrity_failure`; then puts the index of the audit
- * back as well and makes all the calls, after which doctor and `vault audit verify` must still name the rows. Resolves to what
- * is wrong.
+ * Puts rows back before each call, which must then fail with `integrity_failure`. Then puts the audit index back too:
+ * after all calls, doctor and `vault audit verify` must still report the rows. Resolves to the violations.
  */
 export async function launder(vault: Laundered, { act, tables, calls, says }: Laundering): Promise<readonly string[]> {
   const { file, credential } = vault;
@@ -119,7 +118,7 @@ async function used<T>(file: string, { credential }: Laundered, work: (vault: Va
   }
 }
 
-/** Makes one of these calls. Resolves to the code of its problem, or its status. */
+/** Makes a call. Resolves to its problem code, or to its status. */
 async function ordinaryCall(
   { dispatch }: Pick<Vault, 'dispatch'>,
   keys: ActingKeys,

@@ -1,19 +1,18 @@
 /**
- * What a canary stands for: `data` of tokens, which only a revealing reader is shown; `key`, an API key or a passphrase,
- * which only its maker is shown, once; `sealed`, all else that is stored sealed; `clear`, the ids of tokens, which the file
- * shows and logs do not.
+ * The kind of secret that a canary marks. `data`: token contents, shown only to revealing readers. `key`: an API key or
+ * a passphrase, shown once, to its creator. `sealed`: everything else that is stored encrypted. `clear`: token ids,
+ * which appear in the file but not in logs.
  */
 export type CanaryKind = 'data' | 'key' | 'sealed' | 'clear';
 
-/** A text that exists nowhere else: where it is found, it has leaked. */
+/** A unique text. Finding it anywhere means a leak. */
 export interface Canary {
   readonly name: string;
   readonly kind: CanaryKind;
-  /** Bytes where it is no text. */
   readonly value: string | Uint8Array;
 }
 
-/** One form that a canary can have among other bytes. */
+/** An encoding of a canary to search for. */
 export interface Needle {
   readonly canary: string;
   readonly kind: CanaryKind;
@@ -21,14 +20,14 @@ export interface Needle {
   readonly bytes: Uint8Array;
 }
 
-/** Makes and keeps canaries; the same random numbers make the same ones. */
+/** Creates and keeps canaries. The same random numbers create the same canaries. */
 export interface Canaries {
-  /** Lower-case letters and digits, so that folding changes nothing, in front of `end`. */
+  /** Creates lower-case letters and digits, which case folding does not change, followed by `end`. */
   word(name: string, kind?: CanaryKind, end?: string): string;
-  /** So many digits, the last chosen so that the Luhn sum is right. */
+  /** Creates a 16-digit card number with a valid Luhn sum. */
   card(name: string): string;
   digits(name: string, count: number): string;
-  /** What was made elsewhere: an API key, a key file. */
+  /** Adds a value that was created elsewhere, such as an API key or a key file. */
   keep<Value extends string | Uint8Array>(name: string, kind: CanaryKind, value: Value): Value;
   all(): readonly Canary[];
 }
@@ -59,7 +58,7 @@ function withLuhn(digits: string): string {
   return digits + ((10 - (sum % 10)) % 10);
 }
 
-/** Every form of a value that is looked for, by its name. */
+/** Returns every encoding of a value to search for, by name. */
 export function encodings(value: string | Uint8Array): Readonly<Record<string, Uint8Array>> {
   const plain = Buffer.from(value);
   const utf16 = () => Buffer.from(String(value), 'utf16le');
@@ -77,13 +76,13 @@ export function encodings(value: string | Uint8Array): Readonly<Record<string, U
   return forms;
 }
 
-/** The characters that stand for the bytes alone when `before` bytes, modulo 3, precede them. */
+/** Returns the base64 characters that depend only on `bytes` when `before` bytes, modulo 3, precede them. */
 function base64Within(bytes: Buffer, before: number, alphabet: 'base64' | 'base64url'): string {
   const whole = Buffer.concat([Buffer.alloc(before), bytes]);
   return whole.toString(alphabet).slice(Math.ceil((before * 8) / 6), Math.floor((whole.length * 8) / 6));
 }
 
-/** All forms of all canaries, each once. */
+/** Returns all encodings of all canaries, without duplicates. */
 export function needlesOf(canaries: readonly Canary[]): readonly Needle[] {
   return canaries.flatMap(({ name, kind, value }) => {
     const forms = new Map<string, Needle>();

@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs';
 import type { Canaries } from './leakage-canaries.ts';
 import type { Place, Shows } from './leakage-place.ts';
 
-/** The tenant whose vault is used, and the way in. */
+/** The tenant to use, and how to reach its vault. */
 export interface Target {
   readonly name: string;
-  /** The flags that name the vault: its address, or its file and key file. */
+  /** The flags that select the vault: its URL, or its file and key file. */
   readonly flags: readonly string[];
   /** A file with the API key of the management application. */
   readonly management: string;
 }
 
-/** Two readers of the tokens of a target, as files with their API keys. */
+/** Files with the API keys of two applications that read tokens. */
 interface Readers {
   readonly revealing: string;
   readonly masking: string;
@@ -21,7 +21,7 @@ const TOKEN_PERMISSIONS = ['token:create', 'token:read', 'token:update', 'token:
 const MORE_THAN_A_BODY = 1_100_000;
 const MERGE_PATCHED = 'patched';
 
-/** Every operation through one target, with canaries in every member that takes a text, and every error that a command can get. */
+/** Runs every operation on a target, with canaries in every text member, and provokes every error. */
 export async function useOperations(place: Place, canaries: Canaries, target: Target): Promise<void> {
   const mark = (what: string) => `${target.name} ${what}`;
   const word = (what: string, end?: string) => canaries.word(mark(what), 'sealed', end);
@@ -33,7 +33,7 @@ export async function useOperations(place: Place, canaries: Canaries, target: Ta
     return place.vault([...words, ...target.flags, '--api-key-file', key, ...given], { shows, stdin, exit });
   };
 
-  /** The new key goes to a file, and is a canary from then on. */
+  /** Runs a command that writes a new API key to a file, and keeps the key as a canary. */
   async function newKey(
     what: string,
     words: readonly string[],
@@ -138,7 +138,7 @@ export async function useOperations(place: Place, canaries: Canaries, target: Ta
     await refused(revealing, masking, id, patched);
   }
 
-  /** What is wrong on purpose; the words that say so are fixed, and stand on standard error. */
+  /** Sends invalid requests. The error messages are fixed texts, so they must contain no canary. */
   async function refused(revealing: string, masking: string, id: string, deleted: string): Promise<void> {
     const stranger = place.given(
       `${target.name}-stranger.key`,
@@ -181,7 +181,7 @@ export async function useOperations(place: Place, canaries: Canaries, target: Ta
   await run(target.management, ['usage'], 'nothing');
 }
 
-/** The commands without an endpoint, on the file alone: its keys, copies, health, and what leads to it. */
+/** Runs the commands without an endpoint on the file: keys, copies, doctor, tenants and profiles. */
 export async function useLocalCommands(place: Place, canaries: Canaries): Promise<void> {
   const { file, keyFile } = place;
   const opened = ['--file', file, '--key-file', keyFile];

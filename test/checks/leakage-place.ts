@@ -12,13 +12,13 @@ const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 const MAX_START_MS = 30_000;
 const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 
-/** What a command may show on standard output; nothing may stand on standard error. */
+/** Kinds of canaries that a command may print on standard output. Standard error may contain none. */
 export const SHOWS = {
   nothing: [],
-  /** To a reader whose transform is mask or redact. */
+  /** For a reader whose transform is mask or redact. */
   masked: ['sealed', 'clear'],
   revealed: ['sealed', 'clear', 'data'],
-  /** To whoever makes a key. */
+  /** For the creator of a key. */
   key: ['sealed', 'clear', 'key'],
 } as const satisfies Record<string, readonly CanaryKind[]>;
 
@@ -27,27 +27,27 @@ export type Shows = keyof typeof SHOWS;
 interface RunOptions {
   readonly shows?: Shows;
   readonly stdin?: string | undefined;
-  /** What it must end with; 0. */
+  /** The expected exit code. Default: 0. */
   readonly exit?: number;
 }
 
 /**
- * The folders of one run: `vault/` with the files that are looked at, `tmp/` and what the commands wrote, and `given/` for
- * what is given to them, which alone is not looked at.
+ * The folders of one run. The check searches `vault/`, `tmp/` and the command output in `written/`. It does not search
+ * the command input in `given/`.
  */
 export interface Place {
   readonly file: string;
   readonly keyFile: string;
-  /** What every process that was started here has in its environment. */
+  /** A text in the environment of every process started here. */
   readonly marker: string;
   inside(name: string): string;
   given(name: string, content?: string | Uint8Array): string;
-  /** Runs the built command line to its end; answers its standard output. */
+  /** Runs a command of the built product to its end. Resolves to its standard output. */
   vault(words: readonly string[], options?: RunOptions): Promise<string>;
   serve(flags: readonly string[], shows?: Shows): Promise<{ readonly url: string; readonly child: ChildProcess }>;
-  /** How many commands and daemons were run, and with which words, by the id of their process. */
+  /** The arguments of each command and daemon, by process id. */
   readonly ran: ReadonlyMap<number, readonly string[]>;
-  /** The folder of what commands wrote that may show no more than this. */
+  /** Returns the folder for standard output that may show `stream`, or for standard error. */
   written(stream: Shows | 'stderr'): string;
   remove(): void;
 }
@@ -83,7 +83,7 @@ export function makePlace(): Place {
     const handles = [out, err].map((path) => openSync(path, 'w', 0o600));
     const child = spawn(process.execPath, [VAULT, ...words], { cwd: inside('tmp'), env, stdio: ['pipe', ...handles] });
     for (const handle of handles) closeSync(handle);
-    // A command that does not read its standard input may be gone before it is written.
+    // A command may exit before its unread standard input is written.
     child.stdin?.on('error', () => undefined);
     children.add(child);
     child.once('exit', () => children.delete(child));
@@ -134,11 +134,11 @@ export function makePlace(): Place {
   };
 }
 
-/** Looks for canaries from a process that has nothing else to do with the vault. */
+/** Searches for canaries from a separate process. */
 export interface Scanner {
   scan(paths: readonly string[], needles: readonly Needle[]): Promise<ScanResult>;
   watch(marker: string): Promise<void>;
-  /** What the watched processes looked like. */
+  /** Stops watching. Resolves to the command lines and environments of the watched processes. */
   seen(): Promise<WatchResult>;
   close(): void;
 }
@@ -163,7 +163,7 @@ export async function startScanner(): Promise<Scanner> {
   };
 }
 
-/** For messages: what was found first, without the text itself. */
+/** Lists the first hits without the leaked text. */
 export function describeHits(hits: readonly Hit[]): string {
   const named = hits.slice(0, 8).map(({ where, canary, encoding }) => `${canary} as ${encoding} in ${where}`);
   return `${hits.length} hits: ${named.join('; ')}`;

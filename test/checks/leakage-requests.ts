@@ -2,7 +2,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { Canaries } from './leakage-canaries.ts';
 
-/** One request that a daemon refuses, with canaries wherever it can have them. */
+/** A request that the daemon refuses, with canaries in it. */
 interface Refused {
   readonly status: number;
   readonly method?: string;
@@ -12,7 +12,7 @@ interface Refused {
 }
 
 const JSON_BODY = { 'content-type': 'application/json' };
-/** More than the peer may fail in a second. */
+/** Exceeds the failed authentications that the daemon allows a peer in a second. */
 const FAILURES = 40;
 const OVER_ONE_MEBIBYTE = 1_100_000;
 
@@ -20,7 +20,7 @@ function send(url: string, { method = 'GET', path = '/tokens', headers = {}, bod
   return new Promise((resolve, reject) => {
     const outgoing = request(new URL(url), { method, path, headers, agent: false }, (response) => {
       response.resume().once('end', () => resolve(response.statusCode ?? 0));
-      // A daemon that refuses a body in the middle of it may close at once.
+      // The daemon may close early when it refuses a body.
       response.once('error', () => resolve(response.statusCode ?? 0));
     });
     outgoing.once('error', reject);
@@ -28,7 +28,7 @@ function send(url: string, { method = 'GET', path = '/tokens', headers = {}, bod
   });
 }
 
-/** What is not HTTP; resolves when the daemon has closed. */
+/** Sends a text that need not be HTTP. Resolves to the reply when the daemon closes the connection. */
 function sendRaw(url: string, text: string): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
@@ -43,8 +43,8 @@ function sendRaw(url: string, text: string): Promise<string> {
 }
 
 /**
- * Sends what is answered with each status from 400 to 431, with canaries in bodies, queries, paths and headers; answers the
- * statuses that came. The trace id is left alone: it is made to be logged.
+ * Sends requests that are refused with statuses from 400 to 431, with canaries in bodies, queries, paths and headers.
+ * Resolves to the statuses. Trace ids carry no canary because logs contain them.
  */
 export async function sendRefused(
   url: string,

@@ -2,19 +2,19 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Needle } from './leakage-canaries.ts';
 
-/** Where to look: files, or folders with all that is in them. */
+/** Files to search, or folders to search recursively. */
 export interface ScanRequest {
   readonly paths: readonly string[];
   readonly needles: readonly Needle[];
 }
 
-/** Looks at the command line and the environment of every process whose environment has `marker`, until told to stop. */
+/** Asks the scanner to record every process whose environment contains `marker`, until `stop`. */
 export interface WatchRequest {
   readonly marker: string;
 }
 
 export interface Hit {
-  /** A file, or `/proc/PID/…`. */
+  /** A file path, or `/proc/PID`. */
   readonly where: string;
   readonly canary: string;
   readonly encoding: string;
@@ -26,7 +26,7 @@ export interface ScanResult {
   readonly files: number;
 }
 
-/** What the processes looked like, by their id. */
+/** The command lines and environments of the processes. */
 export type WatchResult = readonly {
   readonly pid: number;
   readonly cmdline: Uint8Array;
@@ -57,7 +57,7 @@ function scan({ paths, needles }: ScanRequest): ScanResult {
   return { hits, bytes, files: files.length };
 }
 
-/** Nothing of a process that ended meanwhile, or is another user's. */
+/** Returns no bytes when the process has ended or belongs to another user. */
 function look(pid: string, what: 'cmdline' | 'environ'): Buffer {
   try {
     return readFileSync(`/proc/${pid}/${what}`);
@@ -77,15 +77,15 @@ function watch(marker: string): void {
 }
 
 /**
- * Answers scans in a process of its own: one that had the file open with SQLite would drop its locks by reading it, and
- * what is looked for must not be found in the memory or the environment of whoever looks.
+ * Answers a request. The scanner is a separate process for two reasons. Reading a file drops the locks of a process
+ * that has the file open with SQLite. The scanner must not find canaries in its own memory or environment.
  */
 function answer(message: ScanRequest | WatchRequest | 'stop'): void {
   if (message === 'stop') {
     clearInterval(timer);
     process.send?.([...seen.values()]);
   } else if ('marker' in message) {
-    // Other systems show a process's environment to nobody through a file.
+    // Only Linux shows environments as files.
     if (existsSync('/proc')) timer = setInterval(() => watch(message.marker), POLL_MS);
     process.send?.('watching');
   } else {
@@ -93,7 +93,7 @@ function answer(message: ScanRequest | WatchRequest | 'stop'): void {
   }
 }
 
-// The module is loaded by whoever looks for checks, too; only the process that is told to scan does so.
+// `scripts/check.js` imports this module too, so start only when asked to.
 if (process.send !== undefined && process.argv[2] === 'scan') {
   process.on('message', answer);
   process.once('disconnect', () => process.exit(0));

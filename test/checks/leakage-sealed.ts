@@ -12,8 +12,8 @@ interface Database {
 const PIECE = 24;
 
 /**
- * The sealed bytes of some tokens as they stand in a copy of the file, in pieces: SQLite may spread one over pages. The
- * copy is nobody's vault, so it may be opened here.
+ * Reads the sealed bytes of some tokens from a copy of the file. Cuts them into pieces, because SQLite may spread a
+ * value over several pages. Opening the copy is safe because no vault uses it.
  */
 export async function sealedPieces(copy: string, ids: readonly string[]): Promise<readonly Needle[]> {
   const { default: Driver } = await import('better-sqlite3');

@@ -16,7 +16,7 @@ const ENDS = ['', '-wal', '-shm', '-journal'];
 
 const filesOf = (file: string) => ENDS.map((end) => file + end);
 
-/** The whole of one vault's life; figures of what was looked at. Throws at the first place where a canary was found. */
+/** Runs the whole life of a vault and resolves to what was searched. Rejects at the first canary found. */
 async function live(random: () => number, scanner: Scanner, quick: boolean): Promise<Figures> {
   const place = makePlace();
   const canaries = createCanaries(random);
@@ -38,7 +38,7 @@ async function live(random: () => number, scanner: Scanner, quick: boolean): Pro
       { name: 'http', flags: ['--url', logged.url], management: keys.managementFile },
       { name: 'file', flags: opened, management: keys.managementFile },
     ];
-    // The sample has one target: both make the same calls.
+    // A quick run uses one target, because both make the same calls.
     await Promise.all(targets.slice(quick ? 1 : 0).map((target) => useOperations(place, canaries, target)));
     const statuses = await sendRefused(logged.url, keys, canaries);
     const absent = EXPECTED_STATUSES.filter((status) => !statuses.has(status));
@@ -80,7 +80,7 @@ async function end(
   await gone;
 }
 
-/** The vault with its first keys, which nobody has seen but the files that they were written to. */
+/** Creates the vault. Its first keys are written only to files. */
 async function makeVault(place: Place, canaries: Canaries) {
   const managementFile = place.given('management.key');
   const name = canaries.word('first tenant');
@@ -100,12 +100,12 @@ async function makeVault(place: Place, canaries: Canaries) {
   const [management, everything] = [managementFile, everythingFile].map((path) => readFileSync(path, 'utf8').trim());
   canaries.keep('first management key', 'key', management ?? '');
   canaries.keep('first application key', 'key', everything ?? '');
-  // The bytes that open the file stand nowhere but in their own file.
+  // The key bytes may appear only in the key file.
   canaries.keep('key file', 'key', readFileSync(place.keyFile));
   return { managementFile, everythingFile, management: management ?? '', everything: everything ?? '' };
 }
 
-/** Deletes one token and patches another, and waits until the daemon has cleaned file and log of what was sealed before. */
+/** Deletes two tokens and patches a third. Waits until the daemon has wiped their old bytes from file and log. */
 async function deleteSealed(
   place: Place,
   canaries: Canaries,
@@ -125,12 +125,12 @@ async function deleteSealed(
   const pieces = await sealedPieces(copy, ids);
   const files = filesOf(place.file);
   const before = (await scanner.scan(files, pieces)).hits.length;
-  // A few pieces lie on the edge of two pages.
+  // A few pieces cross the edge of a page.
   if (before < pieces.length * 0.95)
     throw new Error(`only ${before} of ${pieces.length} sealed pieces are found before the deletion`);
   for (const id of ids.slice(0, 2)) await place.vault(['tokens', 'delete', id, ...flags, '--yes']);
   const [, , patched] = ids;
-  // Its definition and details are sealed anew with it, for their context has changed.
+  // The patch also reseals the definition and details, because their context changes.
   const stdin = JSON.stringify({ data: canaries.word('patched data', 'data') });
   await place.vault(['tokens', 'patch', patched ?? '', ...flags, '--body', '-'], { shows: 'revealed', stdin });
   const started = performance.now();
@@ -144,7 +144,7 @@ async function deleteSealed(
   return figures;
 }
 
-/** A canary on a command line is there because this check has put it there, or it has leaked. */
+/** Searches command lines and environments for canaries that this check did not put there itself. */
 async function lookAtProcesses(place: Place, scanner: Scanner, needles: readonly Needle[]): Promise<Figures> {
   const processes = await scanner.seen();
   const leaked = processes.flatMap(({ pid, cmdline, environ }) => {
@@ -160,7 +160,7 @@ async function lookAtProcesses(place: Place, scanner: Scanner, needles: readonly
   });
   const figures = { commands: place.ran.size, processes: processes.length };
   if (leaked.length > 0) throw new CheckFailure(`processes: ${describeHits(leaked)}`, figures);
-  // A machine under load may start and end a process between two looks, but not many of them.
+  // The scanner may miss a few short-lived processes on a busy machine.
   if (existsSync('/proc') && processes.length < place.ran.size / 2) throw new Error('too few processes were seen');
   return figures;
 }
@@ -184,7 +184,7 @@ function added(left: Figures, right: Figures): Figures {
   );
 }
 
-/** A copy of a vault to which somebody has added a column in plain text: each form of a canary in it must be found. */
+/** Plants each encoding of a canary in a new column of a copied vault. The scanner must find them all. */
 async function control({ seed }: CheckOptions): Promise<void> {
   const canaries = createCanaries(seededNumbers(seed));
   const text = canaries.word('planted', 'data', '?~>ÿ');

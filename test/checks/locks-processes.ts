@@ -1,6 +1,6 @@
-/** What other processes run (`node --input-type=module -e`), with better-sqlite3 and nothing of the vault's. */
+/** Scripts for other processes (`node --input-type=module -e`). They use better-sqlite3 but no vault code. */
 
-/** Arguments: file, milliseconds. Holds the write lock for so long; prints a line when it has it. */
+/** Arguments: file, milliseconds. Takes the write lock, prints a line, and holds the lock for the given time. */
 export const LOCK_HOLDER = `
 import Database from 'better-sqlite3';
 const [, file, ms] = process.argv;
@@ -11,8 +11,8 @@ setTimeout(() => { database.exec('ROLLBACK'); database.close(); }, Number(ms));
 `;
 
 /**
- * Argument: file. A server that POST makes wait for the lock inside its event loop, as the vault must not; GET answers at
- * once. Prints its port. Ends by itself.
+ * Argument: file. Serves HTTP and prints its port. A POST waits for the lock inside the event loop, which the vault
+ * must not do. A GET answers at once. Exits after 20 seconds.
  */
 export const STALLING_SERVER = `
 import { createServer } from 'node:http';

@@ -16,7 +16,7 @@ const MAX_LAG_MS = 100;
 
 function start(script: string, args: readonly string[]): ChildProcess {
   const child = spawn(process.execPath, ['--input-type=module', '-e', script, ...args], {
-    // Packages are found from the checkout.
+    // Run in the checkout, so that Node finds its packages.
     cwd: fileURLToPath(new URL('../..', import.meta.url)),
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -30,7 +30,10 @@ async function line(child: ChildProcess): Promise<string> {
   return String(bytes).trim();
 }
 
-/** Asks again and again, on time, whether or not the last is answered: a stall is seen by all that fall into it. */
+/**
+ * Calls `ask` at fixed intervals without waiting for answers, so that every call during a stall is slow. Resolves to
+ * the durations in milliseconds.
+ */
 async function sample(ask: () => Promise<unknown>, held: () => boolean): Promise<number[]> {
   const took: number[] = [];
   const asked: Promise<void>[] = [];
@@ -44,7 +47,7 @@ async function sample(ask: () => Promise<unknown>, held: () => boolean): Promise
   return took;
 }
 
-/** Another process takes the write lock; runs `work` while it has it. */
+/** Runs `work` while another process holds the write lock. */
 async function whileLocked<T>(file: string, work: (held: () => boolean) => Promise<T>): Promise<T> {
   const holder = start(LOCK_HOLDER, [file, String(LOCKED_MS)]);
   let held = true;
@@ -61,7 +64,7 @@ interface Waiting {
   readonly file: string;
 }
 
-/** A server beside the vault's daemon that waits for locks inside its event loop when it is told to write. */
+/** Runs `work` with a server that blocks its event loop when a write waits for a lock. */
 async function withStallingServer<T>(work: (server: Waiting) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
   const file = join(folder, 'other.db');
@@ -80,12 +83,12 @@ async function get(url: string): Promise<void> {
   await (await fetch(url)).text();
 }
 
-/** The first requests load this process's own client, which takes longer than any stall that counts. */
+/** Loads this process's HTTP client: its first requests take longer than a stall. */
 async function warmUp(...urls: readonly string[]): Promise<void> {
   for (let count = 0; count < 20; count++) for (const url of urls) await get(url);
 }
 
-/** Five writes that come while the lock is held. */
+/** Sends five writes while the lock is held. */
 async function writeFive({ everything, remote }: ServedVault) {
   return Promise.all(
     Array.from({ length: 5 }, async (_, index) => {
@@ -96,7 +99,7 @@ async function writeFive({ everything, remote }: ServedVault) {
   );
 }
 
-/** What touches no file answers as late as its event loop stood still; an idle server beside it tells what the machine adds. */
+/** Summarizes how long the event loop was blocked. The idle server shows the delay that the machine adds. */
 function lagFigures(lags: readonly number[], idle: readonly number[]) {
   return {
     probes: lags.length,
@@ -155,7 +158,7 @@ async function run() {
   }
 }
 
-/** The same probes of a server that does wait for the lock inside its event loop. */
+/** Probes a server that waits for the lock inside its event loop. */
 const control = () =>
   withStallingServer(({ url, file }) =>
     withStallingServer(async (idle) => {

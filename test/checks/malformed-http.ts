@@ -12,10 +12,10 @@ import { serveVault } from './served-vault.ts';
 
 const MIN_CASES = 28;
 const WIDTH = 12;
-/** Longer than the daemon waits for the slowest request. */
+/** Longer than the request timeout of the daemon. */
 const PATIENCE_MS = DEFAULT_TIMEOUTS.request + 5_000;
 const SETTLE_MS = 10_000;
-/** The limits that the table of refusals is written for. */
+/** The limits that `refusedRequests` assumes. */
 const LIMITS = ['--max-body', '1000', '--max-url', '500', '--max-headers', '2000'];
 
 interface Target {
@@ -29,7 +29,7 @@ interface Tally {
   readonly wrong: string[];
 }
 
-/** One malformed request: its refusal whole, and the connection closed or still good. */
+/** Sends a malformed request. Checks the refusal, and whether the connection is closed or still usable as expected. */
 async function refuse({ port, key }: Target, one: RefusedCase, tally: Tally): Promise<void> {
   const sent = one.input();
   const first = await raw(port, sent, { ...one.options, untilClosed: one.closes, patience: PATIENCE_MS });
@@ -57,13 +57,13 @@ async function behave({ port }: Target, { name, input, statuses, options }: Mann
   tally.cases++;
   tally.connections++;
   if (seen !== statuses.join()) tally.wrong.push(`${name}: ${seen} instead of ${statuses.join()}`);
-  // Those of a pipeline carry their number as trace id.
+  // Pipelined requests carry their position as trace id.
   else if (statuses.length > 1 && order !== statuses.map((_, index) => `trace-${index}`).join()) {
     tally.wrong.push(`${name}: answered in the order ${order}`);
   }
 }
 
-/** The order of the cases and the moments at which clients go away are the seed's. */
+/** Runs all cases. The seed sets the moments at which clients disconnect. */
 async function runCases(target: Target, { seed, quick }: CheckOptions): Promise<Tally> {
   const random = seededNumbers(seed);
   const tally: Tally = { cases: 0, connections: 0, wrong: [] };
@@ -71,7 +71,7 @@ async function runCases(target: Target, { seed, quick }: CheckOptions): Promise<
   const refusals = refusedRequests(port, target.key).filter((one) => !quick || one.code !== 'request_timeout');
   const cut = refusals.map((one) => ({ one, after: Math.floor(random() * 40) }));
   const work = [
-    // The slow ones first: they wait beside all others.
+    // Start the slow cases first, so that they wait while the others run.
     ...refusals.toSorted((a, b) => rank(b) - rank(a)).map((one) => () => refuse(target, one, tally)),
     ...mannersCases(port, target.key).map((one) => () => behave(target, one, tally)),
     ...cut.map(({ one, after }) => async () => {
@@ -80,7 +80,7 @@ async function runCases(target: Target, { seed, quick }: CheckOptions): Promise<
     }),
   ];
   await inParallel(work.length, WIDTH, async (index) => {
-    // Bytes that are no response at all.
+    // `raw` rejects when the bytes are no HTTP response.
     await work[index]?.().catch((error: unknown) => tally.wrong.push(String(error)));
   });
   return tally;
@@ -124,8 +124,8 @@ async function run(options: CheckOptions): Promise<Figures> {
 }
 
 /**
- * Descriptors of the daemon when it has its thread that writes, which it starts when writes come several at a time and which
- * has files of its own open.
+ * Counts the descriptors of the daemon while its writer thread runs. The thread starts when several writes arrive
+ * together, and keeps files open.
  */
 async function withWriterThread(target: Target, look: () => number): Promise<number> {
   const without = await standing(look);
@@ -137,7 +137,7 @@ async function withWriterThread(target: Target, look: () => number): Promise<num
   throw new CheckFailure('writes that come together start no thread');
 }
 
-/** The value when it has been the same for a second: connections are gone then, and what starts has started. */
+/** Resolves to the value once it is unchanged for a second. */
 async function standing(look: () => number): Promise<number> {
   for (let last = look(); ; ) {
     await sleep(1_000);
@@ -155,14 +155,14 @@ async function writeTogether({ port, key }: Target): Promise<void> {
   if (replies.some(({ responses }) => responses[0]?.status !== 201)) throw new CheckFailure('it does not write');
 }
 
-/** The value once it is `wanted`, or the last one. */
+/** Resolves to the value when it equals `wanted`, or to the last value after `SETTLE_MS`. */
 async function settled(look: () => number, wanted: number): Promise<number> {
   const started = performance.now();
   while (look() !== wanted && performance.now() - started < SETTLE_MS) await sleep(100);
   return look();
 }
 
-/** A server that takes everything for a good request. */
+/** Runs the cases on a server that accepts every request. */
 async function control({ seed }: CheckOptions): Promise<Figures> {
   const bare = await startBareServer();
   try {

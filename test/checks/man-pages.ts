@@ -9,7 +9,7 @@ import { inParallel } from './perform.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Renders a page as a terminal of 80 columns shows it. Resolves to the warnings. */
+/** Renders a page for a terminal of 80 columns. Resolves to the warnings. */
 function render(page: string): Promise<string> {
   const env = { ...process.env, LC_ALL: 'C.UTF-8', MANWIDTH: '80', MANROFFSEQ: '' };
   const words = ['--warnings', '-E', 'UTF-8', '-l', '-Tutf8', '-Z', page];
@@ -21,7 +21,7 @@ function render(page: string): Promise<string> {
   });
 }
 
-/** Fails with the first warning. */
+/** Renders all pages. Rejects with the first warning. */
 async function renderAll(pages: readonly string[]): Promise<Figures> {
   const warnings: string[] = [];
   await inParallel(pages.length, 2, async (index) => {
@@ -38,7 +38,7 @@ function run(): Promise<Figures> {
   return renderAll(manifest.man.map((name) => path.join(ROOT, name)));
 }
 
-/** A page with a macro that does not exist. */
+/** Renders a page with an unknown macro. */
 async function control(): Promise<void> {
   const folder = await mkdtemp(path.join(tmpdir(), 'vault-man-'));
   try {
@@ -51,5 +51,5 @@ async function control(): Promise<void> {
   }
 }
 
-/** check 25: `man --warnings` has nothing to say about any page. */
+/** Checks that `man --warnings` reports nothing for any page. */
 export const CHECK: Check = { number: 25, name: 'man pages', quick: true, run, control };

@@ -4,7 +4,9 @@ import { join } from 'node:path';
 
 const MEMORY = '/dev/shm';
 
-/** A new folder for files whose survival nobody needs: in memory where the system has such a place, thousands a minute. */
+/**
+ * Creates a temporary folder, in memory where the system supports it. It is removed with this process at the latest.
+ */
 export function makeMemoryFolder(): { readonly path: string; remove(): void } {
   const path = mkdtempSync(join(hasMemory() ? MEMORY : tmpdir(), 'vault-check-'));
   const remove = () => rmSync(path, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-/** An access rule as the model keeps it: containers and container conditions in lower case. */
+/** An access rule in the model. Containers and container conditions are in lower case. */
 export interface ModelRule {
   readonly description: string;
   readonly priority: number;
@@ -21,7 +21,7 @@ export interface ModelApplication {
   readonly created_by: string;
   readonly created_at: number;
   readonly expires_at?: number | undefined;
-  /** The private application that made this expiring one. */
+  /** The private application that created this expiring application. */
   readonly parent?: ModelApplication | undefined;
   name: string;
   permissions: readonly string[];
@@ -38,7 +38,10 @@ type Power = Pick<ModelApplication, 'permissions' | 'rules' | 'parent'>;
 const STRENGTH: readonly string[] = ['redact', 'mask', 'reveal'];
 const weaker = (a: string, b: string) => (STRENGTH.indexOf(a) <= STRENGTH.indexOf(b) ? a : b);
 
-/** §5.5: held plainly or by any rule; a child holds nothing that its parent does not. Any key may make a call without one. */
+/**
+ * Returns whether an application holds a permission directly or by a rule (§5.5). A child holds only permissions that
+ * its parent holds. Undefined stands for an operation that needs no permission.
+ */
 export function holdsAnywhere(application: Power, permission: string | undefined): boolean {
   if (permission === undefined) return true;
   const { permissions, rules, parent } = application;
@@ -46,7 +49,9 @@ export function holdsAnywhere(application: Power, permission: string | undefined
   return own && (parent === undefined || holdsAnywhere(parent, permission));
 }
 
-/** The transform that governs, or undefined when the application may not (decisions §6). */
+/**
+ * Returns the transform that governs a token, or undefined when the application lacks the permission (decisions §6).
+ */
 export function transformFor(application: Power, permission: string, token: Reached): string | undefined {
   let transform: string | undefined;
   for (const rule of [...application.rules].sort((a, b) => a.priority - b.priority)) {
@@ -70,18 +75,18 @@ function applies({ container, conditions = [] }: ModelRule, token: Reached): boo
   });
 }
 
-/** Decisions §6: writing needs the permission in every container of the token. */
+/** Returns whether an application may write a token. It needs the permission in every container (decisions §6). */
 export function mayWrite(application: Power, permission: string, { id, containers }: Reached): boolean {
   return containers.every((each) => transformFor(application, permission, { id, containers: [each] }) !== undefined);
 }
 
-/** Whether a private application reads every token at or below `path` with at least this transform. */
+/** Returns whether a private application reads every token at or below `path` with at least this transform. */
 export function readsAll(application: Power, path: string, transform: string): boolean {
   const rules = application.rules.filter(({ permissions }) => permissions.includes('token:read'));
   for (const rule of [...rules].sort((a, b) => a.priority - b.priority)) {
     const container = rule.container ?? '/';
     const shares = path.startsWith(container) || container.startsWith(path);
-    // A rule on another container may govern some of the tokens; each call is held to that, creating is not.
+    // Tokens may also lie in other containers. Each call checks their rules; creating an application does not.
     if (shares && weaker(rule.transform, transform) !== transform) return false;
     if (path.startsWith(container)) return true;
   }
@@ -100,7 +105,7 @@ export const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** The paths at which an application is not what its type allows (§2.4, §2.5, decisions §6). */
+/** Returns the paths of the members that the application type does not allow (§2.4, §2.5, decisions §6). */
 export function applicationFlaws(
   type: string,
   definition: Pick<ModelApplication, 'permissions' | 'rules' | 'can_create_expiring_applications'>,
@@ -123,7 +128,7 @@ export function applicationFlaws(
   return flaws;
 }
 
-/** Those that no type allows. */
+/** Returns the paths of the members that no type allows. */
 export function typelessFlaws({
   permissions,
   rules,
@@ -134,7 +139,10 @@ export function typelessFlaws({
   );
 }
 
-/** Decisions §6: the rules that show data govern who may set expressions, else the one for token:update; else plain permissions. */
+/**
+ * Returns whether an application may set expressions (decisions §6). The rules for reading and using decide, else the
+ * rule for updating. Without any of them, plain permissions suffice.
+ */
 export function mayDefine({ rules }: Power, token: Reached): boolean {
   const inOrder = [...rules].sort((a, b) => a.priority - b.priority).filter((rule) => applies(rule, token));
   const ruleOf = (permission: string) => inOrder.find(({ permissions }) => permissions.includes(permission)) ?? [];
@@ -143,7 +151,7 @@ export function mayDefine({ rules }: Power, token: Reached): boolean {
   return governing.length === 0 || governing.some(({ transform }) => transform === 'reveal');
 }
 
-/** Decisions §6: whether the application is shown more of a token after it has moved. */
+/** Returns whether moving a token shows the application more of it (decisions §6). */
 export function gains(application: Power, before: Reached, after: Reached): boolean {
   const strength = (permission: string, token: Reached) =>
     STRENGTH.indexOf(transformFor(application, permission, token) ?? 'nothing');

@@ -10,7 +10,7 @@ import {
 import { type Command, type Expected, isLive, iso, page, problem, type Step } from './model-fuzz-state.ts';
 import type { Plain, PlainObject } from './model-fuzz-values.ts';
 
-/** The seven operations on applications (§4.2). */
+/** The operations on applications (§4.2). */
 export const STEPS = {
   createApplication,
   listApplications,
@@ -23,7 +23,7 @@ export const STEPS = {
   deleteApplication,
 } satisfies Partial<Record<Command['operation'], (step: Step) => Expected>>;
 
-/** They need the permission in every container (decisions §6). */
+/** Permissions that are needed in every container (decisions §6). */
 const WRITING: readonly string[] = ['token:create', 'token:update', 'token:delete'];
 
 const API_KEY = /^key_[1-9A-HJ-NP-Za-km-z]{32}$/;
@@ -80,7 +80,7 @@ function getApplication(step: Step): Expected {
   return found ? { status: 200, body: show(found) } : problem(404, 'application_not_found');
 }
 
-/** Held to the model is what each permission comes to; the vault's words are not. */
+/** Checks what each permission allows, but not the wording of the explanation. */
 function explainAccess(step: Step): Expected {
   const { command, tenant, now, model, actual } = step;
   const { application_id, token_id } = command.body ?? {};
@@ -101,7 +101,7 @@ function explainAccess(step: Step): Expected {
   return { status: 200, body: isTrue && explained.length === WRITING.length + 3 ? actual : {} };
 }
 
-/** Held to the model is how many tokens are shown how; the division by rules is not. */
+/** Checks how many tokens each transform shows, but not the division by rules. */
 function measureReach(step: Step): Expected {
   const { command, tenant, now, model, actual } = step;
   const asked = find({ ...step, command: { ...command, id: String(command.body?.['application_id']) } });
@@ -152,14 +152,17 @@ function find({ command, tenant, now, model }: Step): ModelApplication | undefin
   return found && isLive(model, found.expires_at, now) ? found : undefined;
 }
 
-/** A key that the model has not seen, in the form of one. */
+/** Returns the key of the reply when it is well-formed and new to the model. */
 function newKey({ actual, tenant }: Step): string {
   const key = String(actual['key']);
   const known = [...tenant.applications.values()].some((each) => each.key === key);
   return API_KEY.test(key) && !known ? key : 'a new API key';
 }
 
-/** Decisions §6: nothing that the creator does not reach itself, and no stronger transform. */
+/**
+ * Returns whether the creator itself reaches everything that it grants, with at least the same transform (decisions
+ * §6).
+ */
 function isWithinDelegation({ permissions, rules }: Definition, { caller, tenant, now, model }: Step): boolean {
   if (permissions.length > 0 && !readsAll(caller, '/', 'mask')) return false;
   return rules.every(({ conditions = [], transform }) => {
@@ -201,7 +204,7 @@ function lowerCasedRule({ container, conditions, ...rest }: PlainObject): ModelR
   return rule as ModelRule & typeof rule;
 }
 
-/** §2.4, without the key. */
+/** Returns the application as §2.4 defines it, without the key. */
 function show(application: ModelApplication): PlainObject {
   const { created_at, modified_at, expires_at, can_create_expiring_applications: flag } = application;
   const { id, tenant_id, name, type, permissions, created_by, modified_by } = application;

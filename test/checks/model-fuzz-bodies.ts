@@ -49,7 +49,7 @@ export const CONTAINERS = [
   '/a/b/',
   '/A/B/C/',
 ];
-/** Few, so that they are taken often. */
+/** A short list, so that ids often conflict. */
 export const IDS = ['abc', 'my token@home', 'x'.repeat(400), 'ünï-id', 'id-1', 'id-2', 'id-3'];
 
 const DATA: readonly Plain[] = [
@@ -71,7 +71,7 @@ const DATA: readonly Plain[] = [
   { a: null, nested: { deep: ['🃏', 1.5] } },
 ];
 
-/** `data` that is right for its type. */
+/** Returns valid `data` for a type. */
 function goodData(draw: Draw, type: string): Plain {
   const of = (name: string) => draw.one(GOOD[name] ?? []);
   if (type === 'card') {
@@ -86,7 +86,7 @@ function goodData(draw: Draw, type: string): Plain {
   return type === 'token' ? draw.one(DATA) : of(type);
 }
 
-/** Expressions that yield something for any data; the others depend on it and are drawn less often. */
+/** Expressions that yield a value for any data. `SOMETIMES` depend on the data and are drawn less often. */
 const ALWAYS = Object.keys(EXPRESSIONS).filter((text) => text.includes('| stringify') && !text.includes('data.a'));
 const SOMETIMES = ['{{ data }}', '{{ data.a }}', '{{ data.a | stringify }}'];
 
@@ -95,7 +95,7 @@ function newMask(draw: Draw): Plain {
   return { end: draw.one(ALWAYS), a: '{{ data.a | stringify }}', fixed: { k: 'x', n: 1 } };
 }
 
-/** When a token ends: within seconds or within days, in the formats of §2.6. */
+/** Returns an expiry within seconds, hours or days, in a format of §2.6. */
 export function futureTime(draw: Draw, now: number): string {
   if (draw.chance(0.15)) {
     const day = new Date(now + 2 * 86_400_000);
@@ -108,7 +108,7 @@ export function futureTime(draw: Draw, now: number): string {
 
 const TYPES = Object.keys(GOOD).filter((name) => name in DEFAULT_MASK);
 
-/** A body of Create Token that nothing is wrong with, unless an expression yields nothing for its data. */
+/** Returns a valid body of Create Token. An expression may still yield nothing for its data. */
 export function newTokenBody(draw: Draw, now: number, wanted?: string): PlainObject {
   const type = wanted ?? draw.one(['token', 'token', 'token', 'card', 'card', 'bank', ...TYPES]);
   return {
@@ -130,7 +130,7 @@ export function newTokenBody(draw: Draw, now: number, wanted?: string): PlainObj
 
 const TRANSFORMS = ['redact', 'mask', 'reveal', 'reveal'];
 
-/** Up to three rules that are right for the type. */
+/** Returns up to three valid rules for the type. */
 export function rulesFor(draw: Draw, type: string): readonly PlainObject[] {
   const permissions =
     type === 'expiring'

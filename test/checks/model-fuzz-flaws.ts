@@ -4,7 +4,7 @@ import type { Plain, PlainObject } from './model-fuzz-values.ts';
 
 type Flawed = Pick<Command, 'body' | 'flaw'>;
 
-/** A member is written over: the path that `errors` must then name, and the new value (undefined: left out). */
+/** The path that `errors` must name, and the member to overwrite. An undefined value removes the member. */
 type Wrong = readonly [path: string, member: string, value: Plain | undefined];
 
 const invalid = (path: string): Flaw => ({ status: 400, code: 'invalid_request', path });

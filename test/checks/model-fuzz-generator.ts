@@ -7,7 +7,7 @@ import type { Command, Flaw, Model, ModelTenant } from './model-fuzz-state.ts';
 import { GOOD, type Plain, type PlainObject } from './model-fuzz-values.ts';
 import { randomQuery } from './random-query.ts';
 
-/** How often each operation is called. */
+/** The relative frequency of each operation. */
 const WEIGHTS: readonly (readonly [Command['operation'], number])[] = [
   ['createToken', 26],
   ['getToken', 14],
@@ -42,15 +42,15 @@ const APPLICATION_KINDS = Object.keys(APPLICATION_TYPES);
 
 const WRONG_KEYS = [undefined, '', 'key_', 'nonsense', `key_${'1'.repeat(32)}`];
 
-/** What a command is made of besides the draw: the state that it can refer to, dead keys, and the time. */
+/** The state that a command can refer to, and the time. */
 export interface Circumstances {
   readonly model: Model;
   readonly now: number;
-  /** Keys that were good once. */
+  /** Keys that were valid once. */
   readonly deadKeys: readonly string[];
 }
 
-/** The next command: mostly a sensible call of an application that may make it, sometimes anything else. */
+/** Returns the next command: mostly a sensible call by an application that may make it, sometimes any other call. */
 export function nextCommand(draw: Draw, { model, now, deadKeys }: Circumstances): Command {
   let operation = draw.weighted(WEIGHTS);
   const tenants = [...model.tenants.values()];
@@ -65,7 +65,7 @@ export function nextCommand(draw: Draw, { model, now, deadKeys }: Circumstances)
   return { ...withText(draw, operation, parts), operation, apiKey };
 }
 
-/** Mostly those whose key works and who hold the operation's permission, now and then any. */
+/** Returns the callers to choose from: mostly live applications with the permission, sometimes all applications. */
 function callersOf(draw: Draw, tenant: ModelTenant, operation: Command['operation'], now: number) {
   const all = [...tenant.applications.values()];
   const minting = operation === 'createApplication' && draw.chance(0.4);
@@ -101,7 +101,7 @@ function newToken(draw: Draw, { now, caller }: Around): Made {
   return draw.chance(0.12) ? tokenFlaw(draw, body, now) : { body };
 }
 
-/** Of an operation that is not here: an id where its row has one, and nothing else. */
+/** Builds the input of each operation. An operation without an entry gets only the id that its path needs. */
 const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: Around) => Made>>> = {
   createToken: newToken,
   previewToken: newToken,
@@ -190,7 +190,7 @@ function byId(draw: Draw, around: Around): Made {
   return { id: draw.chance(0.1) ? id.toUpperCase() : id };
 }
 
-/** Of a live, expired or deleted token, of this tenant or another, or of nothing. */
+/** Returns the id of a live, expired or deleted token of any tenant, or an unknown id. */
 function tokenId(draw: Draw, { tenant, tenants }: Around): string {
   const recent = [...tenant.tokens.keys()].slice(-40);
   if (recent.length > 0 && draw.chance(0.9)) return draw.one(recent);
@@ -328,7 +328,7 @@ function newApplicationBody(draw: Draw, { caller, now }: Around): PlainObject {
   };
 }
 
-/** Rules of an expiring application that its creator probably reaches. */
+/** Returns rules for an expiring application that its creator can probably grant. */
 function narrower(draw: Draw, { rules }: ModelApplication): readonly PlainObject[] {
   const own = rules.find(({ permissions }) => permissions.includes('token:read'));
   const value = `${own?.container ?? '/'}${draw.one(['', '', 'x/'])}`;
@@ -337,7 +337,7 @@ function narrower(draw: Draw, { rules }: ModelApplication): readonly PlainObject
   return [{ description: 'child', priority: 1, conditions: [condition], transform, permissions: ['token:read'] }];
 }
 
-/** The body as it travels, and now and then a transport-level flaw in its place. */
+/** Adds the encoded body, and sometimes replaces it with a transport-level flaw. */
 function withText(
   draw: Draw,
   operation: Command['operation'],

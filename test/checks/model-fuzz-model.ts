@@ -16,7 +16,7 @@ import {
 import * as tokens from './model-fuzz-tokens.ts';
 import type { PlainObject } from './model-fuzz-values.ts';
 
-/** Who the key belongs to now, or undefined (§5.2). */
+/** Finds the live application that owns the key, and its tenant (§5.2). */
 function findCaller(model: Model, key: string | undefined, now: number) {
   for (const tenant of model.tenants.values()) {
     for (const caller of tenant.applications.values()) {
@@ -41,7 +41,9 @@ const STEPS: Readonly<Record<OperationId, (step: Step) => Expected>> = {
   listLogs: ({ tenant, model, actual }) => ({ status: 200, body: isOwnLog(actual, tenant, model) ? actual : {} }),
 };
 
-/** The answer to a command, and the state after it: 401 → 403 → what is wrong with the call → what is wrong with the state. */
+/**
+ * Answers a command and updates the state. Checks authentication first, then the permission, the call and the state.
+ */
 export function answer(model: Model, command: Command, now: number, actual: PlainObject): Expected {
   const found = findCaller(model, command.apiKey, now);
   if (!found) return problem(401, 'unauthenticated');
@@ -55,8 +57,8 @@ export function answer(model: Model, command: Command, now: number, actual: Plai
 }
 
 /**
- * The model keeps no log, and what is written together, and under which id, depends on timing. It knows what no log has: entries
- * of other tenants, and what other tenants' applications did.
+ * Returns whether a page of the log contains only the tenant's own entries. The model keeps no log, because its
+ * grouping and ids depend on timing. It does know the applications of other tenants.
  */
 function isOwnLog(actual: PlainObject, tenant: ModelTenant, model: Model): boolean {
   const entries = actual['data'] as readonly PlainObject[];
@@ -67,7 +69,7 @@ function isOwnLog(actual: PlainObject, tenant: ModelTenant, model: Model): boole
   );
 }
 
-/** Only the texts are the product's. */
+/** Lists the permissions of the model. Only the descriptions come from the product. */
 function listPermissions({ command }: Step): Expected {
   const wanted = command.query.find(([name]) => name === 'application_type')?.[1];
   const rows = Object.entries(PERMISSIONS).map(([type, { allows: description }]) => {
@@ -104,7 +106,7 @@ function showTenant(tenant: ModelTenant): PlainObject {
     : { ...created, modified_by, modified_at: iso(modified_at) };
 }
 
-/** The last months, by the calendar. */
+/** Counts the active tokens of the last calendar months. */
 function activity({ tenant, now, command }: Step): Expected {
   const count = Number(command.query.find(([name]) => name === 'months')?.[1] ?? 12);
   const [year, month] = [new Date(now).getUTCFullYear(), new Date(now).getUTCMonth()];

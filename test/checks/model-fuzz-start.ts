@@ -4,7 +4,7 @@ import type { Founded } from './model-fuzz-targets.ts';
 
 const INCLUDED_ACTIVE_TOKENS = 1_000;
 
-/** The model of a vault that holds these tenants and nothing else. */
+/** Creates the model of a vault that holds only these tenants. */
 export function createModel(created: readonly Founded[], now: number, ignoresExpiry: boolean): Model {
   const tenants = created.map(({ tenant: { id, owner_id, name }, application }): [string, ModelTenant] => {
     const tenant: ModelTenant = {
@@ -22,7 +22,7 @@ export function createModel(created: readonly Founded[], now: number, ignoresExp
   return { tenants: new Map(tenants), ignoresExpiry, includedActiveTokens: INCLUDED_ACTIVE_TOKENS };
 }
 
-/** A management application that came about without a call. */
+/** Adds a management application that no call created. */
 export function addApplication(
   tenant: ModelTenant,
   { id, name, key = '', permissions }: Application,

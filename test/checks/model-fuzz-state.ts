@@ -2,14 +2,13 @@ import type { OperationId } from '../../src/contract/operations.ts';
 import type { ModelApplication } from './model-fuzz-access.ts';
 import type { Plain, PlainObject } from './model-fuzz-values.ts';
 
-/** What the generator put wrong into a call on purpose, found before any record is looked at. */
+/** A flaw that the generator put into a call. The vault detects it before it reads any record. */
 export interface Flaw {
   readonly status: 400 | 413 | 415;
   readonly code: string;
   readonly path?: string;
 }
 
-/** One call, and what it says. */
 export interface Command {
   readonly operation: OperationId;
   readonly apiKey: string | undefined;
@@ -17,12 +16,12 @@ export interface Command {
   readonly query: readonly (readonly [string, string])[];
   readonly mediaType?: string | undefined;
   readonly bodyText?: string;
-  /** What `bodyText` says, when it says anything. */
+  /** The value of `bodyText`, if it is JSON. */
   readonly body?: PlainObject;
   readonly flaw?: Flaw | undefined;
 }
 
-/** What the model answers. Of a problem: its code, and one of the paths that `errors` must name. */
+/** The expected reply. For a problem: its code, and paths of which `errors` must name at least one. */
 export interface Expected {
   readonly status: number;
   readonly body?: PlainObject | readonly PlainObject[];
@@ -39,7 +38,7 @@ export interface ModelToken {
   mask?: Plain | undefined;
   masked?: Plain | undefined;
   fingerprint: string;
-  /** What the fingerprint is over. */
+  /** The value that the fingerprint covers. */
   printed: string;
   fingerprint_expression: string;
   containers: readonly string[];
@@ -65,27 +64,27 @@ export interface ModelTenant {
   modified_at?: number;
   readonly applications: Map<string, ModelApplication>;
   readonly tokens: Map<string, ModelToken>;
-  /** Of live, expired and deleted tokens. */
+  /** Ids of live, expired and deleted tokens. */
   readonly takenIds: Set<string>;
   readonly lastCreated: Map<string, number>;
-  /** `month/id` of each token that counts as active. */
+  /** `month/id` of each active token. */
   readonly active: Set<string>;
-  /** Type and value → fingerprint, as the vault gave it first. */
+  /** The fingerprint that the vault first returned for each type and value. */
   readonly fingerprints: Map<string, string>;
 }
 
-/** What a step of the model knows besides its tenant. */
+/** The input of a step of the model. */
 export interface Step {
   readonly command: Command;
   readonly caller: ModelApplication;
   readonly tenant: ModelTenant;
   readonly now: number;
-  /** The reply under test: ids, keys and new fingerprints are taken from it, all else is not looked at. */
+  /** The reply under test. The model takes ids, keys and new fingerprints from it. */
   readonly actual: PlainObject;
   readonly model: Model;
 }
 
-/** The whole state. `ignoresExpiry` makes a wrong model of it, for the control. */
+/** The whole state. The control sets `ignoresExpiry`, which makes the model wrong. */
 export interface Model {
   readonly tenants: Map<string, ModelTenant>;
   readonly ignoresExpiry: boolean;
@@ -105,7 +104,7 @@ export const isLive = (model: Model, instant: number | undefined, now: number) =
 
 export const monthOf = (instant: number) => new Date(instant).toISOString().slice(0, 7);
 
-/** Newest first: `created_at` descending, then `id` (decisions §2). */
+/** Returns a page sorted by `created_at` descending, then by `id` (decisions §2). */
 export function page<T extends { readonly id: string; readonly created_at: number }>(
   asked: PlainObject,
   all: readonly T[],

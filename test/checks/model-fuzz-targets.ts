@@ -19,12 +19,12 @@ export interface Founded {
   readonly application: Application;
 }
 
-/** Two copies of one vault file, one behind a daemon and one opened directly, with one clock and equal random sources. */
+/** Two copies of a vault with the same clock and random numbers. A daemon serves one; the other is opened directly. */
 export interface Targets {
   readonly tenants: readonly Founded[];
-  /** The replies of the daemon and of the file target. */
+  /** Sends the call to both vaults. Resolves to both replies. */
   call(call: Call): Promise<readonly [daemon: Reply, direct: Reply]>;
-  /** What two vaults do that is no call. Gives what both gave. */
+  /** Runs an action that is not a call on both vaults. Resolves to both results. */
   both<T>(action: (vault: Vault) => Promise<T>): Promise<readonly [daemon: T, direct: T]>;
   close(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export interface TargetOptions {
 export async function openTargets({ folder, seed, clock, tenants }: TargetOptions): Promise<Targets> {
   const created: Founded[] = [];
   const first = join(folder, 'daemon.db');
-  // A copy of its own, since closing a vault wipes the keys.
+  // Closing a vault wipes its key, so each vault gets a copy.
   const credential = () => ({ ...CREDENTIAL, key: KEY.slice() });
   const { keyring, header } = await createKeyring(credential(), { now: clock.now() });
   await createVaultFile(first, header, async (store) => {
@@ -51,7 +51,7 @@ export async function openTargets({ folder, seed, clock, tenants }: TargetOption
   });
   keyring.close();
   const second = join(folder, 'direct.db');
-  // Nobody has the file open: a copy has the same tenants with the same keys, so that fingerprints are the same too.
+  // Copy the closed file, so that both vaults have the same keys and return the same fingerprints.
   copyFileSync(first, second);
 
   async function open(file: string): Promise<Vault> {
@@ -78,7 +78,7 @@ export async function openTargets({ folder, seed, clock, tenants }: TargetOption
   };
 }
 
-/** The daemon refuses a peer after 20 failed authentications within a second: the fuzz stays below that. */
+/** The daemon refuses a peer after 20 failed authentications in a second. Stay below that. */
 const MAX_FAILURES = 18;
 const WINDOW_MS = 1_100;
 

@@ -26,7 +26,7 @@ import {
   type PlainObject,
 } from './model-fuzz-values.ts';
 
-/** The operations on tokens (§4.1), alone and in batches. */
+/** The operations on tokens (§4.1), single and in batches. */
 export const STEPS = {
   createToken,
   previewToken,
@@ -95,7 +95,7 @@ function createToken(step: Step): Expected {
   return { status: 201, body: showWritten(token, tenant, atMostMask(transformFor(caller, 'token:create', token))) };
 }
 
-/** As by Create Token in a tenant without tokens. */
+/** Answers as Create Token does in a tenant without tokens. */
 function previewToken(step: Step): Expected {
   const { command, tenant, actual } = step;
   const empty = { tokens: new Map(), takenIds: new Set<string>(), lastCreated: new Map(), active: new Set<string>() };
@@ -114,7 +114,7 @@ function previewToken(step: Step): Expected {
   return { status: 200, body: 'fingerprint' in actual ? shown : body };
 }
 
-/** Each as by Create Token, in order; of none anything stays when one fails. */
+/** Answers as Create Token does for each body in order. Stores none of them when one fails. */
 function tokenize(step: Step): Expected {
   const { command, tenant, actual } = step;
   const { tokens, takenIds, lastCreated, active, fingerprints } = tenant;
@@ -133,7 +133,7 @@ function tokenize(step: Step): Expected {
   return problem(worst, failed[0]?.[1].code ?? '', paths.length > 0 ? paths : undefined);
 }
 
-/** A token that is missing and one that shows nothing are the same. */
+/** Treats a token that is missing like a token that shows nothing. */
 function detokenize(step: Step): Expected {
   const { command, caller, tenant, now } = step;
   const wrong: string[] = [];
@@ -214,7 +214,7 @@ function filteredBy(query: Command['query']): Filter {
     [...wanted].every(([key, value]) => token.metadata?.[key]?.toLowerCase() === value.toLowerCase());
 }
 
-/** A token is found by those who may search it and read it. */
+/** Returns a filter for the tokens that match the query and that the caller may search. */
 function searchedBy({ command, caller }: Step): Filter {
   const query = parseQuery(String(command.body?.['query']));
   return (token) =>
@@ -229,7 +229,7 @@ function searchedBy({ command, caller }: Step): Filter {
     });
 }
 
-/** What the caller may read of what is asked for. */
+/** Returns the live tokens that match the filter and that the caller may read. */
 function visibleTokens({ caller, tenant, now, model }: Step, filter: Filter): readonly ModelToken[] {
   return [...tenant.tokens.values()].filter(
     (token) => isLive(model, token.expires?.instant, now) && transformFor(caller, 'token:read', token) && filter(token),
@@ -248,7 +248,7 @@ function listed(step: Step, filter: Filter, asked: PlainObject): Expected {
   return { status: 200, body };
 }
 
-/** The first page; its cursor is the vault's affair. */
+/** Answers with the first page. Takes the cursor from the vault. */
 function listedByCursor(step: Step, filter: Filter, asked: PlainObject): Expected {
   const { tenant, now, actual } = step;
   const visible = visibleTokens(step, filter);
@@ -319,8 +319,8 @@ const textOf = (value: Plain) => (typeof value === 'string' ? value : JSON.strin
 const atMostMask = (transform: string | undefined) => (transform === 'redact' ? 'redact' : 'mask');
 
 /**
- * What is computed when a token is written, or what is wrong with it. Of what a caller that does not read it has written,
- * expressions that fail are left out (decisions §6).
+ * Returns what a write computes, or its flaws. When the caller does not read the token, failing expressions are dropped
+ * instead (decisions §6).
  */
 function derived(
   wanted: Definition,
@@ -354,10 +354,13 @@ function derived(
   return { mask, search_indexes, fingerprint_expression, masked, printed };
 }
 
-/** One value of one type has one fingerprint in a tenant, and no other has it (§2.1, decisions §7). */
-/** Of a token whose fingerprint no reply has told yet: any is right. */
+/** Stands for a fingerprint that no reply has shown yet. Any value matches it. */
 export const UNTOLD = 'untold';
 
+/**
+ * Returns the fingerprint of a value. In a tenant, each value of a type has exactly one fingerprint, which no other value
+ * has (§2.1, decisions §7).
+ */
 function fingerprintOf(tenant: ModelTenant, type: string, printed: string, actual: PlainObject): string {
   const name = `${type}\n${printed}`;
   const known = tenant.fingerprints.get(name);
@@ -381,7 +384,7 @@ function oldest({ tenant, now, model }: Step, type: string, printed: string, exc
   return matches.sort((a, b) => a.created_at - b.created_at || (a.id < b.id ? -1 : 1))[0];
 }
 
-/** The formats that the generator writes: `M/D/YYYY`, and ISO 8601 with an offset or `Z`. */
+/** Parses the formats that the generator writes: `M/D/YYYY`, and ISO 8601 with an offset or `Z`. */
 function readExpires(sent: Plain | undefined): Expires | undefined {
   if (typeof sent !== 'string') return undefined;
   const short = /^(\d+)\/(\d+)\/(\d+)$/.exec(sent);
@@ -394,13 +397,13 @@ function named({ id, type, containers, fingerprint }: ModelToken, tenant: ModelT
   return { id, type, tenant_id: tenant.id, containers, fingerprint };
 }
 
-/** Decisions §6: what an update shows a caller that does not read the token. */
+/** Returns what an update shows a caller that does not read the token (decisions §6). */
 function unreadForm(token: ModelToken, tenant: ModelTenant): PlainObject {
   const { fingerprint: _, ...shown } = show({ ...token, metadata: undefined }, tenant, 'redact');
   return shown;
 }
 
-/** §2.1: what get and list show. */
+/** Returns what get and list show (§2.1). */
 function show(token: ModelToken, tenant: ModelTenant, transform: string | undefined): PlainObject {
   const shown = transform === 'reveal' ? token.data : transform === 'mask' ? token.masked : undefined;
   return {
@@ -415,7 +418,7 @@ function show(token: ModelToken, tenant: ModelTenant, transform: string | undefi
   };
 }
 
-/** §2.1: what create and update show besides. */
+/** Returns what create and update show (§2.1). */
 function showWritten(token: ModelToken, tenant: ModelTenant, transform: string | undefined): PlainObject {
   return {
     ...show(token, tenant, transform),

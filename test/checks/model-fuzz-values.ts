@@ -1,4 +1,4 @@
-/** JSON as the model has it: the fuzz writes no numbers that a double does not hold. */
+/** JSON values in the model. The fuzz writes only numbers that fit a double. */
 export type Plain = null | boolean | number | string | readonly Plain[] | PlainObject;
 
 export interface PlainObject {
@@ -6,8 +6,8 @@ export interface PlainObject {
 }
 
 /**
- * What the model knows of values: written from the specification, sharing nothing with the product. Expressions are not
- * parsed: the fuzz uses these and no others, each with what it must yield.
+ * The rules of this file come from the specification and share no code with the product. The model does not parse
+ * expressions: it knows only the ones below.
  */
 export const isObject = (value: Plain | undefined): value is PlainObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -23,7 +23,7 @@ function revealLast(value: Plain, length: number): Plain {
 
 type Scope = { readonly data: Plain; readonly metadata: Readonly<Record<string, string>> };
 
-/** Expression → what it yields; `null` where the data lacks it. */
+/** The value that each expression yields, or null when the data lacks it. */
 export const EXPRESSIONS: Readonly<Record<string, (scope: Scope) => Plain>> = {
   '{{ data }}': ({ data }) => data,
   '{{ data | stringify }}': ({ data }) => text(data),
@@ -49,13 +49,13 @@ export const EXPRESSIONS: Readonly<Record<string, (scope: Scope) => Plain>> = {
   '{{ data | last4 }}': ({ data }) => text(data).slice(-4),
 };
 
-/** What an expression yields; undefined for one that is broken (decisions §4). */
+/** Returns the value of an expression, or undefined when the expression is broken (decisions §4). */
 export function evaluate(expression: string, scope: Scope): Plain | undefined {
   if (Object.hasOwn(EXPRESSIONS, expression)) return EXPRESSIONS[expression]?.(scope);
   return /\{[{%]/.test(expression) ? undefined : expression;
 }
 
-/** The masked form: strings are evaluated at every depth, a member that renders to nothing is left out. */
+/** Returns the masked form. Evaluates strings at every depth and drops members that yield nothing. */
 export function maskedForm(mask: Plain, scope: Scope): Plain | 'broken' | undefined {
   if (typeof mask === 'string') {
     const value = evaluate(mask, scope);
@@ -71,7 +71,7 @@ export function maskedForm(mask: Plain, scope: Scope): Plain | 'broken' | undefi
   return shown;
 }
 
-/** RFC 7396 §2. */
+/** Applies a JSON merge patch (RFC 7396 §2). */
 export function mergePatch(target: Plain | undefined, patch: Plain): Plain {
   if (!isObject(patch)) return patch;
   const merged: Record<string, Plain> = isObject(target) ? { ...target } : {};
@@ -82,7 +82,7 @@ export function mergePatch(target: Plain | undefined, patch: Plain): Plain {
   return merged;
 }
 
-/** Values that are right, by type: what else the fuzz writes into these types is wrong. */
+/** Valid values by type. All other values that the fuzz writes into these types are invalid. */
 export const GOOD: Readonly<Record<string, readonly Plain[]>> = {
   number: ['4242424242424242', '5555555555554444', '378282246310005'],
   routing_number: ['021000021', '011401533', '091000019'],
@@ -111,7 +111,7 @@ const MEMBERS: Readonly<Record<string, Readonly<Record<string, MemberCheck>>>> =
 };
 const REQUIRED: readonly string[] = ['number', 'routing_number', 'account_number'];
 
-/** The paths at which `data` is not what its type asks for (§2.3, decisions §3). */
+/** Returns the paths at which `data` violates its type (§2.3, decisions §3). */
 export function dataFlaws(type: string, data: Plain): readonly string[] {
   const members = MEMBERS[type];
   if (type === 'token') return data === null ? ['data'] : [];
@@ -122,7 +122,7 @@ export function dataFlaws(type: string, data: Plain): readonly string[] {
   return [...missing, ...wrong.map(([name]) => name)].map((name) => `data.${name}`);
 }
 
-/** Decisions §3. */
+/** The default container of each type (decisions §3). */
 export const DEFAULT_CONTAINER: Readonly<Record<string, string>> = {
   token: '/general/high/',
   card: '/pci/high/',
@@ -137,7 +137,7 @@ export const DEFAULT_CONTAINER: Readonly<Record<string, string>> = {
 const LAST_FOUR = '{{ data | reveal_last: 4 }}';
 const THREE_INDEXES = ['{{ data }}', "{{ data | remove: '-' }}", '{{ data | last4 }}'];
 
-/** Decisions §3. */
+/** The default mask of each type (decisions §3). */
 export const DEFAULT_MASK: Readonly<Record<string, Plain>> = {
   card: {
     number: '{{ data.number | reveal_last: 4 }}',

@@ -8,12 +8,12 @@ it('daemon, file target and model agree on 1,500 random calls of all operations'
   expect(figures).toMatchObject({ steps: 1_500, server_errors: 0 });
 });
 
-it('control: a model for which nothing expires is found out', { timeout: 60_000 }, async () => {
+it('control: a model in which nothing expires differs', { timeout: 60_000 }, async () => {
   const { differences } = await fuzz({ seed: 1, steps: 1_000, ignoresExpiry: true });
   expect(differences.length).toBeGreaterThan(0);
 });
 
-it('control: one changed byte of one target is found out', { timeout: 60_000 }, async () => {
+it('control: one changed byte of one target is detected', { timeout: 60_000 }, async () => {
   let created = 0;
   const tamper = (reply: Reply): Reply =>
     reply.status === 201 && ++created === 5 ? { ...reply, bodyText: `${reply.bodyText ?? ''} ` } : reply;

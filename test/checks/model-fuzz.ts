@@ -18,23 +18,23 @@ import { openTargets, type Targets } from './model-fuzz-targets.ts';
 import { UNTOLD } from './model-fuzz-tokens.ts';
 import { isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
 
-/** After at most this many steps the vaults are made anew: what is long ago costs no time, and a failure is found again soon. */
+/** Steps before the vaults are replaced. This keeps the state small and failures quick to reproduce. */
 const STEPS_A_VAULT = 1_000;
-/** Pairs of vaults that are walked side by side: mostly they wait for the disk. */
+/** Pairs of vaults that run in parallel, because they mostly wait for the disk. */
 const PAIRS = 4;
 const TENANTS = 4;
 
 export interface FuzzOptions {
   readonly seed: number;
   readonly steps: number;
-  /** A wrong model, for the control. */
+  /** Makes the model wrong, for the control. */
   readonly ignoresExpiry?: boolean;
-  /** What comes through the file target is changed, for the other control. */
+  /** Changes the replies of the file target, for another control. */
   readonly tamper?: (reply: Reply) => Reply;
 }
 
 interface Difference {
-  /** Which pair of vaults, from 0. */
+  /** The number of the pair of vaults, from 0. */
   readonly part: number;
   readonly step: number;
   readonly what: string;
@@ -46,7 +46,7 @@ export interface FuzzResult {
   readonly differences: readonly Difference[];
 }
 
-/** The model fuzz: the same commands to a daemon, to a vault opened directly and to the model; all three must agree. */
+/** Sends the same commands to a daemon, to a vault opened directly and to the model. All three must agree. */
 export async function fuzz(options: FuzzOptions): Promise<FuzzResult> {
   const counts = new Map<string, number>();
   const count = (name: string) => counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -130,7 +130,7 @@ async function walk({
   return undefined;
 }
 
-/** Answers of deduplication and to callers that do not read, which a status does not tell from the others. */
+/** Names the replies that a status does not identify: duplicates, and updates by callers that do not read. */
 function deduplicated({ operation }: Command, actual: PlainObject, now: number): string | undefined {
   if (actual['id'] === undefined) return undefined;
   if (operation === 'createToken' && actual['created_at'] !== iso(now)) return 'duplicate';
@@ -138,7 +138,7 @@ function deduplicated({ operation }: Command, actual: PlainObject, now: number):
   return actual['fingerprint'] === undefined ? 'unread' : 'duplicate';
 }
 
-/** Time passes; now and then expired records are swept; a tenant that nobody can manage any more gets a new key. */
+/** Advances the clock, sometimes sweeps expired records, and issues a key when nobody can manage a tenant. */
 async function betweenSteps({ model, targets, clock, draw }: Pick<Walk, 'model' | 'targets' | 'clock' | 'draw'>) {
   if (draw.chance(0.5))
     clock.advance(
@@ -175,12 +175,12 @@ function callOf({ operation, apiKey, id, query, mediaType, bodyText }: Command, 
 
 function targetsDiffer({ operation }: Command, daemon: Reply, direct: Reply): string | undefined {
   if (isDeepStrictEqual(daemon, direct)) return undefined;
-  // Which entries are written together depends on timing.
+  // The grouping of log entries depends on timing.
   if (operation === 'listLogs' && daemon.status === 200 && direct.status === 200) return undefined;
   return `daemon ${daemon.status} ${daemon.bodyText}, direct ${direct.status} ${direct.bodyText}`;
 }
 
-/** Every reply is held to the schema of its row, every problem to the schema of problems. */
+/** Returns how a reply violates its schema, or undefined when it is valid. */
 function invalidReply(call: Call, reply: Reply): string | undefined {
   const row = OPERATIONS[call.operation];
   if (reply.status < 400 && reply.status !== row.status) return `status ${reply.status}`;
@@ -216,18 +216,18 @@ async function run(options: FuzzOptions): Promise<Figures> {
   return figures;
 }
 
-/** Check 9: daemon, file target and model agree on every step. */
+/** Checks that the daemon, the file target and the model agree on every step. */
 export const CHECK: Check = {
   number: 9,
   name: 'model fuzz',
   quick: false,
   runs: 'early',
   run: ({ seed, quick }) => run({ seed, steps: quick ? 2_000 : 100_000 }),
-  // A model for which nothing ever expires is wrong, and must be found out.
+  // Nothing expires in this model, so it must differ from the vault.
   control: ({ seed }) => run({ seed, steps: 2_000, ignoresExpiry: true }),
 };
 
-/** The expected body, with the vault's own fingerprints where no earlier reply has told the model any. */
+/** Returns the expected body, with the vault's fingerprints where the model does not know them yet. */
 function withToldFingerprints(expected: Plain, actual: Plain): Plain {
   if (Array.isArray(expected)) {
     return expected.map((item, index) =>

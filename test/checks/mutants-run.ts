@@ -5,21 +5,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** A guard taken out of the source, and the tests that must fail without it. */
+/** A guard to remove from the source, and the tests that must then fail. */
 export interface Mutant {
   readonly name: string;
   readonly file: string;
-  /** Stands exactly once in the file. */
+  /** A text that occurs exactly once in the file. */
   readonly from: string;
   readonly to: string;
-  /** Test files; with a pattern, only the tests whose name it matches. */
+  /** Test files. With a pattern, only the matching tests run. */
   readonly tests: readonly string[];
   readonly pattern?: string;
 }
 
 const TABLE = readFileSync(new URL('mutants.txt', import.meta.url), 'utf8');
 
-/** The mutants of mutants.txt, whose head says how a row is written. */
+/** The rows of mutants.txt, whose header explains the format. */
 export const MUTANTS: readonly Mutant[] = TABLE.trimEnd()
   .split('\n\n')
   .slice(1)
@@ -38,17 +38,19 @@ export const MUTANTS: readonly Mutant[] = TABLE.trimEnd()
     return { name, file, from: text('-'), to: text('+'), tests: tests.split(' '), ...(pattern && { pattern }) };
   });
 
-/** How many tests ran, and how many of them failed. `broken` says why none could. */
+/** How many tests passed and failed. `broken` explains why no test ran. */
 export interface TestRun {
   readonly passed: number;
   readonly failed: number;
   readonly broken: string | undefined;
 }
 
-/** A copy of the sources and the tests, in which guards may be missing. */
+/** A copy of the sources and tests in which guards can be removed. */
 export interface MutantCopy {
   test(files: readonly string[], pattern?: string): Promise<TestRun>;
-  /** Runs the mutant's tests without its guard, and puts that back. Throws for a row that no longer fits the source. */
+  /**
+   * Runs the mutant's tests without its guard, then restores the guard. Rejects when the row does not fit the source.
+   */
   testMutant(mutant: Mutant): Promise<TestRun>;
   remove(): void;
 }
@@ -65,7 +67,7 @@ const COPIED = [
   'tsconfig.json',
   'vitest.config.ts',
 ];
-/** A guard whose absence never ends is noticed as well. */
+/** Milliseconds after which a mutant that hangs counts as killed. */
 const MAX_MS = 120_000;
 
 export function copySources(): MutantCopy {
@@ -123,7 +125,7 @@ interface Report {
   readonly testResults: readonly { readonly status: string; readonly message: string }[];
 }
 
-/** A file that cannot even be loaded has no failed test: the mutant is no program, and kills nothing. */
+/** Reads a test report. If no test ran, the mutant is no valid program and proves nothing. */
 function readReport(path: string): TestRun {
   const { numPassedTests, numFailedTests, testResults }: Report = JSON.parse(readFileSync(path, 'utf8'));
   const ran = numPassedTests + numFailedTests;
@@ -131,7 +133,7 @@ function readReport(path: string): TestRun {
   return { passed: numPassedTests, failed: numFailedTests, broken };
 }
 
-/** A change that changes nothing: no test can miss it. */
+/** A change without effect, which no test can detect. */
 export const HARMLESS: Mutant = {
   name: 'a sum that is written in another way',
   file: 'src/core/tokens/check-digits.ts',

@@ -3,10 +3,10 @@ import { copySources, HARMLESS, MUTANTS, type Mutant, type MutantCopy } from './
 import { inParallel, seededNumbers } from './perform.ts';
 
 const SAMPLE = 4;
-/** As many test runs at once, each in a copy of its own. */
+/** Test runs in parallel, each in its own copy. */
 const COPIES = 2;
 
-/** The tests that kill must pass while nothing is missing: else they would fail for whatever reason. */
+/** Runs the tests with all guards in place. They must pass, or a failure without a guard would prove nothing. */
 async function testWhole(copy: MutantCopy, mutants: readonly Mutant[]): Promise<number> {
   const files = [...new Set(mutants.flatMap(({ tests }) => tests))];
   const { passed, failed, broken } = await copy.test(files);
@@ -39,7 +39,7 @@ async function kill(mutants: readonly Mutant[]): Promise<Figures> {
   }
 }
 
-/** Without a seed's choice all of them; a quick run takes a few. */
+/** Returns all mutants, or a random sample for a quick run. */
 function chosen({ seed, quick }: CheckOptions): readonly Mutant[] {
   if (!quick) return MUTANTS;
   const random = seededNumbers(seed);

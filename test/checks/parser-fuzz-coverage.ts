@@ -1,17 +1,17 @@
 import { type Profiler, Session } from 'node:inspector';
 
-/** Which blocks of the code below a URL run. */
+/** Block coverage of the code below a URL. */
 export interface Coverage {
-  /** Those that have run since this was asked last. */
+  /** Returns the blocks that ran since the last call. */
   take(): ReadonlySet<string>;
   stop(): void;
 }
 
-/** Begins before the code is loaded: what is compiled earlier has no counters for its blocks. */
+/** Starts the coverage. Call it before the code is loaded: code compiled earlier has no block counters. */
 export function startCoverage(urlPrefix: string): Coverage {
   const session = new Session();
   session.connect();
-  /** Calls back at once: the session is this thread's own. */
+  /** Posts a command. The answer is synchronous because the session belongs to this thread. */
   const post = (method: string, parameters: object = {}) => {
     let answer: unknown;
     session.post(method, parameters, (error, result) => {

@@ -1,10 +1,10 @@
-/** Changes at one place; most inputs get several. */
+/** Changes a text at one place. */
 type Change = (text: string, at: number, draw: Draw) => string;
 
-/** A whole number from 0, below `end`. */
+/** Returns a whole number from 0 to below `end`. */
 type Draw = (end: number) => number;
 
-/** Half of them are of the input's own dictionary: a parser sees few of its own words in noise. */
+/** Characters that parsers may treat specially. */
 const ODD = [
   '\0',
   '\v',
@@ -36,10 +36,10 @@ const CHANGES: readonly Change[] = [
   (text, at, draw) => text.slice(0, at) + '[{('.charAt(draw(3)).repeat(1 + draw(70)) + text.slice(at),
 ];
 
-/** Longer ones reach nothing new, and take longer. */
+/** Longer texts reach no new code but take longer. */
 const MAX_LENGTH = 1_200;
 
-/** A text made of one or two of the corpus, the same for the same numbers. */
+/** Returns a text made from one or two corpus texts. The same random numbers give the same text. */
 export function mutate(corpus: readonly string[], dictionary: readonly string[], random: () => number): string {
   const draw: Draw = (end) => Math.floor(random() * end);
   const pick = (from: readonly string[]) => from[draw(from.length)] ?? '';

@@ -3,12 +3,12 @@ import { pathToFileURL } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { readTable, readVectors } from '../vectors/read-vectors.ts';
 
-/** A parser, what it is fed first, and what must hold of every text. */
+/** A parser, its seed inputs, and the properties that must hold for every text. */
 export interface Subject {
   readonly name: string;
   readonly seeds: readonly string[];
   readonly dictionary: readonly string[];
-  /** Rejects with what does not hold. `random` decides how the text is cut into pieces. */
+  /** Rejects with the property that does not hold. `random` cuts the text into pieces. */
   try(text: string, random: () => number): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ type Transfer =
   | 'cli/commands/transfer/input-file'
   | 'cli/commands/transfer/import-row';
 
-/** Behind an expression of the corpus: the data that it is evaluated on. */
+/** Separates an expression from its data in a corpus text. */
 const DATA = '\u0001';
 const MAX_DEPTH = 64;
 const CSV_MAP = new Map([
@@ -33,7 +33,7 @@ function hold(holds: boolean, what: string): void {
   if (!holds) throw new Error(what);
 }
 
-/** The value, or the error, which must be of the defined type. */
+/** Returns the value, or an error of the defined type. Rejects with any other error. */
 async function attempt<T>(defined: string, act: () => T | Promise<T>): Promise<{ value?: T; error?: Error }> {
   try {
     return { value: await act() };
@@ -45,7 +45,7 @@ async function attempt<T>(defined: string, act: () => T | Promise<T>): Promise<{
 
 const isTrailing = (code: number) => code >= 0xdc00 && code <= 0xdfff;
 
-/** Texts are cut between characters, as a decoder cuts them. */
+/** Yields the whole in pieces. Cuts texts between characters, as a decoder does. */
 async function* pieces<T extends string | Uint8Array>(whole: T, random: () => number): AsyncGenerator<T> {
   for (let at = 0; at < whole.length; ) {
     let end = at + 1 + Math.floor(random() * 40);
@@ -55,7 +55,7 @@ async function* pieces<T extends string | Uint8Array>(whole: T, random: () => nu
   }
 }
 
-/** All that come, and how it ended: with the end, or with the line of a fault. */
+/** Collects all items, and the message of the fault that ended them, if any. */
 async function collect<T>(items: AsyncIterable<T>): Promise<{ readonly found: readonly T[]; readonly fault?: string }> {
   const found: T[] = [];
   const { error } = await attempt('Fault', async () => {
@@ -72,7 +72,7 @@ function builtIn(text: string): { readonly value?: unknown; readonly refused: bo
   }
 }
 
-/** The parsers below `root/src`: the product's, or those of a copy with a bug in it. */
+/** Loads the parsers below `root/src`, from the product or from a copy with a bug. */
 export async function loadSubjects(root: string): Promise<readonly Subject[]> {
   const load = (name: Module) => import(pathToFileURL(join(root, 'src', `${name}.ts`)).href);
   const { parseJson }: typeof import('../../src/core/json/parse.ts') = await load('core/json/parse');

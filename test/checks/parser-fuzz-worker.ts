@@ -5,15 +5,14 @@ import { mutate } from './parser-fuzz-mutate.ts';
 import { loadSubjects, type Subject } from './parser-fuzz-subjects.ts';
 import { seededNumbers } from './perform.ts';
 
-/** What one worker is given. */
 export interface FuzzJob {
-  /** Its `src` has the parsers. */
+  /** The folder whose `src` contains the parsers. */
   readonly root: string;
   readonly seed: number;
   readonly milliseconds: number;
-  /** One subject alone. */
+  /** Fuzzes only this subject. */
   readonly only?: string;
-  /** Where the worker is: `[inputs begun, characters of the current one]`, then its characters. */
+  /** Shared memory for the progress: `[inputs started, length of the current input]`, then its characters. */
   readonly progress: SharedArrayBuffer;
 }
 
@@ -22,11 +21,11 @@ export interface FuzzTally {
   readonly corpus: number;
   readonly blocks_of_seeds: number;
   readonly blocks: number;
-  /** What does not hold, and of which text. */
+  /** The property that does not hold, and the text. */
   readonly flaw?: string;
 }
 
-/** To ask for coverage takes as long as some dozen inputs, so it is asked for many at once. */
+/** Inputs between two coverage reads. One read takes as long as some dozen inputs. */
 const BATCH = 64;
 
 async function fuzz({ root, seed, milliseconds, only, progress }: FuzzJob): Promise<FuzzTally> {
@@ -62,7 +61,7 @@ async function fuzz({ root, seed, milliseconds, only, progress }: FuzzJob): Prom
     ...(flaw !== undefined && { flaw }),
   });
 
-  /** The blocks that run for the first time. */
+  /** Returns the blocks that ran for the first time. */
   function takeFresh(): Set<string> {
     const fresh = new Set([...coverage.take()].filter((block) => !seen.has(block)));
     for (const block of fresh) seen.add(block);
@@ -79,7 +78,7 @@ async function fuzz({ root, seed, milliseconds, only, progress }: FuzzJob): Prom
   blocksOfSeeds = seen.size;
 
   const end = performance.now() + milliseconds;
-  /** Each has the same time: one text of a CSV takes as long as forty of JSON. */
+  /** Milliseconds by subject. All get the same time, because one CSV text takes as long as forty JSON texts. */
   const spent = subjects.map(() => 0);
   for (let now = performance.now(); now < end; ) {
     const next = spent.indexOf(Math.min(...spent));

@@ -12,7 +12,7 @@ const MAX_INPUT_MS = 5_000;
 const LOOK_EVERY_MS = 250;
 const MAX_LENGTH = 1 << 20;
 
-/** Fuzzes in a thread of its own, which can be ended while a parser does not return. */
+/** Fuzzes in a separate thread, which can be terminated when a parser hangs. */
 async function fuzz(job: Omit<FuzzJob, 'progress'>): Promise<FuzzTally> {
   const progress = new SharedArrayBuffer(8 + 2 * MAX_LENGTH);
   const worker = new Worker(new URL('parser-fuzz-worker.ts', import.meta.url), { workerData: { ...job, progress } });
@@ -47,7 +47,7 @@ async function run({ seed, quick }: CheckOptions) {
   return figures;
 }
 
-/** A bug in each parser: where, the text that stands there, and what is put in its place. The first one hangs. */
+/** A bug for each parser: the file, a text in it, and its replacement. The first bug hangs. */
 const BUGS = [
   ['json', 'core/json/parse.ts', 'if (code !== COMMA) throw', 'while (code === 0x0b); if (code !== COMMA) throw'],
   [
@@ -60,7 +60,7 @@ const BUGS = [
   ['ndjson', 'cli/commands/transfer/input-file.ts', "rest = texts.pop() ?? '';", "rest = (texts.pop() ?? '').trim();"],
 ] as const;
 
-/** What the fuzz says of a copy of the sources with one bug. */
+/** Fuzzes a copy of the sources with one bug. Resolves to the flaw that the fuzz finds. */
 async function findBug([only, file, before, after]: (typeof BUGS)[number], seed: number): Promise<string | undefined> {
   const root = mkdtempSync(join(tmpdir(), 'vault-fuzz-'));
   const remove = () => rmSync(root, { recursive: true, force: true });
@@ -90,5 +90,5 @@ async function control({ seed }: CheckOptions): Promise<void> {
   throw new CheckFailure(found.join('; '));
 }
 
-/** Check 21: whatever text the parsers get, they end, answer as they must, and throw only what is defined. */
+/** Checks that the parsers end on any text, return correct results, and throw only defined errors. */
 export const CHECK: Check = { number: 21, name: 'parser fuzz', quick: true, runs: 'early', run, control };

@@ -2,19 +2,19 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { join } from 'node:path';
 import { ROOT } from '../../scripts/build-output.js';
 
-/** The built product in a folder of its own. */
+/** A copy of the built product. */
 export interface ProductCopy {
   readonly folder: string;
-  /** Its `bin/vault.js`. */
+  /** The path of its `bin/vault.js`. */
   readonly bin: string;
   remove(): void;
 }
 
-/** The files of the command, and of the thread, which is bundled apart and repeats what it shares. */
+/** The code of the command and of the writer thread. The thread has its own bundle, which repeats shared code. */
 const COMMAND = 'dist/chunks';
 const THREAD = 'dist/vault/writer-thread.js';
 
-/** Copies the built product into a folder of the checkout, from which its packages are found; it is removed at exit. */
+/** Copies the built product into the checkout, so that Node finds its packages. Removes the copy at exit. */
 export function copyProduct(): ProductCopy {
   const parent = join(ROOT, 'node_modules', '.cache');
   mkdirSync(parent, { recursive: true });
@@ -25,7 +25,7 @@ export function copyProduct(): ProductCopy {
   return { folder, bin: join(folder, 'bin', 'vault.js'), remove };
 }
 
-/** Replaces `before` by `after` in a file; returns how often. */
+/** Replaces `before` with `after` in a file. Returns the number of replacements. */
 function replaceIn(file: string, before: string, after: string): number {
   const parts = readFileSync(file, 'utf8').split(before);
   if (parts.length > 1) writeFileSync(file, parts.join(after));
@@ -33,8 +33,8 @@ function replaceIn(file: string, before: string, after: string): number {
 }
 
 /**
- * Copies the built product and replaces `before` by `after` in all of its code. Throws unless the command has `before` once:
- * a control on an unchanged product would prove nothing.
+ * Copies the built product and replaces `before` with `after` in its code. Throws unless the command's code contains
+ * `before` exactly once, because a control on an unchanged product proves nothing.
  */
 export function patchProduct(before: string, after: string): ProductCopy {
   const product = copyProduct();

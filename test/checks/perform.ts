@@ -5,7 +5,7 @@ import { replyFlaws } from './reply-flaws.ts';
 export interface Performed {
   readonly status: number;
   readonly text: string;
-  /** The parsed body; empty when there is none. */
+  /** The parsed body, or an empty object. */
   readonly body: Readonly<Record<string, unknown>>;
   readonly replayed?: true | undefined;
 }
@@ -18,10 +18,10 @@ export interface PerformParts {
   readonly idempotencyKey?: string;
 }
 
-/** Throws when the reply is no valid reply of the operation: a 5xx other than 503, a wrong form. */
+/** Calls an operation. Rejects when the reply is invalid: a 5xx other than 503, or a body that violates its schema. */
 export type Perform = (key: string, operation: OperationId, parts?: PerformParts) => Promise<Performed>;
 
-/** Calls in a check's words. `client` is asked for at each call: a daemon may have been started anew. */
+/** Creates a caller with short arguments. Calls `client` for each call, because the daemon may have restarted. */
 export function createCaller(client: () => Client): Perform {
   return async (
     apiKey,
@@ -54,7 +54,7 @@ export async function inParallel(count: number, width: number, work: (index: num
   await Promise.all(Array.from({ length: Math.min(width, count) }, worker));
 }
 
-/** Numbers in [0, 1), the same for the same seed (mulberry32). */
+/** Returns a generator of numbers in [0, 1). The same seed gives the same sequence (mulberry32). */
 export function seededNumbers(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -65,7 +65,7 @@ export function seededNumbers(seed: number): () => number {
   };
 }
 
-/** The value below which the share of the numbers lies; rounded to tenths. */
+/** Returns the value below which the given share of the numbers lies, rounded to tenths. */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const value = sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

@@ -9,7 +9,7 @@ const MANAGEMENT = [
   ...['tenant:read', 'tenant:update', 'tenant:delete', 'report:read', 'log:read'],
 ];
 
-/** Rules in the order of the arguments; their priorities may be written down in the other. */
+/** Returns rules with ascending priorities. Some callers reverse the list, which must have no effect. */
 function rules(permissions: readonly string[], ...parts: readonly (readonly [Place, Transform])[]): OracleRule[] {
   return parts.map(([place, transform], index) => ({ priority: index + 1, place, transform, permissions }));
 }
@@ -74,11 +74,11 @@ function each(
   ruleSets: readonly (readonly OracleRule[])[],
 ): Applicant[] {
   const all = permissions.flatMap((plain) => ruleSets.map((set) => ({ type, permissions: plain, rules: set })));
-  // §4.2: at least one of them is not empty.
+  // §4.2: permissions and rules must not both be empty.
   return all.filter((applicant) => applicant.permissions.length > 0 || applicant.rules.length > 0);
 }
 
-/** Who asks: application types × permissions × rules. */
+/** The callers of the matrix: application types × permissions × rules. */
 export const APPLICANTS: readonly Applicant[] = [
   ...each(
     'private',

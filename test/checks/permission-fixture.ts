@@ -8,7 +8,7 @@ import type { Applicant, KeyState, Place } from './permission-oracle.ts';
 
 export const PLAINTEXT = 'plain-4242';
 export const MASKED = 'masked-XXXX';
-/** Stands in everything that belongs to the other tenant. */
+/** Appears in all data of the other tenant. */
 export const FOREIGN = 'foreign-canary';
 export const TOKEN_IDS = { one: 'token-one', two: 'token-two', other: 'token-foreign' } as const;
 export const CONTAINERS = { one: ['/pci/high/'], two: ['/pci/high/', '/bank/high/'] } as const;
@@ -31,7 +31,7 @@ const CONDITIONS_OF: Readonly<Record<Place, readonly object[]>> = {
   'id and pcix': [starts('id', 'token-'), starts('container', '/pcix/')],
 };
 
-/** The body that creates an applicant: its places become containers, or conditions for an expiring one. */
+/** Returns the body that creates an applicant. Places become containers, or conditions for an expiring application. */
 export function applicationBody({ type, permissions, rules, flag }: Applicant, name = 'applicant'): object {
   return {
     name,
@@ -57,12 +57,12 @@ export function callOf(
   return { operation, apiKey, params: {}, query: [], ...content, ...parts };
 }
 
-/** A tenant with what the calls of one key are about: two tokens, an application to look at, and the applicant. */
+/** A tenant with two tokens, the applicant, and another application. */
 export interface Fixture {
   readonly management: string;
   readonly seedApplicationId: string;
   readonly seedApplicationKey: string;
-  /** The application that is read, changed and deleted. */
+  /** The application that the calls read, change and delete. */
   readonly lookedAt: string;
   /** Puts a token back into its containers. */
   restore(target: 'one' | 'two'): Promise<void>;
@@ -73,7 +73,7 @@ export interface MatrixWorld {
   readonly clock: SteppingClock;
   readonly other: { readonly key: string; readonly management: string; readonly applicationId: string };
   prepare(who: Applicant): Promise<Fixture>;
-  /** Makes the applicant's key what the state says, and gives the key to send. */
+  /** Brings the applicant's key into the given state. Resolves to the key to send. */
   spoil(fixture: Fixture, state: KeyState): Promise<string | undefined>;
   do(key: string, operation: OperationId, parts?: Partial<Call>, body?: object): Promise<Reply>;
 }
@@ -121,7 +121,7 @@ export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
     missing: async () => undefined,
     malformed: async ({ seedApplicationKey }) => seedApplicationKey.slice(0, -1),
     unknown: async ({ management, seedApplicationId }) => {
-      // Well-formed and never this applicant's: issued to one that is already gone, long before.
+      // Well-formed, but issued to another application that is already deleted.
       const { id, key } = await createApplication(management, {
         name: 'x',
         type: 'private',
@@ -139,7 +139,7 @@ export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
       return seedApplicationKey;
     },
     expired: async ({ seedApplicationKey }) => {
-      clock.advance(60_000); // the life of an expiring application that was not told otherwise
+      clock.advance(60_000); // the default lifetime of an expiring application
       return seedApplicationKey;
     },
     'deleted tenant': async ({ management, seedApplicationKey }) => {
@@ -154,7 +154,7 @@ export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
     other,
     do: perform,
     spoil: async (fixture, state) => {
-      // Used once while it is good: a key that the vault remembers must end no later than one that it does not.
+      // Use the key once while it is valid, so that the vault caches it. A cached key must end on time too.
       await vault.dispatch(callOf(fixture.seedApplicationKey, 'getTenant'));
       return spoilers[state](fixture);
     },

@@ -24,7 +24,10 @@ function judge(results: Readonly<Record<string, MatrixResult>>): Record<string, 
   return figures;
 }
 
-/** Through the daemon: HTTP on loopback around the same vault. Answers 401 are rationed (hardening), so few of them go there. */
+/**
+ * Runs cells over HTTP on a daemon of the same vault. The daemon limits failed authentications, so only a few cells
+ * have invalid keys.
+ */
 async function runOverHttp(seed: number, every: number): Promise<MatrixResult> {
   const [{ startDaemon }, { remoteClient }, { DEFAULT_LIMITS }] = await Promise.all([
     import('../../src/http/daemon.ts'),
@@ -66,7 +69,7 @@ async function runOverHttp(seed: number, every: number): Promise<MatrixResult> {
   }
 }
 
-/** Of keys that are not good most cells say the same; every good one is kept. */
+/** Keeps every cell with a good key and a fifth of the others, which mostly repeat each other. */
 const keepSample = ({ state }: Cell, index: number) => state === 'good' || index % SAMPLE_EVERY === 0;
 
 async function run({ seed, quick }: CheckOptions) {
@@ -75,7 +78,7 @@ async function run({ seed, quick }: CheckOptions) {
   return judge({ direct, http, catalogue: await runCatalogue(seed) });
 }
 
-/** The same with one wrong cell in the oracle, picked by the seed. */
+/** Runs the matrix with one wrong cell in the oracle. The seed picks the cell. */
 async function control({ seed, quick }: CheckOptions) {
   let left = seed % 100;
   const oracle: Oracle = (who, state, operation, target, member) => {

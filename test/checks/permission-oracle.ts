@@ -1,9 +1,9 @@
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 
 /**
- * What the specification says of every cell of the permission matrix, written down by hand from its paragraphs. Only the
- * permission and the status of an operation come from its row, which test/scripts/permissions.txt holds to the
- * specification. It shares no code with the vault on purpose: a mistake must be made twice, in two different ways.
+ * The expected result of every cell of the permission matrix, written by hand from the specification. Only the
+ * permission and the status of an operation come from the contract; test/scripts/permissions.txt compares those with
+ * the specification. The oracle shares no code with the vault, so that the same mistake is unlikely in both.
  */
 export type Sight = 'nothing' | 'mask' | 'reveal';
 export type Place = 'root' | 'pci' | 'bank' | 'pcix' | 'its id' | 'an id' | 'id and pci' | 'id and pcix';
@@ -32,16 +32,16 @@ export interface Applicant {
   readonly flag?: true;
 }
 
-/** One: a token in /pci/high/. Two: a token in /pci/high/ and /bank/high/. Other: of another tenant. */
+/** `one`: a token in /pci/high/. `two`: a token in /pci/high/ and /bank/high/. `other`: an object of another tenant. */
 export type Target = 'one' | 'two' | 'other' | 'own' | 'private' | 'expiring' | 'self';
 
 export interface Expected {
   readonly status: number;
-  /** Of single tokens, and of the listed one. */
+  /** How much the reply shows of a token. */
   readonly sight?: Sight;
-  /** Of lists. */
+  /** The number of items in a list. */
   readonly items?: number;
-  /** Of updates: whether the reply has what a reader sees of any token. */
+  /** For updates: whether the reply has the members that every reader sees. */
   readonly isRead?: boolean;
 }
 
@@ -56,7 +56,7 @@ export type Member =
   | 'deduplicate_token'
   | 'expires_at';
 
-/** Decisions §6, first paragraph. */
+/** The permissions that each application type may hold (decisions §6). */
 export const MAY_HOLD: Readonly<Record<Applicant['type'], readonly string[]>> = {
   public: ['token:create', 'token:update'],
   private: ['token:create', 'token:update', 'token:read', 'token:delete', 'token:search', 'token:use'],
@@ -67,7 +67,7 @@ export const MAY_HOLD: Readonly<Record<Applicant['type'], readonly string[]>> = 
   ],
 };
 
-/** Which of the two containers a rule at the place matches a token in (decisions §6, §2.5); `/pcix/` is not below `/pci/`. */
+/** The containers in which a rule at the place matches a token (decisions §6, §2.5). `/pcix/` is not below `/pci/`. */
 const MATCHES: Readonly<Record<Place, readonly ('pci' | 'bank')[]>> = {
   root: ['pci', 'bank'],
   pci: ['pci'],
@@ -80,7 +80,7 @@ const MATCHES: Readonly<Record<Place, readonly ('pci' | 'bank')[]>> = {
 };
 const SIGHTS = { redact: 'nothing', mask: 'mask', reveal: 'reveal' } as const;
 
-/** Decisions §6: the first rule that matches and grants governs. */
+/** Returns what the first rule that matches and grants shows (decisions §6). */
 function ruled(who: Applicant, permission: string, containers: readonly string[]): Sight | undefined {
   const inOrder = [...who.rules].sort((a, b) => a.priority - b.priority);
   for (const { place, transform, permissions } of inOrder) {
@@ -90,13 +90,16 @@ function ruled(who: Applicant, permission: string, containers: readonly string[]
   return undefined;
 }
 
-/** Without a rule the plain permission with its mask, else nothing. */
+/** Returns what the governing rule shows, or else what the plain permission shows. */
 function governs(who: Applicant, permission: string, containers: readonly string[]): Sight | undefined {
   const plain = permission === 'token:use' ? 'reveal' : 'mask';
   return ruled(who, permission, containers) ?? (who.permissions.includes(permission) ? plain : undefined);
 }
 
-/** Decisions §1, order of checks: 401, then 403 for a permission held nowhere, then 404, then 403 for a token out of reach. */
+/**
+ * Returns the expected result of a cell. The order of checks (decisions §1): 401, then 403 for a permission held
+ * nowhere, then 404, then 403 for a token out of reach.
+ */
 export function expected(
   who: Applicant,
   state: KeyState,
@@ -112,7 +115,7 @@ export function expected(
   if (operation === 'listApplications') return { status: 200, items: target === 'other' ? 0 : 1 };
   const reads = READS_OF_MANY[operation];
   if (target === 'other' && reads) return { status: 200, items: 0 };
-  // An id is taken in one tenant only (decisions §5): another tenant's does not stand in the way.
+  // Ids are unique per tenant (decisions §5), so another tenant's id causes no conflict.
   const creates = operation === 'createToken' || operation === 'previewToken' || operation === 'tokenize';
   if (target === 'other' && !creates) return { status: operation === 'detokenize' ? 400 : 404 };
   if (!permission.startsWith('token:')) return { status: success };
@@ -123,18 +126,18 @@ export function expected(
     const seen = sight && governs(who, 'token:read', containers);
     return seen ? { status: 200, items: 1, sight: seen } : { status: 200, items: 0 };
   }
-  // What shows nothing is as if it were not there.
+  // A token that shows nothing counts as missing.
   if (operation === 'detokenize') return sight && sight !== 'nothing' ? { status: 200, sight } : { status: 400 };
   if (operation === 'getToken') return sight ? { status: 200, sight } : { status: 403 };
   // Decisions §6: writing needs the permission in every container.
   if (!sight || !containers.every((container) => governs(who, permission, [container]))) return { status: 403 };
   if (operation === 'deleteToken') return { status: 204 };
   if (operation === 'updateToken') return expectedUpdate(who, containers, member);
-  // §4.1: create answers with the masked form, whatever the transform, but never more than the transform shows.
+  // §4.1: a create shows the masked form, or less when the transform shows less.
   return { status: success, sight: sight === 'reveal' ? 'mask' : sight };
 }
 
-/** Lists, and searches: these find what their caller may search and read, as it reads it. */
+/** List and search operations. They return tokens as their caller reads them. */
 const READS_OF_MANY: Readonly<Partial<Record<OperationId, true>>> = {
   listTokens: true,
   listTokensByCursor: true,
@@ -145,8 +148,9 @@ const READS_OF_MANY: Readonly<Partial<Record<OperationId, true>>> = {
 const STRENGTH: readonly (Sight | undefined)[] = [undefined, 'nothing', 'mask', 'reveal'];
 
 /**
- * Decisions §6: an update sets no expressions over data that its caller's rule does not reveal, moves no token to where the
- * caller sees more of it, and shows a caller without token:read nothing. The other token has the same content: §4.1.
+ * Returns the expected result of an update (decisions §6). An update may set expressions only if the caller's rule
+ * reveals the data. It must not move a token to where the caller sees more of it. A caller without `token:read` sees
+ * nothing. Both tokens have the same content, so deduplication finds the other one (§4.1).
  */
 function expectedUpdate(who: Applicant, before: readonly string[], member: Member | undefined): Expected {
   const after = member === 'containers' ? ['bank'] : before;
@@ -170,7 +174,10 @@ function expectedUpdate(who: Applicant, before: readonly string[], member: Membe
   };
 }
 
-/** Decisions §6: with the flag, expiring ones only; asked for is the plain permission, a mask on every token. */
+/**
+ * Returns the expected result for a caller with the flag (decisions §6). It may create only expiring applications. The
+ * request asks for plain `token:read`, which shows the mask of every token.
+ */
 function expectedChild(who: Applicant, target: Target): Expected {
   const everywhere = who.rules.filter(({ place }) => place === 'root').map(({ transform }) => transform);
   const reads = who.permissions.includes('token:read') || everywhere.some((transform) => transform !== 'redact');

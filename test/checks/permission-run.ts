@@ -24,25 +24,25 @@ import {
 } from './permission-oracle.ts';
 import { replyFlaws } from './reply-flaws.ts';
 
-/** What the calls of a row are about: tokens and applications of two tenants, or the caller itself. */
+/** Returns the targets of an operation: tokens or applications of both tenants, or the caller itself. */
 function targetsOf({ permission, params, query, body, orFlag }: Operation): readonly Target[] {
   if (permission?.startsWith('token:')) return ['one', 'two', 'other'];
   if (orFlag !== undefined) return ['private', 'expiring'];
   return params || query?.properties?.['id'] || body?.properties?.['application_id'] ? ['own', 'other'] : ['self'];
 }
 
-/** Reads, changes, removals; then what creates, under an id of the other tenant too; the tenant itself last. */
+/** Returns the rank of an operation: reads, changes, deletes, creates, and last the operations on the tenant. */
 function order({ path, method, status }: Operation): number {
   const creates = status === 201;
   return (path.startsWith('/tenants') ? 10 : 0) + (creates ? 3 : method === 'GET' ? 0 : method === 'DELETE' ? 2 : 1);
 }
 
-/** Every operation on every target, in an order in which none takes away what a later one is about. */
+/** Every operation with its targets, ordered so that none removes what a later one needs. */
 const DEEDS: readonly (readonly [OperationId, readonly Target[]])[] = Object.entries<Operation>(OPERATIONS)
   .toSorted(([, a], [, b]) => order(a) - order(b))
   .map(([id, row]) => [id as OperationId, targetsOf(row)]);
 
-/** What updates send: members that change nothing, where the oracle knows only of what was there. */
+/** The body of each update. Updates keep the values that the oracle depends on. */
 const PATCHES: Readonly<Record<Member, object>> = {
   metadata: { metadata: { seen: 'yes' } },
   data: { data: PLAINTEXT },
@@ -55,11 +55,11 @@ const PATCHES: Readonly<Record<Member, object>> = {
 };
 const MEMBERS = Object.keys(PATCHES) as Member[];
 
-/** Wrong keys, tried on the tenant of the good one, which they leave as it is. */
+/** Invalid keys. They change nothing, so they share the tenant of the good key. */
 const KEYLESS: readonly KeyState[] = ['missing', 'malformed', 'unknown'];
-/** Keys that were good: each takes a tenant of its own. */
+/** Keys that were valid once. Each needs its own tenant. */
 const DEAD: readonly KeyState[] = ['regenerated', 'deleted application', 'deleted tenant'];
-/** What an applicant could do does not matter without a good key: every so many applicants suffice. */
+/** Invalid keys are tried with every third applicant, because permissions do not matter without a valid key. */
 const UNAUTHENTICATED_EVERY = 3;
 
 const SIGHT_OF: ReadonlyMap<unknown, Sight> = new Map([
@@ -76,23 +76,23 @@ export interface Cell {
   readonly state: KeyState;
   readonly operation: OperationId;
   readonly target: Target;
-  /** Of updates. */
+  /** For updates: the member to change. */
   readonly member?: Member;
 }
 
 export interface MatrixResult {
   readonly cells: number;
-  /** Of these, with a key that is good. */
+  /** Cells with a good key. */
   readonly authenticated: number;
-  /** By status. */
+  /** Cells by the status of the reply. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** One line each. */
+  /** One line for each wrong cell. */
   readonly wrong: readonly string[];
-  /** Successes on another tenant's tokens and applications, and replies that hold anything of it. */
+  /** Successes on objects of another tenant, and replies that contain its data. */
   readonly foreign: number;
 }
 
-/** What these return is the caller's own token, whatever id it asks for. */
+/** Operations that return the caller's own token, whatever id the call names. */
 const OWN_TOKENS: readonly OperationId[] = ['createToken', 'previewToken', 'tokenize'];
 
 function deedCall(
@@ -111,7 +111,7 @@ function deedCall(
   const child =
     target === 'expiring' ? { type: 'expiring', permissions: ['token:read'] } : { ...rest, type: 'private' };
   const created = { type: 'token', data: PLAINTEXT, mask: MASKED, containers };
-  /** Where the example of the row would change what the oracle knows of. */
+  /** Bodies that replace the example, where the example would change what the oracle depends on. */
   const bodies: Readonly<Partial<Record<OperationId, object>>> = {
     ...(member && { updateToken: PATCHES[member] }),
     createToken: { ...taken, ...created },
@@ -133,7 +133,7 @@ function deedCall(
   return callOf(key, operation, parts, row.body && (bodies[operation] ?? Object(example?.body)));
 }
 
-/** What a reply shows, in the oracle's words. */
+/** Converts a reply to the terms of the oracle. */
 function shown(operation: OperationId, { status, bodyText }: Reply): Expected {
   if (status >= 300 || bodyText === undefined) return { status };
   const body = JSON.parse(bodyText);
@@ -155,14 +155,14 @@ const same = (a: Expected, b: Expected) =>
 
 export interface MatrixOptions {
   readonly seed: number;
-  /** Where the calls go; the vault itself when absent. */
+  /** Returns where to send the calls. Default: the vault itself. */
   readonly target?: (world: MatrixWorld) => Respond;
   readonly oracle?: Oracle;
-  /** Which cells to run; all when absent. */
+  /** Selects the cells to run. Default: all. */
   readonly keep?: (cell: Cell, index: number) => boolean;
 }
 
-/** Runs every cell and holds it to the oracle. */
+/** Runs every cell and compares the reply with the oracle. */
 export async function runMatrix({
   seed,
   target,
@@ -227,7 +227,7 @@ export async function runMatrix({
   return { cells, authenticated, statuses, wrong, foreign };
 }
 
-/** All that the other tenant holds, as its own applications see it. */
+/** Returns everything that the other tenant holds, as its own applications see it. */
 async function otherTenant({ other, do: perform }: MatrixWorld): Promise<string> {
   const tokens = await perform(other.key, 'listTokens');
   const applications = await perform(other.management, 'listApplications');
@@ -235,7 +235,7 @@ async function otherTenant({ other, do: perform }: MatrixWorld): Promise<string>
   return [tokens, applications, tenant].map(({ bodyText }) => bodyText).join('\n');
 }
 
-/** Which permission each application type may be given, plainly and in a rule: decisions §6. */
+/** Tries to create each application type with each permission, plainly and in a rule (decisions §6). */
 export async function runCatalogue(seed: number): Promise<MatrixResult> {
   const world = await openMatrixWorld(seed);
   const { management } = await world.prepare({ type: 'public', permissions: ['token:create'], rules: [] });
@@ -253,7 +253,7 @@ export async function runCatalogue(seed: number): Promise<MatrixResult> {
     const scoped = { ...rule, ...(type === 'expiring' ? place : { container: '/' }) };
     const body = { name: 'a', type, ...(plainly ? { permissions: [permission] } : { rules: [scoped] }) };
     const { status } = await world.vault.dispatch(callOf(management, 'createApplication', {}, body));
-    // Rules are for public, private and expiring applications.
+    // Management applications have no rules.
     const may = MAY_HOLD[type].includes(permission) && (plainly || type !== 'management');
     statuses[status] = (statuses[status] ?? 0) + 1;
     if (status !== (may ? 201 : 400)) wrong.push(JSON.stringify({ type, permission, plainly, wanted: may, status }));

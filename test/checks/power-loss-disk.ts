@@ -3,35 +3,35 @@ import type { DiskEvent, DiskFile } from './power-loss-trace.ts';
 type Change = Exclude<DiskEvent, { readonly kind: 'sync' | 'answer' }>;
 
 /**
- * What a disk may have done with the changes that were not synced when the power failed: none reached it, all did, any of
- * them did (a disk writes in any order), or any sectors of them did.
+ * The changes that survive a power failure although they were not synced: none, all, any of them (a disk writes in any
+ * order), or any of their sectors.
  */
 export const LOSSES = ['dropped', 'kept', 'shuffled', 'torn_512', 'torn_4096'] as const;
 export type Loss = (typeof LOSSES)[number];
 
 const SECTORS: Readonly<Partial<Record<Loss, number>>> = { torn_512: 512, torn_4096: 4096 };
 
-/** The bytes of each file; undefined: there is none. */
+/** The bytes of each file. Undefined means that the file does not exist. */
 export type Image = Readonly<Record<DiskFile, Buffer | undefined>>;
 
 const FILES = ['database', 'log'] as const satisfies readonly DiskFile[];
 
 interface State {
-  /** Whether its folder names it. */
+  /** Whether the folder contains the file. */
   there: boolean;
   bytes: Buffer;
 }
 
-/** A disk that follows what a process does, and at any moment can lose its power. */
+/** A disk that replays the changes of a process and can lose power at any moment. */
 export interface CrashDisk {
   apply(event: DiskEvent): void;
-  /** What is on the disk when it fails now. Changes nothing. */
+  /** Returns the content of the disk if the power fails now. Does not change the disk. */
   fail(loss: Loss, random: () => number): Image;
-  /** Changes that no sync has made durable. */
+  /** Returns the number of changes that are not synced. */
   pending(): number;
 }
 
-/** Starts with a database and no log, both on the disk. */
+/** Creates a disk with a synced database and no log. */
 export function createCrashDisk(database: Buffer): CrashDisk {
   const durable: Record<DiskFile, State> = {
     database: { there: true, bytes: database },
@@ -47,7 +47,7 @@ export function createCrashDisk(database: Buffer): CrashDisk {
         return;
       }
       const { file } = event;
-      // A name is its folder's: syncing the file does not keep it.
+      // Only a sync of the folder makes a file name durable.
       const done = pending.filter((change) => (isName(change) ? file === 'folder' : change.file === file));
       for (const name of FILES) {
         const own = done.filter((change) => change.file === name);
@@ -72,7 +72,7 @@ export function createCrashDisk(database: Buffer): CrashDisk {
 
 const isName = ({ kind }: Change) => kind === 'create' || kind === 'unlink';
 
-/** In their order: where two overlap, the cache of the system had the later one only. */
+/** Picks the changes that survive. Keeps their order, so that later changes overwrite earlier ones. */
 function survivors(pending: readonly Change[], loss: Loss, random: () => number): readonly Change[] {
   if (loss === 'dropped') return [];
   if (loss === 'kept') return pending;
@@ -93,7 +93,7 @@ function inSectors(change: Change, sector: number): readonly Change[] {
   return parts;
 }
 
-/** A new state; the bytes of the old one stay as they are. */
+/** Returns the state after the changes. Does not change the bytes of the old state. */
 function changed(state: State, changes: readonly Change[]): State {
   let { there } = state;
   let bytes: Buffer = Buffer.from(state.bytes);
@@ -110,7 +110,7 @@ function changed(state: State, changes: readonly Change[]): State {
   return { there, bytes };
 }
 
-/** What lies past the old end is zeros. */
+/** Returns the bytes cut to the size, or extended with zeros. */
 function resized(bytes: Buffer, size: number): Buffer {
   return size <= bytes.length ? bytes.subarray(0, size) : Buffer.concat([bytes, Buffer.alloc(size - bytes.length)]);
 }

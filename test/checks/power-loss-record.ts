@@ -8,15 +8,15 @@ import type { State } from './kill-ledger.ts';
 import { type DiskEvent, readTrace, recorder, traceIdOf } from './power-loss-trace.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
 
-/** What a token was asked to become; its number is its place in the list. */
+/** A write that was sent: the token and its new state. Its index in the list is its number. */
 export interface SentOperation {
   readonly id: string;
   readonly state: State;
 }
 
-/** A daemon's whole life, from an empty vault until SIGTERM. */
+/** The life of a daemon, from an empty vault to SIGTERM. */
 export interface Recording extends Pick<VaultFile, 'credential' | 'everything'> {
-  /** The file before the daemon started. */
+  /** The database file before the daemon started. */
   readonly database: Buffer;
   readonly operations: readonly SentOperation[];
   readonly events: readonly DiskEvent[];
@@ -24,19 +24,19 @@ export interface Recording extends Pick<VaultFile, 'credential' | 'everything'> 
 
 export interface RecordOptions {
   readonly random: () => number;
-  /** Each ends with a pause, in which the daemon empties the log. */
+  /** Rounds of writes. During the pause after each round, the daemon empties the log. */
   readonly rounds: number;
   readonly operationsARound: number;
-  /** The most characters in a value. Long ones fill the log until SQLite starts it anew. */
+  /** The maximum length of a value in characters. Long values fill the log until SQLite restarts it. */
   readonly longest: number;
   readonly bin?: string;
 }
 
 const WRITERS = 4;
-/** A delete has the log emptied after 200 ms without a write. */
+/** After a delete, the daemon empties the log once 200 ms pass without a write. */
 const PAUSE_MS = 400;
 
-/** Records the system calls of a daemon under four writers. Throws where they cannot be recorded. */
+/** Records the system calls of a daemon under four writers. Rejects when they cannot be recorded. */
 export async function record({ bin, ...options }: RecordOptions): Promise<Recording> {
   assertRecorder();
   const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
@@ -54,7 +54,7 @@ export async function record({ bin, ...options }: RecordOptions): Promise<Record
     const operations = await work(daemon.url, keys.everything, options);
     await daemon.stop('SIGTERM');
     const { events, writers } = readTrace(prefix, file);
-    // Writes that come several at a time are made by a thread of their own, after the first of them.
+    // The main thread makes the first write. A writer thread makes simultaneous writes.
     if (writers !== 2) throw new Error(`the log was written by ${writers} threads, not by both that write`);
     const answers = events.filter(({ kind }) => kind === 'answer').length;
     if (answers !== operations.length) {

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The two files that a vault consists of on a disk. The third, `-shm`, is made anew after a crash. */
+/** The two durable files of a vault. SQLite recreates the third, `-shm`, after a crash. */
 export type DiskFile = 'database' | 'log';
 
-/** What a process did to the disk, and what it told its callers, in order. */
+/** A change to the disk, or an answer to a caller. */
 export type DiskEvent =
   | { readonly kind: 'write'; readonly file: DiskFile; readonly offset: number; readonly bytes: Buffer }
   | { readonly kind: 'truncate'; readonly file: DiskFile; readonly size: number }
@@ -14,7 +14,7 @@ export type DiskEvent =
 
 export interface Trace {
   readonly events: readonly DiskEvent[];
-  /** How many threads have written to the log. */
+  /** The number of threads that wrote to the log. */
   readonly writers: number;
 }
 
@@ -22,18 +22,20 @@ const CALLS =
   'openat,?open,?creat,pwrite64,?pwritev,?pwritev2,write,writev,?sendmsg,?sendto,ftruncate,?truncate,fallocate,' +
   'fsync,fdatasync,?sync_file_range,?unlink,unlinkat,?rename,?renameat,?renameat2';
 
-/** The command that records into files `PREFIX.<thread>`. One a thread: the lines of several would be torn apart. */
+/**
+ * Returns a command that records into files `PREFIX.<thread>`. A shared file would break up the lines of the threads.
+ */
 export function recorder(prefix: string): readonly string[] {
   const each = ['-ff', '-ttt', '-T', '-qq', '-y', '-xx', '-s', '100000', '--seccomp-bpf'];
   return ['strace', ...each, '-e', `trace=${CALLS}`, '-o', prefix];
 }
 
-/** The trace id of an answer, by which it is found in what goes to a socket. */
+/** Returns the trace id of an answer, which identifies the answer in the data of a socket. */
 export const traceIdOf = (operation: number): string => `power-${operation}-`;
 
 /**
- * Reads a recording of a daemon on the vault `file`: of the thread that answers and of the one that writes, in the order of
- * time. Throws when a call is not understood: a replay of half the writes would show nothing.
+ * Reads the recorded calls of a daemon on the vault `file`, sorted by time. Throws when it does not understand a call,
+ * because an incomplete replay would prove nothing.
  */
 export function readTrace(prefix: string, file: string): Trace {
   const read = lineReader(file);
@@ -50,7 +52,7 @@ export function readTrace(prefix: string, file: string): Trace {
 }
 
 interface TimedCall {
-  /** In seconds. */
+  /** Seconds since 1970. */
   readonly at: number;
   readonly call: string;
 }
@@ -59,8 +61,8 @@ interface TimedCall {
 const TIMED = /^(\d+\.\d+) (.*?)(?: <(\d+\.\d+)>)?$/;
 
 /**
- * The calls of one thread, in their order. What a sync promises holds from its end on; everything else counts from its
- * beginning: an answer that goes out while a sync is under way stands before it.
+ * Returns the calls of one thread in order. A sync counts from its end, when its changes are durable. Any other call
+ * counts from its start, so an answer sent during a sync is placed before the sync.
  */
 function timedCalls(text: string): readonly TimedCall[] {
   let last = 0;
@@ -77,7 +79,7 @@ const hex = (text: string) =>
   text.replaceAll(/[\s\S]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
 const unhex = (text: string): Buffer => Buffer.from(text.replaceAll('\\x', ''), 'hex');
 
-/** `name(arguments) = result`; a call on an open file has its path behind its number: `18</path>`. */
+/** `name(arguments) = result`. A call on an open file shows the path after the file's number: `18</path>`. */
 const LINE = /^(\w+)\((.*)\)\s+= (-?\d+)(?:<([^>]*)>)?/;
 const ON_FILE = /^\d+<([^>]*)>/;
 const WRITE = /^\d+<[^>]*>, "([^"]*)", \d+, (\d+)$/;
@@ -123,7 +125,7 @@ function onFile(call: string, args: string, result: number, file: DiskFile): rea
   return [{ kind: 'write', file, offset: Number(offset), bytes: unhex(bytes).subarray(0, result) }];
 }
 
-/** Several answers may go out in one call. */
+/** One call may send several answers. */
 function answers(args: string): readonly DiskEvent[] {
   const text = unhex([...args.matchAll(/"([^"]*)"/g)].map(([, part = '']) => part).join('')).toString('latin1');
   return [...text.matchAll(/power-(\d+)-/g)].map(([, operation]) => ({ kind: 'answer', operation: Number(operation) }));

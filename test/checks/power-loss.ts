@@ -9,21 +9,21 @@ import { createCrashDisk, type Image, LOSSES, type Loss } from './power-loss-dis
 import { type Recording, record } from './power-loss-record.ts';
 import { readTokens, withVault } from './vault-file.ts';
 
-/** The full run has values so long that SQLite starts the log anew before a pause lets the daemon empty it. */
+/** The full run uses longer values, so that SQLite restarts the log before a pause lets the daemon empty it. */
 const SIZES = {
   quick: { images: 100, rounds: 3, operationsARound: 40, longest: 2_000 },
   full: { images: 2_500, rounds: 6, operationsARound: 160, longest: 16_000 },
 } as const;
 
-/** When the power fails: after this many events, with this loss. */
+/** A power failure after this many events, with this loss of unsynced changes. */
 interface Failure {
   readonly after: number;
   readonly loss: Loss;
 }
 
 /**
- * Where there is something to lose, or to have lost: before and after each sync, and after each answer. `count` of them,
- * drawn at random and in the order of time.
+ * Returns `count` random failures in the order of time. The power fails before and after syncs, after answers, and
+ * after some writes.
  */
 function drawFailures({ events }: Recording, count: number, random: () => number): readonly Failure[] {
   const moments = new Set<number>();
@@ -38,7 +38,7 @@ function drawFailures({ events }: Recording, count: number, random: () => number
     .toSorted((a, b) => a.after - b.after);
 }
 
-/** What happened to the tokens of one image: `undefined` when all is as it was acknowledged. */
+/** Opens the vault from an image and counts the tokens that are not as acknowledged. */
 async function replay(recording: Recording, answered: ReadonlySet<number>, image: Image, folder: string) {
   const { credential, everything, operations } = recording;
   const file = join(folder, 'vault.db');
@@ -48,7 +48,7 @@ async function replay(recording: Recording, answered: ReadonlySet<number>, image
   const ledger = createLedger(false);
   const waiting = new Set<string>();
   for (const [number, { id, state }] of operations.entries()) {
-    // A token's next write begins when the last one is answered, so one may be under way, and none behind it.
+    // A token's next write starts only after the answer to the last one, so at most one write is in flight.
     if (waiting.has(id)) continue;
     ledger.sends(id, state);
     if (answered.has(number)) ledger.acknowledges(id, state);
@@ -115,7 +115,7 @@ async function run({ seed, quick }: CheckOptions) {
   return await fail(await record({ random, ...workload }), images, random);
 }
 
-/** The product with the setting that better-sqlite3 has of itself: it answers before what it wrote is on the disk. */
+/** Patches the product to the default setting of better-sqlite3, which answers before a write is on the disk. */
 async function control({ seed }: CheckOptions) {
   const { images, ...workload } = SIZES.quick;
   const random = seededNumbers(seed);

@@ -1,18 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Both look into /proc: elsewhere they throw, so that no check passes on figures that it does not have. */
+/** Throws on systems without /proc, so that no check passes without figures. */
 function requireLinux(): void {
   if (process.platform !== 'linux')
     throw new Error('descriptors and memory of a process are read from /proc: on Linux only');
 }
 
-/** Open descriptors of a process. */
+/** Returns the number of open descriptors of a process. */
 export function descriptorsOf(pid: number): number {
   requireLinux();
   return readdirSync(`/proc/${pid}/fd`).length;
 }
 
-/** Resident memory of a process in MiB. */
+/** Returns the resident memory of a process in MiB. */
 export function residentMiB(pid: number): number {
   requireLinux();
   const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

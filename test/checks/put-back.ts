@@ -2,7 +2,7 @@ import type { Connection } from '../../src/store/sqlite/file/driver.ts';
 import type { Perform } from './perform.ts';
 import { tamperFile } from './tamper-file.ts';
 
-/** What a file's rows were, before something happened to them. */
+/** The rows of a table at an earlier time. */
 export interface KeptTable {
   readonly table: string;
   readonly rows: readonly object[];
@@ -37,14 +37,17 @@ export async function keepRows(file: string): Promise<readonly KeptTable[]> {
   return kept;
 }
 
-/** One row into a table, column by column. */
+/** Inserts a row into a table, column by column. */
 export function insertRow(connection: Connection, table: string, row: object): void {
   const names = Object.keys(row);
   const values = names.map((name) => `@${name}`);
   connection.prepare<[object]>(`INSERT INTO ${table} (${names}) VALUES (${values})`).run(row);
 }
 
-/** Puts the rows of these tables back, counters and all: every row is one that the vault wrote, and opens. */
+/**
+ * Puts older rows back into these tables and recomputes the counters. The vault wrote every row itself, so all of them
+ * open.
+ */
 export async function putBack(
   file: string,
   kept: readonly KeptTable[],
@@ -61,7 +64,7 @@ export async function putBack(
   });
 }
 
-/** Of an application that may do everything with tokens, and of a management application. */
+/** The API keys of an application with all token permissions and of a management application. */
 export interface ActingKeys {
   readonly apiKey: string;
   readonly management: string;
@@ -70,7 +73,7 @@ export interface ActingKeys {
 export const TOKENS = ['token', 'token_index', 'container_set', 'tombstone'];
 const NEW_TOKEN = { body: { type: 'token', data: 1 } };
 
-/** The application of `apiKey`, which is the first private one. */
+/** Returns the first private application, which owns `apiKey`. */
 export async function privateApplication(
   perform: Perform,
   { management }: ActingKeys,
@@ -80,7 +83,7 @@ export async function privateApplication(
   return { id: listed.findLast(({ type }) => type === 'private')?.id ?? '' };
 }
 
-/** What the vault does, after which somebody puts older rows back; and what doctor must say of it. */
+/** A change, the tables whose older rows are then put back, and the finding that doctor must report. */
 export const ROLLBACKS: Readonly<
   Record<
     string,

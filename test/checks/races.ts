@@ -10,24 +10,24 @@ import { serveVault } from './served-vault.ts';
 
 const FULL = 1_000;
 const QUICK = 40;
-/** Rounds of one race that are under way at once: they meet in the same group commits. */
+/** Rounds of one race that run at the same time, so that they share group commits. */
 const WIDTH = 4;
 
-/** Where the racers stand: two targets on one file, or one vault. */
+/** The targets of the racers, which may be one vault, and the API keys. */
 interface Course {
   readonly targets: readonly [Perform, Perform];
   readonly everything: string;
   readonly management: string;
 }
 
-/** One round; the violations that it saw. */
+/** Runs one round. Resolves to the violations. */
 type Race = (course: Course, round: string, index: number) => Promise<readonly string[]>;
 
 const statusesOf = (replies: readonly Performed[]) => replies.map(({ status }) => status).sort();
 const expectStatuses = (what: string, replies: readonly Performed[], wanted: readonly number[]) =>
   String(statusesOf(replies)) === String(wanted) ? [] : [`${what}: ${statusesOf(replies)}, not ${wanted}`];
 
-/** Four creates of one id: one wins, the others are told so, and what is read is the winner's. */
+/** Creates one id four times. One create wins, the others fail with 409, and a read returns the winner's data. */
 const sameId: Race = async ({ targets, everything }, round) => {
   const id = `race-${round}`;
   const racers = await Promise.all(
@@ -41,7 +41,7 @@ const sameId: Race = async ({ targets, everything }, round) => {
   return [...expectStatuses('same id', racers, [201, 409, 409, 409]), ...own];
 };
 
-/** Four creates of one content: all are answered with one token. */
+/** Creates the same content four times. All replies return the same token. */
 const dedup: Race = async ({ targets, everything }, round) => {
   const body = { type: 'token', data: `same ${round}`, deduplicate_token: true, metadata: { round } };
   const racers = await Promise.all(
@@ -56,7 +56,7 @@ const dedup: Race = async ({ targets, everything }, round) => {
   ];
 };
 
-/** A key in use while it is renewed: what is asked after the reply is refused with the old key, through both targets. */
+/** Renews a key while it is in use. After the reply, the old key must fail through either target. */
 const regenerate: Race = async ({ targets, everything: _, management }, round, index) => {
   const [renewing, using] = index % 2 === 0 ? targets : [targets[1], targets[0]];
   const body = { name: round, type: 'private', permissions: ['token:read'] };
@@ -66,10 +66,10 @@ const regenerate: Race = async ({ targets, everything: _, management }, round, i
   const violations: string[] = [];
   const use = async () => {
     for (let more = 2; more > 0; ) {
-      // The file target answers without ever waiting for the event loop: without this, no reply of the daemon would come in.
+      // The file target never waits for the event loop. Yield, so that replies of the daemon can arrive.
       await immediate();
       const after = renewed;
-      // The daemon rations refusals (hardening): it gets few of them, so that it does not answer 429 to all.
+      // The daemon limits failed authentications. Send few of them, or it answers 429.
       const { status } = await using(old, 'listTokens', { query: 'size=1' });
       if (after && status !== 401) violations.push(`regenerate: ${status} after the reply`);
       if (!after && status !== 200 && status !== 401) violations.push(`regenerate: ${status} before the reply`);
@@ -88,7 +88,7 @@ const regenerate: Race = async ({ targets, everything: _, management }, round, i
   return [...violations, ...(fresh.status === 200 ? [] : [`regenerate: ${fresh.status} with the new key`])];
 };
 
-/** Four patches of different members: each that is acknowledged is in the token. */
+/** Patches four different members at the same time. Every acknowledged patch must be in the token. */
 const patches: Race = async ({ targets, everything }, round) => {
   const body = { type: 'token', data: { round }, metadata: { first: 'yes' } };
   const id = String((await targets[0](everything, 'createToken', { body })).body['id']);
@@ -111,7 +111,7 @@ const patches: Race = async ({ targets, everything }, round) => {
   });
 };
 
-/** The daemon patches while the file is deleted from directly, and the other way round: deleted is deleted. */
+/** Patches a token through one target while the other deletes it. The token must stay deleted. */
 const targetAgainstTarget: Race = async ({ targets, everything }, round, index) => {
   const [patching, deleting] = index % 2 === 0 ? targets : [targets[1], targets[0]];
   const made = await patching(everything, 'createToken', { body: { type: 'token', data: { round } } });
@@ -127,7 +127,7 @@ const targetAgainstTarget: Race = async ({ targets, everything }, round, index) 
   ];
 };
 
-/** Four creates with one key, by both targets: those that are answered are answered with one token. */
+/** Creates four times with one idempotency key through both targets. All successful replies return the same token. */
 const oneKey: Race = async ({ targets, everything }, round) => {
   const create = { body: { type: 'token', data: 1, metadata: { round } }, idempotencyKey: round };
   const racers = await Promise.all(
@@ -172,7 +172,7 @@ async function runRaces(course: Course, rounds: number, seed: number, races: rea
   return figures;
 }
 
-/** Keeps the refusals that the daemon sees below the 20 a second that it bears from one peer. */
+/** Keeps failed authentications below the daemon's limit of 20 a second. */
 async function rationed(index: number): Promise<void> {
   if (index % 10 === 9) await new Promise((resolve) => setTimeout(resolve, 600));
 }
@@ -190,7 +190,7 @@ async function run({ seed, quick }: CheckOptions) {
   }
 }
 
-/** A vault whose store takes every update, whatever revision it was made from: patches get lost. */
+/** Runs the patches on a store that ignores revisions, so that updates must get lost. */
 async function control({ seed }: CheckOptions) {
   const random = seededRandom(`races ${seed}`);
   const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: Date.now() });

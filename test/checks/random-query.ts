@@ -2,7 +2,7 @@ import type { Draw } from './model-fuzz-bodies.ts';
 
 const MAX_LENGTH = 1_000;
 
-/** What the queries of a test name, beside the values below. */
+/** Values that queries refer to, in addition to the constants below. */
 export interface Named {
   readonly now: number;
   id(): string;
@@ -10,14 +10,14 @@ export interface Named {
   application(): string;
 }
 
-/** Search values and values of metadata: case folds of more than one letter, and two normal forms of one text. */
+/** Search and metadata values, including case folds to several letters and two normal forms of one text. */
 export const TEXTS = [
   ...['x', 'X', 'ÄÖ', 'äö', 'a\u0308O\u0308', 'Straße', 'STRASSE', 'Straſse'],
   ...['4242', '6789', '123-45-6789', 'a "b" \\', 'AND', '(x)', 'nothing'],
 ] as const;
 export const METADATA_KEYS = ['k', 'a.b', 'K', 'ä k'] as const;
 
-/** A query of one clause or several, with operators between them. Never one that is refused. */
+/** Returns a valid random query of one or more clauses. */
 export function randomQuery(draw: Draw, named: Named): string {
   const day = (offset: number) => new Date(named.now + offset * 86_400_000).toISOString().slice(0, 10);
   const instant = () => new Date(named.now + (draw.below(9) - 4) * 43_200_000).toISOString();
@@ -38,7 +38,7 @@ export function randomQuery(draw: Draw, named: Named): string {
     () => `${draw.one(['created_at', 'modified_at', 'expires_at'])}:${range()}`,
     () => `${draw.one(['created_at', 'modified_at', 'expires_at'])}:${day(draw.below(4) - 2)}`,
   ];
-  // A range without a time in it is refused.
+  // A range without any time is invalid.
   const range = (): string => {
     const [opened, closed] = [draw.one(['[', '{']), draw.one([']', '}'])];
     return draw.chance(0.5) ? `${opened}${bound(-3)} TO *${closed}` : `${opened}* TO ${bound(3)}${closed}`;

@@ -3,7 +3,7 @@ import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { PROBLEM_VALIDATOR, RESULT_VALIDATORS } from '../../src/core/result-validators.generated.js';
 
-/** What is wrong with the form of a reply: its status, and its body against the row's result or the problem schema. */
+/** Returns what is wrong with a reply: its status, or a body that violates the schema of the result or problem. */
 export function replyFlaws(call: Call, { status, bodyText, traceId }: Reply): readonly string[] {
   const row: Operation = OPERATIONS[call.operation];
   const body = bodyText === undefined ? undefined : parseJson(bodyText);

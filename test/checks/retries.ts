@@ -4,7 +4,7 @@ import { inParallel, type Performed, seededNumbers } from './perform.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
 const CLIENTS = 16;
-/** The share of answers that get lost on their way, beside those that a kill cuts off: few fall between a commit and its answer. */
+/** The share of answers to drop. Kills alone lose too few, because few of them fall between a commit and its answer. */
 const LOST = 0.05;
 const SIZES = { quick: { creates: 120, kills: 6 }, full: { creates: 2_000, kills: 50 } } as const;
 
@@ -12,11 +12,14 @@ interface RetryOptions {
   readonly seed: number;
   readonly creates: number;
   readonly kills: number;
-  /** False for the control: the client sends its creates again without a key. */
+  /** False makes the client retry without a key, for the control. */
   readonly keyed?: boolean;
 }
 
-/** Sends each create until it is answered, while the daemon is killed and started again. Throws unless each made one token. */
+/**
+ * Sends each create until it is answered, while the daemon is killed and restarted. Rejects unless each create made
+ * exactly one token.
+ */
 async function retries({ seed, creates, kills, keyed = true }: RetryOptions) {
   const random = seededNumbers(seed);
   const vault = await serveVault();
@@ -88,7 +91,7 @@ async function run({ seed, quick }: CheckOptions) {
   return figures;
 }
 
-/** A client without keys: a create whose answer was lost is made again. */
+/** Retries creates without a key, so that a lost answer must lead to a second token. */
 const control = ({ seed }: CheckOptions) => retries({ seed, creates: 120, kills: 4, keyed: false });
 
 export const CHECK: Check = { number: 23, name: 'retries over kills', quick: true, runs: 'early', run, control };

@@ -10,16 +10,16 @@ import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 
 const execute = promisify(execFile);
 
-/** A key of a tenant as the file has it, without what is the same for all; and as it never should be there. */
+/** A stored tenant key without the prefix that all keys share, and the unwrapped key, which must never be stored. */
 export interface TenantKeyBytes {
   readonly wrapped: string;
   readonly unwrapped: string;
 }
 
-/** Nonce, ciphertext and tag. */
+/** The offset of the nonce. The ciphertext and the tag follow. */
 const WRAPPED_FROM = 5;
 
-/** All keys of all tenants, in hex. */
+/** Returns all keys of all tenants, in hex. */
 export async function tenantKeyBytes(file: string, credential: Credential): Promise<readonly TenantKeyBytes[]> {
   const { header, store } = await openVaultFile(file);
   try {
@@ -37,7 +37,10 @@ export async function tenantKeyBytes(file: string, credential: Credential): Prom
   }
 }
 
-/** How many of the byte strings stand in the file or its log. In a process of its own: reading a file that this one has open would drop its locks. */
+/**
+ * Counts the byte strings that occur in the file or its log. Uses another process, because reading a file that this
+ * process has open would drop its locks.
+ */
 export async function countInFile(file: string, texts: readonly string[]): Promise<number> {
   const code = `
     const { readFileSync } = require('node:fs');

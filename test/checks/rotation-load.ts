@@ -4,22 +4,22 @@ import type { ServedVault } from './served-vault.ts';
 const WRITERS = 3;
 const READERS = 2;
 
-/** Callers of the daemon that write and read until they are told to stop. */
+/** Callers that write and read through the daemon until `stop`. */
 export interface RotationLoad {
-  /** What is acknowledged of each token. */
+  /** The acknowledged data of each token, by id. */
   readonly written: ReadonlyMap<string, number>;
-  /** Calls that were answered with anything but success, or with other data. */
+  /** Returns the number of calls that failed or returned wrong data. */
   refused(): number;
-  /** The first of them, by its status and text; empty when there was none. */
+  /** Returns the first failure, or an empty text. */
   firstRefusal(): string;
-  /** The 99th percentile of a read, in milliseconds, since it was last asked for; and how many there were. */
+  /** Returns the number of reads since the last call, and their 99th percentile in milliseconds. */
   readsSince(): { readonly p99: number; readonly reads: number };
   stop(): Promise<void>;
 }
 
 /**
- * Each writer changes tokens that are its own, or makes new ones, and reads each back; the readers read any. `written` has
- * the tokens `rotated-0`, `rotated-1`, … with their numbers, which they change.
+ * Starts writers and readers. Each writer creates or changes its own tokens and reads them back. The readers read any
+ * token. `written` must contain the tokens `rotated-0`, `rotated-1`, … with their data.
  */
 export function startLoad(
   vault: Pick<ServedVault, 'remote' | 'everything'>,

@@ -11,25 +11,25 @@ import { type ServedVault, serveVault } from './served-vault.ts';
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 const CALLERS = 32;
 const MIN_RUN_MS = 60;
-/** Tokens that are read back with one call. */
+/** Tokens that one call reads back. */
 const PAGE = 100;
 
-/** What a rotation under load came to. */
+/** The result of rotations under load. */
 export interface RotationRun {
-  /** Runs that SIGKILL stopped before they were done. */
+  /** Rotations that SIGKILL stopped before their end. */
   readonly killed: number;
   readonly acknowledged: number;
-  /** Calls that were answered with anything but success while keys were rotated. */
+  /** Calls that failed or returned wrong data during the rotations. */
   readonly refused: number;
   readonly firstRefusal: string;
-  /** Acknowledged writes that are not there at the end. */
+  /** Acknowledged writes that are missing at the end. */
   readonly lost: number;
   readonly doctorOk: boolean;
-  /** Keys of the tenant at the end: one data key and one index key. */
+  /** The number of tenant keys at the end. Only one data key and one index key may remain. */
   readonly keys: number;
-  /** Keys that were there at first and whose bytes, wrapped or not, are still in the file or its log. */
+  /** Initial keys whose bytes, wrapped or unwrapped, are still in the file or its log. */
   readonly oldKeysLeft: number;
-  /** Of the reads under the same writers, before any rotation and during those that were not killed; in milliseconds. */
+  /** Read times in milliseconds: before the first rotation, and during the rotations that were not killed. */
   readonly readP99Before: number;
   readonly readP99During: number;
   readonly readsDuring: number;
@@ -39,16 +39,19 @@ export interface RotationRun {
 export interface RotationOptions {
   readonly tokens: number;
   readonly kills: number;
-  /** A run is killed after so many milliseconds at the latest. */
+  /** The longest time before a rotation is killed, in milliseconds. */
   readonly killWithinMs?: number;
-  /** How long reads are measured before the first rotation. */
+  /** The time to measure reads before the first rotation, in milliseconds. */
   readonly beforeMs?: number;
   readonly random: () => number;
-  /** For a control: the last runs are left out. */
+  /** Skips the final rotations, for the control. */
   readonly unfinished?: boolean;
 }
 
-/** Rotates under callers over HTTP, kills the rotation at random moments, lets the last ones finish, and looks at what is left. */
+/**
+ * Rotates keys while callers use HTTP, kills the rotation at random moments, lets the last ones finish, and reports the
+ * result.
+ */
 export async function rotateUnderLoad(options: RotationOptions): Promise<RotationRun> {
   const { tokens, kills, killWithinMs = 560, beforeMs = 0, random, unfinished = false } = options;
   const vault = await serveVault();
@@ -64,7 +67,7 @@ export async function rotateUnderLoad(options: RotationOptions): Promise<Rotatio
     const first = await tenantKeyBytes(vault.file, credential);
 
     const load = startLoad(vault, { written, random });
-    // The log of so many creations is put away, and what is compiled late is compiled.
+    // Wait until the daemon has emptied the log and compiled its frequent code.
     await sleep(beforeMs / 2);
     load.readsSince();
     await sleep(beforeMs);
@@ -118,7 +121,7 @@ function rotate(vault: ServedVault, flags: readonly string[]): Promise<string> {
   return vault.cli(['keys', 'rotate', '--yes', ...flags], '');
 }
 
-/** Answers whether the run was killed before it was done. */
+/** Starts a rotation and kills it after the given time. Resolves to false when the rotation ended earlier. */
 async function rotateFor(vault: ServedVault, flags: readonly string[], milliseconds: number): Promise<boolean> {
   const words = [VAULT, 'keys', 'rotate', '--yes', '--file', vault.file, ...flags];
   const child = spawn(process.execPath, words, { stdio: 'ignore' });

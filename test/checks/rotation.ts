@@ -8,10 +8,13 @@ const SIZES = {
   full: { tokens: 100_000, kills: 25, killWithinMs: 2000, beforeMs: 4000 },
 } as const;
 
-/** How much longer the slowest reads may take while keys are rotated. */
+/** The largest factor by which a rotation may slow down the slowest reads. */
 const MAX_SLOWER = 2;
 
-/** A removed slot's key file ends with exit code 10; the daemon that was there before goes on. */
+/**
+ * Removes a slot while a daemon runs. Resolves to the exit code of a command with the removed key file, and to a status
+ * of the daemon.
+ */
 async function removedSlotExit(): Promise<{ readonly exit: number; readonly served: number }> {
   const vault = await serveVault();
   try {
@@ -37,7 +40,10 @@ function judge(run: RotationRun, least: number): void {
   if (killed < least) throw new CheckFailure('too few rotations were killed on the way', { ...run });
 }
 
-/** Check 18: a rotation may be killed at any time, loses nothing, destroys the old key; a removed slot locks out. */
+/**
+ * Checks that killed rotations lose nothing, that old keys are destroyed, and that a removed slot no longer opens the
+ * vault.
+ */
 export const CHECK: Check = {
   number: 18,
   name: 'rotation',
@@ -47,7 +53,7 @@ export const CHECK: Check = {
     const size = quick ? SIZES.quick : SIZES.full;
     const run = await rotateUnderLoad({ ...size, random: seededNumbers(seed) });
     judge(run, Math.ceil(size.kills * 0.8));
-    // A sample of a few reads has no 99th percentile worth the name.
+    // A few reads give no useful 99th percentile.
     if (!quick && run.readP99During > MAX_SLOWER * run.readP99Before) {
       throw new CheckFailure('reads are slow while keys are rotated', { ...run });
     }
@@ -55,7 +61,7 @@ export const CHECK: Check = {
     if (exit !== 10 || served !== 200) throw new CheckFailure('a removed slot', { exit, served });
     return { ...run, removed_slot_exit: exit };
   },
-  /** Without the run that finishes, the old keys are still there. */
+  /** Skips the final rotations, so that old keys remain in the file. */
   async control({ seed }: CheckOptions) {
     const run = await rotateUnderLoad({ tokens: 2000, kills: 1, random: seededNumbers(seed), unfinished: true });
     judge(run, 0);

@@ -20,18 +20,18 @@ import { METADATA_KEYS, randomQuery, TEXTS } from './random-query.ts';
 const FULL = 20_000;
 const QUICK = 1_500;
 const TOKENS = 200;
-/** Each vault is asked so many queries, and something changes in it before each twentieth. */
+/** The number of queries for each vault. A change precedes every twentieth query. */
 const QUERIES_A_VAULT = 2_500;
 const CHANGES_EVERY = 20;
 const SIZES = [5, 20, 100];
 
-/** The stores, each opened in a folder of its own. */
+/** The stores. Each opens in its own folder. */
 const STORES = { sqlite: openSqlite, memory: async () => createMemoryStore() };
 
 interface Run {
   readonly seed: number;
   readonly queries: number;
-  /** For the control: a model in which everybody reads every token. */
+  /** Lets everybody read every token in the model, for the control. */
   readonly ignoresRules?: boolean;
 }
 
@@ -41,7 +41,7 @@ interface Searcher {
   reads(token: SearchedToken): boolean;
 }
 
-/** A vault with tokens, and what the model knows of them. */
+/** A vault with tokens, and the model of them. */
 interface Place {
   readonly draw: Draw;
   readonly clock: SteppingClock;
@@ -50,7 +50,7 @@ interface Place {
   readonly tokens: Map<string, SearchedToken>;
 }
 
-/** Asks vaults on both stores random queries and compares the answers with the model: which tokens, in which order, how many. */
+/** Asks vaults on both stores random queries. Compares the ids, the order and the number of tokens with the model. */
 async function compare({ seed, queries, ignoresRules = false }: Run) {
   const figures = { queries: 0, answers: 0, found: 0, empty: 0, changes: 0, differences: 0 };
   let first = '';
@@ -143,7 +143,7 @@ const rule = (container: string, transform: string, permissions: readonly string
 });
 const isIn = (path: string) => (token: SearchedToken) => token.containers.some((own) => own.startsWith(path));
 
-/** The applications: which of the tokens they read is said twice, once by a rule. */
+/** The applications. Each states the tokens that it reads twice: as rules and as a predicate. */
 const SEARCHERS: readonly (Pick<Searcher, 'reads'> & { readonly rules: readonly object[] })[] = [
   { rules: [rule('/', 'reveal', [...WRITES, 'token:read'])], reads: () => true },
   { rules: [rule('/', 'mask', WRITES), rule('/pci/', 'mask', ['token:read'])], reads: isIn('/pci/') },
@@ -168,7 +168,9 @@ async function makeSearcher(
   return { id: String(made['id']), key: String(made['key']), reads };
 }
 
-/** Creates, patches or deletes a token, or lets time pass, so that some expire. Says how many changes it made. */
+/**
+ * Creates, patches or deletes a token, or advances the clock so that some expire. Resolves to the number of changes.
+ */
 async function change(place: Place): Promise<number> {
   const { draw, clock, perform, searchers, tokens } = place;
   const live = [...tokens.values()].filter(({ expires_at = Number.POSITIVE_INFINITY }) => expires_at > clock.now());
@@ -189,7 +191,7 @@ async function change(place: Place): Promise<number> {
   return 1;
 }
 
-/** Data of each type that occurs, and what a token without `search_indexes` is found by. */
+/** Data for each type, and the search values of a token without `search_indexes`. */
 const DATA: Readonly<Record<string, { readonly data: readonly unknown[]; readonly indexes?: readonly string[] }>> = {
   token: { data: ['Straße', 'ÄÖ', 'x', 'other'] },
   card: { data: [{ number: '4242424242424242' }, { number: '378282246310005', cvc: '1234' }] },
@@ -208,7 +210,7 @@ async function patch(place: Place): Promise<void> {
   const { draw, clock, tokens, searchers } = place;
   const { id, expires_at = Number.POSITIVE_INFINITY } = draw.one([...tokens.values()]);
   if (expires_at <= clock.now()) return;
-  // The others neither read nor move every token.
+  // The other searchers neither read nor move every token.
   const { metadata = {}, ...more } = members(place);
   if (draw.chance(0.5)) await keep(place, draw.one(searchers), 'updateToken', { metadata }, id);
   else await keep(place, FIRST(place), 'updateToken', { metadata, ...more }, id);
@@ -234,7 +236,7 @@ function members({ draw, clock }: Place): Members {
   };
 }
 
-/** Writes a token and notes what the model has to know of it: the reply to a caller that reads it. */
+/** Writes a token and records for the model what a reader of all tokens sees. */
 async function keep(
   place: Place,
   by: Searcher,
@@ -261,8 +263,11 @@ async function keep(
 
 const run = ({ seed, quick }: CheckOptions) => compare({ seed, queries: quick ? QUICK : FULL });
 
-/** A model in which everybody reads every token is wrong, and must be found out. */
+/** Lets everybody read every token in the model, which must then differ from the vault. */
 const control = ({ seed }: CheckOptions) => compare({ seed, queries: 200, ignoresRules: true });
 
-/** Check 24: a search finds, counts and orders what its query asks for and the caller reads, on both stores. */
+/**
+ * Checks on both stores that a search finds, counts and orders the tokens that match the query and that the caller
+ * reads.
+ */
 export const CHECK: Check = { number: 24, name: 'search', quick: true, run, control };

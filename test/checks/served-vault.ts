@@ -16,40 +16,40 @@ const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 const MAX_START_MS = 30_000;
 const execute = promisify(execFile);
 
-/** Without this shell's settings of a vault. */
+/** The environment without `VAULT_` variables. */
 const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 
 export interface StartOptions {
-  /** The most that it may have open (`ulimit -n`). */
+  /** The limit on open descriptors (`ulimit -n`). */
   readonly descriptors?: number;
-  /** More flags of `vault serve`. */
+  /** Additional flags for `vault serve`. */
   readonly flags?: readonly string[];
-  /** Flags of Node's. */
+  /** Flags for Node. */
   readonly nodeFlags?: readonly string[];
-  /** Another product than the one of this checkout. */
+  /** The path of another product build. Default: the build of this checkout. */
   readonly bin?: string;
 }
 
-/** A vault file of its own folder, and the built product on it. Whatever happens, its processes end with this one. */
+/** A vault file in its own folder, and the built product on it. The processes end with this one at the latest. */
 export interface ServedVault {
   readonly file: string;
   readonly management: string;
   /** The key of a private application with all token permissions and `reveal` on everything. */
   readonly everything: string;
-  /** Starts the daemon; resolves to the milliseconds until it accepts requests. */
+  /** Starts the daemon. Resolves to the milliseconds until it accepts requests. */
   start(options?: StartOptions): Promise<number>;
-  /** Of the running daemon. */
+  /** Returns the URL of the running daemon. */
   url(): string;
   readonly running: () => boolean;
-  /** Of the running daemon's process. */
+  /** Returns the process id of the running daemon. */
   pid(): number;
-  /** SIGKILL; resolves when it is gone. */
+  /** Sends SIGKILL and waits until the daemon is gone. */
   kill(): Promise<void>;
-  /** The running daemon, over HTTP. */
+  /** Calls the running daemon over HTTP. */
   readonly remote: Perform;
-  /** The file itself, opened in this process. */
+  /** Calls the vault on the file, opened in this process. */
   readonly direct: Perform;
-  /** One run of the command line on the file; its standard output. Rejects unless it exits with 0. */
+  /** Runs a command on the file. Resolves to its standard output. Rejects unless it exits with 0. */
   cli(args: readonly string[], key: string): Promise<string>;
   /** Ends the daemon and removes the folder. */
   close(): Promise<void>;
@@ -81,7 +81,7 @@ export async function serveVault(): Promise<ServedVault> {
     const started = performance.now();
     const serve = ['serve', '--file', file, '--port', '0', '--ready-file', readyFile, ...flags];
     const args = [...nodeFlags, bin, ...serve];
-    // Of both limits: Node raises the soft one to the hard one.
+    // Sets the soft and the hard limit, because Node raises the soft limit to the hard limit.
     const limited = ['-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath, ...args];
     const [command, words] = descriptors === undefined ? [process.execPath, args] : ['/bin/sh', limited];
     const child = spawn(command, words, { env: ENVIRONMENT, stdio: 'ignore' });

@@ -3,15 +3,15 @@ import { closeSync, mkdtempSync, openSync, rmSync, statSync, truncateSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A folder for a vault, on which space can be taken away and given back while a process writes there. */
+/** A folder for a vault, whose space can be taken away and given back while a process writes there. */
 export interface SmallDisk {
   readonly way: 'tmpfs' | 'file_size';
   readonly folder: string;
-  /** Leaves about as many bytes to the process, if there is one, and none to what is started with `wrapper`. */
+  /** Leaves about `bytes` of space to the process `pid`. */
   leave(bytes: number, pid: number | undefined): void;
-  /** Gives back all that was taken; answers how many bytes that is. */
+  /** Gives back all space that was taken. Returns the number of bytes. */
   free(pid: number | undefined): number;
-  /** What a command that shall meet the same shortage is started with. */
+  /** The command prefix that gives a command the same shortage. */
   readonly wrapper: readonly string[];
   remove(): void;
 }
@@ -19,12 +19,13 @@ export interface SmallDisk {
 const MEBIBYTE = 2 ** 20;
 
 /**
- * In mebibytes. The write-ahead log alone grows to 4, where SQLite empties it (1,000 pages), and emptying it may need as much
- * again in the file. On a disk that the log can fill by itself, nothing is left to take away, and so nothing to give back.
+ * The size in MiB. The write-ahead log grows to 4 MiB before SQLite empties it (1,000 pages), and emptying it may need
+ * as much again in the file. If the log could fill the disk by itself, no space would be left to take away and give
+ * back.
  */
 const DISK_SIZE = 16;
 
-/** A file system in memory; undefined where this process may not mount one. */
+/** Mounts a file system in memory. Returns undefined when this process may not mount. */
 export function mountSmallDisk(): SmallDisk | undefined {
   const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
   if (!succeeds('mount', '-t', 'tmpfs', '-o', `size=${DISK_SIZE}m,mode=0700`, 'tmpfs', folder)) {
@@ -74,7 +75,7 @@ function fits(file: number, size: number): boolean {
   }
 }
 
-/** The system's limit on the size of a file, which a write meets as it meets a quota. Throws where there is no `prlimit`. */
+/** Limits the size of files, so that writes fail as they do at a quota. Throws when `prlimit` is missing. */
 export function limitFileSize(log: (folder: string) => string): SmallDisk {
   if (!succeeds('prlimit', '--version'))
     throw new Error('this check needs Linux and prlimit (apt-get install util-linux)');
@@ -86,7 +87,7 @@ export function limitFileSize(log: (folder: string) => string): SmallDisk {
   return {
     way: 'file_size',
     folder,
-    // With none left, the start of the log is closed as well: it is written again once the log was emptied.
+    // A limit of 0 also blocks the start of the log, which SQLite rewrites after it emptied the log.
     leave: (bytes, pid) =>
       limit(pid, bytes === 0 ? 0 : (statSync(log(folder), { throwIfNoEntry: false })?.size ?? 0) + bytes),
     free: (pid) => {

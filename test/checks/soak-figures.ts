@@ -1,4 +1,4 @@
-/** One look at the daemon. */
+/** One measurement of the daemon. */
 export interface Sample {
   readonly minute: number;
   readonly rss: number;
@@ -6,7 +6,7 @@ export interface Sample {
   readonly walBytes: number;
 }
 
-/** Least squares: what `y` grows by when `x` grows by one. */
+/** Returns the slope of the regression line (least squares). */
 export function slope(points: readonly (readonly [x: number, y: number])[]): number {
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const middle = mean(points.map(([x]) => x));
@@ -17,7 +17,7 @@ export function slope(points: readonly (readonly [x: number, y: number])[]): num
 
 const MEBIBYTE = 2 ** 20;
 
-/** What the samples say; the slope is over those from `settledAfter` minutes on. */
+/** Summarizes the samples. The slope covers those from minute `settledAfter` on. */
 export function soakFigures(samples: readonly Sample[], settledAfter: number) {
   const settled = samples.filter(({ minute }) => minute >= settledAfter);
   const round = (value: number) => Math.round(value * 100) / 100;

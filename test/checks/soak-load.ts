@@ -3,14 +3,14 @@ import { CheckFailure } from './check.ts';
 import { seededNumbers } from './perform.ts';
 import type { ServedVault } from './served-vault.ts';
 
-/** How many tokens each worker has at a time: the file stays as large as it is, or its growth would be taken for a leak. */
+/** The most tokens that each worker keeps. Without a limit the file would grow, which looks like a leak. */
 const MAX_OWN = 100;
-/** A worker's calls begin so many milliseconds after one another, or later: a soak is a load and not a race. */
+/** The minimum time between two calls of a worker, in milliseconds. A soak is a load and not a race. */
 const EVERY_MS = 28;
 
 export type LoadOperation = 'createToken' | 'getToken' | 'listTokens' | 'updateToken' | 'deleteToken';
 
-/** What each must be answered with. A token that expires may be gone. */
+/** The expected status of each operation. */
 const EXPECTED: Readonly<Record<LoadOperation, number>> = {
   createToken: 201,
   getToken: 200,
@@ -19,7 +19,7 @@ const EXPECTED: Readonly<Record<LoadOperation, number>> = {
   deleteToken: 204,
 };
 
-/** What was done, and what went wrong first. */
+/** The number of calls and errors, and the first error. */
 export interface LoadLedger {
   readonly counts: Record<LoadOperation, number>;
   expiring: number;
@@ -32,7 +32,10 @@ export function createLoadLedger(): LoadLedger {
   return { counts, expiring: 0, errors: 0, firstError: undefined };
 }
 
-/** One worker on tokens of its own: creates, reads, lists, patches, deletes, a quarter of what it creates expires in seconds. */
+/**
+ * Creates, reads, lists, patches and deletes the worker's own tokens. A quarter of its new tokens expire within
+ * seconds.
+ */
 export async function soakWorker(
   vault: ServedVault,
   ledger: LoadLedger,
@@ -58,7 +61,7 @@ export async function soakWorker(
     const data = { version: count, filling: 'x'.repeat(Math.floor(random() * 1_500)) };
     const body = { id, type: 'token', data, metadata: { worker: name, turn: String(count % 10) } };
     if (random() < 0.25) {
-      // It is left to the sweeper.
+      // The sweeper removes this token.
       const expires_at = new Date(Date.now() + 2_000 + random() * 20_000).toISOString();
       ledger.expiring++;
       return send('createToken', { body: { ...body, expires_at } });

@@ -9,26 +9,28 @@ import { createLoadLedger, type LoadLedger, soakWorker } from './soak-load.ts';
 
 const WORKERS = 8;
 const EVERY_MS = 1_000;
-/** Minutes of load, and how many of them pass before memory is looked at. */
+/** Minutes of load, and the minutes before memory is measured. */
 const DURATIONS = { quick: { minutes: 1 / 3, settledAfter: 1 / 6 }, full: { minutes: 10, settledAfter: 2 } } as const;
 const MAX_SLOPE = 1;
 const OVERDUE_MS = 2 * 60_000;
 const MAX_WAL_MIB = 16;
 /**
- * Node's young generation grows to 16 MiB and is then as large, but when it does so depends on how busy the machine is: in
- * the last minutes it would be taken for a leak. It is that large from the start; what leaks is not in it.
+ * Starts Node's young generation at 16 MiB, the size to which it grows. On a busy machine it might otherwise grow in
+ * the last minutes and look like a leak. Real leaks are elsewhere in memory.
  */
 const SETTLED_HEAP = ['--min-semi-space-size=16'];
-/** What the daemon of the control keeps of each request, and what its memory must grow by to be found out: half of that. */
+/** The bytes that the control's daemon keeps of each request. The check must detect half of that growth. */
 const KEPT_BYTES = 8192;
 const KEPT = 'response.end(reply.bodyText)';
 const KEEPING = `(globalThis.kept??=[]).push(Buffer.alloc(${KEPT_BYTES},1)),${KEPT}`;
-/** Of the control's, in minutes. */
+/** The duration of the control, in minutes. */
 const SHORT = { minutes: 1, settledAfter: 1 / 2 } as const;
-/** The load has a connection a worker, which the client opens and closes as it likes; SQLite opens and closes its own files. */
+/**
+ * Descriptors that may come and go. The client opens and closes a connection for each worker, and SQLite its own files.
+ */
 const DESCRIPTOR_PLAY = WORKERS + 4;
 
-/** Only `stat`: reading a file of an open database drops its locks where the reader is the one that has it open. */
+/** Measures the daemon. Uses only `stat` on the log, because reading an open database can drop its locks. */
 function look(vault: ServedVault, minute: number): Sample {
   return {
     minute,
@@ -38,7 +40,7 @@ function look(vault: ServedVault, minute: number): Sample {
   };
 }
 
-/** `besides` runs beside the load: what the control does wrong. */
+/** Runs the load and takes samples. `besides` runs before each sample and causes the flaw of the control. */
 async function soak(vault: ServedVault, seed: number, minutes: number, besides?: () => Promise<void>): Promise<Soaked> {
   const ledger = createLoadLedger();
   const samples: Sample[] = [];
@@ -57,7 +59,7 @@ async function soak(vault: ServedVault, seed: number, minutes: number, besides?:
   return { ledger, samples, overdue: await overdueOf(vault.file) };
 }
 
-/** Tokens that a sweeper of every minute should have removed from the file long ago. */
+/** Counts the tokens that a sweep every minute should have removed long ago. */
 async function overdueOf(file: string): Promise<number> {
   const { default: Database } = await import('better-sqlite3');
   const database = new Database(file, { fileMustExist: true, readonly: true });
@@ -77,7 +79,7 @@ interface Soaked {
 
 interface Judged {
   readonly settledAfter: number;
-  /** Of memory, in MiB a minute; absent where the time is too short to say so. */
+  /** The largest allowed memory growth in MiB per minute. Absent when the run is too short to measure it. */
   readonly mostSlope?: number;
 }
 
@@ -106,14 +108,14 @@ async function run({ seed, quick }: CheckOptions): Promise<Figures> {
   const vault = await serveVault();
   try {
     await vault.start({ nodeFlags: SETTLED_HEAP });
-    // A process that is seconds old is still filling its memory: only a whole soak says what it grows by.
+    // A young process still fills its memory, so only the full run judges the growth.
     return judge(await soak(vault, seed, minutes), { settledAfter, ...(!quick && { mostSlope: MAX_SLOPE }) });
   } finally {
     await vault.close();
   }
 }
 
-/** A load that leaves connections behind: the daemon's descriptors grow with each look. */
+/** Opens more connections before each sample, so that the daemon's descriptors grow. */
 async function leakDescriptors(seed: number): Promise<Figures> {
   const { leakConnections } = await import('./idle-connections.ts');
   const vault = await serveVault();
@@ -127,7 +129,7 @@ async function leakDescriptors(seed: number): Promise<Figures> {
   }
 }
 
-/** A daemon that keeps 8 KiB of each request: in a minute the heap itself plays by 10 to 20 MiB. */
+/** Makes the daemon keep 8 KiB of each request. Within a minute the heap itself varies by 10 to 20 MiB. */
 async function leakMemory(seed: number): Promise<Figures> {
   const product = patchProduct(KEPT, KEEPING);
   const vault = await serveVault();
@@ -142,7 +144,7 @@ async function leakMemory(seed: number): Promise<Figures> {
   }
 }
 
-/** Both must be found out; the figures of the first are of no interest when the second is not. */
+/** Runs both leaks. Rejects with a `CheckFailure` when the check detects both. */
 async function control({ seed }: CheckOptions): Promise<Figures> {
   const found: string[] = [];
   for (const leak of [leakDescriptors, leakMemory]) {

@@ -4,7 +4,7 @@ const PRIVATE = '(SELECT min(application) FROM application WHERE type = 1)';
 const NEXT = '(SELECT max(application) FROM application WHERE type = 1 AND tenant = 1)';
 const FOREIGN = '(SELECT max(application) FROM application WHERE tenant = 2)';
 
-/** A value that the vault did not write, in each column of a row. */
+/** Values that the vault did not write, by table, row and column. */
 const EDITED: readonly (readonly [
   table: string,
   where: string,
@@ -171,7 +171,7 @@ const sealedSwaps = ['clear', 'presented', 'full', 'blinds'].flatMap((column) =>
   ] as const,
 ]);
 
-/** Deletes, moves, copies and plants, in all tables. */
+/** Rows that are deleted, moved, copied or added, in all tables. */
 const OTHERS: Readonly<Record<string, string>> = {
   'a token moved to the other tenant': `UPDATE token SET tenant = 2 WHERE ${TOKEN_2}`,
   'a token copied to the other tenant, with its index': `
@@ -255,7 +255,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'the application id changed': 'PRAGMA application_id = 1',
 };
 
-/** More of what somebody without the key does to a closed file of `makeTamperVault`: SQL by what it is. */
+/** More edits to a closed file of `makeTamperVault` without its key. Each name leads to its SQL. */
 export const TAMPER_COLUMNS: Readonly<Record<string, string>> = Object.fromEntries([
   ...columnEdits,
   ...sealedSwaps,

@@ -1,6 +1,6 @@
 type TamperEdit = readonly [sql: string, table: string, id: string, what: RegExp];
 
-/** Edits after which doctor finds the same. */
+/** Returns edits that lead to the same finding of doctor. */
 function edits(
   table: string,
   id: string,
@@ -11,8 +11,9 @@ function edits(
 }
 
 /**
- * What somebody without the key does to a closed file, and a finding that must be among what doctor says then. For any vault with
- * the tokens `token-1` and `token-2`, each with a mask and metadata, whose last change made `token-3`. An empty id is any.
+ * Edits to a closed file without its key, and a finding that doctor must then report. They fit any vault with the
+ * tokens `token-1` and `token-2`, each with a mask and metadata, whose last change created `token-3`. An empty id
+ * matches any.
  */
 export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
   ...edits('token', 'token-1', /does not open/, {
@@ -32,7 +33,7 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
     'an index key id edited': "UPDATE token SET index_key_id = 1 WHERE id = 'token-1'",
   }),
   ...edits('token', 'token-1', /clear columns/, {
-    'a type that there is not': "UPDATE token SET type = 99 WHERE id = 'token-1'",
+    'an unknown type': "UPDATE token SET type = 99 WHERE id = 'token-1'",
   }),
   ...edits('token', 'token-1', /blind indexes that do not match its contents/, {
     'the list of blind indexes of another row':
@@ -74,7 +75,7 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
   }),
   ...edits('audit', '4', /is missing/, { 'an entry of the audit removed': 'DELETE FROM audit WHERE sequence = 4' }),
   ...edits('audit', '4', /was altered, or is not where/, {
-    'two entries of the audit in the other order': `UPDATE audit SET sequence = 99 WHERE sequence = 4; UPDATE audit SET sequence = 4 WHERE sequence = 5;
+    'two entries of the audit swapped': `UPDATE audit SET sequence = 99 WHERE sequence = 4; UPDATE audit SET sequence = 4 WHERE sequence = 5;
      UPDATE audit SET sequence = 5 WHERE sequence = 99`,
   }),
   ...edits('audit', '8', /was altered, or is not where/, {
@@ -123,6 +124,6 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
       "UPDATE counter SET clock = '4102444800000' || substr(clock, instr(clock, ' ')) WHERE tenant = 0",
   }),
   ...edits('counter', 'tenant 77', /tenant that does not exist/, {
-    'a row of a tenant that there is not': "INSERT INTO counter VALUES (77, 0, 1, 0, 0, 1, 0, x'', '')",
+    'a row of an unknown tenant': "INSERT INTO counter VALUES (77, 0, 1, 0, 0, 1, 0, x'', '')",
   }),
 };

@@ -17,11 +17,11 @@ const TABLES = [
   'slot',
 ];
 
-/** Of a table, all rows of the other vault in place of this one's. */
+/** Returns SQL that replaces all rows of the tables with those of the other vault. */
 const replaced = (tables: readonly string[]) =>
   tables.map((table) => `DELETE FROM ${table}; INSERT INTO ${table} SELECT * FROM other.${table};`).join('\n');
 
-/** What is copied in from another vault, made alike but with keys of its own: `other` is attached. */
+/** SQL that copies rows from a similar vault with other keys, attached as `other`. */
 export const FOREIGN_EDITS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(TABLES.map((table) => [`another vault’s ${table} table`, replaced([table])])),
   'another vault’s tokens and their index': replaced(['token', 'token_index', 'container_set', 'tombstone']),
@@ -50,13 +50,13 @@ export const FOREIGN_EDITS: Readonly<Record<string, string>> = {
   'one slot of another vault': 'UPDATE slot SET bytes = (SELECT bytes FROM other.slot o WHERE o.slot = slot.slot)',
 };
 
-/** Copies rows of the vault at `path` in. */
+/** Attaches the vault at `path` as `other` and runs the SQL. */
 export function copyFrom(connection: Connection, path: string, sql: string): void {
   connection.prepare<[string]>('ATTACH ? AS other').run(path);
   connection.exec(sql);
 }
 
-/** Derivations that would take this machine's memory, or hours; and one that is too cheap. */
+/** Costs that would take this machine's memory, or hours, and one that is too low. */
 export const ABSURD_COSTS: Readonly<Record<string, PassphraseCost>> = {
   '4 TiB of memory': { passes: 3, memory_kib: 0xffff_ffff },
   'a KiB more than 1 GiB': { passes: 3, memory_kib: 1024 * 1024 + 1 },
@@ -69,7 +69,7 @@ const PASSES_AT = 2;
 const MEMORY_AT = 6;
 const CHECKSUM_BYTES = 4;
 
-/** Writes the cost into a slot of a passphrase, with a checksum that fits: that one guards against nobody. */
+/** Writes the cost into a passphrase slot and corrects its checksum, which needs no key. */
 export function setSlotCost(connection: Connection, slot: number, { passes, memory_kib }: PassphraseCost): void {
   const found = connection.prepare<[number], Buffer>('SELECT bytes FROM slot WHERE slot = ?').pluck().get(slot);
   if (found === undefined) throw new Error(`there is no slot ${slot}`);

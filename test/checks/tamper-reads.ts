@@ -7,12 +7,13 @@ export interface ReadReply {
   readonly text: string;
 }
 
-/** One reply for each read, by its name. */
+/** The reply to each read, by name. */
 export type Replies = ReadonlyMap<string, ReadReply>;
 
 /**
- * What a reply of an altered vault is: the same, or what the vault said before its last change; a clear error; less than there
- * was, which doctor must find; counters that differ, which are not sealed. Anything else is `other`: what must never be.
+ * How a reply of an altered vault compares. `same`: unchanged. `older`: as before the last change. `error`: a clear
+ * error. `less`: something is missing, which doctor must find. `counters`: only counters differ, which are not sealed.
+ * `other`: anything else, which must never happen.
  */
 export type Verdict = 'same' | 'older' | 'error' | 'less' | 'counters' | 'other';
 
@@ -24,10 +25,10 @@ const TOKEN_QUERIES = [
   'type=card',
   'id=token-1',
 ];
-/** Lists of which an item may be on another page when an earlier one is missing. */
+/** Paged lists. When an item is missing, later items may move to another page. */
 const WHOLE = TOKEN_QUERIES.slice(0, 2);
 
-/** Everything that the product reads of a vault: each token, application and tenant, and the usage report, for each reader. */
+/** Reads each token, application, tenant and usage report, as each reader and manager. */
 export async function readEverything(
   vault: Pick<Vault, 'dispatch'>,
   { readers, managers, tokens }: Pick<TamperVault, 'readers' | 'managers' | 'tokens'>,
@@ -54,7 +55,7 @@ export async function readEverything(
   return replies;
 }
 
-/** Of all the applications that the first manager sees, in replies of a sound vault. */
+/** Returns the ids of the applications that the first manager sees. */
 export function applicationsIn(replies: Replies): readonly string[] {
   return listOf(replies.get('listApplications 0 size=100')).items.map((item) => {
     return String((item as { readonly id: string }).id);
@@ -70,7 +71,7 @@ const GONE = new Set([
   'permission_missing',
 ]);
 
-/** Holds one reply against what the vault said when it was sound: now and, for rows put back, before its last change. */
+/** Compares a reply with the sound vault now and, for rows put back, before its last change. */
 export function judgeReply(name: string, found: ReadReply, now: Replies, before?: Replies): Verdict {
   const verdict = judgeAgainst(name, found, now);
   if (before === undefined || verdict === 'same' || verdict === 'error') return verdict;
@@ -98,7 +99,7 @@ function judgeAgainst(name: string, found: ReadReply, sound: Replies): Verdict {
   return items.length < expectedList.items.length || total < expectedList.total ? 'less' : 'counters';
 }
 
-/** A list in which some items are as they are, others as they were. */
+/** Returns true for a list that contains only current and older items. */
 function mixed(name: string, found: ReadReply, sound: readonly Replies[]): boolean {
   if (found.status >= 400 || !name.startsWith('list')) return false;
   const known = knownItems(name, sound);

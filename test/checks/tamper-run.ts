@@ -13,14 +13,14 @@ import type { TamperVault } from './tamper-vault.ts';
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 const INTEGRITY = FAULTS.damaged.exit;
 
-/** What an alteration of the file came to. */
+/** The result of altering the file. */
 export interface Tampered {
   readonly name: string;
-  /** The first that noticed: opening the vault, a read, or only doctor. Undefined: nobody. */
+  /** The first step that detected the change: opening the vault, a read, or doctor. Undefined: none. */
   readonly caught: 'open' | 'read' | 'doctor' | undefined;
   readonly verdicts: ReadonlySet<Verdict>;
   readonly reads: number;
-  /** What should not be: other data, a missing finding, an unclear error. */
+  /** Violations: other data, a missing finding, or an unclear error. */
   readonly wrong: readonly string[];
 }
 
@@ -28,18 +28,18 @@ export interface TamperCase {
   readonly name: string;
   /** Changes the closed file. */
   readonly alter: (file: string) => Promise<void>;
-  /** What a finding of doctor must say. */
+  /** Matches the finding that doctor must report. */
   readonly says?: RegExp;
-  /** What the vault may answer: what it did when it was sound, and for rows put back what it did before. */
+  /** The replies that are allowed: those of the sound vault and, for rows put back, those before the change. */
   readonly now?: Replies;
   readonly before?: Replies;
-  /** Of the file before: opened and checked with it. */
+  /** The anchor to open and check the file with. */
   readonly anchor?: string;
 }
 
 const REFUSALS: ReadonlySet<FaultCode> = new Set(['damaged', 'not_a_vault', 'newer_format', 'wrong_credential']);
 
-/** Alters a copy of the vault, then has everything read and the file checked, in this process and, if `cli`, by the command line. */
+/** Alters a copy of the vault, then reads everything and runs doctor. `cli` also runs the command line. */
 export async function tamperOnce(
   vault: TamperVault,
   sound: Replies,
@@ -85,7 +85,7 @@ export async function tamperOnce(
 
 const findingsOf = ({ findings }: CheckReport) => findings.map(({ what }) => what).join('; ');
 
-/** A fault that says clearly what is wrong with the file. */
+/** Returns the fault of an error that clearly reports damage. Throws any other error. */
 function refusal(error: unknown): Fault {
   if (error instanceof Fault && REFUSALS.has(error.code)) return error;
   if (error instanceof Error && 'code' in error && error.code === 'integrity_failure') {
@@ -98,7 +98,7 @@ async function refusedOr<T>(work: () => Promise<T>): Promise<T | Fault> {
   return work().catch(refusal);
 }
 
-/** What is wrong with how the built product's doctor ends, by its exit code. */
+/** Runs doctor and a list with the built command line. Resolves to their wrong exit codes. */
 async function askCommandLine(
   file: string,
   vault: TamperVault,

@@ -15,21 +15,27 @@ const rule = (transform: string, permissions: readonly string[], container = '/'
   return { description: '', priority: 1, container, transform, permissions };
 };
 
-/** A closed vault file with something in each of its tables, in two tenants. */
+/** A closed vault with two tenants and rows in every table. */
 export interface TamperVault extends ActingKeys {
   readonly folder: string;
   readonly file: string;
   readonly credential: Credential;
-  /** A second way in. */
+  /** A second credential that opens the vault. */
   readonly passphrase: Credential;
-  /** Who reads tokens: revealed, masked, redacted, by plain permission, expiring, and in the other tenant. */
+  /**
+   * API keys of applications that read tokens: revealed, masked, redacted, by plain permission, expiring, and in the
+   * second tenant.
+   */
   readonly readers: readonly string[];
   readonly managers: readonly string[];
   readonly tokens: readonly string[];
   remove(): void;
 }
 
-/** Both tenants have a token `token-1`, the first one's last change makes `token-3`. The seed is in the data only. */
+/**
+ * Creates the vault. Both tenants have a token `token-1`. The last change of the first tenant creates `token-3`. The
+ * seed sets the key and the data.
+ */
 export async function makeTamperVault(seed: number): Promise<TamperVault> {
   const folder = mkdtempSync(join(tmpdir(), 'vault-tamper-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });

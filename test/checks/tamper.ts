@@ -18,10 +18,10 @@ import { makeTamperVault, type TamperVault } from './tamper-vault.ts';
 
 const MIN_EDITS = 40;
 const PASSPHRASE_SLOT = 1;
-/** A derivation with the lowest cost that is allowed takes about as long. */
+/** The longest time to refuse an absurd cost, in milliseconds. A derivation at the lowest cost takes about as long. */
 const MAX_REFUSAL_MS = 500;
 const MAX_GROWTH_BYTES = 128 * 1024 * 1024;
-/** A quick run makes one edit in so many, and starts the command line for one in so many of them. */
+/** A quick run makes one edit in `SAMPLE`, and runs the command line for one in `CLI_EVERY` of these. */
 const SAMPLE = 3;
 const CLI_EVERY = 8;
 
@@ -62,7 +62,7 @@ async function withVault<T>(vault: TamperVault, file: string, use: (opened: Vaul
   }
 }
 
-/** Of a copy: reads add to the audit, and entries of reads are what no row accounts for. */
+/** Returns the replies of the sound vault. Reads a copy, because reads add audit entries that no row accounts for. */
 async function soundReplies(vault: TamperVault, applications: readonly string[], file = vault.file): Promise<Replies> {
   const copy = join(vault.folder, 'sound.db');
   copyFileSync(file, copy);
@@ -83,7 +83,10 @@ const act = (vault: TamperVault, file: string, change: (typeof ROLLBACKS)[string
 
 const keysOf = ({ apiKey, management }: TamperVault): ActingKeys => ({ apiKey, management });
 
-/** Older rows put back, one kind of rows at a time; and all of them at once, which only an anchor shows. */
+/**
+ * Returns cases that put older rows back: one kind of row at a time, and all rows at once, which only an anchor
+ * reveals.
+ */
 async function rollbacks(vault: TamperVault, sound: Replies, applications: readonly string[]): Promise<TamperCase[]> {
   const cases: TamperCase[] = [];
   for (const [name, [change, tables, , says]] of Object.entries(ROLLBACKS)) {
@@ -130,7 +133,7 @@ async function rollbacks(vault: TamperVault, sound: Replies, applications: reado
   return cases;
 }
 
-/** Whoever has the passphrase is told of an absurd cost at once, before anything is derived. */
+/** Opens slots with absurd costs. The vault must refuse them at once, before it derives a key. */
 async function refuseCosts(vault: TamperVault): Promise<{ readonly slowest_ms: number; readonly growth_mib: number }> {
   let slowest_ms = 0;
   const before = process.memoryUsage.rss();
@@ -153,7 +156,7 @@ async function refuseCosts(vault: TamperVault): Promise<{ readonly slowest_ms: n
   return figures;
 }
 
-/** Older rows put back, which an ordinary call must not make clean. */
+/** Puts older rows back. Ordinary calls must not make them look valid. */
 async function launderings(vault: TamperVault): Promise<readonly Tampered[]> {
   const results: Tampered[] = [];
   for (const [name, laundering] of Object.entries(LAUNDERINGS)) {
@@ -168,7 +171,7 @@ async function launderings(vault: TamperVault): Promise<readonly Tampered[]> {
 }
 
 interface TamperOptions extends CheckOptions {
-  /** In place of the edits of this check. */
+  /** Replaces the edits of this check. */
   readonly edits?: readonly TamperCase[];
 }
 
@@ -205,7 +208,7 @@ async function tamper({ seed, quick, edits }: TamperOptions): Promise<Record<str
   }
 }
 
-/** How many edits, and which of them who caught first. */
+/** Counts the edits, and lists them by the step that detected them first. */
 function figuresOf(results: readonly Tampered[]): Record<string, number | string> {
   const by = (caught: Tampered['caught']) => results.filter((result) => result.caught === caught);
   const names = (caught: Tampered['caught']) =>
@@ -231,7 +234,7 @@ function figuresOf(results: readonly Tampered[]): Record<string, number | string
   };
 }
 
-/** Bookkeeping that is not sealed: more activity than there was is nothing that anybody can find. */
+/** Raises a counter of activity. Nobody can detect this, because these counters are not sealed. */
 const control = (options: CheckOptions) =>
   tamper({
     ...options,

@@ -13,9 +13,9 @@ import { ALIKE, MAX_RESPONSE, randomPatch, UNLIKE } from './unread-patches.ts';
 
 const PATCHES = 10_000;
 const QUICK_PATCHES = 1_000;
-/** After so many patches both tokens are much the same: others are made. */
+/** The number of patches for each pair of tokens. After more patches, both tokens become alike. */
 const PATCHES_A_TOKEN = 4;
-/** By how much the median times may differ, in percent. */
+/** The largest allowed difference between the median times, in percent. */
 const MAX_DIFFERENCE = 5;
 
 const rule = (transform: string, container: string, ...permissions: string[]) => ({
@@ -25,7 +25,7 @@ const rule = (transform: string, container: string, ...permissions: string[]) =>
 const numbered = (...rules: ReturnType<typeof rule>[]) =>
   rules.map((each, index) => ({ priority: index + 1, ...each }));
 
-/** Applications that update tokens and do not read them where they are. */
+/** Applications that update tokens but do not read them where they are. */
 const UNREADING: readonly object[] = [
   { type: 'public', permissions: ['token:update'] },
   { type: 'public', permissions: ['token:create', 'token:update'] },
@@ -34,7 +34,7 @@ const UNREADING: readonly object[] = [
   { type: 'private', permissions: ['token:update'], rules: numbered(rule('mask', '/read/', 'read')) },
   { type: 'private', rules: numbered(rule('reveal', '/own/', 'update'), rule('redact', '/read/', 'read', 'update')) },
 ];
-/** For the control. */
+/** Used by the control: an application that reads the tokens it updates. */
 const READING: readonly object[] = [{ type: 'private', permissions: ['token:update', 'token:read'] }];
 
 async function openVault(clock: SteppingClock, callers: readonly object[]) {
@@ -76,7 +76,7 @@ async function openVault(clock: SteppingClock, callers: readonly object[]) {
       const reply = await dispatch(key, 'updateToken', body, id);
       return { reply, milliseconds: performance.now() - started };
     },
-    /** All entries, opened. Closes the vault. */
+    /** Resolves to all audit entries, decrypted. Closes the vault. */
     audit: async (): Promise<readonly object[]> => {
       const entries: object[] = [];
       for await (const { sequence, at, event } of walkAudit({ store, keyring })) entries.push({ sequence, at, event });
@@ -95,8 +95,8 @@ export interface UnreadFuzzOptions {
 }
 
 /**
- * The same patches of one id in two vaults whose tokens differ in what the caller does not see: replies and audit entries
- * must be equal. Throws `CheckFailure` with the first patch that tells the tokens apart.
+ * Applies the same patches to one id in two vaults. The tokens differ in data that the caller cannot read, but replies
+ * and audit entries must be equal. Rejects with the first patch that distinguishes the tokens.
  */
 export async function fuzzUnread({ seed, patches, callers = UNREADING }: UnreadFuzzOptions): Promise<Figures> {
   const draw = createDraw(seed);
@@ -111,19 +111,19 @@ export async function fuzzUnread({ seed, patches, callers = UNREADING }: UnreadF
     clock.advance(1_000);
     if (number % PATCHES_A_TOKEN === 0) {
       id = `token-${number}`;
-      // One caller a token: others might move it to where this one reads.
+      // Use one caller for each token, because another could move the token to where this one reads.
       who = draw.below(callers.length);
       isAlike = draw.chance(0.6);
       const { type, made } = draw.one(isAlike ? ALIKE : UNLIKE);
       const common = { type, containers: [draw.one(['/own/', '/own/x/'])] };
       await one.make({ ...common, ...made[0], id });
       await two.make({ ...common, ...made[1], id });
-      // Of the one token a duplicate, of the other none.
+      // This token duplicates the token of the first vault, but not that of the second.
       for (const vault of [one, two]) await vault.make({ ...common, ...made[0], id: `${id}-twin` });
     }
     const body = randomPatch(draw, clock.now());
     const patch = (vault: typeof one) => vault.patch(vault.keys[who] ?? '', id, body);
-    // In turns, so that neither always finds what the other has warmed up.
+    // Alternate the order, so that neither vault always benefits from warm caches.
     const isTurned = number % 2 === 1;
     const first = await patch(isTurned ? two : one);
     const second = await patch(isTurned ? one : two);
@@ -158,13 +158,13 @@ async function run({ seed, quick }: CheckOptions): Promise<Figures> {
   throw new CheckFailure('the times of the two tokens differ', figures);
 }
 
-/** Check 22: to a caller without `token:read` an update does not depend on the data. */
+/** Checks that an update does not depend on the data when the caller lacks `token:read`. */
 export const CHECK: Check = {
   number: 22,
   name: 'unread updates',
   quick: true,
   runs: 'alone',
   run,
-  // Callers that read the tokens tell them apart.
+  // These callers read the tokens, so their replies must differ.
   control: ({ seed }) => fuzzUnread({ seed, patches: QUICK_PATCHES, callers: READING }),
 };

@@ -1,7 +1,7 @@
 import type { Draw } from './model-fuzz-bodies.ts';
 import type { Plain, PlainObject } from './model-fuzz-values.ts';
 
-/** What a token is in one vault and in the other: whatever the caller of the fuzz may not see differs. */
+/** Two versions of a token, one for each vault. They differ in what the caller of the fuzz cannot see. */
 export interface Pair {
   readonly type: string;
   readonly made: readonly [PlainObject, PlainObject];
@@ -11,11 +11,14 @@ const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year
 const EXPRESSION = { mask: '{{ data | stringify | last4 }}', fingerprint_expression: '{{ data.a }}' };
 const MANY = Object.fromEntries(Array.from({ length: 49 }, (_, index) => [`k${index}`, 'v']));
 
-/** The bytes that a reply of the fuzzed vaults may have: a token of `LARGE` leaves no room for what patches add. */
+/**
+ * The response limit of the fuzzed vaults, in bytes. A token with `LARGE` leaves no room for the members that patches
+ * add.
+ */
 export const MAX_RESPONSE = 16 * 1024;
 const LARGE = 'x'.repeat(MAX_RESPONSE - 1_500);
 
-/** Of like size, so that the times of their patches may be compared: larger data and more metadata take longer to seal. */
+/** Pairs of similar size, so that their times are comparable. Larger data and more metadata take longer to seal. */
 export const ALIKE: readonly Pair[] = [
   { type: 'card', made: [{ data: CARD }, { data: { ...CARD, number: '5555555555554444', cvc: '124' } }] },
   {
@@ -44,7 +47,7 @@ export const UNLIKE: readonly Pair[] = [
   { type: 'token', made: [{ data: { a: LARGE, b: '123' }, mask: 'hidden' }, { data: { a: 'small', b: '124' } }] },
 ];
 
-/** Most of them fail on some of the data above, and yield something of the rest. */
+/** Expressions that fail on some of the data above and mostly yield a value for the rest. */
 const TELLING = [
   '{{ data.cvc }}',
   '{{ data.a }}',
@@ -63,7 +66,7 @@ const TELLING = [
   '{{ data | stringify | to_number }}',
 ];
 const ANY = ['{{ data }}', '{{ data | stringify }}', 'constant', ...TELLING, ...TELLING];
-/** Whatever the data is: a 400. */
+/** Expressions that fail with 400 for any data. */
 const BROKEN = ['{{ data | nope }}', '{% if data %}', '{{ data | reveal_last }}', '{{ data | alias_card }}', ''];
 const OF_METADATA = ['{{ metadata.k0 }}', '{{ metadata.g }}{{ data.cvc }}'];
 
@@ -93,7 +96,7 @@ const DATA: readonly Plain[] = [
 
 const CONTAINERS = ['/own/', '/own/', '/own/x/', '/pci/high/', '/read/', '/elsewhere/'];
 
-/** A random patch: of most, what becomes of it depends on data that the caller does not see. */
+/** Returns a random patch. Its result mostly depends on data that the caller cannot see. */
 export function randomPatch(draw: Draw, now: number): PlainObject {
   const expression = () => draw.one(draw.chance(0.02) ? BROKEN : ANY);
   const fingerprint = () => (draw.chance(0.2) ? draw.one(OF_METADATA) : expression());

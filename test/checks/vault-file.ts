@@ -5,7 +5,7 @@ import { directClient } from '../../src/client/direct.ts';
 import { createVault, openVault } from '../../src/vault/vault.ts';
 import { createCaller, type Perform } from './perform.ts';
 
-/** A vault file that nobody has open, and the keys to it. */
+/** A closed vault file and its keys. */
 export interface VaultFile {
   readonly file: string;
   readonly keyFile: string;
@@ -14,7 +14,7 @@ export interface VaultFile {
   readonly everything: string;
 }
 
-/** Makes `vault.db` and its key file in `folder`. */
+/** Creates `vault.db` and its key file in `folder`. */
 export async function makeVaultFile(folder: string): Promise<VaultFile> {
   const file = join(folder, 'vault.db');
   const keyFile = `${file}.key`;
@@ -35,7 +35,7 @@ export interface OpenOptions extends Pick<VaultFile, 'file' | 'credential'> {
   readonly anchor?: string;
 }
 
-/** Opens the file in this process for as long as `work` takes. What callers are not told of is not reported either. */
+/** Opens the file in this process while `work` runs. Discards the errors that callers do not see. */
 export async function withVault<T>(
   { file, credential, anchor }: OpenOptions,
   work: (perform: Perform) => Promise<T>,
@@ -54,7 +54,7 @@ export interface ListedToken {
   readonly metadata: unknown;
 }
 
-/** All tokens that the key reads, by id. Throws when a page is not answered 200. */
+/** Returns all tokens that the key reads, by id. Rejects when a page is not answered with 200. */
 export async function readTokens(perform: Perform, key: string): Promise<ReadonlyMap<string, ListedToken>> {
   const tokens = new Map<string, ListedToken>();
   for (let page = 1; ; page += 1) {

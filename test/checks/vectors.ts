@@ -15,18 +15,18 @@ const APPENDIX_A_CASES = 15;
 const execute = promisify(execFile);
 const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'));
 
-/** Alters what is known to be right, for the controls. */
+/** Alters known results, for the control. */
 interface Flaw {
   readonly random?: () => number;
 }
 
-/** How many cases were held against the product, and what came out otherwise. */
+/** The number of cases, and those with a wrong result. */
 interface Held {
   readonly cases: number;
   readonly wrong: readonly string[];
 }
 
-/** Each through the daemon, as a member of `data`: `null` as the whole patch then removes the member. */
+/** Patches a member of `data` through the daemon. The patch `null` removes the member. */
 async function mergePatches({ random }: Flaw): Promise<Held> {
   const rows = readTable('merge-patch').filter(({ part }) => part.startsWith('RFC 7396'));
   if (rows.length !== APPENDIX_A_CASES) throw new CheckFailure(`appendix A has ${rows.length} cases`);
@@ -51,7 +51,7 @@ async function mergePatches({ random }: Flaw): Promise<Held> {
   return { cases: rows.length, wrong };
 }
 
-/** The draft's values in the product's envelope, opened by the product's cipher. */
+/** Opens the test vector of the draft with the product's cipher. */
 async function xchacha({ random }: Flaw): Promise<Held> {
   const vector = readVectors<Record<'key' | 'nonce' | 'aad' | 'plaintext' | 'ciphertext' | 'tag', string>>('xchacha');
   const key = bytes(vector.key);
@@ -73,7 +73,7 @@ function flipBit(data: Uint8Array, at: number, random: () => number): void {
 
 const damageFirst = (bytes: Buffer, { answers }: Frozen) => damageRowOf(answers[0]?.params['id'] ?? '')(bytes);
 
-/** Every question that was frozen with each file, through the built command line; and the passphrase opens it, too. */
+/** Asks the built command line every question that was frozen with a file, and opens each file with its passphrase. */
 async function frozenFiles({ random }: Flaw): Promise<Held> {
   const wrong: string[] = [];
   let cases = 0;
@@ -117,7 +117,7 @@ async function run(): Promise<Figures> {
   return figures;
 }
 
-/** One change in each part; a part that does not notice its own makes the control resolve. */
+/** Changes one value in each part. Resolves when a part does not detect its change. */
 async function control({ seed }: CheckOptions): Promise<void> {
   const random = seededNumbers(seed);
   const noticed: string[] = [];

@@ -9,26 +9,26 @@ import { makeVaultFile, type VaultFile } from './vault-file.ts';
 import { makePagesSmall } from './wal-cut-rows.ts';
 import { type LogLayout, readLogLayout } from './wal-frames.ts';
 
-/** The anchor follows every second. */
+/** The daemon writes the anchor once a second. */
 const ANCHOR_MS = 1_400;
 
-/** Characters: some tokens need more than a page. */
+/** The maximum length of a filling in characters. Some tokens then need more than one page. */
 const MAX_FILLING = 400;
 
-/** The tokens of a vault: what was written last into each. */
+/** The last version written into each token, by id. */
 export type Tokens = ReadonlyMap<string, number>;
 
-/** A vault whose daemon was killed with all of its commits in the log. */
+/** A vault whose daemon was killed while all of its commits were in the log. */
 export interface RecordedLog extends LogLayout, Pick<VaultFile, 'credential' | 'everything'> {
   readonly database: Buffer;
   readonly log: Buffer;
-  /** The tokens after so many commits: one more than there are commits. */
+  /** The tokens before the first commit and after each commit. */
   readonly states: readonly Tokens[];
-  /** An anchor that was written after so many commits. */
+  /** Anchors, by the number of commits before they were written. */
   readonly anchors: ReadonlyMap<number, string>;
 }
 
-/** Writes `commits` times, one after the other; `anchoredAt` are the numbers of commits at which the anchor is kept. */
+/** Makes `commits` writes, one after another. `anchoredAt` lists the commits after which the anchor is kept. */
 export async function recordLog(
   commits: number,
   anchoredAt: readonly number[],
@@ -65,7 +65,10 @@ export async function recordLog(
   }
 }
 
-/** A reader of the state before all commits: nothing of the log is copied into the database while it reads. */
+/**
+ * Holds a read snapshot from before all commits, so that SQLite copies nothing from the log into the database. Resolves
+ * to a function that releases it.
+ */
 async function holdLog(file: string): Promise<() => void> {
   const { default: Database } = await import('better-sqlite3');
   const connection = new Database(file, { readonly: true });

@@ -3,15 +3,15 @@ import { join } from 'node:path';
 import { connect } from '../../src/store/sqlite/file/connect.ts';
 import { type Connection, type Driver, loadDriver } from '../../src/store/sqlite/file/driver.ts';
 
-/** What SQLite reads of a database whose log is cut. */
+/** Reads a database whose log is cut. */
 export interface CutRows {
-  /** All rows of all tables, as one text. `length` must not be above that of the call before. */
+  /** Returns all rows of all tables as one text. `length` must not exceed that of the previous call. */
   at(length: number): string;
 }
 
 /**
- * One copy, whose log is cut further and further: it is opened anew at each length, and only for reading, so that nothing
- * of the log is copied into the database when it is closed.
+ * Creates a copy whose log is cut shorter and shorter. Each read opens the copy read-only, so that closing it copies
+ * nothing from the log into the database.
  */
 export async function createCutRows(folder: string, database: Buffer, log: Buffer): Promise<CutRows> {
   const Database = await loadDriver();
@@ -36,7 +36,7 @@ function read(Database: Driver, file: string, what: (connection: Connection) => 
   }
 }
 
-/** A query of one value, in which stands every column of every row. */
+/** Returns a query for one text with every column of every row. */
 function queryOfAll(connection: Connection): string {
   const tables = connection.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
   const texts = tables.map((table) => {
@@ -47,14 +47,14 @@ function queryOfAll(connection: Connection): string {
   return `SELECT ${texts.join(" || '/' || ")}`;
 }
 
-/** The smallest that there is. */
+/** The smallest page size of SQLite. */
 const PAGE_BYTES = 512;
 
-/** Lays a closed vault out in small pages: its log is shorter then, and what is in it is the same. */
+/** Rewrites a closed vault with small pages. Its log is then shorter, with the same content. */
 export async function makePagesSmall(file: string): Promise<void> {
   const connection = connect(await loadDriver(), file);
   try {
-    // The page size of a database that has a log cannot be changed.
+    // SQLite cannot change the page size of a database in WAL mode.
     connection.pragma('journal_mode = DELETE');
     connection.pragma(`page_size = ${PAGE_BYTES}`);
     connection.exec('VACUUM');

@@ -12,19 +12,21 @@ import { createCutRows } from './wal-cut-rows.ts';
 
 const COMMITS = 20;
 const FIRST_ANCHOR = 10;
-/** Lengths at random that the vault is opened with, beside those around every frame's end. */
+/** The number of random lengths to open the vault with, besides those around each frame's end. */
 const RANDOM = { quick: 60, full: 1_000 } as const;
-/** Without a vault around it: every length; in a quick run every so manieth. */
+/** The step between the lengths at which a quick run reads rows. A full run reads at every length. */
 const QUICK_STEP = 37;
 const execute = promisify(execFile);
 
 interface Outcome {
-  /** Undefined: it was refused. */
+  /** Undefined when the vault was refused. */
   readonly tokens: Tokens | undefined;
   readonly fault: string | undefined;
 }
 
-/** Where the vault itself is opened: around the end of the log's header and of each frame, and at random. */
+/**
+ * Returns the lengths to open the vault with: around the end of the log's header and of each frame, and random ones.
+ */
 function lengthsOf(log: RecordedLog, random: () => number, { quick }: Pick<CheckOptions, 'quick'>): readonly number[] {
   const lengths = new Set([0, 1, 31, 32, 33]);
   const around = quick ? [-1, 0] : [-2, -1, 0, 1, 2];
@@ -41,7 +43,7 @@ function sameTokens(a: Tokens, b: Tokens): boolean {
   return a.size === b.size && [...a].every(([id, version]) => b.get(id) === version);
 }
 
-/** Puts the vault into `folder` as it was, with the log cut. */
+/** Writes the recorded vault to `folder`, with the log cut to `length`. */
 function place({ database, log, credential }: RecordedLog, length: number, folder: string, anchor?: string): string {
   const file = join(folder, 'vault.db');
   for (const suffix of ['-wal', '-shm']) rmSync(file + suffix, { force: true });
@@ -65,7 +67,7 @@ async function cutAndOpen(recorded: RecordedLog, length: number, folder: string,
   }
 }
 
-/** The exit code of the command line, which is what a script sees. */
+/** Runs the command line on a cut log. Resolves to its exit code. */
 async function cutAndRun(recorded: RecordedLog, length: number, folder: string, anchor: string): Promise<number> {
   const file = place(recorded, length, folder, anchor);
   const args = ['tokens', 'list', '--size', '1', '--file', file, '--anchor', join(folder, 'anchor')];
@@ -77,9 +79,9 @@ async function cutAndRun(recorded: RecordedLog, length: number, folder: string, 
 }
 
 interface Flaw {
-  /** Opens without the anchor that there is. */
+  /** Opens the vault without its anchor. */
   readonly forgetsAnchor?: boolean;
-  /** Takes a commit for whole that lacks its last byte. */
+  /** Counts a commit that lacks its last byte. */
   readonly countsEarly?: boolean;
 }
 
@@ -107,7 +109,7 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
     }
   }
 
-  /** All rows at every length: those of the commits before it, whatever the vault makes of them. */
+  /** Compares all rows at every length with those of the commits before it. */
   async function checkRows(): Promise<void> {
     const { database, log, commitEnds } = recorded;
     const whole = await createCutRows(folder.path, database, log);
@@ -170,8 +172,8 @@ async function cut({ seed, quick }: CheckOptions, { forgetsAnchor = false, count
 const run = (options: CheckOptions) => cut(options);
 
 /**
- * A vault that is opened without its anchor does not notice that its log was cut; and a commit without its last byte is
- * none. Both must be found out.
+ * Opens cut vaults without their anchor, then counts commits that lack their last byte. The check must detect both
+ * flaws.
  */
 async function control(options: CheckOptions): Promise<void> {
   const found: string[] = [];
