@@ -2,11 +2,11 @@ import { expect, it } from 'vitest';
 import { CheckFailure } from '../checks/check.ts';
 import { CHECK } from '../checks/permission-matrix.ts';
 
-/** A few seconds on a machine that does nothing else. */
+/** The test takes a few seconds on an idle machine. */
 const TIMEOUT_MS = 300_000;
 
 it(
-  'every cell of the permission matrix is as the specification says',
+  'every cell of the permission matrix matches the specification',
   async () => {
     const figures = await CHECK.run({ seed: 1, quick: true });
     expect(figures).toMatchObject({ wrong: 0, foreign: 0 });

@@ -8,9 +8,9 @@ import { inTurn, load, requestBytes } from '../../bench/load.js';
 
 const seen: string[] = [];
 
-/** Answers in two pieces, the way a response may arrive; /slow waits. */
+/** Answers in two pieces, as a network may split a response. /slow waits. */
 const server = createServer((request, response) => {
-  // The first request of each connection is not one that is counted.
+  // The first request of each connection is not measured.
   if (request.url !== '/livez') seen.push(request.url ?? '');
   const body = JSON.stringify({ text: 'é'.repeat(40) });
   response.writeHead(request.url === '/gone' ? 404 : 200, { 'content-length': Buffer.byteLength(body) });
@@ -57,7 +57,7 @@ describe('the load generator', () => {
 });
 
 describe('a case beside the bare server', () => {
-  it('finds a slower server slower, with the bare one answering the same bytes', async () => {
+  it('reports a slower server, while the bare one answers the same bytes', async () => {
     const row = { case: 'slow', requests: () => [get('/slow')] };
     const figures = await againstBare(row, { ...PARTS, daemon: daemon(), rounds: 1, seconds: 0.4 });
     expect(figures.ratio).toBeLessThan(0.8);
@@ -65,7 +65,7 @@ describe('a case beside the bare server', () => {
     expect(figures.raw.ratio).toBeUndefined();
   });
 
-  it('refuses to measure what is not answered as expected', async () => {
+  it('rejects a case whose answer is not the expected one', async () => {
     const row = { case: 'gone', requests: () => [get('/gone')] };
     const parts = { ...PARTS, daemon: daemon(), rounds: 1, seconds: 0.1 };
     await expect(againstBare(row, parts)).rejects.toThrow('gone: 404');
@@ -80,7 +80,7 @@ describe('figures', () => {
     expect([0.43219, 12_345.6, 99.96].map(rounded)).toEqual([0.432, 12_346, 100]);
   });
 
-  it('says of a line whether its target is reached, in the direction that is better', () => {
+  it('reports whether a line reaches its target, in either direction', () => {
     expect(line('http', 'get', { ratio: 0.5, target: 0.55 })).toMatchObject({ better: 'higher', reached: false });
     expect(line('startup', 'help', { ratio: 1.2, better: 'lower', target: 1.35 })).toMatchObject({ reached: true });
     expect(line('growth', 'memory', { ratio: undefined, target: undefined, mb: 12.345, note: undefined })).toEqual({
@@ -90,7 +90,7 @@ describe('figures', () => {
     });
   });
 
-  it('samples from everywhere, each once', () => {
+  it('samples evenly, each value once', () => {
     const values = Array.from({ length: 1000 }, (_, n) => n);
     const some = sample(values, 10).toSorted((a: number, b: number) => a - b);
     expect(some).toEqual([0, 100, 200, 300, 400, 500, 600, 700, 800, 900]);

@@ -22,7 +22,7 @@ function baseline(name: string, ratio: number): string {
 }
 
 describe('npm run bench', () => {
-  it('compare ends with 1 when a ratio fell by more than the limit', () => {
+  it('compare exits with 1 when a ratio falls by more than the limit', () => {
     const [before, after] = [baseline('before.json', 1), baseline('after.json', 0.5)];
     expect(bench('compare', before, after)).toMatchObject({ status: 1, stderr: '' });
     expect(bench('compare', before, after, '--limit', '60')).toMatchObject({ status: 0, stderr: '' });
@@ -33,9 +33,9 @@ describe('npm run bench', () => {
     });
   });
 
-  it('quick fails against a baseline that is out of reach, and passes one that is far below', () => {
+  it('quick fails against an unreachable baseline, and passes a very low one', () => {
     const quick = (ratio: number) => bench('quick', ...SMALL, '--baseline', baseline('quick.json', ratio));
-    // A server that does more than the bare one is not twice as fast.
+    // The daemon does more than the bare server, so it cannot be four times as fast.
     const failed = quick(4);
     expect(failed).toMatchObject({ status: 1, stderr: '' });
     expect(failed.stdout).toMatch(/measured twice: http\/404[\s\S]*\nhttp\/404 +ratio +4 .* fell\n/);

@@ -10,7 +10,7 @@ beforeAll(async () => {
   key = await place.init('v');
 });
 
-/** Runs a command whose stderr nobody reads: the reading end is closed before the command has begun to write. */
+/** Runs a command and closes its stderr before it can write. */
 async function withoutReader(
   words: readonly string[],
 ): Promise<{ readonly exitCode: number; readonly stdout: string }> {
@@ -28,7 +28,7 @@ async function withoutReader(
   return { exitCode, stdout };
 }
 
-describe('a command whose stderr is closed says nothing, and ends as it would', () => {
+describe('a command whose stderr is closed keeps its exit code', () => {
   it.each<readonly [readonly string[], number]>([
     [['tokens', 'create'], 2],
     [['tokens', 'list', '--no-such-flag'], 2],
@@ -40,7 +40,7 @@ describe('a command whose stderr is closed says nothing, and ends as it would', 
   });
 });
 
-it('a daemon goes on when nobody reads its log any more', async () => {
+it('a daemon keeps running when its log is closed', async () => {
   const child = spawn(process.execPath, [VAULT_BIN, 'serve', '--file', 'v.db', '--port', '0', '--log'], {
     cwd: place.cwd,
     env: cleanEnvironment({}),
@@ -58,7 +58,7 @@ it('a daemon goes on when nobody reads its log any more', async () => {
   expect(await ended).toEqual(process.platform === 'win32' ? [null, 'SIGTERM'] : [0, null]);
 });
 
-it('a --dev vault whose keys nobody can read any more ends, and serves nothing', async () => {
+it('a --dev daemon that cannot print its keys exits', async () => {
   const child = spawn(process.execPath, [VAULT_BIN, 'serve', '--dev', '--port', '0'], {
     cwd: place.cwd,
     env: cleanEnvironment({}),

@@ -21,7 +21,7 @@ function runShell(program: string, words: readonly string[]): string {
     VAULT_CONFIG_DIR: place.inside('config'),
     HOME: place.cwd,
   });
-  // What is written to stderr would stand on the command line of the person who pressed the key.
+  // The shell shows stderr on the user's command line, so it must be empty.
   return execFileSync(program, [...words], { cwd: place.cwd, env, encoding: 'utf8', timeout: 15_000, stdio: 'pipe' });
 }
 
@@ -34,7 +34,9 @@ const ASKED: readonly (readonly [line: string, answers: readonly string[]])[] = 
   ['vault init --key-file som', ['some.key']],
 ];
 
-/** Bash keeps the words in COMP_WORDS, cut at : and =; what it would put on the line is read back from COMPREPLY. */
+/**
+ * Runs the completion of bash, which takes words from COMP_WORDS, cut at : and =, and puts suggestions in COMPREPLY.
+ */
 function askBash(line: string): readonly string[] {
   const words = line.split(/ |(?<=:)|(?=:)/).map((word) => `'${word}'`);
   const out = runShell('bash', [
@@ -58,7 +60,7 @@ function askFish(line: string): readonly string[] {
     .map((found) => found.split('\t')[0] ?? '');
 }
 
-/** A zsh that completes needs a terminal: its own module makes one. What it makes of the line is printed by a widget. */
+/** Runs the completion of zsh. It needs a terminal, which the zpty module emulates. A widget prints the suggestions. */
 function askZsh(line: string): readonly string[] {
   const script = `
 zmodload zsh/zpty
@@ -77,7 +79,7 @@ print -r -- "$out"`;
 
 const ASK: Readonly<Partial<Record<CompletionShell, (line: string) => readonly string[]>>> = {
   bash: askBash,
-  // Its terminal is emulated: on a busy machine an answer may come after it was looked for.
+  // The terminal is emulated, so on a busy machine the answer may be late.
   zsh: (line) => [1, 2, 3].reduce<readonly string[]>((found) => (found.length > 0 ? found : askZsh(line)), []),
   fish: askFish,
 };
@@ -85,7 +87,7 @@ const SHELLS = Object.keys(COMPLETION_SCRIPTS) as CompletionShell[];
 const HERE = SHELLS.filter((shell) => ASK[shell] !== undefined && process.platform !== 'win32' && isThere(shell));
 
 describe('vault completion', () => {
-  it.each(SHELLS)('%s: the script asks `vault completion suggest`, and nothing is lost on the way', async (shell) => {
+  it.each(SHELLS)('%s: the script asks `vault completion suggest`, and keeps its placeholders', async (shell) => {
     const { stdout, stderr, exitCode } = await place.vault(['completion', shell]);
     expect({ stdout, stderr, exitCode }).toEqual({ stdout: COMPLETION_SCRIPTS[shell], stderr: '', exitCode: 0 });
     expect(stdout).toMatch(/completion suggest -- /);
@@ -93,7 +95,7 @@ describe('vault completion', () => {
     expect(stdout).not.toContain('${"');
   });
 
-  it('is tried in bash at least, but on Windows', () => {
+  it('runs in bash at least, except on Windows', () => {
     expect(HERE.includes('bash')).toBe(process.platform !== 'win32');
   });
 
@@ -102,7 +104,7 @@ describe('vault completion', () => {
     expect([...(ASK[shell]?.(line) ?? [])].sort()).toEqual(answers);
   });
 
-  it('refuses a shell that it does not know', async () => {
+  it('rejects an unknown shell', async () => {
     expect(await place.vault('completion csh')).toEqual({
       stdout: '',
       stderr: 'vault: <shell> must be one of bash, zsh, fish, powershell\n',

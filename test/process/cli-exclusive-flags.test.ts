@@ -10,7 +10,7 @@ beforeAll(async () => {
 const CREATE = ['tokens', 'create', '--type', 'token'];
 const SECRET = '4242424242424242';
 
-describe('of two flags that exclude each other none wins without a word', () => {
+describe('two flags that exclude each other fail', () => {
   it.each<readonly [readonly string[], Readonly<Record<string, string>>, string]>([
     [[...CREATE, '--data', '1', '--curl', '--dry-run'], {}, 'only one of --curl and --dry-run can be given'],
     [[...CREATE, '--data', '1'], { VAULT_CURL: '1', VAULT_DRY_RUN: '1' }, 'only one of --curl and --dry-run'],
@@ -32,7 +32,7 @@ describe('of two flags that exclude each other none wins without a word', () => 
     expect(ended.stderr).not.toContain(SECRET);
   });
 
-  it('what was typed beats the environment', async () => {
+  it('flags win over the environment', async () => {
     const shown = await place.vault([...CREATE, '--data', '1', '--dry-run'], { VAULT_CURL: '1', VAULT_FILE: 'v.db' });
     expect(shown).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"method":"POST"') });
     const ids = await place.vault('apps list -q', { VAULT_OUTPUT: 'csv', VAULT_FILE: 'v.db', VAULT_API_KEY: key });
@@ -40,7 +40,7 @@ describe('of two flags that exclude each other none wins without a word', () => 
   });
 });
 
-describe('a command on the file, where only a daemon is named', () => {
+describe('a command on the file, when only a daemon is configured', () => {
   const COMMANDS = [
     ['doctor'],
     ['backup', 'out.db'],
@@ -56,7 +56,7 @@ describe('a command on the file, where only a daemon is named', () => {
   ];
 
   it.each(COMMANDS.map((words) => [words.join(' '), words] as const))(
-    'vault %s does not take ./vault.db for its vault',
+    'vault %s does not use ./vault.db',
     async (_line, words) => {
       const ended = await place.vault(words, { VAULT_URL: 'http://127.0.0.1:1' });
       expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
@@ -65,7 +65,7 @@ describe('a command on the file, where only a daemon is named', () => {
     },
   );
 
-  it('works on the file that is named besides', async () => {
+  it('works on a file that is named too', async () => {
     for (const [words, env] of [
       [['tenant', 'list', '--file', 'v.db'], {}],
       [['tenant', 'list'], { VAULT_FILE: 'v.db' }],

@@ -28,14 +28,14 @@ interface Failure {
   readonly part: string;
   readonly what: string;
   readonly command: string;
-  /** What the command finds as `x.db`. */
+  /** How to create `x.db` before the command runs. */
   readonly made: string | undefined;
   readonly exitCode: number;
   readonly fact: string;
   readonly hint: string | undefined;
 }
 
-/** `x.db: …` says what the command finds there; a case without a command lists the tenants of that file. */
+/** `x.db: …` describes how to create that file. A case without a command lists the tenants of `x.db`. */
 const FAILURES = readTable('cli-failures').map(({ part, fields: [what = '', ...rest] }): Failure => {
   const at = rest.findIndex((field) => /^\d+( |$)/.test(field));
   const [, exitCode, fact = ''] = /^(\d+) ?(.*)$/.exec(rest[at] ?? '') ?? [];
@@ -45,7 +45,7 @@ const FAILURES = readTable('cli-failures').map(({ part, fields: [what = '', ...r
 });
 const failures = (wanted: string) => FAILURES.filter(({ part }) => part === wanted);
 
-/** Makes `x.db` as somebody could who has no key. */
+/** Creates `x.db` without a key. */
 function make(made: string): void {
   const file = place.inside('x.db');
   const [, text] = /^text ?(.*)$/.exec(made) ?? [];
@@ -72,7 +72,6 @@ async function check({ command, made, exitCode, fact, hint }: Failure): Promise<
   if (hint !== undefined) expect(others).toEqual([`hint: ${hint}`]);
   expect(ran.stderr).not.toMatch(/4242|horse/);
   expect(ran.stderr).not.toContain(managementKey);
-  // Whatever failed left nothing behind.
   expect(readdirSync(place.cwd).filter((name) => !before.includes(name))).toEqual([]);
 }
 
@@ -91,7 +90,7 @@ describe('a file that does not open', () => {
     else expect(process.getuid).toBeUndefined();
   });
 
-  it('tells each apart', () => {
+  it('reports each with its own message', () => {
     const facts = FAILURES.filter(({ part }) => part !== 'elsewhere').map(({ what, fact }) =>
       what.endsWith('database') ? what : fact,
     );
@@ -99,7 +98,7 @@ describe('a file that does not open', () => {
   });
 });
 
-describe('commands without an endpoint fail with their own words', () => {
+describe('commands without an endpoint report their own failures', () => {
   it.each(failures('elsewhere'))('$what: $exitCode', check);
 
   it('a daemon that is not ready in time: 8', async () => {
@@ -123,7 +122,7 @@ describe('commands without an endpoint fail with their own words', () => {
     expect(ran.stderr).toContain(`hint: choose another --port, or 0 for a free one\n`);
   });
 
-  it('the API key of --key-out is in the file only, and works', async () => {
+  it('--key-out writes the API key only to the file', async () => {
     const words = ['tenant', 'create', '--file', 'v.db', '--name', 'second', '--key-out', 'second.key'];
     const made = await place.vault(words);
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });

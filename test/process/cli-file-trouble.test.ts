@@ -12,7 +12,10 @@ beforeAll(async () => {
 
 const superuser = process.getuid?.() === 0;
 
-/** What makes the superuser obey modes; undefined where nothing does, or where files have none. */
+/**
+ * Returns a command prefix that makes the superuser obey file modes. Returns undefined when there is none, or when
+ * files have no modes.
+ */
 function obeyingModes(): readonly string[] | undefined {
   if (process.getuid === undefined) return undefined;
   if (!superuser) return [];
@@ -34,7 +37,7 @@ function runObeying(prefix: readonly string[], words: readonly string[]): Promis
   });
 }
 
-/** A copy of the vault in a folder of its own. */
+/** Copies the vault into its own folder. Returns the path of the copy. */
 function copyInto(folder: string): string {
   mkdirSync(place.inside(folder), { recursive: true });
   const name = `${folder}/x.db`;
@@ -51,7 +54,7 @@ const DAMAGED_HINT = 'run `vault doctor` to find the damage, `vault restore` to 
 describe('a file or folder whose mode forbids it', () => {
   const prefix = obeyingModes();
 
-  it('a folder that cannot be written: 2, whatever is wanted of it', async () => {
+  it('a folder that cannot be written: 2, for every command', async () => {
     if (prefix === undefined) return expect(superuser || process.platform === 'win32').toBe(true);
     const file = copyInto('closed');
     chmodSync(place.inside('closed'), 0o500);
@@ -94,7 +97,7 @@ describe('a file or folder whose mode forbids it', () => {
   });
 });
 
-describe('a file of a secret that is not there: 2, by the flag that names it', () => {
+describe('a missing secret file: 2, with its flag', () => {
   const FLAGS = [
     ['--key-file', ['doctor', '--file', 'v.db']],
     ['--passphrase-file', ['doctor', '--file', 'v.db']],
@@ -111,7 +114,7 @@ describe('a file of a secret that is not there: 2, by the flag that names it', (
 });
 
 describe('a file that another process holds', () => {
-  it('is waited for, then 8: busy for a writer, locked when nobody may even read', { timeout: 60_000 }, async () => {
+  it('is awaited, then 8: busy for a writer, locked for a reader', { timeout: 60_000 }, async () => {
     const [written, held] = [copyInto('written'), copyInto('held')];
     const [writer, holder] = [new Database(place.inside(written)), new Database(place.inside(held))];
     writer.exec('BEGIN IMMEDIATE');
@@ -137,7 +140,7 @@ describe('a file that another process holds', () => {
   });
 });
 
-it('a backup that is not there is asked for, not a vault to be made: 2', async () => {
+it('restore of a missing backup names the backup: 2', async () => {
   const stderr = told('there is no file no.db', 'name a backup');
   for (const file of ['new.db', 'v.db']) {
     expect(await runObeying([], ['restore', 'no.db', '--file', file])).toEqual({ exitCode: 2, stderr });
@@ -148,7 +151,7 @@ describe('a folder that was removed under the shell', () => {
   it.each(['exec -- true', 'backup b.db --file "$V" --key-file "$V.key"', 'profile add p --file v.db'])(
     '%s: 2',
     async (line) => {
-      // There a folder that somebody is in cannot be removed.
+      // Windows does not remove a folder that is in use.
       if (process.platform === 'win32') return;
       mkdirSync(place.inside('gone'), { recursive: true });
       const script = `V=$PWD/v.db; cd gone && rmdir ../gone && exec '${process.execPath}' '${VAULT_BIN}' ${line}`;
@@ -172,7 +175,7 @@ describe('a file whose bytes were lost', () => {
     ['all but its first page', (bytes) => Buffer.from(bytes).fill(0xff, 4096)],
   ];
 
-  it.each(LOSSES)('%s: 9, and no copy is made of it', async (_what, lose) => {
+  it.each(LOSSES)('%s: 9, and backup makes no copy', async (_what, lose) => {
     const file = copyInto('lost');
     writeFileSync(place.inside(file), lose(readFileSync(place.inside('v.db'))));
     const fact = `${place.inside(file)} is damaged`;

@@ -6,18 +6,21 @@ import { type AtEnd, temporaryFolder } from '../temporary-folder.ts';
 
 export const VAULT_BIN = VAULT;
 
-/** A folder of its own with a configuration folder of its own, and `vault` run in it. */
+/** A temporary folder with its own configuration folder, in which `vault` runs. */
 export interface Place {
   readonly cwd: string;
   inside(name: string): string;
   vault(command: Command, env?: Readonly<Record<string, string>>, stdin?: string): Promise<Ran>;
-  /** Makes a vault `NAME.db` with its key file. Returns its management key. */
+  /** Creates a vault `NAME.db` with its key file. Returns its management key. */
   init(name: string): Promise<string>;
-  /** Makes a private application in it that reveals every token. Returns its key. */
+  /** Creates a private application that reveals every token. Returns its key. */
   application(name: string, managementKey: string, permissions: string): Promise<string>;
 }
 
-/** Made at the top of a test file, a place is removed after all its tests; with `onTestFinished`, after one. */
+/**
+ * Creates a temporary folder. At the top of a test file, it is removed after all tests; with `onTestFinished`, after
+ * one test.
+ */
 export function makePlace(atEnd: AtEnd = afterAll): Place {
   const cwd = temporaryFolder(atEnd);
   const vault: Place['vault'] = (command, env = {}, stdin = '') =>
@@ -36,12 +39,12 @@ export function makePlace(atEnd: AtEnd = afterAll): Place {
   };
 }
 
-/** Whether a program is on this machine. */
+/** Returns whether a program is installed. */
 export function isThere(program: string): boolean {
   return spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined;
 }
 
-/** What a process wrote, and how it ended; `exitCode` is -1 when it had to be killed after `limitMs`. */
+/** The output and end of a process. `exitCode` is -1 when it was killed after `limitMs`. */
 export interface Ended {
   readonly stdout: string;
   readonly stderr: string;
@@ -72,19 +75,19 @@ export function endOf(child: ChildProcess, limitMs: number): Promise<Ended> {
   });
 }
 
-/** How the `script` of this machine runs a command on a terminal of its own; undefined when there is none. */
+/** Returns the `script` command that runs a command on a new terminal, or undefined when this machine has none. */
 function onTerminal(command: string): readonly [string, readonly string[]] | undefined {
   if (process.platform === 'linux' && isThere('script')) return ['script', ['-qec', command, '/dev/null']];
   return process.platform === 'darwin' ? ['script', ['-q', '/dev/null', 'sh', '-c', command]] : undefined;
 }
 
-/** Runs a command line of `vault` on a terminal, and types each answer when its question has appeared. */
+/** Runs a `vault` command on a terminal and types each answer when its question appears. */
 export function startOnTerminal(
   line: string,
   options: { readonly cwd: string; readonly env?: Readonly<Record<string, string>> },
   answers: readonly (readonly [question: string, answer: string])[] = [],
 ): Promise<Ended> | undefined {
-  // Without exec a shell may stay in between, and answer a Ctrl-C with an exit code of its own.
+  // Without exec a shell may handle Ctrl-C and set its own exit code.
   const terminal = onTerminal(`exec '${process.execPath}' '${VAULT_BIN}' ${line}`);
   if (terminal === undefined) return undefined;
   const env = cleanEnvironment({ TERM: 'xterm-256color', ...options.env });
@@ -97,7 +100,7 @@ export function startOnTerminal(
     if (next === undefined || !seen.includes(next[0])) return;
     left.shift();
     seen = '';
-    // The prompt reads keys only after it has drawn itself.
+    // The prompt reads keys only after it is drawn.
     setTimeout(() => child.stdin.write(next[1]), 100);
   });
   return endOf(child, 15_000);

@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 
 describe('vault --version', () => {
-  it('is one line alone, and more as JSON', async () => {
+  it('prints one line, and details as JSON', async () => {
     const line = await place.vault('--version');
     expect(line).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^vault \d+\.\d+\.\d+\n$/) });
     const { stdout, stderr, exitCode } = await place.vault('--version --output json');
@@ -31,7 +31,7 @@ describe('vault --version', () => {
   });
 
   it.each([[['--version', '--outptu', 'json']], [['--version', 'tokens']], [['--version', '-o', 'xml']]])(
-    'refuses %j',
+    'rejects %j',
     async (words) => {
       expect(await place.vault(words)).toMatchObject({ exitCode: 2, stdout: '' });
     },
@@ -39,7 +39,7 @@ describe('vault --version', () => {
 });
 
 describe('vault env', () => {
-  it('gives a shell the daemon, as either application, and is read back by the commands', async () => {
+  it('prints variables for either application that other commands read', async () => {
     const daemon = await startServe(place.cwd, ['--dev', '--header-prefix', 'ABC']);
     const read = async (...words: readonly string[]) => {
       const { stdout, exitCode } = await place.vault(['env', '--ready-file', 'ready.json', ...words]);
@@ -74,7 +74,7 @@ describe('vault env', () => {
     await daemon.stop();
   });
 
-  it('has no key of a vault that was made with init', async () => {
+  it('prints no key for a vault that init created', async () => {
     await place.init('v');
     const daemon = await startServe(place.cwd, ['--file', 'v.db', '--log', 'false']);
     const { stdout } = await place.vault('env --ready-file ready.json');
@@ -88,7 +88,7 @@ describe('vault env', () => {
     await daemon.stop();
   });
 
-  it('takes out of the shell what would beat what it sets, or could not stand beside it', async () => {
+  it('unsets the variables that would override its own or conflict with them', async () => {
     await place.init('v');
     await place.vault('profile add own --file v.db --key-file v.db.key --api-key-file api.key');
     const before = { VAULT_API_KEY: 'key_of_another', VAULT_PASSPHRASE_FILE: 'another', VAULT_KEY_FILE: 'another' };
@@ -106,7 +106,7 @@ describe('vault env', () => {
     expect(ofDaemon.stdout).toMatch(/unset VAULT_FILE\nunset VAULT_HEADER_PREFIX\n$/);
   });
 
-  it('refuses a ready file that would be more than values to a shell', async () => {
+  it('rejects a ready file that could inject shell code', async () => {
     const ready = { url: 'http://127.0.0.1:1', pid: 1, version: '1' };
     for (const bad of [{ ...ready, url: 'http://x\nrm' }, { ...ready, pid: '1; rm' }, { url: 'u' }, [ready], 1]) {
       writeFileSync(place.inside('r'), JSON.stringify(bad), { mode: 0o600 });
@@ -118,7 +118,7 @@ describe('vault env', () => {
 });
 
 describe('vault profile', () => {
-  it('reaches the file and the daemon from anywhere', async () => {
+  it('selects the file or the daemon from any folder', async () => {
     const key = await place.init('v');
     const kept = await place.vault(
       'profile add here --file v.db --key-file v.db.key --api-key - -o json',
@@ -182,7 +182,7 @@ describe('vault profile', () => {
 });
 
 describe('vault serve', () => {
-  it('serves HTTPS, and a certificate that nobody knows is told as what it is', async () => {
+  it('serves HTTPS, and wait reports an unknown certificate', async () => {
     await place.init('v');
     writeFileSync(place.inside('cert.pem'), CERT);
     writeFileSync(place.inside('key.pem'), CERT_KEY, { mode: 0o600 });
@@ -197,7 +197,7 @@ describe('vault serve', () => {
     ]);
     const url = String(daemon.ready['url']);
     expect(url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
-    // Waiting makes no certificate good: the longest test would end before this.
+    // Waiting does not help against an unknown certificate. The test would time out before 10 minutes.
     const wait = ['wait', '--url', url, '--timeout', '10m'];
     const known = await place.vault(wait, { NODE_EXTRA_CA_CERTS: place.inside('cert.pem') });
     const unknown = await place.vault(wait);
@@ -206,7 +206,7 @@ describe('vault serve', () => {
     expect(unknown).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('DEPTH_ZERO_SELF_SIGNED_CERT') });
   });
 
-  it('takes the plan of the usage report from a flag or a variable, as the file target does', async () => {
+  it('reads the plan of the usage report from a flag or a variable, like the file target', async () => {
     const key = await place.init('v');
     const usage = ['usage', '--field', 'token_report.included_monthly_active_tokens'];
     const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log', '--included-active-tokens', '77']);
@@ -242,7 +242,7 @@ describe('the help of the commands without an endpoint', () => {
     },
   );
 
-  it('and vault init --key-out keeps the key from the terminal', async () => {
+  it('vault init --key-out does not print the key', async () => {
     const made = await place.vault('init --file k.db --key-out k.key');
     const key = readFileSync(place.inside('k.key'), 'utf8').trim();
     expect(made).toMatchObject({

@@ -21,7 +21,7 @@ const inside = (name: string) => path.join(cwd, name);
 const mode = (name: string) => statSync(inside(name)).mode & 0o777;
 
 describe('vault init', () => {
-  it('makes the file, its key and a tenant whose key works', async () => {
+  it('creates the file, its key and a tenant whose key works', async () => {
     const made = await vault('init --tenant acme');
     const stderr = expect.stringMatching(/^vault: .\/vault.db.key is in the vault's folder: .*\nhint: .*\n$/);
     expect(made).toMatchObject({ exitCode: 0, stderr });
@@ -50,7 +50,7 @@ describe('vault init', () => {
     expect(readdirSync(inside('keys'))).toEqual([]);
   });
 
-  it('takes a passphrase, and refuses a short one or the wrong one', async () => {
+  it('accepts a passphrase, and rejects a short or wrong one', async () => {
     writeFileSync(inside('short'), 'short\n', { mode: 0o600 });
     writeFileSync(inside('pass'), 'correct horse battery\n', { mode: 0o600 });
     writeFileSync(inside('wrong'), 'incorrect horse battery\n', { mode: 0o600 });
@@ -71,19 +71,19 @@ describe('vault init', () => {
     ['a bad field', ['--field', 'application.kye']],
     ['an empty name', ['--tenant', '']],
     ['two credentials', ['--key-file', 'a', '--passphrase-file', 'b']],
-  ])('refuses %s before anything is made', async (_what, words) => {
+  ])('rejects %s before it creates anything', async (_what, words) => {
     expect(await vault(['init', ...words])).toMatchObject({ exitCode: 2, stdout: '' });
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  it('refuses a key file of the wrong size', async () => {
+  it('rejects a key file of the wrong size', async () => {
     writeFileSync(inside('k'), 'too short', { mode: 0o600 });
     expect(await vault('init --key-file k')).toMatchObject({ exitCode: 10 });
   });
 });
 
 describe('vault serve', () => {
-  it('serves, says where, and ends in order', async () => {
+  it('serves, prints its URL, and stops cleanly', async () => {
     await vault('init');
     const daemon = await startServe(cwd, ['--log', 'false']);
     expect(daemon.ready).toEqual({
@@ -100,7 +100,7 @@ describe('vault serve', () => {
     expect(existsSync(inside('ready.json'))).toBe(false);
   });
 
-  it.skipIf(!posix)('listens on a socket, with another header prefix', async () => {
+  it.skipIf(!posix)('listens on a socket with another header prefix', async () => {
     const made = JSON.parse((await vault('init')).stdout);
     const daemon = await startServe(cwd, ['--socket', inside('s'), '--header-prefix', 'ABC']);
     const env = { VAULT_URL: `unix:${inside('s')}`, VAULT_HEADER_PREFIX: 'ABC', VAULT_API_KEY: made.application.key };
@@ -110,7 +110,7 @@ describe('vault serve', () => {
     expect(await daemon.stop()).toBe(0);
   });
 
-  it('takes its limits from flags', async () => {
+  it('reads its limits from flags', async () => {
     const daemon = await startServe(cwd, ['--dev', '--max-body', '1KiB']);
     const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: String(daemon.ready['private_key']) };
     const create = ['tokens', 'create', '--type', 'token', '--text', '-', '-q'];
@@ -119,7 +119,7 @@ describe('vault serve', () => {
     await daemon.stop();
   });
 
-  it('refuses what it cannot serve', async () => {
+  it('fails without a vault, and on a public host without TLS', async () => {
     expect(await vault('serve')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('vault init') });
     await vault('init');
     expect(await vault('serve --host 0.0.0.0 --port 0')).toMatchObject({
@@ -130,7 +130,7 @@ describe('vault serve', () => {
 });
 
 describe('vault serve --dev', () => {
-  it('prints keys that work and a curl line that works, and is gone at the end', async () => {
+  it('prints working keys and a working curl line, and removes its files at the end', async () => {
     const child = spawn(process.execPath, [VAULT_BIN, 'serve', '--dev', '--port', '0'], {
       cwd,
       env: cleanEnvironment({ TMPDIR: cwd, TEMP: cwd, TMP: cwd }),
@@ -180,7 +180,7 @@ describe('vault serve --dev', () => {
     expect(await vault('tokens get kept --field data', direct)).toMatchObject({ stdout: 'x\n' });
   });
 
-  it('does not put keys into a vault that it did not make', async () => {
+  it('adds no keys to a vault that init created', async () => {
     await vault('init');
     expect(await vault('serve --dev --file vault.db --port 0')).toMatchObject({
       exitCode: 2,
@@ -190,7 +190,7 @@ describe('vault serve --dev', () => {
 });
 
 describe('manners', () => {
-  it.skipIf(!posix)('an interrupted command ends with 130, and says nothing', async () => {
+  it.skipIf(!posix)('an interrupted command exits with 130 and prints nothing', async () => {
     const child = start(['wait', '--timeout', '30s', '--url', 'http://127.0.0.1:1']);
     await sleep(1000);
     child.kill('SIGINT');
@@ -201,13 +201,13 @@ describe('manners', () => {
   it.each([
     [['--help'], ''],
     [['init', '--file', 'x.db'], warning],
-  ])('a reader that went away ends %j quietly', async (words, stderr) => {
+  ])('%j exits quietly when its reader has gone', async (words, stderr) => {
     const child = start(words);
     child.stdout.destroy();
     expect(await endOf(child, 30_000)).toMatchObject({ exitCode: 0, stderr });
   });
 
-  it.skipIf(!posix)('a second signal ends the daemon at once, though a request hangs', async () => {
+  it.skipIf(!posix)('a second signal stops the daemon at once, even with a hanging request', async () => {
     const daemon = await startServe(cwd, ['--dev']);
     const { hostname, port, host } = new URL(String(daemon.ready['url']));
     const socket = connect(Number(port), hostname);

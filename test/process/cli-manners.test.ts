@@ -8,7 +8,7 @@ import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 import { type Ended, endOf, makePlace, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
 
-/** Two seconds are meant; the machine may be busy with other tests. */
+/** Two seconds are enough, but the machine may be busy with other tests. */
 const LIMIT_MS = 5000;
 const ESC = '\u001b';
 const CARD = '4012888888881881';
@@ -40,7 +40,7 @@ beforeAll(async () => {
   writeFileSync(place.inside('passphrase'), `${PASSPHRASE}\n`, { mode: 0o600 });
 });
 
-/** No terminal at all: a session of its own, and on POSIX a standard input that is closed, not only empty. */
+/** Runs a command without a terminal: in its own session, and on POSIX with standard input closed, not just empty. */
 function withoutTerminal(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const posix = process.platform !== 'win32';
   const [program, before] = posix ? ['sh', ['-c', 'exec "$0" "$@" <&-', process.execPath]] : [process.execPath, []];
@@ -56,7 +56,7 @@ function withoutTerminal(words: readonly string[], env: Readonly<Record<string, 
 const NEEDS =
   /--[a-z-]+|missing required argument|must be one of|is one of|is needed|needs one more word|was not ready/;
 
-describe('without a terminal nothing waits for an answer', () => {
+describe('without a terminal no command waits for an answer', () => {
   it.each(COMMANDS.map((words) => [words.join(' '), words] as const))('vault %s', async (_line, words) => {
     const before = readdirSync(place.cwd);
     const ended = await withoutTerminal(words);
@@ -111,7 +111,7 @@ describe('without a terminal nothing waits for an answer', () => {
     .filter(([word]) => !NO_FILE.includes(word));
 
   it.each(ON_FILE.map((command) => [command.join(' '), command] as const))(
-    'vault %s asks for no passphrase and no confirmation: it names the flag',
+    'vault %s names the flag instead of asking for a passphrase or confirmation',
     async (line, command) => {
       writeFileSync(place.inside('locked.db'), readFileSync(place.inside('v.db')), { mode: 0o600 });
       writeFileSync(place.inside('x.db'), readFileSync(place.inside('v.db')), { mode: 0o600 });
@@ -152,7 +152,7 @@ describe('without a terminal nothing waits for an answer', () => {
   });
 });
 
-/** Empty when the process is gone, and where there is no /proc. */
+/** Returns an empty text when the process is gone or the system has no /proc. */
 function readProcess(path: string): string {
   try {
     return readFileSync(path, 'latin1');
@@ -161,7 +161,7 @@ function readProcess(path: string): string {
   }
 }
 
-/** Everything that other processes of this user can read of a process and its children, sampled until it ends. */
+/** Samples what other processes of this user can read about a process until it ends. */
 async function watched(
   child: ReturnType<typeof spawn>,
 ): Promise<{ readonly ended: Ended; readonly seen: string; readonly samples: number }> {
@@ -180,7 +180,7 @@ async function watched(
   return { ended, seen, samples };
 }
 
-describe('what other processes see of a command', () => {
+describe('what other processes can see of a command', () => {
   const start = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
     spawn(process.execPath, [VAULT_BIN, ...words], {
       cwd: place.cwd,
@@ -202,14 +202,14 @@ describe('what other processes see of a command', () => {
     child.stdin.end(stdin);
     const { ended, seen, samples } = await watched(child);
     expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
-    // Elsewhere there is no /proc: the arguments and the environment are what was given above, and hold none of them.
+    // Other systems have no /proc, so only the arguments are checked there.
     if (process.platform === 'linux') expect(samples).toBeGreaterThan(2);
     const visible = `${seen}${words.join(' ')}`;
     for (const secret of [CARD, PASSPHRASE, privateKey, managementKey, 'key_FromStandardInput'])
       expect(visible).not.toContain(secret);
   });
 
-  it('and would be seen to show one', async () => {
+  it('control: a key in the environment is detected', async () => {
     const child = start(['tokens', 'list', '--file', 'v.db'], { VAULT_API_KEY: privateKey });
     child.stdin.end();
     const { seen } = await watched(child);
@@ -244,7 +244,7 @@ describe('colour', () => {
     ['--no-color', ['--no-color'], {}],
     ['TERM=dumb', [], { TERM: 'dumb' }],
   ])(
-    '%s: a terminal gets none either',
+    '%s: nor does a terminal',
     async (_what, flags, own) => {
       const lines = SHOWN.map((words) => (words.includes('--help') ? words : [...words, ...flags]).join(' '));
       const all = await Promise.all(lines.map((line) => startOnTerminal(line, options(own))));

@@ -16,7 +16,7 @@ beforeAll(async () => {
   }
 });
 
-/** Runs it with a reader that goes away: at once, or after the first line as `head -1` does. */
+/** Runs a command whose reader goes away: at once, or after the first line, as `head -1` does. */
 function runWithoutReader(words: readonly string[], reads: boolean) {
   const child = spawn(process.execPath, [BIN, ...words], {
     cwd,
@@ -46,17 +46,17 @@ describe('a reader that goes away', () => {
     ['one page', ['apps', 'list']],
     ['help', ['help']],
     ['a curl command', ['apps', 'list', '--curl']],
-  ])('ends %s quietly, with exit 0', async (_what, words) => {
+  ])('lets %s exit quietly with 0', async (_what, words) => {
     expect(await runWithoutReader(words, false)).toEqual({ exitCode: 0, stderr: '', first: '' });
   });
 
-  it('has read the first line of a list before it goes', async () => {
+  it('gets the first line of a list before it goes', async () => {
     const { exitCode, stderr, first } = await runWithoutReader(['apps', 'list', '--all', '--size', '1', '-q'], true);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(first).toMatch(/^[0-9a-f-]{36}\n/);
   });
 
-  it('is not what makes a failure', async () => {
+  it('does not change the exit code of a failure', async () => {
     const failed = await runWithoutReader(['apps', 'get', '00000000-0000-4000-8000-000000000000'], false);
     expect(failed).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('There is no application') });
   });

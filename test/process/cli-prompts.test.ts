@@ -9,7 +9,7 @@ beforeEach(() => {
   place = makePlace(onTestFinished);
 });
 
-/** On machines without a way to make a terminal nothing can be asked, and there is nothing to see. */
+/** Runs a command on a terminal and types the answers. Returns undefined where no terminal can be created. */
 async function ask(line: string, answers: readonly (readonly [string, string])[]): Promise<Ended | undefined> {
   const env = { VAULT_CONFIG_DIR: place.inside('config') };
   const ended = await startOnTerminal(line, { cwd: place.cwd, env }, answers);
@@ -18,7 +18,7 @@ async function ask(line: string, answers: readonly (readonly [string, string])[]
 }
 
 describe('on a terminal', () => {
-  it('init asks twice for a passphrase and says how strong it is; it opens the vault, and a wrong one does not', async () => {
+  it('init asks twice for a passphrase and rates it; only this passphrase opens the vault', async () => {
     const made = await ask('init --file a.db -o json', [
       ['Passphrase', `${PASSPHRASE}\r`],
       ['Repeat', `${PASSPHRASE}\r`],
@@ -39,7 +39,7 @@ describe('on a terminal', () => {
     });
   });
 
-  it('init makes nothing when the two differ', async () => {
+  it('init creates nothing when the two passphrases differ', async () => {
     const made = await ask('init --file a.db', [
       ['Passphrase', `${PASSPHRASE}\r`],
       ['Repeat', 'another passphrase\r'],
@@ -49,7 +49,7 @@ describe('on a terminal', () => {
     expect(existsSync(place.inside('a.db'))).toBe(false);
   });
 
-  it('init refuses a short passphrase before it asks for it again', async () => {
+  it('init rejects a short passphrase before it asks again', async () => {
     const made = await ask('init --file a.db', [['Passphrase', 'short\r']]);
     if (made === undefined) return;
     expect(made).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('fewer than 12 characters') });
@@ -57,14 +57,14 @@ describe('on a terminal', () => {
     expect(existsSync(place.inside('a.db'))).toBe(false);
   });
 
-  it('an empty answer to init makes a key file', async () => {
+  it('an empty answer to init creates a key file', async () => {
     const made = await ask('init --file a.db', [['Passphrase', '\r']]);
     if (made === undefined) return;
     expect(made.exitCode).toBe(0);
     expect(existsSync(place.inside('a.db.key'))).toBe(true);
   });
 
-  it('Ctrl-C in a question ends with 130 and leaves nothing', async () => {
+  it('Ctrl-C in a prompt exits with 130 and leaves no file', async () => {
     const made = await ask('init --file a.db', [['Passphrase', '\x03']]);
     if (made === undefined) return;
     expect(made.exitCode).toBe(130);
@@ -80,14 +80,14 @@ describe('on a terminal', () => {
     expect(env.stdout).toContain("export VAULT_API_KEY='key_Typed'\n");
   });
 
-  it('an API key behind `--api-key -` is asked for, too', async () => {
+  it('`--api-key -` asks for the API key too', async () => {
     const added = await ask('profile add p --url http://127.0.0.1:1 --api-key - -o json', [['API key', 'key_Typed\r']]);
     if (added === undefined) return;
     expect(added.exitCode).toBe(0);
     expect(added.stdout).not.toContain('key_Typed');
   });
 
-  it('a passphrase behind `-` is asked for, twice where it is new, and does not stand on the screen', async () => {
+  it('`-` asks for a passphrase, twice for a new one, and does not show it', async () => {
     const made = await ask('init --file a.db --passphrase-file -', [
       ['Passphrase', `${PASSPHRASE}\r`],
       ['Repeat', `${PASSPHRASE}\r`],
@@ -105,13 +105,13 @@ describe('on a terminal', () => {
     expect(empty).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('the passphrase is empty') });
   });
 
-  it('questions have no colours with --no-color', async () => {
+  it('prompts have no colours with --no-color', async () => {
     const made = await ask('init --file a.db --no-color', [['Passphrase', '\x03']]);
     if (made === undefined) return;
     for (const colour of ['\x1b[1m', '\x1b[2m', '\x1b[34m']) expect(made.stdout).not.toContain(colour);
   });
 
-  it('a delete is confirmed', async () => {
+  it('a delete asks for confirmation', async () => {
     const key = await place.init('v');
     const env = { VAULT_FILE: 'v.db', VAULT_API_KEY: key };
     const options = { cwd: place.cwd, env };

@@ -11,16 +11,16 @@ const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));
 const posix = process.platform !== 'win32';
 
 const place = makePlace();
-/** Where the command of a devDependency is. */
+/** The folder with the commands of devDependencies. */
 const LOCAL_BIN = 'node_modules/.bin';
-/** The folders before those of the machine. */
+/** Returns PATH with these folders in front. */
 const pathOf = (...names: readonly string[]) =>
   [...names.map((name) => place.inside(name)), process.env['PATH'] ?? ''].join(path.delimiter);
 
 beforeAll(() => {
   for (const name of ['bin', 'tmp', LOCAL_BIN]) mkdirSync(place.inside(name), { recursive: true });
   program(`${LOCAL_BIN}/vault`, `exec '${process.execPath}' '${VAULT_BIN}' "$@"`);
-  // What a project of its own would test.
+  // Stands in for the tests of a project.
   program('bin/npm', '[ "$1" = ci ] || npx vault tokens create --type token --text "$*" --id tested -q');
 });
 
@@ -29,7 +29,7 @@ function program(name: string, text: string): void {
   chmodSync(place.inside(name), 0o755);
 }
 
-/** Runs a shell as a person or a CI runner would. On Windows there is none, and nothing is run. */
+/** Runs a shell script as a user or a CI runner would. */
 function shell(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const child = spawn('bash', [...words], {
     cwd: place.cwd,
@@ -47,7 +47,7 @@ function shell(words: readonly string[], env: Readonly<Record<string, string>> =
 const recipe = (name: string, words: readonly string[] = [], env = {}) => shell([`${RECIPES}${name}`, ...words], env);
 
 describe('recipes', () => {
-  it('are these', () => {
+  it('are all tested', () => {
     expect(readdirSync(RECIPES).sort()).toEqual([
       'back-to-a-snapshot.sh',
       'ci-job.yml',
@@ -64,7 +64,7 @@ describe('recipes', () => {
     ]);
   });
 
-  it('seed.yaml stands in docs/seeds.md as it is', () => {
+  it('docs/seeds.md contains seed.yaml unchanged', () => {
     const readme = readFileSync(fileURLToPath(new URL('../../docs/seeds.md', import.meta.url)), 'utf8');
     const [, ...lines] = readFileSync(`${RECIPES}seed.yaml`, 'utf8').split('\n');
     expect(readme).toContain(`\n\`\`\`yaml\n${lines.join('\n')}\`\`\`\n`);
@@ -82,7 +82,7 @@ describe('recipes', () => {
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  it('seeded.sh runs a command on what seed.yaml says, with the ids and keys of every other run', async () => {
+  it('seeded.sh runs a command on the data of seed.yaml, with the same ids and keys in every run', async () => {
     if (!posix) return;
     const command =
       'VAULT_API_KEY=$APP_SUPPORT_KEY vault tokens get "$TOKEN_VISA" --field data.number; echo "$APP_WEB_ID"; exit 7';
@@ -94,7 +94,7 @@ describe('recipes', () => {
     });
     expect((await recipe('seeded.sh', ['sh', '-c', command])).stdout).toBe(ran.stdout);
     const count = 'vault tokens list --field pagination.total_items; echo "$TOKEN_CARDS_COUNT"';
-    // Visa, 20 and 100.
+    // One Visa token, 20 and 100.
     expect((await recipe('seeded.sh', ['sh', '-c', count])).stdout).toBe('121\n100\n');
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
@@ -105,7 +105,7 @@ describe('recipes', () => {
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  it('time-and-faults.sh sees a token end, and a third try pass', { timeout: 60_000 }, async () => {
+  it('time-and-faults.sh sees a token expire and a third try succeed', { timeout: 60_000 }, async () => {
     if (!posix) return;
     expect(await recipe('time-and-faults.sh')).toMatchObject({ exitCode: 0, stdout: '1\n3\n' });
   });
@@ -122,7 +122,7 @@ describe('recipes', () => {
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  it('copy-between-vaults.sh copies what it was given a key for', async () => {
+  it('copy-between-vaults.sh copies what its key may read', async () => {
     if (!posix) return;
     const keys: string[] = [];
     for (const name of ['from', 'to']) {
@@ -144,7 +144,7 @@ describe('recipes', () => {
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  it('exit-codes.sh tells apart what went wrong', async () => {
+  it('exit-codes.sh distinguishes failures', async () => {
     if (!posix) return;
     const env = { VAULT_FILE: 'e.db', VAULT_API_KEY: await place.init('e') };
     const made = await place.vault('apps create --name p --type private --permission token:read --field key', env);
@@ -157,7 +157,7 @@ describe('recipes', () => {
     ).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('the daemon does not answer') });
   });
 
-  it('ci-job.yml: its steps, one shell each, start, use and stop a vault that is a devDependency', async () => {
+  it('ci-job.yml: its steps, each in its own shell, start, use and stop a vault from devDependencies', async () => {
     const job = parse(readFileSync(`${RECIPES}ci-job.yml`, 'utf8'));
     const steps: readonly { readonly run?: string }[] = job.jobs.tests.steps;
     const runs = steps.flatMap(({ run }) => (run === undefined ? [] : [run]));
@@ -166,7 +166,7 @@ describe('recipes', () => {
     const said: string[] = [];
     for (const [at, run] of runs.entries()) {
       writeFileSync(place.inside(`step-${at}.sh`), run);
-      // As the runner does it.
+      // Use the runner's shell options.
       const ended = await shell(['--noprofile', '--norc', '-eo', 'pipefail', `step-${at}.sh`], {
         RUNNER_TEMP: place.inside('tmp'),
         PATH: pathOf('bin'),

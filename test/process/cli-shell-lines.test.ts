@@ -13,7 +13,7 @@ const VALUES = [
   ' ',
 ];
 
-/** What a shell on this machine makes of the line; undefined when there is no such shell. */
+/** Returns the value that a shell on this machine sets, or undefined when the shell is missing. */
 function valueIn(shell: string, line: string): string | undefined {
   try {
     return execFileSync(shell, ['-c', `${line}\nprintenv VAULT_X`], {
@@ -27,7 +27,7 @@ function valueIn(shell: string, line: string): string | undefined {
 }
 
 describe('the lines of vault env', () => {
-  it.each(VALUES)('%j arrives as it is', (value) => {
+  it.each(VALUES)('%j arrives unchanged', (value) => {
     const inSh = valueIn('sh', SHELLS.sh.set('VAULT_X', value));
     const inFish = valueIn('fish', SHELLS.fish.set('VAULT_X', value));
     if (process.platform !== 'win32') expect(inSh).toBe(`${value}\n`);
@@ -41,7 +41,7 @@ describe('the lines of vault env', () => {
     expect(SHELLS.powershell.set('VAULT_X', value)).toBe(`$env:VAULT_X = 'a''b\\c’’d'`);
   });
 
-  it('forgets', () => {
+  it('unsets a variable', () => {
     expect(
       valueIn('sh', `export VAULT_X=1\n${SHELLS.sh.unset('VAULT_X')}\nexport VAULT_X="[$VAULT_X]"`) ?? '[]\n',
     ).toBe('[]\n');

@@ -20,7 +20,7 @@ const create = (bodyText: string): Call => ({
 });
 const get = (id: string): Call => ({ operation: 'getToken', params: { id }, query: [] });
 
-/** What the shell makes of each command: the words that curl would be started with. */
+/** Returns the words that the shell would start curl with, for each command. */
 function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
   const script = `curl() { printf '%s\\0' "$@"; printf '\\0'; }\n${commands.join('')}`;
   const env = { VAULT_API_KEY: 'key_1', VAULT_URL: 'http://of-the-shell' };
@@ -32,7 +32,7 @@ function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
 }
 
 describe('--curl', () => {
-  it('prints a line a thing, the key only as the name of its variable', () => {
+  it('prints one part a line, and only the variable name of the key', () => {
     expect(curlCommand({ ...create('{"type":"token","data":"it\'s"}'), apiKey: 'key_secret' }, target(URL))).toBe(
       [
         'curl -sS -X POST http://127.0.0.1:8484/tokens \\',
@@ -47,25 +47,25 @@ describe('--curl', () => {
   it.each([
     ['a file', undefined, 'tok', '"$VAULT_URL"/tokens/tok'],
     ['a path below a base', `${URL}/base/`, 'tok', `${URL}/base/tokens/tok`],
-    ['an IPv6 host, whose brackets are no range', 'http://[::1]:1', 'tok', "--globoff 'http://[::1]:1/tokens/tok'"],
+    ['an IPv6 host with brackets', 'http://[::1]:1', 'tok', "--globoff 'http://[::1]:1/tokens/tok'"],
     ['a socket', 'unix:/run/it is.sock', 'tok', "--unix-socket '/run/it is.sock' http://localhost/tokens/tok"],
-    ['dots that are an id', URL, '..', `--path-as-is ${URL}/tokens/%2E%2E`],
-    ['an id with everything', URL, "a/b?c d'", `'${URL}/tokens/a%2Fb%3Fc%20d'\\'''`],
-  ])('goes to %s', (_what, url, id, where) => {
+    ['an id of dots', URL, '..', `--path-as-is ${URL}/tokens/%2E%2E`],
+    ['an id with special characters', URL, "a/b?c d'", `'${URL}/tokens/a%2Fb%3Fc%20d'\\'''`],
+  ])('requests %s', (_what, url, id, where) => {
     expect(curlCommand(get(id), target(url)).split(' \\\n')[0]).toBe(`curl -sS ${where}`);
   });
 
-  it('respects the header prefix and refuses one that is none', () => {
+  it('uses the header prefix and rejects an invalid one', () => {
     expect(curlCommand(get('a'), target(URL, 'abc'))).toContain('-H "ABC-API-KEY: $VAULT_API_KEY"');
     expect(() => curlCommand(get('a'), target(URL, 'a"b'))).toThrow('--header-prefix');
   });
 
-  it('sends an operation without a body without one', () => {
+  it('sends no body for an operation without one', () => {
     const call: Call = { operation: 'regenerateApplicationKey', params: { id: 'x' }, query: [] };
     expect(curlCommand(call, target(URL))).toMatch(/^curl -sS -X POST \S+regenerate \\\n {2}-H "SVC-API-KEY[^\n]*\n$/);
   });
 
-  it.skipIf(!posix)('is what the client sends, whatever stands in it, when a shell has read it', () => {
+  it.skipIf(!posix)('gives a shell the same request as the client sends, for any text', () => {
     const text = fc.string({ unit: 'binary' }).filter((one) => !/\p{Cs}/u.test(one));
     const json = fc.json({ noUnicodeString: false, stringUnit: 'binary' });
     const samples = fc.sample(fc.record({ body: json, id: text, name: text }), { numRuns: 200, seed: 1 });
@@ -93,7 +93,7 @@ describe('--curl', () => {
 });
 
 describe('--dry-run', () => {
-  it('shows the request, the key only as the name of its variable, the body as it is', async () => {
+  it('prints the request, with the variable name of the key and the body unchanged', async () => {
     expect(await dryRun({ ...create('{"type":"token","data":1.10}'), apiKey: 'key_secret' }, undefined)).toBe(
       '{"method":"POST","path":"/tokens","headers":{"svc-api-key":"$VAULT_API_KEY","content-type":"application/json"},"body":{"type":"token","data":1.10}}',
     );
@@ -104,25 +104,29 @@ describe('--dry-run', () => {
   });
 
   it.each<readonly [string, Partial<Call>, string]>([
-    ['a schema', { bodyText: '{"type":"crad","data":1}' }, 'type'],
-    ['the data of a type', { bodyText: '{"type":"card","data":{"number":"4242424242424241"}}' }, 'data.number'],
+    ['a schema violation', { bodyText: '{"type":"crad","data":1}' }, 'type'],
+    ['data of the wrong type', { bodyText: '{"type":"card","data":{"number":"4242424242424241"}}' }, 'data.number'],
     ['an expiry in the past', { bodyText: '{"type":"token","data":1,"expires_at":"1/1/2001"}' }, 'expires_at'],
-    ['a patch', { operation: 'updateToken', params: { id: 'tok' }, bodyText: '{"expires_at":"soon"}' }, 'expires_at'],
     [
-      'an application and its type',
+      'an invalid patch',
+      { operation: 'updateToken', params: { id: 'tok' }, bodyText: '{"expires_at":"soon"}' },
+      'expires_at',
+    ],
+    [
+      'a permission that the application type excludes',
       { operation: 'createApplication', bodyText: '{"name":"n","type":"public","permissions":["token:read"]}' },
       'permissions.0',
     ],
     [
-      'the end of an application',
+      'an application that expires in the past',
       {
         operation: 'createApplication',
         bodyText: '{"name":"n","type":"expiring","permissions":["token:read"],"expires_at":"2001-01-01T00:00:00Z"}',
       },
       'expires_at',
     ],
-    ['the query', { operation: 'listTokens', bodyText: undefined, query: [['size', '0']] }, 'size'],
-  ])('refuses by %s as the vault would', async (_what, parts, member) => {
+    ['an invalid query', { operation: 'listTokens', bodyText: undefined, query: [['size', '0']] }, 'size'],
+  ])('rejects %s as the vault does', async (_what, parts, member) => {
     try {
       await dryRun({ ...create(''), ...parts }, undefined);
     } catch (error) {
@@ -133,7 +137,7 @@ describe('--dry-run', () => {
     throw new Error('it was not refused');
   });
 
-  it('refuses a body that is not JSON', async () => {
+  it('rejects a body that is not JSON', async () => {
     await expect(dryRun(create('{'), undefined)).rejects.toThrow('malformed_json');
   });
 });

@@ -7,7 +7,7 @@ import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
 import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 import { daemonOptions, raw } from './http-fixture.ts';
 
-// The server half of the console over raw HTTP: every row of §5.3 of its design, and its two secrets.
+// Tests the server half of the console over raw HTTP: every row of §5.3 of its design, and its two secrets.
 
 const MINUTE = 60_000;
 const CODE = 'the code of the link';
@@ -57,7 +57,7 @@ async function serve(options: Partial<ConsoleOptions> = {}, more: { readonly isC
 
 type Fields = Readonly<Record<string, string | undefined>>;
 
-/** What a page of the daemon at `port` sends. A field that is undefined is left out. */
+/** Sends what a page of the daemon at `port` sends. An undefined field is left out. */
 function site(port: number) {
   const origin = `http://127.0.0.1:${port}`;
   const own = { Host: `127.0.0.1:${port}`, Origin: origin, 'Sec-Fetch-Site': 'same-origin' };
@@ -86,16 +86,16 @@ function site(port: number) {
 
 const codeOf = ({ body }: { readonly body: string }) => JSON.parse(body || '{}').type?.replace(/.*:/, '');
 
-describe('every response below /ui/', () => {
+describe('responses below /ui/', () => {
   test.each<[what: string, head: string, status: number, fields?: Fields]>([
-    ['of a session', 'GET /ui/session', 401],
-    ['of a path with an extension', 'GET /ui/nothing.js', 404],
-    ['of a verb', 'PUT /ui/session', 401],
-    ['of a call', 'GET /ui/api/tokens', 401],
-    ['of a page', 'DELETE /ui/', 405],
+    ['to a read of the session', 'GET /ui/session', 401],
+    ['to a path with an extension', 'GET /ui/nothing.js', 404],
+    ['to a wrong method', 'PUT /ui/session', 401],
+    ['to an API call', 'GET /ui/api/tokens', 401],
+    ['to a DELETE of the page', 'DELETE /ui/', 405],
     ['to a foreign host', 'GET /ui/', 421, { Host: 'evil.test' }],
-    ['to another origin', 'GET /ui/', 403, { Origin: 'http://evil.test' }],
-  ])('%s has the fields', async (_what, head, status, fields) => {
+    ['to a foreign origin', 'GET /ui/', 403, { Origin: 'http://evil.test' }],
+  ])('the response %s has the security fields', async (_what, head, status, fields) => {
     const { send } = await serve();
     const response = await send(head, fields);
     expect(response.status).toBe(status);
@@ -105,34 +105,34 @@ describe('every response below /ui/', () => {
     expect(response.headers.get('cache-control')).toBe('no-store');
   });
 
-  test('is of the console alone', async () => {
+  test('responses outside /ui/ have no security fields', async () => {
     const { send } = await serve();
     const response = await send('GET /livez');
     expect(response.headers.get('content-security-policy')).toBeUndefined();
   });
 });
 
-describe('where a request comes from', () => {
+describe('the origin of a request', () => {
   test.each([
     ['the page', 'GET', {}, undefined],
     ['a browser without Fetch metadata', 'GET', { 'Sec-Fetch-Site': undefined }, undefined],
     ['a read without Origin', 'GET', { Origin: undefined }, undefined],
     ['another port of this host', 'GET', { 'Sec-Fetch-Site': 'same-site' }, 'origin_refused'],
     ['another site', 'GET', { 'Sec-Fetch-Site': 'cross-site' }, 'origin_refused'],
-    ['an address that is typed', 'GET', { 'Sec-Fetch-Site': 'none' }, 'origin_refused'],
-    ['a word that is none', 'GET', { 'Sec-Fetch-Site': 'same-origin, none' }, 'origin_refused'],
+    ['a typed address', 'GET', { 'Sec-Fetch-Site': 'none' }, 'origin_refused'],
+    ['an invalid word', 'GET', { 'Sec-Fetch-Site': 'same-origin, none' }, 'origin_refused'],
     ['another origin', 'GET', { Origin: 'http://evil.test' }, 'origin_refused'],
     ['an origin of another port', 'GET', { Origin: 'http://127.0.0.1:1' }, 'origin_refused'],
     ['an opaque origin', 'GET', { Origin: 'null' }, 'origin_refused'],
     ['a change without Origin', 'DELETE', { Origin: undefined }, 'origin_refused'],
-    ['a name that is rebound', 'GET', { Host: 'evil.test' }, 'wrong_host'],
+    ['a rebound name', 'GET', { Host: 'evil.test' }, 'wrong_host'],
   ] as const)('%s: %s %j', async (_what, method, fields, code) => {
     const { send, open } = await serve();
     const response = await send(`${method} /ui/session`, { ...(await open()), ...fields });
     expect(codeOf(response)).toBe(code);
   });
 
-  test('a preflight gets no answer that a browser takes for a yes', async () => {
+  test('a preflight is not allowed', async () => {
     const { send, open } = await serve();
     const asked = {
       Origin: 'http://evil.test',
@@ -145,7 +145,7 @@ describe('where a request comes from', () => {
 });
 
 describe('the two secrets', () => {
-  test('neither is worth anything alone, nor with another session', async () => {
+  test('neither works alone or with another session', async () => {
     const { send, open } = await serve();
     const [one, other] = [await open(), await open()];
     const cases: readonly (readonly [Fields, number])[] = [
@@ -163,14 +163,14 @@ describe('the two secrets', () => {
     }
   });
 
-  test('the cookie is for this port, and for no script', async () => {
+  test('the cookie is for this port and hidden from scripts', async () => {
     const { port, post } = await serve();
     const { headers } = await post('/ui/session', { code: CODE });
     const name = `vault_console_${port}`;
     expect(headers.get('set-cookie')).toMatch(new RegExp(`^${name}=[\\w-]{43}; HttpOnly; SameSite=Strict; Path=/ui/$`));
   });
 
-  test('over TLS it is of this host alone', async () => {
+  test('over TLS the cookie is for this host only', async () => {
     const { port, origin, post } = await serve({ secure: true });
     const { headers } = await post('/ui/session', { code: CODE }, { Origin: origin.replace('http', 'https') });
     const name = `__Host-vault_console_${port}`;
@@ -199,14 +199,14 @@ describe('a session', () => {
     expect(codeOf(await send('GET /ui/api/tokens', fields))).toBe('console_locked');
   });
 
-  test('goes on while its user does something, and ends after 8 hours', async () => {
+  test('stays open while its user is active, for at most 8 hours', async () => {
     const { send, open } = await serve();
     const fields = { ...(await open()), 'X-Vault-Active': '1' };
     for (; now < 8 * 60 * MINUTE; now += 10 * MINUTE) expect((await send('GET /ui/session', fields)).status).toBe(200);
     expect((await send('GET /ui/session', fields)).status).toBe(401);
   });
 
-  test('is locked', async () => {
+  test('ends when it is locked', async () => {
     const { send, open } = await serve();
     const [fields, other] = [await open(), await open()];
     expect((await send('DELETE /ui/session', fields)).status).toBe(204);
@@ -214,7 +214,7 @@ describe('a session', () => {
     expect((await send('GET /ui/session', other)).status).toBe(200);
   });
 
-  test('names its applications, and no key', async () => {
+  test('lists its applications without keys', async () => {
     const { send, open } = await serve();
     const { body } = await send('GET /ui/session', await open());
     expect(JSON.parse(body)).toMatchObject({
@@ -228,7 +228,7 @@ describe('a session', () => {
     expect(body).not.toContain('key_');
   });
 
-  test('calls as the application that holds the permission, or as the one that is named', async () => {
+  test('calls as the application with the permission, or as the selected one', async () => {
     const { send, open } = await serve();
     const fields = await open();
     for (const path of ['/ui/api/tokens', '/ui/api/applications', '/ui/api/tokens?size=1']) {
@@ -239,13 +239,13 @@ describe('a session', () => {
     expect(codeOf(await send('GET /ui/api/tenants/self/x', fields))).toBe('route_not_found');
   });
 
-  test('does not take a key from a request', async () => {
+  test('ignores a key in a request', async () => {
     const { send, open } = await serve({ apiKeys: [] });
     const fields = { ...(await open()), 'SVC-API-KEY': writer };
     expect(codeOf(await send('GET /ui/api/tokens', fields))).toBe('permission_missing');
   });
 
-  test('takes a key that is pasted, for itself alone', async () => {
+  test('uses a pasted key in this session only', async () => {
     const { post, send, open } = await serve({ apiKeys: [] });
     const [fields, other] = [await open(), await open()];
     const { body } = await post('/ui/session/keys', { key: ` ${writer}\n` }, fields);
@@ -274,7 +274,7 @@ describe('the dev controls', () => {
     return { ...site, asked };
   }
 
-  test('get the request of the page with the key of the application that may read the tenant', async () => {
+  test('receive the request of the page with the key of the application that may read the tenant', async () => {
     const { send, post, open, asked } = await serveDev();
     const fields = await open();
     expect(JSON.parse((await send('GET /ui/session', fields)).body).dev).toBe(true);
@@ -294,7 +294,7 @@ describe('the dev controls', () => {
     ]);
   });
 
-  test('get nothing without the session, from another origin or for a path of another kind', async () => {
+  test('receive nothing without the session, from another origin or for another path', async () => {
     const { send, open, asked } = await serveDev();
     const fields = await open();
     expect((await send('GET /ui/dev/clock')).status).toBe(401);
@@ -304,12 +304,12 @@ describe('the dev controls', () => {
     expect(asked).toEqual([]);
   });
 
-  test('are shown as absent by a daemon that does not have them', async () => {
+  test('are reported as absent when the daemon lacks them', async () => {
     const { send, open } = await serveDev(404);
     expect(JSON.parse((await send('GET /ui/session', await open())).body).dev).toBe(false);
   });
 
-  test('of a vault without them, and without a management key, are refused in plain words', async () => {
+  test('fail with clear errors without --dev or without a management key', async () => {
     const plain = await serve();
     const refused = await plain.send('GET /ui/dev/clock', await plain.open());
     expect([codeOf(refused), JSON.parse(refused.body).detail]).toEqual([
@@ -335,13 +335,13 @@ describe('commands on the file', () => {
     file: async () => ({ ran: 'file' }),
   };
 
-  test.each(REQUESTS)('%s %s runs in a session of a console with the file', async (method, name) => {
+  test.each(REQUESTS)('%s %s runs when the console has the file', async (method, name) => {
     const { send, open } = await serve({ holder });
     const { status, body } = await send(`${method} /ui/holder/${name}`, await open());
     expect([status, JSON.parse(body)]).toEqual([200, { ran: name }]);
   });
 
-  test.each(REQUESTS)('%s %s does not, without', async (method, name) => {
+  test.each(REQUESTS)('%s %s does not run without the file', async (method, name) => {
     const { send, open } = await serve();
     const fields = await open();
     expect(codeOf(await send(`${method} /ui/holder/${name}`, fields))).toBe('route_not_found');
@@ -363,7 +363,7 @@ describe('commands on the file', () => {
     expect((await send('POST /ui/holder/doctor', own)).body).toBe('{"ran":1}');
   });
 
-  test('takes its own method, and no other name', async () => {
+  test('accept only their own method and name', async () => {
     const { send, open } = await serve({ holder });
     const fields = await open();
     const { status, headers } = await send('GET /ui/holder/doctor', fields);
@@ -391,14 +391,14 @@ describe('a code', () => {
     expect((await post('/ui/session', { code: CODE })).status).toBe(401);
   });
 
-  test('is guessed 20 times a second', async () => {
+  test('can be guessed 20 times a second', async () => {
     const { post } = await serve();
     const statuses = await Promise.all(Array.from({ length: 40 }, () => post('/ui/session', { code: 'x' })));
     expect(statuses.filter(({ status }) => status === 401).length).toBeLessThanOrEqual(21);
     expect(statuses.some(({ status }) => status === 429)).toBe(true);
   });
 
-  test.each([[{}], [{ code: 1 }], [[]]])('is a text: %j', async (body) => {
+  test.each([[{}], [{ code: 1 }], [[]]])('must be a text: %j', async (body) => {
     const { post } = await serve();
     expect(codeOf(await post('/ui/session', body))).toBe('invalid_request');
   });
@@ -406,7 +406,7 @@ describe('a code', () => {
   test.each<[what: string, answer: () => Promise<boolean>, status: number, code: string | undefined]>([
     ['allows', async () => true, 200, undefined],
     ['refuses', async () => false, 403, 'console_refused'],
-    ['is gone', () => Promise.reject(new Error('no terminal')), 403, 'console_refused'],
+    ['has gone', () => Promise.reject(new Error('no terminal')), 403, 'console_refused'],
   ])('waits for a terminal that %s', async (_what, answer, status, code) => {
     let asked = '';
     const { post } = await serve({
@@ -422,21 +422,21 @@ describe('a code', () => {
     expect(number).toMatch(/^\d{4}$/);
     const second = await post('/ui/session', { wait });
     expect([second.status, codeOf(second)]).toEqual([status, code]);
-    // Nothing more comes of it.
+    // A wait works only once.
     expect((await post('/ui/session', { wait })).status).toBe(401);
     expect((await post('/ui/session', { wait: `${wait}x` })).status).toBe(401);
   });
 });
 
 describe('a console alone', () => {
-  test('answers nothing else', async () => {
+  test('serves nothing else', async () => {
     const { send } = await serve({}, { isConsoleOnly: true });
     for (const head of ['GET /tokens', 'GET /livez', 'POST /tokens']) {
       expect(codeOf(await send(head, { 'SVC-API-KEY': writer }))).toBe('route_not_found');
     }
   });
 
-  test('is where a browser at the root goes', async () => {
+  test('redirects a browser from the root', async () => {
     const { send } = await serve({}, { isConsoleOnly: true });
     const { status, headers } = await send('GET /', { Accept: 'text/html,*/*' });
     expect([status, headers.get('location')]).toEqual([302, '/ui/']);

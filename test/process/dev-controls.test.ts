@@ -38,7 +38,7 @@ const codeOf = async (response: Response) =>
   ((await response.json()) as { readonly type: string }).type.slice(PROBLEM_TYPE_PREFIX.length);
 
 describe('vault clock', () => {
-  it('advances: what expires tomorrow is gone now, and does not come back when the clock does', async () => {
+  it('advances: tokens that expire tomorrow are gone, and stay gone when the clock moves back', async () => {
     await vault.client.createToken({ body: { id: 'short', type: 'token', data: 1, expires_at: inTime(DAY) } });
     await vault.client.createToken({ body: { id: 'long', type: 'token', data: 1, expires_at: inTime(2 * DAY) } });
     const advanced = await place.vault('clock advance 25h', asManagement);
@@ -52,7 +52,7 @@ describe('vault clock', () => {
     await expect(again).rejects.toMatchObject({ code: 'token_id_taken' });
   });
 
-  it('is set: what is created then has that time', async () => {
+  it('is set: new tokens have that time', async () => {
     const set = await place.vault('clock set 2031-05-06T07:08:09Z --field now', asManagement);
     expect(set.stdout).toMatch(/^2031-05-06T07:08:(09|1\d)/);
     const { created_at } = await vault.client.createToken({ body: { type: 'token', data: 1 } });
@@ -87,33 +87,33 @@ describe('vault clock', () => {
     expect((await send('/tokens', 'GET', key)).status).toBe(401);
   });
 
-  it('ends before the year 10000', async () => {
+  it('stops before the year 10000', async () => {
     const ended = await place.vault('clock advance 9999999d', asManagement);
     expect(ended).toMatchObject({ exitCode: 7, stderr: expect.stringContaining('vault:   <duration>: must be') });
   });
 
   it.each([
     ['a time ago', ['clock', 'set', '25h'], 'ISO 8601'],
-    ['no such day', ['clock', 'set', '2030-02-31T25:00'], 'not a valid time'],
-    ['no duration', ['clock', 'advance', 'tomorrow'], 'duration'],
-    ['a day that there is not', ['clock', 'set', '2030-02-30'], '2030-02-30 is not a valid time'],
+    ['an impossible time', ['clock', 'set', '2030-02-31T25:00'], 'not a valid time'],
+    ['a word as duration', ['clock', 'advance', 'tomorrow'], 'duration'],
+    ['a day that does not exist', ['clock', 'set', '2030-02-30'], '2030-02-30 is not a valid time'],
     [
       'a step back',
       ['clock', 'advance', '-1h'],
       'the clock advances forward only: 90s, 15m, 25h, 30d\nhint: run `vault clock advance ',
     ],
     ['a step back behind --', ['clock', 'advance', '--', '-1h'], 'the clock advances forward only'],
-    ['a step back to set', ['clock', 'set', '-1h'], 'the time must be ISO 8601: 2030-01-31'],
+    ['a step back for set', ['clock', 'set', '-1h'], 'the time must be ISO 8601: 2030-01-31'],
     ['a year', ['clock', 'advance', '1y'], 'a duration such as 90s, 15m, 25h or 30d'],
     ['an unknown flag', ['clock', 'advance', '--fast', '1h'], "unknown option '--fast'"],
     ['no daemon', ['--file', 'v.db', 'clock', 'reset'], 'needs a running `vault serve --dev`'],
-  ])('refuses %s', async (_what, words, fact) => {
+  ])('rejects %s', async (_what, words, fact) => {
     const ended = await place.vault(words, words.includes('--file') ? {} : asManagement);
     expect(ended).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(fact) });
     expect((await vault.clock.now()).getTime()).toBeLessThan(Date.now() + 60_000);
   });
 
-  it('removes what has expired from a kept file, and the audit says so', { timeout: 60_000 }, async () => {
+  it('removes what has expired from a kept file, and records it in the audit', { timeout: 60_000 }, async () => {
     const daemon = await startServe(place.cwd, ['--dev', '--file', 'kept.db']);
     const url = String(daemon.ready['url']);
     const create = ['tokens', 'create', '--type', 'token', '--text', 'x', '--id', 'old', '--expires-at', inTime(DAY)];
@@ -130,7 +130,7 @@ describe('vault clock', () => {
 });
 
 describe('the next expiry', () => {
-  it('is shown, and the clock moves there', async () => {
+  it('is shown, and the clock can be set to it', async () => {
     expect(await (await send('/dev/clock')).json()).not.toHaveProperty('next_expiry');
     const at = new Date(Date.now() + DAY).toISOString().replace('Z', '+00:00');
     await vault.client.createToken({ body: { type: 'token', data: 1, expires_at: inTime(2 * DAY) } });
@@ -160,7 +160,7 @@ describe('vault faults', () => {
     await agent.close();
   });
 
-  it('control: one try fewer does not', async () => {
+  it('control: a client with one try fewer fails', async () => {
     await vault.faults.set({ request: 'POST /tokens', status: 429, times: 2 });
     const tries = [];
     for (let i = 0; i < 2; i++) tries.push(await send('/tokens', 'POST', vault.keys.private_key, create));
@@ -175,7 +175,7 @@ describe('vault faults', () => {
     expect((await vault.client.listTokens()).pagination.total_items).toBe(0);
   });
 
-  it('a delayed request is answered as ever, later', async () => {
+  it('a delayed request gets its usual answer later', async () => {
     await place.vault(`faults set 'GET /tokens' --delay 150ms`, asManagement);
     const started = performance.now();
     expect((await vault.client.listTokens()).data).toEqual([]);
@@ -204,20 +204,20 @@ describe('vault faults', () => {
   });
 
   it.each([
-    ['nothing to happen', ['GET /tokens'], 2, '--status'],
-    ['two things at once', ['GET /tokens', '--status', '500', '--drop'], 2, '--drop'],
-    ['no number', ['GET /tokens', '--status', 'many'], 2, '--status'],
-    ['a path that is not of the API', ['GET /tokenz', '--drop'], 7, 'a path of the API'],
-    ['a status that no problem has', ['GET /tokens', '--status', '418'], 7, 'vault:   --status: must be one of'],
+    ['no effect', ['GET /tokens'], 2, '--status'],
+    ['two effects', ['GET /tokens', '--status', '500', '--drop'], 2, '--drop'],
+    ['a status that is not a number', ['GET /tokens', '--status', 'many'], 2, '--status'],
+    ['a path outside the API', ['GET /tokenz', '--drop'], 7, 'a path of the API'],
+    ['a status without a problem', ['GET /tokens', '--status', '418'], 7, 'vault:   --status: must be one of'],
     [
-      'a delay that no client waits for',
+      'too long a delay',
       ['GET /tokens', '--delay', '60s'],
       7,
       'vault:   --delay: must be a whole number of milliseconds from 0 to 25000',
     ],
-    ['no times', ['GET /tokens', '--drop', '--times', '0'], 7, 'vault:   --times: must be a whole number from 1'],
-    ['a method that there is not', ['GTE /tokens', '--drop'], 7, 'vault:   <request>: must be a method'],
-  ])('refuses %s', async (_what, words, exitCode, fact) => {
+    ['zero times', ['GET /tokens', '--drop', '--times', '0'], 7, 'vault:   --times: must be a whole number from 1'],
+    ['an unknown method', ['GTE /tokens', '--drop'], 7, 'vault:   <request>: must be a method'],
+  ])('rejects %s', async (_what, words, exitCode, fact) => {
     const ended = await place.vault(['faults', 'set', ...words], asManagement);
     expect(ended).toMatchObject({ exitCode, stdout: '', stderr: expect.stringContaining(fact) });
     expect(await vault.faults.list()).toEqual([]);
@@ -235,7 +235,7 @@ describe('vault requests', () => {
     ((await (await send(`/dev/requests${query}`)).json()) as { readonly data: readonly Entry[] }).data;
   const newest = async () => (await entries())[0]?.id ?? 0;
 
-  it('shows what was answered, by route, and nothing else of it', async () => {
+  it('lists answers by route, without values from requests', async () => {
     const before = await newest();
     await send(`/tokens/${SECRET}`, 'GET', vault.keys.private_key);
     await send(`/${SECRET}`, 'GET', SECRET);
@@ -278,7 +278,7 @@ describe('vault requests', () => {
     expect(later - earlier).toBeGreaterThanOrEqual(DAY);
   });
 
-  it('prints them, and with --follow those to come, until the daemon stops', async () => {
+  it('prints requests, and with --follow new ones until the daemon stops', async () => {
     const own = await startVault();
     const env = { VAULT_URL: own.url, VAULT_API_KEY: own.keys.management_key };
     await fetch(`${own.url}/livez`);
@@ -309,7 +309,7 @@ describe('vault requests', () => {
     expect(performance.now() - started).toBeLessThan(3000);
   });
 
-  it('waits for the next one', async () => {
+  it('waits for the next request', async () => {
     const before = await newest();
     const waiting = entries(`?after=${before}&wait=20`);
     await setTimeout(100);
@@ -323,7 +323,7 @@ describe('vault snapshot on a --dev daemon', () => {
   const create = (id: string, data = 'x') => vault.client.createToken({ body: { id, type: 'token', data } });
   const ids = async () => (await vault.client.listTokens()).data.map(({ id }) => id);
 
-  it('goes back to a state, and prints what it prints on a file', async () => {
+  it('restores a state, and prints the same as on a file', async () => {
     await create('one');
     const saved = await place.vault('snapshot save base', asManagement);
     expect(JSON.parse(saved.stdout)).toMatchObject({ name: 'base', tokens: 1 });
@@ -371,7 +371,7 @@ describe('vault snapshot on a --dev daemon', () => {
     expect([order[0], order.toSorted()]).toEqual(['create 201', ['create 201', 'list 0', 'load 200']]);
   });
 
-  it('answers every request from one state', async () => {
+  it('answers each request from a single state', async () => {
     const names = Array.from({ length: 20 }, (_none, n) => `token-${n}`);
     await Promise.all(names.map((id) => create(id, 'a')));
     await send('/dev/snapshots', 'POST', undefined, '{"name":"a"}');
@@ -405,7 +405,7 @@ describe('vault snapshot on a --dev daemon', () => {
     ['{"name":"../x"}', 'name'],
     ['{"name":"x","replace":1}', 'replace'],
     ['{"name":"x","other":1}', 'other'],
-  ])('refuses to save %s', async (body, member) => {
+  ])('rejects saving %s', async (body, member) => {
     const refused = await send('/dev/snapshots', 'POST', undefined, body);
     expect([refused.status, Object.keys(((await refused.json()) as { errors: object }).errors)]).toEqual([
       400,
@@ -413,14 +413,14 @@ describe('vault snapshot on a --dev daemon', () => {
     ]);
   });
 
-  it('answers on after a failed load, and says why in the list', async () => {
+  it('keeps serving after a failed load', async () => {
     await create('one');
     expect((await send('/dev/snapshots/none/load', 'POST')).status).toBe(404);
     expect((await send('/dev/snapshots/A/load', 'POST')).status).toBe(400);
     expect(await ids()).toEqual(['one']);
   });
 
-  it('loads under a kept file, and the audit says so', { timeout: 60_000 }, async () => {
+  it('loads into a kept file, and records it in the audit', { timeout: 60_000 }, async () => {
     const daemon = await startServe(place.cwd, ['--dev', '--file', 'states.db']);
     const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: String(daemon.ready['management_key']) };
     await place.vault('snapshot save base', env);
@@ -428,7 +428,7 @@ describe('vault snapshot on a --dev daemon', () => {
     await place.vault('tokens create --type token --text x --id one', asOwn);
     expect(await place.vault('snapshot load base --yes', env)).toMatchObject({ exitCode: 0 });
     expect(await place.vault('tokens get one', asOwn)).toMatchObject({ exitCode: 3 });
-    // The file's commands know it, too; one that is damaged is refused as there.
+    // The commands on the file see the snapshot too. A load rejects a damaged one.
     writeFileSync(place.inside('states.db.snapshots/base.db'), 'x'.repeat(8192));
     expect(await place.vault('snapshot list --file states.db --field data[0].refused')).toMatchObject({ exitCode: 0 });
     expect(await place.vault('snapshot load base --yes', env)).toMatchObject({
@@ -455,13 +455,13 @@ describe('the paths of a --dev daemon', () => {
     expect(response.status).toBe(status);
   });
 
-  it('are for management keys', async () => {
+  it('need a management key', async () => {
     expect((await send('/dev/reset', 'POST', vault.keys.private_key)).status).toBe(403);
     const ended = await place.vault('clock reset', asPrivate);
     expect(ended).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('vault env') });
   });
 
-  it('take no day that there is not', async () => {
+  it('reject a day that does not exist', async () => {
     for (const now of ['2030-02-30T00:00:00Z', '2029-02-29T12:00:00Z', '2030-13-01T00:00:00Z']) {
       await expect(vault.clock.set(now)).rejects.toThrow('must be an ISO 8601 time');
     }
@@ -469,7 +469,7 @@ describe('the paths of a --dev daemon', () => {
     await vault.clock.reset();
   });
 
-  it('answer their methods only, and take what they know only', async () => {
+  it('accept only their own methods and members', async () => {
     const wrong = await send('/dev/reset', 'GET');
     expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'POST']);
     expect((await send('/dev/clock/')).status).toBe(200);
@@ -489,11 +489,11 @@ describe('the paths of a --dev daemon', () => {
     expect(await refused(`{"now":"${'0'.repeat(70_000)}"}`)).toBe('body_too_large');
   });
 
-  it('are no part of the API', async () => {
+  it('are not part of the API', async () => {
     expect(await (await send('/openapi.json')).text()).not.toContain('/dev/');
   });
 
-  it('are not there without --dev, and the commands say so', { timeout: 60_000 }, async () => {
+  it('do not exist without --dev, and the commands report that', { timeout: 60_000 }, async () => {
     const key = await place.init('plain');
     const daemon = await startServe(place.cwd, ['--file', 'plain.db']);
     const url = String(daemon.ready['url']);

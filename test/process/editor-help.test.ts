@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-// What an editor shows over the words of a program: asked of the compiler's own language server, as editors do.
+// Asks the compiler's language server what an editor shows over the words of a program.
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TEXT = `import { createClient, type Token } from 'token-vault/client';
@@ -49,14 +49,14 @@ function receive(): (chunk: Buffer) => void {
       if (head === null || held.length < end) return;
       const message: Message = JSON.parse(held.subarray(head[0].length, end).toString('utf8'));
       held = held.subarray(end);
-      // What the server asks of its editor (configuration, capabilities) is left to it.
+      // Answer the server's own requests (configuration, capabilities) with null.
       if (message.method !== undefined && message.id !== undefined) send({ id: message.id, result: null });
       else waiting.get(message.id)?.(message);
     }
   };
 }
 
-/** What stands over the first place of `words`, at its last word. */
+/** Returns what an editor shows over the last word of `words`, where they first occur. */
 async function hover(words: string): Promise<string> {
   const before = TEXT.slice(0, TEXT.indexOf(words) + words.length - 1).split('\n');
   const position = { line: before.length - 1, character: before.at(-1)?.length ?? 0 };
@@ -99,10 +99,10 @@ it.each([
   ['token.fingerprint', 'Equal for tokens of one tenant'],
   ['.transform', 'How the rule shows `data`'],
   ['made.rules', 'readonly AccessRule[]'],
-])('over `%s` stands: %s', async (words, text) => {
+])('over `%s` an editor shows: %s', async (words, text) => {
   expect(await hover(words)).toContain(text);
 });
 
-it('over a word without a description stands its type alone', async () => {
+it('over a word without a description an editor shows only its type', async () => {
   expect(await hover('undescribed')).toContain('"value":"const undescribed: 1"');
 });

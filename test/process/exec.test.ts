@@ -19,7 +19,7 @@ beforeEach(() => {
   writeFileSync(place.inside('show.mjs'), SHOW);
 });
 
-/** A command: prints what it finds in its environment, and that the vault answers. */
+/** A command that prints its environment and the status of a request to the vault. */
 const SHOW = `
 const { VAULT_URL, VAULT_API_KEY } = process.env;
 const own = Object.entries(process.env).filter(([name]) => /^(?:VAULT_|APP_|TOKEN_)/.test(name) && name !== 'VAULT_URL');
@@ -37,25 +37,25 @@ const env = (more: Readonly<Record<string, string>> = {}) => ({
 const exec = (words: readonly string[], more: Readonly<Record<string, string>> = {}, stdin = '') =>
   place.vault(['exec', ...words], env(more), stdin);
 
-/** A node of its own with this text, which is what runs everywhere. */
+/** Returns a Node command with this program, which runs on every system. */
 const node = (text: string): readonly string[] => ['--', process.execPath, '-e', text];
 
 describe('vault exec', () => {
-  it.each([0, 1, 7, 255])('ends with the exit code %i of its command, and leaves nothing', async (code) => {
+  it.each([0, 1, 7, 255])('exits with the code %i of its command, and leaves no files', async (code) => {
     const ran = await exec(node(`console.log('out'); console.error('err'); process.exit(${code})`));
     expect(ran).toEqual({ stdout: 'out\n', stderr: 'err\n', exitCode: code });
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
     expect(existsSync(place.inside('vault.db'))).toBe(false);
   });
 
-  it('hands standard input on, and flags behind the command', async () => {
+  it('passes on standard input and the flags after the command', async () => {
     const echo =
       'process.stdin.on("data", (d) => process.stdout.write(d)); process.stdout.write(process.argv.slice(1).join(" ") + "|")';
     const ran = await exec(['--', process.execPath, '-e', echo, '--', '--seed', '-x', 'a b'], {}, 'typed\n');
     expect(ran).toMatchObject({ exitCode: 0, stdout: '--seed -x a b|typed\n' });
   });
 
-  it('gives the command a vault and its keys, and no way to another', async () => {
+  it('gives the command a vault and its keys, and hides other vaults', async () => {
     const other = {
       VAULT_FILE: 'none.db',
       VAULT_PROFILE: 'none',
@@ -76,7 +76,7 @@ describe('vault exec', () => {
     });
   });
 
-  it('has the same ids and keys for the same --seed, and others for another', async () => {
+  it('creates the same ids and keys for the same --seed, and others for another seed', async () => {
     const show = async (...words: readonly string[]) => {
       const ran = await exec(['--seed-file', 'seed.yaml', ...words, '--', process.execPath, 'show.mjs']);
       expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
@@ -85,7 +85,7 @@ describe('vault exec', () => {
     const first = await show('--seed', '7');
     expect(first).toMatchObject({ status: 200, TOKEN_VISA: 'visa', TOKEN_CARDS: 'cards', TOKEN_CARDS_COUNT: '3' });
     expect(await show('--seed', '7')).toEqual(first);
-    // The same on every machine.
+    // They are the same on every machine.
     expect([first.APP_WEB_ID, first.VAULT_DEV_TENANT_ID]).toMatchInlineSnapshot(`
       [
         "fd9b8f90-ff30-43b8-aeb7-b5f2eb1e7d92",
@@ -98,7 +98,7 @@ describe('vault exec', () => {
     }
   });
 
-  it('with --file keeps the vault, and knows the keys of its seed again', async () => {
+  it('with --file keeps the vault and the keys of its seed', async () => {
     const words = ['--file', 'dev.db', '--seed-file', 'seed.yaml', '--seed', '7', '--', process.execPath, 'show.mjs'];
     const first = await exec(words);
     expect(await exec(words)).toEqual(first);
@@ -133,7 +133,7 @@ describe('vault in vault exec', () => {
   it.each([
     [['usage'], 'report:read'],
     [['clock', 'advance', '1h'], 'tenant:read'],
-  ])('%j says which key it takes', async (words, permission) => {
+  ])('%j names the key that it needs', async (words, permission) => {
     expect(await vault(words)).toEqual({
       exitCode: 5,
       stdout: '',
@@ -141,7 +141,7 @@ describe('vault in vault exec', () => {
     });
   });
 
-  it('with the other key says nothing of it', async () => {
+  it('prints no hint with the management key', async () => {
     const text = `
       process.env.VAULT_API_KEY = process.env.VAULT_MANAGEMENT_KEY;
       for (const words of [['usage', '--field', 'token_report.monthly_active_tokens'], ['tokens', 'list']]) {
@@ -154,21 +154,21 @@ describe('vault in vault exec', () => {
     ]);
   });
 
-  it('env knows that there is nothing to set', async () => {
+  it('env fails, because its variables are already set', async () => {
     expect(await vault('env')).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('hint: pass --ready-file or --profile for another vault: VAULT_URL'),
     });
   });
 
-  it('the tenant is not taken for one of another file', async () => {
+  it('a command on another file ignores the tenant', async () => {
     await place.init('other');
     const listed = await vault('export --plaintext --file other.db');
     expect(listed).toEqual({ exitCode: 0, stdout: '', stderr: '' });
   });
 });
 
-/** Starts `vault exec` with a command that says what it was told by `signal`, and waits until that runs. */
+/** Starts `vault exec` with this program and waits until it runs. */
 async function start(text: string): Promise<{ kill(signal: NodeJS.Signals): void; readonly ended: Promise<Ended> }> {
   const child = spawn(
     process.execPath,
@@ -184,20 +184,23 @@ async function start(text: string): Promise<{ kill(signal: NodeJS.Signals): void
 const isGone = (pid: number) => expect(() => process.kill(pid, 0)).toThrow('ESRCH');
 
 describe.runIf(posix)('a signal to vault exec', () => {
-  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('%s reaches the command, whose answer counts', async (signal) => {
-    const { kill, ended } = await start(
-      `process.on('${signal}', () => { console.log('told'); process.exit(9); }); setInterval(() => {}, 1000);`,
-    );
-    kill(signal);
-    expect(await ended).toMatchObject({ stdout: 'told\n', stderr: '', exitCode: 9 });
-    isGone(Number(readFileSync(place.inside('up'), 'utf8')));
-    expect(readdirSync(place.inside('tmp'))).toEqual([]);
-  });
+  it.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    '%s reaches the command, which sets the exit code',
+    async (signal) => {
+      const { kill, ended } = await start(
+        `process.on('${signal}', () => { console.log('told'); process.exit(9); }); setInterval(() => {}, 1000);`,
+      );
+      kill(signal);
+      expect(await ended).toMatchObject({ stdout: 'told\n', stderr: '', exitCode: 9 });
+      isGone(Number(readFileSync(place.inside('up'), 'utf8')));
+      expect(readdirSync(place.inside('tmp'))).toEqual([]);
+    },
+  );
 
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
-  ] as const)('%s ends a command that does not listen: %i, and nothing is left', async (signal, code) => {
+  ] as const)('%s ends a command without a handler: %i, and leaves no files', async (signal, code) => {
     const { kill, ended } = await start('setInterval(() => {}, 1000);');
     expect(readdirSync(place.inside('tmp'))).toHaveLength(1);
     kill(signal);
@@ -206,7 +209,7 @@ describe.runIf(posix)('a signal to vault exec', () => {
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  it('before the command is there ends it without a trace', async () => {
+  it('before the command starts leaves no files', async () => {
     const child = spawn(process.execPath, [VAULT_BIN, 'exec', ...node('setTimeout(() => {}, 20_000)')], {
       cwd: place.cwd,
       env: cleanEnvironment(env()),
@@ -219,7 +222,7 @@ describe.runIf(posix)('a signal to vault exec', () => {
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
-  it('Ctrl-C on a terminal is told to the command once', async () => {
+  it('Ctrl-C on a terminal reaches the command once', async () => {
     const text =
       "let n = 0; process.on('SIGINT', () => { n += 1; setTimeout(() => { console.log('times ' + n); process.exit(4); }, 500); }); console.log('go'); setInterval(() => {}, 1000);";
     const typed = startOnTerminal(`exec -- '${process.execPath}' -e "${text}"`, { cwd: place.cwd, env: env() }, [
@@ -234,7 +237,7 @@ describe.runIf(posix)('a signal to vault exec', () => {
 });
 
 describe('vault serve --dev --seed-file', () => {
-  it('is not for a vault that stays, and tells what is wrong with the seed before it listens', async () => {
+  it('needs --dev, and reports a bad seed before it listens', async () => {
     expect(await place.vault('serve --seed-file seed.yaml')).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('--seed-file needs --dev'),

@@ -10,7 +10,7 @@ import { endOf, VAULT_BIN } from './cli-fixture.ts';
 
 const DEADLINE_MS = 20_000;
 
-/** Serves the file until `/readyz` has notices, or for three seconds. */
+/** Serves the file until `/readyz` has notices, for at most three seconds. Resolves to its last reply and stderr. */
 async function serve(folder: string, file: string) {
   const ready = join(folder, 'ready.json');
   const words = ['serve', '--file', file, '--key-file', join(folder, 'key'), '--port', '0', '--ready-file', ready];
@@ -31,7 +31,7 @@ async function serve(folder: string, file: string) {
   return { body, stderr: (await ended).stderr };
 }
 
-it('serve names an application that was put back in its log, and that there is a finding in /readyz', {
+it('serve logs an application that was put back, and counts the finding in /readyz', {
   timeout: 60_000,
 }, async () => {
   const { folder, file, management } = await fileVault(1);

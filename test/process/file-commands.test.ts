@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BIN, bareEnvironment, run, serve, vault } from '../../scripts/run-vault.js';
 import { temporaryFolder } from '../temporary-folder.ts';
 
-// Commands on the file that a console runs while its process serves the vault: design of the console, §4 and §7.
+// Tests the file commands of a console whose process serves the vault: §4 and §7 of the console's design.
 
 const folder = temporaryFolder(afterAll);
 const file = path.join(folder, 'vault.db');
@@ -71,7 +71,7 @@ describe('the console prints what the command prints', () => {
   });
 });
 
-test('no reply holds a key', async () => {
+test('no reply contains a key', async () => {
   const secrets = [ready.management_key, ready.private_key, (await readFile(`${file}.key`)).toString('hex')];
   for (const [method, name] of [
     ['POST', 'verify'],
@@ -84,7 +84,7 @@ test('no reply holds a key', async () => {
   }
 });
 
-test('calls are answered while the doctor looks at the file', async () => {
+test('calls are answered while doctor checks the file', async () => {
   let isDone = false;
   const doctor = ask('POST', 'doctor').finally(() => {
     isDone = true;
@@ -102,12 +102,12 @@ test('calls are answered while the doctor looks at the file', async () => {
   expect(longest).toBeLessThan(250);
 });
 
-test('two that ask at once get one run', async () => {
+test('two requests at once share one run', async () => {
   const [first, second] = await Promise.all([ask('POST', 'verify'), ask('POST', 'verify')]);
   expect(first.text).toBe(second.text);
 });
 
-test('the key that is taken out of the file opens it no more, and the reply says so', async () => {
+test('a removed key no longer opens the file, and the reply reports it', async () => {
   const added = path.join(folder, 'added.key');
   await vault(['keys', 'add', '--file', file, '--new-key-file', added], env);
   const { data }: { readonly data: readonly { readonly slot: number; readonly current: boolean }[] } = await vault(

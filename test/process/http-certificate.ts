@@ -1,4 +1,4 @@
-/** A self-signed certificate for localhost and 127.0.0.1, made for these tests (EC P-256, valid for 100 years). */
+/** A self-signed test certificate for localhost and 127.0.0.1 (EC P-256, valid for 100 years). */
 export const CERT = `-----BEGIN CERTIFICATE-----
 MIIBmzCCAUGgAwIBAgIUC+t3CJSycHTF5qLb+m5NV/18fvkwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMDEwNDkxNVoYDzIxMjYxMDI3

@@ -7,12 +7,12 @@ import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
 import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 import { daemonOptions, echoClient, flawsOfProblem, KEY, type RawResponse, raw } from './http-fixture.ts';
 
-// What clients written for a hosted service with this API are used to send, byte by byte.
+// Sends what clients of a hosted service with this API send, byte by byte.
 
 let world: MemoryVault;
 let daemon: Daemon;
 let port: number;
-/** A private application with every permission on tokens, in plain text. */
+/** The key of a private application that creates, reveals, updates and deletes every token. */
 let writer: string;
 
 beforeAll(async () => {
@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => daemon.stop());
 
-/** The bytes of a request. `head` is what stands in front of the version; fields are written as they are. */
+/** Returns the bytes of a request. `head` is the request line without the version. Fields are written unchanged. */
 function bytes(head: string, fields: readonly string[], body = ''): Buffer {
   const lines = [`${head} HTTP/1.1`, `Host: 127.0.0.1:${port}`, ...fields];
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`, 'latin1');
@@ -37,7 +37,7 @@ const keyField = (key: string) => `SVC-API-KEY: ${key}`;
 
 interface Sent {
   readonly key?: string;
-  /** Of the body; null for none. */
+  /** The content type of the body, or null for none. */
   readonly type?: string | null;
   readonly body?: string;
   readonly fields?: readonly string[];
@@ -60,14 +60,14 @@ async function create(token: object = { type: 'token', data: 'x' }): Promise<str
   return json(response).id;
 }
 
-/** A public application: its id. */
+/** Creates a public application. Returns its id. */
 async function newApplication(): Promise<string> {
   const body = JSON.stringify({ name: 'a', type: 'public', permissions: ['token:create'] });
   return json(await send('POST /applications/', { key: world.management, body })).id;
 }
 
 describe('a trailing slash', () => {
-  test.each(Object.entries<Operation>(OPERATIONS))('%s routes with it as without it', async (id, row) => {
+  test.each(Object.entries<Operation>(OPERATIONS))('%s ignores it', async (id, row) => {
     const client = echoClient();
     const echo = await startDaemon(client, daemonOptions());
     const path = row.path.replace('{id}', 'an%20id');
@@ -82,7 +82,7 @@ describe('a trailing slash', () => {
     );
   });
 
-  test('is answered by the vault', async () => {
+  test('reaches the vault', async () => {
     const created = await send('POST /tokens/', { body: '{"type":"token","data":{"n":1.10}}' });
     expect(created.status).toBe(201);
     expect((await send(`GET /tokens/${json(created).id}/`)).body).toContain('"n":1.10');
@@ -90,7 +90,7 @@ describe('a trailing slash', () => {
     expect((await send('GET /tenants/self/reports/usage/', { key: world.management })).status).toBe(200);
   });
 
-  test('two of them are none', async () => {
+  test('a double slash matches no route', async () => {
     for (const head of ['GET /tokens//', 'DELETE /tokens//', 'POST /applications//regenerate', 'GET /tenants/self//']) {
       expect(flawsOfProblem(await send(head), 'route_not_found')).toEqual([]);
     }
@@ -105,7 +105,7 @@ describe('an operation without a body', () => {
     ['an empty form in chunks', [form, 'Transfer-Encoding: chunked'], '0\r\n\r\n'],
     ['an empty JSON body', ['Content-Type: application/json; charset=utf-8', 'Content-Length: 0'], ''],
     ['nothing', [], ''],
-  ])('takes %s', async (_what, fields, body) => {
+  ])('accepts %s', async (_what, fields, body) => {
     const id = await newApplication();
     const key = keyField(world.management);
     const regenerated = await raw(port, bytes(`POST /applications/${id}/regenerate`, [key, ...fields], body));
@@ -121,7 +121,7 @@ describe('an operation without a body', () => {
     ['JSON', { body: '{}' }, 'malformed_json'],
     ['a form', { body: 'a=b', type: 'application/x-www-form-urlencoded' }, 'unsupported_media_type'],
     ['bytes of no type', { body: '{}', type: null }, 'unsupported_media_type'],
-  ])('refuses %s, also of GET', async (_what, sent, code) => {
+  ])('rejects %s, also for GET', async (_what, sent, code) => {
     expect(flawsOfProblem(await send('GET /tokens', sent), code)).toEqual([]);
     expect(flawsOfProblem(await send('DELETE /tokens/abc', sent), code)).toEqual([]);
   });
@@ -131,13 +131,13 @@ describe('verbs', () => {
   const PATHS = [...new Set(Object.values(OPERATIONS).map(({ path }) => path))];
   const VERBS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'BREW'];
   const allowed = (path: string): readonly string[] => {
-    // The row of one token also fits `/tokens/search`: a token may have this id.
+    // The path of a single token also matches `/tokens/search`, because a token may have this id.
     const fits = (row: Operation) => new RegExp(`^${row.path.replace('{id}', '[^/]+')}$`).test(path);
     const methods = Object.values<Operation>(OPERATIONS).flatMap((row) => (fits(row) ? [row.method] : []));
     return VERBS.filter((verb) => methods.some((method) => method === (verb === 'HEAD' ? 'GET' : verb)));
   };
 
-  test.each(PATHS)('%s answers those of the table, and 405 with Allow for the others', async (path) => {
+  test.each(PATHS)('%s allows the methods of the contract, and answers others with 405 and Allow', async (path) => {
     for (const target of [path, `${path}/`].map((one) => one.replace('{id}', 'abc'))) {
       for (const verb of VERBS) {
         if (allowed(path).includes(verb)) continue;
@@ -167,7 +167,7 @@ describe('verbs', () => {
 });
 
 describe('a connection', () => {
-  test('is kept through results, deletions and problems of every kind', async () => {
+  test('stays open after results, deletions and problems of every kind', async () => {
     const pool = new Pool(daemon.url, { connections: 1 });
     let connections = 0;
     pool.on('connect', () => {
@@ -256,11 +256,11 @@ describe('an id in the path', () => {
     expect((await send(`DELETE /tokens/${encoded[0]}`)).status).toBe(204);
   });
 
-  test('`+` stands for itself, and is no space', async () => {
+  test('`+` is not a space', async () => {
     await create({ type: 'token', data: 'x', id: 'a b' });
     expect(flawsOfProblem(await send('GET /tokens/a+b'), 'token_not_found')).toEqual([]);
     expect((await send('GET /tokens/a%20b')).status).toBe(200);
-    // In a query it is one.
+    // In a query, `+` is a space.
     expect(json(await send('GET /tokens?id=a+b')).pagination.total_items).toBe(1);
   });
 });
@@ -322,7 +322,7 @@ describe('a content type', () => {
 });
 
 describe('headers', () => {
-  test('have no case', async () => {
+  test('are case-insensitive', async () => {
     for (const name of ['svc-api-key', 'SVC-API-KEY', 'Svc-Api-Key']) {
       const body = '{"type":"token","data":1}';
       const fields = [
@@ -359,7 +359,7 @@ describe('headers', () => {
     expect(got.headers.has('content-encoding')).toBe(false);
   });
 
-  test('with an idempotency key make a change once, and say so of the replies after the first', async () => {
+  test('with an idempotency key make a change once, and mark later replies', async () => {
     const sent = { body: '{"type":"token","data":1}', fields: ['SVC-Idempotency-Key: once'] };
     const [first, second] = [await send('POST /tokens', sent), await send('POST /tokens', sent)];
     expect([first.status, second.status]).toEqual([201, 201]);
@@ -371,7 +371,7 @@ describe('headers', () => {
     expect(Object.keys(json(bad).errors)).toEqual(['IDEMPOTENCY-KEY']);
   });
 
-  test('of another family rename the key and the trace id, and the old names are unknown', async () => {
+  test('with another prefix rename the key and the trace id, and the old names are ignored', async () => {
     const acme = await startDaemon(world.client, daemonOptions({ limits: world.vault.limits, headerPrefix: 'Acme' }));
     const ask = async (...fields: readonly string[]) => {
       const lines = ['GET /tokens HTTP/1.1', `Host: localhost:${acme.port}`, ...fields];
@@ -393,7 +393,7 @@ describe('headers', () => {
   });
 });
 
-test('a query that is not validly encoded is told of in its place: after 401 and 403, by name', async () => {
+test('a query with invalid encoding is reported by name, after 401 and 403', async () => {
   const broken = 'GET /tokens?id=%e0%a4&metadata.a=b';
   expect((await send(broken, { key: 'nobody' })).status).toBe(401);
   expect((await send(broken, { key: world.management })).status).toBe(403);

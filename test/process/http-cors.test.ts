@@ -48,27 +48,27 @@ describe('a preflight', () => {
     ['of a listed origin in upper case', '/tokens', 'https://SHOP.example', 'method_not_allowed', []],
     ['of two origins', '/tokens', `${SHOP}\r\nOrigin: ${SHOP}`, 'method_not_allowed', []],
     [
-      'for no path',
+      'for an unknown path',
       '/nowhere',
       SHOP,
       'route_not_found',
       ['access-control-allow-origin', 'access-control-expose-headers'],
     ],
-  ] as const)('%s is refused', async (_what, path, origin, code, fields) => {
+  ] as const)('%s is rejected', async (_what, path, origin, code, fields) => {
     const { port } = await start(options);
     const [answer] = (await raw(port, preflight(port, path, origin))).responses;
     expect(flawsOfProblem(answer, code)).toEqual([]);
     expect(corsFields(answer)).toEqual(fields);
   });
 
-  test('is none without Access-Control-Request-Method', async () => {
+  test('needs Access-Control-Request-Method', async () => {
     const { port } = await start(options);
     const plain = `OPTIONS /tokens HTTP/1.1\r\nHost: localhost:${port}\r\nOrigin: ${SHOP}\r\n\r\n`;
     const [answer] = (await raw(port, plain)).responses;
     expect(flawsOfProblem(answer, 'method_not_allowed')).toEqual([]);
   });
 
-  test('without a list is an unknown method, as ever', async () => {
+  test('without a list is an unknown method', async () => {
     const { port } = await start();
     const [answer] = (await raw(port, preflight(port, '/tokens', SHOP))).responses;
     expect(flawsOfProblem(answer, 'method_not_allowed')).toEqual([]);
@@ -78,7 +78,7 @@ describe('a preflight', () => {
 });
 
 describe('a request', () => {
-  test('of a listed origin may be read by the page, whatever the answer is', async () => {
+  test('of a listed origin may be read by the page, whatever the status', async () => {
     const { client, port, get } = await start(options);
     const key = `SVC-API-KEY: ${KEY}\r\n`;
     const statuses = [];
@@ -103,8 +103,8 @@ describe('a request', () => {
   test.each([
     ['of another origin', `Origin: ${OTHER}\r\n`],
     ['of null', 'Origin: null\r\n'],
-    ['of none', ''],
-  ])('%s is answered without CORS fields, which a cache must know', async (_what, origin) => {
+    ['without an origin', ''],
+  ])('%s is answered without CORS fields, but with Vary', async (_what, origin) => {
     const { client, port, get } = await start(options);
     const [answer] = (await raw(port, get('/tokens', `SVC-API-KEY: ${KEY}\r\n${origin}`))).responses;
     expect(answer?.status).toBe(200);
@@ -124,12 +124,12 @@ test.each([
   'https://a,https://b',
   'https://u@shop.example',
   '',
-])('the list does not take %j', async (origin) => {
+])('the list rejects %j', async (origin) => {
   expect(await startDaemon(echoClient(), daemonOptions({ corsOrigins: [origin] })).catch(faultCode)).toBe('usage');
 });
 
 test.each(['http://localhost:3000', 'https://xn--shp-una.example', 'capacitor://localhost', 'http://[::1]:8080'])(
-  'the list takes %j',
+  'the list accepts %j',
   async (origin) => {
     const { port, get } = await start({ corsOrigins: [origin] });
     const [answer] = (await raw(port, get('/livez', `Origin: ${origin}\r\n`))).responses;
@@ -137,7 +137,7 @@ test.each(['http://localhost:3000', 'https://xn--shp-una.example', 'capacitor://
   },
 );
 
-test('a page may use public and expiring keys, and never a private or management one', async () => {
+test('a page may use public and expiring keys, but no private or management key', async () => {
   const world = await openMemoryVault('cors');
   const daemon = await startDaemon(world.client, daemonOptions({ ...options, limits: world.vault.limits }));
   undo.push(() => daemon.stop());
@@ -166,12 +166,12 @@ test('a page may use public and expiring keys, and never a private or management
   ] as const) {
     const refused = await ask(method, key, shop);
     expect(flawsOfProblem(refused, 'origin_refused')).toEqual([]);
-    // The page may read why.
+    // The page may read the problem.
     expect(refused?.headers.get('access-control-allow-origin')).toBe(SHOP);
     expect([200, 201]).toContain((await ask(method, key, ''))?.status);
     expect([200, 201]).toContain((await ask(method, key, `Origin: ${OTHER}\r\n`))?.status);
   }
-  // A page of the daemon's own origin, of another port, and one that somebody opened by hand: no list names them.
+  // No list of origins covers these pages: of the daemon's own origin, of another port, or opened by hand.
   for (const site of ['same-origin', 'same-site', 'cross-site', 'none', 'anything']) {
     const field = `Sec-Fetch-Site: ${site}\r\n`;
     for (const key of [keys.private, keys.management]) {
@@ -180,7 +180,7 @@ test('a page may use public and expiring keys, and never a private or management
     expect((await ask('POST /tokens', keys.public, field))?.status).toBe(201);
     expect((await ask('GET /tokens', keys.expiring, field))?.status).toBe(200);
   }
-  // What is wrong with the key is told first; that it is in a page, before what it may do.
+  // An invalid key is reported before the origin, and the origin before missing permissions.
   expect(flawsOfProblem(await ask('GET /tokens', 'key_x', shop), 'unauthenticated')).toEqual([]);
   expect(flawsOfProblem(await ask('GET /tokens', keys.management, shop), 'origin_refused')).toEqual([]);
 });
@@ -192,7 +192,7 @@ describe('--cors-origin', () => {
     return serveOptions(command.parse(words, { from: 'user' }).opts(), env).corsOrigins;
   };
 
-  test('is repeatable, and its variable a list', () => {
+  test('is repeatable, and its variable is a list', () => {
     expect(read(['--cors-origin', SHOP, '--port', '0', '--cors-origin', OTHER])).toEqual([SHOP, OTHER]);
     expect(read([], { VAULT_CORS_ORIGIN: `${SHOP}, ${OTHER}` })).toEqual([SHOP, OTHER]);
     expect(read(['--cors-origin', SHOP], { VAULT_CORS_ORIGIN: OTHER })).toEqual([SHOP]);

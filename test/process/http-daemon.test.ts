@@ -6,7 +6,7 @@ import { APPLICATION_ID, daemonOptions, echoClient, flawsOfProblem, KEY, raw, sl
 import { AUTH, faultCode, pool, start } from './http-harness.ts';
 
 describe('a call', () => {
-  test('is what the request said', async () => {
+  test('matches the request', async () => {
     const { client, daemon } = await start();
     const reply = await pool(daemon).request({
       method: 'POST',
@@ -42,7 +42,7 @@ describe('a call', () => {
     await reply.body.dump();
   });
 
-  test('has any id as its parameter that can be encoded', async () => {
+  test('has any id that can be encoded as its parameter', async () => {
     const { client, daemon } = await start({ limits: { ...daemonOptions().limits, url: 4000, headers: 8000 } });
     const connection = pool(daemon, { connections: 1 });
     const id = fc.oneof(
@@ -67,7 +67,7 @@ describe('a call', () => {
     );
   });
 
-  test('of GET may bring a body, and of POST none', async () => {
+  test('of GET may have a body, and of POST none', async () => {
     const { client, port, get } = await start();
     await raw(port, `${get('/tokens', `SVC-API-KEY: ${KEY}\r\nContent-Length: 2\r\n`)}{}`);
     await raw(port, get('/applications').replace('GET', 'POST'));
@@ -75,7 +75,7 @@ describe('a call', () => {
     expect(client.calls.map(({ bodyText }) => bodyText)).toEqual(['{}', undefined, undefined]);
   });
 
-  test('keeps a header family of another name', async () => {
+  test('uses another header prefix', async () => {
     const { client, port, get } = await start({ headerPrefix: 'Acme' });
     const [response] = (await raw(port, get('/tokens', `ACME-API-KEY: ${KEY}\r\nacme-trace-id: 7\r\n`))).responses;
     expect(response?.headers.get('acme-trace-id')).toBe('7');
@@ -84,7 +84,7 @@ describe('a call', () => {
 });
 
 describe('a response', () => {
-  test('carries the headers of every response, and no others', async () => {
+  test('has the common headers and no others', async () => {
     const { port, get } = await start();
     const [response] = (await raw(port, get('/tokens'))).responses;
     expect([...(response?.headers.keys() ?? [])].sort()).toEqual([
@@ -111,7 +111,7 @@ describe('a response', () => {
   });
 
   test.each([
-    ['taken', 'a'.repeat(200), true],
+    ['accepted', 'a'.repeat(200), true],
     ['too long', 'a'.repeat(201), false],
     ['empty', '', false],
     ['not printable', 'a\x80', false],
@@ -130,7 +130,7 @@ describe('a response', () => {
     expect(new Set(traces).size).toBe(taken ? 1 : 3);
   });
 
-  test('to a client that fails is a constant 500, and stderr gets its kind only', async () => {
+  test('to a call that crashes is a constant 500, and stderr gets only the kind of error', async () => {
     const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     const { port, get } = await start();
     const [response] = (await raw(port, get('/tokens', 'SVC-API-KEY: crash\r\n'))).responses;
@@ -166,7 +166,7 @@ describe('probes', () => {
     expect(client.calls).toEqual([]);
   });
 
-  test('name the notices of a vault that is ready', async () => {
+  test('list the notices of a ready vault', async () => {
     const notices = [['The clock is in doubt.'], []];
     const { port, get } = await start({ notices: async () => notices.shift() ?? [] });
     const bodies = [];
@@ -174,7 +174,7 @@ describe('probes', () => {
     expect(bodies).toEqual(['{"status":"ready","notices":["The clock is in doubt."]}', '{"status":"ready"}']);
   });
 
-  test('tell that the vault is not ready', async () => {
+  test('report that the vault is not ready', async () => {
     const failures = [
       new Problem('vault_moved', { retryAfter: 7 }),
       new Problem('integrity_failure'),
@@ -208,7 +208,7 @@ describe('hosts', () => {
     expect((await raw(port, asked)).responses[0]?.status).toBe(status);
   });
 
-  test('an address that is not loopback needs a word for it', async () => {
+  test('an address that is not loopback needs an option', async () => {
     expect(await startDaemon(echoClient(), daemonOptions({ host: '0.0.0.0' })).catch(faultCode)).toBe('usage');
     const { port, get } = await start({ host: '0.0.0.0', allowInsecureHost: true });
     expect((await raw(port, get('/livez', ''))).responses[0]?.status).toBe(200);
@@ -217,14 +217,14 @@ describe('hosts', () => {
   });
 });
 
-test('20 failed authentications a second, then 429 for the peer, and after a second it may again', async () => {
+test('20 failed authentications a second, then 429 for the peer until the second is over', async () => {
   const { client, port, get } = await start();
   const wrong = get('/tokens', 'SVC-API-KEY: wrong\r\n');
   const { responses } = await raw(port, Array(25).fill(wrong), { expect: 25, pause: 1 });
   expect(responses.map(({ status }) => status)).toEqual([...Array(20).fill(401), ...Array(5).fill(429)]);
   expect(flawsOfProblem(responses[24], 'too_many_requests')).toEqual([]);
   expect(client.calls).toHaveLength(25);
-  // A good key passes: nobody on this machine can lock the others out.
+  // A good key still works, so that no local process can lock others out.
   expect((await raw(port, get('/tokens'))).responses[0]?.status).toBe(200);
   expect((await raw(port, get('/livez'))).responses[0]?.status).toBe(200);
   expect((await raw(port, wrong)).responses[0]?.status).toBe(429);
@@ -235,7 +235,7 @@ test('20 failed authentications a second, then 429 for the peer, and after a sec
 test.each([
   [8, 2],
   [64, 1],
-])('of %i processes on one address each lets a peer fail %i times a second', async (processes, failures) => {
+])('each of %i processes on one address lets a peer fail %i times a second', async (processes, failures) => {
   const { port, get } = await start({ processes });
   const { responses } = await raw(port, Array(4).fill(get('/tokens', 'SVC-API-KEY: wrong\r\n')), {
     expect: 4,
@@ -245,7 +245,7 @@ test.each([
   expect(responses.map(({ status }) => status)).toEqual(wanted);
 });
 
-test('the log has one line a request, of allowed members only', async () => {
+test('the log has one line a request, with allowed members only', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const { port, get } = await start({ log: 'json' });
   const trace = `SVC-API-KEY: ${KEY}\r\nSVC-TRACE-ID: t1\r\n`;

@@ -19,7 +19,7 @@ async function printed(...words: readonly string[]): Promise<{ readonly stdout: 
 }
 
 describe('the root', () => {
-  test('says what this is, and where the rest is', async () => {
+  test('names the product and its other paths', async () => {
     const { client, port, get } = await start({ version: '1.2.3' });
     const [root] = (await raw(port, get('/', ''))).responses;
     expect(root?.status).toBe(200);
@@ -32,7 +32,7 @@ describe('the root', () => {
     expect(client.calls).toEqual([]);
   });
 
-  test('and the document answer HEAD, a trailing slash and a query; other verbs get 405', async () => {
+  test('and the document accept HEAD, a trailing slash and a query; other methods get 405', async () => {
     const { port, get } = await start();
     for (const path of ['/', '/?a=b', '/openapi.json', '/openapi.json/', '/openapi.json?v=1']) {
       const asked = get(path, 'SVC-TRACE-ID: t\r\n');
@@ -48,7 +48,7 @@ describe('the root', () => {
     }
   });
 
-  test('is not for another host', async () => {
+  test('rejects another host', async () => {
     const { port, get } = await start();
     for (const path of ['/', '/openapi.json']) {
       const foreign = get(path, '').replace('localhost', 'evil.test');
@@ -75,7 +75,7 @@ describe('the OpenAPI document', () => {
     },
   );
 
-  test('takes the place of the API', async () => {
+  test('names the server URL', async () => {
     const { stdout } = await printed('openapi', '--server-url', 'https://vault.example/');
     expect(JSON.parse(stdout).servers).toEqual([{ url: 'https://vault.example/' }]);
   });
@@ -85,7 +85,7 @@ describe('the OpenAPI document', () => {
     ['--server-url', 'ftp://x'],
     ['--server-url', 'here'],
     ['--server-url', 'https://x/?y'],
-  ])('refuses %s %s', async (...words) => {
+  ])('rejects %s %s', async (...words) => {
     expect(await printed('openapi', ...words)).toEqual({ stdout: '', exitCode: 2 });
   });
 });

@@ -11,14 +11,14 @@ export const KEY = 'good';
 /** A call whose body has been read. */
 type WholeCall = Omit<Call, 'readBody'> & SentBody;
 
-/** A client that answers with the call itself: what the transport made of the request is what the test sees. */
+/** A client that answers with the call itself, so that tests see how the transport read a request. */
 export interface EchoClient extends Client {
   readonly calls: WholeCall[];
   /** While set, calls wait for it before they answer. */
   gate: Promise<void> | undefined;
 }
 
-/** The application that every good key is of. */
+/** The application that owns every good key. */
 export const APPLICATION_ID = '69cbfda3-79e9-4f58-b25f-6f68bd505227';
 
 export function echoClient(): EchoClient {
@@ -44,7 +44,7 @@ export function echoClient(): EchoClient {
   return client;
 }
 
-/** The dispatcher's order: 401, then 415, then 413 and 400. The first two come before the body is read. */
+/** Returns the problem that precedes the body: 401, then 415. The dispatcher reports 413 and 400 after them. */
 function refusalOf(call: Call): Problem | undefined {
   if (call.apiKey === 'crash') throw new TypeError('a secret in a message');
   if (call.apiKey !== KEY) return new Problem('unauthenticated');
@@ -82,29 +82,29 @@ export interface RawResponse {
 
 export interface RawOutcome {
   readonly responses: readonly RawResponse[];
-  /** The daemon closed the connection. */
+  /** Whether the daemon closed the connection. */
   readonly closed: boolean;
   readonly ms: number;
 }
 
 export interface RawOptions {
-  /** Close the sending side after the last bytes. */
+  /** Closes the sending side after the last bytes. */
   readonly halfClose?: boolean;
-  /** Destroy the connection this long after the last bytes, in milliseconds, without waiting for anything. */
+  /** Destroys the connection this many milliseconds after the last bytes, without waiting for a reply. */
   readonly abortAfter?: number;
-  /** How many final responses to wait for; default 1. */
+  /** The number of final responses to wait for. Default: 1. */
   readonly expect?: number;
-  /** Keep reading until the daemon closes. */
+  /** Keeps reading until the daemon closes the connection. */
   readonly untilClosed?: boolean;
-  /** The responses have no body although they announce one. */
+  /** Expects responses to a HEAD request, which announce a body but have none. */
   readonly head?: boolean;
-  /** Between the pieces: milliseconds, or until it resolves; default 15. */
+  /** The pause between the pieces: milliseconds, or until the promise resolves. Default: 15. */
   readonly pause?: number | Promise<unknown>;
-  /** How long to wait for all of it, in milliseconds; default 5,000. */
+  /** The longest time to wait, in milliseconds. Default: 5,000. */
   readonly patience?: number;
 }
 
-/** Writes bytes, one piece after the other, and reads what comes back: no client library between the test and the wire. */
+/** Writes bytes piece by piece and reads the answer, without a client library between the test and the wire. */
 export async function raw(
   target: number | string,
   pieces: string | Buffer | readonly (string | Buffer)[],
@@ -125,7 +125,7 @@ export async function raw(
       try {
         return finals(received, options.head).length < (options.expect ?? 1);
       } catch {
-        // What is no response is the caller's to hear of, not the event loop's: it is read once more below.
+        // Do not throw inside the event loop. The second parse below throws to the caller.
         return false;
       }
     }
@@ -133,7 +133,7 @@ export async function raw(
       received += chunk.toString('latin1');
       check();
     });
-    // A reset is a way of closing, too.
+    // A reset also closes the connection.
     socket.on('error', () => undefined);
     socket.on('end', () => {
       closed = true;
@@ -169,7 +169,7 @@ async function send(
   }
 }
 
-/** The final responses in a byte stream; a 100 Continue is passed over. */
+/** Returns the final responses in a byte stream. Skips 100 Continue. */
 function finals(text: string, head = false): RawResponse[] {
   const found: RawResponse[] = [];
   let rest = text;
@@ -196,7 +196,7 @@ function finals(text: string, head = false): RawResponse[] {
   }
 }
 
-/** What is not right about an error response; empty when everything is. */
+/** Returns the flaws of an error response. */
 export function flawsOfProblem(response: RawResponse | undefined, code: ProblemCode): readonly string[] {
   if (response === undefined) return ['no response'];
   const { status } = PROBLEMS[code];

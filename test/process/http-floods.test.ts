@@ -12,7 +12,7 @@ const statuses = (responses: readonly RawResponse[]) => responses.map(({ status 
 const POST = (port: number, headers: string, body = '', key = KEY) =>
   `POST /tokens HTTP/1.1\r\nHost: localhost:${port}\r\nSVC-API-KEY: ${key}\r\nContent-Type: application/json\r\n${headers}\r\n${body}`;
 
-/** A daemon whose replies are `bytes` long; `get` of a short one is `/tokens/short`. */
+/** Starts a daemon with replies of `bytes` characters. `/tokens/short` has a short reply. */
 async function startLarge(bytes: number, processes: number) {
   const asked: string[] = [];
   const client: Client = {
@@ -29,7 +29,7 @@ async function startLarge(bytes: number, processes: number) {
   return { asked, port, get };
 }
 
-/** A connection that sends text and does not read. */
+/** Opens a connection that sends text and does not read. */
 function unread(port: number, text: string) {
   const socket = connect({ port, host: '127.0.0.1' }).pause();
   socket.on('error', () => undefined);
@@ -39,7 +39,7 @@ function unread(port: number, text: string) {
 }
 
 describe('a connection', () => {
-  test('has one request under way, however many are pipelined', async () => {
+  test('runs one request at a time, however many are pipelined', async () => {
     const { client, port, get } = await start();
     let open: () => void = () => undefined;
     client.gate = new Promise((resolve) => {
@@ -63,7 +63,7 @@ describe('a connection', () => {
     expect(client.calls).toHaveLength(1);
   });
 
-  test('starts nothing after its last response', async () => {
+  test('runs no request after its last response', async () => {
     const { client, port, get } = await start();
     const last = get('/tokens/last', `SVC-API-KEY: ${KEY}\r\nConnection: close\r\n`);
     const { responses } = await raw(port, last + get('/tokens/never'), { untilClosed: true });
@@ -71,7 +71,7 @@ describe('a connection', () => {
     expect(client.calls.map(({ params }) => params['id'])).toEqual(['last']);
   });
 
-  test('takes bodies between pipelined requests', async () => {
+  test('accepts bodies between pipelined requests', async () => {
     const { port, get } = await start();
     const post = POST(port, 'Content-Length: 2\r\n', '{}');
     const half = POST(port, 'Content-Length: 4\r\n', '{ ');
@@ -79,7 +79,7 @@ describe('a connection', () => {
     expect(responses.map(({ body }) => JSON.parse(body).bodyText)).toEqual([undefined, '{}', undefined, '{  }']);
   });
 
-  test('makes no further reply for a client that does not read', async () => {
+  test('creates no further reply for a client that does not read', async () => {
     const { asked, port, get } = await startLarge(16 * MIB, 1);
     const socket = unread(port, get('a') + get('b') + get('c'));
     await vi.waitFor(() => expect(asked).toEqual(['a']), 5_000);
@@ -91,7 +91,7 @@ describe('a connection', () => {
 });
 
 describe('replies that clients do not read', () => {
-  test('are limited: the next is 503, short ones are sent, and room comes back', async () => {
+  test('are limited: the next is 503, short ones are sent, and space becomes free again', async () => {
     const { asked, port, get } = await startLarge(15 * MIB, 64);
     const socket = unread(port, get('held'));
     await vi.waitFor(() => expect(asked).toEqual(['held']), 5_000);
@@ -108,18 +108,18 @@ describe('replies that clients do not read', () => {
 describe('a body', () => {
   const LIMITS = { ...DEFAULT_LIMITS, body: MIB };
 
-  test('is not waited for when the key is not good', async () => {
+  test('is not awaited when the key is invalid', async () => {
     const { port, get } = await start();
     const head = POST(port, 'Content-Length: 2\r\n', '', 'bad');
     const { responses, ms } = await raw(port, head);
     expect(flawsOfProblem(responses[0], 'unauthenticated')).toEqual([]);
     expect(ms).toBeLessThan(1_000);
-    // A short one is read away, and the connection goes on.
+    // The daemon discards a short body and keeps the connection.
     const again = await raw(port, [head, '{}', get('/livez')], { expect: 2 });
     expect(statuses(again.responses)).toEqual([401, 200]);
   });
 
-  test('is not asked for when the key is not good', async () => {
+  test('is not requested when the key is invalid', async () => {
     const { port } = await start();
     const asked = vi.spyOn(ServerResponse.prototype, 'writeContinue');
     const expecting = (key: string) => POST(port, 'Expect: 100-continue\r\nContent-Length: 2\r\n', '', key);
@@ -132,14 +132,14 @@ describe('a body', () => {
 
   test.each([
     ['of 64 KiB keeps the connection', 64 * 1024, 'keep-alive'],
-    ['of more ends it', 64 * 1024 + 1, 'close'],
+    ['of more closes it', 64 * 1024 + 1, 'close'],
   ])('that is not read, %s', async (_what, length, connection) => {
     const { port } = await start({ limits: LIMITS, timeouts: { linger: 100 } });
     const [response] = (await raw(port, POST(port, `Content-Length: ${length}\r\n`, '{', 'bad'))).responses;
     expect([response?.status, response?.headers.get('connection')]).toEqual([401, connection]);
   });
 
-  test('is refused with 503 when others hold all the room, and is taken when they are gone', async () => {
+  test('is rejected with 503 while others hold all the space, and accepted when they are gone', async () => {
     const { port } = await start({ limits: LIMITS, processes: 64, timeouts: { linger: 100 } });
     const body = '"'.padEnd(MIB - 1, 'x');
     const head = POST(port, `Content-Length: ${MIB}\r\n`);

@@ -5,7 +5,7 @@ import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
 import type { DaemonOptions } from '../../src/http/daemon-options.ts';
 import { daemonOptions, echoClient, KEY } from './http-fixture.ts';
 
-/** What is taken down after each test, last first. */
+/** Clean-up steps that run after each test, last first. */
 export const undo: (() => unknown)[] = [];
 
 afterEach(async () => {

@@ -9,7 +9,7 @@ import { CERT, CERT_KEY } from './http-certificate.ts';
 import { daemonOptions, type EchoClient, echoClient, flawsOfProblem, raw, sleep } from './http-fixture.ts';
 import { AUTH, faultCode, pool, start, undo } from './http-harness.ts';
 
-/** A promise, and what resolves it. */
+/** Creates a promise and the function that resolves it. */
 function makeGate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open: () => void = () => undefined;
   const opened = new Promise<void>((resolve) => {
@@ -27,13 +27,13 @@ function shut(client: EchoClient): () => void {
 
 const seen = (client: EchoClient) => client.calls.flatMap(({ params }) => Object.values(params));
 
-/** The daemon takes connections in their order: when it answers this one, it has those that were made before. */
+/** Waits until the daemon has accepted all earlier connections. It accepts them in order. */
 async function afterAllBefore(port: number, get: (path: string) => string): Promise<void> {
   expect((await raw(port, get('/livez'))).responses).toHaveLength(1);
 }
 
 describe('stop', () => {
-  test('lets requests under way finish, refuses others, closes what is idle', async () => {
+  test('finishes requests in flight, rejects others, and closes idle connections', async () => {
     const { client, daemon, port, get } = await start();
     const open = shut(client);
     const busy = raw(port, get('/tokens/busy'), { untilClosed: true });
@@ -48,7 +48,7 @@ describe('stop', () => {
     const begin = performance.now();
     const stopped = daemon.stop();
     expect(daemon.stop()).toBe(stopped);
-    // While others are under way.
+    // Other requests are still in flight.
     expect((await idle).closed).toBe(true);
     expect((await kept).closed).toBe(true);
     await expect(raw(port, get('/livez')).then(({ responses }) => responses)).resolves.toEqual([]);
@@ -65,7 +65,7 @@ describe('stop', () => {
     expect(seen(client)).toEqual(['busy', 'early']);
   });
 
-  test('refuses what arrives on an open connection, and is still alive', async () => {
+  test('rejects new requests on open connections, but answers /livez', async () => {
     const { daemon, port, get } = await start();
     const head = 'POST /tokens HTTP/1.1\r\n';
     const rest = (path: string) => get(path, '').slice(get(path, '').indexOf('\r\n') + 2);
@@ -82,7 +82,7 @@ describe('stop', () => {
     await stopped;
   });
 
-  test('cuts what does not finish in time', async () => {
+  test('cuts requests that do not finish in time', async () => {
     const { client, daemon, port, get } = await start({ timeouts: { stop: 200 } });
     client.gate = new Promise(() => undefined);
     const busy = raw(port, get('/tokens/busy'), { untilClosed: true });
@@ -122,7 +122,7 @@ describe('a Unix socket', () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  test('of a dead daemon is taken over; a live one, or a file, is not', async () => {
+  test('of a dead daemon is replaced; a live socket or a file is not', async () => {
     const path = join(temporaryFolder(onTestFinished), 'v.sock');
     await leaveSocket(path);
     expect(existsSync(path)).toBe(true);
@@ -136,7 +136,9 @@ describe('a Unix socket', () => {
   });
 });
 
-/** A socket's file without a process that listens on it: the file is kept out of the way while its server closes. */
+/**
+ * Leaves a socket file without a listener. The file is moved away while its server closes, because closing deletes it.
+ */
 async function leaveSocket(path: string): Promise<void> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(path, resolve));
@@ -153,7 +155,7 @@ test('a port in use is a fault', async () => {
   expect(error instanceof Error && error.message).toBe(`port ${port} on 127.0.0.1 is in use`);
 });
 
-test('a header prefix that cannot stand in a header is a fault', async () => {
+test('an invalid header prefix is a fault', async () => {
   expect(await startDaemon(echoClient(), daemonOptions({ headerPrefix: 'A:B' })).catch(faultCode)).toBe('usage');
 });
 
@@ -169,7 +171,7 @@ test('TLS', async () => {
   expect(statusCode).toBe(200);
 });
 
-test('a TLS handshake that does not end has no more time than the headers behind it', async () => {
+test('an unfinished TLS handshake times out like unfinished headers', async () => {
   const { port } = await start({ tls: { cert: CERT, key: CERT_KEY }, timeouts: { headers: 300 } });
   const startOfRecord = Buffer.from('160301', 'hex');
   const outcomes = await Promise.all([[], [startOfRecord]].map((sent) => raw(port, sent, { untilClosed: true })));

@@ -30,7 +30,7 @@ test('two pipelined requests, in order', async () => {
   expect(responses.map(({ body }) => JSON.parse(body).params.id)).toEqual(['one', 'two']);
 });
 
-test('a request before pipelined garbage gets its own answer, then the garbage its own', async () => {
+test('a request before pipelined garbage is answered, and so is the garbage', async () => {
   const { responses, closed } = await raw(port, `${get('/tokens/one')}GARBAGE\r\n\r\n`, { untilClosed: true });
   expect(responses.map((response) => response.status)).toEqual([200, 400]);
   expect(JSON.parse(responses[0]?.body ?? '').params.id).toBe('one');
@@ -39,7 +39,7 @@ test('a request before pipelined garbage gets its own answer, then the garbage i
 });
 
 test('a client that closes its sending side', async () => {
-  // Slower than the end of the sending side arrives.
+  // Longer than the close of the sending side needs to arrive.
   client.gate = sleep(50);
   const { responses, closed } = await raw(port, get('/tokens/one'), { halfClose: true, untilClosed: true });
   client.gate = undefined;
@@ -57,13 +57,13 @@ test('HEAD like GET, without the body', async () => {
   expect(next.responses).toHaveLength(2);
 });
 
-test('an upgrade is not taken up; the request is answered as it stands', async () => {
+test('an upgrade is ignored, and the request gets its usual answer', async () => {
   const [response] = (await raw(port, get('/tokens/one', 'Connection: Upgrade\r\nUpgrade: websocket\r\n'))).responses;
   expect(response?.status).toBe(200);
   expect(response?.headers.has('upgrade')).toBe(false);
 });
 
-test('Expect: 100-continue, also one that is not to be met', async () => {
+test('Expect: 100-continue, also for requests that are rejected', async () => {
   const expecting = 'Expect: 100-continue\r\n';
   const kept = await raw(port, [post(`${expecting}Content-Length: 2\r\n`, ''), '{}', get('/livez')], { expect: 2 });
   expect(kept.responses.map((response) => response.status)).toEqual([200, 200]);
@@ -90,21 +90,21 @@ test('a byte order mark stays in the text', async () => {
   expect(JSON.parse(Buffer.from(response?.body ?? '', 'latin1').toString()).bodyText).toBe('\ufeff{}');
 });
 
-test('HTTP/1.0, and then the connection ends', async () => {
+test('HTTP/1.0 closes the connection', async () => {
   const asked = `GET /tokens HTTP/1.0\r\n${host()}${AUTH}\r\n`;
   const { responses, closed } = await raw(port, asked, { untilClosed: true });
   expect(responses.map((response) => response.status)).toEqual([200]);
   expect(closed).toBe(true);
 });
 
-test('a client that goes away in the middle of its body calls nothing', async () => {
+test('a client that disconnects during its body makes no call', async () => {
   const before = client.calls.length;
   await raw(port, post('Content-Length: 10\r\n', '{'), { abortAfter: 50 });
   expect(await status(get('/livez'))).toEqual([200]);
   expect(client.calls.length).toBe(before);
 });
 
-test('a connection that says nothing is closed without a word', async () => {
+test('a silent connection is closed without a response', async () => {
   const { responses, closed, ms } = await raw(port, [], { untilClosed: true });
   expect(responses).toEqual([]);
   expect(closed).toBe(true);

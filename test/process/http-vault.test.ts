@@ -57,7 +57,7 @@ async function send({ method, path, key, type, coding, body }: Sent) {
 
 const TOKEN = JSON.stringify({ type: 'token', data: { n: 1 }, id: 'abc def' });
 
-test('a reply over HTTP is, byte for byte, the reply of the vault', async () => {
+test('a reply over HTTP equals the reply of the vault, byte for byte', async () => {
   const created = await send({ method: 'POST', path: '/tokens/', key: writer, type: 'application/json', body: TOKEN });
   expect(created.status).toBe(201);
   for (const [path, operation, params] of [
@@ -80,13 +80,9 @@ describe('the order of checks holds over HTTP', () => {
     ['415 before 413', () => ({ key: writer, type: 'text/plain', body: large() }), 'unsupported_media_type'],
     ['415 for a coding', () => ({ key: writer, type: json, coding: 'gzip', body: TOKEN }), 'unsupported_media_type'],
     ['413', () => ({ key: writer, type: json, body: large() }), 'body_too_large'],
-    [
-      '400 for what is not UTF-8',
-      () => ({ key: writer, type: json, body: Buffer.from([34, 255, 34]) }),
-      'malformed_json',
-    ],
+    ['400 for invalid UTF-8', () => ({ key: writer, type: json, body: Buffer.from([34, 255, 34]) }), 'malformed_json'],
     ['400 for a byte order mark', () => ({ key: writer, type: json, body: `\ufeff${TOKEN}` }), 'malformed_json'],
-    ['400 for what is not JSON', () => ({ key: writer, type: json, body: '{' }), 'malformed_json'],
+    ['400 for invalid JSON', () => ({ key: writer, type: json, body: '{' }), 'malformed_json'],
     ['409', () => ({ key: writer, type: json, coding: 'Identity', body: TOKEN }), 'token_id_taken'],
   ])('%s', async (_name, parts, code) => {
     const { text } = await send({ method: 'POST', path: '/tokens', ...parts() });
@@ -94,7 +90,7 @@ describe('the order of checks holds over HTTP', () => {
   });
 });
 
-describe('a path that is not validly encoded is told of in its place', () => {
+describe('a path with invalid encoding is reported after 401 and 403', () => {
   test.each<readonly [Sent['method'], string]>([
     ['GET', '/tokens/%zz'],
     ['DELETE', '/tokens/%e0%a4/'],
@@ -111,13 +107,13 @@ describe('a path that is not validly encoded is told of in its place', () => {
     });
   });
 
-  test('a path of no operation needs no key to be refused', async () => {
+  test('an unknown path is rejected without a key', async () => {
     expect((await send({ method: 'GET', path: '/nowhere/%zz' })).status).toBe(400);
     expect((await send({ method: 'POST', path: '/tokens/%zz' })).status).toBe(400);
   });
 });
 
-test('an operation without a body takes any content type with no bytes', async () => {
+test('an operation without a body accepts any content type without bytes', async () => {
   const deleted = await send({ method: 'DELETE', path: '/tokens/abc%20def', key: writer, type: 'application/json' });
   expect(deleted).toEqual({ status: OPERATIONS.deleteToken.status, text: '' });
   const listed = await send({ method: 'GET', path: '/applications', key: opened.management });

@@ -8,7 +8,7 @@ let daemon: Daemon;
 let port: number;
 
 beforeAll(async () => {
-  // A small window between request and refusal keeps the table below fast.
+  // Short timeouts keep the table below fast.
   daemon = await startDaemon(
     client,
     daemonOptions({ timeouts: { headers: 600, request: 900, check: 100, linger: 300 } }),
@@ -21,7 +21,7 @@ afterAll(() => daemon.stop());
 const { get } = requestTexts(() => port, KEY);
 const REFUSED = refusedRequests(() => port, KEY);
 
-describe('what is refused', () => {
+describe('rejected requests', () => {
   test.each(REFUSED)('$name', async ({ input, code, allow, closes, options }) => {
     const sent = input();
     const first = await raw(port, sent, { ...options, untilClosed: closes });
@@ -33,7 +33,7 @@ describe('what is refused', () => {
       expect(first.closed).toBe(true);
       return;
     }
-    // The connection is still good for another request.
+    // The connection still works for another request.
     const pieces = typeof sent === 'string' || Buffer.isBuffer(sent) ? [sent] : sent;
     const again = await raw(port, [...pieces, get('/livez')], { expect: 2 });
     expect(again.responses.map(({ status }) => status)).toEqual([first.responses[0]?.status, 200]);
@@ -41,16 +41,16 @@ describe('what is refused', () => {
 });
 
 describe('afterwards', () => {
-  test('connections that the other side cut leave nothing behind', async () => {
+  test('connections that clients cut do not leak', async () => {
     const spare = await startDaemon(client, daemonOptions());
     for (const { input } of REFUSED) await raw(spare.port ?? 0, input(), { abortAfter: 0 });
     const start = performance.now();
     await spare.stop();
-    // stop() waits for every connection: a leaked one would hold it until the deadline of 9 s.
+    // stop() waits for every connection. A leaked one would delay it until the deadline of 9 s.
     expect(performance.now() - start).toBeLessThan(6_000);
   });
 
-  test('the daemon of all of the above answers, and holds no connection', async () => {
+  test('the daemon still answers, and holds no connection', async () => {
     const { responses } = await raw(port, get('/livez', 'Connection: close\r\n'), { untilClosed: true });
     expect(responses.map((response) => response.status)).toEqual([200]);
     const start = performance.now();

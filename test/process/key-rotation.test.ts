@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 
 describe('vault keys', () => {
-  it('adds and removes what opens the file; what was removed ends with 10, a daemon goes on', {
+  it('adds and removes key slots; a removed key exits with 10, and a daemon keeps running', {
     timeout: 60_000,
   }, async () => {
     const daemon = await startServe(cwd, ['--log', 'false']);
@@ -59,17 +59,17 @@ describe('vault keys', () => {
   it.each([
     ['a weak passphrase', ['add', '--new-passphrase-file', '-'], 'short', 2],
     ['two at once', ['add', '--new-key-file', 'k', '--new-passphrase-file', '-'], 'correct horse battery', 2],
-    ['nothing at all', ['add'], '', 2],
+    ['no new key', ['add'], '', 2],
     ['no slot', ['remove', '--yes'], '', 2],
-    ['no tenant', ['rotate', '--tenant', '00000000-0000-4000-8000-000000000000'], '', 3],
-    ['no id of a tenant', ['rotate', '--tenant', 'x'], '', 2],
-  ])('refuses %s, and nothing has changed', async (_what, words, stdin, exitCode) => {
+    ['an unknown tenant', ['rotate', '--tenant', '00000000-0000-4000-8000-000000000000'], '', 3],
+    ['an invalid tenant id', ['rotate', '--tenant', 'x'], '', 2],
+  ])('rejects %s and changes nothing', async (_what, words, stdin, exitCode) => {
     expect(await vault(['keys', ...words], {}, stdin)).toMatchObject({ exitCode, stdout: '' });
     expect((await result('keys list')).data).toHaveLength(1);
     expect(existsSync(inside('k'))).toBe(false);
   });
 
-  it('replaces the master key below a running daemon: API keys, tokens and the daemon go on', {
+  it('replaces the master key under a running daemon: API keys, tokens and the daemon keep working', {
     timeout: 60_000,
   }, async () => {
     const daemon = await startServe(cwd, ['--log', 'false']);
@@ -89,7 +89,7 @@ describe('vault keys', () => {
     expect(await daemon.stop()).toBe(0);
   });
 
-  it('says when fingerprints change', async () => {
+  it('reports that fingerprints change', async () => {
     const words = ['keys', 'rotate', '--indexes', '--tenant', tenant.toUpperCase()];
     const unconfirmed = await vault(words);
     expect(unconfirmed).toMatchObject({
@@ -105,7 +105,9 @@ describe('vault keys', () => {
 });
 
 describe('a rotation under load', () => {
-  it('may be killed at any time: nothing is lost, refused or left', { timeout: 120_000 }, async () => {
+  it('may be killed at any time: no data is lost, no call fails, no old key remains', {
+    timeout: 120_000,
+  }, async () => {
     const run = await rotateUnderLoad({ tokens: 600, kills: 4, random: seededNumbers(18) });
     expect(run).toMatchObject({ refused: 0, lost: 0, doctorOk: true, keys: 2, oldKeysLeft: 0 });
     expect(run.killed).toBeGreaterThan(0);
@@ -114,7 +116,7 @@ describe('a rotation under load', () => {
 });
 
 describe('vault backup, restore and doctor', () => {
-  it('copy a served vault, check it, and bring it back', { timeout: 60_000 }, async () => {
+  it('copy a served vault, check it, and restore it', { timeout: 60_000 }, async () => {
     const daemon = await startServe(cwd, ['--log', 'false']);
     expect(await result('backup copy')).toEqual({
       file: 'copy',
@@ -129,7 +131,7 @@ describe('vault backup, restore and doctor', () => {
     expect(await vault('tenant get -q --file back.db', keyFile)).toMatchObject({ stdout: `${tenant}\n` });
   });
 
-  it('end with 9 and name what is wrong', { timeout: 60_000 }, async () => {
+  it('exit with 9 and report the finding', { timeout: 60_000 }, async () => {
     const { default: Database } = await import('better-sqlite3');
     const connection = new Database(inside('vault.db'));
     connection.exec('UPDATE application SET type = 1');
@@ -142,7 +144,7 @@ describe('vault backup, restore and doctor', () => {
     expect(existsSync(inside('copy'))).toBe(false);
   });
 
-  it('name the backup that was given, not the copy that is being checked', { timeout: 60_000 }, async () => {
+  it('name the given backup in errors, not its temporary copy', { timeout: 60_000 }, async () => {
     writeFileSync(inside('text'), 'no vault at all\n'.repeat(1000));
     const ran = await vault('restore text --file back.db --key-file vault.db.key');
     expect(ran.exitCode).not.toBe(0);
@@ -151,7 +153,7 @@ describe('vault backup, restore and doctor', () => {
     expect(existsSync(inside('back.db'))).toBe(false);
   });
 
-  it('refuse an older copy of the vault, with an anchor', { timeout: 60_000 }, async () => {
+  it('reject an older copy of the vault with an anchor', { timeout: 60_000 }, async () => {
     const older = readFileSync(inside('vault.db'));
     const anchor = { VAULT_ANCHOR: 'anchor' };
     const rename = ['tenant', 'update', '--name', 'renamed', '-q'];

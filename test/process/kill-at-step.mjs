@@ -1,7 +1,7 @@
 /**
- * Loaded into a command before its own code: counts its steps on the disk (statements of SQLite, calls that change files), and
- * kills it at step KILL_AT, before the step when that is odd, after it when it is even. Without KILL_AT it writes their number
- * to STEPS_FILE at the end.
+ * Preloaded into a command. Counts its steps on the disk (SQLite statements and calls that change files) and kills it
+ * at step KILL_AT: before an odd step, after an even one. Without KILL_AT, writes the number of steps to STEPS_FILE at
+ * exit.
  */
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -12,7 +12,7 @@ let steps = 0;
 
 function die() {
   process.kill(process.pid, 'SIGKILL');
-  // Where the signal is not there at once, nothing more is done until it is.
+  // The signal may arrive late. Do nothing else until then.
   for (;;);
 }
 

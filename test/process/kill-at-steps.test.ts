@@ -23,7 +23,7 @@ const result = async (command: Command) => {
   return JSON.parse(ran.stdout);
 };
 
-/** Calls on the file itself: through the command line each would be a process. */
+/** Calls the file directly, because the command line needs a process for each call. */
 async function onFile(calls: readonly Pick<Call, 'operation' | 'query' | 'bodyText'>[]): Promise<readonly Reply[]> {
   const key = new Uint8Array(readFileSync(inside('vault.db.key')));
   const vault = await openVault({ file: inside('vault.db'), credential: { kind: 'key_file', key } });
@@ -45,7 +45,7 @@ async function total(): Promise<number> {
   return JSON.parse(page?.bodyText ?? '').pagination.total_items;
 }
 
-/** Runs a command to its end, or to the step at which it is killed; answers the signal. */
+/** Runs a command until it ends or is killed at a step. Resolves to the signal. */
 async function stepped(words: readonly string[], own: Readonly<Record<string, string>>): Promise<string | null> {
   const all = cleanEnvironment({ ...env, ...own, VAULT_BIN, NODE_OPTIONS: `--import ${STEPPER}` });
   const child = spawn(process.execPath, [VAULT_BIN, ...words], { cwd, env: all, stdio: 'ignore' });
@@ -73,15 +73,15 @@ const onlyWhole = async (counts: readonly number[]) => expect(counts).toContain(
 
 interface Case {
   readonly what: string;
-  /** Before the first kill. */
+  /** Runs before the first kill. */
   readonly prepare: () => Promise<unknown>;
-  /** Which part of a whole run's steps the kills are spread over. */
+  /** The share of a whole run's steps over which the kills are spread. */
   readonly span: number;
-  /** Of the round with this number. */
+  /** Returns the command of a round. */
   readonly words: (round: number) => readonly string[];
-  /** After each kill: what is whole. */
+  /** Checks the state after each kill. */
   readonly check: () => Promise<unknown>;
-  /** After the last kill, and after one run that was left alone. */
+  /** Checks the state after the last kill and one run without a kill. */
   readonly last: () => Promise<unknown>;
 }
 
@@ -132,7 +132,7 @@ const CASES: readonly Case[] = [
       const lines = ids.map((_id, n) => `${JSON.stringify({ type: 'token', data: { n } })}\n`);
       writeFileSync(inside('rows'), lines.join(''));
     },
-    // A row that a run before has made takes few steps.
+    // Rows that an earlier run created take few steps, so a later kill might come too late.
     span: 0.5,
     words: () => ['import', 'rows', '--resume', 'journal'],
     check: async () => expect(await total()).toBeLessThanOrEqual(TOKENS),
@@ -141,9 +141,9 @@ const CASES: readonly Case[] = [
 ];
 
 describe.each(CASES)('$what, killed at its steps', ({ span, words, prepare, check, last }) => {
-  it('leaves what was there or what it makes, and the next run is whole', { timeout: 120_000 }, async () => {
+  it('leaves the old or the new state, and the next run completes', { timeout: 120_000 }, async () => {
     await prepare();
-    // The steps of a whole run are counted, and what it made is taken back.
+    // Count the steps of a whole run, then restore the state before it.
     const state = ['vault.db', 'vault.db.key'].map((name) => [name, readFileSync(inside(name))] as const);
     expect(await stepped(words(0), { STEPS_FILE: inside('steps') })).toBeNull();
     const steps = Number(readFileSync(inside('steps'), 'utf8'));

@@ -10,7 +10,9 @@ import { expect, it } from 'vitest';
 import { cleanEnvironment, runVault } from '../scripts/run-script.ts';
 import { VAULT_BIN } from './cli-fixture.ts';
 
-it('what a killed `serve --dev` has left is gone with the next such command', { timeout: 60_000 }, async () => {
+it('the next command with a temporary vault removes what a killed `serve --dev` left', {
+  timeout: 60_000,
+}, async () => {
   const cwd = mkdtempSync(path.join(tmpdir(), 'vault-killed-'));
   try {
     const temporary = path.join(cwd, 'tmp');
@@ -39,7 +41,7 @@ const SIGNALS = [
   ['SIGHUP', 129],
 ] as const;
 
-it.each(SIGNALS)('%s leaves nothing of an export that is not whole yet', { timeout: 60_000 }, async (signal, code) => {
+it.each(SIGNALS)('%s removes the file of an unfinished export', { timeout: 60_000 }, async (signal, code) => {
   const cwd = mkdtempSync(path.join(tmpdir(), 'vault-interrupted-'));
   const silent = createServer(() => undefined).listen(0, '127.0.0.1');
   try {
@@ -55,7 +57,7 @@ it.each(SIGNALS)('%s leaves nothing of an export that is not whole yet', { timeo
     while (readdirSync(cwd).length === 0) await sleep(10);
     expect(readdirSync(cwd)).toEqual([`tokens.ndjson.${child.pid}.tmp`]);
     child.kill(signal);
-    // Windows has no such signals: the process is killed there.
+    // Windows has no such signals and kills the process.
     const windows = process.platform === 'win32';
     expect(await ended).toEqual(windows ? [null, signal] : [code, null]);
     expect(readdirSync(cwd)).toHaveLength(windows ? 1 : 0);

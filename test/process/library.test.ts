@@ -12,7 +12,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 const execute = promisify(execFile);
 
-/** A project of its own that has this package installed. */
+/** A project that has this package installed. */
 const project = temporaryFolder();
 beforeAll(() => {
   mkdirSync(path.join(project, 'node_modules/@types'), { recursive: true });
@@ -48,7 +48,7 @@ const BODY = `
 const SAID = 'cards-1,cards-2 1234\n4242424242424242\ntrue token_not_found\ntrue token_not_found\n';
 
 const ON_NODE = { lib: ['es2022'], types: ['node'] };
-/** Then only the package itself can say that there is `Symbol.asyncDispose`. */
+/** Without the types of Node, only the package itself can declare `Symbol.asyncDispose`. */
 const WITHOUT_NODE = { lib: ['es2023', 'dom'], types: [] };
 
 describe('token-vault, token-vault/testing and token-vault/client', () => {
@@ -57,7 +57,7 @@ describe('token-vault, token-vault/testing and token-vault/client', () => {
     ['an ES module', 'child', 'b.mjs'],
     ['CommonJS', 'in-process', 'c.cjs'],
     ['CommonJS', 'child', 'd.cjs'],
-  ])('from %s, %s; nothing is left behind', async (_what, mode, name) => {
+  ])('work from %s, %s, and leave no files', async (_what, mode, name) => {
     const isModule = name.endsWith('.mjs');
     const lines = isModule
       ? [
@@ -73,7 +73,7 @@ describe('token-vault, token-vault/testing and token-vault/client', () => {
     const temporary = path.join(project, `tmp-${name}`);
     mkdirSync(temporary);
     expect(await run(name, lines.join('\n'), { MODE: mode, TMPDIR: temporary, TEMP: temporary })).toBe(SAID);
-    // On Windows a child is not told to stop, it is ended.
+    // On Windows a child is killed and cannot clean up.
     if (process.platform !== 'win32' || mode === 'in-process') expect(readdirSync(temporary)).toEqual([]);
   });
 
@@ -94,7 +94,7 @@ describe('token-vault, token-vault/testing and token-vault/client', () => {
     ['CommonJS', 'types.cts', ON_NODE],
     ['an ES module without the types of Node', 'plain.mts', WITHOUT_NODE],
     ['CommonJS without the types of Node', 'plain.cts', WITHOUT_NODE],
-  ])('have types for %s, and none is any', (_what, name, libraries) => {
+  ])('have types for %s, and reject wrong names', (_what, name, libraries) => {
     const good = `import { openVault, type OpenedVault, type OpenVaultOptions } from 'token-vault';
       import { startVault, type TestVault } from 'token-vault/testing';
       import { createClient, VaultError, type AccessRule, type Token, type VaultClient } from 'token-vault/client';
@@ -123,12 +123,12 @@ describe('token-vault, token-vault/testing and token-vault/client', () => {
     ];
     const all = bad.map((wrong) => `void ${wrong};\n`).join('');
     const found = complaints(name, good.replace('const { data }', `\n${all}const { data }`), libraries);
-    // Each in a line of its own.
+    // Each error is on its own line.
     expect(found.map((line) => /\((\d+),/.exec(line)?.[1])).toEqual(['8', '9', '10', '11', '12', '13']);
   });
 });
 
-/** What the compiler says of a file of the project, the package's own declarations included. */
+/** Returns the errors of the compiler for a file of the project, including those in the package's declarations. */
 function complaints(name: string, text: string, libraries: object): readonly string[] {
   writeFileSync(path.join(project, name), text);
   const compilerOptions = { strict: true, noEmit: true, module: 'nodenext', target: 'es2022', ...libraries };
@@ -139,7 +139,7 @@ function complaints(name: string, text: string, libraries: object): readonly str
   return stdout.split('\n').filter((line) => line.includes('error TS'));
 }
 
-/** What a bundle for browsers of this text would have to find elsewhere. */
+/** Returns the imports that a browser bundle of this text leaves external. */
 async function foreignImports(contents: string): Promise<readonly string[]> {
   const options: BuildOptions = { bundle: true, write: false, metafile: true, format: 'esm', platform: 'neutral' };
   const { metafile } = await build({
@@ -159,11 +159,11 @@ describe('the typed client in a browser', () => {
     expect(await foreignImports(`export * from ${file('create-client.js')};`)).toEqual([]);
   });
 
-  it('control: the other client would be found to', async () => {
+  it('control: the Node client imports node:net', async () => {
     expect(await foreignImports(`export * from ${file('remote.js')};`)).toContain('node:net');
   });
 
-  it('runs where there is only what browsers have', async () => {
+  it('runs with only the globals of a browser', async () => {
     const vault = await startVault();
     onTestFinished(() => vault.stop());
     const text = `
@@ -194,7 +194,7 @@ describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
     expect((await vault.management.getTenant()).id).toBe(vault.keys.tenant_id);
   });
 
-  it('is reset to how it started', async () => {
+  it('resets to its first state', async () => {
     const { client, management } = vault;
     await client.createToken({ body: { id: 'one', type: 'token', data: 1 } });
     await client.deleteToken({ params: { id: 'one' } });
@@ -216,7 +216,7 @@ describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
     expect(gone.status).toBe(401);
   });
 
-  it('answers what comes while it is reset', async () => {
+  it('answers requests during a reset', async () => {
     const all = await Promise.allSettled([
       vault.reset(),
       ...Array.from({ length: 20 }, () => vault.client.listTokens()),
@@ -225,11 +225,11 @@ describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
     expect(all.map(({ status }) => status)).toEqual(all.map(() => 'fulfilled'));
   });
 
-  it('says what is wrong with a fault', async () => {
+  it('reports an invalid fault', async () => {
     await expect(vault.faults.set({ request: 'GET /tokenz', status: 500 })).rejects.toThrow('a path of the API');
   });
 
-  it('is gone when it is stopped', async () => {
+  it('does not answer after it is stopped', async () => {
     const other = await startVault({ mode });
     await other[Symbol.asyncDispose]();
     await expect(other.client.getTenant()).rejects.toThrow('fetch failed');

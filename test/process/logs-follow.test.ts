@@ -41,7 +41,7 @@ describe('vault logs list --follow', () => {
       const own = { ...target, VAULT_API_KEY: key };
       await vault('tokens create --type token --text a --id one', own);
       expect(await next()).toMatchObject({ operation: 'createToken', entity_id: 'one' });
-      // Entries that are not asked for come between.
+      // These entries do not match the filter.
       await vault('tenant get', own);
       await vault('tokens get one', own);
       expect(await next()).toMatchObject({ operation: 'getToken', entity_id: 'one', revealed: true });
@@ -52,7 +52,7 @@ describe('vault logs list --follow', () => {
     60_000,
   );
 
-  it('a call that waits ends with the daemon, which stops at once', async () => {
+  it('a waiting call does not delay the stop of the daemon', async () => {
     const management = await init('stopped');
     const { child, url } = await serve('stopped');
     const get = (query: string) => fetch(`${url}/logs?${query}`, { headers: { 'SVC-API-KEY': management } });
@@ -68,7 +68,7 @@ describe('vault logs list --follow', () => {
     expect(performance.now() - began).toBeLessThan(5_000);
   }, 60_000);
 
-  it.each(['--wait 1 --after 1.1', '--start MS4xLjA'])('cannot be with %s', async (flag) => {
+  it.each(['--wait 1 --after 1.1', '--start MS4xLjA'])('cannot be combined with %s', async (flag) => {
     const ran = await vault(`logs list --follow ${flag}`, { VAULT_FILE: 'x.db', VAULT_API_KEY: 'key' });
     expect(ran).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('only one of --follow and --') });
   });

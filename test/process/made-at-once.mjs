@@ -1,6 +1,6 @@
 /**
- * Loaded into a command before its own code: in the moment in which the command gives the vault that it has built its name, or
- * is about to lock it to add a key, another one (ANOTHER, a list of words) runs from its start to its end.
+ * Preloaded into a command. Runs another command (ANOTHER, a list of words) from start to end at a critical moment:
+ * with AT=link, before the first command gives its new vault a name; else before it locks the vault to add a key.
  */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';

@@ -9,24 +9,24 @@ beforeEach(() => {
   place = makePlace(onTestFinished);
 });
 
-/** Runs `words`; in the middle of it `another` runs as a whole. */
+/** Runs `words` and, in the middle of it, all of `another`. */
 const overtaken = (words: readonly string[], another: readonly string[], at: 'link' | 'lock') =>
   place.vault(words, { NODE_OPTIONS: `--import ${PRELOAD}`, VAULT_BIN, AT: at, ANOTHER: JSON.stringify(another) });
 
-it('vault init leaves the key file to another one that has made the vault with it', async () => {
+it('vault init keeps the key file when another init creates the vault with it first', async () => {
   const words = ['init', '--file', 'v.db'];
   expect(await overtaken(words, words, 'link')).toMatchObject({ exitCode: 6, stdout: '' });
   expect(await place.vault('keys list --file v.db')).toMatchObject({ exitCode: 0 });
 });
 
-it('vault serve --dev leaves the keys to another command that has made the vault with them', async () => {
+it('vault serve --dev keeps the keys when another command creates the vault with them first', async () => {
   const exec = ['exec', '--file', 'v.db', '--', process.execPath, '-e', ''];
   const words = ['serve', '--dev', '--file', 'v.db', '--port', '0'];
   expect(await overtaken(words, exec, 'link')).toMatchObject({ exitCode: 6, stdout: '' });
   expect(await place.vault(exec)).toMatchObject({ exitCode: 0, stderr: '' });
 });
 
-it('vault keys add leaves the key file to another one that has added it', async () => {
+it('vault keys add keeps the key file when another command adds it first', async () => {
   await place.init('v');
   const words = ['keys', 'add', '--file', 'v.db', '--new-key-file', 'second.key'];
   const ended = await overtaken(words, words, 'lock');
@@ -36,7 +36,7 @@ it('vault keys add leaves the key file to another one that has added it', async 
   expect(await place.vault(list)).toMatchObject({ exitCode: 0 });
 });
 
-it.each(['', '{', '[]', '{"tenant_id":1}'])('a --dev vault whose API keys are damaged says so: %j', async (text) => {
+it.each(['', '{', '[]', '{"tenant_id":1}'])('a --dev vault reports damaged API keys: %j', async (text) => {
   await place.vault(['exec', '--file', 'v.db', '--', process.execPath, '-e', '']);
   writeFileSync(place.inside('v.db.dev.json'), text);
   expect(await place.vault('serve --dev --file v.db --port 0')).toEqual({

@@ -21,7 +21,7 @@ it('a public key that is denied 2,000 times adds about a hundred entries to the 
   const json = async (words: string) => JSON.parse((await place.vault(`audit ${words} -o json`, env)).stdout);
   const denied: readonly { readonly count?: number }[] = (await json('list --denied --limit 5000')).data;
   const counts = denied.map(({ count = 1 }) => count);
-  // The minute may have ended meanwhile: then there are two counted entries, and twice a hundred.
+  // A new minute may have begun. Then there are two counted entries and two hundred others.
   expect(denied.length).toBeLessThanOrEqual(202);
   expect(counts.reduce((sum, count) => sum + count, 0)).toBe(2_000);
   const counted = counts.filter((count) => count > 1).reduce((sum, count) => sum + count, 0);

@@ -16,7 +16,7 @@ afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
 });
 
-/** A command that waits for what nobody has written to the pipe. */
+/** Starts a command that waits for data from an empty pipe. */
 async function startWaiting(words: readonly string[]): Promise<ChildProcess> {
   const child = spawn(process.execPath, [VAULT_BIN, ...words], {
     cwd: place.cwd,
@@ -46,7 +46,7 @@ const COMMANDS: readonly (readonly [string, (pipe: string) => readonly string[]]
 ];
 
 describe.runIf(process.platform !== 'win32')('a pipe that nobody writes to', () => {
-  it.each(COMMANDS)('%s: the command ends at a signal, and leaves nothing', async (_what, words) => {
+  it.each(COMMANDS)('%s: the command ends on a signal and leaves no files', async (_what, words) => {
     const pipe = makePipe();
     const before = readdirSync(place.cwd);
     const endAt = async (signal: NodeJS.Signals) => {
@@ -62,13 +62,13 @@ describe.runIf(process.platform !== 'win32')('a pipe that nobody writes to', () 
     expect(readdirSync(place.cwd)).toEqual(before);
   });
 
-  it.each(COMMANDS.slice(1, 3))('%s: is read when somebody does', async (what, words) => {
+  it.each(COMMANDS.slice(1, 3))('%s: is read once data arrives', async (what, words) => {
     const pipe = makePipe();
     const child = await startWaiting(words(pipe));
     const ended = once(child, 'exit');
     const text = what === '--data' ? '{"a":1}' : readFileSync(place.inside('m.key'));
     writeFileSync(place.inside(pipe), text);
-    // The key is one of a management application: it may list applications, and make no tokens.
+    // This management key may list applications but not create tokens.
     expect(await ended).toEqual([what === '--data' ? 5 : 0, null]);
   });
 });

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { VAULT_BIN } from './cli-fixture.ts';
 
-/** Runs `vault --version` in a process that takes itself for this version of Node. */
+/** Runs `vault --version` in a process that pretends to run on this version of Node. */
 function runOn(version: string) {
   const pretend = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`;
   const args = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, VAULT_BIN, '--version'];

@@ -12,7 +12,9 @@ import { makePlace } from './cli-fixture.ts';
 
 const execute = promisify(execFile);
 
-/** A project with the package as npm installs it: its packages are in the folder beside it, and dist/ lacks the command. */
+/**
+ * A project with the package as npm installs it: dependencies are in the folder beside it, and dist/ lacks the command.
+ */
 const place = makePlace();
 beforeAll(() => {
   const installed = place.inside('node_modules/token-vault');
@@ -40,7 +42,7 @@ describe('openVault of the installed package', () => {
     for (let round = 0; round < 2; round += 1) {
       expect(await run('recipe/program.mjs', recipe)).toBe('4242424242424242\ntoken_not_found 404\n');
     }
-    // The file is one that commands take.
+    // Commands accept the file of the library.
     const env = { VAULT_FILE: 'recipe/vault.db', VAULT_API_KEY_FILE: 'recipe/backend.key' };
     const listed = await place.vault('tokens list --field pagination.total_items', env);
     expect(listed).toMatchObject({ exitCode: 0, stdout: '2\n' });
@@ -59,7 +61,7 @@ describe('openVault of the installed package', () => {
     expect(await run('required/a.cjs', text)).toBe('default\ntrue permission_missing\n');
   });
 
-  it('is opened once by each of several processes that make the vault at once', { timeout: 60_000 }, async () => {
+  it('creates the vault once when several processes open it at the same time', { timeout: 60_000 }, async () => {
     const text = (number: number) => `import { openVault } from 'token-vault';
       const vault = await openVault({ file: 'v.db', createIfMissing: true });
       console.log(vault.created === undefined ? 'opened' : 'made');
@@ -86,7 +88,7 @@ describe('openVault of the installed package', () => {
   });
 });
 
-/** What a call gives: its result, or all that its error says. */
+/** Resolves to the result of a call, or to all members of its error. */
 async function outcomeOf(result: Promise<unknown>) {
   try {
     return await result;

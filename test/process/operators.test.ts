@@ -58,7 +58,7 @@ it.runIf(POSIX)('opens a vault that others can read, and doctor warns of it', as
   expect((await place.vault('doctor', env)).stderr).not.toContain('readable');
 });
 
-it.runIf(POSIX)('a daemon whose log was unlinked refuses, and loses no write', async () => {
+it.runIf(POSIX)('a daemon whose log was unlinked rejects writes and loses none', async () => {
   const { place, env } = await vaultWithToken();
   const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log']);
   const remote = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: env.VAULT_API_KEY };
@@ -68,7 +68,7 @@ it.runIf(POSIX)('a daemon whose log was unlinked refuses, and loses no write', a
   await daemon.stop();
 });
 
-it.runIf(POSIX)('an interrupted import prints what it created and how to go on', async () => {
+it.runIf(POSIX)('an interrupted import prints what it created and how to continue', async () => {
   const { place, env } = await vaultWithToken();
   const rows = Array.from(
     { length: 20_000 },
@@ -96,7 +96,7 @@ it('wait ends at once when the daemon does not serve the host name', async () =>
   expect(ended).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('--host-name NAME') });
 });
 
-it.runIf(POSIX)('the ready file has the whole path of a socket', async () => {
+it.runIf(POSIX)('the ready file contains the absolute path of a socket', async () => {
   const { place } = await vaultWithToken();
   const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log', '--socket', 'v.sock']);
   expect(path.isAbsolute(String(daemon.ready['url']).slice('unix:'.length))).toBe(true);

@@ -2,18 +2,18 @@ import { OPERATIONS } from '../../src/contract/operations.ts';
 import type { ProblemCode } from '../../src/contract/problems.ts';
 import type { RawOptions } from './http-fixture.ts';
 
-/** What a daemon with the limits of `http-fixture.ts` refuses on the wire, and how. */
+/** A request that a daemon with the limits of `http-fixture.ts` rejects on the wire. */
 export interface RefusedCase {
   readonly name: string;
   readonly input: () => string | Buffer | readonly (string | Buffer)[];
   readonly code: ProblemCode;
   readonly allow?: string;
-  /** The daemon closes the connection; else it must answer a second request on it. */
+  /** Whether the daemon closes the connection. If not, it must answer a second request on it. */
   readonly closes: boolean;
   readonly options?: RawOptions;
 }
 
-/** `Allow`, from the table's rows for the paths as it writes them. */
+/** Returns the `Allow` header of the given paths, or of all paths. The paths are those of the contract. */
 function allow(...paths: readonly string[]): string {
   const rows = Object.values(OPERATIONS).filter(({ path }) => paths.length === 0 || paths.includes(path));
   const methods = new Set<string>(rows.map(({ method }) => method));
@@ -21,7 +21,7 @@ function allow(...paths: readonly string[]): string {
   return ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => methods.has(method)).join(', ');
 }
 
-/** Requests as their lines stand on the wire. */
+/** Returns functions that build the text of requests. */
 export function requestTexts(port: () => number, key: string) {
   const auth = `SVC-API-KEY: ${key}\r\n`;
   const host = () => `Host: 127.0.0.1:${port()}\r\n`;
@@ -37,7 +37,7 @@ export function requestTexts(port: () => number, key: string) {
 const CLOSES = { closes: true };
 const STAYS = { closes: false };
 
-/** Requests by name that are refused alike. */
+/** Returns cases that the daemon rejects in the same way. */
 function cases(
   code: ProblemCode,
   how: Pick<RefusedCase, 'closes' | 'allow' | 'options'>,
@@ -46,7 +46,7 @@ function cases(
   return Object.entries(requests).map(([name, input]) => ({ name, input, code, ...how }));
 }
 
-/** The port is asked for when a request is made: the table may stand before its daemon. */
+/** Returns the table of rejected requests. Calls `port` late, because the daemon may start after the table is built. */
 export function refusedRequests(port: () => number, key: string): readonly RefusedCase[] {
   const { auth, host, get, post } = requestTexts(port, key);
   return [

@@ -19,7 +19,7 @@ describe.each(SCRIPTS)('%s', (script) => {
     expect(run('--help')).toEqual({ status: 0, stdout: expect.stringMatching(/^usage: .*--/), stderr: '' });
   });
 
-  it('a flag that it does not know is a line and the usage, not a stack trace', () => {
+  it('an unknown flag prints one line and the usage, not a stack trace', () => {
     const { status, stdout, stderr } = run('--no-such-flag');
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
     expect(stderr).toMatch(new RegExp(`^${name}: Unknown option '--no-such-flag'.*\nusage: `));

@@ -28,7 +28,7 @@ async function fresh(name: string): Promise<Readonly<Record<string, string>>> {
 describe('vault seed apply --seed', () => {
   const words = ['seed', 'apply', 'seed.yaml', '--seed', '7', '--out', 'json'];
 
-  it('gives two fresh vaults the same bytes, again and again, until a key is regenerated', async () => {
+  it('prints the same bytes for two new vaults and for every run, until a key is regenerated', async () => {
     const [a, b] = [await fresh('a'), await fresh('b')];
     const first = await place.vault(words, a);
     const warning = '--seed makes predictable API keys: keep no secrets in this vault';
@@ -46,7 +46,7 @@ describe('vault seed apply --seed', () => {
     expect(JSON.parse(other.stdout).apps.web.key).not.toBe(apps.web.key);
   });
 
-  it('over HTTP refuses to make applications whose keys it cannot fix, and only those', async () => {
+  it('over HTTP fails only for applications whose keys it cannot set', async () => {
     const { VAULT_API_KEY = '' } = await fresh('a');
     const daemon = await startServe(place.cwd, ['--file', 'a.db', '--log', 'false']);
     const env = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY };
@@ -66,7 +66,7 @@ describe('vault seed apply --seed', () => {
   });
 });
 
-it('vault seed apply --out-file makes a file of mode 0600, whole', async () => {
+it('vault seed apply --out-file writes a whole file with mode 0600', async () => {
   const env = await fresh('a');
   const ran = await place.vault('seed apply seed.yaml --out dotenv --out-file seeded.env', env);
   expect(ran).toMatchObject({ exitCode: 0, stderr: '' });
@@ -75,7 +75,7 @@ it('vault seed apply --out-file makes a file of mode 0600, whole', async () => {
   expect(readdirSync(place.cwd).filter((name) => name.includes('tmp'))).toEqual([]);
 });
 
-it('vault seed apply -: a key in the seed is never in what is told of it', async () => {
+it('vault seed apply -: errors never contain a secret of the seed', async () => {
   const env = await fresh('a');
   const secret = '4012888888881881';
   for (const text of [`tokens: {one: {type: card, data: {number: "${secret}`, `tokens: {one: {type: "${secret}"}}`]) {
@@ -85,7 +85,7 @@ it('vault seed apply -: a key in the seed is never in what is told of it', async
   }
 });
 
-it('vault seed apply with VAULT_SEED makes no predictable keys, but in a --dev vault', async () => {
+it('vault seed apply with VAULT_SEED needs a --dev vault', async () => {
   const env = { ...(await fresh('a')), VAULT_SEED: '7' };
   expect(await place.vault('seed apply seed.yaml', env)).toMatchObject({
     exitCode: 2,
@@ -94,7 +94,7 @@ it('vault seed apply with VAULT_SEED makes no predictable keys, but in a --dev v
   });
 });
 
-it('vault serve --seed is not for an address that others reach', async () => {
+it('vault serve --seed rejects a public address', async () => {
   const words = ['serve', '--dev', '--seed', '7', '--host', '0.0.0.0', '--insecure-http', '--port', '0'];
   expect(await place.vault(words)).toMatchObject({
     exitCode: 2,
@@ -102,11 +102,11 @@ it('vault serve --seed is not for an address that others reach', async () => {
   });
 });
 
-it('two applies of one seed at once: one makes it, the other ends with 6, and nothing is there twice', async () => {
+it('two applies of one seed at once: one succeeds, the other exits with 6, and nothing is created twice', async () => {
   const env = await fresh('a');
   const words = ['seed', 'apply', 'seed.yaml', '--field', 'created'];
   const ran = await Promise.all([place.vault(words, env), place.vault(words, env)]);
-  // They may also have followed each other.
+  // The second apply may also start after the first has ended.
   expect(['0,0', '0,6']).toContain(
     ran
       .map(({ exitCode }) => exitCode)
@@ -149,7 +149,7 @@ describe.runIf(process.platform !== 'win32')('a signal', () => {
 });
 
 describe.runIf(process.platform !== 'win32')('a kill', () => {
-  it('in the middle of an apply: the next one ends what it began, and the one after has nothing to do', async () => {
+  it('during an apply: the next apply completes it, and a further one changes nothing', async () => {
     const env = await fresh('a');
     writeFileSync(place.inside('many.yaml'), `${SEED}  many: { generate: bank, count: 6000 }\n`);
     for (const milliseconds of [150, 250, 350, 500, 700]) {

@@ -9,7 +9,7 @@ import { type Ended, endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 const HOUR = 3_600_000;
 const SECRET = '4012888888881881';
 
-/** Lets a test set the clock on the wall of a daemon: milliseconds in a file, added to the time. */
+/** Lets a test shift the wall clock of a daemon by the milliseconds in a file. */
 const SHIFT = `
 const { readFileSync } = require('node:fs');
 const real = Date.now;
@@ -65,7 +65,7 @@ const get = (path: string) => fetch(url + path, { headers: { 'svc-api-key': key 
 const token = (more: string) => `{"type":"token","data":{"n":"${SECRET}"},${more}}`;
 const nested = (depth: number) => `{"type":"token","data":${'['.repeat(depth)}${']'.repeat(depth)}}`;
 
-/** Of JSON, text, expressions, regular expressions and privilege: what a body may not say. */
+/** Bodies with invalid JSON, text, expressions, regular expressions or privileges. */
 const REFUSED: readonly (readonly [row: string, path: string, body: string, member: string | undefined])[] = [
   ['JSON: a repeated member', '/tokens', '{"type":"token","data":{"a":1,"a":2}}', undefined],
   ['JSON: too deep', '/tokens', nested(64), undefined],
@@ -73,7 +73,7 @@ const REFUSED: readonly (readonly [row: string, path: string, body: string, memb
   ['Text: NUL in an id', '/tokens', token('"id":"abc\\u0000"'), 'id'],
   ['Text: C0 in metadata', '/tokens', token('"metadata":{"a":"x\\u001b[2J"}'), 'metadata.a'],
   ['Text: a lone surrogate in metadata', '/tokens', token('"metadata":{"a":"\\ud800"}'), 'metadata.a'],
-  ['Text: a container of other characters', '/tokens', token('"containers":["/a\\u0007/"]'), 'containers.0'],
+  ['Text: a control character in a container', '/tokens', token('"containers":["/a\\u0007/"]'), 'containers.0'],
   ['Expressions: a tag', '/tokens', token('"mask":"{% if data %}x{% endif %}"'), 'mask'],
   ['Expressions: a filter that is not allowed', '/tokens', token('"mask":"{{ data | date: \'%Y\' }}"'), 'mask'],
   ['Expressions: a random filter in a mask', '/tokens', token('"mask":"{{ data.n | alias_card }}"'), 'mask'],
@@ -91,7 +91,7 @@ const REFUSED: readonly (readonly [row: string, path: string, body: string, memb
   ],
   ['Privilege: another creator', '/tokens', token('"created_by":"69cbfda3-79e9-4f58-b25f-6f68bd505227"'), 'created_by'],
   [
-    "Privilege: a key of one's own",
+    'Privilege: a chosen key',
     '/applications',
     '{"name":"n","type":"public","permissions":["token:create"],"key":"k"}',
     'key',
@@ -107,11 +107,11 @@ describe('a body that the daemon refuses', () => {
   });
 });
 
-describe('what is plain data comes back as it was', () => {
+describe('plain data is returned unchanged', () => {
   it.each([
     ['members with the names of JavaScript', '{"__proto__":{"admin":true},"constructor":1,"toString":2}'],
     ['control characters and lone surrogates', '"a\\u0000b\\u001b\\ud800"'],
-    ['as deep as may be', `${'['.repeat(63)}${']'.repeat(63)}`],
+    ['the maximum depth', `${'['.repeat(63)}${']'.repeat(63)}`],
   ])('%s', async (_what, data) => {
     const { status, body } = await post('/tokens', `{"type":"token","data":${data}}`);
     expect(status).toBe(201);
@@ -124,13 +124,13 @@ describe('what is plain data comes back as it was', () => {
   });
 });
 
-it('waits for slow clients as long as is said, and no longer', () => {
+it('has the documented timeouts for slow clients', () => {
   expect(DEFAULT_TIMEOUTS).toMatchObject({ headers: 10_000, request: 30_000, check: 1_000, keepAlive: 65_000 });
   expect(DEFAULT_TIMEOUTS.stop).toBeLessThan(10_000);
 });
 
-describe('the clock on the wall', () => {
-  it('hides a token at the instant that it ends, and going back brings nothing back', async () => {
+describe('the wall clock', () => {
+  it('hides a token when it expires, and keeps it hidden when the clock moves back', async () => {
     const ends = new Date(Date.now() + 2 * HOUR).toISOString();
     const { status, body } = await post('/tokens', token(`"expires_at":"${ends}"`));
     const { body: lasting } = await post('/tokens', token('"metadata":{"a":"lasting"}'));
@@ -150,7 +150,7 @@ describe('the clock on the wall', () => {
   });
 });
 
-it('after all this its log holds nothing of what was sent', async () => {
+it('the log contains nothing that clients sent', async () => {
   const { stderr } = await stop();
   expect(stderr.split('\n').filter((line) => line.startsWith('{')).length).toBeGreaterThan(20);
   expect(stderr).not.toMatch(new RegExp(`${SECRET}|__proto__|${key}|${managementKey}|metadata|/pci/`));

@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { cleanEnvironment } from '../scripts/run-script.ts';
 import { type Ended, endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
-/** Windows has no signals: there a daemon is ended by its console. */
+/** Windows has no signals. A daemon there ends with its console. */
 const posix = process.platform !== 'win32';
 const SECRET = '4012888888881881';
 
-/** Makes a daemon do, at SIGUSR2, what a bug would. The messages hold a secret, as those of V8 may. */
+/** Makes a daemon fail on SIGUSR2 as a bug would. The messages contain a secret, as those of V8 may. */
 const BUGS = `
 const bug = () => Object.assign(new TypeError('${SECRET} is not iterable'), { code: 'E_OF_A_BUG' });
 process.on('SIGUSR2', () => {
@@ -62,7 +62,7 @@ async function serve(env: Readonly<Record<string, string>> = {}): Promise<Served
   return { child, port: Number(new URL(JSON.parse(readFileSync(ready, 'utf8')).url).port), ended };
 }
 
-/** A connection, and all that came back on it when it was closed. */
+/** A connection, and everything received on it until it closed. */
 interface Line {
   readonly socket: Socket;
   readonly answer: Promise<string>;
@@ -84,7 +84,7 @@ const request = (port: number, line: string, more = '') =>
 
 const CONTINUE = 'HTTP/1.1 100 Continue\r\n\r\n';
 
-/** A request that the daemon reads, and that is under way until the rest of its body is sent. */
+/** Starts a request that stays in flight until `finish` sends the rest of its body. */
 async function startRequest(port: number): Promise<Line & { finish(): void }> {
   const { socket, answer } = open(port);
   const more = `Content-Type: application/json\r\nContent-Length: ${BODY.length}\r\nExpect: 100-continue\r\n`;
@@ -104,10 +104,10 @@ const isRefused = (port: number) =>
     () => true,
   );
 
-// At once: one of them waits for most of 10 s.
+// Run them concurrently, because one waits for most of 10 s.
 describe.runIf(posix)('a signal', { concurrent: true }, () => {
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-    '%s: nothing new, what is under way finishes, exit 0',
+    '%s: accepts no new requests, finishes those in flight, exit 0',
     async (signal) => {
       const { child, port, ended } = await serve();
       const kept = open(port);
@@ -126,7 +126,7 @@ describe.runIf(posix)('a signal', { concurrent: true }, () => {
     },
   );
 
-  it('cuts within 10 s what does not finish', async () => {
+  it('cuts unfinished requests within 10 s', async () => {
     const { child, port, ended } = await serve();
     const busy = await startRequest(port);
     const begin = performance.now();
@@ -140,7 +140,7 @@ describe.runIf(posix)('a signal', { concurrent: true }, () => {
     ['SIGTERM', 143],
     ['SIGINT', 130],
     ['SIGHUP', 129],
-  ] as const)('a second one, %s, ends it at once', async (signal, code) => {
+  ] as const)('a second signal, %s, ends the daemon at once', async (signal, code) => {
     const { child, port, ended } = await serve();
     await startRequest(port);
     child.kill('SIGTERM');
@@ -149,7 +149,7 @@ describe.runIf(posix)('a signal', { concurrent: true }, () => {
     const begin = performance.now();
     child.kill(signal);
     expect((await ended).exitCode).toBe(code);
-    // The first alone would wait for the request, for most of 10 s.
+    // After one signal, the daemon would wait for the request for most of 10 s.
     expect(performance.now() - begin).toBeLessThan(5_000);
     expect(await place.vault('doctor --file v.db')).toMatchObject({ exitCode: 0 });
   });
@@ -178,7 +178,7 @@ describe.runIf(posix)('SIGUSR1', () => {
     expect(await ended).toMatchObject({ exitCode: 0, stderr: expect.not.stringMatching(OPENED) });
   });
 
-  it('would open that of another program', async () => {
+  it('control: opens the inspector of another program', async () => {
     const child = spawn(process.execPath, ['--inspect-port=0', '-e', 'setTimeout(() => {}, 1500)'], {
       env: cleanEnvironment(),
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -190,8 +190,8 @@ describe.runIf(posix)('SIGUSR1', () => {
   });
 });
 
-describe.runIf(posix)('an error that nobody caught', () => {
-  it.each(['exception', 'rejection'])('%s: its code is told, what is under way finishes, exit 70', async (bug) => {
+describe.runIf(posix)('an uncaught error', () => {
+  it.each(['exception', 'rejection'])('%s: prints its code, finishes requests in flight, exit 70', async (bug) => {
     const options = `--require ${JSON.stringify(place.inside('bugs.cjs'))}`;
     const { child, port, ended } = await serve({ NODE_OPTIONS: options, BUG: bug });
     const busy = await startRequest(port);
@@ -208,7 +208,7 @@ describe.runIf(posix)('an error that nobody caught', () => {
   });
 });
 
-it('the log names who asked, by the id of the application, and nothing that was sent', async () => {
+it('the log names the calling application by its id, and nothing that was sent', async () => {
   const env = { VAULT_API_KEY: managementKey, VAULT_FILE: 'v.db' };
   const listed = JSON.parse((await place.vault('apps list', env)).stdout);
   const idOf = (type: string) => listed.data.find((one: { readonly type: string }) => one.type === type).id;

@@ -9,7 +9,7 @@ const { folder: product, bin, remove } = copyProduct();
 const cwd = temporaryFolder();
 let daemon: Awaited<ReturnType<typeof startServe>> | undefined;
 
-/** The product's own files are gone as soon as it listens: an update has put others in their place. */
+/** Moves the product's files away once the daemon listens, as an update does. */
 beforeAll(async () => {
   daemon = await startServe(cwd, ['--dev', '--file', 'vault.db'], bin);
   renameSync(path.join(product, 'dist'), path.join(product, 'gone'));
@@ -35,7 +35,7 @@ async function ask(key: 'private_key' | 'management_key', line: string, body?: o
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030 };
 
-it('tokens are made, listed, read, changed and deleted', async () => {
+it('tokens are created, listed, read, changed and deleted', async () => {
   const made = await ask('private_key', 'POST /tokens', { type: 'card', data: CARD });
   expect(made).toMatchObject({ status: 201, body: { type: 'card', fingerprint: expect.any(String) } });
   const { id } = made.body;
@@ -46,7 +46,7 @@ it('tokens are made, listed, read, changed and deleted', async () => {
   expect(await ask('private_key', `DELETE /tokens/${id}`)).toEqual({ status: 204, body: undefined });
 });
 
-it('tokens are made many at a time, without the thread that would write them', async () => {
+it('many tokens are created at a time without the writer thread', async () => {
   const create = () => ask('private_key', 'POST /tokens', { type: 'token', data: 1 });
   for (let round = 0; round < 3; round += 1) {
     const made = await Promise.all(Array.from({ length: 8 }, create));
@@ -54,12 +54,12 @@ it('tokens are made many at a time, without the thread that would write them', a
   }
 });
 
-it('a mask may look into its data by JSONPath', async () => {
+it('a mask may use JSONPath', async () => {
   const token = { type: 'token', data: { list: [{ n: 7 }] }, mask: "{{ data | json: '$.list[0].n' }}" };
   expect(await ask('private_key', 'POST /tokens', token)).toMatchObject({ status: 201 });
 });
 
-it('applications are made, read and deleted', async () => {
+it('applications are created, read and deleted', async () => {
   const made = await ask('management_key', 'POST /applications', {
     name: 'made',
     type: 'private',
@@ -71,13 +71,13 @@ it('applications are made, read and deleted', async () => {
   expect(await ask('management_key', `DELETE ${where}`)).toEqual({ status: 204, body: undefined });
 });
 
-it('the tenant is read, and its usage', async () => {
+it('the tenant and its usage are read', async () => {
   expect(await ask('management_key', 'GET /tenants/self')).toMatchObject({ status: 200 });
   expect(await ask('management_key', 'GET /tenants/self/reports/usage')).toMatchObject({ status: 200 });
   expect(await ask('management_key', 'GET /readyz')).toMatchObject({ status: 200 });
 });
 
-it('what is wrong is told as ever', async () => {
+it('errors are reported as usual', async () => {
   expect(await ask('private_key', 'POST /tokens', { type: 'card' })).toMatchObject({
     status: 400,
     body: { errors: { data: ['is required'] } },

@@ -9,7 +9,7 @@ import { cleanEnvironment } from '../scripts/run-script.ts';
 import { type Ended, endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 import { CERT, CERT_KEY } from './http-certificate.ts';
 
-/** Windows has no signals: there a daemon is ended by its console. */
+/** Windows has no signals. A daemon there ends with its console. */
 const posix = process.platform !== 'win32';
 
 const place = makePlace();
@@ -35,7 +35,7 @@ interface Served {
 
 const started: ChildProcess[] = [];
 afterEach(() => {
-  // The workers notice.
+  // The workers notice this and end.
   for (const child of started.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
 });
 
@@ -69,13 +69,13 @@ function workersOf(supervisor: number): readonly number[] {
     .map(([, pid]) => Number(pid));
 }
 
-/** Also of another's child: one that has ended and that nobody has removed yet is not alive. */
+/** Returns whether a process is alive. It need not be a child of this process. A zombie is not alive. */
 function isAlive(pid: number): boolean {
   const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
   return /^[^Z]/.test(stdout.trim());
 }
 
-/** Resolves when all of them are gone. */
+/** Waits until all processes are gone. */
 async function gone(pids: readonly number[]): Promise<void> {
   while (pids.some(isAlive)) await sleep(20);
 }
@@ -85,7 +85,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** One request on a connection of its own: the next worker gets it. Rejects when it is not answered. */
+/** Sends a request on a new connection, which the next worker gets. Rejects when there is no answer. */
 function ask(port: number, line: string, key = writerKey, body = ''): Promise<Answer> {
   const type = body === '' ? '' : `content-type: application/json\r\ncontent-length: ${body.length}\r\n`;
   return new Promise((resolve, reject) => {
@@ -105,7 +105,9 @@ function ask(port: number, line: string, key = writerKey, body = ''): Promise<An
   });
 }
 
-/** A request that a worker reads, and that is under way until the rest of its body is sent; `answer` is the beginning of what came back. */
+/**
+ * Starts a request that stays in flight until `finish` sends the rest of its body. `answer` is the start of the reply.
+ */
 async function startRequest(port: number) {
   const body = '{"type":"token","data":"x"}';
   const head = ['POST /tokens HTTP/1.1', `host: localhost:${port}`, `svc-api-key: ${writerKey}`];
@@ -123,7 +125,7 @@ async function startRequest(port: number) {
 const post = (port: number, id: string) =>
   ask(port, 'POST /tokens', writerKey, `{"type":"token","id":"${id}","data":"x"}`);
 
-/** Creates tokens, eight at a time, until the daemon does not answer or has no time. */
+/** Creates tokens, eight at a time, until `stop` or until a create fails. */
 function startLoad(port: number, name: string, expected: readonly number[] = [201, 503]) {
   const acknowledged: string[] = [];
   let isOver = false;
@@ -151,13 +153,13 @@ async function kept(): Promise<readonly string[]> {
 }
 
 describe.runIf(posix)('vault serve --workers 2', () => {
-  it('serves one port by two processes, both of which answer, and stops them in order', async () => {
+  it('serves one port with two processes, both of which answer, and stops cleanly', async () => {
     const { child, url, port, pids, ended } = await serve();
     expect(pids).toHaveLength(2);
     expect(new Set([child.pid, ...pids]).size).toBe(3);
     for (const standing of pids) {
       process.kill(standing, 'SIGSTOP');
-      // One of four connections goes to the worker that stands still, the others to the one that does not.
+      // One of four connections goes to the stopped worker. The other worker answers the rest.
       const answered: number[] = [];
       const all = Array.from({ length: 4 }, () => ask(port, 'GET /livez').then(({ status }) => answered.push(status)));
       while (answered.length < 3) await sleep(20);
@@ -175,14 +177,14 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     expect(pids.some(isAlive)).toBe(false);
   });
 
-  it('a key that is regenerated is dead on the very next request, on every connection', async () => {
+  it('a regenerated key fails from the next request on, on every connection', async () => {
     const { child, port, ended } = await serve(['--no-log']);
     let key = writerKey;
     for (let i = 0; i < 20; i += 1) {
       expect((await ask(port, 'GET /tokens', key)).status).toBe(200);
       const { body } = await ask(port, `POST /applications/${writerId}/regenerate`, managementKey);
       const next: string = JSON.parse(body).key;
-      // Whichever of the two the next connection is dealt to, and the one after it.
+      // The next two connections go to different workers.
       const statuses = [await ask(port, 'GET /tokens', key), await ask(port, 'GET /tokens', next)];
       expect(statuses.map(({ status }) => status)).toEqual([401, 200]);
       if (i % 2 === 0) await ask(port, 'GET /livez');
@@ -193,9 +195,9 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     expect(await ended).toMatchObject({ exitCode: 0 });
   });
 
-  it('a token that is created by either is there for both at once, even when all are killed', async () => {
+  it('a token that one worker creates is visible to both at once, and survives a kill', async () => {
     const { port, pids, child } = await serve(['--no-log']);
-    // An odd number of connections a round: the creates alternate between the workers.
+    // Each round makes an odd number of connections, so the creates alternate between the workers.
     for (let i = 0; i < 10; i += 1) {
       expect((await post(port, `seen-${i}`)).status).toBe(201);
       const statuses = [await ask(port, `GET /tokens/seen-${i}`), await ask(port, `GET /tokens/seen-${i}`)];
@@ -212,22 +214,22 @@ describe.runIf(posix)('vault serve --workers 2', () => {
   });
 
   it.each([[[0, 1]], [[1, 0]]])(
-    'a signal under load loses no write that was acknowledged, even when workers get it as well; %j end in this order',
+    'a signal under load loses no acknowledged write, even when workers get it too; they end in the order %j',
     async (order) => {
       const { child, port, pids, ended } = await serve(['--no-log']);
       // The first connection goes to the first worker, the next one to the second.
       const busy = [await startRequest(port), await startRequest(port)];
       const load = startLoad(port, `load-${order}`);
       while (load.acknowledged.length < 40) await sleep(10);
-      // As Ctrl-C does on a terminal.
+      // Ctrl-C on a terminal also signals all processes.
       for (const pid of [...pids, child.pid ?? -1]) process.kill(pid, 'SIGINT');
       await sleep(100);
       for (const at of order) {
         busy[at]?.finish();
         expect(await busy[at]?.answer).toBe('HTTP/1.1 201');
-        // Enough for a worker with nothing left to do to end.
+        // Long enough for an idle worker to end.
         await sleep(300);
-        // The first worker makes the writes of the other: it ends last.
+        // The first worker also writes for the other one, so it ends last.
         if (at === order[0]) expect(isAlive(Math.min(...pids))).toBe(true);
       }
       const { exitCode, stderr } = await ended;
@@ -238,7 +240,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     },
   );
 
-  it.each([0, 1])('worker %i killed under load: nothing that was acknowledged is lost', async (at) => {
+  it.each([0, 1])('worker %i killed under load: no acknowledged write is lost', async (at) => {
     const { port, pids, ended } = await serve(['--no-log']);
     const load = startLoad(port, `killed-${at}`, [201, 500, 503]);
     while (load.acknowledged.length < 40) await sleep(10);
@@ -249,7 +251,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     expect(load.acknowledged.filter((id) => !ids.includes(id))).toEqual([]);
   });
 
-  it('speaks TLS by both, and stops in order when its terminal goes', async () => {
+  it('serves TLS with both workers, and stops cleanly on SIGHUP', async () => {
     writeFileSync(place.inside('tls.pem'), CERT);
     writeFileSync(place.inside('tls.key'), CERT_KEY, { mode: 0o600 });
     const { child, port, url, ended } = await serve(['--no-log', '--tls-cert', 'tls.pem', '--tls-key', 'tls.key']);
@@ -266,7 +268,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     expect(existsSync(place.inside(`ready-${count}.json`))).toBe(false);
   });
 
-  it('a worker that is killed takes the others with it: exit 1, told once', async () => {
+  it('a killed worker stops the others: exit 1, reported once', async () => {
     const { port, pids, ended } = await serve(['--no-log']);
     const [first = -1, second = -1] = pids;
     process.kill(first, 'SIGKILL');
@@ -279,7 +281,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     await expect(ask(port, 'GET /livez')).rejects.toThrow();
   });
 
-  it('a bug in a worker: it finishes what is under way, the others stop, exit 70', async () => {
+  it('a bug in a worker: it finishes its requests, the others stop, exit 70', async () => {
     const bug =
       "process.on('SIGUSR2', () => setImmediate(() => { throw Object.assign(new Error('x'), { code: 'E_BUG' }); }));";
     writeFileSync(place.inside('bug.cjs'), bug);
@@ -297,7 +299,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     ]);
   });
 
-  it('a supervisor that is killed: what is under way finishes, and the workers end by themselves', async () => {
+  it('a killed supervisor: the workers finish their requests and end', async () => {
     const { child, port, pids } = await serve(['--no-log']);
     const busy = await startRequest(port);
     child.kill('SIGKILL');
@@ -317,7 +319,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     child.kill('SIGTERM');
     expect((await ended).exitCode).toBe(143);
     await gone(pids);
-    // Left to themselves they would wait for the request.
+    // After one signal, they would wait for the request.
     expect(performance.now() - begin).toBeLessThan(6_000);
     expect(await busy.answer).toBe('cut');
   });
@@ -327,7 +329,7 @@ describe('vault serve --workers', () => {
   const serveWith = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
     place.vault(['serve', '--port', '0', ...words], { VAULT_FILE: 'v.db', VAULT_WORKERS: '3', ...env });
 
-  it('what keeps the workers from starting is told once, with the exit code that it has without them', async () => {
+  it('a failed start is reported once, with the exit code of a single process', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const { port } = taken.address() as AddressInfo;
@@ -350,15 +352,15 @@ describe('vault serve --workers', () => {
     [['--anchor', 'a'], {}],
     [['--socket', 's'], {}],
     [[], { VAULT_ANCHOR: 'a' }],
-  ])('refuses %j %j, naming both', async (words, env) => {
+  ])('rejects %j %j and names both', async (words, env) => {
     const ended = await place.vault(['serve', ...words, '--workers', '2'], { VAULT_FILE: 'v.db', ...env });
     expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
     expect(ended.stderr).toContain(`vault: only one of --workers and ${words[0] ?? '--anchor'} can be given`);
-    // Of what was typed, no variable is spoken of.
+    // The hint is only for a flag that a variable sets.
     expect(ended.stderr.includes('hint:')).toBe(words.length === 0);
   });
 
-  it('a ready file that cannot be made ends all of them', async () => {
+  it('a ready file that cannot be created stops all workers', async () => {
     const ended = await serveWith(['--ready-file', 'no-folder/r.json']);
     expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
     expect(ended.stderr.match(/^vault: .*/gm)).toEqual([
@@ -366,7 +368,7 @@ describe('vault serve --workers', () => {
     ]);
   });
 
-  it('refuses a passphrase that can be read once', async () => {
+  it('rejects a passphrase that can be read only once', async () => {
     const ended = await place.vault('serve --workers 2 --passphrase-file -', { VAULT_FILE: 'v.db' }, 'x');
     expect(ended).toMatchObject({ exitCode: 2 });
     expect(ended.stderr).toContain('--passphrase-file: each of several --workers reads it, and - can be read once');

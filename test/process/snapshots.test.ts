@@ -24,7 +24,7 @@ beforeEach(async () => {
   };
 });
 
-it('saves, resets and loads under a daemon, which answers from the records that there are', {
+it('saves, resets and loads under a daemon, which serves the current records', {
   timeout: 60_000,
 }, async () => {
   const daemon = await startServe(cwd, ['--log', 'false']);
@@ -62,7 +62,7 @@ it('saves, resets and loads under a daemon, which answers from the records that 
   expect(await daemon.stop()).toBe(0);
 });
 
-it('asks before a rotation takes the keys of snapshots away', { timeout: 60_000 }, async () => {
+it('asks before a rotation destroys the keys of snapshots', { timeout: 60_000 }, async () => {
   expect(await result('keys rotate')).toMatchObject({ tenants: [{ key_id: 3 }] });
   await result('snapshot save one');
   await result('snapshot save two');
@@ -72,7 +72,7 @@ it('asks before a rotation takes the keys of snapshots away', { timeout: 60_000 
   const rotated = await vault('keys rotate --yes');
   expect(rotated).toMatchObject({ exitCode: 0, stderr: 'vault: 2 snapshots can never be loaded again\n' });
   expect(await vault('snapshot load one --yes')).toMatchObject({ exitCode: 6 });
-  // They are lost already.
+  // These snapshots are already lost.
   expect(await vault('keys rotate')).toMatchObject({ exitCode: 0, stderr: '' });
   expect((await vault('keys rotate --help')).stdout).toMatch(/destroys\s+the\s+keys\s+of\s+existing\s+snapshots/);
 });
@@ -84,28 +84,24 @@ it.each([
   [
     'with a text where bytes should be',
     (bytes: Buffer, vault: string) => {
-      // The types of a row's values stand before the values: that of the MAC last, and odd for a text.
+      // The types of a row's values precede the values. The type of the MAC is last, and odd for a text.
       const at = bytes.indexOf(vault) - 1;
       bytes.writeUInt8(bytes.readUInt8(at) ^ 1, at);
       return bytes;
     },
   ],
-])(
-  'a damaged snapshot is told as one, and keeps nobody from anything else: %s',
-  { timeout: 60_000 },
-  async (_what, damage) => {
-    await result('snapshot save one');
-    const file = path.join(cwd, 'vault.db.snapshots', 'one.db');
-    const snapshot = new Database(file, { readonly: true });
-    const vaultId = String(snapshot.prepare('SELECT vault_id FROM facts').pluck().get());
-    snapshot.close();
-    writeFileSync(file, damage(readFileSync(file), vaultId));
-    expect(await result('snapshot list')).toMatchObject({ data: [{ name: 'one', refused: expect.any(String) }] });
-    expect(await vault('snapshot load one --yes')).toMatchObject({
-      exitCode: 9,
-      stderr: expect.stringMatching(/^vault: .*one\.db is (damaged|not a snapshot of this format)\nhint: /),
-    });
-    expect(await result('keys rotate')).toMatchObject({ tenants: [{ key_id: 3 }] });
-    expect(await vault('doctor')).toMatchObject({ exitCode: 0 });
-  },
-);
+])('a damaged snapshot is reported, and blocks no other command: %s', { timeout: 60_000 }, async (_what, damage) => {
+  await result('snapshot save one');
+  const file = path.join(cwd, 'vault.db.snapshots', 'one.db');
+  const snapshot = new Database(file, { readonly: true });
+  const vaultId = String(snapshot.prepare('SELECT vault_id FROM facts').pluck().get());
+  snapshot.close();
+  writeFileSync(file, damage(readFileSync(file), vaultId));
+  expect(await result('snapshot list')).toMatchObject({ data: [{ name: 'one', refused: expect.any(String) }] });
+  expect(await vault('snapshot load one --yes')).toMatchObject({
+    exitCode: 9,
+    stderr: expect.stringMatching(/^vault: .*one\.db is (damaged|not a snapshot of this format)\nhint: /),
+  });
+  expect(await result('keys rotate')).toMatchObject({ tenants: [{ key_id: 3 }] });
+  expect(await vault('doctor')).toMatchObject({ exitCode: 0 });
+});

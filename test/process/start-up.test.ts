@@ -22,7 +22,7 @@ function node(...args: readonly string[]) {
   return spawnSync(process.execPath, args, { encoding: 'utf8', env });
 }
 
-/** Those modules of Node that a program had loaded at its end and that take long to load. */
+/** Returns the slow modules of Node that a program has loaded at its end. */
 function heavyModules(...args: readonly string[]): readonly string[] {
   const names: readonly string[] = JSON.parse(node('--require', tellModules, ...args).stderr);
   const heavy = ['child_process', 'crypto', 'fs/promises', 'http', 'net', 'tty'];
@@ -34,7 +34,7 @@ describe('a start', () => {
     expect(heavyModules(BIN, flag)).toEqual([]);
   });
 
-  it('tokens get on the file loads only the one of them that libsodium needs', () => {
+  it('tokens get on the file loads only the heavy module that libsodium needs', () => {
     const vault = (...words: readonly string[]) => {
       const { status, stdout, stderr } = node(BIN, ...words, '--output', 'json');
       if (status !== 0) throw new Error(stderr);
@@ -49,11 +49,10 @@ describe('a start', () => {
     variables['VAULT_API_KEY'] = vault('apps', 'create', '--name', 'r', '--type', 'private', '--rule', rules).key;
     const { id } = vault('tokens', 'create', '--type', 'token', '--data', '"4242"');
     expect(vault('tokens', 'get', id).data).toBe('4242');
-    // libsodium loads it.
     expect(heavyModules(BIN, 'tokens', 'get', id)).toEqual(['crypto']);
   });
 
-  it('would be found to load one', () => {
+  it('control: a heavy module is detected', () => {
     expect(heavyModules('-e', 'process.stdout; require("node:crypto")')).toEqual(
       expect.arrayContaining(['crypto', 'net']),
     );
@@ -74,21 +73,21 @@ describe('the folder of compiled code', () => {
   });
 });
 
-describe('an end', () => {
+describe('the exit of a command', () => {
   const tellEnd = path.join(folder, 'tell-end.cjs');
   writeFileSync(tellEnd, "process.on('beforeExit', () => require('node:fs').writeSync(2, 'by itself'));");
   const ended = (...words: readonly string[]) => node('--require', tellEnd, BIN, ...words);
 
-  it('comes at once when all is written', () => {
+  it('is immediate when all output is written', () => {
     expect(ended('--version')).toMatchObject({ status: 0, stdout: expect.stringMatching(/^vault /), stderr: '' });
   });
 
-  it('waits for what is written to standard error', () => {
+  it('waits for standard error', () => {
     const { status, stderr } = ended('--no-such-flag');
     expect([status, stderr]).toEqual([2, expect.stringMatching(/^vault: .*by itself$/s)]);
   });
 
-  it('waits for what a pipe does not hold at once', () => {
+  it('waits for output that exceeds the buffer of a pipe', () => {
     const { status, stdout, stderr } = ended('openapi');
     expect(stdout.length).toBeGreaterThan(64 * 1024);
     expect([status, typeof JSON.parse(stdout), stderr]).toEqual([0, 'object', 'by itself']);

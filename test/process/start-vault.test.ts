@@ -19,7 +19,7 @@ beforeAll(() => {
 const seedFile = () => [place.inside('apps.yaml'), place.inside('tokens.yaml')];
 
 describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
-  it('has what seed files say, tells the ids, and goes back to it', { timeout: 60_000 }, async () => {
+  it('applies seed files, returns their ids, and resets to them', { timeout: 60_000 }, async () => {
     await using vault = await startVault({ mode, seedFile: seedFile() });
     const key = /^key_\w+$/;
     expect(vault.ids).toEqual({
@@ -46,7 +46,7 @@ describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
     expect((await facts({ seed: 8 })).keys).not.toEqual(first.keys);
   });
 
-  it('says all that is wrong with a seed file', { timeout: 60_000 }, async () => {
+  it('reports all errors of a seed file', { timeout: 60_000 }, async () => {
     const wrong = place.inside('wrong.yaml');
     await expect(startVault({ mode, seedFile: wrong })).rejects.toThrow(
       expect.objectContaining({
@@ -70,11 +70,11 @@ describe('startVault', () => {
     [{ seed: -1 }, 'startVault: seed is a whole number from 0'],
     [{ seed: '7' }, 'startVault: seed is a whole number from 0'],
     ['child', 'startVault expects an object of options'],
-  ])('refuses %j', async (options, message) => {
+  ])('rejects %j', async (options, message) => {
     await expect(startVault(options as StartOptions)).rejects.toThrow(new TypeError(message));
   });
 
-  it('takes an option that is undefined for one that is left out', async () => {
+  it('treats an undefined option as absent', async () => {
     await using vault = await startVault({ mode: undefined, seedFile: undefined, seed: undefined });
     expect(vault.ids).toEqual({ apps: {}, tokens: {} });
   });

@@ -30,7 +30,7 @@ afterEach(() => {
 const onLinux = process.platform === 'linux';
 const OWN_MARK = onLinux ? `${hostname()}\n${readlinkSync('/proc/self/ns/pid')}` : hostname();
 
-/** A folder as a process leaves it; `mark` is the machine that it names and, on Linux, the PID namespace. */
+/** Creates a folder as a dead process leaves it. `mark` names the machine and, on Linux, the PID namespace. */
 function leave(name: string, mark: string = OWN_MARK): string {
   const folder = path.join(place, name);
   mkdirSync(folder, { mode: 0o700 });
@@ -39,7 +39,7 @@ function leave(name: string, mark: string = OWN_MARK): string {
   return folder;
 }
 
-it('removes what processes that are gone have left, and nothing else', () => {
+it('removes the folders of dead processes, and nothing else', () => {
   const gone = [leave(`token-vault-dev-${dead}-abcDEF`), leave(`token-vault-test-${dead}-123456`)];
   const kept = [
     leave(`token-vault-dev-${process.pid}-abcDEF`),
@@ -50,7 +50,7 @@ it('removes what processes that are gone have left, and nothing else', () => {
     leave(`my-token-vault-dev-${dead}-abcDEF`),
     leave(`token-vault-keys-${dead}-abcDEF`),
   ];
-  // A container of the same host name whose /proc could not be read.
+  // A container with the same host name could not read its /proc.
   if (onLinux) kept.push(leave(`token-vault-dev-${dead}-noSpce`, hostname()));
   if (process.platform !== 'win32') {
     const open = leave(`token-vault-dev-${dead}-opened`);
@@ -69,7 +69,7 @@ it('removes what processes that are gone have left, and nothing else', () => {
   expect(existsSync(made)).toBe(true);
 });
 
-it('names the temporary folder that is not there', () => {
+it('names a missing temporary folder', () => {
   for (const name of ['TMPDIR', 'TEMP', 'TMP']) vi.stubEnv(name, path.join(place, 'none'));
   expect(() => makeTemporaryFolder('dev')).toThrow(
     expect.objectContaining({

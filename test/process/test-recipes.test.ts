@@ -10,7 +10,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const posix = process.platform !== 'win32';
 const PYTHON = posix ? 'python3' : 'python';
 
-/** A project that has this package, vitest and `vault` on its PATH. */
+/** A project with this package and vitest, and `vault` on its PATH. */
 const place = makePlace();
 beforeAll(() => {
   for (const name of ['bin', 'node_modules']) mkdirSync(place.inside(name));
@@ -27,7 +27,7 @@ beforeAll(() => {
   if (posix) chmodSync(place.inside('bin/vault'), 0o755);
 });
 
-/** A copy of a recipe in the project, its text changed by `spoil`. */
+/** Copies a recipe into the project. `spoil` changes its text. */
 function copy(recipe: string, as: string, spoil?: (text: string) => string): void {
   copyFileSync(path.join(ROOT, 'test/recipes', recipe), place.inside(as));
   if (spoil === undefined) return;
@@ -52,7 +52,7 @@ const runVitest = () =>
     '--reporter=tap',
   ]);
 
-/** jest is not among what this package is developed with: its globals, as far as the recipe uses them, over node:test. */
+/** The globals of jest that the recipe uses, on top of node:test. jest is not a development dependency. */
 const JEST_GLOBALS = `
 const assert = require('node:assert/strict');
 const { after, before, beforeEach, test } = require('node:test');
@@ -66,7 +66,7 @@ const expect = (actual) => ({
 Object.assign(globalThis, { beforeAll: before, beforeEach, afterAll: after, test, expect });
 `;
 
-/** What pytest does with the recipe, for machines without it: makes the fixtures, runs each test, ends the fixtures. */
+/** Runs the recipe as pytest does, for machines without it: creates the fixtures, runs each test, ends the fixtures. */
 const PYTEST_STAND_IN = `
 import pathlib, sys, tempfile, types
 pytest = types.ModuleType("pytest")
@@ -100,7 +100,7 @@ describe('the recipes for test runners', { timeout: 120_000 }, () => {
     expect(ended.stdout.match(/^ +ok /gm)).toHaveLength(3);
   });
 
-  it('control: and sees it fail when the vault does not do what it says', async () => {
+  it('control: the recipe fails when the vault behaves otherwise', async () => {
     copy('tokens.vitest.mjs', 'tokens.test.mjs', (text) => text.replace('25 * 3_600_000', '23 * 3_600_000'));
     const ended = await runVitest();
     expect(ended.exitCode).toBe(1);
@@ -124,8 +124,8 @@ describe('the recipes for test runners', { timeout: 120_000 }, () => {
     });
   });
 
-  it('pytest runs its recipe; where it is missing, plain Python does', async () => {
-    // `vault` is found by Python on Windows only with its suffix.
+  it('pytest runs its recipe; without pytest, plain Python does', async () => {
+    // On Windows, Python finds `vault` only with its suffix.
     if (!posix || !isThere(PYTHON)) return;
     copy('test_tokens.py', 'test_tokens.py');
     const asked = await run(PYTHON, ['-m', 'pytest', '--version']);

@@ -8,7 +8,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 const MIB = 1024 * 1024;
 const RULE = 'container=/ transform=reveal permissions=token:create,token:read';
 
-/** Writes the peak memory of a process at its end, in bytes. */
+/** Writes the peak memory of a process in bytes when it exits. */
 const PROBE = `import { writeFileSync } from 'node:fs';
 process.on('exit', () => writeFileSync(process.env.NEEDED, String(process.resourceUsage().maxRSS * 1024)));
 `;
@@ -25,7 +25,7 @@ beforeEach(async () => {
   key = (await runVault(words, { cwd, env })).stdout.trim();
 });
 
-/** What an import of so many rows needs, and the export of them. */
+/** Returns the peak memory of an import of this many rows, and of their export. */
 async function needs(rows: number) {
   const file = `${rows}.db`;
   for (const suffix of ['', '.key']) copyFileSync(inside(`empty.db${suffix}`), inside(file + suffix));

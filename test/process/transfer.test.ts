@@ -13,7 +13,7 @@ const MAP = ['--type', 'card', '--map', 'number=pan', '--map', 'expiration_month
 let place: Place;
 let cwd: string;
 const inside = (name: string) => path.join(cwd, name);
-/** API keys by the name of the vault's file: of an application with all token permissions, and of the management. */
+/** API keys by vault file: of an application with all token permissions, and of the management application. */
 const keys = new Map<string, string>();
 const managementKeys = new Map<string, string>();
 const vault = (file: string, command: Command, own: Readonly<Record<string, string>> = {}, stdin = ''): Promise<Ran> =>
@@ -40,7 +40,7 @@ async function keyWith(file: string, permission: string): Promise<string> {
 const lines = (count: number, id: (n: number) => object = (n) => ({ id: `row-${n}` })) =>
   Array.from({ length: count }, (_, n) => `${JSON.stringify({ ...id(n), type: 'token', data: { n } })}\n`).join('');
 
-/** Starts a command on a file and kills it when `until` says so. */
+/** Starts a command on a file and kills it once `until` resolves to true. Resolves to the signal. */
 async function killed(
   file: string,
   words: readonly string[],
@@ -60,7 +60,7 @@ beforeEach(async () => {
   await make('one.db');
 });
 
-it('an export to standard output takes no --output for other rows than it has', async () => {
+it('an export to standard output rejects --output formats that it cannot print', async () => {
   await make('v.db');
   for (const format of ['csv', 'yaml', 'table']) {
     const { exitCode, stdout, stderr } = await vault('v.db', ['export', '--plaintext', '-o', format]);
@@ -81,7 +81,7 @@ it('an export to standard output takes no --output for other rows than it has', 
 
 const isDone = (ran: Ran) => expect(ran).toMatchObject({ exitCode: 0 });
 
-it('a passphrase is the same whether an editor wrote a byte order mark before it or not', async () => {
+it('a byte order mark before a passphrase is ignored', async () => {
   await make('two.db');
   writeFileSync(inside('marked'), '\ufeffanchor marble window thread\r\n', { mode: 0o600 });
   writeFileSync(inside('plain'), 'anchor marble window thread', { mode: 0o600 });
@@ -89,7 +89,7 @@ it('a passphrase is the same whether an editor wrote a byte order mark before it
   isDone(await vault('two.db', ['import', 'sealed', '--seal-passphrase-file', 'plain']));
 });
 
-it('carries tokens sealed from one vault to another, and names rows that are refused', {
+it('moves sealed tokens from one vault to another, and names refused rows', {
   timeout: 60_000,
 }, async () => {
   await make('two.db');
@@ -131,13 +131,13 @@ it('carries tokens sealed from one vault to another, and names rows that are ref
   expect((await vault('two.db', ['export', '--masked'])).stdout).not.toContain('4242424242424242');
 });
 
-it('asks nothing without a terminal, and refuses what cannot be', { timeout: 60_000 }, async () => {
+it('asks nothing without a terminal, and rejects invalid flags', { timeout: 60_000 }, async () => {
   const cases: readonly (readonly [readonly string[], string])[] = [
     [['export'], '--recipient'],
     [['export', '--plaintext', '--recipient', 'x'], 'only one of'],
     [['export', '--masked', '--url', 'http://127.0.0.1:1', '--out', 'x'], 'works on the file'],
     [['export', '--recipient', 'x'], '--recipient must be a public key'],
-    // A point of low order: what is sealed for it, everybody opens.
+    // A point of low order: anybody could open an export that is sealed for it.
     [['export', '--recipient', `vault-transfer-1:${'A'.repeat(43)}`], '--recipient must be a public key'],
     [
       ['export', '--recipient', `vault-transfer-1:AQ${'A'.repeat(41)}`, '--out', 'x'],
@@ -157,7 +157,7 @@ it('asks nothing without a terminal, and refuses what cannot be', { timeout: 60_
   expect(unknown).toMatchObject({ exitCode: 4, stdout: '' });
 });
 
-it('takes - for standard output where text may go, and nowhere for a file', { timeout: 60_000 }, async () => {
+it('accepts - as standard output for text, and rejects it for files', { timeout: 60_000 }, async () => {
   expect(await vault('one.db', ['import', '-'], {}, lines(2))).toMatchObject({ exitCode: 0 });
   const plain = await vault('one.db', ['export', '--plaintext']);
   expect(await vault('one.db', ['export', '--plaintext', '--out', '-'])).toEqual(plain);
@@ -196,7 +196,7 @@ it('takes - for standard output where text may go, and nowhere for a file', { ti
   expect(readdirSync(cwd).sort()).toEqual(before);
 });
 
-it('tells at its end what was done, refused and left', { timeout: 90_000 }, async () => {
+it('reports how many rows were created, refused and left', { timeout: 90_000 }, async () => {
   const file = 'one.db';
   const rows = (count: number) => ({
     exitCode: 0,
@@ -218,7 +218,7 @@ it('tells at its end what was done, refused and left', { timeout: 90_000 }, asyn
   expect(denied.stderr).toContain('token:create');
   expect(await vault(file, ['import', 'rows.ndjson'])).toMatchObject(rows(40));
 
-  // A card without its mask needs token:update: for a key without it, nothing of the row is made, and all others are.
+  // A card whose mask is null needs token:update. Without it, the row is refused and all others are created.
   const card = (id: string, mask: object) =>
     JSON.stringify({ id, type: 'card_number', data: '4242424242424242', ...mask });
   writeFileSync(
@@ -235,7 +235,7 @@ it('tells at its end what was done, refused and left', { timeout: 90_000 }, asyn
     stdout: '{"created":1,"skipped":2,"failed":0}\n',
   });
 
-  // What is wrong with a row is told as `--errors` has it; the next run of the journal counts what was refused.
+  // The error of a row is the same as with `--errors`. The next run with the journal counts the refused rows.
   writeFileSync(inside('wrong.ndjson'), '{"type":"token","data":1,"foo":2}\n{"type":"token","data":2}\n');
   const wrong = await vault(file, ['import', 'wrong.ndjson', '--resume', 'wrong.journal']);
   expect(wrong).toMatchObject({ exitCode: 7, stdout: '{"created":1,"skipped":0,"failed":1}\n' });
@@ -243,7 +243,7 @@ it('tells at its end what was done, refused and left', { timeout: 90_000 }, asyn
   const again = await vault(file, ['import', 'wrong.ndjson', '--resume', 'wrong.journal']);
   expect(again.stderr).toContain('vault: 1 row was refused in earlier runs\n');
 
-  // The daemon is gone in the midst of it.
+  // Stop the daemon during an import.
   const daemon = await startServe(cwd, ['--file', file, '--log', 'false']);
   writeFileSync(
     inside('many.ndjson'),
@@ -262,7 +262,7 @@ it('tells at its end what was done, refused and left', { timeout: 90_000 }, asyn
   expect(stopped.stderr).toContain('--resume journal');
 });
 
-it('says what to correct when the file cannot be imported', { timeout: 60_000 }, async () => {
+it('reports what to correct when the file cannot be imported', { timeout: 60_000 }, async () => {
   const importing = (name: string, text: string | Uint8Array, words: readonly string[] = MAP) => {
     writeFileSync(inside(name), text);
     return vault('one.db', ['import', name, ...words]);
@@ -292,7 +292,7 @@ it('says what to correct when the file cannot be imported', { timeout: 60_000 },
   expect(corrected).toMatchObject({ exitCode: 0, stdout: '{"created":1,"skipped":2,"failed":0}\n', stderr: '' });
 });
 
-it('through a daemon exports what the key may read, and imports', { timeout: 60_000 }, async () => {
+it('imports through a daemon, and exports what the key may read', { timeout: 60_000 }, async () => {
   const daemon = await startServe(cwd, ['--file', 'one.db', '--log', 'false']);
   const remote = { VAULT_FILE: '', VAULT_URL: String(daemon.ready['url']) };
   expect(await vault('one.db', ['import', '-'], remote, lines(120))).toMatchObject({
@@ -310,7 +310,7 @@ it('through a daemon exports what the key may read, and imports', { timeout: 60_
   expect(await daemon.stop()).toBe(0);
 });
 
-it('is completed by the next run when it is killed', { timeout: 180_000 }, async () => {
+it('is completed by the next run after a kill', { timeout: 180_000 }, async () => {
   const count = 6_000;
   writeFileSync(
     inside('rows.ndjson'),

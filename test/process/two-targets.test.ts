@@ -5,7 +5,7 @@ import { fetch } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runVault, startServe } from '../scripts/run-script.ts';
 
-/** One file, a daemon on it and commands beside it: what one does, the other knows on its very next call. */
+/** Checks that a daemon and commands on one file see each other's changes from the next call on. */
 describe('a daemon and the file target on one file', () => {
   let folder: string;
   let management: string;
@@ -32,7 +32,7 @@ describe('a daemon and the file target on one file', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('a key that another process regenerated is dead on the very next request', async () => {
+  it('a key that another process regenerated fails from the next request on', async () => {
     const words = ['apps', 'create', '--name', 'a', '--type', 'private', '--permission', 'token:read'];
     const { id, key } = await direct(management, ...words);
     expect((await http(key, '/tokens')).status).toBe(200);
@@ -46,7 +46,7 @@ describe('a daemon and the file target on one file', () => {
     expect((await direct(last.key, 'tokens', 'list')).pagination.total_items).toBe(0);
   });
 
-  it('a token that one writes, the other reads at once, byte for byte', async () => {
+  it('a token that one writes is read by the other at once, byte for byte', async () => {
     const permissions = ['token:create', 'token:read', 'token:delete'].flatMap((name) => ['--permission', name]);
     const words = ['apps', 'create', '--name', 'b', '--type', 'private', ...permissions];
     const { key } = await direct(management, ...words);

@@ -16,13 +16,13 @@ function run(words: readonly string[], env: Readonly<Record<string, string>> = {
   return { exitCode: status, stdout, stderr };
 }
 
-describe('an error that nobody caught', () => {
+describe('an uncaught error', () => {
   const wait = [VAULT_BIN, 'wait', '--url', 'http://127.0.0.1:1', '--timeout', '20s'];
 
   it.each([
     ['thrown by a timer', 'setTimeout(() => { throw new Error("4242424242424242"); }, 100)'],
     ['of a promise', 'setTimeout(() => void Promise.reject(new Error("4242424242424242")), 100)'],
-  ])('%s: a command says that it happened and ends with 1', (_what, code) => {
+  ])('%s: a command reports it and exits with 1', (_what, code) => {
     writeFileSync(path.join(folder, 'break.cjs'), code);
     const preload = ['--require', path.join(folder, 'break.cjs')];
     expect(run([...preload, ...wait])).toEqual({
@@ -34,7 +34,7 @@ describe('an error that nobody caught', () => {
     expect(debugged.stderr).toMatch(/^vault: unexpected error\nError: 4242424242424242\n\s+at .*break\.cjs/);
   });
 
-  it('while the command itself is loaded: the same', () => {
+  it('while the command loads: the same', () => {
     const code = `require('node:module').registerHooks({
       load(url, context, next) {
         if (url.includes('/dist/cli/')) throw new Error('4242424242424242');
@@ -50,7 +50,7 @@ describe('an error that nobody caught', () => {
   });
 });
 
-describe('what a program imports', () => {
+describe('an imported module', () => {
   const file = (name: string) => pathToFileURL(path.join(ROOT, 'dist', name)).href;
 
   it.each([
@@ -61,7 +61,7 @@ describe('what a program imports', () => {
     ],
     ['token-vault/client', 'client/create-client.js', 'createClient({ url: "ftp://x", apiKey: "k" })'],
     ['token-vault/client', 'client/create-client.js', 'createClient({ url: undefined, apiKey: "k" })'],
-  ])('%s: Node shows a line of an uncaught error that can be read', (_name, module, statement) => {
+  ])('%s: Node shows a readable line of an uncaught error', (_name, module, statement) => {
     const name = /(\w+)\(/.exec(statement.replace('await (await ', ''))?.[1];
     writeFileSync(path.join(folder, 'program.mjs'), `import { ${name} } from '${file(module)}';\n${statement};\n`);
     const { exitCode, stderr } = run(['program.mjs']);

@@ -44,7 +44,7 @@ async function serve(bin = VAULT) {
     const text = await response.text();
     return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
   };
-  /** So many at a time that a thread is started for them. */
+  /** Creates enough tokens at a time to start the thread. */
   const createMany = (many: number) =>
     Promise.all(Array.from({ length: many }, () => ask('POST /tokens', { type: 'token', data: SECRET })));
   return { ...daemon, ask, createMany };
@@ -52,8 +52,8 @@ async function serve(bin = VAULT) {
 
 const statuses = (replies: readonly { readonly status: number }[]) => [...new Set(replies.map(({ status }) => status))];
 
-describe('the thread that writes', () => {
-  it('makes what is asked for many at a time, in one chain with what is made without it', async () => {
+describe('the writer thread', () => {
+  it('makes simultaneous writes, in one audit chain with other writes', async () => {
     const { ask, createMany, stop } = await serve();
     const made = [...(await createMany(30)), ...(await createMany(30)), ...(await createMany(1))];
     expect(statuses(made)).toEqual([201]);
@@ -70,7 +70,7 @@ describe('the thread that writes', () => {
     expect((await place.vault(['doctor'], FILE)).exitCode).toBe(0);
   });
 
-  it('follows other processes: keys that they rotate, applications that they take away', async () => {
+  it('follows other processes that rotate keys or delete applications', async () => {
     const other = await makeWriter();
     const { ask, createMany, stop } = await serve();
     const rotated = place.vault(['keys', 'rotate', '--yes'], FILE);
@@ -96,7 +96,7 @@ describe('a store with the thread of the product', () => {
     return { file, store: threadedStore(session, await testChain(), start), start };
   }
 
-  it('answers what was under way when it was closed', async () => {
+  it('completes writes in flight when it closes', async () => {
     const { file, store } = await open();
     const { id } = await addTenant(store);
     await store.startThread();
@@ -106,7 +106,7 @@ describe('a store with the thread of the product', () => {
     expect(await (await openStore(file)).findToken(id, token?.id ?? '', NOW)).toBeDefined();
   });
 
-  it('starts none while it closes', async () => {
+  it('starts no thread while it closes', async () => {
     const { store, start } = await open();
     const { id } = await addTenant(store);
     const closed = store.close();
@@ -115,7 +115,7 @@ describe('a store with the thread of the product', () => {
     expect(start).not.toHaveBeenCalled();
   });
 
-  it('starts none on another file of the same name, and writes to neither of them there', async () => {
+  it('starts no thread on a replaced file, and writes to neither file', async () => {
     const { file, store, start } = await open();
     const { id } = await addTenant(store);
     renameSync(await temporaryVault(), file);
@@ -125,7 +125,7 @@ describe('a store with the thread of the product', () => {
     await store.close();
   });
 
-  it('has its turns beside what is always written here', async () => {
+  it('takes turns with the writes of the main thread', async () => {
     const { store } = await open();
     const { id } = await addTenant(store);
     await store.startThread();
@@ -138,12 +138,13 @@ describe('a store with the thread of the product', () => {
     for (let token = 0; token < tokens; token += 1) await addToken(store, id);
     isDone = true;
     await writing;
-    // One of the others a turn; without turns it is four to seven.
+    // With turns, the main thread makes about one write for each write of the thread. Without turns, it makes four to
+    // seven.
     expect(others / tokens).toBeLessThan(3);
     await store.close();
   });
 
-  it.runIf(process.platform === 'linux')('keeps the locks of the file where it cannot open it', async () => {
+  it.runIf(process.platform === 'linux')('keeps the locks of a file that it cannot open', async () => {
     const { file, store, start } = await open();
     const { ino } = statSync(file);
     const locks = () => readFileSync('/proc/locks', 'utf8').match(new RegExp(`READ ${process.pid} \\S+:${ino} `, 'g'));
@@ -152,12 +153,12 @@ describe('a store with the thread of the product', () => {
     chmodSync(file, 0o620);
     await store.startThread();
     await expect(start.mock.results[0]?.value).rejects.toThrow('can be written by other users');
-    // An older SQLite that finds no lock takes the log away when it closes the file, with all that is written to it from then on.
+    // An older SQLite that finds no lock deletes the log when it closes the file. All later writes would be lost.
     expect(locks()).toHaveLength(1);
     await store.close();
   });
 
-  it('leaves no key behind when it cannot start one', async () => {
+  it('wipes the key when the thread cannot start', async () => {
     const file = await temporaryVault();
     const { session, store } = await openVaultFile(file);
     const key = new Uint8Array(32).fill(7);
@@ -173,7 +174,7 @@ describe('a product whose thread', () => {
   const thread = path.join(folder, 'dist/vault/writer-thread.js');
   afterAll(remove);
 
-  it('ends with a bug ends with it: exit 70, nothing of what was sent, and nothing lost that was answered', async () => {
+  it('crashes exits with 70, logs no data, and loses no acknowledged write', async () => {
     const bug = `throw new TypeError('${SECRET} is not iterable')`;
     writeFileSync(
       thread,
@@ -190,7 +191,7 @@ describe('a product whose thread', () => {
       answered.push(...replies.flatMap((reply) => (reply.status === 'fulfilled' ? [reply.value.status] : [])));
     }
     expect(answered).toContain(500);
-    // Those that come while it stops are sent away.
+    // Requests that arrive during the stop get 503.
     expect(answered.filter((status) => ![201, 500, 503].includes(status))).toEqual([]);
     expect(await stop()).toBe(70);
     expect(told()).toContain('stopping after an uncaught error');
@@ -201,7 +202,7 @@ describe('a product whose thread', () => {
     expect((await place.vault(['audit', 'verify'], FILE)).exitCode).toBe(0);
   });
 
-  it('cannot start, or is not there any more, does without it', async () => {
+  it('cannot start or is missing works without it', async () => {
     writeFileSync(thread, "throw new Error('does not start');");
     const failing = await serve(bin);
     for (let round = 0; round < 5; round += 1) expect(statuses(await failing.createMany(10))).toEqual([201]);

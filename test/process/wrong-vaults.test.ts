@@ -9,7 +9,7 @@ import { main } from '../../src/cli/main.ts';
 import { makePlace } from './cli-fixture.ts';
 import { CERT, CERT_KEY } from './http-certificate.ts';
 
-/** Every command without an endpoint that takes `--file` or `--url`, and one operation of each kind. */
+/** Every command without an endpoint that accepts `--file` or `--url`, and one operation of each kind. */
 const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   'tokens list': [],
   'tokens list --all': [],
@@ -62,7 +62,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A server that says this to whoever connects. */
+/** Creates a server that sends this text to every client. */
 const saying = (text: string) =>
   createServer((socket) => {
     socket.on('error', () => undefined).on('data', () => undefined);
@@ -116,7 +116,7 @@ async function run(words: readonly string[]) {
   return { exitCode, stdout, stderr: stderr.replaceAll(place.cwd, '<folder>') };
 }
 
-/** The flags that a command has, as it defines them. */
+/** Returns the flags that a command defines. */
 async function flagsOf(words: string): Promise<readonly (string | undefined)[]> {
   const row = LOCAL_COMMANDS.find(({ command }) => command.join(' ') === words);
   if (row === undefined) return ['--file', '--url', '--key-file', '--api-key-file'];
@@ -125,10 +125,10 @@ async function flagsOf(words: string): Promise<readonly (string | undefined)[]> 
   return command.options.map(({ long }) => long);
 }
 
-/** They make the file that they are told of. */
+/** Commands that may create the file of `--file`. */
 const MAKERS: ReadonlySet<string> = new Set(['exec', 'restore']);
 
-/** Runs what takes `flag`, with whatever keys it takes. */
+/** Runs every command that accepts `flag`, with the key flags that it accepts. */
 async function runAll(flag: '--file' | '--url', value: string) {
   const ran: Record<string, { readonly exitCode: number; readonly stdout: string; readonly stderr: string }> = {};
   for (const [words, more] of Object.entries(COMMANDS)) {
@@ -143,7 +143,7 @@ async function runAll(flag: '--file' | '--url', value: string) {
   return ran;
 }
 
-it('the table has every command that takes --file or --url', async () => {
+it('the table has every command with --file or --url', async () => {
   const missing = [];
   for (const { command } of LOCAL_COMMANDS) {
     const words = command.join(' ');
@@ -154,7 +154,7 @@ it('the table has every command that takes --file or --url', async () => {
   expect(missing).toEqual(['init', 'profile add']);
 });
 
-describe('a file that is no vault', () => {
+describe('a file that is not a vault', () => {
   it.each([
     ['none.db', 2, /there is no vault at .*none\.db\nhint: make one with `vault init/],
     ['folder.db', 2, /folder\.db is a directory\nhint: make the vault a regular file/],
@@ -171,9 +171,9 @@ describe('a file that is no vault', () => {
         stderr: expect.stringMatching(said),
       });
     }
-    // What is not there it makes.
+    // A missing file is left out, because `exec` would create it.
     if (name !== 'none.db') {
-      // That nothing opens it is said of a vault only.
+      // The error about a wrong key is only for vaults.
       expect(await run(['keys', 'list', '--file', `<folder>/${name}`])).toEqual({
         exitCode,
         stdout: '',
@@ -197,7 +197,7 @@ describe('a file that is no vault', () => {
   });
 });
 
-describe('a URL behind which there is no vault', () => {
+describe('a URL without a vault', () => {
   it.each([
     ['nobody', /cannot reach .*: ECONNREFUSED\nhint: start the daemon/, /nobody answers/],
     [
