@@ -52,14 +52,14 @@ export interface FlipTally {
   /** Losses without an error that doctor did not find. */
   readonly missed: readonly FlipTrouble[];
   readonly wrong: readonly FlipTrouble[];
-  /** How often each fault or problem was returned, by code. */
+  /** The number of times that each fault or problem was returned, by code. */
   readonly codes: Readonly<Record<string, number>>;
 }
 
 /**
- * Flips one bit of each byte. Token reads never touch most bytes of a file, such as free space and other indexes. Noise
- * in whole cells finds these bytes. They are flipped in groups to save time. When a group changes an answer, each of
- * its bytes is tried alone.
+ * Flips one bit of each byte. Most bytes of a file do not affect the answers, such as free space and unused indexes.
+ * The worker finds these bytes by writing noise into whole cells, and flips them in groups to save time. When a group
+ * changes an answer, the worker tries each byte of the group alone.
  */
 async function flipAll(job: FlipJob): Promise<FlipTally> {
   const { bytes, file, key, questions, seed, offsets, grouped, blind = false } = job;

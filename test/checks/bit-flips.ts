@@ -12,7 +12,7 @@ import { createCaller, seededNumbers } from './perform.ts';
 /** A file system in memory, on Linux. It saves disk writes. */
 const MEMORY = '/dev/shm';
 const TOKENS = 40;
-/** How many tokens are also read one by one. */
+/** The number of tokens that are also read one by one. */
 const SINGLE = 5;
 const QUICK_FLIPS = 1_500;
 const CONTROL_FLIPS = 3_000;
@@ -90,7 +90,7 @@ function runWorker(script: string, job: FlipJob): Promise<FlipTally> {
 
 interface FlipOptions {
   readonly seed: number;
-  /** How many bytes to flip. Default: all. */
+  /** The number of bytes to flip. Default: all. */
   readonly sample?: number;
   readonly blind?: boolean;
 }

@@ -15,7 +15,7 @@ const ROUNDS = { quick: 10, full: 30 } as const;
 const PAUSE_MS = 400;
 const MAX_P99_MS = 100;
 const FEW_DESCRIPTORS = 256;
-/** Exceeds `FEW_DESCRIPTORS`. */
+/** More connections than `FEW_DESCRIPTORS` allows. */
 const TOO_MANY = 400;
 const MAX_RECOVERY_MS = 5_000;
 

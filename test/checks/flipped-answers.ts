@@ -48,7 +48,7 @@ export async function askAll(file: string, credential: Credential, questions: re
   }
 }
 
-/** Problems that report damage. All others would hide it, such as a token that is not found. */
+/** Problems that clearly report damage. Any other problem would hide it, such as a token that is not found. */
 const CLEAR: ReadonlySet<string> = new Set(['integrity_failure', 'vault_busy']);
 
 /**

@@ -183,7 +183,7 @@ async function fillUp(disk: SmallDisk, { seed, quick, bin }: Options) {
       await use.writeMany(200, 3);
       disk.leave(0, use.pid());
       const refused = use.counts.refused;
-      // Write until refusals: an emptied log has room for a few more writes.
+      // Keep writing until the disk is full, because an emptied log has room for a few more writes.
       await use.writeMany(200, 3);
       if (use.counts.refused === refused)
         throw new CheckFailure('the disk is full, and no write was refused', use.counts);
@@ -230,7 +230,7 @@ async function run(options: CheckOptions) {
   };
 }
 
-/** Reports a full disk as another process's lock. */
+/** Patches the product to report a full disk as another process's lock. */
 async function control(options: CheckOptions) {
   const product = patchProduct('Problem("no_space",', 'Problem("vault_busy",');
   try {

@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { ENVIRONMENT } from './daemon-process.ts';
 
-/** The `nth` call of this system call on the traced paths. */
+/** A system call: the `nth` with this name that a process makes on the traced paths. */
 export interface SystemCall {
   readonly name: string;
   readonly nth: number;

@@ -98,7 +98,7 @@ async function failCalls({ seed, quick, names, bin = VAULT_BIN, only }: Options)
   }
   const figures = { ...calls, ...counts };
   if (first !== undefined) throw new CheckFailure(first, figures);
-  // Some calls depend on timing, so a few faults may not be reached.
+  // Some calls depend on timing, so a few faults may not occur.
   if (counts.not_reached > counts.faults / 20) throw new CheckFailure('the faults are not reached', figures);
   return figures;
 }
@@ -111,7 +111,7 @@ function sample(all: readonly SystemCall[], random: () => number): readonly Syst
   return [...new Set([...writes.slice(0, SAMPLE / 2).map(({ call }) => call), ...kinds.values()])].slice(0, SAMPLE);
 }
 
-/** Reports a failed commit as done. */
+/** Patches the product to report a failed commit as done. */
 async function control(options: CheckOptions) {
   const product = patchProduct('this.#statements.commit(),', 'try{this.#statements.commit()}catch{}');
   try {

@@ -41,7 +41,7 @@ export function createKeepAlives(url: string): KeepAlives {
   async function openOne(milliseconds: number): Promise<boolean> {
     const socket = connect({ host: hostname, port: Number(port) });
     all.add(socket);
-    // A refused or reset connection only closes.
+    // A refused or reset connection counts as closed.
     socket.on('error', () => undefined);
     socket.once('close', () => {
       all.delete(socket);

@@ -12,7 +12,7 @@ interface Refused {
 }
 
 const JSON_BODY = { 'content-type': 'application/json' };
-/** Exceeds the failed authentications that the daemon allows a peer in a second. */
+/** More failed authentications than the daemon allows a peer in a second. */
 const FAILURES = 40;
 const OVER_ONE_MEBIBYTE = 1_100_000;
 

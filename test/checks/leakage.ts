@@ -16,7 +16,10 @@ const ENDS = ['', '-wal', '-shm', '-journal'];
 
 const filesOf = (file: string) => ENDS.map((end) => file + end);
 
-/** Runs the whole life of a vault and resolves to what was searched. Rejects at the first canary found. */
+/**
+ * Runs the whole life of a vault and searches it for canaries. Resolves to the figures of the search. Rejects at the
+ * first canary found.
+ */
 async function live(random: () => number, scanner: Scanner, quick: boolean): Promise<Figures> {
   const place = makePlace();
   const canaries = createCanaries(random);

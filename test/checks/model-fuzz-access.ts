@@ -40,7 +40,7 @@ const weaker = (a: string, b: string) => (STRENGTH.indexOf(a) <= STRENGTH.indexO
 
 /**
  * Returns whether an application holds a permission directly or by a rule (§5.5). A child holds only permissions that
- * its parent holds. Undefined stands for an operation that needs no permission.
+ * its parent holds. Pass undefined for an operation that needs no permission.
  */
 export function holdsAnywhere(application: Power, permission: string | undefined): boolean {
   if (permission === undefined) return true;

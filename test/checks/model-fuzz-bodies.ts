@@ -86,7 +86,7 @@ function goodData(draw: Draw, type: string): Plain {
   return type === 'token' ? draw.one(DATA) : of(type);
 }
 
-/** Expressions that yield a value for any data. `SOMETIMES` depend on the data and are drawn less often. */
+/** Expressions that yield a value for any data. Those in `SOMETIMES` depend on the data and are drawn less often. */
 const ALWAYS = Object.keys(EXPRESSIONS).filter((text) => text.includes('| stringify') && !text.includes('data.a'));
 const SOMETIMES = ['{{ data }}', '{{ data.a }}', '{{ data.a | stringify }}'];
 

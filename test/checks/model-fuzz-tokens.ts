@@ -354,7 +354,7 @@ function derived(
   return { mask, search_indexes, fingerprint_expression, masked, printed };
 }
 
-/** Stands for a fingerprint that no reply has shown yet. Any value matches it. */
+/** A placeholder for a fingerprint that no reply has shown yet. Any value matches it. */
 export const UNTOLD = 'untold';
 
 /**

@@ -45,7 +45,7 @@ async function attempt<T>(defined: string, act: () => T | Promise<T>): Promise<{
 
 const isTrailing = (code: number) => code >= 0xdc00 && code <= 0xdfff;
 
-/** Yields the whole in pieces. Cuts texts between characters, as a decoder does. */
+/** Yields a text or its bytes in pieces. Cuts a text between characters, as a decoder does. */
 async function* pieces<T extends string | Uint8Array>(whole: T, random: () => number): AsyncGenerator<T> {
   for (let at = 0; at < whole.length; ) {
     let end = at + 1 + Math.floor(random() * 40);

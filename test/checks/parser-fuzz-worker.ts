@@ -25,7 +25,7 @@ export interface FuzzTally {
   readonly flaw?: string;
 }
 
-/** Inputs between two coverage reads. One read takes as long as some dozen inputs. */
+/** Inputs between two coverage reads. One read takes as long as dozens of inputs. */
 const BATCH = 64;
 
 async function fuzz({ root, seed, milliseconds, only, progress }: FuzzJob): Promise<FuzzTally> {

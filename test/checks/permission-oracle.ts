@@ -28,7 +28,7 @@ export interface Applicant {
   readonly type: 'private' | 'public' | 'management' | 'expiring';
   readonly permissions: readonly string[];
   readonly rules: readonly OracleRule[];
-  /** can_create_expiring_applications */
+  /** The member `can_create_expiring_applications`. */
   readonly flag?: true;
 }
 
@@ -80,7 +80,7 @@ const MATCHES: Readonly<Record<Place, readonly ('pci' | 'bank')[]>> = {
 };
 const SIGHTS = { redact: 'nothing', mask: 'mask', reveal: 'reveal' } as const;
 
-/** Returns what the first rule that matches and grants shows (decisions §6). */
+/** Returns what the governing rule shows: the first rule that matches and grants the permission (decisions §6). */
 function ruled(who: Applicant, permission: string, containers: readonly string[]): Sight | undefined {
   const inOrder = [...who.rules].sort((a, b) => a.priority - b.priority);
   for (const { place, transform, permissions } of inOrder) {
@@ -175,8 +175,8 @@ function expectedUpdate(who: Applicant, before: readonly string[], member: Membe
 }
 
 /**
- * Returns the expected result for a caller with the flag (decisions §6). It may create only expiring applications. The
- * request asks for plain `token:read`, which shows the mask of every token.
+ * Returns the expected status when a caller with the flag creates an application (decisions §6). Only expiring
+ * applications are allowed. The request asks for plain `token:read`, which shows the mask of every token.
  */
 function expectedChild(who: Applicant, target: Target): Expected {
   const everywhere = who.rules.filter(({ place }) => place === 'root').map(({ transform }) => transform);

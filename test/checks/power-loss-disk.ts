@@ -3,8 +3,8 @@ import type { DiskEvent, DiskFile } from './power-loss-trace.ts';
 type Change = Exclude<DiskEvent, { readonly kind: 'sync' | 'answer' }>;
 
 /**
- * The changes that survive a power failure although they were not synced: none, all, any of them (a disk writes in any
- * order), or any of their sectors.
+ * The unsynced changes that survive a power failure: none, all, any subset (a disk writes in any order), or any subset
+ * of their sectors.
  */
 export const LOSSES = ['dropped', 'kept', 'shuffled', 'torn_512', 'torn_4096'] as const;
 export type Loss = (typeof LOSSES)[number];

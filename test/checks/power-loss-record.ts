@@ -33,7 +33,7 @@ export interface RecordOptions {
 }
 
 const WRITERS = 4;
-/** After a delete, the daemon empties the log once 200 ms pass without a write. */
+/** Milliseconds between rounds. After a delete, the daemon empties the log once 200 ms pass without a write. */
 const PAUSE_MS = 400;
 
 /** Records the system calls of a daemon under four writers. Rejects when they cannot be recorded. */

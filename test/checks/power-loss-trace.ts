@@ -57,7 +57,7 @@ interface TimedCall {
   readonly call: string;
 }
 
-/** `1795305600.123456 name(arguments) = result <0.000123>` */
+/** A line such as `1795305600.123456 name(arguments) = result <0.000123>`. */
 const TIMED = /^(\d+\.\d+) (.*?)(?: <(\d+\.\d+)>)?$/;
 
 /**
@@ -79,7 +79,9 @@ const hex = (text: string) =>
   text.replaceAll(/[\s\S]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
 const unhex = (text: string): Buffer => Buffer.from(text.replaceAll('\\x', ''), 'hex');
 
-/** `name(arguments) = result`. A call on an open file shows the path after the file's number: `18</path>`. */
+/**
+ * A call such as `name(arguments) = result`. For an open file, it shows the path after the file's number: `18</path>`.
+ */
 const LINE = /^(\w+)\((.*)\)\s+= (-?\d+)(?:<([^>]*)>)?/;
 const ON_FILE = /^\d+<([^>]*)>/;
 const WRITE = /^\d+<[^>]*>, "([^"]*)", \d+, (\d+)$/;

@@ -49,8 +49,8 @@ export interface RotationOptions {
 }
 
 /**
- * Rotates keys while callers use HTTP, kills the rotation at random moments, lets the last ones finish, and reports the
- * result.
+ * Rotates keys while callers use HTTP, kills the rotation at random moments, lets the last rotations finish, and
+ * reports the result.
  */
 export async function rotateUnderLoad(options: RotationOptions): Promise<RotationRun> {
   const { tokens, kills, killWithinMs = 560, beforeMs = 0, random, unfinished = false } = options;
@@ -67,7 +67,7 @@ export async function rotateUnderLoad(options: RotationOptions): Promise<Rotatio
     const first = await tenantKeyBytes(vault.file, credential);
 
     const load = startLoad(vault, { written, random });
-    // Wait until the daemon has emptied the log and compiled its frequent code.
+    // Wait until the daemon has emptied the log and Node has compiled the hot code.
     await sleep(beforeMs / 2);
     load.readsSince();
     await sleep(beforeMs);

@@ -12,8 +12,8 @@ const SIZES = {
 const MAX_SLOWER = 2;
 
 /**
- * Removes a slot while a daemon runs. Resolves to the exit code of a command with the removed key file, and to a status
- * of the daemon.
+ * Removes a slot while a daemon runs. Resolves to the exit code of a command with the removed key file, and to the
+ * status of a request to the daemon.
  */
 async function removedSlotExit(): Promise<{ readonly exit: number; readonly served: number }> {
   const vault = await serveVault();

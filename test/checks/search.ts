@@ -41,7 +41,7 @@ interface Searcher {
   reads(token: SearchedToken): boolean;
 }
 
-/** A vault with tokens, and the model of them. */
+/** A vault, and the tokens that the model expects in it. */
 interface Place {
   readonly draw: Draw;
   readonly clock: SteppingClock;

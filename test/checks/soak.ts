@@ -16,7 +16,7 @@ const OVERDUE_MS = 2 * 60_000;
 const MAX_WAL_MIB = 16;
 /**
  * Starts Node's young generation at 16 MiB, the size to which it grows. On a busy machine it might otherwise grow in
- * the last minutes and look like a leak. Real leaks are elsewhere in memory.
+ * the last minutes and look like a leak. Leaked memory is outside this generation.
  */
 const SETTLED_HEAP = ['--min-semi-space-size=16'];
 /** The bytes that the control's daemon keeps of each request. The check must detect half of that growth. */

@@ -255,7 +255,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'the application id changed': 'PRAGMA application_id = 1',
 };
 
-/** More edits to a closed file of `makeTamperVault` without its key. Each name leads to its SQL. */
+/** More edits to a closed file of `makeTamperVault` without its key: SQL by name. */
 export const TAMPER_COLUMNS: Readonly<Record<string, string>> = Object.fromEntries([
   ...columnEdits,
   ...sealedSwaps,

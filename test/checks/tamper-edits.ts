@@ -13,7 +13,7 @@ function edits(
 /**
  * Edits to a closed file without its key, and a finding that doctor must then report. They fit any vault with the
  * tokens `token-1` and `token-2`, each with a mask and metadata, whose last change created `token-3`. An empty id
- * matches any.
+ * matches every row.
  */
 export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
   ...edits('token', 'token-1', /does not open/, {

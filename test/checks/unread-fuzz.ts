@@ -25,7 +25,7 @@ const rule = (transform: string, container: string, ...permissions: string[]) =>
 const numbered = (...rules: ReturnType<typeof rule>[]) =>
   rules.map((each, index) => ({ priority: index + 1, ...each }));
 
-/** Applications that update tokens but do not read them where they are. */
+/** Applications that update tokens but cannot read them in their containers. */
 const UNREADING: readonly object[] = [
   { type: 'public', permissions: ['token:update'] },
   { type: 'public', permissions: ['token:create', 'token:update'] },

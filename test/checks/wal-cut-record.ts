@@ -9,7 +9,7 @@ import { makeVaultFile, type VaultFile } from './vault-file.ts';
 import { makePagesSmall } from './wal-cut-rows.ts';
 import { type LogLayout, readLogLayout } from './wal-frames.ts';
 
-/** The daemon writes the anchor once a second. */
+/** Milliseconds to wait for the anchor, which the daemon writes once a second. */
 const ANCHOR_MS = 1_400;
 
 /** The maximum length of a filling in characters. Some tokens then need more than one page. */

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { CheckFailure } from '../checks/check.ts';
 import { CHECK } from '../checks/permission-matrix.ts';
 
-/** The test takes a few seconds on an idle machine. */
+/** A generous limit: the test takes a few seconds on an idle machine. */
 const TIMEOUT_MS = 300_000;
 
 it(

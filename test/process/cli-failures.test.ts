@@ -45,7 +45,7 @@ const FAILURES = readTable('cli-failures').map(({ part, fields: [what = '', ...r
 });
 const failures = (wanted: string) => FAILURES.filter(({ part }) => part === wanted);
 
-/** Creates `x.db` without a key. */
+/** Creates `x.db` as described. Needs no key. */
 function make(made: string): void {
   const file = place.inside('x.db');
   const [, text] = /^text ?(.*)$/.exec(made) ?? [];

@@ -75,7 +75,7 @@ export function endOf(child: ChildProcess, limitMs: number): Promise<Ended> {
   });
 }
 
-/** Returns the `script` command that runs a command on a new terminal, or undefined when this machine has none. */
+/** Returns the `script` command that runs a command on a new terminal, or undefined on a machine without one. */
 function onTerminal(command: string): readonly [string, readonly string[]] | undefined {
   if (process.platform === 'linux' && isThere('script')) return ['script', ['-qec', command, '/dev/null']];
   return process.platform === 'darwin' ? ['script', ['-q', '/dev/null', 'sh', '-c', command]] : undefined;

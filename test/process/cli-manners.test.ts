@@ -8,7 +8,7 @@ import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 import { type Ended, endOf, makePlace, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
 
-/** Two seconds are enough, but the machine may be busy with other tests. */
+/** Two seconds are enough on an idle machine. */
 const LIMIT_MS = 5000;
 const ESC = '\u001b';
 const CARD = '4012888888881881';
@@ -244,7 +244,7 @@ describe('colour', () => {
     ['--no-color', ['--no-color'], {}],
     ['TERM=dumb', [], { TERM: 'dumb' }],
   ])(
-    '%s: nor does a terminal',
+    '%s: a terminal gets no escape byte',
     async (_what, flags, own) => {
       const lines = SHOWN.map((words) => (words.includes('--help') ? words : [...words, ...flags]).join(' '));
       const all = await Promise.all(lines.map((line) => startOnTerminal(line, options(own))));

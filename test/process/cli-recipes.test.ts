@@ -20,7 +20,7 @@ const pathOf = (...names: readonly string[]) =>
 beforeAll(() => {
   for (const name of ['bin', 'tmp', LOCAL_BIN]) mkdirSync(place.inside(name), { recursive: true });
   program(`${LOCAL_BIN}/vault`, `exec '${process.execPath}' '${VAULT_BIN}' "$@"`);
-  // Stands in for the tests of a project.
+  // Replaces the tests of a project.
   program('bin/npm', '[ "$1" = ci ] || npx vault tokens create --type token --text "$*" --id tested -q');
 });
 

@@ -57,7 +57,7 @@ async function serve(options: Partial<ConsoleOptions> = {}, more: { readonly isC
 
 type Fields = Readonly<Record<string, string | undefined>>;
 
-/** Sends what a page of the daemon at `port` sends. An undefined field is left out. */
+/** Returns functions that send requests as a page of the daemon at `port` does. An undefined field is left out. */
 function site(port: number) {
   const origin = `http://127.0.0.1:${port}`;
   const own = { Host: `127.0.0.1:${port}`, Origin: origin, 'Sec-Fetch-Site': 'same-origin' };

@@ -113,7 +113,7 @@ describe('vault clock', () => {
     expect((await vault.clock.now()).getTime()).toBeLessThan(Date.now() + 60_000);
   });
 
-  it('removes what has expired from a kept file, and records it in the audit', { timeout: 60_000 }, async () => {
+  it('removes expired tokens from a kept file, and records it in the audit', { timeout: 60_000 }, async () => {
     const daemon = await startServe(place.cwd, ['--dev', '--file', 'kept.db']);
     const url = String(daemon.ready['url']);
     const create = ['tokens', 'create', '--type', 'token', '--text', 'x', '--id', 'old', '--expires-at', inTime(DAY)];
@@ -428,7 +428,7 @@ describe('vault snapshot on a --dev daemon', () => {
     await place.vault('tokens create --type token --text x --id one', asOwn);
     expect(await place.vault('snapshot load base --yes', env)).toMatchObject({ exitCode: 0 });
     expect(await place.vault('tokens get one', asOwn)).toMatchObject({ exitCode: 3 });
-    // The commands on the file see the snapshot too. A load rejects a damaged one.
+    // Commands on the file use the same snapshots. A damaged one is rejected.
     writeFileSync(place.inside('states.db.snapshots/base.db'), 'x'.repeat(8192));
     expect(await place.vault('snapshot list --file states.db --field data[0].refused')).toMatchObject({ exitCode: 0 });
     expect(await place.vault('snapshot load base --yes', env)).toMatchObject({

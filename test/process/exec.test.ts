@@ -37,7 +37,7 @@ const env = (more: Readonly<Record<string, string>> = {}) => ({
 const exec = (words: readonly string[], more: Readonly<Record<string, string>> = {}, stdin = '') =>
   place.vault(['exec', ...words], env(more), stdin);
 
-/** Returns a Node command with this program, which runs on every system. */
+/** Returns the words of a Node command, which runs on every system. */
 const node = (text: string): readonly string[] => ['--', process.execPath, '-e', text];
 
 describe('vault exec', () => {
@@ -85,7 +85,7 @@ describe('vault exec', () => {
     const first = await show('--seed', '7');
     expect(first).toMatchObject({ status: 200, TOKEN_VISA: 'visa', TOKEN_CARDS: 'cards', TOKEN_CARDS_COUNT: '3' });
     expect(await show('--seed', '7')).toEqual(first);
-    // They are the same on every machine.
+    // The ids are the same on every machine.
     expect([first.APP_WEB_ID, first.VAULT_DEV_TENANT_ID]).toMatchInlineSnapshot(`
       [
         "fd9b8f90-ff30-43b8-aeb7-b5f2eb1e7d92",

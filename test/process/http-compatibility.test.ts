@@ -7,7 +7,7 @@ import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
 import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 import { daemonOptions, echoClient, flawsOfProblem, KEY, type RawResponse, raw } from './http-fixture.ts';
 
-// Sends what clients of a hosted service with this API send, byte by byte.
+// Sends the bytes that clients of a hosted service with this API send.
 
 let world: MemoryVault;
 let daemon: Daemon;

@@ -35,7 +35,7 @@ describe('a preflight', () => {
     expect(client.calls).toEqual([]);
   });
 
-  test('names the headers of another family', async () => {
+  test('names the headers of another prefix', async () => {
     const { port } = await start({ ...options, headerPrefix: 'Acme' });
     const [answer] = (await raw(port, preflight(port, '/tokens/', SHOP))).responses;
     expect(answer?.headers.get('access-control-allow-headers')).toContain('Acme-API-KEY');
@@ -171,7 +171,7 @@ test('a page may use public and expiring keys, but no private or management key'
     expect([200, 201]).toContain((await ask(method, key, ''))?.status);
     expect([200, 201]).toContain((await ask(method, key, `Origin: ${OTHER}\r\n`))?.status);
   }
-  // No list of origins covers these pages: of the daemon's own origin, of another port, or opened by hand.
+  // No origin list covers pages of the daemon itself, pages of another port, or pages opened by hand.
   for (const site of ['same-origin', 'same-site', 'cross-site', 'none', 'anything']) {
     const field = `Sec-Fetch-Site: ${site}\r\n`;
     for (const key of [keys.private, keys.management]) {

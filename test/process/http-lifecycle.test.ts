@@ -159,7 +159,7 @@ test('an invalid header prefix is a fault', async () => {
   expect(await startDaemon(echoClient(), daemonOptions({ headerPrefix: 'A:B' })).catch(faultCode)).toBe('usage');
 });
 
-test('TLS', async () => {
+test('serves TLS', async () => {
   const { daemon } = await start({ tls: { cert: CERT, key: CERT_KEY } });
   expect(daemon.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
   const { statusCode, body } = await pool(daemon, { connect: { ca: CERT } }).request({

@@ -39,7 +39,7 @@ test('a request before pipelined garbage is answered, and so is the garbage', as
 });
 
 test('a client that closes its sending side', async () => {
-  // Longer than the close of the sending side needs to arrive.
+  // Answer only after the close of the sending side has arrived.
   client.gate = sleep(50);
   const { responses, closed } = await raw(port, get('/tokens/one'), { halfClose: true, untilClosed: true });
   client.gate = undefined;

@@ -28,7 +28,7 @@ describe('vault logs list --follow', () => {
   }
 
   it.each(['file', 'daemon'])(
-    'prints entries as they come: %s',
+    'prints entries as they arrive: %s',
     async (name) => {
       const management = await init(name);
       const key = await application(name, management, 'token:create,token:read');

@@ -42,7 +42,7 @@ describe('openVault of the installed package', () => {
     for (let round = 0; round < 2; round += 1) {
       expect(await run('recipe/program.mjs', recipe)).toBe('4242424242424242\ntoken_not_found 404\n');
     }
-    // Commands accept the file of the library.
+    // Commands can open the file that the library created.
     const env = { VAULT_FILE: 'recipe/vault.db', VAULT_API_KEY_FILE: 'recipe/backend.key' };
     const listed = await place.vault('tokens list --field pagination.total_items', env);
     expect(listed).toMatchObject({ exitCode: 0, stdout: '2\n' });

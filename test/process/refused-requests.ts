@@ -13,7 +13,7 @@ export interface RefusedCase {
   readonly options?: RawOptions;
 }
 
-/** Returns the `Allow` header of the given paths, or of all paths. The paths are those of the contract. */
+/** Returns the `Allow` header of the given paths, or of all paths. Paths are written as in the contract. */
 function allow(...paths: readonly string[]): string {
   const rows = Object.values(OPERATIONS).filter(({ path }) => paths.length === 0 || paths.includes(path));
   const methods = new Set<string>(rows.map(({ method }) => method));

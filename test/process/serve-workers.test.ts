@@ -35,7 +35,7 @@ interface Served {
 
 const started: ChildProcess[] = [];
 afterEach(() => {
-  // The workers notice this and end.
+  // Workers end when their supervisor is gone.
   for (const child of started.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
 });
 
@@ -221,7 +221,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
       const busy = [await startRequest(port), await startRequest(port)];
       const load = startLoad(port, `load-${order}`);
       while (load.acknowledged.length < 40) await sleep(10);
-      // Ctrl-C on a terminal also signals all processes.
+      // Ctrl-C on a terminal signals every process.
       for (const pid of [...pids, child.pid ?? -1]) process.kill(pid, 'SIGINT');
       await sleep(100);
       for (const at of order) {
@@ -319,7 +319,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     child.kill('SIGTERM');
     expect((await ended).exitCode).toBe(143);
     await gone(pids);
-    // After one signal, they would wait for the request.
+    // After one signal, the workers would wait for the request.
     expect(performance.now() - begin).toBeLessThan(6_000);
     expect(await busy.answer).toBe('cut');
   });
@@ -356,7 +356,7 @@ describe('vault serve --workers', () => {
     const ended = await place.vault(['serve', ...words, '--workers', '2'], { VAULT_FILE: 'v.db', ...env });
     expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
     expect(ended.stderr).toContain(`vault: only one of --workers and ${words[0] ?? '--anchor'} can be given`);
-    // The hint is only for a flag that a variable sets.
+    // The hint appears only when a variable sets one of the flags.
     expect(ended.stderr.includes('hint:')).toBe(words.length === 0);
   });
 

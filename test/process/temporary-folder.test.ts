@@ -50,7 +50,7 @@ it('removes the folders of dead processes, and nothing else', () => {
     leave(`my-token-vault-dev-${dead}-abcDEF`),
     leave(`token-vault-keys-${dead}-abcDEF`),
   ];
-  // A container with the same host name could not read its /proc.
+  // The mark of a container with the same host name that could not read /proc.
   if (onLinux) kept.push(leave(`token-vault-dev-${dead}-noSpce`, hostname()));
   if (process.platform !== 'win32') {
     const open = leave(`token-vault-dev-${dead}-opened`);

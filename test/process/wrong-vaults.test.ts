@@ -173,7 +173,7 @@ describe('a file that is not a vault', () => {
     }
     // A missing file is left out, because `exec` would create it.
     if (name !== 'none.db') {
-      // The error about a wrong key is only for vaults.
+      // A missing key is reported only for a vault.
       expect(await run(['keys', 'list', '--file', `<folder>/${name}`])).toEqual({
         exitCode,
         stdout: '',
