@@ -140,8 +140,8 @@ export function typelessFlaws({
 }
 
 /**
- * Returns whether an application may set expressions (decisions §6). The rules for reading and using decide, else the
- * rule for updating. Without any of them, plain permissions suffice.
+ * Returns whether an application may set expressions (decisions §6). The rules for reading and using decide, or else
+ * the rule for updating. Without any of them, plain permissions suffice.
  */
 export function mayDefine({ rules }: Power, token: Reached): boolean {
   const inOrder = [...rules].sort((a, b) => a.priority - b.priority).filter((rule) => applies(rule, token));

@@ -38,7 +38,7 @@ function drawFailures({ events }: Recording, count: number, random: () => number
     .toSorted((a, b) => a.after - b.after);
 }
 
-/** Opens the vault from an image and counts the tokens that are not as acknowledged. */
+/** Opens the vault from an image and counts the tokens that differ from their acknowledged state. */
 async function replay(recording: Recording, answered: ReadonlySet<number>, image: Image, folder: string) {
   const { credential, everything, operations } = recording;
   const file = join(folder, 'vault.db');

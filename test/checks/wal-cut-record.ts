@@ -24,7 +24,7 @@ export interface RecordedLog extends LogLayout, Pick<VaultFile, 'credential' | '
   readonly log: Buffer;
   /** The tokens before the first commit and after each commit. */
   readonly states: readonly Tokens[];
-  /** Anchors, by the number of commits before they were written. */
+  /** Anchors, by the number of commits made before. */
   readonly anchors: ReadonlyMap<number, string>;
 }
 

@@ -18,8 +18,8 @@ export interface Place {
 }
 
 /**
- * Creates a temporary folder. At the top of a test file, it is removed after all tests; with `onTestFinished`, after
- * one test.
+ * Creates a temporary folder. A folder created at the top of a test file is removed after all its tests; with
+ * `onTestFinished`, after one test.
  */
 export function makePlace(atEnd: AtEnd = afterAll): Place {
   const cwd = temporaryFolder(atEnd);

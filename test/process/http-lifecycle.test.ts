@@ -27,7 +27,7 @@ function shut(client: EchoClient): () => void {
 
 const seen = (client: EchoClient) => client.calls.flatMap(({ params }) => Object.values(params));
 
-/** Waits until the daemon has accepted all earlier connections. It accepts them in order. */
+/** Waits until the daemon has accepted all earlier connections, which it accepts in order. */
 async function afterAllBefore(port: number, get: (path: string) => string): Promise<void> {
   expect((await raw(port, get('/livez'))).responses).toHaveLength(1);
 }

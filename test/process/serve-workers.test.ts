@@ -229,7 +229,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
         expect(await busy[at]?.answer).toBe('HTTP/1.1 201');
         // Long enough for an idle worker to end.
         await sleep(300);
-        // The first worker also writes for the other one, so it ends last.
+        // The first worker also writes for the second one, so it ends last.
         if (at === order[0]) expect(isAlive(Math.min(...pids))).toBe(true);
       }
       const { exitCode, stderr } = await ended;
