@@ -8,7 +8,7 @@ beforeEach(async () => {
   world = await openAccessWorld();
 });
 
-describe('an expiring application that a private one creates', () => {
+describe('an expiring application that a private application creates', () => {
   it.each(EXPIRING)('$name ($origin)', async ({ creator, application, status }) => {
     await world.token({ id: 'in-pci', containers: ['/pci/high/'] });
     await world.token({ id: 'in-bank', containers: ['/bank/high/'] });
@@ -49,7 +49,7 @@ describe('the life of an expiring application (decisions §6)', () => {
     expect((await world.call(world.management, 'updateApplication', { id: creatorId, body })).status).toBe(200);
   };
 
-  it('shrinks with its creator, and grows back no further than its own rules', async () => {
+  it('shrinks with its creator and never grows beyond its own rules', async () => {
     await replace([{ ...reveal, transform: 'mask' }]);
     expect(sightOf((await world.call(key, 'getToken', { id })).at('data'))).toBe('mask');
     await replace([{ ...reveal, container: '/bank/' }]);
@@ -67,19 +67,19 @@ describe('the life of an expiring application (decisions §6)', () => {
     expect((await world.call(world.management, 'listApplications')).text).not.toContain('"type":"expiring"');
   });
 
-  it('stays when the key of its creator is renewed', async () => {
+  it('survives a new key of its creator', async () => {
     await world.call(world.management, 'regenerateApplicationKey', { id: creatorId });
     expect((await world.call(creatorKey, 'listTokens')).status).toBe(401);
     expect((await world.call(key, 'getToken', { id })).status).toBe(200);
   });
 
-  it('ends on its own, and its creator stays', async () => {
+  it('ends without ending its creator', async () => {
     world.clock.advance(60_000);
     expect((await world.call(key, 'getToken', { id })).status).toBe(401);
     expect((await world.call(creatorKey, 'getToken', { id })).status).toBe(200);
   });
 
-  it('does not end with the management application that made it', async () => {
+  it('outlives the management application that created it', async () => {
     const made = await world.call(world.management, 'createApplication', {
       body: definition({ type: 'management', permissions: ['application:create'] }),
     });

@@ -7,7 +7,7 @@ export const SIGHT_OF = { redact: 'nothing', mask: 'mask', reveal: 'reveal' } as
   Sight
 >;
 
-/** A card whose plaintext and masked form are told apart at a glance. */
+/** Returns the body of a token whose plaintext and masked form differ. */
 export function tokenBody({ id, type = 'token', containers, maskless }: TokenVector): object {
   const data = type === 'card_number' ? '4242424242424242' : 'plain';
   return { type, data, ...(id && { id }), ...(containers && { containers }), ...(!maskless && { mask: 'masked' }) };
@@ -27,7 +27,7 @@ export function definition({ rules = [], ...application }: ApplicationVector): o
   return { name: 'app', ...application, rules: rules.map((rule) => ({ description: '', ...rule })) };
 }
 
-/** Everything on every token: makes and reads back what the applications under test are tried on. */
+/** Grants everything on every token. It creates the tokens and applications that the tests use. */
 const EVERYTHING: ApplicationVector = {
   type: 'private',
   rules: [
@@ -42,11 +42,14 @@ const EVERYTHING: ApplicationVector = {
 };
 
 export interface AccessWorld extends MemoryVault {
-  /** The key of an application that may do everything. */
+  /** The key of an application that may do everything with tokens. */
   readonly everything: string;
-  /** The key of a new application: made by management, or by a `creator` that afterwards may do only what is said. */
+  /**
+   * Creates an application and resolves to its key. A `creator` makes it first and is reduced to its own definition
+   * afterwards.
+   */
   apply(application: ApplicationVector, creator?: ApplicationVector): Promise<string>;
-  /** Makes a token as the application that may do everything; its id. */
+  /** Creates a token as the application that may do everything; resolves to its id. */
   token(token: TokenVector): Promise<string>;
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
-/** The most that an application may have (decisions §9): together more alternatives than a query takes. */
+/** The limit of decisions §9. Two such applications together have more alternatives than one query takes. */
 const MAX_RULES = 50;
 
 const rulesOf = (containers: readonly string[], scope: (container: string) => object) =>
@@ -14,7 +14,7 @@ const rulesOf = (containers: readonly string[], scope: (container: string) => ob
   }));
 
 it.each([2, MAX_RULES])(
-  'a list by an application with %s rules, within one with as many, finds and counts what both reach',
+  'an application with %s rules, limited by a creator with as many, lists and counts the tokens that both reach',
   async (count) => {
     const containers = Array.from({ length: count }, (_, index) => `/c${index}/`);
     const last = `/c${count - 1}/x/`;
@@ -45,7 +45,7 @@ it.each([2, MAX_RULES])(
         status: 200,
         body: { pagination: { total_items: 2, total_pages: 2 }, data: [{ data: last }] },
       });
-      // The creator loses a container that the expiring application has a rule for.
+      // Take from the creator a container that the expiring application has a rule for.
       const rules = rulesOf(containers.slice(1), (container) => ({ container }));
       const body = { name: 'a', rules, can_create_expiring_applications: true };
       expect(await callVault(vault, management, 'updateApplication', { id, body })).toMatchObject({ status: 200 });

@@ -33,7 +33,7 @@ describe('the governing transform of a read', () => {
     const listed = await world.call(key, 'listTokens');
     if (transform === null) {
       expect(got.status).toBe(403);
-      // A caller that may read nothing at all is refused the list; any other does not see this token in it.
+      // A caller that may read nothing gets 403 for the list; other callers get a list without this token.
       if (listed.status !== 403) expect(listed.at('pagination.total_items')).toBe(0);
       return;
     }
@@ -53,7 +53,7 @@ describe('what a list shows', () => {
     expect(Object.fromEntries(items.map(({ id, data }) => [id, sightOf(data)]))).toEqual(shows);
     expect(answer.at('pagination.total_items')).toBe(Object.keys(shows).length);
 
-    // One at a time: page edges count only what the caller may read, and no page has a hole.
+    // Page one token at a time: the totals count readable tokens only, and no page is empty.
     const paged: unknown[] = [];
     for (let page = 1; page <= Object.keys(shows).length; page++) {
       const one = await world.call(key, 'listTokens', { query: `size=1&page=${page}&${query}` });
@@ -64,7 +64,7 @@ describe('what a list shows', () => {
   });
 });
 
-describe('what the replies of create and update show', () => {
+describe('what create and update return', () => {
   it.each(REPLIES)('$name ($origin)', async ({ application, operation, token, shows }) => {
     const world = await openAccessWorld();
     const key = await world.apply(application);
@@ -82,13 +82,13 @@ describe('the vectors', () => {
     world = await openAccessWorld();
   });
 
-  it('rest each on a paragraph', () => {
+  it('each cite a paragraph', () => {
     const all = [...GOVERNING, ...WRITING, ...LISTS, ...REPLIES, ...EXPIRING];
     expect(all.length).toBeGreaterThanOrEqual(70);
     expect(all.filter(({ origin }) => !/^(§\d|decisions §\d)/.test(origin))).toEqual([]);
   });
 
-  it('are told apart by what their tokens show', async () => {
+  it('can tell mask, plaintext and neither apart', async () => {
     const id = await world.token({ containers: ['/a/'] });
     expect(sightOf((await world.call(world.everything, 'getToken', { id })).at('data'))).toBe('reveal');
     const masking = await world.apply({ type: 'private', permissions: ['token:read'] });

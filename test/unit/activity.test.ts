@@ -4,7 +4,7 @@ import { createActivity, monthOf } from '../../src/core/tokens/activity.ts';
 
 const NOW = Date.UTC(2026, 2, 1);
 
-it('keeps what a full disk does not take, and writes it with the next flush', async () => {
+it('keeps activity while the disk is full and writes it with the next flush', async () => {
   const written: unknown[] = [];
   let isFull = true;
   const store: Pick<Store, 'markActive'> = {

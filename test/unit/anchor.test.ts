@@ -18,7 +18,7 @@ import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixtu
 const TOKEN = { body: { type: 'token', data: 1 } };
 const OLDER = { code: 'damaged', message: expect.stringContaining('older than its anchor') };
 
-it('is made at the first open, follows the commits, and refuses an older copy of the vault', async () => {
+it('an anchor is created on the first open, follows the commits and rejects an older copy of the vault', async () => {
   const { folder, file, apiKey } = await fileVault(1);
   const anchor = join(folder, 'anchor');
   await withVault(file, async () => undefined, anchor);
@@ -29,13 +29,13 @@ it('is made at the first open, follows the commits, and refuses an older copy of
     file,
     async (vault) => {
       await callVault(vault, apiKey, 'createToken', TOKEN);
-      // Not only at the end: a process that is killed leaves it, too.
+      // The anchor follows while the vault is open, so a killed process leaves a current one.
       for (let waited = 0; waited < 60 && readFileSync(anchor, 'utf8') === first; waited += 1) await sleep(50);
       expect(readFileSync(anchor, 'utf8')).not.toBe(first);
     },
     anchor,
   );
-  // Written by somebody who did not know of the anchor: the vault is further, which is no harm.
+  // Write without the anchor: a vault that is ahead of its anchor is accepted.
   await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', TOKEN));
   await withVault(file, async () => undefined, anchor);
 
@@ -43,14 +43,14 @@ it('is made at the first open, follows the commits, and refuses an older copy of
   writeFileSync(file, older);
   await withVault(file, async () => undefined);
   await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
-  // With as many commits by another way it is not the same vault, either.
+  // A copy with as many commits but another history is rejected, too.
   for (let n = 0; n < 2; n += 1) await withVault(file, (vault) => callVault(vault, apiKey, 'createToken', TOKEN));
   await expect(withVault(file, async () => undefined, anchor)).rejects.toMatchObject(OLDER);
   writeFileSync(file, newest);
   await withVault(file, async () => undefined, anchor);
 });
 
-it('is written when the vault has moved, and not otherwise', async () => {
+it('an anchor is written only after a commit', async () => {
   const { folder, file, apiKey } = await fileVault(1);
   const anchor = join(folder, 'anchor');
   const inode = () => statSync(anchor, { bigint: true }).ino;
@@ -62,7 +62,7 @@ it('is written when the vault has moved, and not otherwise', async () => {
   expect(inode()).not.toBe(first);
 });
 
-it('that cannot be written at the end keeps nothing else from ending', async () => {
+it('an anchor that cannot be written does not keep the vault from closing', async () => {
   const { folder, file, apiKey } = await fileVault(1);
   const away = join(folder, 'away');
   mkdirSync(away);
@@ -78,7 +78,7 @@ it('that cannot be written at the end keeps nothing else from ending', async () 
   expect(existsSync(`${file}-wal`)).toBe(false);
 });
 
-it('finds a log that was cut', async () => {
+it('an anchor detects a truncated log', async () => {
   const { folder, file, apiKey } = await fileVault(1);
   const anchor = join(folder, 'anchor');
   const copy = join(folder, 'copy.db');
@@ -87,7 +87,7 @@ it('finds a log that was cut', async () => {
     async (vault) => {
       for (let n = 0; n < 5; n += 1) await callVault(vault, apiKey, 'createToken', TOKEN);
       await sleep(1300);
-      // As after a crash: this process has not copied its log into the file yet.
+      // Copy the file while its log is not yet checkpointed, as after a crash.
       copyFileSync(file, copy);
       copyFileSync(`${file}-wal`, `${copy}-wal`);
     },
@@ -104,7 +104,7 @@ it('finds a log that was cut', async () => {
   await withVault(copy, async () => undefined, anchor);
 });
 
-it('is refused when it was edited or is another vault’s, and outlives the master key', async () => {
+it('an edited anchor and the anchor of another vault are rejected; a new master key keeps the anchor valid', async () => {
   const { folder, file } = await fileVault(1);
   const anchor = join(folder, 'anchor');
   await withVault(file, async () => undefined, anchor);
@@ -135,7 +135,7 @@ it('is refused when it was edited or is another vault’s, and outlives the mast
   expect(existsSync(nowhere)).toBe(false);
 });
 
-it('is not deceived by the counter alone', async () => {
+it('an anchor detects an older file whose counter was raised', async () => {
   const { folder, file, apiKey } = await fileVault(1);
   const anchor = join(folder, 'anchor');
   const older = readFileSync(file);

@@ -19,7 +19,7 @@ function randomFrom(bytes: (length: number) => Uint8Array): Random {
   return { bytes, id: () => '', timeOrderedId: () => '' };
 }
 
-/** Gives the bytes out in order, each once. */
+/** Returns a random source that yields each of the bytes once, in order. */
 function stream(hex: string): Random {
   const source = Buffer.from(hex, 'hex');
   let at = 0;
@@ -32,16 +32,16 @@ function stream(hex: string): Random {
 const system = randomFrom((length) => randomBytes(length));
 
 describe('API keys', () => {
-  test.each(cases)('are made of random bytes: $key', ({ random, key }) => {
+  test.each(cases)('consist of random bytes: $key', ({ random, key }) => {
     expect(generateApiKey(stream(random))).toBe(key);
     expect(isApiKey(key)).toBe(true);
   });
 
-  test.each(malformed)('are not %j', (text) => {
+  test.each(malformed)('do not include %j', (text) => {
     expect(isApiKey(text)).toBe(false);
   });
 
-  test('match the published pattern, pass their check and do not repeat', () => {
+  test('match the published pattern, pass their check and differ', () => {
     const keys = Array.from({ length: 500 }, () => generateApiKey(system));
     for (const key of keys) {
       expect(key).toMatch(new RegExp(API_KEY));
@@ -50,7 +50,7 @@ describe('API keys', () => {
     expect(new Set(keys).size).toBe(keys.length);
   });
 
-  test('with one character changed are none', () => {
+  test('fail their check when one character changes', () => {
     const key = generateApiKey(system);
     for (let at = 4; at < key.length; at++) {
       for (const character of BASE58_ALPHABET) {
@@ -60,8 +60,8 @@ describe('API keys', () => {
     }
   });
 
-  test('have every character equally often', () => {
-    // Each byte once: 58 characters, four bytes for each, and 24 bytes thrown away.
+  test('use every character equally often', () => {
+    // Each byte value once gives 58 characters, four bytes for each; 24 bytes are discarded.
     const all = Uint8Array.from({ length: 256 }, (_, byte) => byte);
     let at = 0;
     const source = randomFrom((length) => {
@@ -70,7 +70,7 @@ describe('API keys', () => {
       return bytes;
     });
     const counts = new Map<string, number>();
-    // 11,600 keys have 301,600 characters, 5,200 of each.
+    // 11,600 keys have 301,600 random characters, 5,200 of each.
     for (let key = 0; key < 58 * 200; key++) {
       for (const character of generateApiKey(source).slice(4, 30)) {
         counts.set(character, (counts.get(character) ?? 0) + 1);

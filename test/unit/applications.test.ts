@@ -68,13 +68,13 @@ describe('an application is held to its type (decisions §6)', () => {
     expect(Object.keys(answer.at('errors') as object)).toContain(path);
   });
 
-  it('a name of 200 characters is fine, whatever plane they are from', async () => {
+  it('a name may have 200 characters of any Unicode plane', async () => {
     expect((await create({ name: '🃏'.repeat(200), type: 'private', permissions: ['token:read'] })).status).toBe(201);
   });
 });
 
 describe('keys', () => {
-  it('a key is shown by create and regenerate, and by nothing else', async () => {
+  it('only create and regenerate return the key', async () => {
     const made = await create({ name: 'a', type: 'private', permissions: ['token:read'] });
     const id = String(made.at('id'));
     expect(made.at('key')).toMatch(/^key_[1-9A-HJ-NP-Za-km-z]{32}$/);
@@ -90,7 +90,7 @@ describe('keys', () => {
     expect((await world.call(String(renewed.at('key')), 'listTokens')).status).toBe(200);
   });
 
-  it('an application can renew and delete itself', async () => {
+  it('an application can regenerate its key and delete itself', async () => {
     const id = String((await world.call(world.management, 'getApplicationByKey')).at('id'));
     const key = String((await world.call(world.management, 'regenerateApplicationKey', { id })).at('key'));
     expect((await world.call(world.management, 'getTenant')).status).toBe(401);
@@ -105,7 +105,7 @@ describe('keys', () => {
 });
 
 describe('expiring applications', () => {
-  it('live a minute unless told otherwise, and end at the instant', async () => {
+  it('live for a minute by default and end exactly then', async () => {
     const made = await create({ name: 'e', type: 'expiring', permissions: ['token:read'] });
     expect(made.at('expires_at')).toBe('2026-03-01T09:31:00.000+00:00');
     const key = String(made.at('key'));
@@ -143,8 +143,8 @@ describe('list and get', () => {
   });
 });
 
-describe('what a private application may mint', () => {
-  it('reaches a container that a weaker rule on another one does not touch', async () => {
+describe('what a private application may create', () => {
+  it('is limited by the rule that governs each container', async () => {
     const key = await world.application({
       name: 'parent',
       type: 'private',
@@ -168,7 +168,7 @@ describe('what a private application may mint', () => {
 });
 
 describe('pages', () => {
-  it('past any end are empty', async () => {
+  it('a page beyond the last one is empty', async () => {
     const answer = await world.call(world.management, 'listApplications', { query: 'page=999999999999999&size=100' });
     expect([answer.status, answer.at('data')]).toEqual([200, []]);
   });

@@ -50,11 +50,11 @@ async function openAudited(auditLevel: AuditLevel, auditStrict = false) {
     body: { type: 'token', id: 'first', data: 'SECRET', mask: '{{ data | last4 }}', metadata: { m: 'SECRET' } },
   });
 
-  /** What `work` leaves in the audit. */
+  /** Returns the events that `work` adds to the audit. */
   async function events(work: () => Promise<unknown>): Promise<readonly AuditEvent[]> {
     const head = await store.auditHead();
     await work();
-    // Waits for what is written a moment later, however long that takes: a strict entry stands behind it.
+    // A strict entry follows all pending ones, so wait until it is written.
     await vault.issueKey((await store.listTenants())[0]?.tenant.id ?? '');
     await new Promise((resolve) => setTimeout(resolve, 120));
     const found: AuditEvent[] = [];
@@ -68,7 +68,7 @@ async function openAudited(auditLevel: AuditLevel, auditStrict = false) {
 describe('a batch', () => {
   const request = (id: string) => ({ type: 'token', id, data: id, deduplicate_token: true });
 
-  it('is one row: the tokens that it creates, and a row for the duplicates that it shows', async () => {
+  it('writes one row for the created tokens and one for the duplicates that it returns', async () => {
     const { store, revealing, call, events } = await openAudited('all');
     const { sequence } = await store.auditHead();
     const made = await events(() => call(revealing.key, 'tokenize', { body: [request('one'), request('two')] }));
@@ -83,7 +83,7 @@ describe('a batch', () => {
     expect(mixed[1]).not.toHaveProperty('revision');
   });
 
-  it('of reads lists every token, and a refused one tells nothing of them', async () => {
+  it('of reads lists every token; a rejected one lists none', async () => {
     const { revealing, masking, call, events } = await openAudited('all');
     await call(revealing.key, 'tokenize', { body: [request('one'), request('two')] });
     const read = (key: string, ids: readonly string[]) =>
@@ -91,13 +91,13 @@ describe('a batch', () => {
     expect(await read(revealing.key, ['one', 'two', 'one'])).toMatchObject([
       { action: 'detokenize', status: 200, entities: ['one', 'two'] },
     ]);
-    // Neither has a mask.
+    // Neither token has a mask.
     const [hidden, missing] = [await read(masking.key, ['first', 'one']), await read(masking.key, ['first', 'none'])];
     expect(hidden).toMatchObject([{ action: 'detokenize', status: 400, entities: [] }]);
     expect(hidden).toEqual(missing);
   });
 
-  it('of reads is written at the level reveal, unless it shows masks', async () => {
+  it('of reads is written at the level reveal unless it shows masks only', async () => {
     const { revealing, masking, call, events } = await openAudited('reveal');
     const read = (key: string) => events(() => call(key, 'detokenize', { body: ['{{ first }}'] }));
     expect(await read(revealing.key)).toMatchObject([{ action: 'detokenize', entities: ['first'] }]);
@@ -115,7 +115,7 @@ describe('an event', () => {
       '=',
       '==',
       '~AAAAAAAAAAAAAAAAAAAAAA',
-      // Each one character from a UUID.
+      // Each of these differs from a UUID in one character.
       '7D3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c11',
       '7d3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c1g',
       '7d3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c1',
@@ -138,7 +138,7 @@ describe('an event', () => {
     counted: optional(fc.record({ count: fc.nat(), first_at: fc.nat(), last_at: fc.nat() })),
   });
 
-  it('comes back as it was', () => {
+  it('survives encoding and decoding', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(event, fc.integer()), { minLength: 1, maxLength: 5 }), (timed) => {
         const events = timed.map(([event, at]) => ({ event, at }));
@@ -160,7 +160,7 @@ describe('an event', () => {
     );
   });
 
-  it('fits two steps of padding when it is about one token, and a further one in its row adds less', () => {
+  it('about one token fits two padding steps, and a further event in the row adds less', () => {
     const uuid = '01890a5d-ac96-774b-bcce-b302099a8057';
     const event = {
       action: 'createToken',
@@ -205,7 +205,7 @@ describe('the audit', () => {
   });
 
   const SEARCH = { query: 'id:first' };
-  /** What is read, and at which levels it leaves an entry. */
+  /** Each read, and the levels at which it leaves an entry. */
   const READS: readonly (readonly [
     what: string,
     reader: 'revealing' | 'masking' | 'management',
@@ -253,7 +253,7 @@ describe('the audit', () => {
     },
   );
 
-  it('has attempts to learn what the caller does not read: refused, accepted, and those beyond the limit', async () => {
+  it('has denied and accepted attempts to learn unreadable data, and those beyond the limit', async () => {
     const { management, masking, call, events } = await openAudited('reveal');
     const body = { name: 'form', type: 'public', permissions: ['token:update'] };
     const form: { readonly key: string } = (await call(management, 'createApplication', { body })).body;
@@ -267,7 +267,7 @@ describe('the audit', () => {
     expect(found.at(-1)?.entities).toEqual(['first']);
   });
 
-  it('says of a create that found a duplicate, and of a missing token, only at `all`', async () => {
+  it('has an entry about a duplicate and a missing token only at `all`', async () => {
     for (const level of ['reveal', 'all'] as const) {
       const { revealing, call, events } = await openAudited(level);
       const found = await events(async () => {
@@ -286,7 +286,7 @@ describe('the audit', () => {
     }
   });
 
-  it('has no text of the caller’s own: what could be no id is left out', async () => {
+  it('omits an id that cannot be one, which is text of the caller', async () => {
     const { management, call, events } = await openAudited('all');
     const found = await events(async () => {
       for (const id of ['mine\nceo-salary\n~AAAAAAAAAAAAAAAAAAAAAA', 'x'.repeat(401), 'x'.repeat(400)]) {
@@ -296,7 +296,7 @@ describe('the audit', () => {
     expect(found.map(({ status, entities }) => [status, ...entities])).toEqual([[403], [403], [403, 'x'.repeat(400)]]);
   });
 
-  it('has nothing of a key that is none: whoever guesses cannot fill it', async () => {
+  it('has no entry about an unknown API key, so guessing cannot fill it', async () => {
     const { call, events } = await openAudited('all');
     expect(await events(() => call('key_nobody', 'getTenant'))).toEqual([]);
   });
@@ -308,11 +308,11 @@ describe('the audit', () => {
     for await (const { event } of walkAudit({ store, keyring })) texts.push(JSON.stringify(event));
     expect(texts.length).toBeGreaterThan(4);
     expect(texts.join()).not.toMatch(/SECRET|"reveal"|test/);
-    // The other way round, too: what is looked for can be found.
+    // Control: the id is in the text.
     expect(texts.join()).toContain('first');
   });
 
-  it('has an entry for what expired', async () => {
+  it('has an entry for an expired token', async () => {
     const { vault, clock, revealing, call, events } = await openAudited('mutations');
     const expires_at = new Date(clock.now() + 60_000).toISOString();
     await call(revealing.key, 'createToken', { body: { type: 'token', id: 'brief', data: 1, expires_at } });
@@ -321,7 +321,7 @@ describe('the audit', () => {
     expect(found).toEqual([{ action: 'expireToken', status: 200, tenant_id: expect.any(String), entities: ['brief'] }]);
   });
 
-  it('fails closed: what cannot be written is not answered, and nothing is lost when it can be again', async () => {
+  it('fails a request whose entry cannot be written, and recovers without loss', async () => {
     const { store, keyring, revealing, masking, call } = await openAudited('reveal', true);
     const append = store.appendAudit.bind(store);
     store.appendAudit = () => Promise.reject(new Problem('no_space'));
@@ -329,16 +329,16 @@ describe('the audit', () => {
     const refused = await get(revealing.key);
     expect(refused.status).toBe(507);
     expect(JSON.stringify(refused.body)).not.toContain('SECRET');
-    // What needs no entry needs no space.
+    // This read needs no entry, so it needs no space.
     expect((await get(masking.key)).status).toBe(200);
     store.appendAudit = append;
     expect((await get(revealing.key)).status).toBe(200);
     const last = await lastEvents({ store, keyring }, ({ event }) => event.action === 'getToken', 10);
-    // The one that was refused showed nothing.
+    // The failed request revealed nothing, so it has no entry.
     expect(last).toHaveLength(1);
   });
 
-  it('fails closed without --audit-strict, too, from the first failure on', async () => {
+  it('fails requests without --audit-strict, too, once a write has failed', async () => {
     const { vault, store, keyring, revealing, call } = await openAudited('reveal');
     const append = store.appendAudit.bind(store);
     store.appendAudit = () => Promise.reject(new Problem('no_space'));
@@ -350,12 +350,12 @@ describe('the audit', () => {
     store.appendAudit = append;
     expect((await get()).status).toBe(200);
     const kept = await lastEvents({ store, keyring }, ({ event }) => event.action === 'getToken', 10);
-    // The first, which was answered before the failure was known, and the last.
+    // The first reply was sent before the write failed; the other entry is from the last request.
     expect(kept).toHaveLength(2);
     await vault.close();
   });
 
-  it('answers a strict read only when its entry is written', async () => {
+  it('answers a strict read only after its entry is written', async () => {
     const { store, revealing, call } = await openAudited('reveal', true);
     const append = store.appendAudit.bind(store);
     let release = (): void => undefined;
@@ -373,7 +373,7 @@ describe('the audit', () => {
     await reading;
   });
 
-  it('gives the last events that are asked for, newest first', async () => {
+  it('returns the last events, newest first', async () => {
     const { store, keyring, revealing, call } = await openAudited('mutations');
     for (let n = 0; n < 1200; n += 1)
       await call(revealing.key, 'updateToken', { params: { id: 'first' }, body: { data: n } });
@@ -402,7 +402,7 @@ describe('denials of one application', () => {
     const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: clock.now() });
     const store = createMemoryStore();
     const audit = createAudit({ store, keyring, clock, level: 'reveal', strict });
-    /** What is written: each single entry by its application and status, each counted one by its count, too. */
+    /** Returns the application and status of each single entry, and of counted entries the count, too. */
     const written = async () => {
       const found: string[] = [];
       for await (const { event } of walkAudit({ store, keyring })) {
@@ -418,7 +418,7 @@ describe('denials of one application', () => {
   }
   const singles = (count: number, text: string) => Array.from({ length: count }, () => text);
 
-  it.each([false, true])('beyond 100 in a minute are counted, by what was refused how (strict: %s)', async (strict) => {
+  it.each([false, true])('beyond 100 in a minute are counted by operation and status (strict: %s)', async (strict) => {
     const { audit, written, deny } = await openDenied(strict);
     await deny(90, denial('a'));
     await deny(20, denial('a', 404));
@@ -434,7 +434,7 @@ describe('denials of one application', () => {
     ]);
   });
 
-  it('are written when the minute ends, with the first and the last time, and counted anew', async () => {
+  it('are written at the end of the minute with their first and last time, then counted from zero', async () => {
     const { clock, store, keyring, written, deny } = await openDenied(false);
     await deny(100, denial('a'));
     const first_at = clock.now();
@@ -453,7 +453,7 @@ describe('denials of one application', () => {
     expect(await written()).toEqual([...singles(100, 'a 403'), 'a 403 × 7', ...singles(100, 'a 403')]);
   });
 
-  it('are refused while entries cannot be written, and none that was counted is lost', async () => {
+  it('are refused while entries cannot be written, and the counts survive', async () => {
     const { audit, store, written, deny } = await openDenied(true);
     await deny(150, denial('a'));
     const append = store.appendAudit.bind(store);

@@ -9,7 +9,7 @@ const OTHER = { kind: 'key_file', key: new Uint8Array(32).fill(8) } as const;
 const back = (from: string, to: string) => backUpVault({ from, to, credential: CREDENTIAL });
 const restore = (from: string, to: string) => restoreVault({ from, to, credential: CREDENTIAL });
 
-it('copies one state of a vault that is written to, and the copy becomes a vault again', async () => {
+it('copies one state of a vault under writes, and the copy can be restored', async () => {
   const { folder, file, apiKey } = await fileVault(50);
   const [copy, again] = [join(folder, 'copy'), join(folder, 'again.db')];
   const create = (n: number) => ({ body: { id: `more-${n}`, type: 'token', data: n } });
@@ -48,7 +48,7 @@ it('copies one state of a vault that is written to, and the copy becomes a vault
   expect(readdirSync(folder).sort()).toEqual(['again.db', 'copy', 'vault.db']);
 });
 
-it('never overwrites, and leaves nothing behind when it fails', async () => {
+it('never overwrites a file and leaves nothing behind on failure', async () => {
   const { folder, file } = await fileVault(2);
   const copy = join(folder, 'copy');
   writeFileSync(copy, 'mine');
@@ -70,7 +70,7 @@ it('never overwrites, and leaves nothing behind when it fails', async () => {
   expect(readdirSync(folder).sort()).toEqual(['copy', 'copy2', 'sub', 'vault.db']);
 });
 
-it('makes no copy of a damaged vault, and no vault of a damaged backup', async () => {
+it('rejects a damaged vault and a damaged backup', async () => {
   const { folder, file } = await fileVault(2);
   const copy = join(folder, 'copy');
   await back(file, copy);
@@ -83,7 +83,7 @@ it('makes no copy of a damaged vault, and no vault of a damaged backup', async (
   expect(existsSync(join(folder, 'r.db'))).toBe(false);
 });
 
-it('does not take the file of a running vault for a backup', async () => {
+it('does not accept the file of a running vault as a backup', async () => {
   const { folder, file, apiKey } = await fileVault(1);
   await withVault(file, async (vault) => {
     await callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } });
@@ -91,7 +91,7 @@ it('does not take the file of a running vault for a backup', async () => {
   });
 });
 
-it('holds, after a rotation, neither the old keys nor what they sealed, in file and log', async () => {
+it('holds neither the old keys nor their ciphertexts after a rotation, in file and log', async () => {
   const { file, apiKey } = await fileVault(300);
   const old: Buffer[] = [];
   await tamperFile(file, (connection) => {
@@ -100,7 +100,7 @@ it('holds, after a rotation, neither the old keys nor what they sealed, in file 
         'SELECT wrapped FROM tenant_key UNION ALL SELECT details FROM application UNION ALL SELECT full FROM token',
       )
       .pluck();
-    // Nonce and ciphertext: what comes before is the same in many.
+    // Compare nonce and ciphertext; the bytes before them are the same in many values.
     old.push(...rows.all().map((bytes) => bytes.subarray(5, 45)));
   });
   const holds = (bytes: Buffer) => old.filter((secret) => bytes.includes(secret)).length;
@@ -108,7 +108,7 @@ it('holds, after a rotation, neither the old keys nor what they sealed, in file 
   await withVault(file, async (vault) => {
     const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
     await admin.rotate({ indexes: true, master: true });
-    // Before anybody closes anything.
+    // The log is empty before any connection closes.
     expect(statSync(`${file}-wal`).size).toBe(0);
     await admin.close();
     expect((await callVault(vault, apiKey, 'getToken', { id: 'token-7' })).body['data']).toBe(7);

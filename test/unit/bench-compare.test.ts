@@ -12,15 +12,15 @@ const lower = (name: string, ratio: number) => ({ bench: 'startup', case: name, 
 const verdicts = (before: readonly object[], after: readonly object[], limit = LIMIT) =>
   compareLines(before, after, limit).map(({ verdict }: { verdict: string }) => verdict);
 
-describe('two results of the benchmark', () => {
-  it('compares in the direction in which a ratio is better', () => {
+describe('the comparison of two benchmark results', () => {
+  it('respects the direction in which a ratio improves', () => {
     expect(lossOf(higher('get', 0.5), higher('get', 0.25))).toBe(50);
     expect(lossOf(lower('help', 1), lower('help', 2))).toBe(50);
     expect(lossOf(higher('get', 0.5), higher('get', 1))).toBe(-100);
     expect(lossOf(lower('help', 2), lower('help', 1))).toBe(-100);
   });
 
-  it('fails a fall of more than the limit, and no smaller one', () => {
+  it('fails when a ratio falls by more than the limit', () => {
     expect(verdicts([higher('get', 1)], [higher('get', 0.61)])).toEqual(['ok']);
     expect(verdicts([higher('get', 1)], [higher('get', 0.59)])).toEqual(['fell']);
     expect(verdicts([lower('help', 1)], [lower('help', 1.6)])).toEqual(['ok']);
@@ -28,7 +28,7 @@ describe('two results of the benchmark', () => {
     expect(verdicts([higher('get', 1)], [higher('get', 0.61)], 30)).toEqual(['fell']);
   });
 
-  it('fails a case that has gone, and shows a new one', () => {
+  it('fails for a missing case and lists a new one', () => {
     const rows = compareLines([higher('get', 1)], [higher('list', 1)], LIMIT);
     expect(rows.map((row: { verdict: string }) => ({ ...row, failure: isFailure(row) }))).toEqual([
       { case: 'http/get', figure: 'ratio', before: 1, after: undefined, verdict: 'missing', failure: true },
@@ -36,14 +36,14 @@ describe('two results of the benchmark', () => {
     ]);
   });
 
-  it('shows times and sizes, and judges none', () => {
+  it('lists times and sizes without judging them', () => {
     const save = (ms: number) => ({ bench: 'snapshot', case: 'save', ms });
     expect(compareLines([save(1)], [save(9)], LIMIT)).toEqual([
       { case: 'snapshot/save', figure: 'ms', before: 1, after: 9, verdict: 'not judged' },
     ]);
   });
 
-  it('reads lines and rejects other files', () => {
+  it('reads result lines and rejects other files', () => {
     const file = path.join(temporaryFolder(onTestFinished), 'a.json');
     const read = (text: string) => {
       writeFileSync(file, text);
@@ -61,7 +61,7 @@ describe('the judgement of the quick benchmark', () => {
   const measured = [higher('get', 0.5), lower('help', 1.2)];
   const baseline = [higher('get', 0.5), lower('help', 1.2)];
 
-  /** Answers the given results one after the other, and notes what it was asked for. */
+  /** Returns the given results in turn and records the requested case names. */
   function measuring(...results: (typeof measured)[]) {
     const asked: (readonly string[] | undefined)[] = [];
     const measure = async (names?: readonly string[]) => {
@@ -71,7 +71,7 @@ describe('the judgement of the quick benchmark', () => {
     return { asked, measure };
   }
 
-  it('lets the same figures pass without a second look', async () => {
+  it('passes equal figures without a second measurement', async () => {
     const { asked, measure } = measuring(measured);
     expect(await judge({ baseline, limit: LIMIT, measure })).toMatchObject({ failed: false, again: [] });
     expect(asked).toEqual([undefined]);
@@ -86,7 +86,7 @@ describe('the judgement of the quick benchmark', () => {
     expect(asked).toEqual([undefined, ['http/get']]);
   });
 
-  it('counts the better of two measurements of a case that failed', async () => {
+  it('counts the better of two measurements of a failed case', async () => {
     const spoiled = [higher('get', 0.1), lower('help', 1.2)];
     const { measure } = measuring(spoiled, [higher('get', 0.48)]);
     const { failed, again, lines } = await judge({ baseline, limit: LIMIT, measure });

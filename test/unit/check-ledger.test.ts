@@ -8,7 +8,9 @@ import { createMemoryStore } from '../memory-store/memory-store.ts';
 
 const [TENANT, OTHER] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
 
-/** The audit of two tenants, of which one has a token; doctor begins to look, and finds the token's row gone. */
+/**
+ * Creates the audit of two tenants, one of them with a token, and starts a check in which that token's row is missing.
+ */
 async function begun() {
   let time = Date.now();
   const clock = { now: () => time, settled: () => time };
@@ -45,13 +47,13 @@ async function begun() {
 
 const LOST = { table: 'token', id: 'lost', what: expect.stringContaining('removed outside the vault') };
 
-it('finds a row that is gone, and still when another tenant is reset meanwhile', async () => {
+it('reports a missing row even when another tenant is reset during the check', async () => {
   const { check, reset } = await begun();
   await reset(OTHER);
   expect(await check.findings()).toEqual([LOST]);
 });
 
-it('does not call a vault sound whose tokens were reset while it was looked at', async () => {
+it('reports a reset during the check instead of calling the vault sound', async () => {
   const { check, reset } = await begun();
   await reset(TENANT);
   expect(await check.findings()).toEqual([
@@ -59,7 +61,7 @@ it('does not call a vault sound whose tokens were reset while it was looked at',
   ]);
 });
 
-it('takes no entry for news that is older than the look: it was cut and put back', async () => {
+it('reports an entry that was removed and put back, as it is older than the check', async () => {
   const { check, reset } = await begun();
   await reset(TENANT, 60_000);
   expect(await check.findings()).toEqual([{ table: 'audit', id: '5', what: expect.stringContaining('was put back') }]);

@@ -14,10 +14,10 @@ const COLUMNS: ClearColumns = {
   expires_at: 6,
 };
 
-it('come back as they were packed', () => {
+it('survive packing and unpacking', () => {
   expect(unpackClear(packClear(COLUMNS))).toMatchObject(COLUMNS);
 });
 
-it('hold no name of an application but a UUID', () => {
+it('accept only a UUID as the name of an application', () => {
   expect(() => packClear({ ...COLUMNS, modified_by: 'somebody' })).toThrow(RangeError);
 });

@@ -9,10 +9,10 @@ const ENTER = '\r';
 const DOWN = '\u001b[B';
 const CTRL_C = '\u0003';
 
-/** What is typed when a question appears: a part of the question, and the keys. */
+/** A part of a question, and the keys to type when it appears. */
 type Keys = readonly [question: string, ...keys: readonly string[]];
 
-/** A person at a terminal: waits for each question, then types. */
+/** Simulates a person at a terminal who waits for each question and then types. */
 async function ask(
   id: OperationId,
   ...plan: readonly Keys[]
@@ -35,7 +35,7 @@ async function ask(
       done();
     },
   });
-  // As with stderr, a prompt that ends does not end the terminal.
+  // Like stderr, this stream stays open when a prompt ends.
   Object.assign(output, { _isStdio: true });
   const row: Operation = OPERATIONS[id];
   const members = await askMembers(id, row.cli.asks ?? [], { input, output });
@@ -56,7 +56,7 @@ describe('askMembers', () => {
     },
   );
 
-  it('asks for a card, its number masked, and leaves out what is not typed', async () => {
+  it('asks for a card, hides its number and omits empty answers', async () => {
     const { members, seen } = await ask(
       'createToken',
       ['Type of the token', DOWN, ENTER],
@@ -73,7 +73,7 @@ describe('askMembers', () => {
     expect(seen).not.toContain('4242');
   });
 
-  it('takes no card number that fails its check', async () => {
+  it('asks again for a card number that fails its check', async () => {
     const { members, seen } = await ask(
       'createToken',
       ['Type of the token', DOWN, ENTER],
@@ -88,7 +88,7 @@ describe('askMembers', () => {
     expect(seen).toContain('must be a card number');
   });
 
-  it('takes text and JSON for a token', async () => {
+  it('asks for text or JSON of a token', async () => {
     const text = await ask(
       'createToken',
       ['Type of the token', ENTER],
@@ -106,7 +106,7 @@ describe('askMembers', () => {
     expect(json.members['data']).toEqual(['{"a":1.10}']);
   });
 
-  it('asks for an application: only permissions that its type may hold, and rules', async () => {
+  it('offers only permissions of the type, and asks for rules', async () => {
     const { members, seen } = await ask(
       'createApplication',
       ['Name', 'web', ENTER],
@@ -129,7 +129,7 @@ describe('askMembers', () => {
     expect(seen).not.toContain('token:read');
   });
 
-  it('asks a management application for no rule, and an expiring one for a condition', async () => {
+  it('asks a management application for no rules, and an expiring one for conditions', async () => {
     const management = await ask(
       'createApplication',
       ['Name', 'm', ENTER],
@@ -155,7 +155,7 @@ describe('askMembers', () => {
     expect(expiring.members).not.toHaveProperty('permission');
   });
 
-  it('ends with the error that means 130 on Ctrl-C', async () => {
+  it('rejects with the error for exit code 130 on Ctrl-C', async () => {
     await expect(ask('createToken', ['Type of the token', CTRL_C])).rejects.toMatchObject({ name: 'ExitPromptError' });
   });
 });

@@ -51,8 +51,8 @@ async function refusal(
   throw new Error('it was not refused');
 }
 
-describe('a body made of flags', () => {
-  it('is sent with the media type of the row, members in the order of the schema', async () => {
+describe('a body from flags', () => {
+  it('has the media type of the row, and its members in the order of the schema', async () => {
     const members = { data: ['{"a":1}'], type: ['token'], id: ['my-id'] };
     expect(await assembleCall('createToken', { arguments: [], members }, reader())).toEqual({
       operation: 'createToken',
@@ -63,7 +63,7 @@ describe('a body made of flags', () => {
     });
   });
 
-  it('leaves every JSON value as it was written', async () => {
+  it('keeps every JSON value as written', async () => {
     const written = '{"b":1.10,"a":9007199254740993,"10":1e2,"__proto__":[],"2":"\\ud800"}';
     expect(await bodyOf({ data: [`\n ${written} `] })).toBe(`{"type":"token","data":${written}}`);
   });
@@ -76,7 +76,7 @@ describe('a body made of flags', () => {
     );
   });
 
-  it('carries any string through --text that is not one of the other two ways', async () => {
+  it('accepts any string in --text except - and @FILE', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary' }), async (text) => {
         fc.pre(text !== '-' && !text.startsWith('@'));
@@ -96,24 +96,24 @@ describe('a body made of flags', () => {
     expect(JSON.parse((await bodyOf({ text: ['-'] }, content)) ?? '')).toMatchObject({ data });
   });
 
-  it('keeps the line end of a text that was typed', async () => {
+  it('keeps a trailing line break in typed text', async () => {
     expect(await bodyOf({ text: ['a\n'] })).toBe('{"type":"token","data":"a\\n"}');
   });
 
-  it('makes arrays, maps and booleans of their flags', async () => {
+  it('builds arrays, maps and booleans from flags', async () => {
     const members = { container: ['/a/', '/b/'], metadata: ['k=v', 'e=', 'x=a=b'], 'deduplicate-token': ['true'] };
     expect(await bodyOf(members)).toBe(
       '{"type":"token","data":1,"containers":["/a/","/b/"],"metadata":{"k":"v","e":"","x":"a=b"},"deduplicate_token":true}',
     );
   });
 
-  it('makes an array of the JSON of repeated flags', async () => {
+  it('builds an array from the JSON of repeated flags', async () => {
     const members = { name: ['n'], type: ['public'], rule: ['{"priority":1}', '{"priority":2.0}'] };
     const call = await assembleCall('createApplication', { arguments: [], members }, reader());
     expect(call.bodyText).toBe('{"name":"n","type":"public","rules":[{"priority":1},{"priority":2.0}]}');
   });
 
-  it('takes an expression as a mask without quotes, and JSON with them', async () => {
+  it('accepts an expression as a mask without quotes, and JSON with them', async () => {
     expect(await bodyOf({ mask: ['{{ data | reveal_last: 4 }}'] })).toContain('"mask":"{{ data | reveal_last: 4 }}"');
     expect(await bodyOf({ mask: ['{"a":"{{ data.a }}"}'] })).toContain('"mask":{"a":"{{ data.a }}"}');
   });
@@ -133,13 +133,13 @@ describe('a body made of flags', () => {
     ['data twice', { type: ['token'], data: ['1'], text: ['4242'] }, /^only one of --data or --text/],
     ['a missing member', { type: ['token'] }, /^--data or --text must be given$/],
     ['two missing members', {}, /^--type and --data or --text must be given$/],
-  ])('refuses %s, naming the flag and quoting no value', async (_what, members, message) => {
+  ])('rejects %s, naming the flag and quoting no value', async (_what, members, message) => {
     const { message: told, hint = '' } = await refusal(members);
     expect(told).toMatch(message);
     expect(`${told} ${hint}`).not.toContain('4242');
   });
 
-  it.each(['', '\n', '\r\n'])('refuses --text from standard input that holds only %j', async (stdin) => {
+  it.each(['', '\n', '\r\n'])('rejects --text from standard input that holds only %j', async (stdin) => {
     await expect(bodyOf({ text: ['-'] }, stdin)).rejects.toMatchObject({
       code: 'usage',
       message: '--text: standard input is empty',
@@ -148,12 +148,12 @@ describe('a body made of flags', () => {
     expect(await bodyOf({ text: [''] })).toBe('{"type":"token","data":""}');
   });
 
-  it('refuses text that is not UTF-8', async () => {
+  it('rejects text that is not UTF-8', async () => {
     const { message } = await refusal({ type: ['token'], text: [file('latin', new Uint8Array([0xe9]))] });
     expect(message).toBe('--text: the text is not UTF-8');
   });
 
-  it('points to --text when plain text was given as JSON', async () => {
+  it('suggests --text for plain text in --data', async () => {
     expect((await refusal({ type: ['token'], data: ['hello'] })).hint).toContain('--text');
   });
 });
@@ -163,7 +163,7 @@ describe('--clear', () => {
     return (await assembleCall('updateToken', { arguments: ['tok'], members, clear }, reader())).bodyText;
   }
 
-  it('says null, in the order of the schema, by the name of the member or of its flag', async () => {
+  it('sends null for a member or its flag, in the order of the schema', async () => {
     expect(await patchOf(['expires-at', 'mask'])).toBe('{"mask":null,"expires_at":null}');
     expect(await patchOf(['expires_at', 'container', 'search_indexes', 'search-index'].slice(0, 3))).toBe(
       '{"containers":null,"search_indexes":null,"expires_at":null}',
@@ -171,14 +171,14 @@ describe('--clear', () => {
     expect(await patchOf(['search-index'])).toBe('{"search_indexes":null}');
   });
 
-  it('takes pairs away, beside pairs that are set', async () => {
+  it('removes metadata pairs while --metadata sets others', async () => {
     expect(await patchOf(['metadata.a.b', 'metadata.c'], { metadata: ['d=1'] })).toBe(
       '{"metadata":{"a.b":null,"c":null,"d":"1"}}',
     );
     expect(await patchOf(['metadata'])).toBe('{"metadata":null}');
   });
 
-  it('goes with other members', async () => {
+  it('combines with other members', async () => {
     expect(await patchOf(['expires-at'], { container: ['/a/'], metadata: ['k=v'] })).toBe(
       '{"metadata":{"k":"v"},"containers":["/a/"],"expires_at":null}',
     );
@@ -199,13 +199,13 @@ describe('--clear', () => {
     ['a pair that is set', ['metadata.a'], { metadata: ['a=1'] }, '--metadata and --clear name the same member', ''],
     ['a member and its pair', ['metadata', 'metadata.a'], {}, '--clear metadata already clears all of it', ''],
     ['a pair and its member', ['metadata.a', 'metadata'], {}, '--clear metadata already clears all of it', ''],
-  ])('refuses %s', async (_what, clear, members, message, hint) => {
+  ])('rejects %s', async (_what, clear, members, message, hint) => {
     const told = await refusal(members, { id: 'updateToken', arguments: ['tok'], clear });
     expect(told.message).toContain(message);
     expect(told.hint ?? '').toContain(hint);
   });
 
-  it('excludes a whole body', async () => {
+  it('excludes --body', async () => {
     const told = await refusal({}, { id: 'updateToken', arguments: ['tok'], clear: ['mask'], body: '-' });
     expect(told.message).toContain('--clear');
   });
@@ -224,32 +224,32 @@ describe('rules', () => {
   const words = (transform: string, priority: number) =>
     `{"description":"","priority":${priority},"transform":"${transform}","permissions":["token:read"]}`;
 
-  it('may be JSON, words, files of one or of several, and standard input, one after the other', async () => {
+  it('may mix JSON, words, files with one or several rules, and standard input', async () => {
     const several = file('rules.json', '[ {"priority":1.0}, {"priority":2} ]\n');
     const none = file('none.json', '[]');
     const rules = await rulesOf('{"priority":9}', several, 'transform=mask permissions=token:read', none, '-');
     expect(rules).toBe(`[{"priority":9},{"priority":1.0}, {"priority":2},${words('mask', 4)},${words('redact', 5)}]`);
   });
 
-  it('are refused with the flag named, when they are neither', async () => {
+  it('name the flag when they are neither JSON nor words', async () => {
     const told = await refusal({ name: ['n'], type: ['private'], rule: ['{"a":}'] }, { id: 'createApplication' });
     expect(told.message).toMatch(/^--rule is not JSON: .* at character 6$/);
   });
 });
 
 describe('--body', () => {
-  it('is sent as it is, broken or not', async () => {
+  it('is sent unchanged, even when it is malformed', async () => {
     const input = { arguments: [], members: {}, body: '-' };
     expect((await assembleCall('createToken', input, reader('{"a":1.0 ,'))).bodyText).toBe('{"a":1.0 ,');
     const fromFile = { arguments: [], members: {}, body: file('body.json', '{}\n') };
     expect((await assembleCall('createToken', fromFile, reader())).bodyText).toBe('{}\n');
   });
 
-  it('excludes the flags of members', async () => {
+  it('excludes member flags', async () => {
     expect((await refusal({ type: ['card'] }, { body: '-' })).message).toContain('--type');
   });
 
-  it('is never taken literally: a secret would be on the command line', async () => {
+  it('rejects a literal, which would put a secret on the command line', async () => {
     expect((await refusal({}, { body: '{"data":4242}' })).message).toBe(
       '--body must be @file, or - for standard input',
     );
@@ -257,7 +257,7 @@ describe('--body', () => {
 });
 
 describe('the path and the query', () => {
-  it('come from arguments and flags, in the order of the schema', async () => {
+  it('come from arguments and flags in the order of the schema', async () => {
     const members = { id: ['a', 'b'], metadata: ['k=v', 'k.l=w'], size: ['5'] };
     expect(await assembleCall('listTokens', { arguments: [], members }, reader())).toEqual({
       operation: 'listTokens',
@@ -274,11 +274,11 @@ describe('the path and the query', () => {
     expect(get).toEqual({ operation: 'getToken', params: { id: 'a/b' }, query: [] });
   });
 
-  it('refuse an empty id: over HTTP it would be the list', async () => {
+  it('reject an empty id, which would be the list over HTTP', async () => {
     expect((await refusal({}, { id: 'getToken', arguments: [''] })).message).toBe('<id> is empty');
   });
 
-  it('refuse an id that would be another operation over HTTP', async () => {
+  it('reject an id that would be another operation over HTTP', async () => {
     expect((await refusal({}, { id: 'getApplication', arguments: ['key'] })).hint).toContain('vault apps whoami');
     const call = await assembleCall('getToken', { arguments: ['key'], members: {} }, reader());
     expect(call.params).toEqual({ id: 'key' });

@@ -75,7 +75,7 @@ describe('suggest', () => {
     expect(await values(...before, '')).toEqual(expected);
   });
 
-  it('offers files where a seed is asked for, and the forms of what it made', async () => {
+  it('offers files for seeds, and formats for their results', async () => {
     for (const before of [
       ['seed', 'apply'],
       ['seed', 'apply', 'a.yaml'],
@@ -88,7 +88,7 @@ describe('suggest', () => {
     expect(await values('profile', 'use', 'staging', '')).toEqual([]);
   });
 
-  it('offers the words of a rule', async () => {
+  it('offers the words of an access rule', async () => {
     const words = await values('apps', 'create', '--rule', '');
     for (const transform of Object.keys(TRANSFORMS)) expect(words).toContain(`transform=${transform}`);
     expect(words).toContain('container=');
@@ -111,13 +111,13 @@ describe('suggest', () => {
     expect(await values(...typed)).toEqual(expected);
   });
 
-  it('knows the flags before the noun', async () => {
+  it('completes flags before the noun', async () => {
     expect(await values('--')).toEqual(
       Object.values(GLOBAL_FLAGS).map(({ flag }) => flag.replace(/^-\w, /, '').split(' ')[0]),
     );
   });
 
-  it('describes in one line', async () => {
+  it('describes each candidate in one line', async () => {
     for (const words of [[''], ['tokens', ''], ['tokens', 'create', '--'], ['serve', '--']]) {
       const found = await suggest(words, {});
       if (found === 'files') throw new Error('files are not described');

@@ -27,7 +27,7 @@ describe('chooseTarget', () => {
     ['both flags', { url: URL, file: 'a.db' }, {}, '--url and --file'],
     ['both variables', {}, { VAULT_URL: URL, VAULT_FILE: 'a.db' }, 'VAULT_URL and VAULT_FILE'],
     ['nothing', {}, {}, 'no vault selected'],
-  ])('refuses %s', (_what, flags, env, message) => {
+  ])('rejects %s', (_what, flags, env, message) => {
     const choose = () => chooseTarget(flags, env, () => false);
     expect(choose).toThrow(Fault);
     expect(choose).toThrow(message);
@@ -35,7 +35,7 @@ describe('chooseTarget', () => {
 });
 
 describe('chooseFile', () => {
-  it('never goes through a daemon', () => {
+  it('ignores VAULT_URL when a file is named and rejects --url', () => {
     expect(chooseFile({}, {})).toBe('./vault.db');
     expect(chooseFile({}, { VAULT_URL: '' })).toBe('./vault.db');
     expect(chooseFile({}, { VAULT_URL: URL, VAULT_FILE: 'a.db' })).toBe('a.db');
@@ -43,7 +43,7 @@ describe('chooseFile', () => {
     expect(() => chooseFile({ url: URL }, {})).toThrow('does not accept --url');
   });
 
-  it('does not take ./vault.db for the vault of a daemon that is named', () => {
+  it('does not default to ./vault.db when a daemon is named', () => {
     expect(() => chooseFile({}, { VAULT_URL: URL })).toThrow('VAULT_URL or the profile names a daemon');
     expect(chooseOwnFile({}, { VAULT_URL: URL })).toBe('./vault.db');
     expect(() => chooseOwnFile({ url: URL }, {})).toThrow('does not accept --url');
@@ -59,7 +59,7 @@ describe('namedCredential', () => {
     expect(namedCredential(flags, env)).toEqual(named);
   });
 
-  it('refuses two at one level', () => {
+  it('rejects two credentials at one level', () => {
     expect(() => namedCredential({ keyFile: 'k', passphraseFile: 'p' }, {})).toThrow(
       '--key-file and --passphrase-file',
     );

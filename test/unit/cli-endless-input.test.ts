@@ -11,7 +11,7 @@ async function* endless(): AsyncGenerator<Uint8Array> {
   for (;;) yield piece;
 }
 
-it('standard input that does not end is refused before it fills the memory', async () => {
+it('rejects endless standard input before it fills the memory', async () => {
   const read = createTextReader(endless);
   await expect(read('--data', '-')).rejects.toMatchObject({
     code: 'invalid_data',
@@ -19,7 +19,7 @@ it('standard input that does not end is refused before it fills the memory', asy
   });
 });
 
-it.runIf(existsSync(ENDLESS))('a device in the place of a file is refused, too', async () => {
+it.runIf(existsSync(ENDLESS))('rejects an endless device in place of a file', async () => {
   const tooLong = { code: 'usage', message: `--api-key-file: ${ENDLESS} is longer than 1024 KiB` };
   await expect(readSecretFile('--api-key-file', ENDLESS)).rejects.toMatchObject(tooLong);
   await expect(readKeyFile(ENDLESS)).rejects.toMatchObject({ code: 'usage' });

@@ -25,7 +25,7 @@ afterEach(() => {
 
 const refusal = (code: string) => Object.assign(new Error('secret'), { code });
 
-/** A disk on which files can be made, but nothing more be written into them, as the last blocks of one are. */
+/** Simulates a full disk: files can be created, but nothing can be written to them. */
 async function fillDisk(code: string): Promise<void> {
   const handle = await open(inside('any'), 'w');
   vi.spyOn(Object.getPrototypeOf(handle), 'writeFile').mockRejectedValue(refusal(code));
@@ -37,21 +37,21 @@ async function* pieces() {
   yield 'a line\n';
 }
 
-describe.each(['ENOSPC', 'EDQUOT'])('a file that a flag names, and %s', (code) => {
+describe.each(['ENOSPC', 'EDQUOT'])('a named file on a disk that reports %s', (code) => {
   const WRITES: readonly (readonly [string, (file: string) => Promise<unknown>])[] = [
     ['--out', (file) => writeWholeFile('--out', file, pieces())],
     ['--resume', openJournal],
     ['--new-key-file', (file) => provideKeyFile(file, '--new-key-file')],
   ];
 
-  it.each(WRITES)('%s: the fault names both, and nothing is left', async (flag, write) => {
+  it.each(WRITES)('%s: the error names flag and file, and no file is left', async (flag, write) => {
     await fillDisk(code);
     const message = `${flag}: there is no space left for ${inside('made')}`;
     await expect(write(inside('made'))).rejects.toMatchObject({ code: 'no_space', message });
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('--errors: a line that does not fit is told, and those before it stay', async () => {
+  it('--errors: reports the line that does not fit and keeps the earlier ones', async () => {
     const file = await openErrorFile(inside('made'));
     await fillDisk(code);
     const message = `--errors: there is no space left for ${inside('made')}`;
@@ -62,7 +62,7 @@ describe.each(['ENOSPC', 'EDQUOT'])('a file that a flag names, and %s', (code) =
   });
 });
 
-it('leaves no temporary folder whose mark cannot be written', () => {
+it('leaves no temporary folder when its marker cannot be written', () => {
   for (const name of ['TMPDIR', 'TEMP', 'TMP']) vi.stubEnv(name, folder);
   vi.spyOn(fs, 'writeFileSync').mockImplementation(() => {
     throw refusal('ENOSPC');
@@ -72,7 +72,7 @@ it('leaves no temporary folder whose mark cannot be written', () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
-it('is told as what it is where no flag names the file, without the text of the error', () => {
+it('reports a full disk without the text of the system error when no flag names the file', () => {
   const told = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   expect(reportFailure(refusal('EDQUOT'), {})).toBe(1);
   expect(told.mock.calls.map(([text]) => text).join('')).toBe(

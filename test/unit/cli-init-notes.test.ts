@@ -14,7 +14,7 @@ it.each<readonly [made: MadeVault, said: RegExp]>([
   ],
   [FILE, /the passphrase opens it[\s\S]*keep the passphrase[\s\S]*shown once/],
   [{ ...FILE, keyOut: 'm.key' }, /wrote the API key to m\.key[\s\S]*--api-key-file 'm\.key'/],
-])('%j: the files, what to keep, and the next command', (made, said) => {
+])('%j: names the files, what to keep, and the next command', (made, said) => {
   const text = initNotes(made).flat().join('\n');
   expect(text).toMatch(said);
   expect(text).toContain("vault apps create --file './vault.db'");

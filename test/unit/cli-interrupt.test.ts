@@ -6,7 +6,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-it('a signal ends the command with its code, and by itself only while a read may wait for somebody else', () => {
+it('a signal exits with its code, and kills the process itself only while a read may block', () => {
   const done: unknown[] = [];
   vi.spyOn(process, 'exit').mockImplementation((code) => {
     done.push(['exits', code]);
@@ -28,7 +28,7 @@ it('a signal ends the command with its code, and by itself only while a read may
   };
   const [first, second] = [endBySignals(), endBySignals()];
   first();
-  // The handler is gone before the signal is sent again.
+  // The handler removes itself before it sends the signal again.
   const others = process.listenerCount('SIGINT');
   expect(sent()).toEqual([
     ['exit', 130],

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 const KEY = `key_${'a'.repeat(32)}`;
 
-it('a place for the key is on the disk before there is a key, and holds nothing else afterwards', async () => {
+it('reserves space for the key before it exists, and writes only the key', async () => {
   const folder = temporaryFolder(onTestFinished);
   const path = join(folder, 'api.key');
   const keyFile = await reserveKeyFile(path);
@@ -19,12 +19,12 @@ it('a place for the key is on the disk before there is a key, and holds nothing 
   expect(readdirSync(folder)).toEqual(['api.key']);
   expect(readFileSync(path, 'utf8')).toBe(`${KEY}\n`);
   const after = statSync(path, { bigint: true });
-  // The same file: what was reserved is what the key stands in.
+  // The key is in the file that was reserved.
   expect(after.ino).toBe(before.ino);
   if (process.platform !== 'win32') expect(after.mode & 0o777n).toBe(0o600n);
 });
 
-it('a key whose file was made by somebody else in the meantime is not lost', async () => {
+it('keeps the key in a temporary file when another program creates the named file first', async () => {
   const folder = temporaryFolder(onTestFinished);
   const path = join(folder, 'api.key');
   const made = withKeyFile(path, async () => {
@@ -37,14 +37,14 @@ it('a key whose file was made by somebody else in the meantime is not lost', asy
   expect(readFileSync(join(folder, temporary), 'utf8')).toBe(`${KEY}\n`);
 });
 
-it('nothing is left of a place for a key that was not made', async () => {
+it('removes the reserved file when no key is created', async () => {
   const folder = temporaryFolder(onTestFinished);
   const failing = withKeyFile(join(folder, 'api.key'), () => Promise.reject(new Error('no')));
   await expect(failing).rejects.toThrow('no');
   expect(readdirSync(folder)).toEqual([]);
 });
 
-it('refuses standard output, and tells which field prints the key', async () => {
+it('rejects standard output and names the field that prints the key', async () => {
   const never = () => Promise.reject(new Error('it was done'));
   for (const member of ['key', 'application.key'] as const) {
     await expect(withKeyFile('-', never, member)).rejects.toMatchObject({

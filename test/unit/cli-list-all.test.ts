@@ -13,7 +13,9 @@ const CALL: Call = { operation: 'listTokens', params: {}, query: [['type', 'toke
 
 const item = (id: string, data = '1.10') => `{"id":"${id}","type":"token","data":${data}}`;
 
-/** A list in pages of `size`, newest first, by number or by cursor: `before` may add an item between two pages. */
+/**
+ * Returns a client that lists in pages of `size`, by number or by cursor. `before` may add an item between two pages.
+ */
 function pagedClient(items: string[], before: (page: number) => void = () => undefined) {
   const calls: Call[] = [];
   const client: Client = {
@@ -71,7 +73,7 @@ afterEach(() => {
 });
 
 describe('list --all', () => {
-  it('asks for the largest pages, keeps the filters, and stops at the last page', async () => {
+  it('requests pages of the largest size, keeps the filters, and stops at the last page', async () => {
     const { client, calls } = pagedClient(FIVE);
     await printAll(client, 'ndjson', { call: CALL });
     expect(calls.map((call) => call.query)).toEqual([
@@ -89,18 +91,18 @@ describe('list --all', () => {
     ]);
   });
 
-  it.each(FORMATS)('%s streams page by page, but for a table, and shows every item', async (format) => {
+  it.each(FORMATS)('%s, except a table, streams page by page; each shows every item', async (format) => {
     const { exitCode, written, text } = await printAll(pagedClient(FIVE).client, format);
     expect(exitCode).toBe(0);
     expect(written.length).toBe(format === 'table' ? 1 : format === 'json' ? 4 : 3);
     for (const id of 'abcde') expect(text.split(`tok-${id}`)).toHaveLength(2);
   });
 
-  it('json is one array, with the numbers as they were', async () => {
+  it('json is one array and keeps number lexemes', async () => {
     expect((await printAll(pagedClient(FIVE).client, 'json')).text).toBe(`[${FIVE.join(',')}]\n`);
   });
 
-  it('yaml is one list and csv has one head', async () => {
+  it('yaml is one list, and csv has one header', async () => {
     const yaml = await printAll(pagedClient(FIVE).client, 'yaml');
     expect(parseYaml(yaml.text)).toHaveLength(5);
     expect(yaml.text).toContain('data: 1.10\n');
@@ -109,7 +111,7 @@ describe('list --all', () => {
     expect(csv.text.trimEnd().split('\n')).toHaveLength(6);
   });
 
-  it('a table is counted on stderr', async () => {
+  it('a table prints its count on stderr', async () => {
     expect((await printAll(pagedClient(FIVE).client, 'table')).noted).toEqual(['5 items']);
     expect((await printAll(pagedClient([]).client, 'table')).noted).toEqual(['no items']);
   });
@@ -123,13 +125,13 @@ describe('list --all', () => {
     expect((await printAll(pagedClient([]).client, format)).text).toBe(text);
   });
 
-  it('prints ids, and a field of each item, an empty line where there is none', async () => {
+  it('prints ids or a field of each item, with an empty line for a missing one', async () => {
     const { client } = pagedClient([item('tok-c', '{"n":null}'), item('tok-b', '{"n":1.10}'), item('tok-a', '"x"')]);
     expect((await printAll(client, 'json', { quiet: true })).text).toBe('tok-c\ntok-b\ntok-a\n');
     expect((await printAll(client, 'json', { field: 'data.n' })).text).toBe('null\n1.10\n\n');
   });
 
-  it('prints nothing twice when items move onto the next page', async () => {
+  it('prints no item twice when items move to the next page', async () => {
     const items = [...FIVE];
     const { client } = pagedClient(items, (page) => {
       if (page === 2) items.unshift(item('tok-new'));
@@ -139,7 +141,7 @@ describe('list --all', () => {
     expect(text).toBe('tok-e\ntok-d\ntok-c\ntok-b\ntok-a\n');
   });
 
-  it('ends with the exit code of a problem on any page', async () => {
+  it('exits with the code of a problem on any page', async () => {
     const { client } = pagedClient(FIVE);
     const bodyText =
       '{"type":"urn:token-vault:problem:vault_busy","title":"","status":503,"detail":"busy","instance":""}';

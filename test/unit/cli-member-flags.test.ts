@@ -7,7 +7,7 @@ import type { Schema } from '../../src/contract/schema.ts';
 const ROWS = Object.entries<Operation>(OPERATIONS);
 const OWN_WORDS = ['body', 'clear', 'help'];
 
-/** The longest and shortest flags of the global table, without dashes. */
+/** The global flags, long and short, without dashes. */
 const GLOBAL_WORDS = Object.values({ ...GLOBAL_FLAGS, ...FLAGS.keyOut, ...FLAGS.list, ...FLAGS.request }).flatMap(
   (row) => [...row.flag.matchAll(/--([a-z-]+)/g)].map((match) => match[1]?.replace(/^no-/, '')),
 );
@@ -16,7 +16,7 @@ function rowOf(properties: Readonly<Record<string, Schema>>): Operation {
   return { ...OPERATIONS.createToken, body: { type: 'object', properties } };
 }
 
-/** The members of the query and the body; of one that is spread, its own by their path. */
+/** Returns the members of query and body. A member that is spread is replaced by its own members, by path. */
 function membersOf({ query, body, cli: { spread } }: Operation): readonly string[] {
   const all = [query, body].flatMap((schema) => Object.entries(schema?.properties ?? {}));
   return all.flatMap(([name, schema]) =>
@@ -25,13 +25,13 @@ function membersOf({ query, body, cli: { spread } }: Operation): readonly string
 }
 
 describe('memberFlags', () => {
-  it.each(ROWS)('%s: every member of the query and the body has a flag, and no two share one', (_id, row) => {
+  it.each(ROWS)('%s: each member of query and body has a flag of its own', (_id, row) => {
     const flags = memberFlags(row);
     expect(new Set(flags.map((flag) => flag.member))).toEqual(new Set(membersOf(row)));
     expect(new Set(flags.map((flag) => flag.name)).size).toBe(flags.length);
   });
 
-  it.each(ROWS)('%s: no flag is one of those that every operation has', (_id, row) => {
+  it.each(ROWS)('%s: no flag clashes with a global one', (_id, row) => {
     for (const flag of memberFlags(row)) {
       expect([...GLOBAL_WORDS, ...OWN_WORDS]).not.toContain(flag.name);
       expect(flag.name).toMatch(/^(?!no-)[a-z]+(-[a-z]+)*$/);
@@ -87,12 +87,12 @@ describe('memberFlags', () => {
     expect([plain?.clearable, nullable?.clearable]).toEqual([false, true]);
   });
 
-  it('a map whose values may be null is a map all the same', () => {
+  it('maps with nullable values are still maps', () => {
     const schema: Schema = { type: ['object', 'null'], additionalProperties: { type: ['string', 'null'] } };
     expect(memberFlags(rowOf({ m: schema }))).toMatchObject([{ kind: 'pairs', repeatable: true }]);
   });
 
-  it('every member of an update has the flag that it has in a creation', () => {
+  it('update flags match the create flags', () => {
     const created = new Map(memberFlags(OPERATIONS.createToken).map((flag) => [flag.name, flag]));
     for (const flag of memberFlags(OPERATIONS.updateToken)) {
       expect(created.get(flag.name)).toMatchObject({
@@ -103,25 +103,25 @@ describe('memberFlags', () => {
     }
   });
 
-  it('objects whose members are known can be given in words', () => {
+  it('objects with known members accept words', () => {
     const flag = memberFlags(OPERATIONS.createApplication).find(({ name }) => name === 'rule');
     expect(flag).toMatchObject({ kind: 'shorthand', repeatable: true });
     expect(flag?.help).toContain('transform=redact|mask|reveal');
   });
 
-  it('gives data a plain text alternative, in the body and nowhere else', () => {
+  it('only data in the body has a plain text alternative', () => {
     expect(memberFlags(OPERATIONS.createToken).filter((flag) => flag.member === 'data')).toMatchObject([
       { name: 'data', kind: 'json' },
       { name: 'text', kind: 'text' },
     ]);
   });
 
-  it('takes a bare expression where the schema has one as its example, and only there', () => {
+  it('a flag takes a bare expression only where the schema has one as its example', () => {
     const taking = memberFlags(OPERATIONS.createToken).filter((flag) => flag.expression);
     expect(taking.map((flag) => flag.name)).toEqual(['mask']);
   });
 
-  it('speaks of null only where a flag takes it', () => {
+  it('help mentions null only for flags that accept it', () => {
     for (const { name, kind, help } of memberFlags(OPERATIONS.updateToken)) {
       if (kind === 'json') expect(help, name).toContain('null removes');
       else expect(help, name).not.toMatch(/\bnull\b/);
@@ -130,7 +130,7 @@ describe('memberFlags', () => {
     expect(expiry?.help).toContain('--clear removes it.');
   });
 
-  it('tells limits, choices and defaults in the help', () => {
+  it('help lists limits, choices and defaults', () => {
     const help = (schema: Schema) => memberFlags(rowOf({ m: schema }))[0]?.help;
     expect(help({ type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'Items.' })).toBe(
       'Items. (1 to 100; default: 20)',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { memberNamer } from '../../src/cli/derive/name-member.ts';
 
-describe('a member that a problem names', () => {
+describe('the name of a member in a problem', () => {
   it.each<readonly [string, Readonly<Record<string, readonly string[]>>, string]>([
     ['containers.0', { container: ['x'] }, '--container'],
     ['containers.1', { container: ['/a/', 'x'] }, '--container (value 2)'],
@@ -13,7 +13,7 @@ describe('a member that a problem names', () => {
     ['metadata.a.b', { metadata: ['a.b=c'] }, '--metadata a.b'],
     ['type', { type: ['x'] }, '--type'],
     ['expires_at', { 'expires-at': ['tomorrow'] }, '--expires-at'],
-    // A member that was not typed, and one that no flag sets.
+    // The member was not typed, or no flag sets it.
     ['data', {}, '--data'],
     ['containers', {}, '--container'],
     ['foo', {}, 'foo'],
@@ -31,11 +31,11 @@ describe('a member that a problem names', () => {
     expect(memberNamer('createApplication', { members: { rule } })(path)).toBe(name);
   });
 
-  it('is named as in the body where the whole body is given', () => {
+  it('is that of the body when --body is given', () => {
     expect(memberNamer('createToken', { members: {}, body: '@body.json' })('expires_at')).toBe('expires_at');
   });
 
-  it('is named by its flag in a query too, but an argument is no flag', () => {
+  it('is the flag in a query, too, but not for an argument', () => {
     expect(memberNamer('listTokens', { members: { size: ['5000'] } })('size')).toBe('--size');
     expect(memberNamer('listTokens', { members: { metadata: ['a=b'] } })('metadata.a')).toBe('--metadata a');
     expect(memberNamer('getToken', { members: {} })('id')).toBe('id');

@@ -29,30 +29,30 @@ async function render(
 }
 
 describe('formats', () => {
-  it('json is the body itself', async () => {
+  it('json is the unchanged body', async () => {
     expect(await render('json', '{ "a" : 1.10 }')).toEqual({ text: '{ "a" : 1.10 }\n' });
   });
 
-  it.each(FORMATS)('%s leaves nothing out of a result of any shape', async (format) => {
+  it.each(FORMATS)('%s shows every member of any result', async (format) => {
     const view = viewOf(OPERATIONS.detokenize);
     const body = '["plain",{"x":["deep"]}]';
     const { text } = await renderResult(body, view, chooseShowing(format, undefined, false, view), plain);
     expect(text).toBe(format === 'yaml' ? '- plain\n- x:\n    - deep\n' : `${body}\n`);
   });
 
-  it('ndjson is one line an item', async () => {
+  it('ndjson has one line per item', async () => {
     const { text } = await render('ndjson', PAGE, list);
     expect(text).toBe(`${TOKEN}\n{"id":"tok-2","type":"token"}\n`);
     expect((await render('ndjson', TOKEN)).text).toBe(`${TOKEN}\n`);
   });
 
-  it('yaml keeps the order of members, the lexemes of numbers and the kind of strings', async () => {
+  it('yaml keeps the order of members, number lexemes and strings as strings', async () => {
     const { text } = await render('yaml', TOKEN);
     expect(text).toContain('data:\n  b: 1.10\n  a: 9007199254740993\n  "10": 1e2\n  s: "yes"\n');
     expect(parseYaml(text)).toMatchObject({ id: 'tok-1', data: { s: 'yes' }, containers: ['/a/', '/b/'] });
   });
 
-  it('yaml reads back as any JSON that went in', async () => {
+  it('yaml can be parsed back to any JSON', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ maxDepth: 3 }), async (value) => {
         fc.pre(!JSON.stringify(value).includes('__proto__'));
@@ -62,7 +62,7 @@ describe('formats', () => {
     );
   });
 
-  it('csv has the columns of the row, and nothing in it is a formula', async () => {
+  it('csv has the columns of the row and contains no formula', async () => {
     const { text } = await render(
       'csv',
       '{"id":"=1+1","type":"token","data":"a,\\"b\\"\\nc","containers":["/a/","/b/"]}',
@@ -72,11 +72,11 @@ describe('formats', () => {
     );
   });
 
-  it('csv has a line an item', async () => {
+  it('csv has one line per item', async () => {
     expect((await render('csv', PAGE, list)).text.split('\n')).toHaveLength(4);
   });
 
-  it('a table of one thing has its columns first, then its other members, and no row for what is absent', async () => {
+  it('a table of one object starts with its columns, then lists other members that are present', async () => {
     const { text } = await render('table', TOKEN);
     const names = text
       .trimEnd()
@@ -88,7 +88,7 @@ describe('formats', () => {
     expect(text).toContain('data.a      9007199254740993\n');
   });
 
-  it('a table of a list has a head, one line an item, and a word about the page', async () => {
+  it('a table of a list has a header, one line per item, and a note about the page', async () => {
     const { text, note } = await render('table', PAGE, list);
     const lines = text.trimEnd().split('\n');
     expect(lines[0]).toMatch(/^ID +TYPE +DATA +CONTAINERS +METADATA$/);
@@ -96,12 +96,12 @@ describe('formats', () => {
     expect(note).toBe('2 of 3; --all for the rest');
   });
 
-  it('a first page of more than are counted says so', async () => {
+  it('a first page above the counting limit says so', async () => {
     const page = PAGE.replace('"total_items":3', '"total_items":100000,"total_items_capped":true');
     expect((await render('table', page, list)).note).toBe('2 of more than 100,000; --all for the rest');
   });
 
-  it('a table of a list shows lists and objects in short, without the quotes of JSON', async () => {
+  it('a table of a list abbreviates lists and objects without JSON quotes', async () => {
     const rule =
       '{"description":"why","priority":1,"container":"/pci/","transform":"mask","permissions":["token:read"]}';
     const page = `{"data":[{"id":"a","permissions":["x","y"],"rules":[${rule},${rule}]}]}`;
@@ -112,7 +112,7 @@ describe('formats', () => {
     expect((await render('table', PAGE, list)).text).toContain('b: 1.10, a: 9007199254740993, 10: 1e2, s: yes');
   });
 
-  it('a table of a list shows as many of many values as there is room for, and says how many more; json shows all', async () => {
+  it('a table of a list shows as many values of a list as fit, and how many more there are; json shows all', async () => {
     const entities = Array.from({ length: 50 }, (_, at) => `id-${at}`);
     const page = JSON.stringify({
       data: [
@@ -127,7 +127,7 @@ describe('formats', () => {
     expect((await render('json', page, RESULT_VIEWS.auditList)).text).toBe(`${page}\n`);
   });
 
-  it('a table of a list shows members that are empty, but not a description that is', async () => {
+  it('a table of a list shows empty members but no empty descriptions', async () => {
     const page = '{"data":[{"id":"a","metadata":{"foo":""},"data":{"description":"","b":1}}]}';
     const { text } = await render('table', page, list);
     expect(text).toBe('ID  DATA  METADATA\na   b: 1  foo: ""\n');
@@ -135,7 +135,7 @@ describe('formats', () => {
     expect((await render('table', bare, list)).text).toBe('ID  METADATA\na   description: ""\n');
   });
 
-  it('a table of one thing names each value by its --field path, and objects in lists by their place', async () => {
+  it('a table of one object names each value by its --field path', async () => {
     const body =
       '{"rules":[{"description":"","priority":1,"permissions":["a","b"]}],"data":{"odd.name":{"x":{"y":{"z":1}}},"e":{}},"l":[]}';
     const { text } = await render('table', body, viewOf(OPERATIONS.getApplication));
@@ -148,7 +148,7 @@ describe('formats', () => {
     ]);
   });
 
-  it('a table has times in the zone of this machine, every other format has them as they came', async () => {
+  it('a table has local times; every other format keeps the times of the API', async () => {
     const zone = process.env['TZ'];
     process.env['TZ'] = 'America/New_York';
     try {
@@ -166,7 +166,7 @@ describe('formats', () => {
     }
   });
 
-  it('a narrow table shows ids and times whole or not at all, and says what it leaves out', async () => {
+  it('a narrow table shows ids and times whole or hides the column, and names hidden columns', async () => {
     const id = '01a1f8b9-949d-7bcc-9ff7-989ef9b9621e';
     const page = `{"data":[{"id":"${id}","type":"token","data":"${'x'.repeat(80)}","containers":["/general/high/"],"created_at":"2026-01-02T03:04:05.678+00:00"}]}`;
     const wide = await render('table', page, list, { colour: false, width: 120 });
@@ -179,7 +179,7 @@ describe('formats', () => {
     expect(narrow.note).toBe('hidden columns: created_at');
   });
 
-  it('columns stand in line below each other, whatever is in them', async () => {
+  it('columns align whatever their content', async () => {
     const texts = ['plain', '日本語', 'café', 'e\u0301', '👩‍👩‍👧 x', '🇩🇪', '한국'];
     const items = texts.map((text) => `{"id":${JSON.stringify(text)},"type":"|"}`).join(',');
     const { text } = await render('table', `{"data":[${items}]}`, list);
@@ -191,13 +191,13 @@ describe('formats', () => {
     expect(new Set(places).size).toBe(1);
   });
 
-  it('a table of one thing wraps at the width of the terminal', async () => {
+  it('a table of one object wraps at the width of the terminal', async () => {
     const body = JSON.stringify({ id: 'tok-1', data: 'one two three four five six seven' });
     const { text } = await render('table', body, one, { colour: false, width: 20 });
     expect(text).toBe('id    tok-1\ndata  one two three\n      four five six\n      seven\n');
   });
 
-  it('a table of one thing keeps long names whole, in lines of their own where the values leave no room', async () => {
+  it('a table of one object keeps long names whole, on lines of their own when values need the width', async () => {
     const type = (name: string) => `"${name}":{"count":1,"last_created_at":"2026-11-20T13:20:12.000+00:00"}`;
     const body = `{"token_report":{"metrics_by_type":{${type('card')},${type('social_security_number')}},"included_monthly_active_tokens":1000,"monthly_active_tokens":2}}`;
     const view = viewOf(OPERATIONS.getUsageReport);
@@ -216,7 +216,7 @@ describe('formats', () => {
     );
   });
 
-  it('a table never sends a control character to the terminal, and no colour unless it is asked to', async () => {
+  it('a table sends no control character to the terminal, and colours only on request', async () => {
     const evil = '{"id":"tok-1","data":"a\\u001b]0;x\\u0007b\\u009bc\\nforged\\u202e"}';
     const { text } = await render('table', evil);
     expect(text).toContain('data  a]0;xbc forged\n');
@@ -224,14 +224,14 @@ describe('formats', () => {
     expect((await render('table', TOKEN, one, { colour: true })).text).toContain('\u001b[1mid');
   });
 
-  it.each([40, 60, 80, 200])('a table is no wider than a terminal of %i columns', async (width) => {
+  it.each([40, 60, 80, 200])('a table fits a terminal of %i columns', async (width) => {
     const long = PAGE.replace('"yes"', JSON.stringify('日本'.repeat(100)));
     const { text } = await render('table', long, list, { colour: false, width });
     const widths = text.split('\n').map(displayWidth);
     expect(Math.max(...widths)).toBeLessThanOrEqual(width);
   });
 
-  it('is a table for people and json for programs, unless somebody says otherwise', () => {
+  it('the default is a table on a terminal and json elsewhere', () => {
     expect(chooseFormat(undefined, true)).toBe('table');
     expect(chooseFormat(undefined, false)).toBe('json');
     for (const format of FORMATS) expect(chooseFormat(format, true)).toBe(format);
@@ -240,13 +240,13 @@ describe('formats', () => {
 });
 
 describe('--quiet and --field', () => {
-  it('prints ids only', async () => {
+  it('prints only ids', async () => {
     const showing = chooseShowing('json', undefined, true, list);
     expect((await renderResult(PAGE, list, showing, plain)).text).toBe('tok-1\ntok-2\n');
     expect((await renderResult(TOKEN, one, showing, plain)).text).toBe('tok-1\n');
   });
 
-  it('prints what names a thing that has no id', async () => {
+  it('prints the name of an object without an id', async () => {
     for (const [view, item, id] of [
       [RESULT_VIEWS.auditList, '{"sequence":7,"action":"getToken"}', '7'],
       [RESULT_VIEWS.keysList, '{"slot":0,"kind":"key_file"}', '0'],
@@ -273,12 +273,12 @@ describe('--quiet and --field', () => {
     expect((await renderResult(TOKEN, one, showing, plain)).text).toBe(`${printed}\n`);
   });
 
-  it('tells of a member that this result lacks', async () => {
+  it('reports a member that this result lacks', async () => {
     const showing = chooseShowing('json', 'data.c[0]', false, one);
     await expect(renderResult(TOKEN, one, showing, plain)).rejects.toThrow('--field: the result has no data.c[0]');
   });
 
-  it('refuses before the call what no result can have', () => {
+  it('rejects before the call a member that no result has', () => {
     expect(() => chooseShowing('json', 'kye', false, viewOf(OPERATIONS.createApplication))).toThrow('has no kye');
     expect(() => chooseShowing('json', 'id', false, list)).toThrow('has no id');
     expect(() => chooseShowing('json', 'id', true, one)).toThrow('only one of');
@@ -303,16 +303,16 @@ describe('--quiet and --field', () => {
     [list, 'data[0].typ', 'data[0].typ', 'did you mean type?'],
     [RESULT_VIEWS.snapshotList, 'name', 'name', 'data[0].name is that of the first item'],
     [one, 'zzzzzz.nope', 'zzzzzz', expect.stringContaining('known are id, type')],
-  ])('says of %# where a member of an item is', (view, field, path, hint) => {
+  ])('suggests the path of a member of an item (%#)', (view, field, path, hint) => {
     const choose = () => chooseShowing('json', field, false, view);
     expect(choose).toThrow(expect.objectContaining({ message: `--field: the result has no ${path}`, hint }));
   });
 
-  it.each(['', '.', '.a', 'a..b', 'a[', 'a[x]', 'a]', 'a."b"'])('refuses the path %j', (path) => {
+  it.each(['', '.', '.a', 'a..b', 'a[', 'a[x]', 'a]', 'a."b"'])('rejects the path %j', (path) => {
     expect(() => parsePath(path)).toThrow('--field must be a path');
   });
 
-  it('ids have no format, and what was typed beats the environment', () => {
+  it('ids have no format, and flags beat the environment', () => {
     const make = (flags: object, env: Readonly<Record<string, string>> = {}) => createPrinter(flags, env, list);
     expect(() => make({ quiet: true, output: 'csv' })).toThrow('only one of --quiet and --output');
     expect(() => make({ quiet: true, field: 'data' })).toThrow('only one of --field and --quiet');
@@ -327,7 +327,7 @@ describe('--quiet and --field', () => {
     }
   });
 
-  it('finds own members only', () => {
+  it('finds only own members', () => {
     expect(selectField(parseJson('{"a":"text"}'), ['a', 'length'])).toBeUndefined();
     expect(selectField(parseJson('[1]'), ['length'])).toBeUndefined();
     expect(selectField(parseJson('{"n":1.10}'), ['n', 'lexeme'])).toBeUndefined();
@@ -339,12 +339,12 @@ describe('control characters', () => {
     unit: fc.constantFrom('\u001b', '\u0000', '\u009b', '\u007f', '\r', '\n', '\t', '\u202e', '\u200f', 'a', '"'),
   });
 
-  it('are stripped from a line', () => {
+  it('are removed from a line', () => {
     fc.assert(fc.property(nasty, (text) => !/[\p{Cc}\u200f\u202e]/u.test(stripControlCharacters(text))));
     fc.assert(fc.property(nasty, (text) => !/[\p{Cc}\u200f\u202e]/u.test(stripFromLines(text).replace(/[\t\n]/g, ''))));
   });
 
-  it('are escaped in JSON, and the value stays', () => {
+  it('are escaped in JSON, and the value is unchanged', () => {
     fc.assert(
       fc.property(nasty, (text) => {
         const escaped = escapeInJson(JSON.stringify(text));
@@ -355,7 +355,7 @@ describe('control characters', () => {
 });
 
 describe('widths', () => {
-  it('counts wide and combining characters', () => {
+  it('count wide and combining characters', () => {
     expect(displayWidth('aé')).toBe(2);
     expect(displayWidth('e\u0301')).toBe(1);
     expect(displayWidth('日本')).toBe(4);
@@ -365,14 +365,14 @@ describe('widths', () => {
     expect(displayWidth('𠀀ａ각')).toBe(6);
   });
 
-  it('cuts and wraps at characters as they are seen, never wider than asked', () => {
+  it('are those of visible characters when text is cut or wrapped', () => {
     expect(cutToWidth('日本語', 5)).toBe('日本…');
     expect(cutToWidth('日本語', 4)).toBe('日…');
     expect(cutToWidth('日本語', 6)).toBe('日本語');
     expect(cutToWidth('a👩‍👩‍👧b', 3)).toBe('a…');
     expect(wrapToWidth('aa bb cc', 5)).toEqual(['aa bb', 'cc']);
     expect(wrapToWidth('aaaaaaa', 3)).toEqual(['aaa', 'aaa', 'a']);
-    // Fifty leading jamo are one character, a hundred columns wide.
+    // Fifty leading jamo form one character that is a hundred columns wide.
     expect(wrapToWidth(`a${'\u1100'.repeat(50)}b`, 4)).toEqual(['a', '\u1100'.repeat(50), 'b']);
     expect(cutToWidth('\u1100'.repeat(50), 4)).toBe('…');
     expect(wrapToWidth('é'.repeat(200_000), 50)).toHaveLength(4000);
@@ -387,7 +387,7 @@ describe('widths', () => {
     );
   });
 
-  it('gives from the widest, never below the least', () => {
+  it('shrink the widest column first, never below its minimum', () => {
     expect(fitWidths([36, 5, 60], 60, 8)).toEqual([27, 5, 28]);
     expect(fitWidths([10, 10], 30, 8)).toEqual([10, 10]);
     fc.assert(

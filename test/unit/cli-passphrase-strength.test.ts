@@ -17,14 +17,14 @@ describe('passphraseBits', () => {
     expect(describeStrength(passphrase)).toMatch(new RegExp(`^${label}: about \\d+ bits`));
   });
 
-  it('never falls when something is added, and is 0 for nothing', () => {
+  it('never falls when text is added, and is 0 for an empty passphrase', () => {
     expect(passphraseBits('')).toBe(0);
     const text = 'Correct horse 4242 battery staple!';
     const bits = [...text].map((_character, at) => passphraseBits(text.slice(0, at + 1)));
     expect(bits).toEqual([...bits].sort((a, b) => a - b));
   });
 
-  it('does not tell what was typed', () => {
+  it('does not reveal what was typed', () => {
     expect(describeStrength('correct horse battery')).not.toContain('horse');
   });
 });

@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => rmSync(path.dirname(folder), { recursive: true, force: true }));
 
 describe('the store of profiles', () => {
-  it('keeps them, closed to others, and gives them back', async () => {
+  it('stores profiles, closed to other users, and reads them back', async () => {
     await store.add('b', REMOTE);
     await store.add('a', LOCAL);
     expect(await store.list()).toEqual(['a', 'b']);
@@ -29,7 +29,7 @@ describe('the store of profiles', () => {
     if (posix) expect(modes).toEqual([0o700, 0o700, 0o600]);
   });
 
-  it('never replaces one, however many come at once', async () => {
+  it('never replaces a profile, even under concurrent adds', async () => {
     const added = await Promise.allSettled(['x', 'y', 'z'].map((key) => store.add('one', { ...REMOTE, api_key: key })));
     expect(added.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     await expect(store.add('one', LOCAL)).rejects.toMatchObject({
@@ -40,7 +40,7 @@ describe('the store of profiles', () => {
     expect(readdirSync(path.join(folder, 'profiles'))).toEqual(['one.json']);
   });
 
-  it('has a default that goes with its profile', async () => {
+  it('forgets the default when its profile is removed', async () => {
     await store.add('a', LOCAL);
     await store.add('b', LOCAL);
     expect(await store.defaultName()).toBeUndefined();
@@ -53,12 +53,12 @@ describe('the store of profiles', () => {
     await expect(store.remove('a')).rejects.toMatchObject({ message: 'there is no profile a' });
   });
 
-  it('is empty where there is no folder, and makes none to look', async () => {
+  it('is empty without a folder, and creates none for a read', async () => {
     expect([await store.list(), await store.defaultName()]).toEqual([[], undefined]);
     expect(existsSync(folder)).toBe(false);
   });
 
-  it('refuses what is no profile, and one that others can read', async () => {
+  it('rejects an invalid profile and one that others can read', async () => {
     mkdirSync(path.join(folder, 'profiles'), { recursive: true });
     writeFileSync(path.join(folder, 'profiles', 'bad.json'), '{"url":"http://p","api_kye":"key_p"}', { mode: 0o600 });
     await expect(store.read('bad')).rejects.toMatchObject({ code: 'usage', hint: 'vault profile remove bad' });
@@ -68,7 +68,7 @@ describe('the store of profiles', () => {
     else expect(await store.read('open')).toEqual(REMOTE);
   });
 
-  it('makes nothing when the folder cannot be made', async () => {
+  it('creates nothing when it cannot create the folder', async () => {
     writeFileSync(folder, 'a file');
     await expect(store.add('a', LOCAL)).rejects.toMatchObject({ code: 'usage' });
     await expect(store.list()).rejects.toMatchObject({
@@ -77,7 +77,7 @@ describe('the store of profiles', () => {
     });
   });
 
-  it('is in the configuration folder of the platform, when no other is named', async () => {
+  it("uses the platform's configuration folder by default", async () => {
     const home = process.env['XDG_CONFIG_HOME'];
     const named = await openProfileStore({ VAULT_CONFIG_DIR: '' });
     await expect(named.read('surely-not-there')).rejects.toMatchObject({
@@ -113,11 +113,11 @@ describe('parseProfile', () => {
     '{"url":"u","file":"f"}',
     '{"url":"u","x":"y"}',
     '{"api_key":"k"}',
-  ])('refuses %s', (text) => {
+  ])('rejects %s', (text) => {
     expect(parseProfile(text)).toBeUndefined();
   });
 
-  it('takes what it wrote', () => {
+  it('parses what it wrote', () => {
     for (const profile of [REMOTE, LOCAL]) expect(parseProfile(JSON.stringify(profile))).toEqual(profile);
   });
 });
@@ -181,12 +181,12 @@ describe('withProfile', () => {
     expect([filled['VAULT_FILE'], filled['VAULT_URL']]).toEqual([file, url]);
   });
 
-  it('gives its API key to another vault only when it is named', async () => {
+  it('passes its API key to another vault only when the profile is named', async () => {
     expect((await withProfile({ url: 'u' }, config()))['VAULT_API_KEY_FILE']).toBeUndefined();
     expect((await withProfile({ url: 'u', profile: 'e' }, config()))['VAULT_API_KEY']).toBe('key_p');
   });
 
-  it('says when the one that is named is not there', async () => {
+  it('reports a named profile that does not exist', async () => {
     await expect(withProfile({ profile: 'f' }, config())).rejects.toMatchObject({
       code: 'usage',
       message: 'there is no profile f',

@@ -32,7 +32,7 @@ async function run(
   return { stdout, stderr, exitCode };
 }
 
-/** All flags that a command accepts; its help leaves out the global ones. */
+/** Returns all flags that a command accepts. Its help omits the global ones. */
 async function flagsOf(words: readonly string[]): Promise<readonly (string | undefined)[]> {
   const command = new Command();
   await allEntries()
@@ -71,7 +71,7 @@ describe('the command line', () => {
     }
   });
 
-  it('describes the own options of a command, and names the global ones in one line', async () => {
+  it('describes the options of the command, and refers to the global ones in one line', async () => {
     const { stdout } = await run('help', 'seed', 'apply');
     expect(stdout).toMatch(/\nOptions:\n[\s\S]*--prune[\s\S]*\n\nGlobal options: --url, .* \(vault help options\)\n/);
     expect(stdout).not.toMatch(/^ +(--url|--file|-o) /m);
@@ -82,7 +82,7 @@ describe('the command line', () => {
     expect((await run('help', 'tokens')).stdout).not.toContain('Global options');
   });
 
-  it('lists all first words, and only makes the subcommand that is called', async () => {
+  it('lists all first words, and builds only the subcommand that is called', async () => {
     const program = createProgram(() => undefined);
     vi.spyOn(process.stdout, 'write').mockReturnValue(true);
     await expect(program.parseAsync(['apps', 'get', '--help'], { from: 'user' })).rejects.toThrow(CommanderError);
@@ -93,14 +93,14 @@ describe('the command line', () => {
     expect(named(program, 'serve')?.options).toEqual([]);
   });
 
-  it('has no two subcommands of one name', () => {
+  it('has no two subcommands with the same name', () => {
     const words = [...ROWS.map(([, row]) => row.cli.command), ...LOCAL_COMMANDS.map((row) => row.command)].map((one) =>
       one.join(' '),
     );
     expect(new Set(words).size).toBe(words.length);
   });
 
-  it('shows help without a word, and on stdout', async () => {
+  it('prints help on stdout when called without a command', async () => {
     const { stdout, stderr, exitCode } = await run();
     expect({ stderr, exitCode }).toEqual({ stderr: '', exitCode: 0 });
     expect(stdout).toMatch(/tokens[\s\S]*apps\|applications[\s\S]*tenant[\s\S]*init[\s\S]*serve[\s\S]*wait/);
@@ -114,7 +114,7 @@ describe('the command line', () => {
     expect(stdout).toMatch(/\S\n$/);
   });
 
-  it('groups the overview, which fits one screen', async () => {
+  it('groups the overview, which fits on one screen', async () => {
     const { stdout } = await run('help');
     expect(stdout).toMatch(
       /Operations[^\n]*:\n {2}tokens[\s\S]*\n {2}usage[\s\S]*Local commands:\n[\s\S]* {2}serve [\s\S]*vault help [^\n]*exit-codes/,
@@ -139,7 +139,7 @@ describe('the command line', () => {
     for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
   });
 
-  it.each(ROWS)('%s: the examples can be run: their flags exist', async (_id, row) => {
+  it.each(ROWS)('%s: the examples use existing flags', async (_id, row) => {
     const flags = await flagsOf(row.cli.command);
     for (const example of row.cli.examples) {
       expect(example.startsWith(`vault ${row.cli.command.join(' ')}`)).toBe(true);
@@ -147,7 +147,7 @@ describe('the command line', () => {
     }
   });
 
-  it('needs neither a vault nor a key to show a request', async () => {
+  it('shows a request without a vault or key', async () => {
     const { stdout, exitCode } = await run('tokens', 'get', 'tok-1', '--curl', '--url', 'http://127.0.0.1:1');
     expect({ stdout, exitCode }).toEqual({
       stdout: 'curl -sS http://127.0.0.1:1/tokens/tok-1 \\\n  -H "SVC-API-KEY: $VAULT_API_KEY"\n',
@@ -155,7 +155,7 @@ describe('the command line', () => {
     });
   });
 
-  it('shows the same help of a verb wherever the word stands', async () => {
+  it('shows the same help of a verb wherever `help` stands', async () => {
     const { stdout } = await run('help', 'tokens', 'create');
     expect(stdout).toContain('--fingerprint-expression');
     expect((await run('tokens', 'help', 'create')).stdout).toBe(stdout);
@@ -229,7 +229,7 @@ describe('the command line', () => {
     ['a word too many', ['tokens', 'list', '4242'], 'vault: too many arguments'],
     ['a flag without its value', ['tokens', 'get', 'x', '--url'], "vault: option '--url <url>' argument missing\n"],
     ['a format that is none', ['tokens', 'get', 'x', '-o', 'xml'], 'vault: --output (VAULT_OUTPUT) must be one of'],
-  ])('refuses %s with exit 2 and one line of fact', async (_what, argv, told) => {
+  ])('rejects %s with exit code 2 and a one-line error', async (_what, argv, told) => {
     const { stdout, stderr, exitCode } = await run(...argv);
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 });
     expect(stderr.startsWith(told.slice(0, 60))).toBe(true);
@@ -237,7 +237,7 @@ describe('the command line', () => {
     for (const line of stderr.trimEnd().split('\n')) expect(line).toMatch(/^(vault|hint): /);
   });
 
-  it('takes the flags of the vault before the noun and behind the verb', async () => {
+  it('accepts vault flags before the noun and after the verb', async () => {
     const before = await run('--url', 'http://127.0.0.1:1', '--api-key-file', '/nowhere/at/all', 'tokens', 'list');
     const behind = await run('tokens', 'list', '--url', 'http://127.0.0.1:1', '--api-key-file', '/nowhere/at/all');
     expect(before.stderr).toContain('--api-key-file: /nowhere/at/all cannot be read (ENOENT)');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { reflowHelp } from '../../src/cli/help.ts';
 
-it('breaks paragraphs that are too wide anew, and leaves all else as it is', () => {
+it('wraps only paragraphs that are too wide', () => {
   const text =
     'Usage: x\n\nOptions:\n  -h  a very wide line of commander\n\none two three four\nfive six\n\nshort\nlines\n';
   expect(reflowHelp(text, 14)).toBe(
@@ -10,6 +10,6 @@ it('breaks paragraphs that are too wide anew, and leaves all else as it is', () 
   expect(reflowHelp(text, 80)).toBe(text);
 });
 
-it('leaves a word that is wider than the line whole', () => {
+it('keeps a word whole that is wider than the line', () => {
   expect(reflowHelp('a https://vault.test/long b', 10)).toBe('a\nhttps://vault.test/long\nb');
 });

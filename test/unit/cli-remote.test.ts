@@ -57,7 +57,7 @@ const TRANSPORTS = [
 ] as const;
 
 describe.each(TRANSPORTS)('a call over HTTP with the transport $transport', ({ oneShot }) => {
-  it('is the request that its row describes', async () => {
+  it('sends the request that its row describes', async () => {
     const { url, seen } = await serve(OK);
     const client = remoteClient({ url, oneShot });
     const bodyText = '{"data":"é"}';
@@ -101,7 +101,7 @@ describe.each(TRANSPORTS)('a call over HTTP with the transport $transport', ({ o
     ]);
   });
 
-  it('uses the header prefix, and no header for a key that cannot stand in one', async () => {
+  it('uses the header prefix, and sends no key that a header cannot hold', async () => {
     const { url, seen } = await serve((response) => {
       response
         .writeHead(200, { 'content-type': 'application/json', 'abc-trace-id': 'trace-2', 'retry-after': '3' })
@@ -116,7 +116,7 @@ describe.each(TRANSPORTS)('a call over HTTP with the transport $transport', ({ o
     expect(seen[0]?.headers).not.toHaveProperty('content-type');
   });
 
-  it('keeps its connection only when there will be more calls', async () => {
+  it('keeps its connection only for several calls', async () => {
     const ports = new Set<number | undefined>();
     const { url } = await serve((response) => {
       ports.add(response.socket?.remotePort);
@@ -128,7 +128,7 @@ describe.each(TRANSPORTS)('a call over HTTP with the transport $transport', ({ o
     expect(ports.size).toBe(oneShot ? 5 : 1);
   });
 
-  it.skipIf(process.platform === 'win32')('goes through a Unix socket', async () => {
+  it.skipIf(process.platform === 'win32')('connects to a Unix socket', async () => {
     const folder = temporaryFolder(onTestFinished);
     const { url, seen } = await serve(OK, path.join(folder, 'v.sock'));
     const client = remoteClient({ url, oneShot });
@@ -137,7 +137,7 @@ describe.each(TRANSPORTS)('a call over HTTP with the transport $transport', ({ o
     expect(seen[0]).toMatchObject({ url: '/tokens/tok', headers: { host: 'localhost' } });
   });
 
-  it('answers problems and empty replies as they are', async () => {
+  it('returns problems and empty replies unchanged', async () => {
     const bodyText =
       '{"type":"urn:token-vault:problem:token_not_found","title":"Not Found","status":404,"detail":"x","instance":"t"}';
     const problem = await serve((response) => {
@@ -159,7 +159,7 @@ describe.each(TRANSPORTS)('a server that is not a vault, with the transport $tra
     ['a problem without members', 404, 'application/problem+json', '{}'],
     ['a problem that is not JSON', 404, 'application/problem+json', 'oops'],
     ['a redirect', 302, 'application/json', '{}'],
-  ])('answers %s: unreachable', async (_what, status, type, body) => {
+  ])('rejects %s as unreachable', async (_what, status, type, body) => {
     const { url, seen } = await serve((response) => {
       response.writeHead(status, { 'content-type': type, location: '/elsewhere' }).end(body);
     });
@@ -170,7 +170,7 @@ describe.each(TRANSPORTS)('a server that is not a vault, with the transport $tra
     expect(seen).toHaveLength(1);
   });
 
-  it('breaks off, hangs or is not there: unreachable', async () => {
+  it('fails as unreachable when it breaks off, hangs or does not exist', async () => {
     const broken = await serve((response) => response.destroy());
     const half = await serve((response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '10' });

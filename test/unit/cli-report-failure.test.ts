@@ -18,7 +18,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Every fault and problem has one of the exit codes that the README lists. */
+/** Each fault and problem has one of the exit codes in the README. */
 const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
   invalid_request: 7,
   malformed_json: 7,
@@ -73,15 +73,15 @@ describe('exit codes', () => {
     expect(EXIT_CODES).toHaveProperty(String(FAULTS[code].exit));
   });
 
-  it('success is 0 and a foreign status 1', () => {
+  it('success is 0, and a foreign status is 1', () => {
     expect(exitCodeOf(201, '')).toBe(0);
     expect(exitCodeOf(418, '')).toBe(1);
     expect(exitCodeOf(400, 'constructor')).toBe(7);
   });
 });
 
-describe('what is told', () => {
-  it('names the members of a 400, a line each', () => {
+describe('the report of a failure', () => {
+  it('has one line for each member of a 400', () => {
     const errors = { 'data.number': ['must be a card number', 'is required'], type: ['is unknown'] };
     reportFailure(new Problem('invalid_request', { errors }), {});
     expect(told).toBe(
@@ -89,31 +89,31 @@ describe('what is told', () => {
     );
   });
 
-  it('takes null for no members: another program may have answered', () => {
+  it('ignores null members, which another program may send', () => {
     const body = { type: 'urn:x', title: '', status: 400, detail: 'no', errors: null };
     reportProblem({ status: 400, bodyText: JSON.stringify(body), traceId: '' });
     expect(told).toBe('vault: no\n');
   });
 
-  it('sends no control character of a problem to the terminal', () => {
+  it('sends no control character to the terminal', () => {
     const body = { type: 'urn:x', title: '', status: 400, detail: 'a\u001b[2Jb', errors: { 'x\ny': ['c\u009b'] } };
     reportProblem({ status: 400, bodyText: JSON.stringify(body), traceId: '' });
     expect(told).toBe('vault: a[2Jb\nvault:   x y: c\n');
   });
 
-  it('says nothing of an error that nobody foresaw, unless it is asked to', () => {
+  it('hides an unexpected error unless VAULT_DEBUG is set', () => {
     expect(reportFailure(new TypeError('4242424242424242'), {})).toBe(1);
     expect(told).toBe('vault: unexpected error\nhint: set VAULT_DEBUG=1 to see where\n');
     reportFailure(new TypeError('the message'), { VAULT_DEBUG: '1' });
     expect(told).toContain('TypeError: the message\n    at ');
   });
 
-  it.each(['EIO', 'SQLITE_IOERR_FSYNC', 'SQLITE_PROTOCOL'])('names %s, which is no bug', (code) => {
+  it.each(['EIO', 'SQLITE_IOERR_FSYNC', 'SQLITE_PROTOCOL'])('names the disk error %s', (code) => {
     expect(reportFailure(Object.assign(new Error('secret'), { code }), {})).toBe(1);
     expect(told).toBe(`vault: the disk reports an error (${code})\nhint: check the disk, then run \`vault doctor\`\n`);
   });
 
-  it('is quiet when a prompt was interrupted', () => {
+  it('is empty after an interrupted prompt', () => {
     const error = new Error('User force closed the prompt');
     error.name = 'ExitPromptError';
     expect(reportFailure(error, {})).toBe(130);

@@ -30,10 +30,10 @@ async function* pieces() {
   yield 'two\n';
 }
 
-describe.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system that says %s to links', (code) => {
+describe.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system that rejects links with %s', (code) => {
   beforeEach(() => setLink(() => Promise.reject(Object.assign(new Error(code), { code }))));
 
-  it('new files appear whole, of mode 0600, and nothing else', async () => {
+  it('new files appear complete, with mode 0600, and leave no other file', async () => {
     await writeWholeFile('--out', inside('export'), pieces());
     const reserved = await reserveFile('--key-out', inside('key'), 100);
     await reserved.fill('key_1\n');
@@ -43,14 +43,14 @@ describe.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system th
     expect(readdirSync(folder).sort()).toEqual(['export', 'key']);
   });
 
-  it('a file that appeared in the meantime is never replaced', async () => {
+  it('a file that appears meanwhile is never replaced', async () => {
     writeFileSync(inside('new'), 'new');
     writeFileSync(inside('there'), 'there');
     await expect(putInPlace(inside('new'), inside('there'), 'new')).rejects.toMatchObject({ code: 'EEXIST' });
     expect(readFileSync(inside('there'), 'utf8')).toBe('there');
   });
 
-  it('a file that cannot be put in its place leaves none there', async () => {
+  it('a file that cannot be renamed leaves nothing at its destination', async () => {
     fs.renameSync = () => {
       throw Object.assign(new Error('EIO'), { code: 'EIO' });
     };
@@ -60,7 +60,7 @@ describe.each(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'])('on a file system th
     expect(readdirSync(folder)).toEqual(['new']);
   });
 
-  it('a profile is kept', async () => {
+  it('a profile is stored and not replaced', async () => {
     const store = await openProfileStore({ VAULT_CONFIG_DIR: folder });
     await store.add('p', { url: 'http://127.0.0.1:1' });
     expect(await store.read('p')).toEqual({ url: 'http://127.0.0.1:1' });

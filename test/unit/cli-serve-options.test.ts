@@ -8,7 +8,7 @@ import { parseDuration } from '../../src/cli/quantities.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 
 describe('serveOptions', () => {
-  it('has the defaults of the contract', () => {
+  it('have the defaults of the contract', () => {
     expect(serveOptions({}, {})).toEqual({
       dev: false,
       host: '127.0.0.1',
@@ -33,7 +33,7 @@ describe('serveOptions', () => {
     });
   });
 
-  it('takes flags before variables', () => {
+  it('prefer flags to variables', () => {
     const env = { VAULT_PORT: '1', VAULT_HOST: 'h', VAULT_MAX_BODY: '64KiB', VAULT_DEV: '1' };
     expect(serveOptions({ port: '0', log: true }, env)).toMatchObject({ port: 0, host: 'h', dev: true, log: 'text' });
     expect(serveOptions({}, env)).toMatchObject({ port: 1, log: 'text', limits: { ...DEFAULT_LIMITS, body: 65_536 } });
@@ -59,11 +59,11 @@ describe('serveOptions', () => {
     [{ audit: 'none' }, '--audit'],
     [{ socket: 's', port: '1' }, 'only one of --socket and --port'],
     [{ socket: 's', host: 'h' }, 'only one of --socket and --host'],
-  ])('refuses %j', (flags, flag) => {
+  ])('reject %j', (flags, flag) => {
     expect(() => serveOptions(flags, {})).toThrow(flag);
   });
 
-  it('takes a socket or a port, whichever was typed', () => {
+  it('select a socket or a port, whichever was typed', () => {
     const socketOf = (flags: object, env: Readonly<Record<string, string>>) => serveOptions(flags, env).socket;
     expect(socketOf({ socket: 's' }, { VAULT_PORT: '1', VAULT_HOST: 'h' })).toBe('s');
     expect(socketOf({ port: '0' }, { VAULT_SOCKET: 's' })).toBeUndefined();
@@ -72,8 +72,8 @@ describe('serveOptions', () => {
   });
 });
 
-describe('serveOptions, where a machine is reached by others', () => {
-  it('takes TLS, names and the plan from flags or variables', () => {
+describe('serveOptions for a daemon that other machines reach', () => {
+  it('take TLS, host names and limits from flags or variables', () => {
     const env = {
       VAULT_TLS_CERT: 'c',
       VAULT_TLS_KEY: 'k',
@@ -110,13 +110,13 @@ describe('serveOptions, where a machine is reached by others', () => {
     ['False', false],
     ['no', false],
     ['off', false],
-  ])('takes %j in a variable of a switch', (word, isOn) => {
+  ])('accept %j in a boolean variable', (word, isOn) => {
     const env = { VAULT_AUDIT_STRICT: word, VAULT_INSECURE_HTTP: word, VAULT_LOG: word };
     const { settings, allowInsecureHost, log } = serveOptions({}, env);
     expect([settings.auditStrict, allowInsecureHost, log]).toEqual([isOn, isOn, isOn || word === '' ? 'json' : false]);
   });
 
-  it('takes no other word for a yes', () => {
+  it('reject other words in a boolean variable', () => {
     for (const name of ['VAULT_DEV', 'VAULT_INSECURE_HTTP', 'VAULT_AUDIT_STRICT', 'VAULT_LOG']) {
       expect(() => serveOptions({}, { [name]: 'nope' })).toThrow(`${name} must be 1, true, yes or on, or 0`);
     }
@@ -154,7 +154,7 @@ describe('parseDuration', () => {
     expect(parseDuration('--timeout', text)).toBe(milliseconds);
   });
 
-  it.each(['', '-1s', 's', '1y', '1 s', '1e3'])('refuses %j', (text) => {
+  it.each(['', '-1s', 's', '1y', '1 s', '1e3'])('rejects %j', (text) => {
     expect(() => parseDuration('--timeout', text)).toThrow('--timeout');
   });
 });
@@ -162,7 +162,7 @@ describe('parseDuration', () => {
 describe('devBanner', () => {
   const keys = { tenant_id: 't', management_key: 'key_m', private_key: 'key_p' };
 
-  it('has a line for a shell, for a port and for a socket', () => {
+  it('has a command for a shell, with a port or a socket', () => {
     expect(devBanner({ url: 'http://127.0.0.1:1' }, keys, 'ABC')).toMatch(
       /^url +http:\/\/127.0.0.1:1\ntenant_id +t\nmanagement_key +key_m\nprivate_key +key_p\n[\s\S]*\ncurl -s http:\/\/127.0.0.1:1\/tokens -H 'ABC-API-KEY: key_p' /,
     );
@@ -173,7 +173,7 @@ describe('devBanner', () => {
 });
 
 describe('the sweeper', () => {
-  it('sweeps every turn, and reports each notice once while it holds', async () => {
+  it('sweeps every turn and reports each notice once while it lasts', async () => {
     const notices = [['a'], ['a', 'b'], [], ['a']];
     let swept = 0;
     const told: string[] = [];
@@ -186,7 +186,7 @@ describe('the sweeper', () => {
     expect({ swept, told }).toEqual({ swept: 4, told: ['a', 'b', 'a'] });
   });
 
-  it('goes on after a failure, and says no more than that', async () => {
+  it('continues after a failure and hides its message', async () => {
     const told: string[] = [];
     const turn = createSweeper({
       sweep: () => Promise.reject(new Error('4242')),

@@ -20,13 +20,13 @@ const WHOLE =
   'container=/pci/ transform=mask permissions=token:read,token:create priority=7 description="what it is for"';
 
 describe('a rule in words', () => {
-  it('is the rule that JSON would say, members in the order of the contract', () => {
+  it('becomes the same JSON, with members in the order of the contract', () => {
     expect(shorthandToJson('--rule', ACCESS_RULE, WHOLE, 1)).toBe(
       '{"description":"what it is for","priority":7,"container":"/pci/","transform":"mask","permissions":["token:read","token:create"]}',
     );
   });
 
-  it('has its position as its priority, and an empty description', () => {
+  it('has its position as its priority and an empty description', () => {
     expect(ruleOf('transform=redact permissions=token:read container=/', 3)).toEqual({
       description: '',
       priority: 3,
@@ -36,13 +36,13 @@ describe('a rule in words', () => {
     });
   });
 
-  it('takes lists with commas, repeated and in the singular', () => {
+  it('accepts lists with commas, repeated words and the singular', () => {
     const permissions = ['token:read', 'token:create', 'token:delete'];
     const words = 'transform=mask permissions=token:read,token:create permission=token:delete';
     expect(ruleOf(words)).toMatchObject({ permissions });
   });
 
-  it('takes conditions; what is behind the second colon is the value', () => {
+  it('accepts conditions; everything after the second colon is the value', () => {
     const words =
       'condition=id:equals:a:b::c condition=container:starts_with:/pci/ transform=reveal permission=token:read';
     expect(ruleOf(words)).toMatchObject({
@@ -64,7 +64,7 @@ describe('a rule in words', () => {
     expect(ruleOf(`${word} transform=mask permissions=token:read`)).toMatchObject({ description });
   });
 
-  it('carries any description in quotes', () => {
+  it('accepts any description in quotes', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (description) => {
         const quoted = `"${description.replace(/["\\]/g, '\\$&')}"`;
@@ -108,7 +108,7 @@ describe('a rule in words', () => {
       'did you mean equals?',
     ],
     ['nothing', '', '--rule: transform= is missing', ''],
-  ])('refuses %s, naming it and what would be right', (_what, text, message, hint) => {
+  ])('rejects %s, naming the word and the correction', (_what, text, message, hint) => {
     const told = refusal(text);
     expect(told.message).toContain(message);
     expect(told.hint).toContain(hint);

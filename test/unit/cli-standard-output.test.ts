@@ -8,7 +8,7 @@ afterEach(() => {
   syncBuiltinESMExports();
 });
 
-it('of a standard output that the system has no word on, process.stdout is asked', () => {
+it('asks process.stdout when the system cannot describe standard output', () => {
   vi.spyOn(fs, 'fstatSync').mockImplementation(() => {
     throw Object.assign(new Error('EISDIR: illegal operation on a directory, fstat'), { code: 'EISDIR' });
   });

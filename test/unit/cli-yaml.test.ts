@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { renderYaml } from '../../src/cli/output/yaml.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 
-/** Texts that some reader of YAML 1.1 or 1.2 takes for a time, a truth value, a number, nothing, or a key of its own. */
+/** Strings that a parser of YAML 1.1 or 1.2 reads as a time, boolean, number, null or special key. */
 const LOOK_ALIKES: readonly string[] = [
   ...['2026-11-20T13:20:12.000+00:00', '2026-11-20T13:20:12Z', '2026-11-20 13:20:12', '2026-11-20', '2026-1-2'],
   ...['yes', 'Yes', 'NO', 'no', 'on', 'Off', 'y', 'n', 'Y', 'N', 'true', 'False', 'null', 'Null', 'NULL', '~', ''],
@@ -14,29 +14,29 @@ const LOOK_ALIKES: readonly string[] = [
 
 const textOf = async (value: unknown) => (await renderYaml(parseJson(JSON.stringify(value)))).text;
 
-describe('a string that looks like something else', () => {
-  it.each(LOOK_ALIKES)('%j is in quotes, as a value and as a name', async (word) => {
+describe('a string that looks like another value', () => {
+  it.each(LOOK_ALIKES)('%j is quoted, as a value and as a name', async (word) => {
     expect(await textOf({ a: word })).toBe(`a: ${JSON.stringify(word)}\n`);
     const name = await textOf({ [word]: 1 });
     expect(name).toBe(`${JSON.stringify(word)}: 1\n`);
     for (const version of ['1.1', '1.2'] as const) expect(parse(name, { version })).toEqual({ [word]: 1 });
   });
 
-  it('to readers of both versions is the string that it was', async () => {
+  it('is the same string to parsers of both versions', async () => {
     const text = await textOf(LOOK_ALIKES);
     for (const version of ['1.1', '1.2'] as const) expect(parse(text, { version })).toEqual(LOOK_ALIKES);
   });
 });
 
-describe('what is none of these', () => {
+describe('a value that looks like itself', () => {
   it.each(['plain', 'two words', 'yesterday', 'key_abc', '1.2.3', '4242-4242', '/pci/high/', 'nobody'])(
-    '%s stands as it is',
+    '%s is not quoted',
     async (word) => {
       expect(await textOf({ a: word })).toBe(`a: ${word}\n`);
     },
   );
 
-  it('real numbers, truth values and null keep their form', async () => {
+  it('numbers, booleans and null are unchanged', async () => {
     const { text } = await renderYaml(parseJson('{"a":1.10,"b":12345678901234567890,"c":true,"d":null,"e":1e3}'));
     expect(text).toBe('a: 1.10\nb: 12345678901234567890\nc: true\nd: null\ne: 1e3\n');
   });
