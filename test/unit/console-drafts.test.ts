@@ -3,7 +3,7 @@ import { ruleWarnings } from '../../src/console/page/apps/rule-warnings.ts';
 import { createText, EMPTY_DRAFT } from '../../src/console/page/tokens/token-draft.ts';
 import { patchText } from '../../src/console/page/tokens/token-patch.ts';
 
-// The forms of the console, without their page. Design of the console, §6.3 and §6.4.
+// The drafts behind the console's forms (design of the console, §6.3 and §6.4).
 
 describe('a warning', () => {
   const at = (priority: number, container: string, transform: string, ...permissions: string[]) => ({
@@ -14,7 +14,7 @@ describe('a warning', () => {
     permissions,
   });
 
-  it('is not about the rule that comes first', () => {
+  it('is never about the rule that comes first', () => {
     const [first, second] = [at(1, '/pci/', 'mask', 'token:read'), at(2, '/', 'mask', 'token:read')];
     expect(ruleWarnings(first as never, [first, second] as never, [], true)).toEqual([]);
   });

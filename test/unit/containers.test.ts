@@ -26,7 +26,7 @@ describe('isAtOrBelow', () => {
     expect(isAtOrBelow(container, rule)).toBe(reached);
   });
 
-  test('says of one token what its prefixes say, for any rule', () => {
+  test('agrees with containerPrefixes for any rule', () => {
     fc.assert(
       fc.property(fc.array(container, { minLength: 1, maxLength: 4 }), container, (containers, rule) => {
         const reached = containers.some((one) => isAtOrBelow(one, rule));

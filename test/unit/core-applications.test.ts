@@ -19,7 +19,7 @@ async function made(body: object) {
 }
 
 describe('Create Application (§4.2)', () => {
-  it('answers with the whole application and its key', async () => {
+  it('returns the whole application and its key', async () => {
     const { answer } = await made({
       type: 'private',
       permissions: ['token:read'],
@@ -33,7 +33,7 @@ describe('Create Application (§4.2)', () => {
     });
   });
 
-  it.each(['private', 'public', 'management', 'expiring'])('management creates type %s', async (type) => {
+  it.each(['private', 'public', 'management', 'expiring'])('a management application creates type %s', async (type) => {
     const permissions = {
       private: 'token:read',
       public: 'token:create',
@@ -45,7 +45,7 @@ describe('Create Application (§4.2)', () => {
     expect(answer.at('expires_at')).toBe(type === 'expiring' ? '2026-03-01T09:31:00.000+00:00' : undefined);
   });
 
-  it('rules alone are enough, with permissions left out, empty or null', async () => {
+  it('rules alone are enough: permissions may be absent, empty or null', async () => {
     for (const permissions of [undefined, [], null]) {
       const { answer } = await made({ type: 'private', permissions, rules: [rule({})] });
       expect(answer.at('permissions')).toEqual([]);
@@ -84,7 +84,7 @@ describe('Create Application (§4.2)', () => {
     expect(wrongPaths(await create(body))).toContain(path);
   });
 
-  it('50 rules with 10 conditions each and a description of 1,000 characters are taken', async () => {
+  it('50 rules with 10 conditions each and a description of 1,000 characters are accepted', async () => {
     const rules = Array.from({ length: 50 }, (_, index) =>
       childRule({ priority: index + 1, conditions: Array(10).fill(condition({})), description: 'x'.repeat(1000) }),
     );
@@ -93,7 +93,7 @@ describe('Create Application (§4.2)', () => {
 });
 
 describe('Update Application (§4.2, decisions §6)', () => {
-  it('replaces name, permissions, rules and the flag; type, key and tenant stay', async () => {
+  it('replaces name, permissions, rules and the flag; keeps type, key and tenant', async () => {
     const { id, key } = await made({
       ...{ type: 'private', permissions: PRIVATE, rules: [rule({})] },
       can_create_expiring_applications: true,
@@ -113,7 +113,7 @@ describe('Update Application (§4.2, decisions §6)', () => {
     expect((await core.call(key, 'createToken', { body: { type: 'token', data: 1 } })).status).toBe(403);
   });
 
-  it('what it takes away is gone on the next call', async () => {
+  it('takes permissions away at once', async () => {
     const { id, key } = await made({ type: 'private', rules: [rule({})] });
     const token = await core.token({ type: 'token', data: 'secret', mask: 'hidden' });
     expect((await core.call(key, 'getToken', { id: token })).at('data')).toBe('secret');
@@ -135,7 +135,7 @@ describe('Update Application (§4.2, decisions §6)', () => {
     expect(wrongPaths(await put(id, body))).toContain(path);
   });
 
-  it('left out or null, permissions mean none', async () => {
+  it('absent or null permissions mean none', async () => {
     const { id } = await made({ type: 'private', permissions: ['token:read'] });
     expect((await put(id, { rules: [rule({})] })).at('permissions')).toEqual([]);
     expect((await put(id, { permissions: null, rules: [rule({})] })).at('permissions')).toEqual([]);
@@ -144,13 +144,13 @@ describe('Update Application (§4.2, decisions §6)', () => {
   it.each([
     ['nothing granted', {}, ['permissions']],
     ['a priority twice', { rules: [rule({}), rule({})] }, ['rules.1.priority']],
-  ])('%s is a 400, whether or not the application is there', async (_what, body, paths) => {
+  ])('%s is a 400, whether or not the application exists', async (_what, body, paths) => {
     const { id } = await made({ type: 'private', permissions: ['token:read'] });
     for (const each of [id, '00000000-0000-4000-8000-000000000000'])
       expect(wrongPaths(await put(each, body))).toEqual(paths);
   });
 
-  it('no application widens itself: what it does not hold, another one must give it (hardening, Privilege)', async () => {
+  it('an application grants itself only permissions that it holds', async () => {
     const permissions = ['application:update', 'tenant:read'];
     const { id, key } = await made({ type: 'management', permissions });
     const self = (wanted: readonly string[]) =>
@@ -164,7 +164,7 @@ describe('Update Application (§4.2, decisions §6)', () => {
     expect((await self(permissions)).status).toBe(403);
   });
 
-  it('404 for an id of nothing, of a deleted application, and of another tenant', async () => {
+  it('404 for the id of no application, a deleted one, and one of another tenant', async () => {
     const { id } = await made({ type: 'private', permissions: ['token:read'] });
     const { application } = await core.vault.createTenant('other');
     await core.manage('deleteApplication', { id });
@@ -179,7 +179,7 @@ describe('Update Application (§4.2, decisions §6)', () => {
 });
 
 describe('Delete and Regenerate (§3, §5.4)', () => {
-  it('a deleted application is gone, its key is 401, its tokens stay', async () => {
+  it('a deleted application is gone and its key is 401, but its tokens stay', async () => {
     const { id, key } = await made({ type: 'private', permissions: PRIVATE });
     const token = await core.token({ type: 'token', data: 1 }, key);
     expect((await core.manage('deleteApplication', { id })).status).toBe(204);
@@ -188,7 +188,7 @@ describe('Delete and Regenerate (§3, §5.4)', () => {
     expect((await core.own('getToken', { id: token })).at('created_by')).toBe(id);
   });
 
-  it('regenerating answers with the application and its new key, and takes no body', async () => {
+  it('regenerating returns the application and its new key, and accepts no body', async () => {
     const { id, key, answer } = await made({ type: 'private', permissions: ['token:read'] });
     const renewed = await core.manage('regenerateApplicationKey', { id, mediaType: undefined });
     expect(members(renewed)).toEqual([...members(answer), 'modified_at', 'modified_by'].sort());
@@ -227,7 +227,7 @@ describe('expiring applications (§4.2, decisions §6)', () => {
     expect((await expiring({ expires_at })).status).toBe(status);
   });
 
-  it('are gone from get, list and the sweep once they have ended', async () => {
+  it('disappear from get, list and the sweep when they expire', async () => {
     const { id, key } = await made({ type: 'expiring', permissions: ['token:read'] });
     core.clock.advance(60_000);
     expect((await core.call(key, 'listTokens')).status).toBe(401);
@@ -237,7 +237,7 @@ describe('expiring applications (§4.2, decisions §6)', () => {
     expect(await core.vault.sweep()).toBe(1);
   });
 
-  it('a private application with the flag creates expiring ones only, and they name it as creator', async () => {
+  it('a private application with the flag creates only expiring ones and is their creator', async () => {
     const { id, key } = await made({ type: 'private', rules: [rule({})], can_create_expiring_applications: true });
     const by = (body: object) => core.call(key, 'createApplication', { body: { name: 'c', ...body } });
     expect((await by({ type: 'private', permissions: ['token:read'] })).status).toBe(403);
@@ -247,7 +247,7 @@ describe('expiring applications (§4.2, decisions §6)', () => {
     expect(wrongPaths(await by({ type: 'expiring', permissions: ['token:create'] }))).toEqual(['permissions.0']);
   });
 
-  it('without the flag, or with false, a private application creates none', async () => {
+  it('a private application without the flag creates none', async () => {
     for (const flag of [undefined, false]) {
       const { key } = await made({ type: 'private', rules: [rule({})], can_create_expiring_applications: flag });
       const body = { name: 'c', type: 'expiring', rules: [childRule({})] };
@@ -255,7 +255,7 @@ describe('expiring applications (§4.2, decisions §6)', () => {
     }
   });
 
-  it('never reach further than their creator, nor show more', async () => {
+  it('never reach further or show more than their creator', async () => {
     const { id, key } = await made({
       ...{ type: 'private', can_create_expiring_applications: true },
       rules: [rule({ container: '/pci/', transform: 'mask' })],
@@ -274,7 +274,7 @@ describe('expiring applications (§4.2, decisions §6)', () => {
     expect((await core.manage('getApplication', { id })).status).toBe(200);
   });
 
-  it('end with their creator, and shrink with it', async () => {
+  it('end and shrink with their creator', async () => {
     const { id, key } = await made({ type: 'private', rules: [rule({})], can_create_expiring_applications: true });
     const ends = new Date(core.clock.now() + DAY).toISOString();
     const body = { name: 'c', type: 'expiring', rules: [childRule({})], expires_at: ends };

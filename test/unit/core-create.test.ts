@@ -19,7 +19,7 @@ const GOOD: Readonly<Record<string, unknown>> = Object.fromEntries(
     .map(({ part, fields: [data = ''] }) => [part, JSON.parse(data)]),
 );
 
-describe('what a new token is', () => {
+describe('a new token', () => {
   it('has a version 7 UUID when no id is given', async () => {
     const answer = await create({ type: 'token', data: 1 });
     expect(answer.at('id')).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
@@ -34,7 +34,7 @@ describe('what a new token is', () => {
     expect(answer.at('created_at')).toBe('2026-03-01T09:30:00.000+00:00');
   });
 
-  it('has every member of §2.1 in the replies of create and update, and no more in those of get and list', async () => {
+  it('has every member of §2.1 in replies of create and update, and those for reading in get and list', async () => {
     const body = { type: 'card', data: CARD, metadata: { a: 'b' }, search_indexes: ['{{ data.number }}'] };
     const made = await create({ ...body, expires_at: '2027-01-01' });
     const always = ['id', 'type', 'tenant_id', 'data', 'containers', 'metadata', 'created_by', 'created_at'];
@@ -49,7 +49,7 @@ describe('what a new token is', () => {
     expect(members(updated)).toEqual([...written, 'modified_at', 'modified_by'].sort());
   });
 
-  it('leaves unset members out and never shows null', async () => {
+  it('omits unset members and never shows null', async () => {
     const made = await create({ type: 'token', data: { a: 1 } });
     expect(members(made)).toEqual(
       [
@@ -66,7 +66,7 @@ describe('what a new token is', () => {
     expect(made.text).not.toContain('null');
   });
 
-  it.each(Object.entries<TokenTypeRow>(TOKEN_TYPES))('type %s: defaults of the table', async (type, row) => {
+  it.each(Object.entries<TokenTypeRow>(TOKEN_TYPES))('type %s: has the defaults of the table', async (type, row) => {
     const made = await create({ type, data: GOOD[type] });
     expect(made.status, made.text).toBe(201);
     expect(made.at('containers')).toEqual([row.container]);
@@ -75,7 +75,7 @@ describe('what a new token is', () => {
     expect(made.at('fingerprint_expression')).toBe('{{ data | stringify }}');
   });
 
-  it.each(Object.entries(GOOD).filter(([type]) => type !== 'token'))('type %s: refuses other data', async (type) => {
+  it.each(Object.entries(GOOD).filter(([type]) => type !== 'token'))('type %s: rejects other data', async (type) => {
     for (const data of ['nonsense', 1, {}, [], true]) {
       expect(wrongPaths(await create({ type, data }))[0]).toMatch(/^data/);
     }
@@ -90,19 +90,19 @@ describe('what a new token is', () => {
     expect(made.at('fingerprint_expression')).toBe('{{ data.number }}');
   });
 
-  it('a member of the mask that the data lacks is left out', async () => {
+  it('the mask omits members that the data lacks', async () => {
     const made = await create({ type: 'card', data: { number: CARD.number } });
     expect(made.at('data')).toEqual({ number: 'XXXXXXXXXXXX4242' });
   });
 
-  it('create answers with the masked form even where the rule reveals', async () => {
+  it('create returns the masked form even when the rule reveals', async () => {
     expect((await create({ type: 'card', data: CARD })).text).not.toContain(CARD.number);
     expect((await create({ type: 'token', data: 'secret' })).at('data')).toBeUndefined();
   });
 });
 
 describe('ids, containers, metadata (decisions §5)', () => {
-  it('containers are lower-cased and repeated ones removed', async () => {
+  it('containers are stored in lower case without duplicates', async () => {
     const made = await create({ type: 'token', data: 1, containers: ['/PCI/High/', '/a_b-C/1/', '/pci/high/', '/'] });
     expect(made.at('containers')).toEqual(['/pci/high/', '/a_b-c/1/', '/']);
   });
@@ -117,7 +117,7 @@ describe('ids, containers, metadata (decisions §5)', () => {
     expect(wrongPaths(await create({ type: 'token', data: 1, containers }))[0]).toMatch(/^containers/);
   });
 
-  it('20 containers, one of 255 characters, are taken', async () => {
+  it('20 containers, one of 255 characters, are accepted', async () => {
     const containers = [`/${'x'.repeat(253)}/`, ...Array.from({ length: 19 }, (_, index) => `/c${index}/`)];
     expect((await create({ type: 'token', data: 1, containers })).status).toBe(201);
   });
@@ -132,18 +132,18 @@ describe('ids, containers, metadata (decisions §5)', () => {
     expect(wrongPaths(await create({ type: 'token', data: 1, metadata }))[0]).toMatch(/^metadata/);
   });
 
-  it('metadata at its limits is taken', async () => {
+  it('metadata at its limits is accepted', async () => {
     const many = Object.fromEntries(Array.from({ length: 49 }, (_, index) => [`k${index}`, '']));
     const metadata = { ...many, ['k'.repeat(128)]: 'x'.repeat(1024) };
     expect((await create({ type: 'token', data: 1, metadata })).at('metadata')).toEqual(metadata);
   });
 
-  it('the rule for ids applies to what an expression gives', async () => {
+  it('the rules for ids apply to the value of an expression', async () => {
     expect(wrongPaths(await create({ type: 'token', data: 'a/b', id: '{{ data }}' }))).toEqual(['id']);
     expect(wrongPaths(await create({ type: 'token', data: 'x', id: '{{ data }}' }))).toEqual(['id']);
   });
 
-  it('an id may be used in each tenant once', async () => {
+  it('each tenant may use an id once', async () => {
     const body = { type: 'token', data: 1, id: 'shared' };
     const { application } = await core.vault.createTenant('other');
     const other = { name: 'o', type: 'private', permissions: ['token:create'] };
@@ -180,7 +180,7 @@ describe('expiration (§2.6, decisions §8)', () => {
     },
   );
 
-  it('what has expired is gone for update and delete, too', async () => {
+  it('an expired token is gone for update and delete, too', async () => {
     const id = await core.token({ type: 'token', data: 1, expires_at: '2026-03-02' });
     core.clock.advance(86_400_000);
     expect((await core.own('updateToken', { id, body: {} })).status).toBe(404);
@@ -189,8 +189,8 @@ describe('expiration (§2.6, decisions §8)', () => {
   });
 });
 
-describe('the key of a container rule and the data of a type', () => {
-  it('an API key that creates only can neither get nor list', async () => {
+describe('an application that only creates', () => {
+  it('can neither get nor list', async () => {
     const key = await core.application({ name: 'p', type: 'public', rules: [rule({ permissions: ['token:create'] })] });
     const id = await core.token({ type: 'token', data: 1 }, key);
     expect((await core.call(key, 'getToken', { id })).status).toBe(403);

@@ -15,16 +15,16 @@ const masked = async (mask: unknown, data: unknown) => {
 };
 
 describe('expressions (decisions §4)', () => {
-  it.each([5, true, 'text', [1, null], { a: { b: 1 } }])('one expression yields %j with its own type', async (data) => {
+  it.each([5, true, 'text', [1, null], { a: { b: 1 } }])('a single expression keeps the type of %j', async (data) => {
     expect(await masked('{{ data }}', data)).toEqual(data);
   });
 
-  it('text around it, or several expressions, yield a string', async () => {
+  it('surrounding text or several expressions make a string', async () => {
     expect(await masked('n{{ data }}', 5)).toBe('n5');
     expect(await masked('{{ data }}{{ data }}', 5)).toBe('55');
   });
 
-  it('paths, literals and chained filters', async () => {
+  it('evaluates paths, literals and chained filters', async () => {
     const data = { a: { b: ['x', 'secret'] } };
     expect(await masked('{{ data.a.b[1] | upcase | last4 }}', data)).toBe('CRET');
     expect(await masked("{{ 'literal' | append: '!' }}", data)).toBe('literal!');
@@ -44,7 +44,7 @@ describe('expressions (decisions §4)', () => {
     }
   });
 
-  it('a null or empty search index is refused', async () => {
+  it('a null or empty search index is rejected', async () => {
     for (const [index, data] of [
       ['{{ data.b }}', { a: 1 }],
       ['{{ data }}', ''],
@@ -53,7 +53,7 @@ describe('expressions (decisions §4)', () => {
     }
   });
 
-  it('an id that renders to nothing is refused, and is not called null', async () => {
+  it('an id that renders to nothing is rejected instead of becoming null', async () => {
     const body = { id: '{{ data.name }}', type: 'token', data: { name: null } };
     expect(wrongPaths(await core.own('createToken', { body }))).toEqual(['id']);
     expect((await core.own('getToken', { id: 'null' })).status).toBe(404);
@@ -87,14 +87,17 @@ describe('expressions (decisions §4)', () => {
     expect(answer.text).not.toContain('secret');
   });
 
-  it.each(['search_indexes.0', 'fingerprint_expression', 'id'])('a broken expression is named: %s', async (path) => {
-    const member = path.split('.')[0] ?? '';
-    const expression = '{{ data | nope }}';
-    const answer = await create({ data: 'x', [member]: path === member ? expression : [expression] });
-    expect(wrongPaths(answer)).toEqual([path]);
-  });
+  it.each(['search_indexes.0', 'fingerprint_expression', 'id'])(
+    'names the member of a broken expression: %s',
+    async (path) => {
+      const member = path.split('.')[0] ?? '';
+      const expression = '{{ data | nope }}';
+      const answer = await create({ data: 'x', [member]: path === member ? expression : [expression] });
+      expect(wrongPaths(answer)).toEqual([path]);
+    },
+  );
 
-  it('data and metadata are in scope of the fingerprint, data alone of the others', async () => {
+  it('a fingerprint expression can use data and metadata, the others only data', async () => {
     const printed = async (over: object) => (await create({ data: 'x', ...over })).at('fingerprint');
     const fingerprint_expression = '{{ metadata.a }}';
     const first = await printed({ fingerprint_expression, metadata: { a: '1' } });
@@ -188,7 +191,7 @@ describe('filters (decisions §4)', () => {
     ['to_string', [1]],
     ['to_number', 'x'],
     ['to_boolean', 'maybe'],
-  ])('%s of %j is refused', async (filter, data) => {
+  ])('%s of %j is rejected', async (filter, data) => {
     expect(wrongPaths(await create({ data, mask: `{{ data | ${filter} }}` }))).toEqual(['mask']);
   });
 

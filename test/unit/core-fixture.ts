@@ -18,13 +18,13 @@ export const rule = (over: object) => ({
   ...over,
 });
 
-/** A vault with an application that may do everything with tokens and sees all of them revealed. */
+/** A vault with an application that may do everything with tokens and reveals all of them. */
 export interface Core extends MemoryVault {
   readonly key: string;
-  /** A call of that application. */
+  /** Calls an operation as that application. */
   own(operation: OperationId, parts?: CallParts): Promise<Answer>;
   manage(operation: OperationId, parts?: CallParts): Promise<Answer>;
-  /** Creates a token and gives its id. */
+  /** Creates a token and returns its id. */
   token(body: object, key?: string): Promise<string>;
 }
 
@@ -48,7 +48,7 @@ export async function openCore(
   };
 }
 
-/** The paths that a 400 names. */
+/** Returns the paths of the errors in a 400. */
 export function wrongPaths(answer: Answer): readonly string[] {
   expect(answer.status, answer.text).toBe(400);
   return Object.keys((answer.at('errors') as object | undefined) ?? {});

@@ -17,7 +17,7 @@ describe('pagination (§2.9, decisions §2)', () => {
     expect(JSON.parse(answer.text)).toEqual({ pagination, data: [] });
   });
 
-  it('pages cover everything once, newest first', async () => {
+  it('pages contain every token once, newest first', async () => {
     const ids: string[] = [];
     for (let data = 0; data < 7; data++) {
       core.clock.advance(1);
@@ -29,12 +29,12 @@ describe('pagination (§2.9, decisions §2)', () => {
     expect(pages.map((page) => page.at('pagination.page_number'))).toEqual([1, 2, 3]);
   });
 
-  it('tokens of one instant are ordered by id', async () => {
+  it('tokens created at the same instant are ordered by id', async () => {
     for (const id of ['bbb', 'ccc', 'aaa', 'Ab1']) await core.token({ type: 'token', data: id, id });
     expect(idsOf(await list())).toEqual(['Ab1', 'aaa', 'bbb', 'ccc']);
   });
 
-  it('a full last page has no page behind it, and a page past the end is empty', async () => {
+  it('a full last page has no successor, and a page beyond the end is empty', async () => {
     for (let data = 0; data < 4; data++) await core.token({ type: 'token', data });
     expect((await list('size=2')).at('pagination.total_pages')).toBe(2);
     const past = await list('size=2&page=3');
@@ -42,7 +42,7 @@ describe('pagination (§2.9, decisions §2)', () => {
     expect((await list('size=100&page=1000000000')).at('data')).toEqual([]);
   });
 
-  it('20 a page unless told otherwise, at most 100', async () => {
+  it('a page has 20 items by default and at most 100', async () => {
     for (let data = 0; data < 21; data++) await core.token({ type: 'token', data });
     expect(idsOf(await list())).toHaveLength(20);
     expect(idsOf(await list('size=100'))).toHaveLength(21);
@@ -59,7 +59,7 @@ describe('pagination (§2.9, decisions §2)', () => {
 });
 
 describe('List Tokens (§4.1)', () => {
-  it('without filters gives every token that the caller may read, and none of another tenant', async () => {
+  it('without filters contains every token that the caller may read, and none of another tenant', async () => {
     const { application } = await core.vault.createTenant('other');
     const body = { name: 'o', type: 'private', permissions: ['token:create', 'token:read'] };
     const foreign = String((await core.call(application.key, 'createApplication', { body })).at('key'));
@@ -68,7 +68,7 @@ describe('List Tokens (§4.1)', () => {
     expect(idsOf(await list())).toEqual([id]);
   });
 
-  it('shows data by the rule that governs each token', async () => {
+  it('shows the data of each token by the rule that governs it', async () => {
     await core.token({ type: 'token', id: 'revealed', data: 1, mask: 'm', containers: ['/a/'] });
     await core.token({ type: 'token', id: 'masked', data: 1, mask: 'm', containers: ['/b/'] });
     await core.token({ type: 'token', id: 'redacted', data: 1, mask: 'm', containers: ['/c/'] });
@@ -85,7 +85,7 @@ describe('List Tokens (§4.1)', () => {
     expect(answer.at('pagination.total_items')).toBe(3);
   });
 
-  it('an id that the caller may not read, or that is nothing, is absent and not counted', async () => {
+  it('omits and does not count ids that are unreadable or unknown', async () => {
     await core.token({ type: 'token', id: 'own', data: 1, containers: ['/a/'] });
     await core.token({ type: 'token', id: 'other', data: 1, containers: ['/b/'] });
     const key = await core.application({ name: 'r', type: 'private', rules: [rule({ container: '/a/' })] });
@@ -94,7 +94,7 @@ describe('List Tokens (§4.1)', () => {
     expect(answer.at('pagination.total_items')).toBe(1);
   });
 
-  it('a metadata key with dots is everything after the first; a repeated key keeps its first value', async () => {
+  it('the metadata key is everything after the first dot; a repeated key keeps its first value', async () => {
     const id = await core.token({ type: 'token', data: 1, metadata: { 'a.b': 'X', c: 'y' } });
     await core.token({ type: 'token', data: 2, metadata: { a: 'x', c: 'z' } });
     expect(idsOf(await list('metadata.a.b=x'))).toEqual([id]);
@@ -104,7 +104,7 @@ describe('List Tokens (§4.1)', () => {
     expect(idsOf(await list('metadata.a.b='))).toEqual([]);
   });
 
-  it('metadata is compared without regard to case in any alphabet, and in one normal form', async () => {
+  it('metadata matching ignores case in any alphabet and normalizes Unicode', async () => {
     const id = await core.token({ type: 'token', data: 1, metadata: { a: 'Straße', b: 'caf\u00e9', c: 'ΣΑΣ' } });
     for (const query of ['metadata.a=STRASSE', 'metadata.b=CAFE\u0301', 'metadata.c=σας', 'metadata.a=strasse']) {
       expect(idsOf(await list(query)), query).toEqual([id]);
@@ -112,8 +112,8 @@ describe('List Tokens (§4.1)', () => {
     expect(idsOf(await list('metadata.b=cafe'))).toEqual([]);
   });
 
-  it('a token that a blind index finds, and that has other metadata, is not shown', async () => {
-    // 16 bytes of a hash can be the same for two values: here they always are.
+  it('a token with other metadata is not shown when its blind index collides', async () => {
+    // A blind index has 16 bytes, so two values may collide. In this vault they always do.
     const one = new Uint8Array(16);
     const colliding = await openCore((keyring) => ({
       ...keyring,
@@ -131,14 +131,14 @@ describe('List Tokens (§4.1)', () => {
     },
   );
 
-  it('a filter of 101 ids is refused', async () => {
+  it('a filter with 101 ids is rejected', async () => {
     const query = Array.from({ length: 101 }, (_, index) => `id=id-${index}`).join('&');
     expect(wrongPaths(await list(query))).toEqual(['id']);
   });
 });
 
 describe('List Applications (§4.2)', () => {
-  it('filters by ids and types, leaves out keys, and knows no other filter', async () => {
+  it('filters by ids and types, omits keys, and rejects other filters', async () => {
     const all = await core.manage('listApplications');
     const ids = idsOf(all);
     expect(idsOf(await core.manage('listApplications', { query: ids.map((id) => `id=${id}`).join('&') }))).toEqual(ids);

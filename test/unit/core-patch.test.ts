@@ -26,21 +26,21 @@ describe('the media type of PATCH (§4.1)', () => {
   });
 });
 
-describe('what PATCH merges and what it replaces (§4.1)', () => {
-  it('data is merged, member by member, and keeps the lexemes of what stays', async () => {
+describe('what PATCH merges and replaces (§4.1)', () => {
+  it('merges data by member and keeps number lexemes', async () => {
     const bodyText = '{"type":"token","data":{"a":1.10,"b":{"c":1,"d":9007199254740993},"e":[1]}}';
     const id = String((await core.own('createToken', { bodyText })).at('id'));
     const answer = await patch(id, { data: { b: { c: null, f: 2 }, e: [2] } });
     expect(answer.text).toContain('"data":{"a":1.10,"b":{"d":9007199254740993,"f":2},"e":[2]}');
   });
 
-  it('data that is no object replaces what was there', async () => {
+  it('replaces data when the patch is not an object', async () => {
     const id = await core.token({ type: 'token', data: { a: 1 } });
     expect((await patch(id, { data: 'text' })).at('data')).toBe('text');
     expect((await patch(id, { data: { a: null, b: 1 } })).at('data')).toEqual({ b: 1 });
   });
 
-  it('data stays right for its type', async () => {
+  it('keeps data valid for its type', async () => {
     const id = await core.token({ type: 'card', data: CARD });
     expect(wrongPaths(await patch(id, { data: { expiration_month: 13 } }))).toEqual(['data.expiration_month']);
     expect(wrongPaths(await patch(id, { data: { number: null } }))).toEqual(['data.number']);
@@ -50,7 +50,7 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     expect((await patch(id, { data: { cvc: null } })).at('data')).toEqual({ ...CARD, cvc: undefined });
   });
 
-  it('mask is merged, and null removes it', async () => {
+  it('merges the mask; null removes it', async () => {
     const id = await core.token({ type: 'card', data: CARD });
     const merged = await patch(id, { mask: { expiration_year: null, last: '{{ data.number | last4 }}' } });
     expect(Object.keys(merged.at('mask') as object)).toEqual(['number', 'expiration_month', 'last']);
@@ -61,7 +61,7 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     expect((await core.call(masking, 'getToken', { id })).at('data')).toBeUndefined();
   });
 
-  it('metadata is merged, a null removes a member, a null for all removes all', async () => {
+  it('merges metadata; null removes a member or all of it', async () => {
     const id = await core.token({ type: 'token', data: 1, metadata: { a: '1', b: '2' } });
     expect((await patch(id, { metadata: { a: null, c: '3' } })).at('metadata')).toEqual({ b: '2', c: '3' });
     expect((await core.own('listTokens', { query: 'metadata.c=3' })).at('pagination.total_items')).toBe(1);
@@ -69,7 +69,7 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     expect((await patch(id, { metadata: null })).at('metadata')).toBeUndefined();
   });
 
-  it('metadata has at most 50 members after the merge', async () => {
+  it('allows at most 50 members of metadata after the merge', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`k${index}`, '']));
     const id = await core.token({ type: 'token', data: 1, metadata });
     expect(wrongPaths(await patch(id, { metadata: { one_more: '' } }))).toEqual(['metadata']);
@@ -77,7 +77,7 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     expect(wrongPaths(await patch(id, { metadata: { k1: 1 } }))).toEqual(['metadata.k1']);
   });
 
-  it('containers, search_indexes and fingerprint_expression are replaced', async () => {
+  it('replaces containers, search_indexes and fingerprint_expression', async () => {
     const id = await core.token({
       ...{ type: 'token', data: { a: 'x', b: 'y' }, containers: ['/a/', '/b/'] },
       search_indexes: ['{{ data.a }}'],
@@ -91,7 +91,7 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     expect(answer.at('fingerprint_expression')).toBe('{{ data.a }}');
   });
 
-  it('null takes containers and fingerprint_expression back to the default and removes search_indexes', async () => {
+  it('null resets containers and fingerprint_expression and removes search_indexes', async () => {
     const id = await core.token({
       ...{ type: 'token', data: { a: 'x' }, containers: ['/a/'], search_indexes: ['{{ data.a }}'] },
       fingerprint_expression: '{{ data.a }}',
@@ -102,7 +102,7 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     expect(answer.at('fingerprint_expression')).toBe('{{ data | stringify }}');
   });
 
-  it('expires_at is replaced, and null clears it', async () => {
+  it('replaces expires_at; null removes it', async () => {
     const id = await core.token({ type: 'token', data: 1, expires_at: '2026-03-02' });
     const later = await patch(id, { expires_at: '3/5/2026 1:00:00 AM +01:00' });
     expect(later.at('expires_at')).toBe('2026-03-05T01:00:00.000+01:00');
@@ -112,7 +112,7 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     expect((await core.own('getToken', { id })).status).toBe(200);
   });
 
-  it('a time that can never be right is a 400, whether or not the token is there', async () => {
+  it('an invalid time is a 400, whether or not the token exists', async () => {
     expect(wrongPaths(await patch('no such token', { expires_at: '2/30/2027' }))).toEqual(['expires_at']);
     expect(wrongPaths(await patch('no such token', { expires_at: '2026-03-01' }))).toEqual(['expires_at']);
   });
@@ -124,12 +124,12 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     ['mask', { mask: '{{ data | append: metadata.a }}' }],
     ['search_indexes.0', { search_indexes: ['{{ metadata.a }}'] }],
     ['fingerprint_expression', { fingerprint_expression: '{{ data | alias_preserve_length }}' }],
-  ])('%s that no token can have is a 400, whether or not the token is there', async (path, body) => {
+  ])('invalid %s is a 400, whether or not the token exists', async (path, body) => {
     expect(wrongPaths(await patch('no such token', body))).toEqual([path]);
     expect((await patch('no such token', { fingerprint_expression: '{{ metadata.a }}' })).status).toBe(404);
   });
 
-  it('what may be null is said to be either', async () => {
+  it('an error names both the type and null for a nullable member', async () => {
     const answer = await patch('any', { metadata: { a: 1 }, containers: '/a/' });
     expect(answer.at('errors')).toEqual({
       'metadata.a': ['must be a string or null'],
@@ -137,7 +137,7 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     });
   });
 
-  it('an empty patch changes nothing but who modified it and when', async () => {
+  it('an empty patch changes only modified_by and modified_at', async () => {
     const body = { type: 'card', data: CARD, metadata: { a: 'b' } };
     const id = await core.token(body);
     const before = JSON.parse((await core.own('getToken', { id })).text);
@@ -163,7 +163,7 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
     expect((await core.own('getToken', { id })).at('data')).toEqual({ a: 1 });
   });
 
-  it('the masked form, the fingerprint and the indexes follow the data', async () => {
+  it('masked form, fingerprint and indexes follow the data', async () => {
     const id = await core.token({ type: 'card_number', data: CARD.number });
     const [before, after] = [await patch(id, {}), await patch(id, { data: '5555555555554444' })];
     expect(after.at('fingerprint')).not.toBe(before.at('fingerprint'));
@@ -172,8 +172,8 @@ describe('what PATCH merges and what it replaces (§4.1)', () => {
   });
 });
 
-describe('who may PATCH what', () => {
-  it('answers as the rule that grants token:update shows it', async () => {
+describe('permission to PATCH', () => {
+  it('returns the token as the rule that grants token:update shows it', async () => {
     const id = await core.token({ type: 'card', data: CARD });
     const shown = async (over: object) => {
       const key = await core.application({ name: 'u', type: 'private', ...over });
@@ -187,7 +187,7 @@ describe('who may PATCH what', () => {
     expect(await shown({ permissions: ['token:read', 'token:update'] })).toEqual(MASKED_CARD);
   });
 
-  it('moving a token needs the permission where it was and where it goes', async () => {
+  it('a move requires the permission in the old and the new containers', async () => {
     const only = (container: string) =>
       core.application({ name: container, type: 'private', rules: [rule({ container, permissions: PRIVATE })] });
     const [a, b] = [await only('/a/'), await only('/b/')];
@@ -203,7 +203,7 @@ describe('who may PATCH what', () => {
     expect((await move(a, ['/a/'])).status).toBe(403);
   });
 
-  it('404 comes before 403, and a token of another tenant is not there', async () => {
+  it('404 comes before 403, and a token of another tenant is a 404', async () => {
     const { application } = await core.vault.createTenant('other');
     const body = { name: 'o', type: 'private', permissions: PRIVATE };
     const foreign = String((await core.call(application.key, 'createApplication', { body })).at('key'));
@@ -239,7 +239,7 @@ describe('PATCH into a duplicate (§4.1, decisions §7)', () => {
     expect(members(answer)).toEqual([...REDACTED, 'tenant_id', 'type']);
   });
 
-  it('applies the patch, and both tokens stay', async () => {
+  it('applies the patch and keeps both tokens', async () => {
     const { id, key } = await scene();
     await core.call(key, 'updateToken', { id, body: { data: 'same', deduplicate_token: true } });
     expect((await core.call(key, 'getToken', { id })).at('data')).toBe('same');
@@ -252,7 +252,7 @@ describe('PATCH into a duplicate (§4.1, decisions §7)', () => {
     expect([answer.at('data'), answer.at('mask'), answer.at('metadata.a')]).toEqual(['same', 'hidden', 'b']);
   });
 
-  it('without deduplication nothing is redacted; the tenant setting turns it on, the request off', async () => {
+  it('redacts nothing without deduplication; the tenant setting turns it on, the request off', async () => {
     const { id, key } = await scene();
     const data = async (body: object) => (await core.call(key, 'updateToken', { id, body })).at('data');
     expect(await data({ data: 'same' })).toBe('same');

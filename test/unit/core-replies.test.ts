@@ -11,7 +11,7 @@ beforeEach(async () => {
 
 const ROWS = Object.entries<Operation>(OPERATIONS) as [OperationId, Operation][];
 
-/** An application that holds every permission of its type but one. */
+/** Creates an application that holds every permission of its type but one. */
 async function without(permission: Permission): Promise<string> {
   const management = PERMISSIONS[permission].types.includes('management' as never);
   const type = management ? 'management' : 'private';
@@ -22,17 +22,17 @@ async function without(permission: Permission): Promise<string> {
 }
 
 describe('every operation', () => {
-  it.each(ROWS)('%s: needs a key, and its own permission', async (id, { permission }) => {
+  it.each(ROWS)('%s: requires a key and its own permission', async (id, { permission }) => {
     const parts = { id: '00000000-0000-4000-8000-000000000000', bodyText: '{' };
     expect((await core.call(undefined, id, parts)).status).toBe(401);
-    // Any application may call an operation without one.
+    // Any application may call an operation without a permission.
     if (permission === undefined) return expect((await core.call(core.key, id)).status).toBe(200);
     const answer = await core.call(await without(permission), id, parts);
     expect([answer.status, answer.at('type')]).toEqual([403, 'urn:token-vault:problem:permission_missing']);
     expect(answer.at('detail')).toContain(permission);
   });
 
-  it.each(ROWS.filter(([, row]) => row.body))('%s: takes its own content type only', async (id, row) => {
+  it.each(ROWS.filter(([, row]) => row.body))('%s: accepts only its own content type', async (id, row) => {
     const key = row.permission?.startsWith('token:') ? core.key : core.management;
     const target = { id: '00000000-0000-4000-8000-000000000000', bodyText: '{}' };
     for (const mediaType of ['text/plain', 'application/xml', 'application/x-www-form-urlencoded', '', undefined]) {
@@ -44,7 +44,7 @@ describe('every operation', () => {
     expect((await core.call(key, id, { ...target, mediaType: right })).status).not.toBe(415);
   });
 
-  it('success is 201 for create, 204 without a body for delete, 200 for the others', async () => {
+  it('success is 201 for create, 204 without a body for delete, and 200 otherwise', async () => {
     const made = await core.own('createToken', { body: { type: 'token', data: 1 } });
     const id = String(made.at('id'));
     expect(made.status).toBe(201);
@@ -61,7 +61,7 @@ describe('every operation', () => {
 });
 
 describe('problems (RFC 9457, decisions §1)', () => {
-  it('have type, title, status, detail and instance; a 400 of validation adds errors', async () => {
+  it('have type, title, status, detail and instance; a validation error adds errors', async () => {
     const missing = await core.own('getToken', { id: 'nothing' });
     expect(members(missing)).toEqual(['detail', 'instance', 'status', 'title', 'type']);
     const bad = await core.own('createToken', { body: {} });
@@ -69,14 +69,14 @@ describe('problems (RFC 9457, decisions §1)', () => {
     expect([...wrongPaths(bad)].sort()).toEqual(['data', 'type']);
   });
 
-  it('name the trace id as instance, given or made', async () => {
+  it('have the trace id of the request, or a new one, as instance', async () => {
     const call = { operation: 'getToken', apiKey: core.key, params: { id: 'nothing' }, query: [] } as const;
     const given = await core.client.call({ ...call, traceId: 'a trace id' });
     expect([given.traceId, JSON.parse(given.bodyText ?? '').instance]).toEqual(['a trace id', 'a trace id']);
     expect((await core.client.call(call)).traceId).toMatch(/^[0-9a-f-]{36}$/);
   });
 
-  it('422 is not used: validation is 400', async () => {
+  it('validation errors are 400, never 422', async () => {
     expect((await core.own('createToken', { body: { type: 'card', data: {} } })).status).toBe(400);
   });
 
@@ -84,7 +84,7 @@ describe('problems (RFC 9457, decisions §1)', () => {
     ['{"type":"token","data":1,"metdata":{}}', 'metdata', 'metadata'],
     ['{"type":"token","data":1,"expire_at":"x"}', 'expire_at', 'expires_at'],
     ['{"type":"token","data":1,"container":[]}', 'container', 'containers'],
-  ])('an unknown member is named with the nearest known one: %s', async (bodyText, name, near) => {
+  ])('suggest the nearest known name for an unknown member: %s', async (bodyText, name, near) => {
     const answer = await core.own('createToken', { bodyText });
     expect(wrongPaths(answer)).toEqual([name]);
     expect(String(answer.at(`errors.${name}`))).toContain(`did you mean ${near}?`);
@@ -92,7 +92,7 @@ describe('problems (RFC 9457, decisions §1)', () => {
 });
 
 describe('limits (decisions §9, §8 of the specification)', () => {
-  it('an unknown member is named, whatever JavaScript makes of its name', async () => {
+  it('an unknown member is named even when JavaScript gives its name a meaning', async () => {
     const named = async (operation: OperationId, bodyText: string) => {
       const { status, text } = await core.call(operation === 'updateTenant' ? core.management : core.key, operation, {
         ...(operation === 'updateToken' && { id: 'any' }),
@@ -108,7 +108,7 @@ describe('limits (decisions §9, §8 of the specification)', () => {
     expect((await core.own('listTokens', { query: '__proto__=1' })).text).toContain('"errors":{"__proto__":[');
   });
 
-  it('a body of 1 MiB is taken, one byte more is 413', async () => {
+  it('a body of 1 MiB is accepted; one byte more is 413', async () => {
     const bodyText = (size: number) => {
       const [head, tail] = ['{"type":"token","data":"', '"}'];
       return `${head}${'x'.repeat(size - head.length - tail.length)}${tail}`;
@@ -117,13 +117,13 @@ describe('limits (decisions §9, §8 of the specification)', () => {
     expect((await core.own('createToken', { bodyText: bodyText(2 ** 20 + 1) })).status).toBe(413);
   });
 
-  it('JSON nests 64 deep', async () => {
+  it('JSON may nest 64 levels deep', async () => {
     const nested = (depth: number) => `{"type":"token","data":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
     expect((await core.own('createToken', { bodyText: nested(64) })).status).toBe(201);
     expect((await core.own('createToken', { bodyText: nested(65) })).status).toBe(400);
   });
 
-  it('a response of more than 16 MiB asks for a smaller page', async () => {
+  it('a response above 16 MiB asks for a smaller page', async () => {
     const data = 'x'.repeat(2 ** 20 - 100);
     for (let index = 0; index < 17; index++) await core.token({ type: 'token', data });
     const answer = await core.own('listTokens');
@@ -132,14 +132,14 @@ describe('limits (decisions §9, §8 of the specification)', () => {
   });
 
   it.each(['data', 'mask'] as const)(
-    'a token does not grow larger than a response: the patch of %s that would make it so is refused, and not carried out',
+    'a patch of %s that would make the token larger than a response is rejected',
     async (member) => {
       const small = await openCore(undefined, { response: 64 * 1024 });
       const id = await small.token({ type: 'token', data: {}, mask: {} });
       const grow = (name: string) =>
         small.own('updateToken', { id, body: { [member]: { [name]: 'x'.repeat(10_000) } } });
       for (const name of ['a', 'b', 'c']) expect((await grow(name)).status).toBe(200);
-      // The reply to a patch has the mask and what it masks.
+      // The reply to a patch contains both the mask and the masked form.
       if (member === 'data') for (const name of ['d', 'e', 'f']) expect((await grow(name)).status).toBe(200);
       expect(wrongPaths(await grow('g'))).toEqual([member]);
       const masking = await small.application({ name: 'm', type: 'private', permissions: ['token:read'] });
@@ -153,7 +153,7 @@ describe('limits (decisions §9, §8 of the specification)', () => {
     },
   );
 
-  it('how large a token is in a response is told by its bytes: masked it may have more characters and fewer bytes', async () => {
+  it('the size of a token is measured in bytes: a masked form may have more characters and fewer bytes', async () => {
     const small = await openCore(undefined, { response: 64 * 1024 });
     const id = await small.token({ type: 'token', data: '', mask: '' });
     const body = { data: '\u20ac'.repeat(21_000), mask: 'x'.repeat(22_000) };
@@ -161,7 +161,7 @@ describe('limits (decisions §9, §8 of the specification)', () => {
     expect((await small.own('listTokens')).status).toBe(200);
   });
 
-  it('a token is not made larger than a response, be it where its maker may make none', async () => {
+  it('a token larger than a response is rejected, even in a container that the caller may not write', async () => {
     const small = await openCore(undefined, { response: 64 * 1024 });
     const rules = [rule({ container: '/a/', permissions: ['token:create'] })];
     const key = await small.application({ name: 'a', type: 'private', rules });
@@ -176,14 +176,14 @@ describe('limits (decisions §9, §8 of the specification)', () => {
     expect((await create(10, '/a/')).status).toBe(201);
   });
 
-  it('50 permissions at most, in an application and in a rule', async () => {
+  it('an application and a rule have at most 50 permissions each', async () => {
     const body = { name: 'a', type: 'private', permissions: Array(51).fill('token:read') };
     expect(wrongPaths(await core.manage('createApplication', { body }))).toContain('permissions');
   });
 });
 
-describe('tenants are apart (§1, §5.2)', () => {
-  it('applications, tokens, usage and settings of one are nothing to the other', async () => {
+describe('tenants are isolated (§1, §5.2)', () => {
+  it('applications, tokens, usage and settings are separate for each tenant', async () => {
     const { application } = await core.vault.createTenant('other');
     await core.token({ type: 'token', data: 1 });
     const report = await core.call(application.key, 'getUsageReport');

@@ -3,7 +3,9 @@ import { CARD, type Core, openCore, rule } from './core-fixture.ts';
 
 const idsOf = (text: string) => (JSON.parse(text) as { data: { id: string }[] }).data.map(({ id }) => id);
 
-/** Tokens in `/in/`, which the limited callers reach, and in `/out/`, which they do not; all are found by `data:4242`. */
+/**
+ * Creates tokens in `/in/`, which limited callers reach, and in `/out/`, which they do not. `data:4242` matches all.
+ */
 async function withTokens(): Promise<Core> {
   const core = await openCore();
   for (const [id, container] of [
@@ -69,7 +71,7 @@ describe('a search', () => {
       ],
       [],
     ],
-  ])('finds what both permissions reach, by %s', async (_, rules, permissions) => {
+  ])('finds what both permissions reach, with %s', async (_, rules, permissions) => {
     const core = await withTokens();
     const found = await search(core, await limited(core, rules, permissions), 'data:4242');
     expect([idsOf(found.text), found.at('pagination.total_items')]).toEqual([['in-2', 'in-1'], 2]);
@@ -79,7 +81,7 @@ describe('a search', () => {
     ['data:STRASSE', 'data:stra\u00dfe'],
     ['metadata.k:"ÄÖ"', 'metadata.k:"a\u0308o\u0308"'],
     ['container:/A/*', 'container:/a/b/'],
-  ])('folds case and normal form: %s and %s', async (...queries) => {
+  ])('folds case and Unicode forms: %s and %s', async (...queries) => {
     const core = await openCore();
     const search_indexes = ['Straße'];
     await core.token({ type: 'token', data: 1, containers: ['/a/b/'], metadata: { k: 'äÖ' }, search_indexes });
@@ -98,7 +100,7 @@ describe('a search', () => {
     for (const query of others) expect((await search(core, core.key, query)).at('pagination.total_items') ?? 0).toBe(0);
   });
 
-  it('finds nothing by rules that have no token in common', async () => {
+  it('finds nothing when its two rules share no token', async () => {
     const core = await withTokens();
     const rules = [
       rule({ container: '/in/', permissions: ['token:search'] }),
@@ -116,7 +118,7 @@ describe('a search', () => {
     ['mask', 'redact', undefined],
     ['redact', undefined, undefined],
     ['redact', 'mask', undefined],
-  ])('under a rule that says %s shows, asked for %s, no more than that', async (governing, transform, number) => {
+  ])('under a rule with %s, asked for %s, shows no more than that', async (governing, transform, number) => {
     const core = await withTokens();
     const rules = [rule({ transform: governing, permissions: ['token:read', 'token:search'] })];
     const key = await limited(core, rules);
@@ -131,14 +133,14 @@ describe('a search', () => {
   });
 
   it.each([{ transform: 'reveal' }, { transform: 'none' }, { query: '' }, { query: 'x'.repeat(1001) }])(
-    'refuses %j',
+    'rejects %j',
     async (more) => {
       const core = await withTokens();
       expect((await search(core, core.key, 'id:x', more)).status).toBe(400);
     },
   );
 
-  it('is refused alike whatever the vault holds', async () => {
+  it('returns the same error for any contents of the vault', async () => {
     const [full, empty] = [await withTokens(), await openCore()];
     const refusals = await Promise.all(
       [full, empty].map(async (core) => (await search(core, core.key, 'data:4242 AND')).at('errors')),
@@ -147,8 +149,8 @@ describe('a search', () => {
   });
 });
 
-describe('a search by who changed a token, and when', () => {
-  it('finds what was patched, and nothing by a name that is no id', async () => {
+describe('a search by modifier and time', () => {
+  it('finds changed tokens, and nothing for a name that is no id', async () => {
     const core = await withTokens();
     core.clock.advance(60_000);
     const patched = await core.own('updateToken', { id: 'in-1', body: { metadata: { a: 'b' } } });
@@ -167,7 +169,7 @@ describe('a search by who changed a token, and when', () => {
 });
 
 describe('a list by fingerprint', () => {
-  it('has the tokens with one of them', async () => {
+  it('contains the tokens with one of the fingerprints', async () => {
     const core = await withTokens();
     await core.token({ id: 'other', type: 'token', data: 'x' });
     const of = async (id: string) => String((await core.own('getToken', { id })).at('fingerprint'));

@@ -15,7 +15,7 @@ beforeEach(async () => {
 const update = (body: object) => core.manage('updateTenant', { body });
 
 describe('Get and Update Tenant (§4.3)', () => {
-  it('shows the tenant of the key', async () => {
+  it('returns the tenant of the key', async () => {
     const answer = await core.manage('getTenant');
     expect(JSON.parse(answer.text)).toEqual({
       ...{
@@ -28,7 +28,7 @@ describe('Get and Update Tenant (§4.3)', () => {
     });
   });
 
-  it('replaces the name, and says who modified it and when', async () => {
+  it('replaces the name and updates modified_by and modified_at', async () => {
     core.clock.advance(1000);
     const answer = await update({ name: 'ä🃏' });
     const caller = (await core.manage('getApplicationByKey')).at('id');
@@ -37,7 +37,7 @@ describe('Get and Update Tenant (§4.3)', () => {
     expect((await core.manage('getTenant')).text).toBe(answer.text);
   });
 
-  it('settings are replaced; without settings the old ones stay', async () => {
+  it('replaces settings when they are given', async () => {
     await update({ name: 'a', settings: { deduplicate_tokens: 'true' } });
     expect((await update({ name: 'b' })).at('settings')).toEqual({ deduplicate_tokens: 'true' });
     expect((await update({ name: 'b', settings: null })).at('settings')).toEqual({ deduplicate_tokens: 'true' });
@@ -52,11 +52,11 @@ describe('Get and Update Tenant (§4.3)', () => {
     ['a boolean that is no text', { name: 'x', settings: { deduplicate_tokens: true } }, 'settings.deduplicate_tokens'],
     ['another text', { name: 'x', settings: { deduplicate_tokens: 'yes' } }, 'settings.deduplicate_tokens'],
     ['its owner', { name: 'x', owner_id: core?.tenantId ?? 'x' }, 'owner_id'],
-  ])('%s is refused', async (_what, body, path) => {
+  ])('%s is rejected', async (_what, body, path) => {
     expect(wrongPaths(await update(body))).toEqual([path]);
   });
 
-  it('a name of 200 characters is taken', async () => {
+  it('a name of 200 characters is accepted', async () => {
     expect((await update({ name: 'x'.repeat(200) })).status).toBe(200);
   });
 });
@@ -64,7 +64,7 @@ describe('Get and Update Tenant (§4.3)', () => {
 describe('deduplicate_tokens (§2.7, decisions §7)', () => {
   const body = { type: 'token', data: 'same' };
 
-  it('is off by default, in force when it is true, and the request has the last word', async () => {
+  it('is off by default; the request overrides the setting', async () => {
     const first = await core.token(body);
     expect(await core.token(body)).not.toBe(first);
     await update({ name: 't', settings: { deduplicate_tokens: 'true' } });
@@ -75,14 +75,14 @@ describe('deduplicate_tokens (§2.7, decisions §7)', () => {
     expect(await core.token({ ...body, deduplicate_token: true })).toBe(first);
   });
 
-  it('matches by what the fingerprint expression gives, not by the whole data', async () => {
+  it('matches by the value of the fingerprint expression, not by the whole data', async () => {
     const by = { fingerprint_expression: '{{ data.number }}', deduplicate_token: true };
     const first = await core.token({ type: 'card', data: CARD, ...by });
     expect(await core.token({ type: 'card', data: { ...CARD, cvc: '999' }, ...by })).toBe(first);
     expect(await core.token({ type: 'card', data: { ...CARD, cvc: '999' }, deduplicate_token: true })).not.toBe(first);
   });
 
-  it('the oldest match answers, and a given id is not used', async () => {
+  it('returns the oldest match and ignores a given id', async () => {
     const first = await core.token(body);
     core.clock.advance(1);
     await core.token(body);
@@ -90,7 +90,7 @@ describe('deduplicate_tokens (§2.7, decisions §7)', () => {
     expect((await core.own('getToken', { id: 'unused-id' })).status).toBe(404);
   });
 
-  it('equal content of two types or two tenants has unrelated fingerprints; of one type, the same', async () => {
+  it('equal content has one fingerprint per type, and unrelated ones across types and tenants', async () => {
     const fingerprint = async (type: string, key = core.key) => {
       const answer = await core.call(key, 'createToken', { body: { type, data: CARD.number } });
       return answer.at('fingerprint');
@@ -105,7 +105,7 @@ describe('deduplicate_tokens (§2.7, decisions §7)', () => {
 });
 
 describe('Delete Tenant (§3, decisions §8)', () => {
-  it('every key of it answers 401 at once, and other tenants stay', async () => {
+  it('makes all its keys 401 at once and leaves other tenants alone', async () => {
     const { application: other } = await core.vault.createTenant('other');
     await core.token({ type: 'token', data: 1 });
     expect((await core.manage('deleteTenant')).status).toBe(204);
@@ -118,7 +118,7 @@ describe('Delete Tenant (§3, decisions §8)', () => {
     expect((await core.vault.listTenants()).map(({ name }) => name)).toEqual(['other']);
   });
 
-  it('needs tenant:delete', async () => {
+  it('requires tenant:delete', async () => {
     const key = await core.application({
       name: 'm',
       type: 'management',
@@ -134,12 +134,12 @@ describe('the usage report (§2.8, decisions §8)', () => {
   const report = async () => (await core.manage('getUsageReport')).at('token_report') as Record<string, unknown>;
   const active = async () => (await report())['monthly_active_tokens'];
 
-  it('of an empty tenant', async () => {
+  it('is empty for an empty tenant', async () => {
     const empty = { metrics_by_type: {}, included_monthly_active_tokens: 1000, monthly_active_tokens: 0 };
     expect(await report()).toEqual(empty);
   });
 
-  it('counts live tokens by type, and when the last of each was created', async () => {
+  it('counts live tokens by type and reports when the last of each was created', async () => {
     const id = await core.token({ type: 'card', data: CARD });
     await core.token({ type: 'token', data: 1, expires_at: '2026-03-02' });
     core.clock.advance(1000);
@@ -157,7 +157,7 @@ describe('the usage report (§2.8, decisions §8)', () => {
     expect(await metrics()).toMatchObject({ card: { count: 0 }, token: { count: 1 } });
   });
 
-  it('a token counts in the month in which it was created, or shown by get or list, once a month', async () => {
+  it('counts a token once in each month in which it was created or returned by get or list', async () => {
     const [a] = [await core.token({ type: 'token', data: 1 }), await core.token({ type: 'token', data: 2 })];
     await core.own('getToken', { id: a });
     expect(await active()).toBe(2);
@@ -172,14 +172,14 @@ describe('the usage report (§2.8, decisions §8)', () => {
     expect(await active()).toBe(2);
   });
 
-  it('only what is on the returned page counts', async () => {
+  it('counts only tokens on the returned page', async () => {
     for (const data of [1, 2, 3]) await core.token({ type: 'token', data });
     core.clock.set(Date.UTC(2026, 3, 1));
     await core.own('listTokens', { query: 'size=2&page=2' });
     expect(await active()).toBe(1);
   });
 
-  it('neither a refused get, nor an update, nor a deletion makes a token active', async () => {
+  it('a denied get, an update and a deletion do not count as activity', async () => {
     const id = await core.token({ type: 'token', data: 1, containers: ['/x/'] });
     const [other] = [await core.token({ type: 'token', data: 2 })];
     core.clock.set(Date.UTC(2026, 3, 1));
@@ -194,7 +194,7 @@ describe('the usage report (§2.8, decisions §8)', () => {
     expect(await active()).toBe(0);
   });
 
-  it('deleting does not take it back, right after it was shown either', async () => {
+  it('deleting a token keeps its activity, even right after a read', async () => {
     const ids = [await core.token({ type: 'token', data: 1 }), await core.token({ type: 'token', data: 2 })];
     core.clock.set(Date.UTC(2026, 3, 1));
     await core.own('listTokens');
@@ -202,7 +202,7 @@ describe('the usage report (§2.8, decisions §8)', () => {
     expect(await active()).toBe(2);
   });
 
-  it('the sweep does not take it back either', async () => {
+  it('the sweep keeps the activity of expired tokens', async () => {
     const id = await core.token({ type: 'token', data: 1, expires_at: '2026-04-02' });
     core.clock.set(Date.UTC(2026, 3, 1));
     await core.own('getToken', { id });
@@ -211,7 +211,7 @@ describe('the usage report (§2.8, decisions §8)', () => {
     expect(await active()).toBe(1);
   });
 
-  /** A vault with one token of last month, whose bookkeeping waits for `gate`. */
+  /** Opens a vault with one token of last month, where writing activity waits for `gate`. */
   async function slowBookkeeping(gate: Promise<void>) {
     const clock = steppingClock();
     const random = seededRandom('waits');
@@ -243,7 +243,7 @@ describe('the usage report (§2.8, decisions §8)', () => {
     return { call, seen, management, key, id };
   }
 
-  it('no read waits for this bookkeeping', async () => {
+  it('no read waits for activity to be written', async () => {
     const { call, seen, key, id } = await slowBookkeeping(new Promise(() => {}));
     expect((await call('getToken', key, id)).status).toBe(200);
     await expect.poll(() => seen.writes, { timeout: 5_000 }).toBe(1);
@@ -251,7 +251,7 @@ describe('the usage report (§2.8, decisions §8)', () => {
     expect((await call('listTokens', key)).status).toBe(200);
   });
 
-  it('the report waits for what is being written', async () => {
+  it('the report waits for activity that is being written', async () => {
     let open = () => {};
     const gate = new Promise<void>((resolve) => {
       open = resolve;

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { crc32 } from '../../src/core/crc32.ts';
 
 describe('CRC-32', () => {
-  // The check value of the catalogue of parametrised CRC algorithms (CRC-32/ISO-HDLC), and texts that zlib was asked for.
+  // The check value of CRC-32/ISO-HDLC in the catalogue of parametrised CRC algorithms, and results of zlib.
   test.each([
     ['123456789', 0xcbf4_3926],
     ['', 0],
@@ -12,7 +12,7 @@ describe('CRC-32', () => {
     expect(crc32(Buffer.from(text))).toBe(sum);
   });
 
-  test('tells every change of one bit', () => {
+  test('detects every one-bit change', () => {
     const bytes = Uint8Array.from({ length: 143 }, (_, index) => (index * 37) % 256);
     const sums = new Set([crc32(bytes)]);
     for (let bit = 0; bit < bytes.length * 8; bit++) {

@@ -14,7 +14,7 @@ import { problemReply } from '../../src/core/problem-reply.ts';
 
 type Init = Parameters<Fetch>[1];
 
-/** A `fetch` that answers with this, and what it was asked. */
+/** Returns a `fetch` with this response and the requests that it received. */
 function answering(status: number, body = '', headers: Readonly<Record<string, string>> = {}) {
   const asked: { readonly url: string; readonly init: Init }[] = [];
   const fetch: Fetch = async (url, init) => {
@@ -29,7 +29,7 @@ function answering(status: number, body = '', headers: Readonly<Record<string, s
 const at = { url: 'http://vault.test:8484/', apiKey: 'key_x' };
 
 describe('the typed client', () => {
-  it.each(Object.entries<Operation>(OPERATIONS))('%s asks for what its row says', async (id, row) => {
+  it.each(Object.entries<Operation>(OPERATIONS))('%s sends the request of its row', async (id, row) => {
     const { asked, fetch } = answering(row.status, row.status === 204 ? '' : '{}');
     const calls: Readonly<Record<string, (request: never) => Promise<unknown>>> = {
       ...createClient({ ...at, fetch }),
@@ -65,7 +65,7 @@ describe('the typed client', () => {
       { data: 1 },
       'createToken: unknown member data; known members: body, signal, traceId, idempotencyKey',
     ],
-  ])('refuses %s(%j) before anything is asked', async (id, request, message) => {
+  ])('rejects %s(%j) before sending a request', async (id, request, message) => {
     const { asked, fetch } = answering(200, '{}');
     const calls: Readonly<Record<string, (request: never) => Promise<unknown>>> = {
       ...createClient({ ...at, fetch }),
@@ -74,7 +74,7 @@ describe('the typed client', () => {
     expect(asked).toEqual([]);
   });
 
-  it('writes a query as the daemon reads it, and an id that looks like a folder', async () => {
+  it('encodes queries for the daemon, and ids that look like folders', async () => {
     const { asked, fetch } = answering(200, '{}');
     const client = createClient({ ...at, headerPrefix: 'ABC', fetch });
     await client.listTokens({
@@ -89,7 +89,7 @@ describe('the typed client', () => {
     expect(asked[0]?.init.headers).toMatchObject({ 'ABC-API-KEY': 'key_x', 'ABC-TRACE-ID': 'trace' });
   });
 
-  it('sends a new idempotency key with each create, the one that is given with any call', async () => {
+  it('sends a new idempotency key with each create, and a given one with any call', async () => {
     const { asked, fetch } = answering(200, '{}');
     const client = createClient({ ...at, fetch });
     await client.createToken({ body: { type: 'token', data: 1 } });
@@ -106,7 +106,7 @@ describe('the typed client', () => {
     expect(others).toEqual(['own', 'patch', undefined, undefined, undefined]);
   });
 
-  it('throws the problem', async () => {
+  it('throws the problem of a reply', async () => {
     const errors = { 'data.number': ['must be a card number'], type: ['is required'] };
     const reply = problemReply(new Problem('invalid_request', { errors }), 'trace-1');
     const { fetch } = answering(reply.status, reply.bodyText, { 'svc-trace-id': 'trace-1' });
@@ -125,7 +125,7 @@ describe('the typed client', () => {
     });
   });
 
-  it('says when to try again', async () => {
+  it('reports when to try again', async () => {
     const { bodyText } = problemReply(new Problem('too_many_requests'), 't');
     const { fetch } = answering(429, bodyText, { 'retry-after': '7' });
     await expect(createClient({ ...at, fetch }).getTenant()).rejects.toMatchObject({ retryAfter: 7, errors: {} });
@@ -137,13 +137,13 @@ describe('the typed client', () => {
     ['a problem of another', 404, '{"type":"about:blank","detail":"no"}'],
     ['nothing', 200, ''],
     ['a value that is no result', 200, '1'],
-  ])('takes %s for no vault', async (_what, status, body) => {
+  ])('rejects %s as not a vault', async (_what, status, body) => {
     const { fetch } = answering(status, body);
     const code = 'not_a_vault';
     await expect(createClient({ ...at, fetch }).getTenant()).rejects.toMatchObject({ code, status, traceId: '' });
   });
 
-  it('ends with its signals and its time', async () => {
+  it('stops on its signals and its timeout', async () => {
     const hangs: Fetch = (_url, { signal }) =>
       new Promise((_resolve, reject) => {
         if (signal.aborted) reject(signal.reason);
@@ -162,7 +162,7 @@ describe('the typed client', () => {
     await expect(client.getTenant()).rejects.toThrow('all');
   });
 
-  it('knows the errors of another copy of itself, and no others', () => {
+  it('recognizes errors of another copy of the module, and no others', () => {
     const more = { traceId: '' };
     const copied = Object.assign(new Error('x'), { name: 'VaultError', code: 'token_not_found', traceId: 't' });
     class Narrower extends VaultError {}
@@ -176,24 +176,24 @@ describe('the typed client', () => {
     }
   });
 
-  it('needs a URL that fetch can ask', () => {
+  it('requires a URL that fetch supports', () => {
     expect(() => createClient({ url: 'unix:/v.sock', apiKey: 'k' })).toThrow(TypeError);
     expect(() => createClient({ url: 'unix:/v.sock', apiKey: 'k', fetch: answering(200).fetch })).not.toThrow();
   });
 });
 
-describe('a result that is any JSON', () => {
-  it.each(['"4242"', '7', 'null', 'false', '[1]', '{"a":1}'])('is %s', async (text) => {
+describe('a result of any JSON type', () => {
+  it.each(['"4242"', '7', 'null', 'false', '[1]', '{"a":1}'])('may be %s', async (text) => {
     const client = createClient({ url: 'http://vault', apiKey: 'k', fetch: answering(200, text).fetch });
     expect(await client.detokenize({ body: {} })).toEqual(JSON.parse(text));
   });
 
-  it.each(['', '<html>'])('is no text of something else: %j', async (text) => {
+  it.each(['', '<html>'])('is never another text: %j', async (text) => {
     const client = createClient({ url: 'http://vault', apiKey: 'k', fetch: answering(200, text).fetch });
     await expect(client.detokenize({ body: {} })).rejects.toMatchObject({ code: 'not_a_vault' });
   });
 
-  it('of another operation is an object', async () => {
+  it('is always an object for other operations', async () => {
     const client = createClient({ url: 'http://vault', apiKey: 'k', fetch: answering(200, '7').fetch });
     await expect(client.getTenant()).rejects.toMatchObject({ code: 'not_a_vault' });
   });
@@ -201,9 +201,9 @@ describe('a result that is any JSON', () => {
 
 type RequestOf<Id extends keyof VaultClient> = NonNullable<Parameters<VaultClient[Id]>[0]>;
 
-/** Held by the type checker: a wrong line here does not compile. */
+/** Checked by tsc: a wrong line here does not compile. */
 describe('the types of the client', () => {
-  it('follow the table', () => {
+  it('match the table of operations', () => {
     expectTypeOf<keyof VaultClient>().toEqualTypeOf<keyof typeof OPERATIONS>();
     expectTypeOf<Awaited<ReturnType<VaultClient['deleteToken']>>>().toEqualTypeOf<undefined>();
     type Created = Awaited<ReturnType<VaultClient['createToken']>>;
@@ -218,7 +218,7 @@ describe('the types of the client', () => {
     expectTypeOf<Page['data'][number]['id']>().toEqualTypeOf<string>();
   });
 
-  it('are those that the contract infers', () => {
+  it('match the types that the contract infers', () => {
     type Results = { [Id in keyof VaultClient]: Awaited<ReturnType<VaultClient[Id]>> };
     type Plain = Omit<Results, 'createApplication' | 'regenerateApplicationKey'>;
     expectTypeOf<Plain>().toExtend<{ [Id in keyof Plain]: ResultOf<Id> }>();
@@ -231,7 +231,7 @@ describe('the types of the client', () => {
     >();
   });
 
-  it('ask for what must be there, and for nothing that is not', () => {
+  it('require mandatory members and reject unknown ones', () => {
     interface Card {
       readonly number: string;
     }

@@ -12,7 +12,7 @@ const READY = {
 };
 const printed = (format: Parameters<typeof devText>[0]) => devText(format, READY, KEYS, 'SVC');
 
-it('serve --dev prints what its ready file says in the format that was asked for', async () => {
+it('serve --dev prints the ready file in the requested format', async () => {
   expect(JSON.parse(await printed('json'))).toEqual(READY);
   expect(await printed('ndjson')).toBe(`${JSON.stringify(READY)}\n`);
   expect(parse(await printed('yaml'))).toEqual(READY);
@@ -23,7 +23,7 @@ it('serve --dev prints what its ready file says in the format that was asked for
   ]);
 });
 
-it('and else a text for people, with a line for the shell', async () => {
+it('serve --dev prints a table and a shell command for people', async () => {
   const text = await printed('table');
   expect(text).toMatch(/^private_key {5}key_p$/m);
   expect(text).toMatch(/^TOKEN_VISA='visa'$/m);

@@ -5,14 +5,14 @@ import { steppingClock } from '../fixed-world.ts';
 const HOUR = 60 * 60 * 1000;
 const START = Date.UTC(2026, 2, 1);
 
-/** Records that expire, and a clock that a sweep removes them by. */
+/** Creates records that expire and a clock whose moves sweep them. */
 function world(...expiries: readonly number[]) {
   const machine = steppingClock(START);
   const clock = movableClock(machine);
   const sweeps: number[] = [];
   let left = expiries;
   const sweep = async () => {
-    // Time passes while it works.
+    // Time passes during the sweep.
     machine.advance(1);
     const now = clock.now();
     sweeps.push(now);
@@ -24,7 +24,7 @@ function world(...expiries: readonly number[]) {
 }
 
 describe('the clock of a --dev vault', () => {
-  it('runs as the machine does, away from it', async () => {
+  it('keeps pace with the machine at an offset', async () => {
     const { machine, dev } = world();
     await dev.advance(HOUR);
     machine.advance(5);
@@ -38,7 +38,7 @@ describe('the clock of a --dev vault', () => {
     expect([dev.now(), dev.offset()]).toEqual([machine.now(), 0]);
   });
 
-  it('removes what has expired once it has moved, and says how much', async () => {
+  it('removes expired records after a move and returns their number', async () => {
     const { dev, left } = world(START + HOUR, START + 2 * HOUR, START + 3 * HOUR);
     expect(await dev.advance(HOUR - 2)).toBe(0);
     expect(await dev.advance(0)).toBe(1);
@@ -46,20 +46,20 @@ describe('the clock of a --dev vault', () => {
     expect(left()).toEqual([START + 3 * HOUR]);
   });
 
-  it('removes what has expired before it goes back, at a time that stands still', async () => {
+  it('removes expired records at a fixed time before it goes back', async () => {
     const { machine, clock, sweeps, dev, left } = world(START + HOUR + 5, START + HOUR + 6);
     await clock.move(
       () => HOUR,
       async () => undefined,
     );
     machine.advance(5);
-    // Nobody has swept since: a reader would have found the first one expired.
+    // The first record expired without a sweep, so a reader would not have seen it.
     expect(await dev.reset()).toBe(1);
     expect(sweeps).toEqual([START + HOUR + 5, START + 7]);
     expect(left()).toEqual([START + HOUR + 6]);
   });
 
-  it('stays where it is when that fails, and runs on', async () => {
+  it('keeps its offset and runs on when a move fails', async () => {
     const machine = steppingClock(START);
     const clock = movableClock(machine);
     let broken = false;
@@ -78,7 +78,7 @@ describe('the clock of a --dev vault', () => {
     expect(dev.now()).toBe(START + 5);
   });
 
-  it('makes one move after the other', async () => {
+  it('makes one move at a time', async () => {
     const { dev } = world();
     await Promise.all([dev.advance(1), dev.advance(2), dev.advance(4)]);
     expect(dev.offset()).toBe(7);

@@ -24,7 +24,7 @@ describe('the faults of a --dev daemon', () => {
     expect(faults.take(method, url) !== undefined).toBe(happens);
   });
 
-  it('happen as often as they were asked for, in the order in which they were', () => {
+  it('happen as many times as requested, in the order of their requests', () => {
     const faults = createDevFaults();
     faults.add({ ...fault('GET /tokens', 2), status: 500 });
     faults.add(fault('* /tokens'));
@@ -36,7 +36,7 @@ describe('the faults of a --dev daemon', () => {
     expect(take()).toBeUndefined();
   });
 
-  it('are what was sent, with one time unless it says more', () => {
+  it('keep the sent members; times is 1 by default', () => {
     const sent = { request: 'GET /tokens/{id}', status: 503, retry_after: 0, delay_ms: 5, times: 3 };
     expect(readDevFault(sent)).toEqual(sent);
     expect(readDevFault({ request: '* /readyz', drop: true })).toEqual({ request: '* /readyz', drop: true, times: 1 });
@@ -60,7 +60,7 @@ describe('the faults of a --dev daemon', () => {
     ['drop', { drop: true }],
     ['drop', { drop: 'yes' }],
     ['statu', { statu: 1 }],
-  ])('are refused for %s: %j', (member, sent) => {
+  ])('are rejected for %s: %j', (member, sent) => {
     const whole = member === 'request' ? { status: 429, ...sent } : { request: 'POST /tokens', status: 429, ...sent };
     const refusal = (() => {
       try {
@@ -72,7 +72,7 @@ describe('the faults of a --dev daemon', () => {
     expect(refusal).toEqual([member]);
   });
 
-  it('answer with the plainest problem of their status', () => {
+  it('return the simplest problem of their status', () => {
     const code = (status: number) => problemOfFault({ request: 'GET /tokens', status, times: 1 })?.code;
     expect([400, 429, 500, 503].map(code)).toEqual([
       'invalid_request',

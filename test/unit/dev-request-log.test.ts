@@ -24,7 +24,7 @@ describe('the requests of a --dev daemon', () => {
     expect(await ids(502)).toEqual([]);
   });
 
-  it('have the time of the vault, and the bytes of the body', async () => {
+  it('have the time of the vault and the size of the body', async () => {
     const { log, add } = started();
     add();
     expect(await log.newer({ after: 0, wait: 0 })).toEqual([
@@ -52,7 +52,7 @@ describe('the requests of a --dev daemon', () => {
     expect(long?.members).toEqual([...'abcdefghij'].map((letter) => letter.repeat(100)));
   });
 
-  it('wait for the next one, for a time, and for the end', async () => {
+  it('wait for the next request, for a time, and for the end', async () => {
     const { log, add, ids } = started();
     const next = ids(0, 20);
     add();
@@ -84,7 +84,7 @@ describe('the query of the requests', () => {
     ['wait', '?wait=1s'],
     ['size', '?size=1'],
     ['after', '?after=%ff'],
-  ])('is refused for %s: %s', (member, query) => {
+  ])('is rejected for %s: %s', (member, query) => {
     expect(() => readDevRequestsQuery(`/dev/requests${query}`)).toThrow(
       expect.objectContaining({ code: 'invalid_request', errors: { [member]: [expect.any(String)] } }),
     );

@@ -6,7 +6,7 @@ import { Problem } from '../../src/core/problem.ts';
 import { problemReply } from '../../src/core/problem-reply.ts';
 import { createDevRequests } from '../../src/http/dev-requests.ts';
 
-/** One request for the clock from an address, answered by a vault that says `asked` to whoever asks. */
+/** Sends a request for the clock from an address to a vault that returns `asked` for every call. */
 async function ask(address: string | undefined, asked: Reply = { status: 200, bodyText: '{}', traceId: 't' }) {
   const socket = new Socket();
   Object.defineProperty(socket, 'remoteAddress', { value: address });
@@ -59,7 +59,7 @@ describe('the paths of a --dev daemon', () => {
     expect(await ask(address)).toEqual({ outcome: 'next', calls: [] });
   });
 
-  it('ask who it is as an operation of management keys does, a web page told as one', async () => {
+  it('authenticate like an operation for management keys, also for a web page', async () => {
     const refused = problemReply(new Problem('origin_refused'), 't');
     const { outcome, calls } = await ask('::1', refused);
     expect(outcome).toEqual(refused);

@@ -21,7 +21,7 @@ it.each<[FaultCode, ProblemCode]>([
   }
 });
 
-it('another fault stays what it is, and the daemon reports only its kind', async () => {
+it('another fault is passed on, and the daemon reports only its kind', async () => {
   const fault = new Fault('file_unsafe', '/home/somebody/vault.db');
   const fail = () => Promise.reject(fault);
   await expect(createDevSnapshots({ list: fail, save: fail, load: fail, delete: fail }).load('a')).rejects.toBe(fault);

@@ -5,7 +5,7 @@ import { openMemoryVault } from '../memory-store/memory-vault.ts';
 import { rawConnection } from './store-sqlite-fixture.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 
-it('keeps nobody from emptying the log of the file while its caller stands still with the reply', async () => {
+it('lets others empty the log of the file while its caller holds the reply', async () => {
   const { file, management } = await fileVault(1);
   const vault = await openVault({ file, credential: CREDENTIAL });
   const client = directClient(vault);
@@ -16,7 +16,7 @@ it('keeps nobody from emptying the log of the file while its caller stands still
     const params: Readonly<Record<string, string>> = operation === 'getToken' ? { id: 'token-0' } : {};
     for (let round = 0; round < 2; round += 1) {
       const { status } = await client.call({ operation, apiKey: key, params, query: [] });
-      // Nothing is awaited between the reply and these: the thread of the caller might stop here.
+      // Nothing is awaited between the reply and these steps, so the thread of the caller could stop here.
       other.exec('UPDATE counter SET count = count + 1 WHERE tenant = 0');
       expect([operation, status, other.pragma('wal_checkpoint(TRUNCATE)')]).toEqual([
         operation,
@@ -28,7 +28,7 @@ it('keeps nobody from emptying the log of the file while its caller stands still
   await client.close();
 });
 
-it('wipes the keys when it is closed', async () => {
+it('wipes the keys on close', async () => {
   let closed = 0;
   const { client } = await openMemoryVault('seed', (keyring) => ({
     ...keyring,

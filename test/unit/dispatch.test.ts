@@ -13,10 +13,10 @@ beforeEach(async () => {
   key = await world.application({ name: 'app', type: 'private', permissions: ALL_TOKENS });
 });
 
-describe('the order in which a caller learns what is wrong (decisions §1)', () => {
+describe('the order of errors (decisions §1)', () => {
   const everythingWrong = { bodyText: '{ broken', mediaType: 'text/plain' };
 
-  it('401 comes first, and is one and the same for every cause', async () => {
+  it('401 comes first and is the same for every cause', async () => {
     const body = { name: 'x', type: 'public', permissions: ['token:create'] };
     const made = await world.call(world.management, 'createApplication', { body });
     const regenerated = String(made.at('key'));
@@ -62,12 +62,12 @@ describe('the order in which a caller learns what is wrong (decisions §1)', () 
   });
 });
 
-describe('a body that the transport still holds', () => {
+describe('a body that the transport has not read yet', () => {
   const token = { bodyText: '{"type":"token","data":1}' };
   const call = (apiKey: string | undefined, mediaType: string, readBody: () => SentBody | Promise<SentBody>) =>
     world.client.call({ operation: 'createToken', apiKey, mediaType, params: {}, query: [], readBody });
 
-  it('is read after 401, 403 and 415, and before 400', async () => {
+  it('is read after 401, 403 and 415 and before 400', async () => {
     const readBody = vi.fn(() => ({ bodyText: '{ broken' }));
     const json = 'application/json';
     const refused = [
@@ -81,7 +81,7 @@ describe('a body that the transport still holds', () => {
     expect(readBody).toHaveBeenCalledOnce();
   });
 
-  it('counts as sent text where an operation takes none', async () => {
+  it('counts as sent text for an operation without a body', async () => {
     const base = { operation: 'listTokens', apiKey: key, mediaType: 'text/plain', params: {}, query: [] } as const;
     const status = async (sent: SentBody) => (await world.client.call({ ...base, readBody: async () => sent })).status;
     expect([await status({}), await status({ bodyText: '{}' }), await status({ bodyFault: 'too_large' })]).toEqual([
@@ -89,7 +89,7 @@ describe('a body that the transport still holds', () => {
     ]);
   });
 
-  it('is refused when the key ends while the body arrives', async () => {
+  it('is rejected when the key ends while the body arrives', async () => {
     const { id, key: other } = await named();
     const reading = async () => {
       await world.call(world.management, 'regenerateApplicationKey', { id });
@@ -98,7 +98,7 @@ describe('a body that the transport still holds', () => {
     expect((await call(other, 'application/json', reading)).status).toBe(401);
   });
 
-  it('is refused when the permission ends while the body arrives', async () => {
+  it('is rejected when the permission ends while the body arrives', async () => {
     const { id, key: other } = await named();
     const reading = async () => {
       const body = { name: 'named', permissions: ['token:read'] };
@@ -116,7 +116,7 @@ describe('a body that the transport still holds', () => {
   }
 });
 
-describe('bad input names the member', () => {
+describe('a 400 names the member', () => {
   const cases: readonly (readonly [what: string, body: unknown, path: string, says: RegExp])[] = [
     ['an unknown member', { type: 'token', data: 1, metdata: {} }, 'metdata', /did you mean metadata\?/],
     ['a foreign member', { type: 'token', data: 1, tenant_id: 'x' }, 'tenant_id', /not a known member/],
@@ -156,7 +156,7 @@ describe('bad input names the member', () => {
     expect(String(answer.at(`errors[${path}]`))).toMatch(says);
   });
 
-  it('reports all that is wrong at once', async () => {
+  it('reports all errors at once', async () => {
     const body = { type: 'nope', data: 1, containers: 3, metadata: [] };
     const answer = await world.call(key, 'createToken', { body });
     expect(Object.keys(answer.at('errors') as object).sort()).toEqual(['containers', 'metadata', 'type']);
@@ -175,7 +175,7 @@ describe('bad input names the member', () => {
     expect(answer.at('detail')).toContain(says);
   });
 
-  it('says 400 for a body that is not UTF-8 and 413 for one that the transport cut off', async () => {
+  it('returns 400 for a body that is not UTF-8 and 413 for one that the transport cut off', async () => {
     const call = {
       operation: 'createToken',
       apiKey: key,
@@ -206,7 +206,7 @@ describe('bad input names the member', () => {
     expect(String(answer.at(`errors[${path}]`))).toMatch(says);
   });
 
-  it('takes an explicit null for an optional member as absent', async () => {
+  it('treats null for an optional member as absent', async () => {
     const body = { type: 'card', data: CARD, metadata: null, containers: null, mask: null, id: null };
     const answer = await world.call(key, 'createToken', { body });
     expect(answer.status).toBe(201);
@@ -214,7 +214,7 @@ describe('bad input names the member', () => {
     expect(answer.at('metadata')).toBeUndefined();
   });
 
-  it('a body on an operation that takes none is refused', async () => {
+  it('a body is rejected by an operation that takes none', async () => {
     expect((await world.call(key, 'deleteToken', { id: 'abc', bodyText: '{}' })).status).toBe(400);
     expect((await world.call(key, 'deleteToken', { id: 'abc', mediaType: 'text/plain', bodyText: 'x' })).status).toBe(
       415,
@@ -222,8 +222,8 @@ describe('bad input names the member', () => {
   });
 });
 
-describe('what is thrown inside stays inside', () => {
-  it('an unknown error is a constant 500', async () => {
+describe('internal errors stay internal', () => {
+  it('an unknown error is a 500 without details', async () => {
     const broken = await openMemoryVault();
     await broken.vault.close();
     const answer = await broken.call(broken.management, 'getTenant');
@@ -232,7 +232,7 @@ describe('what is thrown inside stays inside', () => {
   });
 });
 
-describe('tenants are apart', () => {
+describe('tenants are isolated', () => {
   it("a foreign tenant's id is 404 and absent from lists", async () => {
     const made = await world.call(key, 'createToken', { body: { type: 'token', data: 'x', id: 'shared-id' } });
     expect(made.status).toBe(201);

@@ -6,7 +6,7 @@ import { openVault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, fileVault } from './vault-admin-fixture.ts';
 
-it('doctor comes to an end, and finds it, when an index names another id than its row', async () => {
+it('doctor ends and reports a finding when an index names another id than its row', async () => {
   const { file } = await fileVault(5);
   const sound = readFileSync(file);
   let places = 0;
@@ -18,11 +18,11 @@ it('doctor comes to an end, and finds it, when an index names another id than it
     expect(ok).toBe(false);
     places += 1;
   }
-  // It is the one that a search looks at first. The row, the index by id, the index of the newest.
+  // The id is in at least three places: the row, the index by id and the index of the newest tokens.
   expect(places).toBeGreaterThanOrEqual(3);
 });
 
-/** Puts a value into a column that its declaration excludes, as a flipped bit of a row's header does. */
+/** Puts a value into a column that its declaration excludes, like a flipped bit in the header of a row. */
 async function putForeign(file: string, table: string, change: string): Promise<void> {
   await tamperFile(file, (connection) => {
     const loosen = (text: string) => text.replaceAll(/ STRICT| NOT NULL|(?<= )(TEXT|BLOB)\b/g, '');
@@ -58,7 +58,7 @@ const FOREIGN = [
 ] as const;
 
 it.each(FOREIGN)(
-  'doctor finds a value of another type in %s.%s, and a reader is told',
+  'doctor reports a value of another type in %s.%s, and reads fail only with problems',
   async (table, column, value) => {
     const { file, apiKey, management } = await fileVault(3);
     const last = `(SELECT rowid FROM ${table} ORDER BY rowid DESC LIMIT 1)`;
@@ -81,7 +81,7 @@ it.each(FOREIGN)(
   },
 );
 
-it('an audit whose only row stands in front of the first place takes no entry', async () => {
+it('an audit with a single row before its first place accepts no entry', async () => {
   const { file, apiKey } = await fileVault(1);
   await putForeign(file, 'audit', "DELETE FROM audit; INSERT INTO audit VALUES (0, 0, x'00', NULL)");
   expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
@@ -102,10 +102,10 @@ it.each([
   ['counter', 'at'],
   ['tenant_key', 'created_at'],
 ] as const)(
-  'a number that is no time in %s.%s is an integrity failure to whoever is shown it',
+  'an invalid time in %s.%s is an integrity failure for its readers',
   async (table, column) => {
     const { file, management } = await fileVault(1);
-    // Beyond what a Date can hold, and not beyond what a number can.
+    // A valid number, but beyond the range of a Date.
     await tamperFile(file, (connection) => connection.exec(`UPDATE ${table} SET ${column} = 9000000000000000`));
     expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
     const reported: unknown[] = [];

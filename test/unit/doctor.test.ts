@@ -52,12 +52,12 @@ describe('vault doctor', () => {
     expect(findings).toEqual([{ table, id: expect.any(String), what: expect.stringMatching(what) }]);
   });
 
-  it.each(Object.entries(LAUNDERINGS))('and the calls themselves find %s, put back', async (_what, laundering) => {
+  it.each(Object.entries(LAUNDERINGS))('the calls themselves find %s, put back', async (_what, laundering) => {
     const vault = await fileVault(3);
     expect(await launder({ ...vault, credential: CREDENTIAL }, laundering)).toEqual([]);
   });
 
-  it('finds a slot that was removed, and the header that goes with it, put back', async () => {
+  it('finds a removed slot that was put back with its header', async () => {
     const { file } = await fileVault(1);
     const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
     const other = { kind: 'key_file', key: new Uint8Array(32).fill(9) } as const;
@@ -72,7 +72,7 @@ describe('vault doctor', () => {
     ]);
   });
 
-  it('finds a key of a tenant that a rotation destroyed, put back', async () => {
+  it('finds a destroyed tenant key that was put back', async () => {
     const { file, tenantId } = await fileVault(1);
     const before = await keepRows(file);
     const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
@@ -89,11 +89,11 @@ describe('vault doctor', () => {
     expect(tenantId).toMatch(/-/);
   });
 
-  it('finds a token sound that is as deep as any limit allows; it is patched, masked and sealed anew as others are', async () => {
+  it('finds a token at the maximum depth sound after a patch and a rotation', async () => {
     const { file, apiKey } = await fileVault(0);
     const nested = (depth: number, innermost: unknown) =>
       Array.from({ length: depth }).reduce((inside) => [inside], innermost);
-    // The body itself is one level.
+    // The body adds one level.
     const data = nested(MAX_DEPTH - 2, { deep: 1 });
     const mask = nested(MAX_DEPTH - 1, '{{ data }}');
     const limits = { ...DEFAULT_LIMITS, depth: MAX_DEPTH };
@@ -114,7 +114,7 @@ describe('vault doctor', () => {
     expect(await doctor(file)).toMatchObject({ ok: true, checked: { tokens: 1 } });
   });
 
-  it('is not misled by what changes while it looks', async () => {
+  it('reports nothing about changes during its run', async () => {
     const { file, apiKey } = await fileVault(300);
     await withVault(file, async (vault) => {
       let running = true;
@@ -133,7 +133,7 @@ describe('vault doctor', () => {
     });
   });
 
-  it('finds a page that is not a page', async () => {
+  it('finds damaged and missing pages', async () => {
     const { file } = await fileVault(200);
     const bytes = readFileSync(file);
     bytes.fill(0xff, 30 * 4096, 34 * 4096);
@@ -143,13 +143,13 @@ describe('vault doctor', () => {
     expect((await doctor(file)).ok).toBe(false);
   });
 
-  it('does not take a wrong credential for damage', async () => {
+  it('reports a wrong credential instead of damage', async () => {
     const { file } = await fileVault(0);
     const other = { kind: 'key_file', key: new Uint8Array(32) } as const;
     await expect(checkVaultFile({ file, credential: other })).rejects.toMatchObject({ code: 'wrong_credential' });
   });
 
-  it('finds an older copy in place of the vault, with an anchor', async () => {
+  it('finds an older copy of the vault by its anchor', async () => {
     const { folder, file, apiKey } = await fileVault(2);
     const anchor = join(folder, 'anchor');
     const older = readFileSync(file);

@@ -6,7 +6,7 @@ import { formatInstant } from '../../src/core/time.ts';
 import { parseApplicationExpiry, parseExpiresAt } from '../../src/core/tokens/expires-at.ts';
 import { readTable } from '../vectors/read-vectors.ts';
 
-/** Texts with spaces around them are quoted. */
+/** Quotes mark texts with spaces around them. */
 const CASES = readTable('expires-at').map(
   ({ part, origin: because, fields: [text = '', instant = '', shown = ''] }) => {
     return { part, because, text: text.startsWith('"') ? String(JSON.parse(text)) : text, instant, shown };
@@ -46,11 +46,11 @@ describe('parseExpiresAt', () => {
     expect(refusal(() => parseExpiresAt(text, NOW))).toMatch(MESSAGES[because] ?? because);
   });
 
-  test('takes what it shows, and shows it again', () => {
+  test('parses the text that it shows to the same text', () => {
     for (const { shown } of ACCEPTED) expect(parseExpiresAt(shown, NOW).text).toBe(shown);
   });
 
-  test('agrees with luxon on every date, possible or not, in both notations', () => {
+  test('agrees with luxon on possible and impossible dates in both notations', () => {
     const two = (value: number) => String(value).padStart(2, '0');
     const field = (max: number) =>
       fc.oneof({ weight: 9, arbitrary: fc.nat(max) }, { arbitrary: fc.nat(99), weight: 1 });
@@ -107,7 +107,7 @@ test('formatInstant writes milliseconds and +00:00', () => {
   expect(formatInstant(NOW + 7)).toBe('2026-03-01T09:30:00.007+00:00');
 });
 
-test('formatInstant writes each time of a day, and the days beside it', () => {
+test('formatInstant formats each time of a day and the days around it', () => {
   const midnight = Date.UTC(2024, 1, 29);
   const day = 86_400_000;
   for (const start of [midnight, -day]) {
@@ -118,7 +118,7 @@ test('formatInstant writes each time of a day, and the days beside it', () => {
   }
 });
 
-test('formatInstant writes every instant that there is as toISOString does', () => {
+test('formatInstant formats every instant as toISOString does', () => {
   const instants = fc.oneof(
     fc.integer({ min: -864e13, max: 864e13 }),
     fc.date({ noInvalidDate: true }).map(Number),

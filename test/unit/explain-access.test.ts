@@ -13,7 +13,7 @@ interface Reader {
   readonly key: string;
 }
 
-describe('what is explained', () => {
+describe('an explanation of random access', () => {
   let world: MemoryVault;
   const tokens: string[] = [];
   const readers: Reader[] = [];
@@ -50,7 +50,7 @@ describe('what is explained', () => {
 
   const inAnHour = () => new Date(world.clock.now() + 3_600_000).toISOString();
 
-  /** What a read of the token shows: undefined for a 403. */
+  /** Returns what a read of the token shows; undefined for a 403. */
   async function seen(reader: Reader, id: string): Promise<string | undefined> {
     const read = await world.call(reader.key, 'getToken', { id });
     if (read.status !== 200) return undefined;
@@ -58,7 +58,7 @@ describe('what is explained', () => {
     return data === undefined ? 'redact' : data === PLAIN ? 'reveal' : 'mask';
   }
 
-  /** `off`: the answer for the rule after the one that governs, which must not pass. */
+  /** Counts wrong explanations. `off` shifts each explained transform, so that the control must find differences. */
   async function differences(off: number): Promise<number> {
     let different = 0;
     for (const reader of readers) {
@@ -75,7 +75,7 @@ describe('what is explained', () => {
     return different;
   }
 
-  it('is what a read shows, of 40 random applications and 240 tokens', { timeout: 60_000 }, async () => {
+  it('matches the reads of 40 random applications and 240 tokens', { timeout: 60_000 }, async () => {
     expect(readers.length).toBeGreaterThanOrEqual(40);
     expect(await differences(0)).toBe(0);
   });
@@ -86,7 +86,7 @@ describe('what is explained', () => {
 });
 
 describe('a draft', () => {
-  it('needs application:create, too', async () => {
+  it('requires application:create, too', async () => {
     const world = await openMemoryVault('drafts');
     const reader = await world.application({ name: 'r', type: 'management', permissions: ['application:read'] });
     const writer = await world.application({ name: 'w', type: 'private', permissions: ['token:create'] });
@@ -198,5 +198,5 @@ describe('an explanation', () => {
     expect(own.rules).toEqual([{ priority: 1, outcome: 'no_match', reason: 'card-1 is not card-2' }]);
   });
 
-  it('knows every permission on tokens', () => expect(ALL).toHaveLength(6));
+  it('covers every permission on tokens', () => expect(ALL).toHaveLength(6));
 });

@@ -13,7 +13,7 @@ import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixtu
 
 const CARD = { number: '4242424242424242', expiration_month: 7, expiration_year: 2031 };
 
-/** One of everything that makes a token. */
+/** Tokens that cover every member and option. */
 const BODIES: readonly string[] = [
   JSON.stringify({ id: 'card-default', type: 'card', data: CARD, containers: ['/pci/high/a/', '/b/'] }),
   JSON.stringify({ id: 'card-own', type: 'card', data: CARD, mask: { n: '{{ data.number | last4 }}', x: [1, null] } }),
@@ -58,7 +58,7 @@ async function imported(file: string, apiKey: string, bodies: readonly string[])
   return counts;
 }
 
-it('exports all that makes a token again in another vault, byte for byte', async () => {
+it('an export contains all that recreates a token in another vault, byte for byte', async () => {
   const [from, to] = [await fileVault(3), await fileVault(0)];
   await imported(from.file, from.apiKey, BODIES);
   await withVault(from.file, async (vault) => {
@@ -83,7 +83,7 @@ it('exports all that makes a token again in another vault, byte for byte', async
   expect(two).toEqual(one);
 });
 
-it('shows masked forms and no data when it is for sharing, and its entry stands in the audit', async () => {
+it('an export for sharing shows masked forms without data, and leaves an entry in the audit', async () => {
   const { file, apiKey, tenantId } = await fileVault(0);
   await imported(file, apiKey, BODIES);
   const lines = await exported(file, 'masked');
@@ -98,7 +98,7 @@ it('shows masked forms and no data when it is for sharing, and its entry stands 
   await admin.close();
 });
 
-it('needs to be told which tenant, of several, and gives out nothing that does not open', async () => {
+it('an export requires --tenant when there are several, and fails on a token that does not open', async () => {
   const { file, tenantId } = await fileVault(2);
   const other = await withVault(file, (vault) => vault.createTenant('other'));
   await expect(exported(file)).rejects.toMatchObject({ code: 'usage' });
@@ -113,7 +113,7 @@ it('needs to be told which tenant, of several, and gives out nothing that does n
   await damaged.close();
 });
 
-it('goes on through a rotation of the keys', async () => {
+it('an export continues through a rotation of the keys', async () => {
   const { file } = await fileVault(450);
   const opened = await openTokenExport({ file, credential: CREDENTIAL, tenantId: undefined, view: 'full' });
   const pages = opened.pages();
@@ -126,7 +126,7 @@ it('goes on through a rotation of the keys', async () => {
   await opened.close();
 });
 
-it('on the file has what does not change once, and of what changes meanwhile the state before or after', async () => {
+it('an export of the file contains unchanged tokens once, and changed ones before or after the change', async () => {
   const { file, apiKey } = await fileVault(500);
   const opened = await openTokenExport({ file, credential: CREDENTIAL, tenantId: undefined, view: 'full' });
   const pages = opened.pages();
@@ -149,13 +149,13 @@ it('on the file has what does not change once, and of what changes meanwhile the
   const whole = Array.from({ length: 500 }, (_, n) => n).filter((n) => n !== 99);
   for (const n of whole)
     if (!Object.values(patched).includes(`token-${n}`)) expect(data.get(`token-${n}`)).toBe(`${n}`);
-  // A page that was given out is as it was then; a later one is as it is when it comes.
+  // A page keeps the state in which it was read; later pages show later changes.
   expect(data.get(patched.before)).not.toBe('"new"');
   expect(data.get(patched.behind)).toBe('"new"');
   expect([data.has('token-99'), data.has('aaa-before'), data.has('zzz-behind')]).toEqual([false, false, true]);
 });
 
-it('through the API meets every token once, whatever is made and removed meanwhile', async () => {
+it('an export through the API contains every token once, whatever is created and deleted meanwhile', async () => {
   const { file, apiKey } = await fileVault(260);
   await withVault(file, async (vault) => {
     let calls = 0;
@@ -177,7 +177,7 @@ it('through the API meets every token once, whatever is made and removed meanwhi
   });
 });
 
-it('through the API ends with what the vault answers in place of a page', async () => {
+it('an export through the API fails with the reply that the vault sends instead of a page', async () => {
   const { file } = await fileVault(0);
   await withVault(file, async (vault) => {
     const refused = pageExport(asClient(vault), 'no key', () => undefined).next();
