@@ -101,26 +101,23 @@ it('an audit with a single row before its first place accepts no entry', async (
 it.each([
   ['counter', 'at'],
   ['tenant_key', 'created_at'],
-] as const)(
-  'an invalid time in %s.%s is an integrity failure for its readers',
-  async (table, column) => {
-    const { file, management } = await fileVault(1);
-    // A valid number, but beyond the range of a Date.
-    await tamperFile(file, (connection) => connection.exec(`UPDATE ${table} SET ${column} = 9000000000000000`));
-    expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
-    const reported: unknown[] = [];
-    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-    await admin.status().catch((error: unknown) => reported.push(error));
-    await admin.close();
-    try {
-      const vault = await openVault({ file, credential: CREDENTIAL, reportError: (error) => reported.push(error) });
-      await vault.dispatch({ operation: 'getUsageReport', apiKey: management, params: {}, query: [] });
-      await vault.createTenant('another').catch((error: unknown) => reported.push(error));
-      await vault.close();
-    } catch (error) {
-      reported.push(error);
-    }
-    expect(reported).not.toEqual([]);
-    for (const error of reported) expect(error).toMatchObject({ code: 'integrity_failure' });
-  },
-);
+] as const)('an invalid time in %s.%s is an integrity failure for its readers', async (table, column) => {
+  const { file, management } = await fileVault(1);
+  // A valid number, but beyond the range of a Date.
+  await tamperFile(file, (connection) => connection.exec(`UPDATE ${table} SET ${column} = 9000000000000000`));
+  expect((await checkVaultFile({ file, credential: CREDENTIAL })).ok).toBe(false);
+  const reported: unknown[] = [];
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  await admin.status().catch((error: unknown) => reported.push(error));
+  await admin.close();
+  try {
+    const vault = await openVault({ file, credential: CREDENTIAL, reportError: (error) => reported.push(error) });
+    await vault.dispatch({ operation: 'getUsageReport', apiKey: management, params: {}, query: [] });
+    await vault.createTenant('another').catch((error: unknown) => reported.push(error));
+    await vault.close();
+  } catch (error) {
+    reported.push(error);
+  }
+  expect(reported).not.toEqual([]);
+  for (const error of reported) expect(error).toMatchObject({ code: 'integrity_failure' });
+});

@@ -21,7 +21,7 @@ async function alias(expression: string, data: Json, from = random): Promise<str
   return String(await evaluateExpression(expression, { data }, { random: from }));
 }
 
-/** The definition, digit by digit from the right (ISO/IEC 7812-1 annex B). */
+/** Checks a number digit by digit from the right (ISO/IEC 7812-1 annex B). */
 function passesLuhn(number: string): boolean {
   let sum = 0;
   for (const [at, digit] of [...number].reverse().entries()) {
@@ -34,7 +34,7 @@ function passesLuhn(number: string): boolean {
 const digits = fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 13, maxLength: 19 });
 
 describe('alias_card', () => {
-  test('is Luhn-valid, of the same length, another one, and keeps the ends', async () => {
+  test('is another Luhn-valid number of the same length with the same ends', async () => {
     await fc.assert(
       fc.asyncProperty(digits, fc.nat(6), fc.nat(4), async (number, first, last) => {
         const card = await alias(`{{ data | alias_card: ${first}, ${last} }}`, number);
@@ -49,19 +49,19 @@ describe('alias_card', () => {
     );
   });
 
-  test('keeps the last four unless told otherwise, and takes a number', async () => {
+  test('keeps the last four by default and accepts a number', async () => {
     expect(await alias('{{ data | alias_card }}', '4242424242424242')).toMatch(/^\d{12}4242$/);
     expect(await alias('{{ data | alias_card: 6 }}', 4242424242424242)).toMatch(/^424242\d{6}4242$/);
   });
 
-  test('two open digits have nine other numbers, all of which come up', async () => {
+  test('reaches all nine other numbers when two digits are open', async () => {
     const seen = new Set<string>();
     for (let i = 0; i < 500; i++) seen.add(await alias('{{ data | alias_card: 10, 4 }}', '4242424242424242'));
     expect(seen.size).toBe(9);
     expect(seen).not.toContain('4242424242424242');
   });
 
-  test('one open digit of a valid number, and none of any, is impossible', async () => {
+  test('fails when at most one digit of a valid number is open', async () => {
     for (const [ends, reason] of [
       ['11, 4', 'alias_card finds no other card number with these ends'],
       ['12, 4', 'alias_card has nothing to replace'],
@@ -70,11 +70,11 @@ describe('alias_card', () => {
     ]) {
       await expect(alias(`{{ data | alias_card: ${ends} }}`, '4242424242424242')).rejects.toMatchObject({ reason });
     }
-    // One open digit of a number that fails the check: the digit that makes it pass.
+    // This number fails the check, and its one open digit can make it pass.
     expect(await alias('{{ data | alias_card: 11, 4 }}', '4242424242404242')).toBe('4242424242424242');
   });
 
-  test('only a card number has an alias, and a source that repeats itself ends', async () => {
+  test('rejects anything but a card number, and ends when the random source repeats itself', async () => {
     for (const data of ['4242-4242-4242-4242', '424242424242', '42424242424242424242', 'abc', '', true, [1]]) {
       await expect(alias('{{ data | alias_card }}', data)).rejects.toBeInstanceOf(ExpressionError);
     }
@@ -86,7 +86,7 @@ describe('alias_card', () => {
 });
 
 describe('alias_preserve_format', () => {
-  test('a digit becomes a digit, a letter a letter of its case, the rest stays', async () => {
+  test('keeps digits digits, letters letters of their case, and everything else', async () => {
     const result = await alias('{{ data | alias_preserve_format }}', 'Ab-12 éÉ٣/😀');
     expect(result).toMatch(/^[A-Z][a-z]-\d\d [a-z][A-Z]\d\/😀$/);
   });
@@ -103,7 +103,7 @@ describe('alias_preserve_format', () => {
     );
   });
 
-  test('a value of which nothing would change is refused', async () => {
+  test('rejects a value in which nothing would change', async () => {
     for (const [ends, data] of [
       ['', '--'],
       ['', ''],
@@ -119,20 +119,20 @@ describe('alias_preserve_format', () => {
 });
 
 describe('alias_preserve_length', () => {
-  test('every character becomes a letter or a digit', async () => {
+  test('replaces every character with a letter or a digit', async () => {
     expect(await alias('{{ data | alias_preserve_length }}', 'a-😀 é')).toMatch(/^[A-Za-z0-9]{5}$/);
     expect(await alias('{{ data | alias_preserve_length: 1, 2 }}', '<-😀 é>')).toMatch(/^<[A-Za-z0-9]{3}é>$/u);
     await expect(alias('{{ data | alias_preserve_length: 2, 1 }}', 'abc')).rejects.toBeInstanceOf(ExpressionError);
   });
 
-  test('null stays null, anything but text and numbers is refused', async () => {
+  test('keeps null and rejects anything but text and numbers', async () => {
     expect(await evaluateExpression('{{ data.x | alias_preserve_length }}', { data: {} }, { random })).toBeNull();
     await expect(alias('{{ data | alias_preserve_length }}', true)).rejects.toBeInstanceOf(ExpressionError);
   });
 });
 
 describe('createRandomIndex', () => {
-  test('throws away the bytes that would make some results likelier', () => {
+  test('discards bytes that would make some results more likely', () => {
     const all = Uint8Array.from({ length: 256 }, (_, at) => at);
     let at = 0;
     const index = createRandomIndex(

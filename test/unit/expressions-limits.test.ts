@@ -11,7 +11,7 @@ function evaluate(source: string, data: Json): Promise<Json> {
   return evaluateExpression(source, { data });
 }
 
-/** Rejects with an `ExpressionError`, and within a time that nobody notices. */
+/** Expects an `ExpressionError` within two seconds. */
 async function refusedQuickly(result: Promise<unknown>, reason: RegExp): Promise<void> {
   const started = performance.now();
   const error: unknown = await result.catch((thrown: unknown) => thrown);
@@ -20,7 +20,7 @@ async function refusedQuickly(result: Promise<unknown>, reason: RegExp): Promise
   expect(performance.now() - started).toBeLessThan(2000);
 }
 
-describe('1 KiB an expression', () => {
+describe('1 KiB per expression', () => {
   test('counts bytes', async () => {
     const filler = 'a'.repeat(KIB - '{{ data }}'.length);
     expect(await evaluate(`{{ data }}${filler}`, 'x')).toBe(`x${filler}`);
@@ -29,7 +29,7 @@ describe('1 KiB an expression', () => {
     await refusedQuickly(evaluateMask({ a: `{{ data }}${filler}a` }, { data: 'x' }), /1 KiB/);
   });
 
-  test('a constant of a mask is no expression', async () => {
+  test('does not apply to constants of a mask', async () => {
     const text = 'a'.repeat(2 * KIB);
     expect(await evaluateMask(text, { data: 'x' })).toBe(text);
   });
@@ -38,7 +38,7 @@ describe('1 KiB an expression', () => {
 describe('64 KiB of output', () => {
   const most = 'x'.repeat(64 * KIB);
 
-  test('counts bytes, of values passed on too', async () => {
+  test('counts bytes, also of unchanged values', async () => {
     expect(await evaluate('{{ data }}', most)).toBe(most);
     await refusedQuickly(evaluate('{{ data }}', `${most}x`), /64 KiB/);
     await refusedQuickly(evaluate('{{ data }}', 'é'.repeat(32 * KIB + 1)), /64 KiB/);
@@ -47,38 +47,38 @@ describe('64 KiB of output', () => {
     await refusedQuickly(evaluate('{{ data }}{{ data }}', most), /64 KiB/);
   });
 
-  test('is checked after every filter', async () => {
+  test('applies after every filter', async () => {
     await refusedQuickly(evaluate("{{ data | append: 'x' | last4 }}", most), /append gives more than 64 KiB/);
     expect(await evaluate('{{ data | last4 }}', `${most}abcd`)).toBe('abcd');
   });
 
-  test('is checked before a text is built that would be too long', async () => {
+  test('applies before a longer text is built', async () => {
     const data = { many: 'a'.repeat(60 * KIB), long: 'b'.repeat(900 * KIB) };
     await refusedQuickly(evaluate("{{ data.many | replace: 'a', data.long }}", data), /64 KiB/);
     await refusedQuickly(evaluate("{{ data.many | split: '' | join: data.long }}", data), /64 KiB/);
     await refusedQuickly(evaluate("{{ data | pad_left: 65536, '\u{1f600}' }}", 'x'), /64 KiB/);
   });
 
-  test('holds for all expressions of a mask together', async () => {
+  test('applies to all expressions of a mask together', async () => {
     const mask = Array.from({ length: 3 }, () => '{{ data }}');
     expect(await evaluateMask(mask, { data: 'x'.repeat(21 * KIB) })).toHaveLength(3);
     await refusedQuickly(evaluateMask(mask, { data: 'x'.repeat(22 * KIB) }), /64 KiB together/);
   });
 });
 
-describe('work', () => {
-  test('a chain of filters over a long text ends', async () => {
+describe('the limit on work', () => {
+  test('ends a chain of filters over a long text', async () => {
     const chain = ' | upcase | downcase'.repeat(45);
     await refusedQuickly(evaluate(`{{ data${chain} }}`, 'x'.repeat(60 * KIB)), /takes too much work/);
   });
 
-  test('a search that compares everywhere ends', async () => {
+  test('ends a search that compares everywhere', async () => {
     const data = { text: 'a'.repeat(1000 * KIB), search: `${'a'.repeat(1000)}b` };
     await refusedQuickly(evaluate('{{ data.text | remove: data.search }}', data), /takes too much work/);
     await refusedQuickly(evaluate('{{ data.text | split: data.search }}', data), /takes too much work/);
   });
 
-  test('a JSONPath that visits the square or the cube of its input ends', async () => {
+  test('ends a JSONPath of quadratic or cubic work', async () => {
     const data = Array.from({ length: 2000 }, (_, at) => [at]);
     for (const path of ['$..*[?count($..*) > 9999999]', '$[?count($..*..*..*) > 9999999]', '$[?@ == $[?@ == 1]]']) {
       await refusedQuickly(evaluate(`{{ data | json: '${path}' }}`, data), /takes too much work|valid JSONPath/);
@@ -88,12 +88,12 @@ describe('work', () => {
     await refusedQuickly(evaluate(`{{ data | json: '$${'..*'.repeat(12)}.zz' }}`, nested), /takes too much work/);
   });
 
-  test('a mask of very many expressions ends', async () => {
+  test('ends a mask with very many expressions', async () => {
     const mask = Array.from({ length: 70_000 }, (_, at) => `{{data.m${at}}}`);
     await refusedQuickly(evaluateMask(mask, { data: {} }), /too many expressions/);
   });
 
-  test('a mask of many expressions that each look at all of the data ends', async () => {
+  test('ends a mask whose expressions each read all of the data', async () => {
     const mask = (source: string) => Array.from({ length: 1000 }, () => source);
     const text = 'x'.repeat(300 * KIB);
     const members = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`m${at}`, at]));
@@ -108,7 +108,7 @@ describe('work', () => {
     }
   });
 
-  test('a JSONPath that looks at long texts, large objects or a long condition at each place ends', async () => {
+  test('ends a JSONPath that reads long texts, large objects or a long condition at each step', async () => {
     const zeros = Array.from({ length: 20_000 }, () => 0);
     const members = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`m${at}`, at]));
     for (const [path, data] of [
@@ -121,7 +121,7 @@ describe('work', () => {
     }
   });
 
-  test('all expressions of a token have one budget, where they are given it', async () => {
+  test('is shared by the expressions that have the same budget', async () => {
     const work = createWorkBudget();
     const source = `{{ data${' | upcase'.repeat(30)} }}`;
     const scope = { data: 'x'.repeat(40 * KIB) };
@@ -139,11 +139,11 @@ describe('work', () => {
     ['quotes', `{{ ${"'".repeat(999)} }}`],
     ['JSONPath parentheses', `{{ data | json: '$[?${'('.repeat(900)}' }}`],
     ['JSONPath negations', `{{ data | json: '$[?${'!'.repeat(900)}@.a]' }}`],
-  ])('nested %s are refused', async (_name, source) => {
+  ])('nested %s are rejected', async (_name, source) => {
     await refusedQuickly(evaluate(source, {}), /./);
   });
 
-  test('more expressions than are cached all keep their meaning', async () => {
+  test('expressions keep their meaning when there are more than the cache holds', async () => {
     for (const round of [1, 2]) {
       for (let at = 0; at < 1500; at++) expect(await evaluate(`{{ ${at} }}`, round)).toBe(at);
     }

@@ -8,9 +8,9 @@ import { evaluateExpression, evaluateMask } from './evaluate.ts';
 
 interface Case {
   readonly origin: string;
-  /** Either this or `mask`. */
+  /** A vector has this or `mask`. */
   readonly expression?: string;
-  /** JSON text, as `data` and `result` are. */
+  /** JSON text, like `data` and `result`. */
   readonly mask?: string;
   readonly data: string;
   readonly metadata?: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ interface Case {
   readonly error?: { readonly reason: string; readonly position: number; readonly path: string };
 }
 
-/** RFC 9535 §1.5. */
+/** The example of RFC 9535 §1.5. */
 const BOOKSTORE = JSON.stringify({
   store: {
     book: [
@@ -76,12 +76,12 @@ describe('expression vectors', () => {
     },
   );
 
-  test('there are enough of them, and each says where it comes from', () => {
+  test('cover enough cases, each with its origin', () => {
     expect(cases.length).toBeGreaterThanOrEqual(120);
     for (const one of cases) expect(['spec', 'decisions', 'rfc9535', 'liquid', 'here']).toContain(one.origin);
   });
 
-  test.each(Object.keys(FILTERS))('%s is among them, with a result and with an error', (name) => {
+  test.each(Object.keys(FILTERS))('cover %s with a result and with an error', (name) => {
     const uses = cases.filter((one) => new RegExp(`\\|\\s*${name}\\b`).test(one.expression ?? one.mask ?? ''));
     expect(uses.some((one) => one.result !== undefined) || FILTERS[name]?.random).toBe(true);
     expect(uses.some((one) => one.error !== undefined)).toBe(true);

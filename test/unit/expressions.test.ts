@@ -21,7 +21,7 @@ function evaluate(source: string, data: Json): Promise<Json> {
   return evaluateExpression(source, { data });
 }
 
-/** Liquid's quoted text: a quote and a backslash are escaped, everything else stands for itself. */
+/** Quotes a text for Liquid, where only a quote and a backslash are escaped. */
 function quoted(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`;
 }
@@ -29,7 +29,7 @@ function quoted(text: string): string {
 const anyText = fc.string({ unit: 'binary', maxLength: 40 });
 
 describe('values', () => {
-  test('what is passed on is the value itself, its number lexemes and order of members included', async () => {
+  test('an unchanged value keeps its number lexemes and its order of members', async () => {
     await fc.assert(
       fc.asyncProperty(fc.json({ maxDepth: 4 }), async (text) => {
         const data = parseJson(text);
@@ -39,7 +39,7 @@ describe('values', () => {
     expect(await evaluate('{{ data.n }}', parseJson('{"n":1.10}'))).toEqual(new JsonNumber('1.10'));
   });
 
-  test('only own members are reached, of objects with a prototype too', async () => {
+  test('only own members are found, also in objects with a prototype', async () => {
     const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf', 'length'];
     for (const name of names) {
       for (const data of [{ a: 1 }, ['a'], 'a', 5, true, new JsonNumber('1.0'), parseJson('{}')]) {
@@ -50,7 +50,7 @@ describe('values', () => {
     }
   });
 
-  test('quoted text says any text', async () => {
+  test('a quoted text may contain any character', async () => {
     await fc.assert(
       fc.asyncProperty(anyText, async (text) => {
         expect(await evaluate(`{{ ${quoted(text)} }}`, null)).toBe(text);
@@ -58,7 +58,7 @@ describe('values', () => {
     );
   });
 
-  test('nothing in the data is an expression', async () => {
+  test('data is never evaluated as an expression', async () => {
     expect(await evaluate('{{ data }}!', '{{ data }}{% raw %}')).toBe('{{ data }}{% raw %}!');
     expect(await evaluate("{{ data | replace: 'a', '{{ data }}' }}", 'a')).toBe('{{ data }}');
   });
@@ -79,7 +79,7 @@ describe('masking', () => {
     );
   });
 
-  test('reveal always hides something', async () => {
+  test('reveal filters always hide something', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }),
@@ -96,7 +96,7 @@ describe('masking', () => {
     );
   });
 
-  test('a masking filter never passes on what it cannot mask', async () => {
+  test('a masking filter never returns a value that it cannot mask', async () => {
     for (const filter of ['reveal_last: 4', 'reveal: 1, 1', 'last4', 'pad_left: 2, "0"']) {
       for (const text of ['true', '{"a":"4242"}', '["4242"]']) {
         const error = await failure(evaluate(`{{ data | ${filter} }}`, parseJson(text)));
@@ -129,7 +129,7 @@ describe('masking', () => {
     }
   });
 
-  test('any sequence of filters gives JSON or an ExpressionError that points into the source', async () => {
+  test('any sequence of filters returns JSON or an ExpressionError with a position in the source', async () => {
     const argument = fc.oneof(
       fc.constantFrom('data', 'data.a', 'data[0]', 'nil', 'true', "'$.a'", "'$..*'", '1.5', '-1'),
       fc.nat(9).map(String),
@@ -164,12 +164,12 @@ describe('masks', () => {
     );
   });
 
-  test('the json filter is loaded for a mask that has it anywhere', async () => {
+  test('the json filter is loaded for a mask that uses it anywhere', async () => {
     const mask = parseJson('{"a":[{"b":"{{ data | json: \'$.x\' }}"}]}');
     expect(await evaluateMask(mask, { data: parseJson('{"x":1}') })).toEqual({ a: [{ b: 1 }] });
   });
 
-  test('metadata and random filters are out of reach', async () => {
+  test('metadata and random filters are not available', async () => {
     const scope = { data: 'abc' };
     expect((await failure(evaluateMask('{{ metadata.a }}', scope))).position).toBe(3);
     expect((await failure(evaluateMask({ a: ['{{ data | alias_preserve_length }}'] }, scope))).path).toBe('a.0');

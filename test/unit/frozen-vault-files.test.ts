@@ -28,14 +28,14 @@ async function answersOf(frozen: ThawedVault, credential: Credential): Promise<(
 }
 
 describe.each(frozenFormats())('a frozen vault file of format %i', (format) => {
-  it('answers what it answered when it was made', async () => {
+  it('returns what it returned when it was frozen', async () => {
     const frozen = thawed(format);
     expect(frozen.format).toBe(format);
     expect(frozen.answers.length).toBeGreaterThanOrEqual(30);
     expect(await answersOf(frozen, keyFile(frozen))).toEqual(frozen.answers.map(({ bodyText }) => bodyText));
   });
 
-  it('is opened by its passphrase', async () => {
+  it('opens with its passphrase', async () => {
     const frozen = thawed(format);
     const { passphrase } = frozen;
     expect(await answersOf(frozen, { kind: 'passphrase', passphrase })).toEqual(
@@ -43,14 +43,14 @@ describe.each(frozenFormats())('a frozen vault file of format %i', (format) => {
     );
   });
 
-  it('has nothing that doctor finds', async () => {
+  it('is sound for doctor', async () => {
     const frozen = thawed(format);
     const { ok, checked } = await checkVaultFile({ file: frozen.file, credential: keyFile(frozen) });
     expect(ok).toBe(true);
     expect(checked.tokens).toBe(13);
   });
 
-  it('control: an altered row answers otherwise', async () => {
+  it('control: an altered row changes a reply', async () => {
     const { params } = thawed(format).answers[0] ?? {};
     const frozen = thawed(format, damageRowOf(params?.['id'] ?? ''));
     const answers = await answersOf(frozen, keyFile(frozen));
@@ -60,6 +60,6 @@ describe.each(frozenFormats())('a frozen vault file of format %i', (format) => {
   });
 });
 
-it('the format that is written now is frozen', () => {
+it('the current format is frozen', () => {
   expect(frozenFormats()).toContain(FORMAT);
 });

@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { readBody } from '../../src/http/read-body.ts';
 
-it('keeps a body that finds no room for the next try', () => {
+it('a body that finds no room can be read later', () => {
   const request = new IncomingMessage(new Socket());
   request.headers['content-length'] = '2';
   request.push('{}');

@@ -15,7 +15,7 @@ const keyed = (parts: CallParts = { body: BODY }, idempotencyKey = 'key-1') => (
 const countTokens = async () => (await core.own('listTokens')).at('pagination.total_items');
 
 describe('a call with an idempotency key', () => {
-  it('that was made before is answered byte for byte, and changes nothing', async () => {
+  it('repeats the first reply byte for byte and changes nothing', async () => {
     const first = await core.own('createToken', keyed());
     const again = await core.own('createToken', keyed());
     expect(first).toMatchObject({ status: 201, replayed: undefined });
@@ -24,7 +24,7 @@ describe('a call with an idempotency key', () => {
     expect((await core.own('createToken', keyed({ body: BODY }, 'key-2'))).text).not.toBe(first.text);
   });
 
-  it('replays each operation that changes something', async () => {
+  it('repeats each operation that changes something', async () => {
     const id = await core.token(BODY);
     const made = await core.manage('createApplication', { body: { name: 'b', type: 'private', permissions } });
     const application = String(made.at('id'));
@@ -71,7 +71,7 @@ describe('a call with an idempotency key', () => {
     expect(await countTokens()).toBe(2);
   });
 
-  it('is answered only to a caller that may still call the operation', async () => {
+  it('returns the reply only to a caller that may still call the operation', async () => {
     const made = await core.manage('createApplication', { body: { name: 'o', type: 'private', permissions } });
     const [key, id] = [String(made.at('key')), String(made.at('id'))];
     expect((await core.call(key, 'createToken', keyed())).status).toBe(201);
@@ -79,7 +79,7 @@ describe('a call with an idempotency key', () => {
     expect((await core.call(key, 'createToken', keyed())).status).toBe(403);
   });
 
-  it('is refused while the first runs, with a time to come again', async () => {
+  it('is refused while the first call runs, with a Retry-After', async () => {
     const calls = await Promise.all([1, 2, 3].map(() => core.own('createToken', keyed())));
     const [done, ...others] = calls;
     expect(done?.status).toBe(201);
@@ -91,7 +91,7 @@ describe('a call with an idempotency key', () => {
     expect(await countTokens()).toBe(1);
   });
 
-  it('that failed, or changed nothing, stores nothing', async () => {
+  it('stores nothing when it fails or changes nothing', async () => {
     expect((await core.own('createToken', keyed({ body: { type: 'token' } }))).status).toBe(400);
     const id = await core.token({ ...BODY, id: 'mine' });
     expect((await core.own('createToken', keyed({ body: { ...BODY, id } }))).status).toBe(409);
@@ -102,7 +102,7 @@ describe('a call with an idempotency key', () => {
     expect((await core.own('createToken', keyed())).replayed).toBeUndefined();
   });
 
-  it('stays taken when the token is deleted, without its reply', async () => {
+  it('stays taken without its reply when the token is deleted', async () => {
     const first = await core.own('createToken', keyed());
     const id = String(first.at('id'));
     const patch = keyed({ id, body: { data: 'two' } }, 'key-2');
@@ -124,7 +124,7 @@ describe('a call with an idempotency key', () => {
     expect((await core.own('createToken', parts)).status).toBe(409);
   });
 
-  it('is free again after 24 hours, before the sweep and after it', async () => {
+  it('is free again after 24 hours, before and after the sweep', async () => {
     const first = await core.own('createToken', keyed());
     core.clock.advance(DAY - 1);
     expect((await core.own('createToken', keyed())).text).toBe(first.text);
@@ -133,32 +133,32 @@ describe('a call with an idempotency key', () => {
     expect(next.replayed).toBeUndefined();
     expect((await core.own('createToken', keyed())).text).toBe(next.text);
     core.clock.advance(DAY);
-    // Stored replies are no records that expire: nobody is told how many went.
+    // Stored replies are not expiring records, so the sweep does not count them.
     expect(await core.vault.sweep()).toBe(0);
     expect((await core.own('createToken', keyed())).replayed).toBeUndefined();
     expect(await countTokens()).toBe(3);
   });
 
-  it('whose application was deleted by another leaves no reply that shows it', async () => {
+  it('loses its reply when another caller deletes the application that it shows', async () => {
     const parts = keyed({ body: { name: 'b', type: 'private', permissions } });
     const made = await core.manage('createApplication', parts);
     await core.manage('deleteApplication', { id: String(made.at('id')) });
     expect((await core.manage('createApplication', parts)).status).toBe(409);
   });
 
-  it.each(['', 'x'.repeat(201), 'a\nb', 'ä', ' a', 'a ', '\u0000'])('that is %j is a 400', async (key) => {
+  it.each(['', 'x'.repeat(201), 'a\nb', 'ä', ' a', 'a ', '\u0000'])('is a 400 when it is %j', async (key) => {
     const answer = await core.own('createToken', keyed({ body: BODY }, key));
     expect(answer.status).toBe(400);
     expect(answer.at('errors')).toHaveProperty('IDEMPOTENCY-KEY');
     expect(await countTokens()).toBe(0);
   });
 
-  it('that is bad is reported after what the caller may not do', async () => {
+  it('that is invalid is reported after 401 and 403', async () => {
     expect((await core.manage('createToken', keyed({ body: BODY }, ''))).status).toBe(403);
     expect((await core.call('nobody', 'createToken', keyed({ body: BODY }, ''))).status).toBe(401);
   });
 
-  it('is ignored by operations that change nothing, and by DELETE', async () => {
+  it('is ignored by DELETE and by operations that change nothing', async () => {
     const id = await core.token(BODY);
     for (const key of ['', 'key-1']) {
       expect((await core.own('getToken', keyed({ id }, key))).status).toBe(200);

@@ -43,14 +43,14 @@ describe('readCsv', () => {
     expect(await records(TEXT, step)).toEqual(EXPECTED);
   });
 
-  it.each(['a,"b', 'a"b,c', '"a"b,c'])('refuses %j', async (text) => {
+  it.each(['a,"b', 'a"b,c', '"a"b,c'])('rejects %j', async (text) => {
     await expect(records(text)).rejects.toMatchObject({
       code: 'invalid_data',
       message: expect.stringContaining('line 1'),
     });
   });
 
-  it('refuses a record of more than 16 MiB, and stops with what fails in the pieces', async () => {
+  it('rejects a record above 16 MiB, and fails when its input fails', async () => {
     const endless = async function* () {
       yield 'a,"b';
       for (;;) yield 'x'.repeat(1024 * 1024);
@@ -61,8 +61,8 @@ describe('readCsv', () => {
   });
 });
 
-describe('a CSV that breaks off', () => {
-  /** The first cells of the records before the fault, and the fault. */
+describe('a CSV with a fault', () => {
+  /** Returns the first cells of the records before the fault, and the fault. */
   async function readUntilFault(text: string, step: number) {
     const cells: (string | undefined)[] = [];
     try {
@@ -78,7 +78,7 @@ describe('a CSV that breaks off', () => {
     ['a quote in the middle', 'n\none\ntwo\n"bad"x\nthree\n', 'line 4 of the CSV: a quote is in the middle of a cell'],
     ['an open quote', 'n\none\ntwo\n"bad\nthree\n', 'line 4 of the CSV: a quote is not closed'],
     ['a NUL behind a quote', 'n\none\ntwo\n"bad"\0\nthree\n', 'line 4 of the CSV: it contains a NUL character'],
-  ])('yields the records before %s, however the text arrives', async (_what, text, fault) => {
+  ])('yields the records before %s, in pieces of any size', async (_what, text, fault) => {
     for (const step of [1, 3, text.length]) {
       expect(await readUntilFault(text, step)).toEqual({ cells: ['n', 'one', 'two'], fault });
     }
@@ -86,7 +86,7 @@ describe('a CSV that breaks off', () => {
 });
 
 describe('readLines', () => {
-  it('numbers lines, passes empty ones over, takes a byte order mark off', async () => {
+  it('numbers lines, skips empty ones and removes a byte order mark', async () => {
     const bytes = Buffer.from('\ufeffone\r\n\ntwo ✓\nthree');
     const cut = [bytes.subarray(0, 13), bytes.subarray(13, 14), bytes.subarray(14)];
     const lines = await all(readLines(decodeText(piecesOf(cut))));
@@ -97,7 +97,7 @@ describe('readLines', () => {
     ]);
   });
 
-  it('refuses what is not UTF-8', async () => {
+  it('rejects input that is not UTF-8', async () => {
     await expect(all(readLines(decodeText(piecesOf([Buffer.from([0xff, 0x0a])]))))).rejects.toMatchObject({
       code: 'invalid_data',
     });
@@ -111,7 +111,7 @@ describe('csvRows', () => {
       JSON.parse(body),
     ]);
 
-  it('maps columns to members, numbers to numbers, leaves empty cells out', async () => {
+  it('maps columns to members, parses numbers and omits empty cells', async () => {
     const map = ['number=pan', 'expiration_month=mm', 'cvc=cvc', 'metadata.who=name', 'id=ref'];
     expect(await cards(map, 'ref,pan,mm,cvc,name,more\nr1,4242424242424242,07,012,"A, B",x\n,1,x,,,\n')).toEqual([
       [
@@ -135,11 +135,11 @@ describe('csvRows', () => {
     [['number=pan', 'number=b'], 'twice'],
     [['id=pan'], "must name the column of the card's number"],
     [['expiration_month=pan'], "must name the column of the card's number"],
-  ])('refuses --map %j', async (map, message) => {
+  ])('rejects --map %j', async (map, message) => {
     await expect(cards(map, 'pan,b\n1,2\n')).rejects.toMatchObject({ message: expect.stringContaining(message) });
   });
 
-  it('says what would be right', async () => {
+  it('suggests a correction', async () => {
     const hint = (map: readonly string[], text = 'pan,b\n1,2\n') =>
       cards(map, text).then(
         () => undefined,
@@ -155,7 +155,7 @@ describe('csvRows', () => {
     expect(await hint(['number=pan'], 'pan,b\n1\n')).toEqual(['invalid_data', 'add a cell for the column b']);
   });
 
-  it.each(TOKEN_TYPE_NAMES)('needs the columns without which no %s is valid, and no others', (type) => {
+  it.each(TOKEN_TYPE_NAMES)('requires exactly the columns that a %s needs', (type) => {
     const rule = TOKEN_TYPES[type].data;
     const required =
       'members' in rule
@@ -169,7 +169,7 @@ describe('csvRows', () => {
     }
   });
 
-  it('refuses a record that is too short', async () => {
+  it('rejects a record with too few cells', async () => {
     await expect(cards(['number=pan'], 'pan,b\n1\n')).rejects.toMatchObject({
       message: expect.stringContaining('line 2'),
     });
@@ -181,17 +181,17 @@ describe('isSameToken', () => {
     '{"type":"token","data":{"n":1.10},"metadata":{"a":"1","b":"2"},"containers":["/A/","/b/"],"expires_at":"2031-01-01"}';
   const shown =
     '{"id":"x","type":"token","data":{"n":1.10},"metadata":{"b":"2","a":"1"},"containers":["/b/","/a/"],"expires_at":"2031-01-01T00:00:00.000+00:00"}';
-  it('compares what the vault answers with what was sent', () => expect(isSameToken(body, shown)).toBe(true));
+  it('compares a reply with the sent request', () => expect(isSameToken(body, shown)).toBe(true));
   it.each([
     ['"n":1.10', '"n":1.1'],
     ['"token"', '"card"'],
     ['"2"', '"3"'],
     ['"/b/",', ''],
     ['2031', '2032'],
-  ])('tells %s from %s', (from, to) => expect(isSameToken(body, shown.replace(from, to))).toBe(false));
+  ])('distinguishes %s from %s', (from, to) => expect(isSameToken(body, shown.replace(from, to))).toBe(false));
 });
 
-/** A vault as far as an import sees it: what was created by id, and what it says to some rows. */
+/** Simulates a vault that stores tokens by id. `answer` may return an error status for a call. */
 function fakeVault(answer: (call: Call, tries: number) => number | undefined = () => undefined) {
   const tokens = new Map<string, string>();
   const tries = new Map<string, number>();
@@ -258,7 +258,7 @@ async function run(
 }
 
 describe('importRows', () => {
-  it('sends 200 rows a call, three calls at once, and the rows of a refused call one by one', async () => {
+  it('sends 200 rows per call in three parallel calls, and the rows of a rejected call one by one', async () => {
     const calls: string[] = [];
     const vault = fakeVault((call) => void calls.push(call.operation));
     const { counts: all } = await run(vault.client, rowsOf(numbered(1_001)));
@@ -275,7 +275,7 @@ describe('importRows', () => {
     expect(errors).toMatchObject([{ line: 103, status: 409 }]);
   });
 
-  it('sends no row among others that could be more or less than one request there', async () => {
+  it('sends a row alone that is not exactly one request', async () => {
     const odd = [
       '{"type":"token","data":1},{"type":"token","data":2}',
       '[{"type":"token","data":3}]',
@@ -295,12 +295,12 @@ describe('importRows', () => {
     expect(sent).toEqual([`tokenize [${good.join(',')}]`, ...odd.map((body) => `createToken ${body}`)]);
   });
 
-  it('sends a row again while the vault is busy', async () => {
+  it('repeats a row while the vault is busy', async () => {
     const vault = fakeVault((_call, tries) => (tries < 3 ? 503 : undefined));
     expect((await run(vault.client, rowsOf(numbered(5)))).counts.created).toBe(5);
   });
 
-  it('takes the mask away from a token that has none', async () => {
+  it('removes the mask from a token whose row has none', async () => {
     const calls: string[] = [];
     const vault = fakeVault((call) => void calls.push(call.operation));
     await run(vault.client, rowsOf([{ id: 'one', type: 'card_number', data: '1', mask: null }]));
@@ -311,7 +311,7 @@ describe('importRows', () => {
     expect(calls).toEqual(['createToken', 'updateToken', 'createToken', 'updateToken']);
   });
 
-  it('makes no token of a row that needs token:update, for a key without it, and all others', async () => {
+  it('creates no token for a row that needs token:update when the key lacks it, but all others', async () => {
     const vault = fakeVault((call) => (call.operation === 'updateToken' ? 403 : undefined));
     const rows = numbered(10).map((row, at) => (at % 3 === 1 ? { ...row, type: 'card_number', mask: null } : row));
     const { counts, errors } = await run(vault.client, rowsOf(rows));
@@ -320,7 +320,7 @@ describe('importRows', () => {
     expect([...vault.tokens.keys()]).not.toContain('row-1');
   });
 
-  it('reads no row for a key that may create none', async () => {
+  it('reads no row when the key may not create tokens', async () => {
     const read: number[] = [];
     const rows = (async function* () {
       for (const row of await all(rowsOf(numbered(3)))) {
@@ -334,7 +334,7 @@ describe('importRows', () => {
     expect([counts, unanswered, read, vault.tokens.size]).toEqual([{ created: 0, skipped: 0, failed: 0 }, 0, [], 0]);
   });
 
-  it('tells refused rows in their order, and reads no more than so many behind one without an answer', async () => {
+  it('reports rejected rows in order, and limits how far it reads ahead of an unanswered row', async () => {
     const waits = new Map([
       ['row-0', 40],
       ['row-7', 20],
@@ -386,7 +386,7 @@ describe('importRows', () => {
     expect((await running).counts.created).toBe(3_000);
   });
 
-  it.each([401, 500, 507])('ends at %i, which every row would get', async (status) => {
+  it.each([401, 500, 507])('stops at %i, which every row would get', async (status) => {
     const vault = fakeVault((call) => (call.bodyText?.includes('row-40') ? status : undefined));
     const { counts, unanswered, stoppedBy } = await run(vault.client, rowsOf(numbered(1000)));
     expect(stoppedBy).toBeInstanceOf(TransferRefused);
@@ -406,7 +406,7 @@ describe('a journal', () => {
   }
   const nameless = (count: number) => Array.from({ length: count }, (_, n) => ({ type: 'token', data: n }));
 
-  it('makes no row twice, however often the run is stopped', async () => {
+  it('creates no row twice, however often the import is stopped', async () => {
     const path = place();
     let budget = 2_500;
     const vault = fakeVault((call) => {
@@ -429,7 +429,7 @@ describe('a journal', () => {
     if (process.platform !== 'win32') expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
-  it('is refused with another file, with a shorter one, and when it is none', async () => {
+  it('rejects another file, a shorter file and an invalid journal', async () => {
     const path = place();
     const journal = await openJournal(path);
     await all(journal.left(rowsOf(nameless(3))));

@@ -11,7 +11,7 @@ interface Locked {
   readonly integrity?: string;
 }
 
-/** The names of the locked packages that `npm i token-vault` installs and that run a script then. */
+/** Returns the locked packages that run a script when a user installs the product. */
 function runningScripts(packages: Readonly<Record<string, Locked>>): readonly string[] {
   return Object.keys(packages).filter((name) => {
     const { dev, hasInstallScript } = packages[name] ?? {};
@@ -24,38 +24,41 @@ it('no package that a user installs runs an install script', () => {
   expect(runningScripts(packages)).toEqual([]);
 });
 
-it('one that does is found', () => {
+it('control: an install script of a package is found', () => {
   expect(runningScripts({ a: { hasInstallScript: true }, b: { dev: true, hasInstallScript: true }, c: {} })).toEqual([
     'a',
   ]);
 });
 
-it('only Node itself may run one in a checkout', () => {
+it('only Node itself may run an install script in a checkout', () => {
   const allowed = Object.entries(manifest.allowScripts).filter(([, may]) => may);
   expect(allowed).toEqual([['node', true]]);
 });
 
-it('npm ci does not compile better-sqlite3: npm does for a binding.gyp, unless the lockfile says no', () => {
+it('the lockfile keeps npm ci from compiling better-sqlite3', () => {
   expect(lockfile.packages['node_modules/better-sqlite3']).toMatchObject({ gypfile: false });
 });
 
-/** The names of the locked packages whose bytes npm cannot check. */
+/** Returns the locked packages without a hash. */
 function unchecked(packages: Readonly<Record<string, Locked>>): readonly string[] {
   return Object.keys(packages).filter((name) => name !== '' && packages[name]?.integrity === undefined);
 }
 
-it('every locked package has the hash of its bytes', () => {
+it('every locked package has a hash', () => {
   const packages: Readonly<Record<string, object>> = lockfile.packages;
   expect(unchecked(packages)).toEqual([]);
 });
 
-it('one without a hash is found', () => {
+it('control: a package without a hash is found', () => {
   expect(unchecked({ '': {}, a: { integrity: 'sha512-x' }, b: {} })).toEqual(['b']);
 });
 
 const STORE = path.join(ROOT, 'src/store/sqlite');
 
-/** Comparisons with a bare parameter, which make SQLite prepare the statement anew at each run (src/store/sqlite/file/driver.ts). */
+/**
+ * Returns comparisons with a bare parameter, which make SQLite prepare the statement again on each run
+ * (src/store/sqlite/file/driver.ts).
+ */
 function bareComparisons(source: string): readonly string[] {
   const statements = source.matchAll(/\bWHERE\b[^`']*/g);
   return [...statements].flatMap(
@@ -64,7 +67,7 @@ function bareComparisons(source: string): readonly string[] {
 }
 
 it.each(readdirSync(STORE, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts')))(
-  '%s compares with +?',
+  '%s has no bare parameters',
   (name) => {
     expect(bareComparisons(readFileSync(path.join(STORE, name), 'utf8'))).toEqual([]);
   },
@@ -75,6 +78,6 @@ it.each([
   ["'SELECT 1 FROM token WHERE id = @id AND a = +@a LIMIT :limit'", ['= @', 'LIMIT :']],
   ['`UPDATE token SET a = ? WHERE id = +? LIMIT ?`', ['LIMIT ?']],
   ["'SELECT 1 FROM token WHERE a = +? AND b >= ? AND c <= @c LIMIT +? OFFSET +@o'", []],
-])('finds bare parameters in %s', (source, found) => {
+])('control: finds the bare parameters of %s', (source, found) => {
   expect(bareComparisons(source)).toEqual(found);
 });

@@ -22,7 +22,7 @@ function refusal(text: string, maxDepth?: number): JsonSyntaxError {
   throw new Error('was accepted');
 }
 
-/** Texts near JSON: a printed value with some of its characters replaced, removed or repeated. */
+/** Generates almost valid JSON: printed values with some characters replaced, removed or added. */
 const almostJson = fc
   .tuple(
     fc.json(),
@@ -57,14 +57,14 @@ describe('parseJson', () => {
     expect(builtIn(text)).toBeDefined();
   });
 
-  test.each(vectors.refused)('refuses: $name', ({ text, kind, position, path = '' }) => {
+  test.each(vectors.refused)('rejects: $name', ({ text, kind, position, path = '' }) => {
     const error = refusal(text);
     expect({ kind: error.kind, position: error.position }).toEqual({ kind, position });
     if (path !== '') expect(error.path).toBe(path);
     if (kind === 'syntax') expect(builtIn(text)).toBeUndefined();
   });
 
-  test('objects inherit nothing, and nothing that they could is ever written', () => {
+  test('objects inherit nothing, and their prototype is frozen', () => {
     const parsed = Object(parseJson('{"__proto__":{"a":1},"b":{}}'));
     const inherited = Object.getPrototypeOf(parsed);
     expect(Object.getPrototypeOf(inherited)).toBe(null);
@@ -75,7 +75,7 @@ describe('parseJson', () => {
     expect(Object.hasOwn({}, 'a')).toBe(false);
   });
 
-  test('a number is a double exactly when the double prints as it was written', () => {
+  test('a number is a double only when the double prints as it was written', () => {
     for (const text of ['0', '1', '-1', '0.1', '123456789012345', '9007199254740992', '1e+21', '5e-324', '-2.5']) {
       expect(parseJson(text)).toBe(Number(text));
     }
@@ -84,13 +84,13 @@ describe('parseJson', () => {
     }
   });
 
-  test('a copy of an object does not inherit the order of the original', () => {
+  test('a copy of an object does not keep the order of the original', () => {
     const parsed: Record<string, unknown> = Object(parseJson('{"b":1,"2":2,"1":3}'));
     expect(memberNames(parsed)).toEqual(['b', '2', '1']);
     expect(memberNames({ ...parsed, c: 4 })).toEqual(['1', '2', 'b', 'c']);
   });
 
-  test('nests as deep as it is told and no deeper', () => {
+  test('nests to the maximum depth and no deeper', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
     expect(stringifyJson(parseJson(nested(1024)))).toBe(nested(1024));
     expect(refusal(nested(1025))).toMatchObject({ kind: 'depth', position: 1024 });
@@ -101,24 +101,24 @@ describe('parseJson', () => {
     expect(parseJson(`[${'[],'.repeat(100)}[]]`, { maxDepth: 2 })).toHaveLength(101);
   });
 
-  test('an error says nothing of the values', () => {
+  test('an error contains no value', () => {
     for (const text of ['{"data":"4242424242424242"', '["4242424242424242" 1]', '4242424242424242x', '"4242\\q"']) {
       const error = refusal(text);
       expect(`${error.reason} ${error.message} ${error.stack?.split('\n')[0]}`).not.toContain('4242');
     }
   });
 
-  test('agrees with JSON.parse on what doubles and JavaScript can carry', () => {
+  test('agrees with JSON.parse on values that JavaScript can represent', () => {
     fc.assert(
       fc.property(fc.jsonValue({ depthSize: 'medium', maxDepth: 8 }), (value) => {
         const text = JSON.stringify(value);
-        // stringify and parse by the built-in again: compares without regard to prototypes and to kept lexemes
+        // Compare after a round trip through the built-in JSON, which drops prototypes and lexemes.
         expect(JSON.parse(stringifyJson(parseJson(text)))).toEqual(JSON.parse(text));
       }),
     );
   });
 
-  test('refuses what JSON.parse refuses, and more only for depth and repeated names', () => {
+  test('rejects what JSON.parse rejects, and otherwise only depth and repeated names', () => {
     fc.assert(
       fc.property(almostJson, (text) => {
         const expected = builtIn(text);

@@ -45,12 +45,12 @@ const { json } = fc.letrec<{ json: Json }>((tie) => ({
 }));
 
 describe('stringifyJson', () => {
-  test('what it prints is parsed to the same value and printed to the same text', () => {
+  test('survives a round trip through parseJson', () => {
     fc.assert(
       fc.property(json, (value) => {
         const text = stringifyJson(value);
         const parsed = parseJson(text, { maxDepth: 100 });
-        // not toStrictEqual: it takes a member named `constructor` for the class
+        // toStrictEqual compares a member named `constructor` as if it were the class.
         expect(isDeepStrictEqual(parsed, value)).toBe(true);
         expect(stringifyJson(parsed)).toBe(text);
       }),
@@ -58,7 +58,7 @@ describe('stringifyJson', () => {
     );
   });
 
-  test('prints what JSON.stringify prints', () => {
+  test('agrees with JSON.stringify', () => {
     fc.assert(
       fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
         const text = JSON.stringify(value);
@@ -69,7 +69,7 @@ describe('stringifyJson', () => {
     );
   });
 
-  test('leaves undefined members out, splices texts and prints lexemes', () => {
+  test('omits undefined members, inserts texts and prints lexemes', () => {
     const reply = {
       id: 'a"b',
       data: new JsonText('{"number":1.10}'),
@@ -80,7 +80,7 @@ describe('stringifyJson', () => {
     expect(stringifyJson(reply)).toBe('{"id":"a\\"b","data":{"number":1.10},"items":[null,1.0,{}]}');
   });
 
-  test('an object of the data that looks like a number or a text is an object', () => {
+  test('prints an object of the data as an object even when it resembles a number or text', () => {
     const text = '{"a":{"lexeme":"1"},"b":{"text":"2"}}';
     expect(stringifyJson(parseJson(text))).toBe(text);
   });
@@ -90,7 +90,7 @@ describe('stringifyJson', () => {
     expect(stringifyJson(inheriting)).toBe('{"own":"y"}');
   });
 
-  test('refuses numbers that JSON does not have', () => {
+  test('rejects numbers that JSON does not have', () => {
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {
       expect(() => stringifyJson([value])).toThrow(TypeError);
     }

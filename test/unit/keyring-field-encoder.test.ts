@@ -15,11 +15,11 @@ describe('fields', () => {
     ['zero', 0, '030000000000000000'],
     ['a number', 1, '033ff0000000000000'],
     ['bytes', Uint8Array.of(0, 255), '040000000200ff'],
-  ])('are encoded as drawn: %s', (_, field, expected) => {
+  ])('are encoded as documented: %s', (_, field, expected) => {
     expect(hex(encodeFields(field))).toBe(expected);
   });
 
-  test('in a list are counted', () => {
+  test('in a list follow their count', () => {
     const encoder = new FieldEncoder();
     encoder.list(['a', undefined]);
     expect(hex(encoder.written())).toBe('0500000002' + '010000000161' + '00');
@@ -42,7 +42,7 @@ describe('fields', () => {
     );
   });
 
-  test('that are long make room for themselves', () => {
+  test('grow the buffer when they are long', () => {
     const long = 'x'.repeat(1000);
     const encoded = encodeFields(long, 'é'.repeat(1000), new Uint8Array(5000), 7);
     expect(encoded).toHaveLength(5 + 1000 + 5 + 2000 + 5 + 5000 + 9);
@@ -50,7 +50,7 @@ describe('fields', () => {
   });
 });
 
-test('an encoder goes back to its prefix', () => {
+test('an encoder can be reset to its prefix', () => {
   const encoder = new FieldEncoder(encodeFields('prefix'));
   encoder.text('x'.repeat(2000));
   encoder.reset();

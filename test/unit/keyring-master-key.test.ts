@@ -28,14 +28,14 @@ describe('a new master key', () => {
     next = await replaceMasterKey(header, TWO, [{ tenant_id: TENANT, keys }], NOW + 5);
   });
 
-  test('is of the next generation, and only the credential at hand opens it', async () => {
+  test('has the next generation and opens only with the given credential', async () => {
     expect(next.header).toMatchObject({ vault_id: header.vault_id, generation: 2, created_at: header.created_at });
     expect(listSlots(next.header)).toEqual([{ slot: 1, kind: 'key_file', created_at: NOW + 5 }]);
     await expect(unlockKeyring(next.header, ONE)).rejects.toMatchObject({ code: 'wrong_credential' });
     expect(await unlockMasterKey(next.header, TWO)).not.toEqual(await unlockMasterKey(header, TWO));
   });
 
-  test('opens what was sealed, knows the API keys and anchors that there are, finds what was found', async () => {
+  test('opens earlier values and keeps API keys, anchors and fingerprints', async () => {
     const keyring = await unlockKeyring(next.header, TWO);
     const [moved] = next.tenants;
     if (moved === undefined) throw new Error('unreachable');
@@ -51,7 +51,7 @@ describe('a new master key', () => {
     keyring.close();
   });
 
-  test('cannot be told from a forged one by accident: old wrappings, carried keys and headers do not mix', async () => {
+  test('rejects earlier wrappings, altered carried keys and mixed headers', async () => {
     const keyring = await unlockKeyring(next.header, TWO);
     expect(() => keyring.openTenant(TENANT, keys)).toThrow('integrity_failure');
     expect(() => old.openTenant(TENANT, next.tenants[0]?.keys ?? [])).toThrow('integrity_failure');
@@ -65,7 +65,7 @@ describe('a new master key', () => {
     }
   });
 
-  test('can be replaced again, with the same API keys', async () => {
+  test('can be replaced again and keeps the API keys', async () => {
     const third = await replaceMasterKey(next.header, TWO, next.tenants, NOW);
     const keyring = await unlockKeyring(third.header, TWO);
     expect(third.header.generation).toBe(3);
@@ -76,13 +76,13 @@ describe('a new master key', () => {
     keyring.close();
   });
 
-  test('is not made of keys that do not unwrap', async () => {
+  test('is not created from keys that do not unwrap', async () => {
     const altered = keys.map((key) => ({ ...key, key_id: key.key_id + 1 }));
     const replaced = replaceMasterKey(header, TWO, [{ tenant_id: TENANT, keys: altered }], NOW);
     await expect(replaced).rejects.toMatchObject({ code: 'integrity_failure' });
   });
 
-  test('is followed by a keyring that keeps its credential; another one is locked out', async () => {
+  test('is followed by a keyring that keeps its credential; other keyrings are locked', async () => {
     let stored = header;
     const reads = async () => stored;
     const [one, two] = [await followMasterKey(header, ONE, reads), await followMasterKey(header, TWO, reads)];
@@ -101,7 +101,7 @@ describe('a new master key', () => {
   });
 });
 
-test('a further key of a tenant has a larger id, and the newest of each purpose is used', async () => {
+test('a new tenant key has a larger id, and the newest of each purpose is used', async () => {
   const { keyring } = await createKeyring(ONE, { now: NOW });
   const keys = createTenantKeys(keyring, TENANT, NOW);
   const data = keyring.createTenantKey(TENANT, 'data', keys, NOW + 1);

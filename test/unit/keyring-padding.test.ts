@@ -11,7 +11,7 @@ describe('the padded length', () => {
     [1024, 1024],
     [1025, 1088],
     [2047, 2048],
-    // Padmé by hand: 5000 has 13 bits, E = 12, S = 4, so the last 8 bits are zero.
+    // Padmé by hand: 5000 has 13 bits, so E = 12 and S = 4, and the last 8 bits are zero.
     [5000, 5120],
     [1_000_000, 1_015_808],
     [2 ** 31 + 1, 2 ** 31 + 2 ** 26],
@@ -19,7 +19,7 @@ describe('the padded length', () => {
     expect(paddedLength(length)).toBe(padded);
   });
 
-  test('never falls, is its own, and adds 12 % at most', () => {
+  test('never falls, is stable when padded again, and adds at most 12 %', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 2 ** 26 }), (length) => {
         const padded = paddedLength(length);
@@ -39,14 +39,14 @@ describe('padding', () => {
     return unpadText(bytes);
   };
 
-  test('is the text, a marker and zeros', () => {
+  test('appends a marker and zeros to the text', () => {
     const utf8 = padText('é');
     expect([...utf8.subarray(0, 4)]).toEqual([0xc3, 0xa9, 0x80, 0]);
     expect(utf8).toHaveLength(64);
     expect([...padText('\ud800').subarray(0, 4)]).toEqual([0x00, 0xd8, 0x81, 0]);
   });
 
-  test('comes off only when it is whole', () => {
+  test('is removed only when it is complete', () => {
     expect(unpad(64, 0x61, 0x80)).toBe('a');
     expect(unpad(64, 0x80)).toBe('');
     expect(unpad(64, 0x61, 0x00, 0x80)).toBe('a\0');

@@ -36,12 +36,12 @@ async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 describe('the keyring refuses', () => {
-  it('to seal under a key of another size', () => {
+  it('a key of another size for sealing', () => {
     const short = KEY.subarray(1);
     expect(() => sealEnvelope(sodium, short, 1, CONTEXT, CONTEXT)).toThrow(new RangeError('a key has 32 bytes'));
   });
 
-  it('a text whose padding does not end', () => {
+  it('a text whose padding has no marker', () => {
     const sealed = sealEnvelope(sodium, KEY, 1, CONTEXT, new Uint8Array(64));
     expect(() => openText(sodium, KEY, CONTEXT, sealed)).toThrow('integrity_failure');
   });
@@ -58,18 +58,18 @@ describe('the keyring refuses', () => {
     expect(() => tenantKeyring(sodium, header, 'tenant', keys, new Lock())).toThrow('integrity_failure');
   });
 
-  it('to look for a slot in a header that was altered', async () => {
+  it('a search for a slot in an altered header', async () => {
     expect(await findSlot(header, CREDENTIAL)).toBe(0);
     await expect(findSlot(damaged, CREDENTIAL)).rejects.toMatchObject({ code: 'damaged' });
   });
 
-  it('to follow a master key into a header that was altered', async () => {
+  it('an altered header when it follows a master key', async () => {
     const following = await followMasterKey(header, CREDENTIAL, async () => ({ ...damaged, generation: 2 }));
     await expect(following.refresh()).rejects.toMatchObject({ code: 'integrity_failure' });
     following.close();
   });
 
-  it('to follow a master key whose header cannot be read', async () => {
+  it('an unreadable header when it follows a master key', async () => {
     const broken = new TypeError('broken');
     const slots = {
       get slots(): never {
@@ -82,12 +82,12 @@ describe('the keyring refuses', () => {
     following.close();
   });
 
-  it('to seal for a point that no secret key leads to', async () => {
+  it('a recipient to which no secret key belongs', async () => {
     const recipient = `vault-transfer-1:${Buffer.alloc(32).toString('base64url')}`;
     await expect(sealPieces({ recipient }, piecesOf('text'))).rejects.toMatchObject({ code: 'usage' });
   });
 
-  it('a key for what a passphrase seals, and a chunk that is shorter than its tag', async () => {
+  it('a secret key for data sealed with a passphrase, and a chunk shorter than its tag', async () => {
     const { secret, recipient } = await createTransferKey();
     const byPassphrase = await joined(await sealPieces({ passphrase: PASSPHRASE }, piecesOf('text')));
     const open = async (sealed: Uint8Array) => joined(await openPieces({ secret }, piecesOf(sealed)));
@@ -99,7 +99,7 @@ describe('the keyring refuses', () => {
   });
 });
 
-it('the chain of the audit has one key, whoever asks, which the caller may wipe', async () => {
+it('the chain key of the audit is the same for every caller, and each gets a copy', async () => {
   const following = await followMasterKey(header, CREDENTIAL, async () => header);
   const { vault_id, key } = following.auditChainKey();
   expect([vault_id, key.length]).toEqual([header.vault_id, 32]);

@@ -24,7 +24,7 @@ async function faultOf(act: Promise<unknown>): Promise<Fault> {
   return error;
 }
 
-/** The header with a slot changed by somebody who knows the layout but no key. */
+/** Returns the header with an altered slot whose checksum is valid. */
 function altered(header: VaultHeader, number: number, change: Partial<Slot>): VaultHeader {
   const slots = header.slots.map(({ slot, bytes }) =>
     slot === number ? { slot, bytes: encodeSlot({ ...decodeSlot(slot, bytes), ...change }) } : { slot, bytes },
@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 
 describe('a passphrase', () => {
-  test('unlocks; another one, or a key file, does not', async () => {
+  test('unlocks; another passphrase or a key file does not', async () => {
     expect(await unlockMasterKey(passphraseHeader, PASSPHRASE)).toHaveLength(32);
     const wrong = passphrase('correct horse battery stapler');
     expect((await faultOf(unlockMasterKey(passphraseHeader, wrong))).code).toBe('wrong_credential');
@@ -52,7 +52,7 @@ describe('a passphrase', () => {
     expect([fault.code, fault.hint]).toEqual(['wrong_credential', 'use a passphrase']);
   });
 
-  test('is stretched with Argon2id, 64 MiB, three passes', () => {
+  test('is derived with Argon2id, 64 MiB and three passes', () => {
     const [slot] = passphraseHeader.slots;
     if (slot === undefined) throw new Error('unreachable');
     expect(decodeSlot(slot.slot, slot.bytes).cost).toEqual(PASSPHRASE_COST);
@@ -63,7 +63,7 @@ describe('a passphrase', () => {
     expect((await faultOf(createKeyring(passphrase(text), { now: NOW }))).code).toBe('weak_passphrase');
   });
 
-  test('may be short when that is allowed, but not empty', async () => {
+  test('may be short when allowed, but never empty', async () => {
     const { header } = await createKeyring(passphrase('x'), { now: NOW, allowWeak: true });
     expect(await unlockMasterKey(header, passphrase('x'))).toHaveLength(32);
     const empty = createKeyring(passphrase(''), { now: NOW, allowWeak: true });
@@ -71,11 +71,11 @@ describe('a passphrase', () => {
   });
 });
 
-test.each([0, 31, 33])('a key file of %i bytes is refused for a new vault', async (size) => {
+test.each([0, 31, 33])('a new vault rejects a key file of %i bytes', async (size) => {
   expect((await faultOf(createKeyring(keyFile(1, size), { now: NOW }))).code).toBe('usage');
 });
 
-describe('the cost that a slot asks for', () => {
+describe('the derivation cost of a slot', () => {
   const absurd = [
     { passes: 3, memory_kib: 0xffff_ffff },
     { passes: 3, memory_kib: 1024 * 1024 + 1 },
@@ -87,42 +87,42 @@ describe('the cost that a slot asks for', () => {
     { passes: 0, memory_kib: 65_536 },
   ];
 
-  test.each(absurd)('is refused unrun: $passes passes, $memory_kib KiB', async (cost) => {
+  test.each(absurd)('is rejected without a derivation: $passes passes, $memory_kib KiB', async (cost) => {
     const started = process.cpuUsage();
     const fault = await faultOf(unlockMasterKey(altered(passphraseHeader, 0, { cost }), PASSPHRASE));
     expect(process.cpuUsage(started).user).toBeLessThan(500_000);
     expect([fault.code, fault.message]).toEqual(['damaged', 'key slot 0 asks for a key derivation out of bounds']);
   });
 
-  test('is bounded for all slots together', async () => {
+  test('is limited for all slots together', async () => {
     const cost = { passes: 16, memory_kib: 1024 * 1024 };
     const slots = passphraseHeader.slots.flatMap(({ bytes }) => [0, 1].map((slot) => ({ slot, bytes })));
     const both = altered(altered({ ...passphraseHeader, slots }, 0, { cost }), 1, { cost });
     expect((await faultOf(unlockMasterKey(both, PASSPHRASE))).message).toMatch(/together .* out of bounds/);
   });
 
-  test('must be none for a key file', async () => {
+  test('must be absent for a key file', async () => {
     const header = altered(keyHeader, 0, { cost: PASSPHRASE_COST });
     expect((await faultOf(unlockMasterKey(header, KEY))).code).toBe('damaged');
   });
 
-  test('is bound to the slot: another one within bounds derives other keys', async () => {
+  test('changes the derived keys, so another cost opens nothing', async () => {
     const header = altered(passphraseHeader, 0, { cost: { passes: 2, memory_kib: 65_536 } });
     expect((await faultOf(unlockMasterKey(header, PASSPHRASE))).code).toBe('wrong_credential');
   });
 });
 
-describe('a slot altered by somebody who mends the checksum', () => {
+describe('an altered slot with a valid checksum', () => {
   const at = 0;
   const slot = () => decodeSlot(at, keyHeader.slots[0]?.bytes ?? new Uint8Array(0));
   const unlock = (change: Partial<Slot>) => faultOf(unlockMasterKey(altered(keyHeader, at, change), KEY));
 
-  test('is somebody else’s when salt or commitment changed', async () => {
+  test('is a wrong credential when salt or commitment changed', async () => {
     expect((await unlock({ salt: flipped(slot().salt, 3) })).code).toBe('wrong_credential');
     expect((await unlock({ commitment: flipped(slot().commitment, 31) })).code).toBe('wrong_credential');
   });
 
-  test('is damaged when the commitment matches and anything else changed', async () => {
+  test('is damaged when only other fields changed', async () => {
     expect((await unlock({ created_at: NOW + 1 })).code).toBe('damaged');
     for (let index = 0; index < slot().envelope.length; index++) {
       expect((await unlock({ envelope: flipped(slot().envelope, index) })).code).toBe('damaged');
@@ -136,7 +136,7 @@ describe('slots', () => {
     expect(listSlots(passphraseHeader)).toEqual([{ slot: 0, kind: 'passphrase', created_at: NOW }]);
   });
 
-  test('can be added and removed; the master key stays', async () => {
+  test('can be added and removed without changing the master key', async () => {
     const master = await unlockMasterKey(keyHeader, KEY);
     const two = await addSlot(keyHeader, master, PASSPHRASE, { now: NOW + 5 });
     expect(listSlots(two)).toEqual([
@@ -154,11 +154,11 @@ describe('slots', () => {
     expect(await unlockMasterKey(left, keyFile(2))).toEqual(master);
     const refilled = await addSlot(left, master, keyFile(4), { now: NOW });
     expect(listSlots(refilled).map(({ slot }) => slot)).toEqual([0, 1, 2]);
-    // The order in which a store gives the slots back is of no account.
+    // The order of the slots in the store does not matter.
     expect(await unlockMasterKey({ ...refilled, slots: refilled.slots.toReversed() }, keyFile(4))).toEqual(master);
   });
 
-  test('are eight at most and one at least', async () => {
+  test('number between one and eight', async () => {
     const master = await unlockMasterKey(keyHeader, KEY);
     expect((await faultOf(removeSlot(keyHeader, master, 0))).code).toBe('conflict');
     const none = await faultOf(removeSlot(keyHeader, master, 1));
@@ -169,7 +169,7 @@ describe('slots', () => {
     expect(await unlockMasterKey(header, keyFile(8))).toEqual(master);
   });
 
-  test('are one for each credential: removing it locks that credential out', async () => {
+  test('are unique for each credential', async () => {
     const master = await unlockMasterKey(keyHeader, KEY);
     const two = await addSlot(keyHeader, master, PASSPHRASE, { now: NOW });
     const again = (credential: Credential) => addSlot(two, master, credential, { now: NOW });
@@ -178,7 +178,7 @@ describe('slots', () => {
     expect([text.code, text.message]).toEqual(['conflict', 'the passphrase opens this vault already: slot 1']);
   });
 
-  test('are changed only in a header that is whole, with a credential that is fit', async () => {
+  test('change only in an intact header, and only to a valid credential', async () => {
     const master = await unlockMasterKey(keyHeader, KEY);
     const forged = { ...keyHeader, created_at: NOW + 1 };
     expect((await faultOf(addSlot(forged, master, keyFile(2), { now: NOW }))).code).toBe('damaged');
@@ -187,7 +187,7 @@ describe('slots', () => {
     expect((await faultOf(addSlot(keyHeader, master, keyFile(2, 5), { now: NOW }))).code).toBe('usage');
   });
 
-  test('cannot be left out, put back or swapped without the master key', async () => {
+  test('cannot be removed, put back or swapped without the master key', async () => {
     const master = await unlockMasterKey(keyHeader, KEY);
     const two = await addSlot(keyHeader, master, keyFile(2), { now: NOW });
     const [first, second] = two.slots;

@@ -23,7 +23,7 @@ function keyIdOf(sealed: Uint8Array): number {
 }
 
 describe('a tenant with several keys', () => {
-  test('seals with the newest data key, opens with every listed one, in any order', () => {
+  test('seals with the newest data key and opens with every listed one, in any order', () => {
     const keyring = openKeyring(sodium, VAULT, MASTER);
     const [one, index, three, far] = [wrap(1, 'data'), wrap(2, 'index'), wrap(3, 'data'), wrap(0xffff_fffe, 'data')];
     const first = keyring.openTenant('tenant', [one, index]);
@@ -35,7 +35,7 @@ describe('a tenant with several keys', () => {
     expect(second.open(CONTEXT, sealed1)).toBe('value');
     expect(third.open(CONTEXT, sealed3)).toBe('value');
     expect(third.open(CONTEXT, sealedFar)).toBe('value');
-    // Key 1 is gone from the third list, and key 3 is not yet in the first.
+    // The third list no longer has key 1, and the first has no key 3 yet.
     expect(() => third.open(CONTEXT, sealed1)).toThrow('integrity_failure');
     expect(() => first.open(CONTEXT, sealed3)).toThrow('integrity_failure');
   });
@@ -49,13 +49,13 @@ describe('a tenant with several keys', () => {
     expect(fingerprint([fresh, data, old])).not.toBe(fingerprint([data, old]));
   });
 
-  test('does not open with a key that an earlier master key wrapped', () => {
+  test('rejects a key that an earlier master key wrapped', () => {
     const keyring = openKeyring(sodium, { ...VAULT, generation: 2 }, MASTER);
     expect(() => keyring.openTenant('tenant', [wrap(1, 'data'), wrap(2, 'index')])).toThrow('integrity_failure');
   });
 });
 
-test('no two keys of a tenant are equal', () => {
+test('the keys of a tenant differ', () => {
   const wrappingKey = deriveFromMaster(sodium, MASTER, 'tenant_key_wrapping');
   const keys = openTenantKeys(sodium, wrappingKey, VAULT, 'tenant', [wrap(1, 'data'), wrap(2, 'index')]);
   const all = tenantKeyBytes(keys).map((key) => Buffer.from(key).toString('hex'));
@@ -75,7 +75,7 @@ test('every sub-key has an id of its own', () => {
 });
 
 describe('close', () => {
-  /** A libsodium that remembers each key that it gave out. */
+  /** Returns a libsodium and the keys that it has created. */
   function watched(): { readonly watching: Sodium; readonly keys: Uint8Array[] } {
     const keys: Uint8Array[] = [];
     const watch = (made: unknown) => {

@@ -28,13 +28,13 @@ describe('XChaCha20-Poly1305', () => {
 
   const { key, nonce, aad, plaintext, ciphertext, tag } = vector;
 
-  test('is that of draft-irtf-cfrg-xchacha, appendix A.3.1', () => {
+  test('matches draft-irtf-cfrg-xchacha, appendix A.3.1', () => {
     const [text, context, nonceBytes] = [bytes(plaintext), bytes(aad), bytes(nonce)];
     const sealed = wrappers.crypto_aead_xchacha20poly1305_ietf_encrypt(text, context, null, nonceBytes, bytes(key));
     expect(hex(sealed)).toBe(ciphertext + tag);
   });
 
-  test('seals what the wrappers of libsodium seal', () => {
+  test('seals the same bytes as the libsodium wrappers', () => {
     for (const length of [0, 1, 64, 1000, 70_000]) {
       const text = new Uint8Array(length).fill(0x61);
       const envelope = sealEnvelope(sodium, bytes(key), 7, bytes(aad), text);
@@ -45,7 +45,7 @@ describe('XChaCha20-Poly1305', () => {
     }
   });
 
-  test('stands in the envelope as it is drawn', () => {
+  test('is at the documented place in the envelope', () => {
     const envelope = bytes(`0100000007${vector.nonce}${vector.ciphertext}${vector.tag}`);
     expect(hex(openEnvelope(sodium, bytes(vector.key), bytes(vector.aad), envelope))).toBe(vector.plaintext);
   });
@@ -82,7 +82,7 @@ describe('sealed values', () => {
   test.each(cases)('of $context.table $context.column open', ({ context, plaintext, sealed }) => {
     const seal: SealContext = { ...context, clear: context.clear.map((value) => value ?? undefined) };
     expect(opens(3).open(seal, bytes(sealed))).toBe(plaintext);
-    // What is sealed here has the size, the suite and the key id of the vector; the nonce is its own.
+    // A newly sealed value has the size, suite and key id of the vector, but its own nonce.
     const keyId = Number.parseInt(sealed.slice(2, 10), 16);
     const own = hex(opens(keyId).seal(seal, plaintext));
     expect(own.length).toBe(sealed.length);
@@ -144,17 +144,17 @@ describe('a header', () => {
     mac: bytes(vector.header.mac),
   };
 
-  test('is unlocked by its key file', async () => {
+  test('unlocks with its key file', async () => {
     const master = await unlockMasterKey(header, { kind: 'key_file', key: bytes(vector.key_file) });
     expect(hex(master)).toBe(vector.master_key);
   });
 
-  test.each([vector.passphrase, vector.passphrase_decomposed])('is unlocked by %j', async (passphrase) => {
+  test.each([vector.passphrase, vector.passphrase_decomposed])('unlocks with %j', async (passphrase) => {
     const master = await unlockMasterKey(header, { kind: 'passphrase', passphrase });
     expect(hex(master)).toBe(vector.master_key);
   });
 
-  test('gives the hash of an API key', async () => {
+  test('derives the hash of an API key', async () => {
     const keyring = await unlockKeyring(header, { kind: 'key_file', key: bytes(vector.key_file) });
     expect(hex(keyring.apiKeyHash(vector.api_key))).toBe(vector.api_key_hash);
     keyring.close();

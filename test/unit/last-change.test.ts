@@ -28,7 +28,7 @@ const patch = (file: string, apiKey: string, id = 'token-0') =>
 
 const findingsOf = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
 
-it('refuses a token of before a reset, put back', async () => {
+it('an update rejects a token that was put back from before a reset', async () => {
   const { file, apiKey } = await fileVault(1);
   const kept = await keepRows(file);
   await withSnapshots(file, (snapshots) => snapshots.reset(undefined));
@@ -37,7 +37,7 @@ it('refuses a token of before a reset, put back', async () => {
   expect(await patch(file, apiKey)).toMatchObject(REFUSED);
 });
 
-it('takes a token to the revision that a loaded snapshot has, and refuses a newer one put back', async () => {
+it('an update accepts a token at the revision of a loaded snapshot, and rejects a newer one that was put back', async () => {
   const { file, apiKey, management } = await fileVault(2);
   await withSnapshots(file, (snapshots) => snapshots.save('base', { replace: false }));
   await patch(file, apiKey);
@@ -55,7 +55,7 @@ it('takes a token to the revision that a loaded snapshot has, and refuses a newe
   expect(await patch(file, apiKey)).toMatchObject(REFUSED);
 });
 
-it('refuses the expiring application of a private one that was put back', async () => {
+it('an expiring application is rejected when the row of its creator was put back', async () => {
   const { file, management } = await fileVault(0);
   const call = (apiKey: string, operation: OperationId, parts: { id?: string; body?: object } = {}) =>
     used(file, (vault) => callVault(vault, apiKey, operation, parts));
@@ -87,11 +87,11 @@ it('refuses the expiring application of a private one that was put back', async 
   expect(await call(key, 'listTokens')).toMatchObject(REFUSED);
 });
 
-/** The entry of the third revision of token-0, and the one behind it, of the second revision of token-1. */
+/** The places of the last two entries: revision 3 of token-0, then revision 2 of token-1. */
 const [THIRD, OTHER] = ['(SELECT max(sequence) - 1 FROM audit)', '(SELECT max(sequence) FROM audit)'];
 const BLIND = `(SELECT blind FROM audit_subject WHERE sequence = ${THIRD})`;
 
-/** What somebody without the key does so that the last entry about token-0 seems to tell of its second revision. */
+/** Edits without the key, meant to make revision 2 of token-0 look like its last change. */
 const FORGERIES: Readonly<Record<string, string>> = {
   'a row of the index that leads to another record’s entry': `INSERT INTO audit_subject SELECT ${BLIND}, ${OTHER}, 1`,
   'a row of the index that leads behind the entries of a row': `INSERT INTO audit_subject SELECT ${BLIND}, ${OTHER}, 2`,
@@ -103,7 +103,7 @@ const FORGERIES: Readonly<Record<string, string>> = {
       WHERE sequence = ${THIRD}`,
 };
 
-it.each(Object.entries(FORGERIES))('%s does not help a row that was put back', async (_what, sql) => {
+it.each(Object.entries(FORGERIES))('%s does not hide a row that was put back', async (_what, sql) => {
   const { file, apiKey } = await fileVault(2);
   await patch(file, apiKey);
   const kept = await keepRows(file);

@@ -3,7 +3,7 @@ import { createLines } from '../../src/core/in-line.ts';
 import type { Keyring } from '../../src/core/ports.ts';
 import { type Core, DAY, openCore, rule } from './core-fixture.ts';
 
-/** What is opened in each turn of the event loop, from when it is told to look. */
+/** Counts the rows and bytes that are opened in each turn of the event loop while `watch` runs. */
 function watchOpening() {
   let turns: number[] = [0];
   let bytes: number[] = [0];
@@ -43,11 +43,11 @@ function watchOpening() {
   return { keyringOf, watch };
 }
 
-/** Lists once; `core.call` would compare with a second list. */
+/** Lists once. `core.call` would list a second time to compare. */
 const listOnce = ({ client }: Core, apiKey: string) =>
   client.call({ operation: 'listTokens', apiKey, params: {}, query: [] });
 
-/** The key of an expiring application with a rule on a part of a segment. */
+/** Creates an expiring application with a rule on a part of a segment; resolves to its key. */
 async function partOfSegment({ manage, clock }: Core, name: string): Promise<string> {
   const conditions = [{ attribute: 'container', operator: 'starts_with', value: '/q' }];
   const expires_at = new Date(clock.now() + DAY / 2).toISOString();
@@ -66,7 +66,7 @@ describe('a list by a rule on a part of a segment', () => {
     for (const count of [400, 800]) {
       for (let n = 0; n < 400; n++) await core.token({ type: 'token', data: 1, containers: ['/qa/'] });
       const { rows, rowsAtOnce } = await list();
-      // A page is of 20.
+      // A page has 20 tokens.
       expect([rows, rowsAtOnce]).toEqual([count + 20, 200]);
     }
   });
@@ -78,11 +78,11 @@ describe('a list by a rule on a part of a segment', () => {
     const keys = [await partOfSegment(core, 'one'), await partOfSegment(core, 'two')];
     const { rows, rowsAtOnce } = await watch(() => Promise.all(keys.map((key) => listOnce(core, key))));
     expect(rows).toBe(2 * 420);
-    // The page of one and the slice of the other.
+    // The page of one application and the slice of the other.
     expect(rowsAtOnce).toBeLessThanOrEqual(220);
   });
 
-  it('shows and counts what the rule reaches, on each page, few or many', async () => {
+  it('shows and counts the tokens that the rule reaches on each page', async () => {
     const core = await openCore();
     const key = await partOfSegment(core, 'scanner');
     const ids: string[] = [];
@@ -105,8 +105,8 @@ describe('a list by a rule on a part of a segment', () => {
   });
 });
 
-describe('a list of few by a rule on a part of a segment', () => {
-  it('finds them behind many others and behind expired ones', async () => {
+describe('a list with few matches by a rule on a part of a segment', () => {
+  it('finds them among many other and expired tokens', async () => {
     const core = await openCore();
     const key = await partOfSegment(core, 'scanner');
     const ids: string[] = [];
@@ -125,8 +125,8 @@ describe('a list of few by a rule on a part of a segment', () => {
   });
 });
 
-describe('a page of much data', () => {
-  it('opens a MiB in a turn, whoever asks', async () => {
+describe('a page with much data', () => {
+  it('opens at most about 1 MiB in a turn for all callers together', async () => {
     const { keyringOf, watch } = watchOpening();
     const core = await openCore(keyringOf);
     for (let n = 0; n < 12; n++) await core.token({ type: 'token', data: 'x'.repeat(300_000) });
@@ -137,8 +137,8 @@ describe('a page of much data', () => {
   });
 });
 
-describe('a line', () => {
-  it('runs what has one name in order, and lets others by', async () => {
+describe('a queue', () => {
+  it('runs calls with the same name in order and others at once', async () => {
     const inLine = createLines(1_000);
     const done: string[] = [];
     let open: () => void = () => undefined;
@@ -160,7 +160,7 @@ describe('a line', () => {
     expect(done).toEqual(['b', 'a1', 'a2', 'a3']);
   });
 
-  it('rejects what has waited too long', async () => {
+  it('rejects a call that waits too long', async () => {
     const inLine = createLines(20);
     const first = inLine('a', () => new Promise((resolve) => setTimeout(resolve, 60)));
     const late = inLine('a', async () => 'ran');

@@ -6,14 +6,14 @@ import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { type Core, DAY, openCore, rule } from './core-fixture.ts';
 import { openStore, temporaryVault } from './store-sqlite-fixture.ts';
 
-/** What reads of slices asked for, each with the turn of the event loop that it was in. */
+/** A slice that a read requested, with its turn of the event loop. */
 interface Slice {
   readonly kind: 'walk' | 'scan';
   readonly limit: number;
   readonly turn: number;
 }
 
-/** A vault whose store finds no page at once, as a large one does, but for what `store` says. */
+/** Opens a vault whose store leaves every page to walks, like a large one. `store` overrides its methods. */
 async function openLarge(store: Partial<Store> = {}) {
   const slices: Slice[] = [];
   let turn = 0;
@@ -75,7 +75,7 @@ async function expiringKey({ clock, manage }: Core): Promise<string> {
 }
 
 describe('a page that the store does not find at once', () => {
-  it('is walked to: 100 tokens in the first turn, 1,000 in each later one', async () => {
+  it('is found by a walk: 100 tokens in the first turn, 1,000 in each later one', async () => {
     const { core, slices } = await openLarge();
     await fill(core, 2_150);
     const { ids, pagination } = pageOf(await list(core, core.key, 'size=100&page=22'));
@@ -84,7 +84,7 @@ describe('a page that the store does not find at once', () => {
     expect([limits(slices), turnsOf(slices)]).toEqual([[100, 1_000, 1_000, 1_000], 4]);
   });
 
-  it('is the one that a small vault has, wherever it begins', async () => {
+  it('equals the page of a small vault, wherever it begins', async () => {
     const [{ core: large }, small] = [await openLarge(), await openCore()];
     for (const core of [large, small]) await fill(core, 1_150);
     for (const query of [
@@ -103,7 +103,7 @@ describe('a page that the store does not find at once', () => {
     }
   });
 
-  it('is scanned for 200 tokens at a time by a rule on a part of a segment', async () => {
+  it('is found by scans of 200 tokens for a rule on a part of a segment', async () => {
     const { core, slices } = await openLarge();
     await fill(core, 450);
     const key = await expiringKey(core);
@@ -115,7 +115,7 @@ describe('a page that the store does not find at once', () => {
 });
 
 describe('a total', () => {
-  it('that is counted by a walk ends at the cap', async () => {
+  it('of a walk ends at the cap', async () => {
     const { core, slices } = await openLarge({
       findTokens: async () => ({ records: [], total: undefined }),
       walkTokens: async (_, { limit }) => ({ found: limit, records: [], next: { created_at: NOW, id: 'x' } }),
@@ -158,7 +158,7 @@ describe('a total', () => {
 });
 
 describe('a statement', () => {
-  it('looks at fewer tokens when each needs many tests', async () => {
+  it('reads fewer tokens when each needs many tests', async () => {
     const store = await openStore(await temporaryVault());
     const { id } = await addTenant(store);
     for (let n = 0; n < 60; n++) await addToken(store, id, { created_at: NOW - n }, ['a']);
@@ -174,7 +174,7 @@ describe('a statement', () => {
     expect(await looked([{ some: [{ every: absent(15) }, { every: absent(5) }] }])).toBe(2);
   });
 
-  it('reads no more than a page before it leaves a list to a walk', async () => {
+  it('reads at most one page before it leaves a list to a walk', async () => {
     const store = await openStore(await temporaryVault());
     const { id } = await addTenant(store);
     for (let n = 0; n < 150; n++) await addToken(store, id, { created_at: NOW - n }, ['a']);

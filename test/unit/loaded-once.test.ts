@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { loadedOnce } from '../../src/core/loaded-once.ts';
 
-it('is loaded on the first call, and again only when that failed', async () => {
+it('loadedOnce loads on the first call, and again only after a failure', async () => {
   let tries = 0;
   const load = loadedOnce(async () => {
     tries += 1;

@@ -7,7 +7,7 @@ import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 const open = (file: string) => openVault({ file, credential: CREDENTIAL });
 const findingsOf = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
 
-it('two processes complete the log index at once', async () => {
+it('two processes can complete the log index at the same time', async () => {
   const { file, apiKey, management } = await fileVault(150);
   const vaults = await Promise.all([open(file), open(file)]);
   await Promise.all(vaults.map((vault) => vault.sweep()));
@@ -22,7 +22,7 @@ it('two processes complete the log index at once', async () => {
   expect(await findingsOf(file)).toEqual([]);
 });
 
-it('stays valid when a snapshot is loaded, tokens are reset and the keys are rotated', async () => {
+it('the log index stays valid after a snapshot load, a reset and a rotation', async () => {
   const { file, apiKey, management } = await fileVault(3);
   const history = async () => {
     const vault = await open(file);
@@ -47,6 +47,6 @@ it('stays valid when a snapshot is loaded, tokens are reset and the keys are rot
   await snapshots((one) => one.save('later', { replace: false }));
   await snapshots((one) => one.load('later'));
   await snapshots((one) => one.reset(undefined));
-  // What is gone keeps its history; a read of it is no entry at this level.
+  // Deleted tokens keep their history. A read of one leaves no entry at this level.
   expect(await history()).toEqual(['getToken', 'getToken', 'createToken']);
 });

@@ -6,18 +6,18 @@ import type { FileStore } from '../../src/core/maintenance-ports.ts';
 import { addTenant, addToken, ENTRY, NOW } from '../conformance/store-fixtures.ts';
 import { openStore, temporaryFolder, temporaryVault } from './store-sqlite-fixture.ts';
 
-/** Longer than the file is left alone after writes that add, and after writes that remove, in milliseconds. */
+/** Longer than the idle time before the log is truncated, after additions and after removals, in milliseconds. */
 const IDLE_MS = 2400;
 const REMOVED_MS = 500;
 
 const log = (file: string) => statSync(`${file}-wal`).size;
 
-/** Wakes the event loop now and then, as a daemon's timers do. */
+/** Sleeps in short steps that wake the event loop, as the timers of a daemon do. */
 async function sleep(ms: number): Promise<void> {
   for (let waited = 0; waited < ms; waited += 50) await setTimeout(50);
 }
 
-/** Which of the file and its log hold the bytes. */
+/** Returns which of the file (`''`) and its log (`-wal`) contain the bytes. */
 function foundIn(file: string, needle: Uint8Array): readonly string[] {
   return ['', '-wal'].filter((end) => existsSync(file + end) && readFileSync(file + end).includes(Buffer.from(needle)));
 }
@@ -37,17 +37,17 @@ async function remove(store: FileStore, tenantId: string, id: string): Promise<v
 }
 
 describe('the log of an idle file', () => {
-  it('keeps its length while tokens are added, and nothing of a token that is removed', async () => {
+  it('keeps its length while tokens are added, and nothing of a removed token', async () => {
     const file = await temporaryVault();
     const store = await openStore(file);
     const { id } = await addTenant(store);
-    // The first time the log is truncated: another process may have left it.
+    // The log is truncated once at the start, since another process may have left it.
     await sleep(IDLE_MS);
     expect(log(file)).toBe(0);
     const { full } = await addToken(store, id, { id: 'gone' });
     await sleep(IDLE_MS);
     const kept = log(file);
-    // The control: what is still there is found.
+    // Control: an existing token is found.
     expect(foundIn(file, full)).toEqual(['', '-wal']);
     await addToken(store, id, { id: 'kept' });
     expect(log(file)).toBe(kept);
@@ -57,7 +57,7 @@ describe('the log of an idle file', () => {
     expect(foundIn(file, full)).toEqual([]);
   }, 20_000);
 
-  it('keeps nothing of what is removed after a crash', async () => {
+  it('contains nothing of a token that is removed after a crash', async () => {
     const file = await temporaryVault();
     const killed = await openStore(file);
     const { id } = await addTenant(killed);

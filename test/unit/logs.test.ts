@@ -33,7 +33,7 @@ async function logs(query = '', key = core.management) {
   return { data: answer.at('data') as readonly Entry[], next: answer.at('pagination.next') as string | undefined };
 }
 
-/** A daemon answers a read in a turn, too, which the fixture compares: here it must leave one entry. */
+/** Reads without the fixture, which would repeat the read to compare and so leave a second entry. */
 const readOnce = (operation: 'getToken' | 'listTokens', id?: string) =>
   core.client.call({ operation, apiKey: core.key, params: id === undefined ? {} : { id }, query: [] });
 
@@ -41,7 +41,7 @@ const briefly = ({ data }: { readonly data: readonly Entry[] }) =>
   data.map(({ operation, entity_id }) => [operation, entity_id].join(' '));
 
 describe('the log', () => {
-  it('says who did what to which, newest first', async () => {
+  it('reports who did what to which, newest first', async () => {
     const backend = String(
       (await core.own('createToken', { body: { type: 'token', id: 'one', data: 1 } })).at('created_by'),
     );
@@ -86,13 +86,13 @@ describe('the log', () => {
         created_at,
       },
     ]);
-    // What the holder of the file's key did.
+    // The entry of an action by the holder of the file's key.
     const first = data.at(-1);
     expect(first).toMatchObject({ operation: 'createTenant', actor_type: 'vault', message: 'Create the tenant.' });
     expect(first).not.toHaveProperty('actor_id');
   });
 
-  it('has an entry for each entity of an event, and tells when a change showed plaintext', async () => {
+  it('has an entry for each entity of an event, and marks changes that showed plaintext', async () => {
     for (const id of ['one', 'two']) await core.token({ id, type: 'token', data: 1 });
     await readOnce('listTokens');
     await core.own('updateToken', { id: 'one', body: { data: 2 } });
@@ -103,7 +103,7 @@ describe('the log', () => {
       entity_id,
       revealed,
     ]);
-    // The change is written at once; the list waits for others.
+    // The change is written at once, while the list is written with later reads.
     expect(shown).toEqual([
       ['.1.2', 'listTokens', 'two', true],
       ['.1.1', 'listTokens', 'one', true],
@@ -112,7 +112,7 @@ describe('the log', () => {
     expect(briefly(await logs('entity_id=one&size=2'))).toEqual(['listTokens one', 'updateToken one']);
   });
 
-  it('counts denials in one entry', async () => {
+  it('has one entry for counted denials', async () => {
     const { store, keyring, write } = await openLog();
     const counted = { count: 1_234, first_at: 0, last_at: 1 };
     const denied = { action: 'getToken', status: 403, application_id: OTHER, tenant_id: TENANT, entities: [] } as const;
@@ -139,15 +139,15 @@ describe('the log', () => {
     await core.own('getTenant');
     await logs();
     await core.own('deleteToken', { id: 'two' });
-    // The first application is made by the fixture.
+    // The fixture created the first application.
     const found = (await logs(query)).data.map(({ operation }) => operation);
     expect(found.filter((operation) => operation !== 'createTenant')).toEqual(operations);
-    // The same by the index.
+    // The same query by the index.
     await core.vault.sweep();
     expect((await logs(query)).data.map(({ operation }) => operation)).toEqual(found);
   });
 
-  it('filters by actor, whatever the case of its id', async () => {
+  it('filters by actor and ignores the case of its id', async () => {
     const actor = String((await core.manage('getApplicationByKey')).at('id'));
     await core.token({ id: 'one', type: 'token', data: 1 });
     for (const id of [actor, actor.toUpperCase()]) {
@@ -173,7 +173,7 @@ describe('the log', () => {
     expect(wrongPaths(await core.manage('listLogs', { query }))).toEqual([path]);
   });
 
-  it('is walked by cursor, each entry once, whatever is added meanwhile', async () => {
+  it('is read by cursor, each entry once, while entries are added', async () => {
     for (let id = 0; id < 7; id++) await core.token({ id: `t-${id}`, type: 'token', data: 1 });
     const ids = (await logs('size=100')).data.map(({ id }) => id);
     for (const size of [1, 2, 3]) {
@@ -191,7 +191,7 @@ describe('the log', () => {
     }
   });
 
-  it('gives what is newer than an entry', async () => {
+  it('returns entries newer than a given one', async () => {
     await core.token({ id: 'one', type: 'token', data: 1 });
     const [newest] = (await logs()).data;
     expect((await logs(`after=${newest?.id}`)).data).toEqual([]);
@@ -202,7 +202,7 @@ describe('the log', () => {
 });
 
 describe('a tenant', () => {
-  it('sees nothing of another, by any filter, before and after the index is built', async () => {
+  it('sees nothing of another tenant by any filter, before and after the index is built', async () => {
     await core.token({ id: 'mine', type: 'token', data: 1 });
     const me = String((await core.manage('getApplicationByKey')).at('id'));
     for (let turn = 0; turn < 2; turn++) {
@@ -218,7 +218,7 @@ describe('a tenant', () => {
     }
   });
 
-  it('does not see what concerns the whole vault', async () => {
+  it('does not see entries about the whole vault', async () => {
     const { store, keyring, write } = await openLog();
     await write({ action: 'addSlot', status: 200, entities: ['a', 'b'] });
     await write({ action: 'loadSnapshot', status: 200, revision: 1, entities: ['name', OTHER, TENANT] });
@@ -230,7 +230,7 @@ describe('a tenant', () => {
 });
 
 describe('log:read', () => {
-  it('is held by the first management application, and by no other type', async () => {
+  it('belongs to the first management application, and to no other type', async () => {
     expect((await core.manage('getApplicationByKey')).at('permissions')).toContain('log:read');
     const body = { name: 'p', type: 'private', permissions: ['log:read'] };
     expect(wrongPaths(await core.manage('createApplication', { body }))).toEqual(['permissions.0']);
@@ -239,7 +239,7 @@ describe('log:read', () => {
     expect(wrongPaths(ruled)).toEqual(['rules.0.permissions.0']);
   });
 
-  it('is needed, and only a denial leaves an entry', async () => {
+  it('is required, and only a denial leaves an entry', async () => {
     const before = (await logs('size=100')).data.length;
     expect((await core.own('listLogs')).status).toBe(403);
     const { data } = await logs('size=100');
@@ -251,7 +251,7 @@ describe('log:read', () => {
 
 const [TENANT, OTHER] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
 
-/** A log that is written entry by entry, and counts what is opened. */
+/** Opens a log to write entries into, and counts the entries that are opened. */
 async function openLog() {
   const clock = { now: () => 1_700_000_000_000, settled: () => 0 };
   const { keyring: inner } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
@@ -277,7 +277,7 @@ async function openLog() {
 }
 
 describe('a search', () => {
-  it('by an entity opens the entries of that entity and a short tail', async () => {
+  it('by an entity opens only the entries of that entity and a short tail', async () => {
     const { store, keyring, opened, write, read } = await openLog();
     await write(read('rare'), ...Array(3_000).fill(read('often')), read('rare'));
     await indexLog({ store, keyring });
@@ -287,13 +287,13 @@ describe('a search', () => {
     expect(entries.map(({ entity_id }) => entity_id)).toEqual(['rare', 'rare', 'rare']);
     expect(next).toBeUndefined();
     expect(opened.count).toBe(53);
-    // Of another tenant the same id is another entity.
+    // The same id in another tenant is another entity.
     opened.count = 0;
     const other = await searchLog({ store, keyring }, { tenant_id: OTHER, entity_id: 'rare', size: 20 });
     expect([other.entries, opened.count]).toEqual([[], 51]);
   });
 
-  it('covers what is not indexed yet, and finds the same meanwhile', async () => {
+  it('covers entries that are not indexed yet', async () => {
     const { store, keyring, write, read } = await openLog();
     await write(read('rare'), ...Array(12_000).fill(read('often')), read('rare'));
     const ask = () => searchLog({ store, keyring }, { tenant_id: TENANT, entity_id: 'rare', size: 20 });
@@ -307,7 +307,7 @@ describe('a search', () => {
     expect((await ask()).next).toBeUndefined();
   });
 
-  it('without one opens at most 5,000 entries, and goes on from there', async () => {
+  it('without an entity opens at most 5,000 entries, and the next page continues there', async () => {
     const { store, keyring, opened, write, read } = await openLog();
     await write(read('rare'), ...Array(6_000).fill(read('often')));
     const question = { tenant_id: TENANT, operation: 'createToken', size: 20 };
@@ -319,7 +319,7 @@ describe('a search', () => {
     expect(opened.count).toBe(6_001);
   });
 
-  it('gives other calls a turn', async () => {
+  it('lets other calls run', async () => {
     const { store, keyring, write, read } = await openLog();
     await write(...Array(3_000).fill(read('often')));
     let turns = 0;
@@ -347,10 +347,10 @@ describe('a search', () => {
   });
 });
 
-describe('a call that waits', () => {
+describe('a waiting call', () => {
   const newest = async () => (await logs()).data[0]?.id ?? '';
 
-  it('answers as soon as there is an entry that it asks for', async () => {
+  it('returns as soon as a matching entry is written', async () => {
     const waiting = logs(`after=${await newest()}&wait=25&entity_id=two`);
     await core.token({ id: 'one', type: 'token', data: 1 });
     await sleep(250);
@@ -358,7 +358,7 @@ describe('a call that waits', () => {
     expect(briefly(await waiting)).toEqual(['createToken two']);
   });
 
-  it('answers with an empty page when the time is over, or the vault stops', async () => {
+  it('returns an empty page after its time, or when the vault stops', async () => {
     const began = performance.now();
     expect((await logs(`after=${await newest()}&wait=1`)).data).toEqual([]);
     expect(performance.now() - began).toBeGreaterThan(950);
@@ -368,7 +368,7 @@ describe('a call that waits', () => {
     expect((await waiting).data).toEqual([]);
   });
 
-  it('ends with the key: 401 for one that was replaced meanwhile', async () => {
+  it('ends with the key: 401 after a regeneration', async () => {
     const body = { name: 'watch', type: 'management', permissions: ['log:read'] };
     const made = await core.manage('createApplication', { body });
     const waiting = core.call(String(made.at('key')), 'listLogs', { query: `after=${await newest()}&wait=25` });
@@ -377,7 +377,7 @@ describe('a call that waits', () => {
     expect((await waiting).status).toBe(401);
   });
 
-  it('is one of 64', async () => {
+  it('is rejected when 64 others wait', async () => {
     const watch = createLogWatch({ auditHead: async () => ({ sequence: 0, link: new Uint8Array() }) });
     const waits = Array.from({ length: 64 }, () => watch.changed(0, 100));
     await expect(watch.changed(0, 1)).rejects.toMatchObject({ code: 'too_many_requests' });
@@ -385,7 +385,7 @@ describe('a call that waits', () => {
     expect(await watch.changed(0, 1)).toBe(false);
   });
 
-  it('ends with all others, and with those to come', async () => {
+  it('ends when all waits end, and later calls do not wait', async () => {
     const watch = createLogWatch({ auditHead: async () => ({ sequence: 0, link: new Uint8Array() }) });
     const waits = Array.from({ length: 3 }, () => watch.changed(0, 60_000));
     watch.end();

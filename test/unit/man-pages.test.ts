@@ -16,7 +16,7 @@ const COMMANDS = [
 const pages = await manPages();
 const read = (name: string) => (pages.get(name) ?? '').replaceAll('\\-', '-').replaceAll(/\\f[BIR]/g, '');
 
-/** Returns the command as `--help` makes it, and its help. */
+/** Returns a command with its help, as `--help` makes it. */
 async function helpOf(words: readonly string[]): Promise<{ readonly command: Command; readonly help: string }> {
   let help = '';
   vi.spyOn(process.stdout, 'write').mockImplementation((text, ...rest: readonly unknown[]) => {
@@ -78,7 +78,7 @@ describe('the man pages', () => {
     expect(manifest.files.filter((each) => /dist$|man/.test(each))).toEqual(['dist']);
   });
 
-  it('escapes what roff or groff would change', () => {
+  it('roff requests and special characters are escaped', () => {
     expect(pages.get('vault-tokens-create.1')).toContain(
       String.raw`vault tokens create \-\-type token \-\-text \- \-\-mask \(aq{{ data | reveal_last: 2 }}\(aq`,
     );

@@ -20,7 +20,7 @@ describe('applyMergePatch', () => {
     expect(APPENDIX).toHaveLength(15);
   });
 
-  test('changes neither its target nor its patch', () => {
+  test('changes neither the target nor the patch', () => {
     const [target, patch] = ['{"a":{"b":1,"2":0},"c":[1]}', '{"a":{"b":null,"d":{"e":2}},"c":3}'];
     const [parsedTarget, parsedPatch] = [parseJson(target), parseJson(patch)];
     applyMergePatch(parsedTarget, parsedPatch);
@@ -28,7 +28,7 @@ describe('applyMergePatch', () => {
     expect(stringifyJson(parsedPatch)).toBe(patch);
   });
 
-  test('reaches no prototype', () => {
+  test('does not change a prototype', () => {
     applyMergePatch(
       parseJson('{}'),
       parseJson('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'),
@@ -36,7 +36,7 @@ describe('applyMergePatch', () => {
     expect('polluted' in {}).toBe(false);
   });
 
-  test('a result inherits nothing', () => {
+  test('the result inherits nothing', () => {
     const merged = Object(applyMergePatch({ a: 1 }, { b: 2 }));
     for (const name of ['constructor', 'toString', '__proto__']) expect(name in merged).toBe(false);
   });

@@ -13,8 +13,8 @@ function count(limit: MinuteLimit, application: string): string {
   }
 }
 
-describe('the limit of an application in a minute', () => {
-  it('is its own, and ends with the minute', () => {
+describe('the limit of an application per minute', () => {
+  it('is separate for each application and ends with the minute', () => {
     const clock = steppingClock(Date.UTC(2026, 2, 1, 9, 30, 15));
     const limit = createMinuteLimit(2, clock);
     expect(['a', 'a', 'b', 'a', 'b', 'b'].map((application) => count(limit, application))).toEqual([
@@ -31,7 +31,7 @@ describe('the limit of an application in a minute', () => {
     expect(count(limit, 'a')).toBe('counted');
   });
 
-  it('does not last when the clock goes back', () => {
+  it('ends even when the clock moves back', () => {
     const clock = steppingClock();
     const limit = createMinuteLimit(1, clock);
     limit('a');

@@ -10,7 +10,7 @@ const posix = process.platform !== 'win32';
 const PERMISSIONS = ['token:create', 'token:read'] as const;
 const RULE = { description: '', priority: 1, container: '/', transform: 'reveal', permissions: PERMISSIONS } as const;
 
-/** A new vault file of a test and its default key file, closed. */
+/** Creates a vault file and its default key file, and closes the vault. */
 async function makeVault() {
   const folder = temporaryFolder(onTestFinished);
   const file = path.join(folder, 'v.db');
@@ -24,7 +24,7 @@ async function privateKey(vault: OpenedVault, management: string): Promise<strin
 }
 
 describe('openVault', () => {
-  it('makes a vault only if it is told to, with what is named', async () => {
+  it('creates a vault only on request, with the named key', async () => {
     const folder = temporaryFolder(onTestFinished);
     const at = (name: string) => path.join(folder, name);
     await expect(openVault({ file: at('a.db') })).rejects.toMatchObject({ code: 'file_missing' });
@@ -64,7 +64,7 @@ describe('openVault', () => {
     await (await openVault({ file, key })).close();
   });
 
-  it('leaves no key file of a vault that it could not make', async () => {
+  it('leaves no key file of a vault that it could not create', async () => {
     const folder = temporaryFolder(onTestFinished);
     const file = path.join(folder, 'none', 'v.db');
     const keyFile = path.join(folder, 'v.key');
@@ -98,11 +98,11 @@ describe('openVault', () => {
         return { file: `${file}.link` };
       },
     ],
-  ])('refuses %s: %s', async (_what, code, spoil) => {
+  ])('rejects %s: %s', async (_what, code, spoil) => {
     const { file } = await makeVault();
     const spoilt = spoil(file);
     const options: Partial<OpenVaultOptions> = typeof spoilt === 'object' ? { ...spoilt } : {};
-    // Windows keeps owners and rights elsewhere.
+    // Windows has no Unix owners and modes.
     if (!posix && code === 'file_unsafe') return;
     const opened = openVault({ file, keyFile: `${file}.key`, ...withoutKeyFile(options) });
     await expect(opened).rejects.toMatchObject({ name: 'Fault', code, message: expect.not.stringContaining('--') });
@@ -116,11 +116,11 @@ describe('openVault', () => {
     [{ file: 'v.db', key: 'k' }, 'openVault: key is a Uint8Array of 32 bytes'],
     [{ file: 'v.db', createIfMissing: 1 }, 'openVault: createIfMissing is true or false'],
     [{ file: 'v.db', keyFile: 'k', passphrase: 'p' }, 'openVault: only one of keyFile and passphrase can be given'],
-  ])('takes no %j', async (options, message) => {
+  ])('rejects %j', async (options, message) => {
     await expect(openVault(options as OpenVaultOptions)).rejects.toThrow(new TypeError(message));
   });
 
-  it('takes no file and no key from the environment', async () => {
+  it('reads no file or key from the environment', async () => {
     const { file } = await makeVault();
     for (const name of ['VAULT_FILE', 'VAULT_KEY_FILE', 'VAULT_PASSPHRASE_FILE', 'VAULT_API_KEY']) {
       vi.stubEnv(name, '/nowhere');
@@ -130,7 +130,7 @@ describe('openVault', () => {
   });
 });
 
-/** A row that names a key or passphrase takes the place of the key file. */
+/** A row that names a key or passphrase replaces the key file. */
 function withoutKeyFile(options: Partial<OpenVaultOptions>): Partial<OpenVaultOptions> {
   const namesOther = options.key !== undefined || options.passphrase !== undefined;
   return namesOther ? { ...options, keyFile: undefined } : options;
@@ -150,7 +150,7 @@ describe('an opened vault', () => {
     expect(() => vault.client({} as never)).toThrow(new TypeError('client: apiKey must be given, as a string'));
   });
 
-  it('closes once, after the calls that run, and then refuses calls', async () => {
+  it('closes once, after the calls that run, and then rejects calls', async () => {
     const { file, management } = await makeVault();
     const vault = await openVault({ file });
     const client = vault.client({ apiKey: await privateKey(vault, management) });
@@ -189,7 +189,7 @@ describe('an opened vault', () => {
     expect(used[0]).not.toBe(0);
   });
 
-  it('ends the wait for a call by its signals and its time', async () => {
+  it('stops waiting for a call on its signals and its timeout', async () => {
     const { file, management } = await makeVault();
     await using vault = await openVault({ file });
     const [all, one] = [new AbortController(), new AbortController()];
@@ -206,7 +206,7 @@ describe('an opened vault', () => {
     await expect(late).rejects.toMatchObject({ name: 'TimeoutError' });
   });
 
-  it('removes what has expired every minute', async () => {
+  it('removes expired records every minute', async () => {
     const { file, management } = await makeVault();
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
@@ -221,7 +221,7 @@ describe('an opened vault', () => {
     await vi.waitFor(() => expect(stored.get()).toBe(0), { timeout: 5_000 });
   });
 
-  it('says that another process holds the file, as a daemon does', { timeout: 20_000 }, async () => {
+  it('reports that another process holds the file, as a daemon does', { timeout: 20_000 }, async () => {
     const { file, management } = await makeVault();
     await using vault = await openVault({ file });
     const apiKey = await privateKey(vault, management);

@@ -50,7 +50,7 @@ describe('the sealed values of a token', () => {
     { metadata: {} },
     { metadata: { customer: 'line\none\ttwo "quoted" \\ Zoë 🃏', '2': 'two', '1': 'one', __proto__x: '' } },
     { containers: ['/', '/pci/high/', '/a-b_c/1/'], metadata: { lone: '\ud800', empty: '' } },
-  ])('give back the details %j', (more) => {
+  ])('keep the details %j', (more) => {
     const details = { ...DETAILS, ...more };
     const record = seal({ details, data: '{"a":"\\n"}', masked: '["m"]' });
     expect(openToken(keyring, record.id, record).contents).toMatchObject({
@@ -64,12 +64,12 @@ describe('the sealed values of a token', () => {
     }
   });
 
-  it('keep the order of metadata, integer-like names too', () => {
+  it('keep the order of metadata, including integer-like names', () => {
     const details = { ...DETAILS, metadata: { b: '1', a: '2' } };
     expect(open(seal({ details })).details.metadata?.text).toBe('{"b":"1","a":"2"}');
   });
 
-  it.each(TOKEN_TYPE_NAMES)('hold the definition that %s has by itself in one character', (type) => {
+  it.each(TOKEN_TYPE_NAMES)('hold the default definition of %s in one character', (type) => {
     const record = seal({}, type);
     expect(openToken(keyring, record.id, record).contents.definition).toEqual(definitionOf(type));
     expect(open(record).definitionText).toHaveLength(1);
@@ -82,12 +82,12 @@ describe('the sealed values of a token', () => {
     { ...definitionOf('card'), fingerprint_expression: '{{ data.number }}' },
     { ...definitionOf('card'), search_indexes: ['{{ data.number }}'] },
     definitionOf('bank'),
-  ])('give back the definition %j', (definition) => {
+  ])('keep the definition %j', (definition) => {
     const record = seal({ definition });
     expect(openToken(keyring, record.id, record).contents.definition).toEqual(definition);
   });
 
-  it('open neither for another id nor from another column', () => {
+  it('open neither for another id nor in another column', () => {
     const record = seal({ masked: '"m"' });
     expect(open(record).masked).toBe('"m"');
     const columns = recordColumns(record);
@@ -106,7 +106,7 @@ describe('the clear columns of a token', () => {
     revision: 4_294_967_297,
   };
 
-  it.each([UNSEALED, whole])('are what was packed: %j', (unsealed) => {
+  it.each([UNSEALED, whole])('survive packing: %j', (unsealed) => {
     const record = sealToken(keyring, unsealed, { data: '1', details: DETAILS, definition: definitionOf('card') });
     expect(openToken(keyring, unsealed.id, record).unsealed).toEqual({ ...unsealed, key_id: 1, index_key_id: 2 });
   });
@@ -131,13 +131,13 @@ describe('the clear columns of a token', () => {
     expect(() => openToken(keyring, whole.id, { ...record, ...edit })).toThrow('integrity_failure');
   });
 
-  it.each([undefined, 1, 9e12])('must end when the row was found to end, not at %j', (expires_at) => {
+  it.each([undefined, 1, 9e12])('must expire at the time of the row, not at %j', (expires_at) => {
     const record = sealToken(keyring, whole, { data: '1', details: DETAILS, definition: definitionOf('card') });
     expect(presentedColumns(record)).toEqual(recordColumns(record));
     expect(() => presentedColumns({ ...record, expires_at })).toThrow('integrity_failure');
   });
 
-  it.each([[0], [69], [71], [105], [107]])('have one of two lengths, not %i bytes', (length) => {
+  it.each([[0], [69], [71], [105], [107]])('are rejected with %i bytes', (length) => {
     const { clear } = sealToken(keyring, whole, { data: '1', details: DETAILS, definition: definitionOf('card') });
     const cut = new Uint8Array(length);
     cut.set(clear.subarray(0, length));

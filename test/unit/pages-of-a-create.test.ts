@@ -5,11 +5,11 @@ import { callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 const PREFILLED = 10_000;
 const MEASURED = 1_000;
-/** A page of the file with the header of its frame in the log. */
+/** The bytes of a page in the log, including the header of its frame. */
 const FRAME = 4096 + 24;
 const MAX_PAGES = 10;
 
-/** A card number of its own for each `n`, with a check digit (ISO/IEC 7812-1). */
+/** Returns the n-th card number, with its check digit (ISO/IEC 7812-1). */
 function cardNumber(n: number): string {
   const body = `4${String((n * 7_919_999) % 1e14).padStart(14, '0')}`;
   const sum = [...body].reduce((all, digit, at) => {
@@ -32,7 +32,7 @@ it(`writes at most ${MAX_PAGES} pages for a lone create, on average`, async () =
     }
     const reader = await rawConnection(file);
     expect(reader.pragma('wal_checkpoint(TRUNCATE)', { simple: true })).toBe(0);
-    // SQLite overwrites no frame of the log while somebody reads the file: the log's length is the number of pages.
+    // SQLite does not reuse frames of the log while the file is being read, so the length of the log counts the pages.
     reader.exec('BEGIN; SELECT count(*) FROM header');
     for (let n = PREFILLED; n < PREFILLED + MEASURED; n += 1) await create(n);
     const pages = Math.floor(statSync(`${file}-wal`).size / FRAME) / MEASURED;

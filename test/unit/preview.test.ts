@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { openMemoryVault } from '../memory-store/memory-vault.ts';
 
-it('asks the store for no token, writes nothing, and shows no fingerprint', async () => {
+it('a preview reads no token, writes nothing and shows no fingerprint', async () => {
   const asked: string[] = [];
   const store = new Proxy(createMemoryStore(), {
     get(target, name, receiver) {
@@ -19,7 +19,7 @@ it('asks the store for no token, writes nothing, and shows no fingerprint', asyn
   expect([status, asked]).toEqual([200, []]);
   expect(JSON.parse(text)).not.toHaveProperty('fingerprint');
   expect(JSON.parse(text)).toMatchObject({ id: 'tok-1', id_is: 'given', fingerprinted: 'secret', search_values: [] });
-  // Control: a create does ask.
+  // Control: a create does read one.
   expect((await world.call(key, 'createToken', { body })).status).toBe(201);
   expect(asked).not.toEqual([]);
 });

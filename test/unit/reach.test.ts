@@ -26,7 +26,7 @@ async function measured(world: MemoryVault, application_id: string): Promise<rea
   return JSON.parse(text).reach;
 }
 
-/** The same count from one explanation for each token. */
+/** Counts the same with one explanation per token. */
 async function explained(world: MemoryVault, application_id: string, tokens: readonly string[]) {
   const counts: Record<string, number> = {};
   for (const token_id of tokens) {
@@ -39,7 +39,9 @@ async function explained(world: MemoryVault, application_id: string, tokens: rea
   return counts;
 }
 
-it('counts what is explained, of 40 random applications, expiring ones included', { timeout: 60_000 }, async () => {
+it('the measured reach matches explanations for 40 random applications, including expiring ones', {
+  timeout: 60_000,
+}, async () => {
   const world = await openMemoryVault('reach');
   const writer = await world.application({ name: 'w', type: 'private', permissions: ['token:create'] });
   const tokens: string[] = [];
@@ -63,7 +65,7 @@ it('counts what is explained, of 40 random applications, expiring ones included'
       body: { name: `e${n}`, type: 'expiring', rules, expires_at },
     });
     if (child.status === 201) expiring += 1;
-    // A creator may come to see less than what it once passed on.
+    // A creator may lose access after it has created an application.
     const weaker = { ...body, type: undefined, rules: places.map((each) => ({ ...each, transform: one(TRANSFORMS) })) };
     const changed = await world.call(world.management, 'updateApplication', {
       id: String(parent.at('id')),
@@ -82,7 +84,7 @@ it('counts what is explained, of 40 random applications, expiring ones included'
   expect(expiring).toBeGreaterThan(5);
 });
 
-it('counts to 10,000', async () => {
+it('the measured reach counts at most 10,000 tokens', async () => {
   const memory = createMemoryStore();
   const totals = [10_000, 10_001];
   const findTokens = async () => ({ records: [], total: totals.shift() ?? 0 });

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { expect, it } from 'vitest';
 import { removeFolder } from '../../src/cli/commands/dev/temporary-folder.ts';
 
-/** Makes files in the folder from another thread, for some milliseconds from the time when this one says so. */
+/** Creates files in the folder from another thread for some milliseconds after a message. */
 async function writer(folder: string, milliseconds: number): Promise<{ go(): void; readonly ended: Promise<unknown> }> {
   const flag = new Int32Array(new SharedArrayBuffer(4));
   const code = `
@@ -23,13 +23,13 @@ async function writer(folder: string, milliseconds: number): Promise<{ go(): voi
   const go = () => {
     Atomics.store(flag, 0, 1);
     Atomics.notify(flag, 0);
-    // Until the first files are there.
+    // Wait for the first files.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
   };
   return { go, ended };
 }
 
-it('a folder in which another thread still makes files for a moment is removed, and nothing is thrown', async () => {
+it('removeFolder removes a folder in which another thread still creates files', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'vault-remove-'));
   try {
     const { go, ended } = await writer(folder, 20);

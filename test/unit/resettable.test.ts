@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { resettableVault } from '../../src/vault/resettable.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 
-/** A vault that notes when it is opened and closed. */
+/** Creates a vault that records when it is opened and closed. */
 function notingVault(notes: string[]): Vault {
   const vault: Partial<Vault> = {
     file: 'v.db',
